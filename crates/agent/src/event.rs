@@ -1,0 +1,81 @@
+//! What a run tells the world while it works (spec `gateway-protocol.md` §7.3). The caller numbers and routes the events.
+
+use serde_json::Value;
+
+/// One event of a run, without envelope: `runId`, `seq`, `ts` and `sessionKey` are the caller's.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunEvent {
+    /// `lifecycle {phase:"start", startedAt}`: once a run, before anything else.
+    Started {
+        /// Unix milliseconds.
+        started_at: i64,
+    },
+    /// `assistant {text, delta}`: the cleaned text of the current assistant message grew.
+    Assistant {
+        /// The message's text so far.
+        text: String,
+        /// What is new.
+        delta: String,
+    },
+    /// `tool {phase:"start", name, toolCallId, args}`
+    ToolStart {
+        /// The tool's name.
+        name: String,
+        /// The call's id.
+        call_id: String,
+        /// The arguments.
+        args: Value,
+    },
+    /// `tool {phase:"update", name, toolCallId, partialResult}`
+    ToolUpdate {
+        /// The tool's name.
+        name: String,
+        /// The call's id.
+        call_id: String,
+        /// What there is so far.
+        partial: Value,
+    },
+    /// `tool {phase:"result", name, toolCallId, meta?, isError, result}`
+    ToolResult {
+        /// The tool's name.
+        name: String,
+        /// The call's id.
+        call_id: String,
+        /// Short label for people, such as the file's path.
+        meta: Option<String>,
+        /// Whether it failed.
+        is_error: bool,
+        /// `{content, details?}`, texts cut to 8000 characters, image data removed.
+        result: Value,
+    },
+    /// `compaction {phase:"start"}`
+    CompactionStart,
+    /// `compaction {phase:"end", willRetry}`
+    CompactionEnd {
+        /// Whether the model is called again.
+        will_retry: bool,
+    },
+    /// `lifecycle {phase:"end", startedAt, endedAt, aborted?}` or, with `error`, `{phase:"error", error, …}`: the last
+    /// event, exactly once a run.
+    Ended {
+        /// Unix milliseconds.
+        started_at: i64,
+        /// Unix milliseconds.
+        ended_at: i64,
+        /// How it ended.
+        end: RunEnd,
+    },
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunEnd {
+    /// The model was done.
+    Completed,
+    /// Someone stopped it.
+    Aborted,
+    /// It ran out of time.
+    TimedOut,
+    /// It failed; the text is for people.
+    Failed(String),
+}

@@ -1,0 +1,41 @@
+//! Where a run reads its history and writes what happens.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use openclaw_protocol::message::{Message, UserMessage};
+
+/// The branch a run works on. Every append is on disk (not necessarily synced) when its future ends; the caller syncs
+/// at the points `docs/durability.md` names.
+pub trait Transcript: Send {
+    /// Messages of the current branch as the model should see them (compaction view applied), oldest first.
+    fn context(&self) -> Vec<Message>;
+
+    /// Appends a message under the leaf. `id` fixes the entry's id (used for the prompt, so that a run can be found again
+    /// after a crash); `None` makes one.
+    fn append<'a>(
+        &'a mut self,
+        message: &'a Message,
+        id: Option<&'a str>,
+    ) -> Pin<Box<dyn Future<Output = Result<(), TranscriptError>> + Send + 'a>>;
+}
+
+/// The transcript could not be written: the run ends with this as its error, nothing is acknowledged as done.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the transcript {path}: {source}")]
+pub struct TranscriptError {
+    /// The file.
+    pub path: String,
+    /// What the system said.
+    #[source]
+    pub source: std::io::Error,
+}
+
+/// Brings what the user says while a run is under way.
+pub trait Steering: Send + Sync {
+    /// The oldest queued message, if any; one at a time (spec `agent-runtime.md` §2.4).
+    fn poll(&self) -> Option<UserMessage>;
+
+    /// The next follow-up once the run would end, if any.
+    fn poll_followup(&self) -> Option<UserMessage>;
+}

@@ -1,0 +1,152 @@
+//! What the gateway says to dispatch, and what it hears.
+
+use openclaw_protocol::message::Block;
+use openclaw_protocol::{AgentId, RunId};
+use serde_json::Value;
+
+/// A `chat.send`: a message of a person at a WebSocket client. Already authorised, validated and canonicalised.
+#[derive(Debug, Clone)]
+pub struct ChatMessage {
+    /// Equals the client's idempotency key.
+    pub run_id: RunId,
+    /// Canonical session key.
+    pub session_key: String,
+    /// The text as typed.
+    pub text: String,
+    /// Images, decoded and checked.
+    pub images: Vec<Block>,
+    /// Thinking level for this message only, as the client sent it.
+    pub thinking: Option<String>,
+    /// Deadline of the run in milliseconds, as the client sent it; 0 and absent take the configured one.
+    pub timeout_ms: Option<u64>,
+}
+
+/// An `agent` request. Already authorised, validated and canonicalised.
+#[derive(Debug, Clone)]
+pub struct AgentMessage {
+    /// Equals the client's idempotency key.
+    pub run_id: RunId,
+    /// The agent that answers.
+    pub agent_id: AgentId,
+    /// Canonical session key.
+    pub session_key: String,
+    /// Continue this transcript instead of the row's current one.
+    pub session_id: Option<String>,
+    /// The text.
+    pub text: String,
+    /// Images, decoded and checked.
+    pub images: Vec<Block>,
+    /// Thinking level for this run.
+    pub thinking: Option<String>,
+    /// Seconds; 0 means none.
+    pub timeout_seconds: Option<u64>,
+    /// Global lane; absent is `main`.
+    pub lane: Option<String>,
+    /// Added to the system prompt.
+    pub extra_system_prompt: Option<String>,
+    /// Everything else of the request that the session entry keeps (label, spawnedBy, group and delivery fields).
+    pub entry_patch: serde_json::Map<String, Value>,
+}
+
+/// What became of a message that was handed in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Accepted {
+    /// New; it is in the inbox, synced to disk, and will be answered exactly once.
+    New {
+        /// Unix milliseconds of acceptance.
+        accepted_at: i64,
+    },
+    /// The same run id was accepted before and is still being worked on.
+    InFlight {
+        /// Unix milliseconds of acceptance.
+        accepted_at: i64,
+    },
+    /// The same run id was accepted before and has ended.
+    Finished(RunRecord),
+}
+
+/// How a run ended, remembered for `agent.wait` and for repeated idempotency keys, also across a restart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRecord {
+    /// The run.
+    pub run_id: RunId,
+    /// Unix milliseconds; absent when it failed before it began.
+    pub started_at: Option<i64>,
+    /// Unix milliseconds.
+    pub ended_at: i64,
+    /// The result.
+    pub outcome: RunOutcome,
+}
+
+/// The result of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunOutcome {
+    /// It answered; `result` is the `agent` final's `result` (`{payloads, meta}`).
+    Ok {
+        /// `{payloads:[…], meta:{…}}`
+        result: Value,
+    },
+    /// It failed; the text is for people. `result` carries the error payload and meta where a run had begun.
+    Error {
+        /// What went wrong.
+        message: String,
+        /// `{payloads:[…], meta:{…}}`
+        result: Option<Value>,
+    },
+    /// It was stopped; `reason` is `rpc`, `stop`, `timeout` or `shutdown`.
+    Aborted {
+        /// Who stopped it.
+        reason: String,
+        /// `{payloads:[…], meta:{…}}`
+        result: Option<Value>,
+    },
+}
+
+/// What `agent.wait` learns.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Waited {
+    /// The run has ended.
+    Ended(RunRecord),
+    /// It had not ended in time.
+    TimedOut,
+}
+
+/// An event for WebSocket clients. Sent in order per run.
+#[derive(Debug, Clone)]
+pub struct Broadcast {
+    /// `agent` or `chat`.
+    pub name: &'static str,
+    /// The payload as it goes on the wire, `seq`, `ts`, `runId` and `sessionKey` included.
+    pub payload: Value,
+    /// The run it belongs to.
+    pub run_id: RunId,
+    /// Canonical key of the run's session.
+    pub session_key: String,
+    /// Who gets it.
+    pub audience: Audience,
+    /// Whether a slow client may miss it.
+    pub droppable: bool,
+}
+
+/// Who gets a [`Broadcast`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// Every operator, and nodes subscribed to the session.
+    All,
+    /// Only connections that started this run with cap `tool-events`; sent without a frame `seq`.
+    ToolListeners,
+}
+
+/// Why a message was not accepted. Nothing of it was kept.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum DispatchError {
+    /// The session's or the configured policy forbids sending.
+    #[error("send blocked by session policy")]
+    SendBlocked,
+    /// The message could not be made durable (full disk, unwritable directory); the client may try again.
+    #[error("the message could not be stored: {0}")]
+    Storage(String),
+    /// The gateway is going down.
+    #[error("gateway is shutting down")]
+    ShuttingDown,
+}

@@ -1,0 +1,114 @@
+//! What a run asks of a model, in our own terms.
+
+use std::fmt;
+use std::str::FromStr;
+
+use openclaw_protocol::message::Message;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One model call.
+#[derive(Debug, Clone, Default)]
+pub struct ModelRequest {
+    /// The system prompt, whole.
+    pub system: String,
+    /// The context, oldest first, already sanitised for pairing (spec `agent-runtime.md` §9).
+    pub messages: Vec<Message>,
+    /// Tools in the order they are offered.
+    pub tools: Vec<ToolSpec>,
+    /// Requested thinking level; clamped to what the model can do.
+    pub thinking: ThinkingLevel,
+    /// Output cap in tokens; absent takes `min(model.maxTokens, 32000)`.
+    pub max_tokens: Option<u32>,
+    /// Sampling temperature.
+    pub temperature: Option<f64>,
+    /// Prompt caching.
+    pub cache: CacheRetention,
+    /// Our session id: cache key and session header where a provider has one.
+    pub session_id: Option<String>,
+}
+
+/// A tool as offered to the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// Name, exact.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON Schema of the arguments: an object schema.
+    pub parameters: Value,
+}
+
+/// How long a provider should keep the prompt cached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheRetention {
+    /// No caching.
+    None,
+    /// The provider's short default (5 minutes at Anthropic).
+    #[default]
+    Short,
+    /// One hour at Anthropic, 24 hours at OpenAI.
+    Long,
+}
+
+/// Thinking levels in rising order (spec `models.md` §5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThinkingLevel {
+    /// No reasoning.
+    #[default]
+    Off,
+    /// Least.
+    Minimal,
+    /// Little.
+    Low,
+    /// Some.
+    Medium,
+    /// Much.
+    High,
+    /// Most; few models have it.
+    XHigh,
+}
+
+impl ThinkingLevel {
+    /// The canonical name, as stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::XHigh => "xhigh",
+        }
+    }
+}
+
+impl fmt::Display for ThinkingLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Text that names no thinking level.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("invalid thinking level \"{0}\"")]
+pub struct UnknownThinkingLevel(String);
+
+impl FromStr for ThinkingLevel {
+    type Err = UnknownThinkingLevel;
+
+    /// Accepts every synonym a person may type (spec `models.md` §5).
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.trim().to_lowercase().as_str() {
+            "off" => Ok(Self::Off),
+            "min" | "minimal" | "think" => Ok(Self::Minimal),
+            "on" | "enable" | "enabled" | "low" | "thinkhard" | "think-hard" | "think_hard" => Ok(Self::Low),
+            "mid" | "med" | "medium" | "thinkharder" | "think-harder" | "harder" => Ok(Self::Medium),
+            "high" | "ultra" | "ultrathink" | "thinkhardest" | "highest" | "max" => Ok(Self::High),
+            "xhigh" | "x-high" | "x_high" | "extra high" | "extra-high" | "extrahigh" => Ok(Self::XHigh),
+            _ => Err(UnknownThinkingLevel(text.to_owned())),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! End-to-end tests: the real binary, as a user would start it.
