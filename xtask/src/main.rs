@@ -1,1 +1,38 @@
-fn main() {}
+//! Development tasks. `cargo xtask` lists them.
+
+mod ci;
+mod layers;
+
+use std::process::ExitCode;
+
+type Task = fn(&[String]) -> anyhow::Result<()>;
+
+/// Every task: name, what it does, the function.
+const TASKS: &[(&str, &str, Task)] = &[
+    ("ci", "formatting, clippy, licences, tests, docs, generated files: what .ci/run runs", ci::run),
+    ("layers", "check that the crates depend only downwards", layers::run),
+];
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let name = args.next().unwrap_or_default();
+    let rest: Vec<String> = args.collect();
+    let Some((_, _, task)) = TASKS.iter().find(|(task, _, _)| *task == name) else {
+        print_help();
+        return ExitCode::from(2);
+    };
+    match task(&rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask {name}: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print_help() {
+    println!("usage: cargo xtask <task>\n");
+    for (name, about, _) in TASKS {
+        println!("  {name:<10} {about}");
+    }
+}

@@ -146,6 +146,9 @@ pub enum DispatchError {
     /// The message could not be made durable (full disk, unwritable directory); the client may try again.
     #[error("the message could not be stored: {0}")]
     Storage(String),
+    /// Too many messages of this session wait already; the client may try again later.
+    #[error("too many messages wait in session {0}; try again later")]
+    QueueFull(String),
     /// The gateway is going down.
     #[error("gateway is shutting down")]
     ShuttingDown,

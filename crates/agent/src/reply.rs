@@ -1,0 +1,216 @@
+//! What a run gives back: reply payloads, figures, and how it ended (spec `agent-runtime.md` §1.1, §2.7, §2.8).
+
+use openclaw_models::FailureKind;
+use openclaw_protocol::SessionId;
+use openclaw_protocol::message::Usage;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::event::RunEnd;
+use crate::prompt::SystemPromptReport;
+
+/// Everything the caller needs once a run has ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Unix milliseconds.
+    pub started_at: i64,
+    /// Unix milliseconds.
+    pub ended_at: i64,
+    /// How it ended; the same value the last event carried.
+    pub end: RunEnd,
+    /// The replies in order. After an abort these are the texts that were complete or partly there: the caller decides
+    /// whether they are still worth delivering.
+    pub payloads: Vec<ReplyPayload>,
+    /// Figures for clients.
+    pub meta: RunMeta,
+    /// Usage of the last successful model call: what the session's `totalTokens` is computed from
+    /// (spec `models.md` §7: the last call, not the sum).
+    pub last_usage: Option<Usage>,
+    /// Every failed attempt in order, so that the caller can cool credentials down.
+    pub failures: Vec<CandidateFailure>,
+    /// Index of the candidate that made the last call.
+    pub candidate: usize,
+}
+
+impl Outcome {
+    /// The `result` of an `agent` final: `{payloads, meta}`.
+    pub fn to_result(&self) -> Value {
+        json!({ "payloads": self.payloads, "meta": self.meta })
+    }
+}
+
+/// One reply. Only the first four fields are on the wire of the `agent` method; the rest steers delivery.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReplyPayload {
+    /// Text with directives removed; may be empty beside media.
+    pub text: String,
+    /// The first media reference, `null` without one.
+    pub media_url: Option<String>,
+    /// All media references.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub media_urls: Vec<String>,
+    /// Whether the text reports a failure.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+    /// The message to quote.
+    #[serde(skip)]
+    pub reply_to: Option<ReplyTo>,
+    /// Whether audio goes out as a voice note.
+    #[serde(skip)]
+    pub voice: bool,
+}
+
+/// What a reply tag asked to be quoted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplyTo {
+    /// The message that triggered the run.
+    Current,
+    /// The message with this platform id.
+    Id(String),
+}
+
+/// `meta` of an `agent` final.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunMeta {
+    /// Wall time of the run in milliseconds.
+    pub duration_ms: u64,
+    /// Session, model and tokens.
+    pub agent_meta: AgentMeta,
+    /// Whether the run was stopped by someone or by the clock.
+    pub aborted: bool,
+    /// What the system prompt was made of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_prompt_report: Option<SystemPromptReport>,
+    /// `tool_calls` when a client has to run tools, `max_tool_rounds` or `tool_loop` when a limit ended the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<&'static str>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+}
+
+/// `meta.agentMeta`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentMeta {
+    /// The transcript.
+    pub session_id: SessionId,
+    /// Provider of the candidate that made the last call.
+    pub provider: String,
+    /// Its model id.
+    pub model: String,
+    /// Sum over all calls of the run; absent when nothing was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<RunUsage>,
+}
+
+/// Token sums of a run, zero fields omitted (spec `models.md` §7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunUsage {
+    /// Prompt tokens that were not cached.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub input: u64,
+    /// Completion tokens.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub output: u64,
+    /// Prompt tokens read from the cache.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_read: u64,
+    /// Prompt tokens written to the cache.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_write: u64,
+    /// Sum of the four.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub total: u64,
+}
+
+impl RunUsage {
+    /// Adds one call.
+    pub fn add(&mut self, usage: &Usage) {
+        self.input += usage.input;
+        self.output += usage.output;
+        self.cache_read += usage.cache_read;
+        self.cache_write += usage.cache_write;
+        self.total = self.input + self.output + self.cache_read + self.cache_write;
+    }
+
+    /// The sums, or nothing when no call counted a token.
+    pub fn counted(self) -> Option<Self> {
+        (self != Self::default()).then_some(self)
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+/// `meta.error`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunError {
+    /// The class.
+    pub kind: RunErrorKind,
+    /// For people.
+    pub message: String,
+}
+
+/// Classes of `meta.error.kind`. The first four are the reference's; the others are ours and additive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunErrorKind {
+    /// The context does not fit the model.
+    ContextOverflow,
+    /// Compaction was tried and failed.
+    CompactionFailure,
+    /// The provider refused the order of roles.
+    RoleOrdering,
+    /// An image is too large for the provider.
+    ImageSize,
+    /// Too many requests.
+    RateLimit,
+    /// Provider overloaded or unreachable.
+    Unavailable,
+    /// Payment.
+    Billing,
+    /// Bad or missing credentials.
+    Auth,
+    /// Out of time.
+    Timeout,
+    /// The provider refused the request's shape.
+    Format,
+    /// A limit of ours ended the run.
+    Limit,
+    /// The transcript could not be written.
+    Storage,
+    /// Anything else.
+    Other,
+}
+
+impl From<FailureKind> for RunErrorKind {
+    fn from(kind: FailureKind) -> Self {
+        match kind {
+            FailureKind::RateLimit => Self::RateLimit,
+            FailureKind::Transient => Self::Unavailable,
+            FailureKind::Billing => Self::Billing,
+            FailureKind::Auth => Self::Auth,
+            FailureKind::Timeout => Self::Timeout,
+            FailureKind::Format => Self::Format,
+            FailureKind::ContextOverflow => Self::ContextOverflow,
+            FailureKind::Other => Self::Other,
+        }
+    }
+}
+
+/// One failed attempt with one candidate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CandidateFailure {
+    /// Index into [`crate::RunParams::models`].
+    pub candidate: usize,
+    /// The class.
+    pub kind: FailureKind,
+    /// The provider's words.
+    pub message: String,
+}

@@ -1,0 +1,145 @@
+//! One run from the user's message to the last event: parameters, limits and the entry point.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_models::{CacheRetention, Model, ThinkingLevel};
+use openclaw_protocol::SessionId;
+use openclaw_protocol::message::UserMessage;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::event::RunEvent;
+use crate::prompt::SystemPromptReport;
+use crate::reply::Outcome;
+use crate::toolbox::Toolbox;
+use crate::transcript::{Steering, Transcript};
+
+/// Everything one run works with. The run holds no state of its own between calls.
+pub struct RunParams<'a> {
+    /// The transcript's id: request metadata and `meta.agentMeta.sessionId`.
+    pub session_id: SessionId,
+    /// Whom to call, in order of preference, never empty: the requested model with each usable credential, then the
+    /// fallbacks. A failure that another candidate may not have moves on to the next (spec `models.md` §9.2, §9.3).
+    pub models: &'a [Arc<dyn Model>],
+    /// The system prompt, byte-stable for the session.
+    pub system_prompt: &'a str,
+    /// What the prompt was made of; passed through to [`Outcome`].
+    pub report: Option<SystemPromptReport>,
+    /// The tools, policy applied.
+    pub tools: &'a dyn Toolbox,
+    /// Where history comes from and messages go.
+    pub transcript: &'a mut dyn Transcript,
+    /// What the user says meanwhile.
+    pub steering: &'a dyn Steering,
+    /// What starts the run.
+    pub prompt: Prompt,
+    /// Requested thinking level; a model that cannot reason runs with `off`.
+    pub thinking: ThinkingLevel,
+    /// Whether reasoning becomes a reply of its own.
+    pub reasoning: ReasoningVisibility,
+    /// Parameters of the model calls.
+    pub call: CallOptions,
+    /// Time, rounds, loops.
+    pub limits: Limits,
+    /// Keep this many user turns of history (spec `agent-runtime.md` §9.5); absent keeps all.
+    pub history_limit: Option<NonZeroU32>,
+    /// Stops the run.
+    pub cancel: CancellationToken,
+    /// Where tools resolve relative paths. The process never changes its own directory.
+    pub workspace: PathBuf,
+    /// Takes the events in order. The receiver must be drained while the run works (the run waits for room); dropping
+    /// it is allowed and loses the events only.
+    pub events: mpsc::Sender<RunEvent>,
+}
+
+/// What starts a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Prompt {
+    /// A message that is not in the transcript yet. It is appended before anything else, under `entry_id`, so that the
+    /// run can be found again after a crash.
+    New {
+        /// The message as the model should see it.
+        message: UserMessage,
+        /// Id of the transcript entry.
+        entry_id: String,
+    },
+    /// The message is already in the transcript: the process ended while its run was under way. Unanswered tool calls
+    /// are closed with an error result; an answer that is already there is returned without calling the model.
+    Resume,
+}
+
+/// Whether reasoning is shown to the user (`/reasoning`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReasoningVisibility {
+    /// Hidden.
+    #[default]
+    Off,
+    /// As a message of its own before the answer.
+    On,
+    /// While it arrives, on channels that can show drafts.
+    Stream,
+}
+
+impl ReasoningVisibility {
+    /// The canonical name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::On => "on",
+            Self::Stream => "stream",
+        }
+    }
+}
+
+/// Parameters of every model call of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct CallOptions {
+    /// Output cap in tokens.
+    pub max_tokens: Option<u32>,
+    /// Sampling temperature.
+    pub temperature: Option<f64>,
+    /// Prompt caching.
+    pub cache: CacheRetention,
+    /// Whether the provider needs `<think>`/`<final>` tags: only text inside `<final>` is then shown
+    /// (spec `streaming.md` §6).
+    pub reasoning_tags: bool,
+}
+
+/// What bounds a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Wall time of the whole run, tools included; `None` is unlimited.
+    pub timeout: Option<Duration>,
+    /// Model calls that asked for tools before the run is stopped; off by default, as in the reference.
+    pub max_tool_rounds: Option<NonZeroU32>,
+    /// After this many consecutive identical calls the result tells the model that it is going in circles.
+    pub identical_calls_warn: u32,
+    /// After this many the run is stopped.
+    pub identical_calls_stop: u32,
+}
+
+impl Limits {
+    /// Spec `agent-runtime.md` §2.5.
+    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
+}
+
+impl Default for Limits {
+    /// Spec `agent-runtime.md` §2.4 (10 and 30 identical calls) and §2.5.
+    fn default() -> Self {
+        Self {
+            timeout: Some(Self::DEFAULT_TIMEOUT),
+            max_tool_rounds: None,
+            identical_calls_warn: 10,
+            identical_calls_stop: 30,
+        }
+    }
+}
+
+/// Works until the model is done, someone stops it, time is up, or it fails. Emits exactly one
+/// [`RunEvent::Started`] first and exactly one [`RunEvent::Ended`] last, and leaves a well-formed transcript however it ends.
+pub async fn run(params: RunParams<'_>) -> Outcome {
+    crate::driver::drive(params).await
+}

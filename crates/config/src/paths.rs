@@ -1,0 +1,191 @@
+//! Where everything lives (spec `config.md` §1).
+
+use std::path::{Path, PathBuf};
+
+use openclaw_protocol::AgentId;
+
+use crate::Environment;
+
+/// Names of the state directory under the home directory, newest first.
+const STATE_DIR_NAMES: &[&str] = &[".openclaw", ".clawdbot", ".moltbot", ".moldbot"];
+/// Names of the config file in a state directory, newest first.
+const CONFIG_FILE_NAMES: &[&str] = &["openclaw.json", "clawdbot.json", "moltbot.json", "moldbot.json"];
+
+/// The resolved places of one instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    home: PathBuf,
+    state_dir: PathBuf,
+    state_dir_is_override: bool,
+    config_path: PathBuf,
+    oauth_dir: PathBuf,
+    main_agent_dir: Option<PathBuf>,
+    lock_dir: PathBuf,
+    log_dir: PathBuf,
+    profile: Option<String>,
+}
+
+impl Paths {
+    /// Resolves the places for an environment. Looks at which directories and files exist, changes nothing.
+    pub fn resolve(env: &Environment) -> Self {
+        let home = env.home();
+        let over = env.first_nonblank(&["OPENCLAW_STATE_DIR", "CLAWDBOT_STATE_DIR"]).map(|p| env.expand_path(p));
+        let state_dir = over.clone().unwrap_or_else(|| default_state_dir(&home));
+        let config_path = match env.first_nonblank(&["OPENCLAW_CONFIG_PATH", "CLAWDBOT_CONFIG_PATH"]) {
+            Some(explicit) => env.expand_path(explicit),
+            None => find_config(&home, &state_dir, over.is_some()),
+        };
+        let oauth_dir = env
+            .get_nonblank("OPENCLAW_OAUTH_DIR")
+            .map_or_else(|| state_dir.join("credentials"), |dir| env.expand_path(dir));
+        let lock_name = env.user_id().map_or_else(|| "openclaw".to_owned(), |uid| format!("openclaw-{uid}"));
+        Self {
+            lock_dir: env.temp_dir().join(lock_name),
+            log_dir: default_log_dir(env),
+            main_agent_dir: env
+                .first_nonblank(&["OPENCLAW_AGENT_DIR", "PI_CODING_AGENT_DIR"])
+                .map(|dir| env.expand_path(dir)),
+            profile: env.get_nonblank("OPENCLAW_PROFILE").map(str::to_owned),
+            home,
+            state_dir_is_override: over.is_some(),
+            state_dir,
+            config_path,
+            oauth_dir,
+        }
+    }
+
+    /// The user's home directory, `OPENCLAW_HOME` considered.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The directory that holds all state.
+    pub fn state_dir(&self) -> &Path {
+        &self.state_dir
+    }
+
+    /// Whether the state directory was chosen by a variable or profile.
+    pub fn state_dir_is_override(&self) -> bool {
+        self.state_dir_is_override
+    }
+
+    /// The config file, whether it exists or not.
+    pub fn config_path(&self) -> &Path {
+        &self.config_path
+    }
+
+    /// Credentials of channels and OAuth imports.
+    pub fn credentials_dir(&self) -> &Path {
+        &self.oauth_dir
+    }
+
+    /// `<tmpdir>/openclaw-<uid>`: the gateway's lock files (spec `config.md` §12).
+    pub fn lock_dir(&self) -> &Path {
+        &self.lock_dir
+    }
+
+    /// Where log files go unless `logging.file` says otherwise: `/tmp/openclaw` (spec `operations.md` §5).
+    pub fn log_dir(&self) -> &Path {
+        &self.log_dir
+    }
+
+    /// The profile in force, when it is not the default one.
+    pub fn profile(&self) -> Option<&str> {
+        self.profile.as_deref().filter(|name| !name.eq_ignore_ascii_case("default"))
+    }
+
+    /// `agents/<id>/agent`: an agent's own directory unless its `agentDir` says otherwise. The default agent's may be
+    /// moved by `OPENCLAW_AGENT_DIR`.
+    pub fn agent_dir(&self, agent: &AgentId) -> PathBuf {
+        match &self.main_agent_dir {
+            Some(dir) if agent.as_str() == AgentId::MAIN => dir.clone(),
+            Some(_) | None => self.agent_root(agent).join("agent"),
+        }
+    }
+
+    /// `agents/<id>/sessions`: session store and transcripts.
+    pub fn sessions_dir(&self, agent: &AgentId) -> PathBuf {
+        self.agent_root(agent).join("sessions")
+    }
+
+    /// `agents/<id>`.
+    pub fn agent_root(&self, agent: &AgentId) -> PathBuf {
+        self.state_dir.join("agents").join(agent.as_str())
+    }
+
+    /// The default agent's workspace when none is configured: `~/.openclaw/workspace`, or
+    /// `~/.openclaw/workspace-<profile>`; below the state directory when that is overridden (spec `config.md` §1.1).
+    pub fn default_workspace(&self) -> PathBuf {
+        let name = match self.profile() {
+            Some(profile) => format!("workspace-{profile}"),
+            None => "workspace".to_owned(),
+        };
+        self.workspace_root().join(name)
+    }
+
+    /// The workspace of an agent without a configured one: the default agent's, or `workspace-<id>` beside it.
+    pub fn workspace(&self, agent: &AgentId, is_default: bool) -> PathBuf {
+        if is_default { self.default_workspace() } else { self.workspace_root().join(format!("workspace-{agent}")) }
+    }
+
+    /// `identity/device.json`: this host's key pair (spec `gateway-protocol.md` §12).
+    pub fn device_identity(&self) -> PathBuf {
+        self.state_dir.join("identity").join("device.json")
+    }
+
+    /// `identity/device-auth.json`: tokens that gateways issued to this device.
+    pub fn device_auth(&self) -> PathBuf {
+        self.state_dir.join("identity").join("device-auth.json")
+    }
+
+    /// `devices/pending.json` and `devices/paired.json`.
+    pub fn devices_dir(&self) -> PathBuf {
+        self.state_dir.join("devices")
+    }
+
+    /// Our own database: inbox, outbox, run records.
+    pub fn database(&self) -> PathBuf {
+        self.state_dir.join("gateway.sqlite")
+    }
+
+    /// The config that last started a gateway (spec `config.md` §9.4).
+    pub fn last_good_config(&self) -> PathBuf {
+        self.state_dir.join("config-last-good.json5")
+    }
+
+    fn workspace_root(&self) -> PathBuf {
+        if self.state_dir_is_override { self.state_dir.clone() } else { self.home.join(".openclaw") }
+    }
+}
+
+fn default_state_dir(home: &Path) -> PathBuf {
+    STATE_DIR_NAMES
+        .iter()
+        .map(|name| home.join(name))
+        .find(|dir| dir.exists())
+        .unwrap_or_else(|| home.join(".openclaw"))
+}
+
+/// Unlike the reference, a chosen state directory is never left for another instance's config.
+fn find_config(home: &Path, state_dir: &Path, is_override: bool) -> PathBuf {
+    let places: Vec<PathBuf> = if is_override {
+        vec![state_dir.to_path_buf()]
+    } else {
+        STATE_DIR_NAMES.iter().map(|name| home.join(name)).collect()
+    };
+    places
+        .iter()
+        .flat_map(|dir| CONFIG_FILE_NAMES.iter().map(|name| dir.join(name)))
+        .find(|file| file.exists())
+        .unwrap_or_else(|| state_dir.join("openclaw.json"))
+}
+
+#[cfg(unix)]
+fn default_log_dir(_env: &Environment) -> PathBuf {
+    PathBuf::from("/tmp/openclaw")
+}
+
+#[cfg(not(unix))]
+fn default_log_dir(env: &Environment) -> PathBuf {
+    env.temp_dir().join("openclaw")
+}

@@ -1,0 +1,222 @@
+//! The three frame kinds and how inbound text becomes one (spec `gateway-protocol.md` §2).
+
+use std::sync::LazyLock;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
+
+use crate::error::ErrorShape;
+use crate::schema::Schema;
+
+/// The protocol version this contract describes.
+pub const PROTOCOL_VERSION: u32 = 3;
+
+/// Any frame. `P` is the payload: a [`Value`] when read, any `Serialize` (also a raw, already serialised one) when written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type")]
+pub enum Frame<P = Value> {
+    /// Client to gateway.
+    #[serde(rename = "req")]
+    Request(Request),
+    /// Gateway to client, to one request.
+    #[serde(rename = "res")]
+    Response(Response<P>),
+    /// Gateway to client, unasked.
+    #[serde(rename = "event")]
+    Event(Event<P>),
+}
+
+/// `{type:"req", id, method, params?}`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Request {
+    /// Opaque; the answer carries it. Its uniqueness is the client's business.
+    pub id: String,
+    /// Name of the method.
+    pub method: String,
+    /// Absent reads as `{}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Value>,
+}
+
+/// `{type:"res", id, ok, payload?, error?}`. A failed one may carry both payload and error.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Response<P = Value> {
+    /// Id of the request.
+    pub id: String,
+    /// Whether it succeeded.
+    pub ok: bool,
+    /// The result; absent is not the same as `null`.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[serde(bound(deserialize = "P: Deserialize<'de>"))]
+    pub payload: Option<P>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorShape>,
+}
+
+impl<P> Response<P> {
+    /// A success.
+    pub fn ok(id: impl Into<String>, payload: P) -> Self {
+        Self { id: id.into(), ok: true, payload: Some(payload), error: None }
+    }
+
+    /// A failure without payload.
+    pub fn failed(id: impl Into<String>, error: ErrorShape) -> Self {
+        Self { id: id.into(), ok: false, payload: None, error: Some(error) }
+    }
+
+    /// A failure that also says what there is (`agent`, `chat.send`).
+    pub fn failed_with(id: impl Into<String>, payload: P, error: ErrorShape) -> Self {
+        Self { id: id.into(), ok: false, payload: Some(payload), error: Some(error) }
+    }
+}
+
+/// `{type:"event", event, payload?, seq?, stateVersion?}`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Event<P = Value> {
+    /// Name of the event.
+    pub event: String,
+    /// What happened.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[serde(bound(deserialize = "P: Deserialize<'de>"))]
+    pub payload: Option<P>,
+    /// Number of the frame on this connection; targeted frames have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// Only on `presence` and `health`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_version: Option<StateVersion>,
+}
+
+impl<P> Event<P> {
+    /// A targeted event: without number and state version.
+    pub fn targeted(event: impl Into<String>, payload: P) -> Self {
+        Self { event: event.into(), payload: Some(payload), seq: None, state_version: None }
+    }
+}
+
+/// How often presence and health have changed since the gateway started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct StateVersion {
+    /// Of the presence list.
+    pub presence: u64,
+    /// Of the health snapshot.
+    pub health: u64,
+}
+
+/// What a text frame of a client is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Inbound {
+    /// A request.
+    Request(Request),
+    /// JSON, but not a request: after the handshake it is answered with this id and error.
+    Invalid {
+        /// The frame's own id where it has one, else `invalid`.
+        id: String,
+        /// `invalid request frame: …`
+        error: ErrorShape,
+    },
+    /// Not JSON: after the handshake it gets no answer.
+    NotJson,
+}
+
+/// Reads what a client sent. The envelope is strict: unknown keys are refused.
+pub fn parse_inbound(text: &str) -> Inbound {
+    let Ok(value) = serde_json::from_str::<Value>(text) else { return Inbound::NotJson };
+    let violations = REQUEST.validate(&value);
+    if !violations.is_empty() {
+        let id = value.get("id").and_then(Value::as_str).unwrap_or("invalid").to_owned();
+        let error = ErrorShape::invalid(format!("invalid request frame: {}", violations.text()));
+        return Inbound::Invalid { id, error };
+    }
+    match serde_json::from_value::<Request>(value) {
+        Ok(request) => Inbound::Request(request),
+        Err(error) => Inbound::Invalid {
+            id: "invalid".to_owned(),
+            error: ErrorShape::invalid(format!("invalid request frame: {error}")),
+        },
+    }
+}
+
+static REQUEST: LazyLock<Schema> = LazyLock::new(|| {
+    Schema::compile(&json!({
+        "type": "object",
+        "properties": {
+            "type": {"type": "string", "const": "req"},
+            "id": {"type": "string", "minLength": 1},
+            "method": {"type": "string", "minLength": 1},
+            "params": {},
+        },
+        "required": ["type", "id", "method"],
+        "additionalProperties": false,
+    }))
+});
+
+/// Reads a key that is there, so that `null` is told from absent.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// `Default` for `Option<P>` without asking `P` for one.
+fn none<P>() -> Option<P> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Vectors of spec §2.2.
+    #[test]
+    fn malformed_frames_are_answered_with_the_texts_clients_know() {
+        let rows = [
+            (r#"{"type":"req","id":"","method":"health"}"#, "", "at /id: must NOT have fewer than 1 characters"),
+            (r#"{"type":"req","method":"health"}"#, "invalid", "must have required property 'id'"),
+            (
+                r#"{"type":"req","id":"xx1","method":"health","extra":1}"#,
+                "xx1",
+                "at root: unexpected property 'extra'",
+            ),
+            (
+                r#"{"type":"event","event":"foo"}"#,
+                "invalid",
+                "must have required property 'id'; must have required property 'method'; at root: unexpected \
+                 property 'event'; at /type: must be equal to constant",
+            ),
+            ("[]", "invalid", "must be object"),
+            ("null", "invalid", "must be object"),
+        ];
+        for (text, id, what) in rows {
+            let error = ErrorShape::invalid(format!("invalid request frame: {what}"));
+            assert_eq!(parse_inbound(text), Inbound::Invalid { id: id.to_owned(), error }, "{text}");
+        }
+        assert_eq!(parse_inbound("not json at all"), Inbound::NotJson);
+        assert_eq!(parse_inbound(&"[".repeat(100_000)), Inbound::NotJson);
+    }
+
+    #[test]
+    fn absent_keys_stay_absent_and_null_stays_null() {
+        let rows = [
+            r#"{"type":"req","id":"1","method":"health"}"#,
+            r#"{"type":"res","id":"1","ok":true,"payload":null}"#,
+            r#"{"type":"res","id":"1","ok":true}"#,
+            r#"{"type":"res","id":"1","ok":false,"payload":{"runId":"r"},"error":{"code":"UNAVAILABLE","message":"x"}}"#,
+            r#"{"type":"event","event":"tick","payload":{"ts":1},"seq":3}"#,
+            r#"{"type":"event","event":"presence","payload":{},"seq":3,"stateVersion":{"presence":1,"health":2}}"#,
+        ];
+        for text in rows {
+            let frame: Frame = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&frame).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn a_raw_payload_is_written_as_it_is() {
+        let raw = serde_json::value::RawValue::from_string(r#"{"ts" : 1}"#.to_owned()).unwrap();
+        let frame = Frame::Event(Event { event: "tick".into(), payload: Some(&raw), seq: Some(1), state_version: None });
+        let text = serde_json::to_string(&frame).unwrap();
+        assert_eq!(text, r#"{"type":"event","event":"tick","payload":{"ts" : 1},"seq":1}"#);
+    }
+}

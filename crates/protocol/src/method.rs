@@ -1,0 +1,238 @@
+//! Every method of the protocol, as data: who may call it, whether `hello-ok` names it, whether this version has it
+//! (spec `gateway-protocol.md` §4, §6.0).
+
+use serde_json::Value;
+
+use crate::access::Access;
+use crate::error::ErrorShape;
+use crate::params::{self, Call};
+use crate::schema::Schema;
+
+/// One row of [`METHODS`].
+#[derive(Debug, Clone, Copy)]
+pub struct Method {
+    /// The name on the wire.
+    pub name: &'static str,
+    /// Who may call it.
+    pub access: Access,
+    /// Whether `hello-ok.features.methods` names it once it is implemented.
+    pub listing: Listing,
+    /// The schemas of an implemented method; absent means this version answers `not implemented`.
+    pub shape: Option<Shape>,
+}
+
+/// Whether OpenClaw 2026.2.9 advertises a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listing {
+    /// In `hello-ok.features.methods`.
+    Advertised,
+    /// Works, but is not listed.
+    Hidden,
+}
+
+/// How a method treats params it does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    /// Params must match the schema; unknown keys are refused.
+    Strict,
+    /// Unknown keys and values of wrong types are ignored.
+    Loose,
+}
+
+/// Params and result of an implemented method.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// How params are read.
+    pub strictness: Strictness,
+    /// JSON Schema of the params.
+    pub params: fn() -> Value,
+    /// JSON Schema of the result.
+    pub result: fn() -> Value,
+    schema: fn() -> &'static Schema,
+}
+
+impl Method {
+    /// Whether this version has it.
+    pub const fn implemented(&self) -> bool {
+        self.shape.is_some()
+    }
+
+    /// Checks params against the schema; an absent value reads as `{}`.
+    ///
+    /// # Errors
+    /// `invalid <method> params: …` with every violation.
+    pub fn check(&self, value: &Value) -> Result<(), ErrorShape> {
+        let Some(shape) = self.shape.filter(|s| s.strictness == Strictness::Strict) else { return Ok(()) };
+        let violations = (shape.schema)().validate(value);
+        if violations.is_empty() { Ok(()) } else { Err(ErrorShape::invalid_params(self.name, &violations.text())) }
+    }
+}
+
+/// The row of a method.
+pub fn find(name: &str) -> Option<&'static Method> {
+    METHODS.iter().find(|method| method.name == name)
+}
+
+/// What `hello-ok.features.methods` names, in the order clients know.
+pub fn advertised() -> impl Iterator<Item = &'static str> {
+    METHODS.iter().filter(|m| m.listing == Listing::Advertised && m.implemented()).map(|m| m.name)
+}
+
+const fn call<C: Call>(access: Access) -> Method {
+    Method { name: C::NAME, access, listing: Listing::Advertised, shape: Some(shape::<C>()) }
+}
+
+const fn hidden<C: Call>(access: Access) -> Method {
+    Method { name: C::NAME, access, listing: Listing::Hidden, shape: Some(shape::<C>()) }
+}
+
+const fn shape<C: Call>() -> Shape {
+    Shape {
+        strictness: C::STRICTNESS,
+        params: crate::export::schema_of::<C::Params>,
+        result: crate::export::schema_of::<C::Output>,
+        schema: C::schema,
+    }
+}
+
+const fn later(name: &'static str, access: Access) -> Method {
+    Method { name, access, listing: Listing::Advertised, shape: None }
+}
+
+const fn later_hidden(name: &'static str, access: Access) -> Method {
+    Method { name, access, listing: Listing::Hidden, shape: None }
+}
+
+use Access::{Admin, Approvals, Node, Pairing, Read, Write};
+
+/// All methods; the advertised ones first, in the order of spec §6.0.
+pub const METHODS: &[Method] = &[
+    call::<params::health::Health>(Read),
+    call::<params::logs::LogsTail>(Read),
+    later("channels.status", Read),
+    later("channels.logout", Admin),
+    call::<params::status::Status>(Read),
+    later("usage.status", Read),
+    later("usage.cost", Read),
+    later("tts.status", Read),
+    later("tts.providers", Read),
+    later("tts.enable", Write),
+    later("tts.disable", Write),
+    later("tts.convert", Write),
+    later("tts.setProvider", Write),
+    call::<params::config::ConfigGet>(Admin),
+    later("config.set", Admin),
+    later("config.apply", Admin),
+    later("config.patch", Admin),
+    call::<params::config::ConfigSchema>(Admin),
+    later("exec.approvals.get", Admin),
+    later("exec.approvals.set", Admin),
+    later("exec.approvals.node.get", Admin),
+    later("exec.approvals.node.set", Admin),
+    later("exec.approval.request", Approvals),
+    later("exec.approval.resolve", Approvals),
+    later("wizard.start", Admin),
+    later("wizard.next", Admin),
+    later("wizard.cancel", Admin),
+    later("wizard.status", Admin),
+    later("talk.mode", Write),
+    call::<params::models::ModelsList>(Read),
+    call::<params::agents::AgentsList>(Read),
+    later("agents.create", Admin),
+    later("agents.update", Admin),
+    later("agents.delete", Admin),
+    later("agents.files.list", Admin),
+    later("agents.files.get", Admin),
+    later("agents.files.set", Admin),
+    later("skills.status", Read),
+    later("skills.bins", Node),
+    later("skills.install", Admin),
+    later("skills.update", Admin),
+    later("update.run", Admin),
+    later("voicewake.get", Read),
+    later("voicewake.set", Write),
+    call::<params::sessions::SessionsList>(Read),
+    call::<params::sessions::SessionsPreview>(Read),
+    call::<params::sessions::SessionsPatch>(Admin),
+    call::<params::sessions::SessionsReset>(Admin),
+    call::<params::sessions::SessionsDelete>(Admin),
+    later("sessions.compact", Admin),
+    later("last-heartbeat", Read),
+    later("set-heartbeats", Admin),
+    later("wake", Write),
+    later("node.pair.request", Pairing),
+    later("node.pair.list", Pairing),
+    later("node.pair.approve", Pairing),
+    later("node.pair.reject", Pairing),
+    later("node.pair.verify", Pairing),
+    later("device.pair.list", Pairing),
+    later("device.pair.approve", Pairing),
+    later("device.pair.reject", Pairing),
+    later("device.token.rotate", Pairing),
+    later("device.token.revoke", Pairing),
+    later("node.rename", Pairing),
+    later("node.list", Read),
+    later("node.describe", Read),
+    later("node.invoke", Write),
+    later("node.invoke.result", Node),
+    later("node.event", Node),
+    later("cron.list", Read),
+    later("cron.status", Read),
+    later("cron.add", Admin),
+    later("cron.update", Admin),
+    later("cron.remove", Admin),
+    later("cron.run", Admin),
+    later("cron.runs", Read),
+    call::<params::system::SystemPresence>(Read),
+    call::<params::system::SystemEvent>(Admin),
+    later("send", Write),
+    call::<params::agent::Agent>(Write),
+    call::<params::agent::AgentIdentityGet>(Read),
+    call::<params::agent::AgentWait>(Write),
+    later("browser.request", Write),
+    call::<params::chat::ChatHistory>(Read),
+    call::<params::chat::ChatAbort>(Write),
+    call::<params::chat::ChatSend>(Write),
+    hidden::<params::connect::Connect>(Admin),
+    hidden::<params::chat::ChatInject>(Admin),
+    hidden::<params::sessions::SessionsResolve>(Admin),
+    later_hidden("poll", Admin),
+    later_hidden("sessions.usage", Admin),
+    later_hidden("sessions.usage.timeseries", Admin),
+    later_hidden("sessions.usage.logs", Admin),
+    later_hidden("web.login.start", Admin),
+    later_hidden("web.login.wait", Admin),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = METHODS.iter().map(|m| m.name).collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    /// The recorded `hello-ok` lists every advertised method; ours is the same list without what is still missing.
+    #[test]
+    fn the_advertised_list_keeps_the_recorded_order() {
+        let golden = include_str!("../../../tests/golden/gw-connect-ok.jsonl");
+        let hello: Value = serde_json::from_str(golden.lines().nth(2).unwrap()).unwrap();
+        let recorded: Vec<&str> = hello["frame"]["payload"]["features"]["methods"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|v| v.as_str().unwrap())
+            .collect();
+        let listed: Vec<&str> =
+            METHODS.iter().filter(|m| m.listing == Listing::Advertised).map(|m| m.name).collect();
+        assert_eq!(listed, recorded);
+        let advertised: Vec<&str> = advertised().collect();
+        let expect: Vec<&str> = recorded.into_iter().filter(|name| find(name).unwrap().implemented()).collect();
+        assert_eq!(advertised, expect);
+    }
+}

@@ -1,0 +1,95 @@
+//! Reading what a model passed (spec `tools.md` §1, §2).
+
+use openclaw_agent::ToolError;
+use serde_json::Value;
+
+/// The arguments of one call.
+#[derive(Debug)]
+pub(crate) struct Args(pub(crate) Value);
+
+/// A parameter under the two names models know it by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Either(pub(crate) &'static str, pub(crate) &'static str);
+
+/// The file a tool works on.
+const PATH: Either = Either("path", "file_path");
+
+impl Args {
+    /// The `path`, trimmed.
+    pub(crate) fn path(&self) -> Result<String, ToolError> {
+        let found = self.either(PATH).map(str::trim).filter(|path| !path.is_empty());
+        found.map(str::to_owned).ok_or_else(|| missing(PATH))
+    }
+
+    /// A text exactly as given, empty allowed.
+    pub(crate) fn text_of(&self, names: Either) -> Result<&str, ToolError> {
+        self.either(names).ok_or_else(|| missing(names))
+    }
+
+    /// A string exactly as given.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).and_then(Value::as_str)
+    }
+
+    /// A string without surrounding white space; empty counts as absent.
+    pub(crate) fn word(&self, name: &str) -> Option<&str> {
+        self.text(name).map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    /// A finite number; numeric strings count.
+    pub(crate) fn number(&self, name: &str) -> Option<f64> {
+        let value = self.0.get(name)?;
+        let number = value.as_f64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))?;
+        number.is_finite().then_some(number)
+    }
+
+    /// A line number or a count of at least one; anything below counts as absent, fractions are cut.
+    pub(crate) fn count(&self, name: &str) -> Option<usize> {
+        let number = self.number(name).filter(|number| *number >= 1.0)?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 1, saturates above")]
+        Some(number as usize)
+    }
+
+    /// A boolean; absent is `false`.
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    fn either(&self, names: Either) -> Option<&str> {
+        self.text(names.0).or_else(|| self.text(names.1))
+    }
+}
+
+fn missing(names: Either) -> ToolError {
+    ToolError::Failed(format!("Missing required parameter: {} ({} or {})", names.0, names.0, names.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn both_naming_styles_are_read() {
+        for (args, path) in [
+            (json!({"path": " a.txt "}), Ok("a.txt")),
+            (json!({"file_path": "b.txt"}), Ok("b.txt")),
+            (json!({"path": "a", "file_path": "b"}), Ok("a")),
+            (json!({}), Err("Missing required parameter: path (path or file_path)")),
+            (json!({"path": "  "}), Err("Missing required parameter: path (path or file_path)")),
+            (json!({"path": 5}), Err("Missing required parameter: path (path or file_path)")),
+            (json!(null), Err("Missing required parameter: path (path or file_path)")),
+        ] {
+            let read = Args(args).path().map_err(|error| error.to_string());
+            assert_eq!(read.as_deref().map_err(String::as_str), path);
+        }
+    }
+
+    #[test]
+    fn numbers_may_be_strings_and_nonsense_is_absent() {
+        let args = Args(json!({"a": 3, "b": " 4 ", "c": "x", "d": 0, "e": -2, "f": 2.9, "g": null, "h": "inf"}));
+        let read: Vec<_> = ["a", "b", "c", "d", "e", "f", "g", "h"].map(|name| args.count(name)).into();
+        assert_eq!(read, [Some(3), Some(4), None, None, None, Some(2), None, None]);
+    }
+}

@@ -1,0 +1,116 @@
+//! The crates form layers (`ARCHITECTURE.md`); a dependency points down, never up or sideways around the list.
+
+use std::process::Command;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+/// From top to bottom.
+const LAYERS: &[&str] = &[
+    "openclaw",
+    "openclaw-gateway",
+    "openclaw-dispatch",
+    "openclaw-channels",
+    "openclaw-tools",
+    "openclaw-agent",
+    "openclaw-memory",
+    "openclaw-models",
+    "openclaw-sessions",
+    "openclaw-config",
+    "openclaw-protocol",
+];
+
+/// Dependencies that would be downwards and are forbidden all the same: `(from, to, why)`.
+const FORBIDDEN: &[(&str, &str, &str)] = &[
+    ("openclaw-models", "openclaw-sessions", "a model client knows nothing of sessions"),
+    ("openclaw-channels", "openclaw-agent", "a channel knows nothing of agents"),
+    ("openclaw-memory", "openclaw-models", "embedding clients are handed in"),
+];
+
+const TESTKIT: &str = "openclaw-testkit";
+
+pub(crate) fn run(_: &[String]) -> anyhow::Result<()> {
+    let complaints = complaints(&metadata()?);
+    if complaints.is_empty() {
+        return Ok(());
+    }
+    bail!("\n  {}", complaints.join("\n  "))
+}
+
+fn metadata() -> anyhow::Result<Value> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .context("cannot run cargo metadata")?;
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+fn complaints(metadata: &Value) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for package in list(metadata, "packages") {
+        let from = text(package, "name");
+        for dependency in list(package, "dependencies") {
+            let to = text(dependency, "name");
+            let shipped = dependency["kind"].is_null();
+            complaints.extend(judge(from, to, shipped));
+        }
+    }
+    complaints
+}
+
+/// Says what is wrong with one dependency, if anything.
+fn judge(from: &str, to: &str, shipped: bool) -> Option<String> {
+    if to == TESTKIT {
+        return (shipped && from != "xtask")
+            .then(|| format!("{from} ships {TESTKIT}; make it a dev-dependency"));
+    }
+    let below = rank(to)?;
+    let above = rank(from)?;
+    if shipped && above >= below {
+        return Some(format!("{from} depends on {to}, which lies above it"));
+    }
+    let (_, _, why) = FORBIDDEN.iter().find(|(a, b, _)| shipped && *a == from && *b == to)?;
+    Some(format!("{from} depends on {to}: {why}"))
+}
+
+fn rank(name: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| *layer == name)
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    value[key].as_array().into_iter().flatten()
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crates_depend_only_downwards() {
+        assert_eq!(complaints(&metadata().unwrap()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_crate_has_a_layer() {
+        let metadata = metadata().unwrap();
+        for package in list(&metadata, "packages") {
+            let name = text(package, "name");
+            assert!(rank(name).is_some() || [TESTKIT, "xtask"].contains(&name), "{name} has no layer");
+        }
+    }
+
+    #[test]
+    fn upward_sideways_and_testkit_dependencies_are_refused() {
+        assert!(judge("openclaw-config", "openclaw-sessions", true).is_some());
+        assert!(judge("openclaw-models", "openclaw-sessions", true).is_some());
+        assert!(judge("openclaw-gateway", TESTKIT, true).is_some());
+        assert!(judge("openclaw-gateway", TESTKIT, false).is_none());
+        assert!(judge("openclaw-gateway", "openclaw-config", true).is_none());
+    }
+}
