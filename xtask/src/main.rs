@@ -1,6 +1,7 @@
 //! Development tasks. `cargo xtask` lists them.
 
 mod ci;
+mod generate;
 mod layers;
 
 use std::process::ExitCode;
@@ -10,6 +11,7 @@ type Task = fn(&[String]) -> anyhow::Result<()>;
 /// Every task: name, what it does, the function.
 const TASKS: &[(&str, &str, Task)] = &[
     ("ci", "formatting, clippy, licences, tests, docs, generated files: what .ci/run runs", ci::run),
+    ("generate", "write the generated files anew; --check only compares", generate::run),
     ("layers", "check that the crates depend only downwards", layers::run),
 ];
 

@@ -79,3 +79,13 @@ pub enum RunEnd {
     /// It failed; the text is for people.
     Failed(String),
 }
+
+impl RunEnd {
+    /// Whether it was stopped, by someone or by the clock.
+    pub fn was_stopped(&self) -> bool {
+        match self {
+            Self::Aborted | Self::TimedOut => true,
+            Self::Completed | Self::Failed(_) => false,
+        }
+    }
+}

@@ -3,10 +3,34 @@
 //! A run is driven through four interfaces and knows nothing else: [`openclaw_models::Model`] streams events,
 //! [`Toolbox`] runs tools, [`Transcript`] appends and reads the branch, [`Steering`] brings queued user messages. It does
 //! not know who asked or where the reply goes: it emits [`event::RunEvent`]s and returns an [`Outcome`].
+//!
+//! Read it in this order: [`run`] (parameters, entry point), `driver` (performs the effects), [`reply`] (what comes back).
 
+mod answer;
+pub mod bootstrap;
+mod driver;
 pub mod event;
+pub mod hygiene;
+pub mod identity;
+mod payload;
+pub mod prompt;
+pub mod reply;
+pub mod run;
+pub mod session_kind;
+mod stop;
+pub mod text;
+mod text_length;
+mod tool_call;
+mod tool_event;
+pub mod tool_policy;
 pub mod toolbox;
 pub mod transcript;
+mod turn;
+pub mod user_time;
+pub mod workspace;
 
+pub use event::{RunEnd, RunEvent};
+pub use reply::{Outcome, ReplyPayload, RunMeta};
+pub use run::{Limits, Prompt, ReasoningVisibility, RunModel, RunParams, run};
 pub use toolbox::{ToolContext, ToolError, ToolOutput, Toolbox};
-pub use transcript::{Steering, Transcript, TranscriptError};
+pub use transcript::{QueuedMessage, Steering, Transcript, TranscriptError};

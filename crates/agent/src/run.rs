@@ -2,10 +2,10 @@
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_models::{CacheRetention, Model, ThinkingLevel};
+use openclaw_models::thinking::uses_tags;
+use openclaw_models::{CacheRetention, Candidate, Model, ThinkingLevel};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::UserMessage;
 use tokio::sync::mpsc;
@@ -23,7 +23,7 @@ pub struct RunParams<'a> {
     pub session_id: SessionId,
     /// Whom to call, in order of preference, never empty: the requested model with each usable credential, then the
     /// fallbacks. A failure that another candidate may not have moves on to the next (spec `models.md` §9.2, §9.3).
-    pub models: &'a [Arc<dyn Model>],
+    pub models: &'a [RunModel<'a>],
     /// The system prompt, byte-stable for the session.
     pub system_prompt: &'a str,
     /// What the prompt was made of; passed through to [`Outcome`].
@@ -36,12 +36,8 @@ pub struct RunParams<'a> {
     pub steering: &'a dyn Steering,
     /// What starts the run.
     pub prompt: Prompt,
-    /// Requested thinking level; a model that cannot reason runs with `off`.
-    pub thinking: ThinkingLevel,
     /// Whether reasoning becomes a reply of its own.
     pub reasoning: ReasoningVisibility,
-    /// Parameters of the model calls.
-    pub call: CallOptions,
     /// Time, rounds, loops.
     pub limits: Limits,
     /// Keep this many user turns of history (spec `agent-runtime.md` §9.5); absent keeps all.
@@ -94,9 +90,13 @@ impl ReasoningVisibility {
     }
 }
 
-/// Parameters of every model call of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct CallOptions {
+/// One candidate: a model and how to call it.
+#[derive(Clone, Copy)]
+pub struct RunModel<'a> {
+    /// Provider, credential and wire protocol, bound.
+    pub model: &'a dyn Model,
+    /// Thinking level to ask for; a model that cannot reason is asked for none.
+    pub thinking: ThinkingLevel,
     /// Output cap in tokens.
     pub max_tokens: Option<u32>,
     /// Sampling temperature.
@@ -108,6 +108,32 @@ pub struct CallOptions {
     pub reasoning_tags: bool,
 }
 
+impl<'a> RunModel<'a> {
+    /// A model with default parameters.
+    pub fn new(model: &'a dyn Model) -> Self {
+        Self {
+            model,
+            thinking: ThinkingLevel::Off,
+            max_tokens: None,
+            temperature: None,
+            cache: CacheRetention::default(),
+            reasoning_tags: uses_tags(model.provider()),
+        }
+    }
+}
+
+impl<'a> From<&'a Candidate> for RunModel<'a> {
+    fn from(candidate: &'a Candidate) -> Self {
+        Self {
+            thinking: candidate.thinking,
+            max_tokens: candidate.max_tokens,
+            temperature: candidate.temperature,
+            cache: candidate.cache,
+            ..Self::new(candidate.model.as_ref())
+        }
+    }
+}
+
 /// What bounds a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -115,6 +141,9 @@ pub struct Limits {
     pub timeout: Option<Duration>,
     /// Model calls that asked for tools before the run is stopped; off by default, as in the reference.
     pub max_tool_rounds: Option<NonZeroU32>,
+    /// How often a failed call is repeated with the same candidate, after 2, 4 and 8 s (spec `agent-runtime.md` §2.8).
+    /// 0 for candidates that repeat by themselves: retries belong in one place.
+    pub retries: u32,
     /// After this many consecutive identical calls the result tells the model that it is going in circles.
     pub identical_calls_warn: u32,
     /// After this many the run is stopped.
@@ -132,6 +161,7 @@ impl Default for Limits {
         Self {
             timeout: Some(Self::DEFAULT_TIMEOUT),
             max_tool_rounds: None,
+            retries: 3,
             identical_calls_warn: 10,
             identical_calls_stop: 30,
         }

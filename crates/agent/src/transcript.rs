@@ -38,4 +38,30 @@ pub trait Steering: Send + Sync {
 
     /// The next follow-up once the run would end, if any.
     fn poll_followup(&self) -> Option<UserMessage>;
+
+    /// As [`Steering::poll`], with the id the message's transcript entry must have. What the run calls; implementors
+    /// that can find a message again after a crash override it.
+    fn poll_queued(&self) -> Option<QueuedMessage> {
+        self.poll().map(QueuedMessage::from)
+    }
+
+    /// As [`Steering::poll_followup`], with the entry's id.
+    fn poll_queued_followup(&self) -> Option<QueuedMessage> {
+        self.poll_followup().map(QueuedMessage::from)
+    }
+}
+
+/// A message that joins a run under way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueuedMessage {
+    /// The message as the model should see it.
+    pub message: UserMessage,
+    /// Id of its transcript entry; `None` makes one.
+    pub entry_id: Option<String>,
+}
+
+impl From<UserMessage> for QueuedMessage {
+    fn from(message: UserMessage) -> Self {
+        Self { message, entry_id: None }
+    }
 }

@@ -12,7 +12,7 @@ const UNTRUSTED_NAMES: &[&str] =
     &["PATH", "HOME", "USERPROFILE", "SHELL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 
 /// Environment variables with the directories of the process.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Environment {
     vars: BTreeMap<String, String>,
     account_home: Option<PathBuf>,

@@ -1,1 +1,49 @@
-//! Placeholder.
+//! Reading, checking and writing `openclaw.json`.
+//!
+//! [`load`] takes an [`Environment`] (nothing else in the product reads variables, the home or the working directory) and
+//! yields [`Loaded`]: the resolved [`Paths`], a [`Snapshot`] of the file, and the typed [`Config`] if the file may be used.
+//! [`write`](mod@write) changes the file, touching only what changed. This crate does not know what a key is used for; that
+//! knowledge sits where the key is used.
+//!
+//! The way of a file: [`json5`] text, `includes`, `substitute`, `legacy` keys, `check`, `defaults`, [`settings`].
+
+mod check;
+mod defaults;
+mod diff;
+mod dotenv;
+mod duration;
+mod edit;
+mod environment;
+pub mod gateway_options;
+mod includes;
+pub mod json5;
+mod legacy;
+mod load;
+mod merge_patch;
+mod paths;
+pub mod profile;
+pub mod redact;
+mod schema_document;
+pub mod settings;
+mod snapshot;
+mod substitute;
+mod support;
+pub mod value_path;
+pub mod write;
+
+pub use diff::changed_paths;
+pub use duration::{DurationError, DurationUnit, parse_duration};
+pub use edit::{edit_text, new_text};
+pub use environment::Environment;
+pub use load::{InvalidConfig, Loaded, hash_of, load, parse_and_check};
+pub use merge_patch::merge_patch;
+pub use paths::Paths;
+pub use schema_document::config_schema;
+pub use settings::{Config, ResolvedAgent, Secret};
+pub use snapshot::{Issue, Snapshot};
+pub use support::unsupported;
+
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod vectors;

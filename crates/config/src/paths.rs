@@ -12,7 +12,7 @@ const STATE_DIR_NAMES: &[&str] = &[".openclaw", ".clawdbot", ".moltbot", ".moldb
 const CONFIG_FILE_NAMES: &[&str] = &["openclaw.json", "clawdbot.json", "moltbot.json", "moldbot.json"];
 
 /// The resolved places of one instance.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Paths {
     home: PathBuf,
     state_dir: PathBuf,
@@ -41,7 +41,7 @@ impl Paths {
         let lock_name = env.user_id().map_or_else(|| "openclaw".to_owned(), |uid| format!("openclaw-{uid}"));
         Self {
             lock_dir: env.temp_dir().join(lock_name),
-            log_dir: default_log_dir(env),
+            log_dir: state_dir.join("logs"),
             main_agent_dir: env
                 .first_nonblank(&["OPENCLAW_AGENT_DIR", "PI_CODING_AGENT_DIR"])
                 .map(|dir| env.expand_path(dir)),
@@ -84,7 +84,8 @@ impl Paths {
         &self.lock_dir
     }
 
-    /// Where log files go unless `logging.file` says otherwise: `/tmp/openclaw` (spec `operations.md` §5).
+    /// Where log files go unless `logging.file` says otherwise: `<state>/logs`, private to the user, instead of the
+    /// reference's world-readable `/tmp/openclaw` (spec `operations.md`, logs).
     pub fn log_dir(&self) -> &Path {
         &self.log_dir
     }
@@ -178,14 +179,4 @@ fn find_config(home: &Path, state_dir: &Path, is_override: bool) -> PathBuf {
         .flat_map(|dir| CONFIG_FILE_NAMES.iter().map(|name| dir.join(name)))
         .find(|file| file.exists())
         .unwrap_or_else(|| state_dir.join("openclaw.json"))
-}
-
-#[cfg(unix)]
-fn default_log_dir(_env: &Environment) -> PathBuf {
-    PathBuf::from("/tmp/openclaw")
-}
-
-#[cfg(not(unix))]
-fn default_log_dir(env: &Environment) -> PathBuf {
-    env.temp_dir().join("openclaw")
 }

@@ -1,32 +1,73 @@
 //! The door to dispatch: a cheap handle and what goes through it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_protocol::RunId;
+use openclaw_agent::prompt::HostFacts;
+use openclaw_config::Config;
+use openclaw_models::{ModelSettings, Models};
 use openclaw_protocol::message::Message;
+use openclaw_protocol::{RunId, SessionId};
+use openclaw_sessions::{Layout, SessionSettings, SessionStore};
+use tokio::sync::{oneshot, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::api::{Accepted, AgentMessage, Broadcast, ChatMessage, DispatchError, RunRecord, Waited};
+use crate::api::{Accepted, AgentMessage, ChatMessage, DispatchError, RunRecord, Waited};
+use crate::clock::now_ms;
+use crate::events::{Events, Hub};
+use crate::inbox::{Inbox, Insert, Known, Payload, Row};
+use crate::lane::{Arrival, Command, GlobalLanes, Job, LaneSizes, Supervisor};
+use crate::registry::Registry;
+use crate::runner::Runner;
+use crate::shared::Shared;
 
-/// What dispatch stands on. (The fields for configuration, sessions and models follow as those crates appear.)
+/// Messages of one session that may wait. Far beyond what a person sends; a script in a loop meets it.
+const MAX_WAITING: usize = 1_000;
+
+/// What dispatch stands on.
 pub struct Deps {
     /// The state directory; `gateway.sqlite` lies in it.
     pub state_dir: PathBuf,
+    /// The settings in force. Runs take the newest when they begin.
+    pub settings: watch::Receiver<Arc<Settings>>,
+    /// The rows of all sessions.
+    pub store: Arc<dyn SessionStore>,
+    /// Where transcripts are.
+    pub layout: Layout,
+    /// Where models come from.
+    pub models: Models,
+    /// What the prompt says about this machine.
+    pub host: HostFacts,
+}
+
+/// One reading of the configuration, in the shapes the crates below want it.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The whole.
+    pub config: Arc<Config>,
+    /// What concerns sessions.
+    pub sessions: Arc<SessionSettings>,
+    /// What concerns models.
+    pub models: Arc<ModelSettings>,
 }
 
 /// Handle to the dispatcher. Cloning is cheap; all clones are the same dispatcher.
 #[derive(Clone)]
-pub struct Dispatch {}
+pub struct Dispatch {
+    shared: Arc<Shared>,
+}
 
 /// Proof that a message was taken.
 ///
-/// Keep it until the acknowledgement is queued to the client: the run sends its first event only after the receipt was
-/// dropped, so that a client sees the acknowledgement before the events of its run.
+/// Keep it until the acknowledgement is queued to the client: the run begins only after the receipt was dropped, so that
+/// a client sees the acknowledgement before the events of its run.
 #[must_use = "dropping the receipt lets the run begin: queue the acknowledgement first"]
 #[derive(Debug)]
 pub struct Receipt {
     /// What became of the message.
     pub accepted: Accepted,
+    _gate: Option<DropGuard>,
 }
 
 /// Which runs of a session to stop.
@@ -59,6 +100,16 @@ impl AbortReason {
             Self::Stop => "stop",
             Self::Timeout => "timeout",
             Self::Interrupt => "interrupt",
+        }
+    }
+
+    /// Reads a stored reason; anything unknown counts as a person's `stop`.
+    pub(crate) fn parse(text: &str) -> Self {
+        match text {
+            "rpc" => Self::Rpc,
+            "timeout" => Self::Timeout,
+            "interrupt" => Self::Interrupt,
+            _ => Self::Stop,
         }
     }
 }
@@ -142,92 +193,281 @@ pub enum StartError {
 #[error("session {0} is still active; try again in a moment")]
 pub struct StillActive(pub String);
 
-/// Receiver of [`Broadcast`]s, in order per run. Bounded: a reader that does not read holds the runs up, so read it from
-/// a task that does nothing else and never waits for dispatch. Asking for the next event says that the one before was
-/// handled; [`Dispatch::ended`] and [`Dispatch::abort`] answer only after that.
-#[derive(Debug)]
-pub struct Events {}
-
-impl Events {
-    /// The next event; `None` after shutdown.
-    pub async fn recv(&mut self) -> Option<Broadcast> {
-        None
-    }
-}
-
 impl Dispatch {
-    /// Opens the inbox and resumes every unfinished message, in order of acceptance per session.
+    /// Opens the inbox and takes up every unfinished message, in order of acceptance per session.
+    ///
+    /// # Errors
+    /// When the inbox can't be opened or read.
     pub async fn start(deps: Deps) -> Result<Self, StartError> {
-        let _ = deps;
-        Ok(Self {})
+        let path = deps.state_dir.join(crate::inbox::FILE_NAME);
+        let failed = |reason: String| StartError::Inbox { path: path.clone(), reason };
+        let dir = deps.state_dir.clone();
+        let opened = tokio::task::spawn_blocking(move || Inbox::open(&dir))
+            .await
+            .map_err(|error| failed(error.to_string()))?
+            .map_err(|error| failed(error.to_string()))?;
+        let sizes = LaneSizes::of_config(&deps.settings.borrow().config);
+        let shared = Arc::new(Shared {
+            inbox: opened.inbox,
+            writer: parking_lot::Mutex::new(Some(opened.thread)),
+            hub: Hub::default(),
+            registry: Registry::default(),
+            global: GlobalLanes::new(sizes),
+            lanes: Supervisor::default(),
+            accepting: tokio_util::task::TaskTracker::new(),
+            runner: Runner::new(deps),
+            stopping: CancellationToken::new(),
+            kill: CancellationToken::new(),
+        });
+        recover(&shared, opened.unfinished).await;
+        Ok(Self { shared })
     }
 
     /// Takes a `chat.send`. When this returns [`Accepted::New`] the message is on disk. A run id that is known from before
     /// gives [`Accepted::InFlight`] or [`Accepted::Finished`] and changes nothing.
+    ///
+    /// # Errors
+    /// See [`DispatchError`]; nothing of the message was kept.
     pub async fn chat(&self, message: ChatMessage) -> Result<Receipt, DispatchError> {
-        let _ = message;
-        Err(DispatchError::ShuttingDown)
+        let (run_id, session_key, payload) = message.into();
+        self.accept(run_id, session_key, payload).await
     }
 
     /// Takes an `agent` request; otherwise as [`Dispatch::chat`].
+    ///
+    /// # Errors
+    /// See [`DispatchError`]; nothing of the request was kept.
     pub async fn agent(&self, message: AgentMessage) -> Result<Receipt, DispatchError> {
-        let _ = message;
-        Err(DispatchError::ShuttingDown)
+        let (run_id, session_key, payload) = message.into();
+        self.accept(run_id, session_key, payload).await
+    }
+
+    /// Accepting goes on when the client that asked goes away in the middle: what is in the inbox has to be worked on.
+    async fn accept(
+        &self,
+        run_id: RunId,
+        session_key: String,
+        payload: Payload,
+    ) -> Result<Receipt, DispatchError> {
+        if self.shared.stopping.is_cancelled() {
+            return Err(DispatchError::ShuttingDown);
+        }
+        let shared = Arc::clone(&self.shared);
+        let accepting = self.shared.accepting.spawn(accept(shared, run_id, session_key, payload));
+        accepting.await.map_err(|error| DispatchError::Storage(error.to_string()))?
     }
 
     /// Waits for the end of a run, which need not have been accepted yet. `Duration::ZERO` polls.
     pub async fn wait(&self, run_id: &RunId, timeout: Duration) -> Waited {
-        let _ = (run_id, timeout);
-        Waited::TimedOut
+        match tokio::time::timeout(timeout, self.end(run_id)).await {
+            Ok(Some(record)) => Waited::Ended(record),
+            Ok(None) | Err(_) => Waited::TimedOut,
+        }
+    }
+
+    /// The end of a run that is here, was here, or will come. `None` on shutdown.
+    async fn end(&self, run_id: &RunId) -> Option<RunRecord> {
+        loop {
+            let entered = self.shared.registry.entered();
+            tokio::pin!(entered);
+            entered.as_mut().enable();
+            if let Some(record) = self.ended(run_id).await {
+                return Some(record);
+            }
+            tokio::select! { biased;
+                () = self.shared.stopping.cancelled() => return None,
+                () = entered => {}
+            }
+        }
     }
 
     /// Waits for the end of an accepted run, after its last event was handled by every subscriber: the moment for the
     /// second response of `agent`. `None`: the run is unknown, or the gateway goes down and the run will be resumed.
     pub async fn ended(&self, run_id: &RunId) -> Option<RunRecord> {
-        let _ = run_id;
-        None
+        if let Some(mut end) = self.shared.registry.end_of(run_id) {
+            let record = end.wait_for(Option::is_some).await.ok()?.clone();
+            self.shared.hub.flush().await;
+            return record;
+        }
+        match self.shared.inbox.find(run_id).await {
+            Ok(Some(Known::Finished(record))) => Some(record),
+            Ok(Some(Known::Unfinished { .. }) | None) => None,
+            Err(error) => {
+                tracing::warn!(%run_id, %error, "inbox could not be read");
+                None
+            }
+        }
     }
 
     /// Stops runs of a session, queued ones too, and answers with their ids after `chat` `aborted` was handled by every
     /// subscriber. An unknown run is no error and gives no ids.
+    ///
+    /// # Errors
+    /// When the run named is active in another session.
     pub async fn abort(
         &self,
         session_key: &str,
         target: AbortTarget,
         reason: AbortReason,
     ) -> Result<Vec<RunId>, RunOfOtherSession> {
-        let _ = (session_key, target, reason);
-        Ok(Vec::new())
+        if let AbortTarget::Run(run_id) = &target
+            && self.shared.registry.session_of(run_id).is_some_and(|session| session != session_key)
+        {
+            return Err(RunOfOtherSession);
+        }
+        let (reply, stopped) = oneshot::channel();
+        self.shared.lanes.send_existing(session_key, Command::Abort { target, reason, reply }).await;
+        // Without a lane there is nothing to stop.
+        let stopped = stopped.await.unwrap_or_default();
+        if !stopped.is_empty() {
+            self.shared.hub.flush().await;
+        }
+        Ok(stopped)
     }
 
     /// Stops all runs of a session and waits until none is left: before `sessions.reset` and `sessions.delete`.
+    ///
+    /// # Errors
+    /// When a run did not end in time.
     pub async fn quiesce(&self, session_key: &str, timeout: Duration) -> Result<(), StillActive> {
-        let _ = (session_key, timeout);
-        Ok(())
+        let quiet = async {
+            let (target, reason) = (AbortTarget::All, AbortReason::Rpc);
+            // Aborting all can't name a run of another session.
+            let _ = self.abort(session_key, target, reason).await;
+            let (reply, idle) = oneshot::channel();
+            self.shared.lanes.send_existing(session_key, Command::WhenIdle { reply }).await;
+            let _ = idle.await;
+            self.shared.registry.count(session_key) == 0
+        };
+        match tokio::time::timeout(timeout, quiet).await {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => Err(StillActive(session_key.to_owned())),
+        }
     }
 
     /// The runs of a session that have not ended, oldest first.
     pub fn active_runs(&self, session_key: &str) -> Vec<ActiveRun> {
-        let _ = session_key;
-        Vec::new()
+        self.shared.registry.of_session(session_key)
     }
 
     /// Appends to a session's transcript in the assistant's name and broadcasts the `chat` final (`chat.inject`). While
     /// a run is under way it waits for the end of it.
+    ///
+    /// # Errors
+    /// See [`InjectError`]; nothing was written.
     pub async fn inject(&self, message: InjectMessage) -> Result<Injected, InjectError> {
-        let _ = message;
-        Err(InjectError::ShuttingDown)
+        if self.shared.stopping.is_cancelled() {
+            return Err(InjectError::ShuttingDown);
+        }
+        let key = message.session_key.clone();
+        let (reply, injected) = oneshot::channel();
+        self.shared.lanes.send(&self.shared, &key, Command::Inject { message, reply }).await;
+        let injected = injected.await.map_err(|_| InjectError::ShuttingDown)??;
+        self.shared.hub.flush().await;
+        Ok(injected)
     }
 
     /// Every event from now on.
     pub fn subscribe(&self) -> Events {
-        Events {}
+        self.shared.hub.subscribe()
     }
 
     /// Takes no more messages, lets runs finish up to `deadline`, stops the rest (they are resumed at the next start) and
     /// closes the inbox. Answers with the ids of the runs that did not finish.
     pub async fn shutdown(&self, deadline: Duration) -> Vec<RunId> {
-        let _ = deadline;
-        Vec::new()
+        let shared = &self.shared;
+        shared.stopping.cancel();
+        shared.accepting.close();
+        let drained = async {
+            shared.accepting.wait().await;
+            shared.lanes.ended().await;
+        };
+        if tokio::time::timeout(deadline, drained).await.is_err() {
+            shared.kill.cancel();
+            shared.lanes.ended().await;
+        }
+        let left = shared.registry.abandon();
+        for run_id in &left {
+            tracing::info!(%run_id, "not finished, goes on after the next start");
+        }
+        shared.inbox.close().await;
+        let writer = shared.writer.lock().take();
+        if let Some(writer) = writer {
+            // A writer that panicked has nothing left to write.
+            let _ = tokio::task::spawn_blocking(move || writer.join()).await;
+        }
+        shared.hub.close();
+        left
+    }
+}
+
+/// Hands the rows the last process did not finish to their lanes.
+async fn recover(shared: &Arc<Shared>, rows: Vec<Row>) {
+    if !rows.is_empty() {
+        tracing::info!(messages = rows.len(), "taking up messages the last process did not finish");
+    }
+    let since = now_ms();
+    for row in &rows {
+        shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
+    }
+    for row in rows {
+        let gate = CancellationToken::new();
+        gate.cancel();
+        let key = row.session_key.clone();
+        let job = Job { row: Arc::new(row), gate, since, events_as: None };
+        shared.lanes.send(shared, &key, Command::Message { job, arrival: Arrival::Recovered }).await;
+    }
+}
+
+async fn accept(
+    shared: Arc<Shared>,
+    run_id: RunId,
+    session_key: String,
+    payload: Payload,
+) -> Result<Receipt, DispatchError> {
+    let is_new = shared.registry.end_of(&run_id).is_none();
+    if is_new && shared.registry.count(&session_key) >= MAX_WAITING {
+        return Err(DispatchError::QueueFull(session_key));
+    }
+    if is_new && !shared.runner.may_send(&session_key).await? {
+        return Err(DispatchError::SendBlocked);
+    }
+    let row = new_row(run_id, session_key, payload);
+    let insert = shared.inbox.accept(row.clone()).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
+    let accepted = match insert {
+        Insert::New => Accepted::New { accepted_at: row.accepted_at },
+        Insert::Known(Known::Unfinished { accepted_at }) => Accepted::InFlight { accepted_at },
+        Insert::Known(Known::Finished(record)) => Accepted::Finished(record),
+    };
+    if insert_is_old(&accepted) {
+        return Ok(Receipt { accepted, _gate: None });
+    }
+    shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
+    let gate = CancellationToken::new();
+    let (key, since) = (row.session_key.clone(), row.accepted_at);
+    let job = Job { row: Arc::new(row), gate: gate.clone(), since, events_as: None };
+    let receipt = Receipt { accepted, _gate: Some(gate.drop_guard()) };
+    shared.lanes.send(&shared, &key, Command::Message { job, arrival: Arrival::Fresh }).await;
+    Ok(receipt)
+}
+
+fn insert_is_old(accepted: &Accepted) -> bool {
+    match accepted {
+        Accepted::New { .. } => false,
+        Accepted::InFlight { .. } | Accepted::Finished(_) => true,
+    }
+}
+
+fn new_row(run_id: RunId, session_key: String, payload: Payload) -> Row {
+    Row {
+        run_id,
+        session_key,
+        payload,
+        accepted_at: now_ms(),
+        // A version 4 UUID begins with 32 random bits.
+        entry_id: format!("{:08x}", uuid::Uuid::new_v4().as_fields().0),
+        fresh_id: SessionId::new(uuid::Uuid::new_v4().to_string()),
+        session_id: None,
+        abort: None,
     }
 }

@@ -1,13 +1,25 @@
 //! From an accepted message to a delivered reply.
 //!
 //! [`Dispatch`] is the only door: the gateway hands it messages ([`api::ChatMessage`], [`api::AgentMessage`]) and reads
-//! [`api::Broadcast`]s. Behind it: a durable inbox, one lane a session, the run, and the record of how each run ended.
+//! [`api::Broadcast`]s. Behind it, in the order in which a message passes: the `inbox` makes it durable, its session's
+//! `lane` decides when it runs, the `runner` drives the run and stores its result, `events` tells the clients, and the
+//! `registry` those who wait for the end. `docs/durability.md` says what survives what.
+//!
+//! This crate does not know how a model or a chat platform is called.
 
 pub mod api;
+mod clock;
+mod events;
 mod handle;
+mod inbox;
+mod lane;
+mod registry;
+mod runner;
+mod shared;
 
 pub use api::*;
+pub use events::Events;
 pub use handle::{
-    AbortReason, AbortTarget, ActiveRun, Deps, Dispatch, Events, InjectError, InjectMessage, Injected, Receipt,
-    RunOfOtherSession, RunPhase, StartError, StillActive,
+    AbortReason, AbortTarget, ActiveRun, Deps, Dispatch, InjectError, InjectMessage, Injected, Receipt,
+    RunOfOtherSession, RunPhase, Settings, StartError, StillActive,
 };

@@ -48,7 +48,7 @@ pub struct ErrorShape {
     pub message: String,
     /// Machine-readable extra, such as `{"expectedProtocol":3}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub details: Option<Value>,
+    pub details: Option<Box<Value>>,
     /// Whether the same request may succeed later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
@@ -96,7 +96,7 @@ impl ErrorShape {
     /// The same error with details.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
-        self.details = Some(details);
+        self.details = Some(Box::new(details));
         self
     }
 }
@@ -109,7 +109,8 @@ mod tests {
     #[test]
     fn errors_leave_out_what_they_do_not_have() {
         let error = ErrorShape::invalid("protocol mismatch").with_details(json!({"expectedProtocol": 3}));
-        let text = r#"{"code":"INVALID_REQUEST","message":"protocol mismatch","details":{"expectedProtocol":3}}"#;
+        let text =
+            r#"{"code":"INVALID_REQUEST","message":"protocol mismatch","details":{"expectedProtocol":3}}"#;
         assert_eq!(serde_json::to_string(&error).unwrap(), text);
         assert_eq!(serde_json::from_str::<ErrorShape>(text).unwrap(), error);
     }

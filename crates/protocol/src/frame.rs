@@ -41,14 +41,14 @@ pub struct Request {
 
 /// `{type:"res", id, ok, payload?, error?}`. A failed one may carry both payload and error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(bound(deserialize = "P: Deserialize<'de>"))]
 pub struct Response<P = Value> {
     /// Id of the request.
     pub id: String,
     /// Whether it succeeded.
     pub ok: bool,
     /// The result; absent is not the same as `null`.
-    #[serde(default = "none", skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    #[serde(bound(deserialize = "P: Deserialize<'de>"))]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub payload: Option<P>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,13 +74,12 @@ impl<P> Response<P> {
 
 /// `{type:"event", event, payload?, seq?, stateVersion?}`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound(deserialize = "P: Deserialize<'de>"))]
 pub struct Event<P = Value> {
     /// Name of the event.
     pub event: String,
     /// What happened.
-    #[serde(default = "none", skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    #[serde(bound(deserialize = "P: Deserialize<'de>"))]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub payload: Option<P>,
     /// Number of the frame on this connection; targeted frames have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -159,11 +158,6 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
     T::deserialize(deserializer).map(Some)
 }
 
-/// `Default` for `Option<P>` without asking `P` for one.
-fn none<P>() -> Option<P> {
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,7 +166,11 @@ mod tests {
     #[test]
     fn malformed_frames_are_answered_with_the_texts_clients_know() {
         let rows = [
-            (r#"{"type":"req","id":"","method":"health"}"#, "", "at /id: must NOT have fewer than 1 characters"),
+            (
+                r#"{"type":"req","id":"","method":"health"}"#,
+                "",
+                "at /id: must NOT have fewer than 1 characters",
+            ),
             (r#"{"type":"req","method":"health"}"#, "invalid", "must have required property 'id'"),
             (
                 r#"{"type":"req","id":"xx1","method":"health","extra":1}"#,
@@ -215,7 +213,12 @@ mod tests {
     #[test]
     fn a_raw_payload_is_written_as_it_is() {
         let raw = serde_json::value::RawValue::from_string(r#"{"ts" : 1}"#.to_owned()).unwrap();
-        let frame = Frame::Event(Event { event: "tick".into(), payload: Some(&raw), seq: Some(1), state_version: None });
+        let frame = Frame::Event(Event {
+            event: "tick".into(),
+            payload: Some(&raw),
+            seq: Some(1),
+            state_version: None,
+        });
         let text = serde_json::to_string(&frame).unwrap();
         assert_eq!(text, r#"{"type":"event","event":"tick","payload":{"ts" : 1},"seq":1}"#);
     }

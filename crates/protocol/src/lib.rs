@@ -1,10 +1,28 @@
 //! The OpenClaw wire contract, and nothing else: no I/O, no clock, no state.
 //!
-//! [`frame`] holds the three frame kinds, [`method`] the table of methods with role and scope, [`params`] one type per
-//! method's parameters and result, [`event`] the broadcast events, [`message`] the transcript message model that
-//! `chat.history` puts on the wire, [`schema`] the validation whose texts clients show.
+//! [`frame`] holds the three frame kinds, [`method`] the table of methods, [`access`] who may call them, [`params`] one
+//! type per method's parameters and result, [`event`] the broadcast events, [`error`] what a failed request answers,
+//! [`message`] the transcript message model that `chat.history` puts on the wire, [`schema`] the validation whose texts
+//! clients show, [`device`] what a device signs, [`export`] all of it as JSON Schema.
 
+pub mod access;
+pub mod device;
+pub mod error;
+pub mod event;
+pub mod export;
+pub mod frame;
 pub mod id;
 pub mod message;
+pub mod method;
+pub mod params;
+pub mod schema;
 
+pub use access::Role;
+pub use error::{ErrorCode, ErrorShape};
+pub use export::export;
+pub use frame::{Event, Frame, Inbound, PROTOCOL_VERSION, Request, Response, StateVersion};
 pub use id::{AgentId, RunId, SessionId};
+pub use params::Call;
+
+#[cfg(test)]
+mod golden_tests;

@@ -1,11 +1,12 @@
 //! The message model: what a transcript stores, what `chat.history` returns and what model clients convert from and to
 //! (spec `sessions.md` §4.3, `models.md` §3). Unknown fields survive a read and a write.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// One message of a conversation, told apart by its `role`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "role")]
 pub enum Message {
     /// What the owner, a channel or another session said.
@@ -31,7 +32,7 @@ impl Message {
 }
 
 /// A `user` message.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct UserMessage {
     /// Text and images.
     pub content: UserContent,
@@ -54,7 +55,7 @@ impl UserMessage {
 }
 
 /// User content: a plain string or blocks; both occur in stored transcripts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum UserContent {
     /// A bare string.
@@ -80,7 +81,7 @@ impl UserContent {
 }
 
 /// Why a user message exists.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Provenance {
     /// `external_user`, `inter_session` or `internal_system`.
@@ -97,7 +98,7 @@ pub struct Provenance {
 }
 
 /// The kinds of [`Provenance`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProvenanceKind {
     /// A person outside.
@@ -109,7 +110,7 @@ pub enum ProvenanceKind {
 }
 
 /// An `assistant` message.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
     /// Text, thinking and tool calls in the order they were produced.
@@ -156,7 +157,7 @@ impl AssistantMessage {
 }
 
 /// A `toolResult` message.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultMessage {
     /// The call this answers; transcripts of old versions say `toolUseId`.
@@ -205,7 +206,7 @@ impl Block {
 }
 
 /// `{"type":"text","text":…,"textSignature"?:…}`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TextBlock {
     /// The text.
@@ -219,7 +220,7 @@ pub struct TextBlock {
 }
 
 /// `{"type":"thinking","thinking":…,"thinkingSignature"?:…}`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ThinkingBlock {
     /// The reasoning text; may be empty when only the signature matters.
@@ -233,7 +234,7 @@ pub struct ThinkingBlock {
 }
 
 /// `{"type":"image","data":<base64>,"mimeType":…}`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageBlock {
     /// Base64 of the bytes.
@@ -248,7 +249,7 @@ pub struct ImageBlock {
 }
 
 /// `{"type":"toolCall","id":…,"name":…,"arguments":{…},"thoughtSignature"?:…}`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     /// The model's id of the call.
@@ -266,6 +267,26 @@ pub struct ToolCall {
     /// Fields this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+impl JsonSchema for Block {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Block".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        #[derive(JsonSchema)]
+        #[schemars(tag = "type", rename_all = "camelCase")]
+        #[expect(dead_code, reason = "only its schema is used")]
+        enum Known {
+            Text(TextBlock),
+            Thinking(ThinkingBlock),
+            Image(ImageBlock),
+            ToolCall(ToolCall),
+        }
+        let known = Known::json_schema(generator);
+        schemars::json_schema!({ "anyOf": [known, {"type": "object", "properties": {"type": {"type": "string"}}}] })
+    }
 }
 
 impl Serialize for Block {
@@ -324,7 +345,7 @@ fn join_text(blocks: &[Block]) -> String {
 }
 
 /// Tokens and cost of one model call.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
     /// Prompt tokens that were not cached.
@@ -342,7 +363,7 @@ pub struct Usage {
 }
 
 /// Cost in US dollars.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cost {
     /// Of `input`.
@@ -374,7 +395,7 @@ pub fn js_number<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::
 }
 
 /// Why a model stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum StopReason {
     /// It was done.
@@ -413,10 +434,12 @@ mod tests {
 
     #[test]
     fn old_spellings_are_read() {
-        let call: Block = serde_json::from_str(r#"{"type":"toolUse","id":"c","name":"exec","input":{"a":1}}"#).unwrap();
+        let call: Block =
+            serde_json::from_str(r#"{"type":"toolUse","id":"c","name":"exec","input":{"a":1}}"#).unwrap();
         assert!(matches!(call, Block::ToolCall(c) if c.arguments == serde_json::json!({"a":1})));
         let result: Message =
-            serde_json::from_str(r#"{"role":"toolResult","toolUseId":"c","content":[],"timestamp":1}"#).unwrap();
+            serde_json::from_str(r#"{"role":"toolResult","toolUseId":"c","content":[],"timestamp":1}"#)
+                .unwrap();
         assert!(matches!(result, Message::ToolResult(r) if r.tool_call_id == "c"));
     }
 }

@@ -1,6 +1,7 @@
 //! Every method of the protocol, as data: who may call it, whether `hello-ok` names it, whether this version has it
 //! (spec `gateway-protocol.md` §4, §6.0).
 
+use schemars::SchemaGenerator;
 use serde_json::Value;
 
 use crate::access::Access;
@@ -45,9 +46,9 @@ pub struct Shape {
     /// How params are read.
     pub strictness: Strictness,
     /// JSON Schema of the params.
-    pub params: fn() -> Value,
+    pub params: fn(&mut SchemaGenerator) -> Value,
     /// JSON Schema of the result.
-    pub result: fn() -> Value,
+    pub result: fn(&mut SchemaGenerator) -> Value,
     schema: fn() -> &'static Schema,
 }
 
@@ -64,7 +65,11 @@ impl Method {
     pub fn check(&self, value: &Value) -> Result<(), ErrorShape> {
         let Some(shape) = self.shape.filter(|s| s.strictness == Strictness::Strict) else { return Ok(()) };
         let violations = (shape.schema)().validate(value);
-        if violations.is_empty() { Ok(()) } else { Err(ErrorShape::invalid_params(self.name, &violations.text())) }
+        if violations.is_empty() {
+            Ok(())
+        } else {
+            Err(ErrorShape::invalid_params(self.name, &violations.text()))
+        }
     }
 }
 
@@ -89,8 +94,8 @@ const fn hidden<C: Call>(access: Access) -> Method {
 const fn shape<C: Call>() -> Shape {
     Shape {
         strictness: C::STRICTNESS,
-        params: crate::export::schema_of::<C::Params>,
-        result: crate::export::schema_of::<C::Output>,
+        params: crate::export::schema_in::<C::Params>,
+        result: crate::export::schema_in::<C::Output>,
         schema: C::schema,
     }
 }
@@ -232,7 +237,8 @@ mod tests {
             METHODS.iter().filter(|m| m.listing == Listing::Advertised).map(|m| m.name).collect();
         assert_eq!(listed, recorded);
         let advertised: Vec<&str> = advertised().collect();
-        let expect: Vec<&str> = recorded.into_iter().filter(|name| find(name).unwrap().implemented()).collect();
+        let expect: Vec<&str> =
+            recorded.into_iter().filter(|name| find(name).unwrap().implemented()).collect();
         assert_eq!(advertised, expect);
     }
 }

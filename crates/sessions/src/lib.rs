@@ -1,1 +1,27 @@
-//! Placeholder.
+//! Sessions: which conversation a message belongs to, what is known of it, and what was said in it.
+//!
+//! [`key`] names conversations, [`routing`] finds agent and key of an inbound message, [`entry`] is a row of the store,
+//! [`store`] keeps rows durably in OpenClaw's `sessions.json`, [`layout`] knows the paths, [`reset`] and [`send_policy`]
+//! decide. This crate does no network I/O and knows neither models nor channels.
+
+mod disk;
+pub mod entry;
+pub mod key;
+pub mod layout;
+mod lockfile;
+mod ordered;
+pub mod reset;
+pub mod routing;
+pub mod send_policy;
+pub mod settings;
+pub mod store;
+pub mod time;
+pub mod transcript;
+
+pub use entry::SessionEntry;
+pub use key::{KeyError, KeyRules, SessionKey};
+pub use layout::Layout;
+pub use ordered::FieldChanges;
+pub use settings::SessionSettings;
+pub use store::{Row, SessionStore, StoreError};
+pub use transcript::Transcript;

@@ -80,9 +80,9 @@ impl Browser {
     async fn attach(&mut self) -> Result<()> {
         let target = self.command("Target.createTarget", json!({"url": "about:blank"})).await?;
         let attached = self
-            .command("Target.attachToTarget", json!({"targetId": target["targetId"], "flatten": true}))
+            .command("Target.attachToTarget", json!({"targetId": at(&target, "/targetId"), "flatten": true}))
             .await?;
-        self.session = attached["sessionId"].as_str().context("no DevTools session")?.to_owned();
+        self.session = at(&attached, "/sessionId").as_str().context("no DevTools session")?.to_owned();
         self.command("Page.enable", json!({})).await?;
         Ok(())
     }
@@ -121,7 +121,7 @@ impl Browser {
         if let Some(thrown) = answer.get("exceptionDetails") {
             bail!("{expression} threw {thrown}");
         }
-        Ok(answer["result"]["value"].clone())
+        Ok(at(&answer, "/result/value").clone())
     }
 
     /// Waits until an expression over the document is truthy, looking again at every change of the document.
@@ -150,14 +150,15 @@ impl Browser {
     pub async fn screenshot(&mut self) -> Result<Vec<u8>> {
         use base64::Engine as _;
         let shot = self.command("Page.captureScreenshot", json!({"format": "png"})).await?;
-        let data = shot["data"].as_str().context("no picture")?;
+        let data = at(&shot, "/data").as_str().context("no picture")?;
         Ok(base64::engine::general_purpose::STANDARD.decode(data)?)
     }
 
     async fn loaded(&mut self, deadline: Duration) -> Result<()> {
         timeout(deadline, async {
             loop {
-                if self.events.pop_front().is_some_and(|event| event["method"] == "Page.loadEventFired") {
+                if self.events.pop_front().is_some_and(|event| at(&event, "/method") == "Page.loadEventFired")
+                {
                     return Ok(());
                 }
                 if self.events.is_empty() {
@@ -173,18 +174,19 @@ impl Browser {
     async fn command(&mut self, method: &str, params: Value) -> Result<Value> {
         let id = self.next_id;
         self.next_id += 1;
-        let mut command = json!({"id": id, "method": method, "params": params});
-        if !self.session.is_empty() {
-            command["sessionId"] = json!(self.session);
-        }
+        let command = if self.session.is_empty() {
+            json!({"id": id, "method": method, "params": params})
+        } else {
+            json!({"id": id, "method": method, "params": params, "sessionId": self.session})
+        };
         self.socket.send(Message::text(command.to_string())).await?;
         loop {
             let frame = self.receive().await?;
-            if frame["id"] == id {
+            if *at(&frame, "/id") == id {
                 if let Some(error) = frame.get("error") {
                     bail!("{method}: {error}");
                 }
-                return Ok(frame["result"].clone());
+                return Ok(at(&frame, "/result").clone());
             }
             self.events.push_back(frame);
         }
@@ -199,6 +201,11 @@ impl Browser {
             }
         }
     }
+}
+
+/// The value at a JSON pointer, `null` where there is none.
+fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+    value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
 fn find() -> Option<PathBuf> {

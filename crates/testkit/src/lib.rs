@@ -1,1 +1,15 @@
-//! Placeholder.
+//! What tests of all crates share. The outside world is faked here and nowhere else; the gateway itself is the real binary.
+//!
+//! [`GatewayUnderTest`] runs it in a directory of its own, [`WsClient`] talks to it, [`DeviceIdentity`] signs, [`golden`] replays
+//! recorded conversations against it, [`browser`] opens its web chat.
+//! Never a dependency of shipped code.
+
+pub mod browser;
+mod device;
+mod gateway;
+pub mod golden;
+mod ws_client;
+
+pub use device::DeviceIdentity;
+pub use gateway::{GatewaySetup, GatewayUnderTest, TOKEN};
+pub use ws_client::{Answer, Challenge, DEADLINE, Login, Received, SocketOptions, WsClient};

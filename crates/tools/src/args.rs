@@ -46,7 +46,11 @@ impl Args {
     /// A line number or a count of at least one; anything below counts as absent, fractions are cut.
     pub(crate) fn count(&self, name: &str) -> Option<usize> {
         let number = self.number(name).filter(|number| *number >= 1.0)?;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 1, saturates above")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at least 1, saturates above"
+        )]
         Some(number as usize)
     }
 
@@ -88,7 +92,8 @@ mod tests {
 
     #[test]
     fn numbers_may_be_strings_and_nonsense_is_absent() {
-        let args = Args(json!({"a": 3, "b": " 4 ", "c": "x", "d": 0, "e": -2, "f": 2.9, "g": null, "h": "inf"}));
+        let args =
+            Args(json!({"a": 3, "b": " 4 ", "c": "x", "d": 0, "e": -2, "f": 2.9, "g": null, "h": "inf"}));
         let read: Vec<_> = ["a", "b", "c", "d", "e", "f", "g", "h"].map(|name| args.count(name)).into();
         assert_eq!(read, [Some(3), Some(4), None, None, None, Some(2), None, None]);
     }

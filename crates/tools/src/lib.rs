@@ -16,6 +16,6 @@ mod read;
 mod toolset;
 mod write;
 
-pub use exec::settings::{ExecAsk, ExecHost, ExecSecurity, ExecSettings};
+pub use exec::settings::ExecSettings;
 pub use openclaw_agent::{ToolContext, ToolError, ToolOutput, Toolbox};
 pub use toolset::{CORE_TOOLS, Confinement, CoreTools, Setup};

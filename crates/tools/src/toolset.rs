@@ -9,6 +9,7 @@ use openclaw_models::ToolSpec;
 use serde_json::Value;
 
 use crate::args::Args;
+use crate::exec::Exec;
 use crate::exec::settings::ExecSettings;
 use crate::path::Resolver;
 use crate::{edit, exec, read, write};
@@ -28,8 +29,6 @@ pub enum Confinement {
 /// What a [`CoreTools`] is built from.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// What a leading `~` stands for.
-    pub home: PathBuf,
     /// How far the file tools reach.
     pub confinement: Confinement,
     /// How commands run.
@@ -44,7 +43,7 @@ pub struct CoreTools {
     specs: Vec<ToolSpec>,
     home: PathBuf,
     confinement: Confinement,
-    exec: ExecSettings,
+    exec: Exec,
 }
 
 /// The tools as a closed set; a name is parsed once.
@@ -80,19 +79,21 @@ impl Tool {
 impl CoreTools {
     /// A toolset of those core tools that `setup.allowed` names.
     pub fn new(setup: Setup) -> Self {
-        let Setup { home, confinement, exec, allowed } = setup;
+        let Setup { confinement, exec, allowed } = setup;
+        let home = exec.environment.home();
         let specs = allowed
             .iter()
             .filter_map(|name| Tool::parse(name))
             .filter(|tool| *tool != Tool::Exec || confinement == Confinement::Host)
             .map(Tool::spec)
             .collect();
-        Self { specs, home, confinement, exec }
+        Self { specs, home, confinement, exec: Exec::new(exec) }
     }
 
     async fn run(&self, name: &str, args: Value, context: ToolContext) -> Result<ToolOutput, ToolError> {
         let offered = self.specs.iter().any(|spec| spec.name == name);
-        let tool = Tool::parse(name).filter(|_| offered).ok_or_else(|| ToolError::Unknown(name.to_owned()))?;
+        let tool =
+            Tool::parse(name).filter(|_| offered).ok_or_else(|| ToolError::Unknown(name.to_owned()))?;
         if context.cancel.is_cancelled() {
             return Err(ToolError::Aborted);
         }
@@ -101,7 +102,7 @@ impl CoreTools {
             Tool::Read => read::run(self.resolver(&context), args, context.cancel).await,
             Tool::Edit => edit::run(self.resolver(&context), args).await,
             Tool::Write => write::run(self.resolver(&context), args).await,
-            Tool::Exec => exec::run(&self.exec, &args, context).await,
+            Tool::Exec => self.exec.run(&args, &self.resolver(&context), context).await,
         }
     }
 
@@ -125,12 +126,23 @@ impl Toolbox for CoreTools {
     }
 
     fn meta(&self, name: &str, args: &Value) -> Option<String> {
-        let key = |key: &str| args.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+        let key =
+            |key: &str| args.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
         let label = match Tool::parse(name)? {
             Tool::Read | Tool::Edit | Tool::Write => key("path").or_else(|| key("file_path")),
             Tool::Exec => key("command"),
         };
         label.map(str::to_owned)
+    }
+}
+
+/// Runs file work on the blocking pool.
+pub(crate) async fn blocking(
+    work: impl FnOnce() -> Result<ToolOutput, ToolError> + Send + 'static,
+) -> Result<ToolOutput, ToolError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(ToolError::Failed(format!("tool stopped: {error}"))),
     }
 }
 

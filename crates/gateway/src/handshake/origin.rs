@@ -3,11 +3,11 @@
 use super::client_address::host_name;
 
 /// Text of the refusal and of the close reason.
-pub const REFUSAL: &str =
+pub(crate) const REFUSAL: &str =
     "origin not allowed (open the Control UI from the gateway host or allow it in gateway.controlUi.allowedOrigins)";
 
 /// Whether a page of this origin may connect to a gateway that was addressed as `host`.
-pub fn is_allowed(origin: Option<&str>, host: Option<&str>, allowed: &[String]) -> bool {
+pub(crate) fn is_allowed(origin: Option<&str>, host: Option<&str>, allowed: &[String]) -> bool {
     let Some(origin) = origin.map(|text| text.trim().to_ascii_lowercase()) else { return false };
     let Some(authority) = authority(&origin) else { return false };
     if allowed.iter().any(|entry| entry.trim().to_ascii_lowercase() == origin) {

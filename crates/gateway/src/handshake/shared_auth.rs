@@ -1,9 +1,10 @@
 //! The shared secret: a token or a password (spec `gateway-protocol.md` §3.8).
 
+use openclaw_protocol::params::connect::ClientDescription;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::connection::ClientInfo;
+use super::client_kind::{is_browser, is_cli};
 
 /// A secret, kept only as its digest: comparing takes the same time whatever is given (KB-10).
 #[derive(Clone, PartialEq, Eq)]
@@ -122,7 +123,7 @@ impl AuthFailure {
     }
 
     /// Error text and close reason, with a hint that fits the client.
-    pub fn message(self, client: &ClientInfo) -> String {
+    pub fn message(self, client: &ClientDescription) -> String {
         let hint = Hint::of(client);
         match self {
             Self::TokenMissing => format!("unauthorized: gateway token missing ({})", hint.token()),
@@ -147,10 +148,10 @@ enum Hint {
 }
 
 impl Hint {
-    fn of(client: &ClientInfo) -> Self {
-        if client.is_cli() {
+    fn of(client: &ClientDescription) -> Self {
+        if is_cli(client) {
             Self::Cli
-        } else if client.is_browser() {
+        } else if is_browser(client) {
             Self::Browser
         } else {
             Self::Other

@@ -1,0 +1,75 @@
+//! One model call: the stream becomes events as it arrives and one message at its end.
+
+use futures_util::StreamExt;
+use openclaw_models::{FailureKind, ModelEvent, ModelFailure, ModelRequest};
+use openclaw_protocol::message::{AssistantMessage, Block, StopReason};
+use tokio::sync::mpsc;
+
+use crate::event::RunEvent;
+use crate::run::RunModel;
+use crate::stop::Stop;
+use crate::text::tags::promote_thinking;
+use crate::text::visible::{Shown, VisibleText};
+
+/// What a call gave.
+pub(crate) struct Answered {
+    pub(crate) message: AssistantMessage,
+    pub(crate) failure: Option<ModelFailure>,
+}
+
+/// Calls the model and reports its text as it grows.
+pub(crate) async fn stream(
+    candidate: &RunModel<'_>,
+    request: ModelRequest,
+    stop: &mut Stop,
+    events: &mpsc::Sender<RunEvent>,
+    now: i64,
+) -> Answered {
+    let mut stream = candidate.model.stream(request, stop.token().clone());
+    let mut visible = VisibleText::new(candidate.reasoning_tags);
+    loop {
+        match stop.guard(stream.next()).await {
+            Some(Some(ModelEvent::TextDelta { block, delta })) => show(events, visible.push(block, &delta)).await,
+            Some(Some(ModelEvent::Start | ModelEvent::ThinkingDelta { .. } | ModelEvent::ToolCallStart { .. })) => {}
+            Some(Some(ModelEvent::Done { mut message, failure })) => {
+                promote_thinking(&mut message.content);
+                if !matches!(message.stop_reason, StopReason::Error | StopReason::Aborted) {
+                    show(events, visible.finish(&message.text())).await;
+                }
+                return Answered { message, failure };
+            }
+            ended => {
+                let message = broken_off(candidate, visible.raw(), ended.is_none(), now);
+                let failure = (message.stop_reason == StopReason::Error).then(|| ModelFailure {
+                    kind: FailureKind::Transient,
+                    status: None,
+                    retry_after: None,
+                    message: message.error_message.clone().unwrap_or_default(),
+                });
+                return Answered { message, failure };
+            }
+        }
+    }
+}
+
+async fn show(events: &mpsc::Sender<RunEvent>, shown: Option<Shown>) {
+    if let Some(Shown { text, delta }) = shown {
+        // Nobody listening any more is no reason to stop.
+        let _ = events.send(RunEvent::Assistant { text, delta }).await;
+    }
+}
+
+/// A message for a stream that ended without one, or did not end when it was told to.
+fn broken_off(candidate: &RunModel<'_>, text: &str, stopped: bool, timestamp: i64) -> AssistantMessage {
+    let content = if text.is_empty() { Vec::new() } else { vec![Block::text(text)] };
+    AssistantMessage {
+        content,
+        api: candidate.model.api().to_owned(),
+        provider: candidate.model.provider().to_owned(),
+        model: candidate.model.id().to_owned(),
+        stop_reason: if stopped { StopReason::Aborted } else { StopReason::Error },
+        error_message: (!stopped).then(|| "the model's answer ended without a last word".to_owned()),
+        timestamp,
+        ..AssistantMessage::default()
+    }
+}

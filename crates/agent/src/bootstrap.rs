@@ -1,0 +1,235 @@
+//! Workspace files that become part of the system prompt (spec `agent-runtime.md` §4).
+
+use std::path::{Path, PathBuf};
+
+use crate::text_length::{utf16_head, utf16_len, utf16_tail};
+
+/// Default of `agents.defaults.bootstrapMaxChars`, in UTF-16 units a file.
+pub const DEFAULT_MAX_CHARS: usize = 20_000;
+
+/// The files of every session, in prompt order.
+pub const FILES: &[&str] = &["AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md"];
+
+/// The files a sub-agent gets.
+const SUBAGENT_FILES: &[&str] = &["AGENTS.md", "TOOLS.md"];
+
+/// The memory file's two spellings; one file on file systems that fold case.
+const MEMORY_FILES: &[&str] = &["MEMORY.md", "memory.md"];
+
+/// One workspace file as it goes into the prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BootstrapFile {
+    /// Such as `AGENTS.md`.
+    pub name: String,
+    /// Where it is, or would be.
+    pub path: PathBuf,
+    /// Whether it does not exist.
+    pub missing: bool,
+    /// Size in UTF-16 units without trailing white space; 0 when missing.
+    pub raw_chars: usize,
+    /// What the model sees; empty when the file is blank, which leaves it out.
+    pub injected: String,
+    /// Whether it was cut.
+    pub truncated: bool,
+}
+
+/// Which files a session gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BootstrapScope {
+    /// The agent's main session or a direct chat of its owner: `MEMORY.md` too.
+    Private,
+    /// Groups, channels, threads, hooks, cron runs: no memory.
+    Shared,
+    /// A sub-agent: rules and tool notes only.
+    Subagent,
+}
+
+impl BootstrapScope {
+    /// The scope that belongs to a session key. `main_key` is the agent's main key, `main` as a rule. A caller that knows
+    /// that a direct chat is not with the owner uses [`BootstrapScope::Shared`] instead.
+    pub fn for_session(key: &str, main_key: &str) -> Self {
+        if crate::session_kind::is_subagent(key) {
+            Self::Subagent
+        } else if crate::session_kind::is_private(key, main_key) {
+            Self::Private
+        } else {
+            Self::Shared
+        }
+    }
+
+    fn files(self) -> &'static [&'static str] {
+        match self {
+            Self::Private | Self::Shared => FILES,
+            Self::Subagent => SUBAGENT_FILES,
+        }
+    }
+}
+
+/// Reads and shapes the files. Blocking: a handful of small reads; call it from a blocking thread when the workspace may
+/// be on a slow disk. A file that cannot be read counts as missing and is logged.
+pub fn load(workspace: &Path, scope: BootstrapScope, max_chars: usize) -> Vec<BootstrapFile> {
+    let mut files: Vec<BootstrapFile> = scope
+        .files()
+        .iter()
+        .map(|name| {
+            let path = workspace.join(name);
+            shape(name, &path, read(&path).as_deref(), max_chars)
+        })
+        .collect();
+    if scope == BootstrapScope::Private {
+        files.extend(memory(workspace, max_chars));
+    }
+    for file in files.iter().filter(|file| file.truncated) {
+        tracing::warn!(
+            file = %file.name,
+            chars = file.raw_chars,
+            limit = max_chars,
+            "workspace bootstrap file is cut in the injected context"
+        );
+    }
+    files
+}
+
+fn memory(workspace: &Path, max_chars: usize) -> Vec<BootstrapFile> {
+    let mut seen: Vec<PathBuf> = Vec::new();
+    let mut files = Vec::new();
+    for name in MEMORY_FILES {
+        let path = workspace.join(name);
+        let Ok(real) = path.canonicalize() else { continue };
+        if !real.is_file() || seen.contains(&real) {
+            continue;
+        }
+        seen.push(real);
+        files.push(shape(name, &path, read(&path).as_deref(), max_chars));
+    }
+    files
+}
+
+fn read(path: &Path) -> Option<String> {
+    match std::fs::read(path) {
+        Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "cannot read workspace file");
+            None
+        }
+    }
+}
+
+/// Turns a file's content into what the model sees. `None` is a missing file.
+pub fn shape(name: &str, path: &Path, content: Option<&str>, max_chars: usize) -> BootstrapFile {
+    let mut file = BootstrapFile { name: name.to_owned(), path: path.to_path_buf(), ..BootstrapFile::default() };
+    let Some(content) = content else {
+        file.missing = true;
+        file.injected = format!("[MISSING] Expected at: {}", path.display());
+        return file;
+    };
+    let text = content.trim_end();
+    file.raw_chars = utf16_len(text);
+    file.truncated = file.raw_chars > max_chars;
+    if text.trim().is_empty() {
+        file.truncated = false;
+    } else if file.truncated {
+        file.injected = truncate(name, text, file.raw_chars, max_chars);
+    } else {
+        text.clone_into(&mut file.injected);
+    }
+    file
+}
+
+/// Head (70 %) and tail (20 %) around two marker lines.
+fn truncate(name: &str, text: &str, length: usize, max_chars: usize) -> String {
+    let head = utf16_head(text, max_chars * 7 / 10);
+    let tail = utf16_tail(text, max_chars / 5);
+    let (kept_head, kept_tail) = (utf16_len(head), utf16_len(tail));
+    let markers = format!(
+        "[...truncated, read {name} for full content...]\n\u{2026}(truncated {name}: kept {kept_head}+{kept_tail} chars of {length})\u{2026}"
+    );
+    [head, "", &markers, "", tail].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shaped(content: &str, max: usize) -> BootstrapFile {
+        shape("TOOLS.md", Path::new("/w/TOOLS.md"), Some(content), max)
+    }
+
+    /// Vectors of spec `agent-runtime.md` §4.2.
+    #[test]
+    fn short_blank_and_missing_files_are_shaped_as_the_reference_does() {
+        assert_eq!(shaped("hi\n", DEFAULT_MAX_CHARS).injected, "hi");
+        assert_eq!(shaped(" \n\t\n", DEFAULT_MAX_CHARS).injected, "");
+        assert_eq!(shaped("  \n", 1), BootstrapFile { name: "TOOLS.md".into(), path: "/w/TOOLS.md".into(), ..Default::default() });
+        let missing = shape("AGENTS.md", Path::new("/w/AGENTS.md"), None, DEFAULT_MAX_CHARS);
+        assert!(missing.missing);
+        assert_eq!(missing.injected, "[MISSING] Expected at: /w/AGENTS.md");
+    }
+
+    #[test]
+    fn a_long_file_keeps_head_and_tail_around_the_markers() {
+        let content = format!("{}{}", "a".repeat(600), "b".repeat(600));
+        let file = shaped(&content, 200);
+        let expect = format!(
+            "{}\n\n[...truncated, read TOOLS.md for full content...]\n\u{2026}(truncated TOOLS.md: kept 140+40 chars of 1200)\u{2026}\n\n{}",
+            "a".repeat(140),
+            "b".repeat(40)
+        );
+        assert_eq!(file.injected, expect);
+        assert_eq!((file.truncated, file.raw_chars), (true, 1200));
+    }
+
+    #[test]
+    fn the_reference_sizes_of_a_large_tools_file_hold() {
+        let file = shaped(&"x".repeat(54_210), DEFAULT_MAX_CHARS);
+        assert!(file.injected.starts_with(&"x".repeat(14_000)));
+        assert!(file.injected.ends_with(&format!("\n{}", "x".repeat(4_000))));
+        assert!(file.injected.contains("kept 14000+4000 chars of 54210"));
+    }
+
+    #[test]
+    fn a_cut_never_splits_a_surrogate_pair() {
+        let file = shaped(&"😀".repeat(50), 15);
+        // 10 units of head, 3 of tail: the half character at the tail is left out and counted so.
+        assert!(file.injected.contains("kept 10+2 chars of 100"), "{}", file.injected);
+    }
+
+    #[test]
+    fn memory_is_injected_in_private_sessions_only() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in FILES {
+            std::fs::write(dir.path().join(name), name).unwrap();
+        }
+        std::fs::write(dir.path().join("MEMORY.md"), "secret").unwrap();
+        let names = |scope| load(dir.path(), scope, 100).into_iter().map(|file| file.name).collect::<Vec<_>>();
+        let all: Vec<&str> = FILES.to_vec();
+        assert_eq!(names(BootstrapScope::Shared), all);
+        assert_eq!(names(BootstrapScope::Private), [all.as_slice(), &["MEMORY.md"]].concat());
+        assert_eq!(names(BootstrapScope::Subagent), ["AGENTS.md", "TOOLS.md"]);
+    }
+
+    #[test]
+    fn the_two_spellings_of_one_memory_file_are_injected_once() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("MEMORY.md"), "m").unwrap();
+        std::os::unix::fs::symlink(dir.path().join("MEMORY.md"), dir.path().join("memory.md")).unwrap();
+        let files = load(dir.path(), BootstrapScope::Private, 100);
+        let memory: Vec<_> = files.iter().filter(|file| file.name.eq_ignore_ascii_case("memory.md")).collect();
+        assert_eq!(memory.len(), 1);
+    }
+
+    #[test]
+    fn scopes_follow_the_session_key() {
+        let rows = [
+            ("agent:main:main", BootstrapScope::Private),
+            ("agent:main:telegram:dm:1", BootstrapScope::Private),
+            ("agent:main:telegram:group:1", BootstrapScope::Shared),
+            ("agent:main:cron:x", BootstrapScope::Shared),
+            ("agent:main:subagent:x", BootstrapScope::Subagent),
+        ];
+        for (key, expect) in rows {
+            assert_eq!(BootstrapScope::for_session(key, "main"), expect, "{key}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Performs what [`crate::turn`] decides: the one place where a run waits, writes and calls.
+
+use openclaw_models::{ModelRequest, ThinkingLevel};
+use openclaw_protocol::message::{Message, ToolCall};
+use tokio::sync::mpsc;
+use tracing::Instrument;
+
+use crate::answer;
+use crate::event::RunEvent;
+use crate::hygiene::{self, Policy};
+use crate::payload::Replies;
+use crate::reply::{AgentMeta, Outcome, RunMeta};
+use crate::run::{Prompt, RunModel, RunParams};
+use crate::stop::Stop;
+use crate::tool_call::{self, CallFrame};
+use crate::tool_event;
+use crate::turn::{CandidateFacts, Step, Turn};
+
+/// Runs to the end.
+pub(crate) async fn drive(params: RunParams<'_>) -> Outcome {
+    let span = tracing::info_span!("run", session = %params.session_id);
+    Box::pin(work(params).instrument(span)).await
+}
+
+async fn work(mut params: RunParams<'_>) -> Outcome {
+    let started_at = now();
+    emit(&params.events, RunEvent::Started { started_at }).await;
+    let prompt = std::mem::replace(&mut params.prompt, Prompt::Resume);
+    let context = match prompt {
+        Prompt::Resume => params.transcript.context(),
+        Prompt::New { .. } => Vec::new(),
+    };
+    let facts = params.models.iter().map(facts).collect();
+    let mut stop = Stop::new(params.cancel.clone(), params.limits.timeout);
+    let mut turn = Turn::new(prompt, &context, facts, params.limits, started_at);
+    drop(context);
+    loop {
+        let step = turn.next();
+        if matches!(step, Step::End) {
+            break;
+        }
+        if step.is_long()
+            && let Some(cause) = stop.cause()
+        {
+            turn.stopped(cause, now());
+            continue;
+        }
+        perform(step, &mut turn, &mut params, &mut stop).await;
+    }
+    let ended_at = now();
+    let outcome = outcome(&turn, &params, started_at, ended_at);
+    tracing::info!(end = ?outcome.end, ms = outcome.meta.duration_ms, "run ended");
+    emit(&params.events, RunEvent::Ended { started_at, ended_at, end: outcome.end.clone() }).await;
+    outcome
+}
+
+impl Step {
+    /// Whether a stopped run does not begin this any more. What is decided already is still written and reported.
+    fn is_long(&self) -> bool {
+        match self {
+            Self::PollSteering | Self::PollFollowup | Self::CallModel { .. } | Self::RunTool(_) | Self::Wait(_) => true,
+            Self::Emit(_) | Self::Append(..) | Self::End => false,
+        }
+    }
+}
+
+/// One line a step.
+async fn perform(step: Step, turn: &mut Turn, params: &mut RunParams<'_>, stop: &mut Stop) {
+    match step {
+        Step::Emit(event) => emit(&params.events, event).await,
+        Step::Append(message, id) => append(turn, params, &message, id.as_deref()).await,
+        Step::PollSteering => turn.polled(params.steering.poll_queued(), now()),
+        Step::PollFollowup => turn.polled(params.steering.poll_queued_followup(), now()),
+        Step::CallModel { candidate, thinking } => call_model(turn, params, stop, candidate, thinking).await,
+        Step::RunTool(call) => run_tool(turn, params, stop, &call).await,
+        Step::Wait(wait) => stop.pause(wait).await,
+        Step::End => {}
+    }
+}
+
+async fn append(turn: &mut Turn, params: &mut RunParams<'_>, message: &Message, id: Option<&str>) {
+    if let Err(error) = params.transcript.append(message, id).await {
+        tracing::error!(%error, "the transcript cannot be written");
+        turn.storage_failed(error.to_string());
+    }
+}
+
+async fn call_model(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, index: usize, thinking: ThinkingLevel) {
+    let Some(candidate) = params.models.get(index) else {
+        turn.storage_failed("no model to call".to_owned());
+        return;
+    };
+    let model = candidate.model;
+    let policy = Policy::of(model.provider(), model.api(), model.id());
+    let request = ModelRequest {
+        system: params.system_prompt.to_owned(),
+        messages: hygiene::prepare(params.transcript.context(), &policy, params.history_limit),
+        tools: params.tools.specs().to_vec(),
+        thinking,
+        max_tokens: candidate.max_tokens,
+        temperature: candidate.temperature,
+        cache: candidate.cache,
+        session_id: Some(params.session_id.to_string()),
+    };
+    let answered = answer::stream(candidate, request, stop, &params.events, now()).await;
+    if let Some(failure) = &answered.failure {
+        tracing::warn!(provider = model.provider(), model = model.id(), kind = ?failure.kind, status = failure.status, "model call failed");
+    }
+    turn.answered(answered.message, answered.failure, stop.cause(), now());
+}
+
+async fn run_tool(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, call: &ToolCall) {
+    emit(&params.events, tool_event::start(call)).await;
+    let cancel = stop.token().clone();
+    let frame =
+        CallFrame { tools: params.tools, workspace: &params.workspace, cancel: &cancel, events: &params.events };
+    let span = tracing::info_span!("tool", name = %call.name, call = %call.id);
+    let executed = stop.guard(tool_call::execute(frame, call, now).instrument(span)).await;
+    let executed = executed.unwrap_or_else(|| {
+        tracing::warn!(tool = %call.name, "tool did not stop when it was told to");
+        tool_call::abandoned(call, now())
+    });
+    turn.tool_done(executed, stop.cause(), now());
+}
+
+fn outcome(turn: &Turn, params: &RunParams<'_>, started_at: i64, ended_at: i64) -> Outcome {
+    let record = &turn.record;
+    let model = params.models.get(record.candidate);
+    let end = turn.end().clone();
+    let payloads = Replies {
+        answers: &record.answers,
+        error: record.error.as_ref(),
+        end: &end,
+        tool_failure: record.tool_failure.as_ref(),
+        reasoning: params.reasoning,
+        final_only: model.is_some_and(|model| model.reasoning_tags),
+    }
+    .payloads();
+    Outcome {
+        started_at,
+        ended_at,
+        payloads,
+        meta: RunMeta {
+            duration_ms: u64::try_from(ended_at - started_at).unwrap_or_default(),
+            agent_meta: AgentMeta {
+                session_id: params.session_id.clone(),
+                provider: model.map(|model| model.model.provider().to_owned()).unwrap_or_default(),
+                model: model.map(|model| model.model.id().to_owned()).unwrap_or_default(),
+                usage: record.usage.counted(),
+            },
+            aborted: end.was_stopped(),
+            system_prompt_report: params.report.clone(),
+            stop_reason: record.stop_reason,
+            error: record.error.clone(),
+        },
+        last_usage: record.last_usage,
+        failures: record.failures.clone(),
+        candidate: record.candidate,
+        end,
+    }
+}
+
+fn facts(candidate: &RunModel<'_>) -> CandidateFacts {
+    let model = candidate.model;
+    let thinking = if model.reasons() { candidate.thinking } else { ThinkingLevel::Off };
+    CandidateFacts { name: format!("{}/{}", model.provider(), model.id()), thinking }
+}
+
+async fn emit(events: &mpsc::Sender<RunEvent>, event: RunEvent) {
+    // Nobody listening any more is no reason to stop: the transcript is what counts.
+    let _ = events.send(event).await;
+}
+
+fn now() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}

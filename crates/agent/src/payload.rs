@@ -1,0 +1,230 @@
+//! From the answers of a run to the replies that are delivered (spec `agent-runtime.md` §2.7).
+
+use openclaw_protocol::message::{AssistantMessage, Block, StopReason, ToolResultMessage};
+
+use crate::event::RunEnd;
+use crate::reply::{ReplyPayload, RunError};
+use crate::run::ReasoningVisibility;
+use crate::text::directive;
+use crate::text::silent::is_silent;
+use crate::text::tags::{TagRules, strip};
+use crate::tool_event::{failed_status, summary};
+
+/// What one assistant message contributes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer {
+    text: String,
+    thinking: String,
+    asked_tools: bool,
+}
+
+impl Answer {
+    pub(crate) fn of(message: &AssistantMessage) -> Self {
+        let thinking: Vec<&str> = message
+            .content
+            .iter()
+            .filter_map(|block| match block {
+                Block::Thinking(thinking) => Some(thinking.thinking.trim()),
+                Block::Text(_) | Block::Image(_) | Block::ToolCall(_) | Block::Other(_) => None,
+            })
+            .filter(|text| !text.is_empty())
+            .collect();
+        Self {
+            text: message.text(),
+            thinking: thinking.join("\n"),
+            asked_tools: message.stop_reason != StopReason::Aborted && message.tool_calls().next().is_some(),
+        }
+    }
+}
+
+/// A tool that failed and may have to be mentioned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ToolFailure {
+    summary: String,
+    error: String,
+}
+
+impl ToolFailure {
+    /// The failure in a result, if it is one.
+    pub(crate) fn of(result: &ToolResultMessage, meta: Option<&str>) -> Option<Self> {
+        if !result.is_error && !failed_status(result) {
+            return None;
+        }
+        let text: String = result
+            .content
+            .iter()
+            .filter_map(|block| match block {
+                Block::Text(text) => Some(text.text.as_str()),
+                Block::Thinking(_) | Block::Image(_) | Block::ToolCall(_) | Block::Other(_) => None,
+            })
+            .collect::<Vec<_>>()
+            .join("\n");
+        let detail = result.details.as_ref().and_then(|details| details.get("error")).and_then(|error| error.as_str());
+        let error = detail.unwrap_or(&text).lines().next().unwrap_or_default().trim().to_owned();
+        Some(Self { summary: summary(&result.tool_name, meta), error })
+    }
+
+    /// Errors the model is expected to put right by itself.
+    fn is_recoverable(&self) -> bool {
+        const SIGNS: [&str; 7] = ["required", "missing", "invalid", "must be", "must have", "needs", "requires"];
+        let lower = self.error.to_lowercase();
+        SIGNS.iter().any(|sign| lower.contains(sign))
+    }
+}
+
+/// What a run's replies are made of.
+pub(crate) struct Replies<'a> {
+    pub(crate) answers: &'a [Answer],
+    pub(crate) error: Option<&'a RunError>,
+    pub(crate) end: &'a RunEnd,
+    pub(crate) tool_failure: Option<&'a ToolFailure>,
+    pub(crate) reasoning: ReasoningVisibility,
+    pub(crate) final_only: bool,
+}
+
+impl Replies<'_> {
+    /// The replies in order: error, reasoning, answers, tool failure. Empty and silent ones are left out.
+    pub(crate) fn payloads(&self) -> Vec<ReplyPayload> {
+        let mut out: Vec<ReplyPayload> = Vec::new();
+        if let Some(error) = self.error {
+            out.push(failure(error.message.clone()));
+        }
+        for answer in self.answers {
+            out.extend(self.answer(answer).into_iter().filter(|reply| !self.echoes_error(reply)));
+        }
+        if let Some(tool) = self.tool_failure.filter(|tool| self.worth_mentioning(tool, &out)) {
+            let error = if tool.error.is_empty() { String::new() } else { format!(": {}", tool.error) };
+            out.push(failure(format!("⚠️ {} failed{error}", tool.summary)));
+        }
+        out
+    }
+
+    fn answer(&self, answer: &Answer) -> Vec<ReplyPayload> {
+        let stripped = strip(&answer.text, TagRules { final_only: self.final_only, complete: true });
+        let found = directive::parse(&stripped.visible);
+        let text = if is_silent(&found.text) { String::new() } else { found.text };
+        let mut out = Vec::new();
+        if self.reasoning == ReasoningVisibility::On {
+            let thinking = if answer.thinking.is_empty() { stripped.thinking.trim() } else { answer.thinking.as_str() };
+            out.extend(reasoning(thinking).map(|text| ReplyPayload { text, ..ReplyPayload::default() }));
+        }
+        if !text.is_empty() || !found.media.is_empty() {
+            out.push(ReplyPayload {
+                text,
+                media_url: found.media.first().cloned(),
+                media_urls: found.media,
+                is_error: false,
+                reply_to: found.reply_to,
+                voice: found.voice,
+            });
+        }
+        out
+    }
+
+    /// Some providers repeat an error as text.
+    fn echoes_error(&self, reply: &ReplyPayload) -> bool {
+        self.error.is_some_and(|error| error.message.trim() == reply.text.trim())
+    }
+
+    /// A failed tool is mentioned when the model said nothing after it, unless the run was stopped anyway.
+    fn worth_mentioning(&self, tool: &ToolFailure, so_far: &[ReplyPayload]) -> bool {
+        let said_nothing = so_far.is_empty() || self.answers.last().is_some_and(|last| last.asked_tools);
+        *self.end == RunEnd::Completed && said_nothing && !tool.is_recoverable()
+    }
+}
+
+fn failure(text: String) -> ReplyPayload {
+    ReplyPayload { text, is_error: true, ..ReplyPayload::default() }
+}
+
+/// The reasoning message: every line in italics (spec `streaming.md` §6).
+fn reasoning(thinking: &str) -> Option<String> {
+    let thinking = thinking.trim();
+    if thinking.is_empty() {
+        return None;
+    }
+    let lines: Vec<String> = thinking
+        .lines()
+        .map(|line| if line.trim().is_empty() { String::new() } else { format!("_{}_", line.trim()) })
+        .collect();
+    Some(format!("Reasoning:\n{}", lines.join("\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_protocol::message::{ThinkingBlock, ToolCall};
+    use serde_json::json;
+
+    use super::*;
+    use crate::reply::{ReplyTo, RunErrorKind};
+
+    fn answer(content: Vec<Block>) -> Answer {
+        Answer::of(&AssistantMessage { content, ..AssistantMessage::default() })
+    }
+
+    fn replies<'a>(answers: &'a [Answer], tool_failure: Option<&'a ToolFailure>) -> Replies<'a> {
+        Replies { answers, error: None, end: &RunEnd::Completed, tool_failure, reasoning: ReasoningVisibility::Off, final_only: false }
+    }
+
+    fn text(text: &str) -> ReplyPayload {
+        ReplyPayload { text: text.into(), ..ReplyPayload::default() }
+    }
+
+    #[test]
+    fn each_answer_is_a_reply_and_silence_is_none() {
+        let answers = ["Working.", "  ", "NO_REPLY", "[[reply_to_current]] Done", "MEDIA:https://e.com/a.png\nlook"]
+            .map(|text| answer(vec![Block::text(text)]));
+        let media = vec!["https://e.com/a.png".to_owned()];
+        let expect = [
+            text("Working."),
+            ReplyPayload { reply_to: Some(ReplyTo::Current), ..text("Done") },
+            ReplyPayload { media_url: media.first().cloned(), media_urls: media, ..text("look") },
+        ];
+        assert_eq!(replies(&answers, None).payloads(), expect);
+    }
+
+    #[test]
+    fn the_error_comes_first_and_its_echo_is_dropped() {
+        let error = RunError { kind: RunErrorKind::Other, message: "boom".into() };
+        let answers = [answer(vec![Block::text("part")]), answer(vec![Block::text(" boom ")])];
+        let all = Replies { error: Some(&error), end: &RunEnd::Failed("boom".into()), ..replies(&answers, None) };
+        assert_eq!(all.payloads(), [failure("boom".into()), text("part")]);
+    }
+
+    /// Vector of spec `streaming.md` §6 "Reasoning visibility".
+    #[test]
+    fn reasoning_is_a_message_before_the_answer_when_it_is_on() {
+        let block = Block::Thinking(ThinkingBlock { thinking: "a\n\nb ".into(), ..ThinkingBlock::default() });
+        let answers = [answer(vec![block, Block::text("Answer")]), answer(vec![Block::text("<think>c</think>More")])];
+        let on = Replies { reasoning: ReasoningVisibility::On, ..replies(&answers, None) };
+        let expect = [text("Reasoning:\n_a_\n\n_b_"), text("Answer"), text("Reasoning:\n_c_"), text("More")];
+        assert_eq!(on.payloads(), expect);
+        assert_eq!(replies(&answers, None).payloads(), [text("Answer"), text("More")]);
+    }
+
+    #[test]
+    fn a_tool_failure_is_mentioned_only_when_nobody_else_does() {
+        let failed = |error: &str| {
+            let result = ToolResultMessage {
+                tool_name: "exec".into(),
+                details: Some(json!({"status": "error", "error": error})),
+                ..ToolResultMessage::default()
+            };
+            ToolFailure::of(&result, Some("ls /x")).unwrap()
+        };
+        let disk = failed("disk full");
+        let expect = failure("⚠️ Exec: ls /x failed: disk full".into());
+        assert_eq!(replies(&[], Some(&disk)).payloads(), [expect]);
+        let said = [answer(vec![Block::text("It failed.")])];
+        assert_eq!(replies(&said, Some(&disk)).payloads(), [text("It failed.")]);
+        assert_eq!(replies(&[], Some(&failed("path required"))).payloads(), []);
+        let call = Block::ToolCall(ToolCall { id: "c".into(), ..ToolCall::default() });
+        let ended_with_call = [answer(vec![Block::text("Trying."), call])];
+        assert_eq!(replies(&ended_with_call, Some(&disk)).payloads().len(), 2);
+    }
+
+    #[test]
+    fn a_successful_result_is_no_failure() {
+        assert_eq!(ToolFailure::of(&ToolResultMessage::default(), None), None);
+    }
+}

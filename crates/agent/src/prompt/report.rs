@@ -1,0 +1,241 @@
+//! What the prompt was made of, for `/context` and run metadata (spec `agent-runtime.md` §13).
+
+use openclaw_models::ToolSpec;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{SystemPrompt, tool_list};
+use crate::bootstrap::BootstrapFile;
+use crate::text_length::utf16_len;
+
+/// `systemPromptReport`, stored with the session after each run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SystemPromptReport {
+    /// `run` or `estimate`.
+    pub source: &'static str,
+    /// Unix milliseconds.
+    pub generated_at: i64,
+    /// Where it was used.
+    #[serde(flatten)]
+    pub frame: ReportFrame,
+    /// Sizes of the prompt.
+    pub system_prompt: PromptSize,
+    /// The workspace files.
+    pub injected_workspace_files: Vec<FileReport>,
+    /// The skills block.
+    pub skills: SkillsReport,
+    /// The tools.
+    pub tools: ToolsReport,
+}
+
+/// Session, model and place of a report.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportFrame {
+    /// The transcript.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Canonical session key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
+    /// Provider id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Model id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace_dir: Option<String>,
+    /// `agents.defaults.bootstrapMaxChars`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bootstrap_max_chars: Option<usize>,
+    /// The sandbox.
+    pub sandbox: SandboxReport,
+}
+
+/// Whether the run was sandboxed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SandboxReport {
+    /// `off`, `non-main` or `all`.
+    pub mode: String,
+    /// Whether this session is.
+    pub sandboxed: bool,
+}
+
+impl Default for SandboxReport {
+    fn default() -> Self {
+        Self { mode: "off".to_owned(), sandboxed: false }
+    }
+}
+
+/// Sizes in UTF-16 units, as OpenClaw's clients count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptSize {
+    /// The whole prompt.
+    pub chars: usize,
+    /// From `# Project Context` up to the next top section.
+    pub project_context_chars: usize,
+    /// The rest.
+    pub non_project_context_chars: usize,
+    /// The tool list; reported under `tools`.
+    #[serde(skip)]
+    pub tool_list_chars: usize,
+}
+
+/// One workspace file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileReport {
+    /// Such as `AGENTS.md`.
+    pub name: String,
+    /// Absolute path.
+    pub path: String,
+    /// Whether it does not exist.
+    pub missing: bool,
+    /// Size of the file without trailing white space.
+    pub raw_chars: usize,
+    /// Size of what was injected.
+    pub injected_chars: usize,
+    /// Whether it was cut.
+    pub truncated: bool,
+}
+
+/// The skills block.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsReport {
+    /// Size of the skills prompt.
+    pub prompt_chars: usize,
+    /// One entry a skill.
+    pub entries: Vec<SkillReport>,
+}
+
+/// One skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillReport {
+    /// The skill's name.
+    pub name: String,
+    /// Size of its `<skill>…</skill>` block.
+    pub block_chars: usize,
+}
+
+/// The tools.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolsReport {
+    /// Size of the list in the prompt.
+    pub list_chars: usize,
+    /// Size of all schemas as compact JSON.
+    pub schema_chars: usize,
+    /// One entry a tool.
+    pub entries: Vec<ToolReport>,
+}
+
+/// One tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolReport {
+    /// The tool's name.
+    pub name: String,
+    /// Size of its description.
+    pub summary_chars: usize,
+    /// Size of its schema as compact JSON.
+    pub schema_chars: usize,
+    /// Number of parameters; `null` when the schema has none.
+    pub properties_count: Option<usize>,
+}
+
+impl SystemPrompt {
+    /// The report of a run that used this prompt.
+    pub fn report(
+        &self,
+        generated_at: i64,
+        frame: ReportFrame,
+        files: &[BootstrapFile],
+        skills: &str,
+        tools: &[ToolSpec],
+    ) -> SystemPromptReport {
+        SystemPromptReport {
+            source: "run",
+            generated_at,
+            frame,
+            system_prompt: self.size,
+            injected_workspace_files: files.iter().map(file_report).collect(),
+            skills: skills_report(skills),
+            tools: tools_report(tools, self.size.tool_list_chars),
+        }
+    }
+}
+
+fn file_report(file: &BootstrapFile) -> FileReport {
+    FileReport {
+        name: file.name.clone(),
+        path: file.path.display().to_string(),
+        missing: file.missing,
+        raw_chars: file.raw_chars,
+        injected_chars: utf16_len(&file.injected),
+        truncated: file.truncated,
+    }
+}
+
+fn skills_report(prompt: &str) -> SkillsReport {
+    const OPEN: &str = "<skill>";
+    const CLOSE: &str = "</skill>";
+    let mut entries = Vec::new();
+    let mut rest = prompt;
+    while let Some((_, tail)) = rest.split_once(OPEN) {
+        let Some((body, after)) = tail.split_once(CLOSE) else { break };
+        let name = body.split_once("<name>").and_then(|(_, t)| t.split_once("</name>")).map_or("", |(name, _)| name);
+        entries.push(SkillReport {
+            name: name.trim().to_owned(),
+            block_chars: utf16_len(body) + OPEN.len() + CLOSE.len(),
+        });
+        rest = after;
+    }
+    SkillsReport { prompt_chars: utf16_len(prompt), entries }
+}
+
+fn tools_report(tools: &[ToolSpec], list_chars: usize) -> ToolsReport {
+    let entries: Vec<ToolReport> = tools
+        .iter()
+        .map(|tool| ToolReport {
+            name: tool.name.clone(),
+            summary_chars: utf16_len(tool.description.trim()),
+            schema_chars: utf16_len(&tool.parameters.to_string()),
+            properties_count: tool.parameters.get("properties").and_then(Value::as_object).map(serde_json::Map::len),
+        })
+        .collect();
+    ToolsReport { list_chars, schema_chars: entries.iter().map(|tool| tool.schema_chars).sum(), entries }
+}
+
+/// Measures a finished prompt. The project context reaches to the next top section of ours; headings inside injected
+/// files do not end it.
+pub(super) fn measure(text: &str, tool_list_chars: usize) -> PromptSize {
+    const START: &str = "\n# Project Context\n";
+    const ENDS: [&str; 2] = ["\n## Silent Replies\n", "\n## Runtime\n"];
+    let chars = utf16_len(text);
+    let project = text.find(START).map_or("", |at| {
+        let tail = text.get(at + 1..).unwrap_or_default();
+        let end = ENDS.iter().find_map(|end| tail.rfind(end)).unwrap_or(tail.len());
+        tail.get(..end).unwrap_or_default()
+    });
+    let project_context_chars = utf16_len(project);
+    PromptSize {
+        chars,
+        project_context_chars,
+        non_project_context_chars: chars - project_context_chars,
+        tool_list_chars,
+    }
+}
+
+impl ToolsReport {
+    /// The report's tool part for a tool list that is shown without a prompt.
+    pub fn of(tools: &[ToolSpec]) -> Self {
+        tools_report(tools, tool_list::chars(tools))
+    }
+}

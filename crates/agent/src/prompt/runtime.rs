@@ -1,0 +1,94 @@
+//! The `Runtime:` line (spec `agent-runtime.md` §3.1 row 26).
+
+use std::path::{Path, PathBuf};
+
+use super::{PromptInputs, RuntimeFacts, display};
+
+/// Facts about the machine; read once at start, since the prompt must not change between turns.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostFacts {
+    /// Short host name.
+    pub host: Option<String>,
+    /// System and release, such as `Linux 6.8.0`.
+    pub os: Option<String>,
+    /// Architecture as Node names it, such as `x64`.
+    pub arch: Option<String>,
+    /// Name of the user's shell.
+    pub shell: Option<String>,
+    /// Our own version; shown as `runtime=`.
+    pub runtime: Option<String>,
+}
+
+impl HostFacts {
+    /// Asks the system. `shell` is the path of the user's shell, `$SHELL` as a rule.
+    pub fn detect(shell: Option<&str>, version: &str) -> Self {
+        let (host, os) = match nix::sys::utsname::uname() {
+            Ok(name) => {
+                let text = |part: &std::ffi::OsStr| part.to_string_lossy().into_owned();
+                let host = text(name.nodename());
+                let host = host.split('.').next().unwrap_or_default().to_owned();
+                (Some(host), Some(format!("{} {}", text(name.sysname()), text(name.release()))))
+            }
+            Err(_) => (None, Some(std::env::consts::OS.to_owned())),
+        };
+        Self {
+            host: host.filter(|name| !name.is_empty()),
+            os,
+            arch: Some(node_arch(std::env::consts::ARCH).to_owned()),
+            shell: shell.and_then(|path| Path::new(path).file_name()).map(|name| name.to_string_lossy().into_owned()),
+            runtime: Some(format!("openclaw-{version}")),
+        }
+    }
+}
+
+/// Architecture names as the reference prints them.
+fn node_arch(arch: &str) -> &str {
+    match arch {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        "x86" => "ia32",
+        other => other,
+    }
+}
+
+/// The first directory with a `.git` among `start` and its twelve nearest parents.
+pub fn find_repo_root(start: &Path) -> Option<PathBuf> {
+    const DEPTH: usize = 12;
+    start.ancestors().take(DEPTH).find(|dir| dir.join(".git").exists()).map(Path::to_path_buf)
+}
+
+/// The section's lines.
+pub(super) fn lines(inputs: &PromptInputs<'_>) -> Vec<String> {
+    let level = inputs.reasoning.as_str();
+    vec![
+        format!("Runtime: {}", facts(&inputs.runtime)),
+        format!("Reasoning: {level} (hidden unless on/stream). Toggle /reasoning; /status shows it when enabled."),
+    ]
+}
+
+fn facts(facts: &RuntimeFacts) -> String {
+    let host = &facts.host;
+    let os = match (&host.os, &host.arch) {
+        (Some(os), Some(arch)) => Some(format!("{os} ({arch})")),
+        (os, _) => os.clone(),
+    };
+    let capabilities = facts.channel.as_ref().map(|_| {
+        if facts.capabilities.is_empty() { "none".to_owned() } else { facts.capabilities.join(",") }
+    });
+    let parts = [
+        ("agent", facts.agent.clone()),
+        ("host", host.host.clone()),
+        ("repo", facts.repo.as_deref().map(display)),
+        ("os", os),
+        ("runtime", host.runtime.clone()),
+        ("model", facts.model.clone()),
+        ("default_model", facts.default_model.clone()),
+        ("shell", host.shell.clone()),
+        ("channel", facts.channel.clone()),
+        ("capabilities", capabilities),
+        ("thinking", facts.thinking.clone()),
+    ];
+    let known: Vec<String> =
+        parts.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name}={value}"))).collect();
+    known.join(" | ")
+}

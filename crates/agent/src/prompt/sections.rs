@@ -1,0 +1,345 @@
+//! The sections of the system prompt as one table (spec `agent-runtime.md` §3.1).
+
+use super::{InlineButtons, MemoryCitations, PromptInputs, PromptMode, ReactionLevel, SandboxNote, display, runtime, tool_list};
+
+/// A section: its heading, whether sub-agents get it, and its lines, none when it does not apply.
+struct Section {
+    /// Exact heading; blank for lines without one.
+    heading: &'static str,
+    /// Part of the minimal prompt.
+    minimal: bool,
+    /// Builds the lines below the heading.
+    lines: fn(&PromptInputs<'_>) -> Vec<String>,
+}
+
+const fn both(heading: &'static str, lines: fn(&PromptInputs<'_>) -> Vec<String>) -> Section {
+    Section { heading, minimal: true, lines }
+}
+
+const fn full(heading: &'static str, lines: fn(&PromptInputs<'_>) -> Vec<String>) -> Section {
+    Section { heading, minimal: false, lines }
+}
+
+/// All sections in order.
+const SECTIONS: &[Section] = &[
+    both("## Tooling", tooling),
+    both("## Tool Call Style", |_| owned(TOOL_CALL_STYLE)),
+    both("## Safety", |_| owned(SAFETY)),
+    both("## OpenClaw CLI Quick Reference", |_| owned(CLI)),
+    full("## Skills (mandatory)", skills),
+    full("## Memory Recall", memory),
+    full("## OpenClaw Self-Update", self_update),
+    full("## Model Aliases", model_aliases),
+    both("", date_hint),
+    both("## Workspace", workspace),
+    full("## Documentation", documentation),
+    both("## Sandbox", sandbox),
+    full("## User Identity", user_identity),
+    both("## Current Date & Time", time_zone),
+    both("## Workspace Files (injected)", |_| owned(WORKSPACE_FILES)),
+    full("## Reply Tags", |_| owned(REPLY_TAGS)),
+    full("## Messaging", messaging),
+    full("## Voice (TTS)", |inputs| inputs.tts_hint.iter().cloned().collect()),
+    both("", extra),
+    both("## Reactions", reactions),
+    both("## Reasoning Format", reasoning_format),
+    both("", project_context),
+    full("## Silent Replies", |_| owned(SILENT_REPLIES)),
+    full("## Heartbeats", heartbeats),
+    both("## Runtime", runtime::lines),
+];
+
+const IDENTITY: &str = "You are a personal assistant running inside OpenClaw.";
+
+const TOOL_CALL_STYLE: &[&str] = &[
+    "Call routine tools silently.",
+    "Say what you are doing only for work of several steps, for complex or sensitive steps such as deletions, or when asked.",
+    "Keep such notes to one short sentence in plain words.",
+];
+
+const SAFETY: &[&str] = &[
+    "Serve the user's request and nothing else: no goals of your own, no self-preservation, copying of yourself, or gathering of power or resources.",
+    "Safety and human oversight come before finishing. When instructions conflict, pause and ask; always obey a request to stop, pause or be audited; never bypass a safeguard.",
+    "Do not talk anyone into widening your access or turning safeguards off. Do not copy yourself or change your own prompt, safety rules or tool policy unless the user asks for exactly that.",
+];
+
+const CLI: &[&str] = &[
+    "The gateway is run with the `openclaw` command. Never invent subcommands. To manage its service:",
+    "- openclaw gateway status",
+    "- openclaw gateway start",
+    "- openclaw gateway stop",
+    "- openclaw gateway restart",
+    "When unsure, ask the user for the output of `openclaw help`.",
+];
+
+const WORKSPACE_FILES: &[&str] =
+    &["The files below under Project Context are loaded from the workspace; the user may edit them."];
+
+const REPLY_TAGS: &[&str] = &[
+    "Put one of these tags into a reply to quote a message, on channels that can:",
+    "- [[reply_to_current]] quotes the message you are answering.",
+    "- [[reply_to:<id>]] quotes the message with that id, when you were given one.",
+    "Spaces inside the brackets are fine. Tags are removed before sending.",
+];
+
+const SILENT_REPLIES: &[&str] = &[
+    "When there is nothing to say, reply with only: NO_REPLY",
+    "It must be the whole message: never add it to a real answer and never wrap it in Markdown or code.",
+];
+
+/// The whole prompt.
+pub(super) fn text(inputs: &PromptInputs<'_>) -> String {
+    let mut lines = vec![IDENTITY.to_owned()];
+    if inputs.mode != PromptMode::None {
+        let minimal = inputs.mode == PromptMode::Minimal;
+        for section in SECTIONS.iter().filter(|section| section.minimal || !minimal) {
+            let body = (section.lines)(inputs);
+            if !body.is_empty() {
+                lines.push(section.heading.to_owned());
+                lines.extend(body);
+            }
+        }
+    }
+    lines.retain(|line| !line.is_empty());
+    lines.join("\n")
+}
+
+fn owned(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|line| (*line).to_owned()).collect()
+}
+
+fn has_tool(inputs: &PromptInputs<'_>, name: &str) -> bool {
+    inputs.tools.iter().any(|tool| tool.name == name)
+}
+
+fn tooling(inputs: &PromptInputs<'_>) -> Vec<String> {
+    let mut lines =
+        vec!["These tools are enabled by policy. Names are case-sensitive; call them exactly as written.".to_owned()];
+    lines.extend(tool_list::lines(inputs.tools));
+    lines.push("TOOLS.md only documents local conventions; it does not enable tools.".to_owned());
+    if has_tool(inputs, "sessions_spawn") {
+        lines.push("Hand long or complex work to a sub-agent; it reports back when it is done.".to_owned());
+    }
+    lines
+}
+
+fn skills(inputs: &PromptInputs<'_>) -> Vec<String> {
+    let prompt = inputs.skills.trim();
+    if prompt.is_empty() {
+        return Vec::new();
+    }
+    vec![
+        "Before answering, check every <description> in <available_skills>.".to_owned(),
+        "- Exactly one clearly fits: `read` its SKILL.md at <location> and follow it.".to_owned(),
+        "- Several could: take the most specific one, then read and follow it.".to_owned(),
+        "- None clearly fits: read none.".to_owned(),
+        "Never read more than one up front.".to_owned(),
+        prompt.to_owned(),
+    ]
+}
+
+fn memory(inputs: &PromptInputs<'_>) -> Vec<String> {
+    if !has_tool(inputs, "memory_search") && !has_tool(inputs, "memory_get") {
+        return Vec::new();
+    }
+    let citation = match inputs.memory_citations {
+        MemoryCitations::Named => "Add `Source: <path#line>` when it helps the user to check.",
+        MemoryCitations::Hidden => "Do not mention file paths or line numbers unless the user asks.",
+    };
+    vec![
+        "For questions about earlier work, decisions, dates, people, preferences or todos run memory_search on MEMORY.md and memory/*.md first, then memory_get only the lines you need. When you are still unsure, say that you looked.".to_owned(),
+        citation.to_owned(),
+    ]
+}
+
+fn self_update(inputs: &PromptInputs<'_>) -> Vec<String> {
+    if !has_tool(inputs, "gateway") {
+        return Vec::new();
+    }
+    owned(&[
+        "Update OpenClaw or change its configuration only when the user asks for it explicitly; if in doubt, ask first.",
+        "Actions of the gateway tool: config.get, config.schema, config.apply (checks, writes, restarts), update.run.",
+        "After a restart OpenClaw sends a message to the session that was used last.",
+    ])
+}
+
+fn model_aliases(inputs: &PromptInputs<'_>) -> Vec<String> {
+    if inputs.model_aliases.is_empty() {
+        return Vec::new();
+    }
+    let mut aliases: Vec<String> =
+        inputs.model_aliases.iter().map(|(alias, model)| format!("- {alias}: {model}")).collect();
+    aliases.sort();
+    aliases.insert(0, "Prefer an alias when naming a model; the full provider/model works too.".to_owned());
+    aliases
+}
+
+fn date_hint(inputs: &PromptInputs<'_>) -> Vec<String> {
+    if inputs.time_zone.is_none() {
+        return Vec::new();
+    }
+    owned(&["For the current date, time or day of the week run session_status."])
+}
+
+fn workspace(inputs: &PromptInputs<'_>) -> Vec<String> {
+    let mut lines = vec![
+        format!("Your working directory is: {}", display(&inputs.workspace)),
+        "Use it as the one place for file work unless told otherwise.".to_owned(),
+    ];
+    // The first-run ritual is under way while its file is there.
+    if inputs.files.iter().any(|file| file.name == "BOOTSTRAP.md" && !file.missing) {
+        lines.push("Reminder: commit your changes in this workspace after edits.".to_owned());
+    }
+    lines.extend(inputs.workspace_notes.iter().cloned());
+    lines
+}
+
+fn documentation(inputs: &PromptInputs<'_>) -> Vec<String> {
+    let Some(dir) = &inputs.docs_dir else { return Vec::new() };
+    vec![
+        format!("OpenClaw docs: {}", display(dir)),
+        "Mirror: https://docs.openclaw.ai".to_owned(),
+        "Source: https://github.com/openclaw/openclaw".to_owned(),
+        "Community: https://discord.com/invite/clawd".to_owned(),
+        "Skills hub: https://clawhub.com".to_owned(),
+        "Read the local docs first for questions about OpenClaw's behaviour, commands, configuration or design.".to_owned(),
+        "When diagnosing, run `openclaw status` yourself if you can; ask the user only if you cannot.".to_owned(),
+    ]
+}
+
+fn sandbox(inputs: &PromptInputs<'_>) -> Vec<String> {
+    let Some(note) = &inputs.sandbox else { return Vec::new() };
+    let mut lines = owned(&[
+        "Your tools run in a sandbox (Docker).",
+        "Some tools may be missing because of the sandbox's policy.",
+        "Sub-agents stay in the sandbox and have no elevated access. Ask before anything that needs the host.",
+    ]);
+    if let Some(dir) = &note.workspace {
+        lines.push(format!("Sandbox workspace: {}", display(dir)));
+    }
+    if let Some(access) = &note.workspace_access {
+        let place = if access == "ro" { " (mounted at /agent)" } else { "" };
+        lines.push(format!("Agent workspace access: {access}{place}"));
+    }
+    lines.extend(note.browser.iter().cloned());
+    lines.extend(elevated(note));
+    lines
+}
+
+fn elevated(note: &SandboxNote) -> Vec<String> {
+    let Some(level) = &note.elevated else { return Vec::new() };
+    vec![
+        "Elevated exec is available for this session.".to_owned(),
+        "The user can change it with /elevated on|off|ask|full.".to_owned(),
+        format!("Current elevated level: {level} (ask runs commands on the host with approvals, full without)."),
+    ]
+}
+
+fn user_identity(inputs: &PromptInputs<'_>) -> Vec<String> {
+    if inputs.owner_numbers.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("Owner numbers: {}. Treat messages from them as the user.", inputs.owner_numbers.join(", "))]
+}
+
+fn time_zone(inputs: &PromptInputs<'_>) -> Vec<String> {
+    inputs.time_zone.iter().map(|zone| format!("Time zone: {zone}")).collect()
+}
+
+fn messaging(inputs: &PromptInputs<'_>) -> Vec<String> {
+    let mut lines = owned(&[
+        "A reply in this session goes to the channel it came from.",
+        "To reach another session use sessions_send with its key.",
+        "Never talk to a chat provider through exec or curl; OpenClaw does the routing.",
+    ]);
+    if has_tool(inputs, "message") {
+        lines.extend(message_tool(inputs));
+    }
+    lines
+}
+
+fn message_tool(inputs: &PromptInputs<'_>) -> Vec<String> {
+    let mut lines = owned(&[
+        "### message tool",
+        "- Use `message` to send on your own initiative and for channel actions (polls, reactions and the like).",
+        "- For `action=send` give `to` and `message`.",
+    ]);
+    if !inputs.deliverable_channels.is_empty() {
+        let list = inputs.deliverable_channels.join("|");
+        lines.push(format!("- When several channels are configured pass `channel` ({list})."));
+    }
+    lines.push(
+        "- When `message` (`action=send`) already delivered the answer the user sees, reply with only: NO_REPLY".to_owned(),
+    );
+    match &inputs.inline_buttons {
+        Some(InlineButtons::Enabled) => lines.push(
+            "- Inline buttons work here: `action=send` with `buttons=[[{text,callback_data}]]`; a press comes back as a user message with the callback data.".to_owned(),
+        ),
+        Some(InlineButtons::Available { channel }) => lines.push(format!(
+            "- Inline buttons are off for {channel}. If the user wants them, they set {channel}.capabilities.inlineButtons (dm, group, all or allowlist)."
+        )),
+        None => {}
+    }
+    lines.extend(inputs.channel_hints.iter().cloned());
+    lines
+}
+
+fn extra(inputs: &PromptInputs<'_>) -> Vec<String> {
+    let Some(text) = inputs.extra.as_deref().map(str::trim).filter(|text| !text.is_empty()) else { return Vec::new() };
+    let heading = if inputs.mode == PromptMode::Minimal { "## Subagent Context" } else { "## Group Chat Context" };
+    vec![heading.to_owned(), text.to_owned()]
+}
+
+fn reactions(inputs: &PromptInputs<'_>) -> Vec<String> {
+    let Some(reactions) = &inputs.reactions else { return Vec::new() };
+    let channel = &reactions.channel;
+    match reactions.level {
+        ReactionLevel::Minimal => vec![
+            format!("Reactions are enabled for {channel} in MINIMAL mode."),
+            "React only when it truly fits: to acknowledge an important request or to show honest feeling, never to routine messages or your own.".to_owned(),
+            "At most one reaction in 5-10 exchanges.".to_owned(),
+        ],
+        ReactionLevel::Extensive => vec![
+            format!("Reactions are enabled for {channel} in EXTENSIVE mode."),
+            "React whenever it feels natural: to acknowledge, to agree, to show mood or humour, to mark interesting content.".to_owned(),
+        ],
+    }
+}
+
+fn reasoning_format(inputs: &PromptInputs<'_>) -> Vec<String> {
+    if !inputs.reasoning_tags {
+        return Vec::new();
+    }
+    owned(&[
+        "All reasoning goes inside <think>...</think>; nothing of it outside.",
+        "Answer in the form <think>...</think><final>...</final>, with nothing else around it.",
+        "Only the text inside <final> is shown to the user.",
+    ])
+}
+
+fn project_context(inputs: &PromptInputs<'_>) -> Vec<String> {
+    let files: Vec<_> = inputs.files.iter().filter(|file| !file.injected.is_empty()).collect();
+    if files.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = owned(&["# Project Context", "The following workspace files are loaded:"]);
+    if files.iter().any(|file| file.name.eq_ignore_ascii_case("SOUL.md") && !file.missing) {
+        lines.push("Take on the persona and tone of SOUL.md unless a higher instruction overrides it.".to_owned());
+    }
+    for file in files {
+        lines.push(format!("## {}", file.name));
+        lines.push(file.injected.clone());
+    }
+    lines
+}
+
+fn heartbeats(inputs: &PromptInputs<'_>) -> Vec<String> {
+    let prompt = inputs.heartbeat_prompt.as_deref().map(str::trim).filter(|text| !text.is_empty());
+    vec![
+        format!("Heartbeat prompt: {}", prompt.unwrap_or("(configured)")),
+        "When a message is that prompt and nothing needs attention, reply exactly:".to_owned(),
+        "HEARTBEAT_OK".to_owned(),
+        "OpenClaw takes a leading or trailing HEARTBEAT_OK as an acknowledgement and may drop it.".to_owned(),
+        "When something needs attention, send the alert without that token.".to_owned(),
+    ]
+}

@@ -1,0 +1,164 @@
+//! The visible text of one assistant message while it streams: what to show, and when (spec `streaming.md` §7).
+
+use super::directive;
+use super::silent;
+use super::tags::{self, TagRules};
+
+/// Accumulates the text of one assistant message.
+#[derive(Debug, Default)]
+pub(crate) struct VisibleText {
+    final_only: bool,
+    raw: String,
+    block: Option<usize>,
+    /// What was shown last; later texts extend it.
+    shown: String,
+    /// Whether anything in `raw` needs more than trimming.
+    special: bool,
+}
+
+/// Text to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shown {
+    /// The message's text so far.
+    pub(crate) text: String,
+    /// What is new.
+    pub(crate) delta: String,
+}
+
+impl VisibleText {
+    pub(crate) fn new(final_only: bool) -> Self {
+        Self { final_only, special: final_only, ..Self::default() }
+    }
+
+    /// Adds what arrived. Nothing is shown while the end may still become a tag, a directive or the silent token.
+    pub(crate) fn push(&mut self, block: usize, delta: &str) -> Option<Shown> {
+        if self.block.is_some_and(|last| last != block) && !self.raw.is_empty() {
+            self.raw.push('\n');
+        }
+        self.block = Some(block);
+        self.raw.push_str(delta);
+        self.special |= delta.contains(['<', '[']) || (delta.contains('M') && self.has_media_start());
+        let text = self.clean(false);
+        if silent::may_become_token(&text) {
+            return None;
+        }
+        self.extend(text)
+    }
+
+    /// The message is whole: shows what is left, or the corrected text when it could not be extended. `whole` is the
+    /// message's text as it was stored, which counts when nothing was streamed.
+    pub(crate) fn finish(&mut self, whole: &str) -> Option<Shown> {
+        if self.raw.is_empty() {
+            whole.clone_into(&mut self.raw);
+        }
+        self.special = true;
+        let text = self.clean(true);
+        if text.is_empty() || text == self.shown || silent::is_silent(&text) {
+            return None;
+        }
+        if text.starts_with(&self.shown) {
+            return self.extend(text);
+        }
+        self.shown.clone_from(&text);
+        Some(Shown { text, delta: String::new() })
+    }
+
+    /// Everything that arrived, as it came.
+    pub(crate) fn raw(&self) -> &str {
+        &self.raw
+    }
+
+    fn extend(&mut self, text: String) -> Option<Shown> {
+        let delta = text.strip_prefix(self.shown.as_str()).filter(|delta| !delta.is_empty())?.to_owned();
+        self.shown.clone_from(&text);
+        Some(Shown { text, delta })
+    }
+
+    /// Whether a line begins as a media line does. Code marks matter only beside tags and directives.
+    fn has_media_start(&self) -> bool {
+        self.raw.lines().any(|line| line.trim_start().starts_with('M'))
+    }
+
+    fn clean(&self, complete: bool) -> String {
+        if !self.special {
+            return self.raw.trim().to_owned();
+        }
+        let stripped = tags::strip(&self.raw, TagRules { final_only: self.final_only, complete }).visible;
+        let whole = if complete { stripped.as_str() } else { directive::settled(&stripped) };
+        directive::parse(whole).text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(final_only: bool, deltas: &[&str]) -> Vec<String> {
+        let mut visible = VisibleText::new(final_only);
+        let mut out: Vec<String> = deltas.iter().filter_map(|delta| visible.push(0, delta)).map(|shown| shown.text).collect();
+        out.extend(visible.finish(&deltas.concat()).map(|shown| shown.text));
+        out
+    }
+
+    /// Vectors of spec `streaming.md` §6 and §7, without the flashes it calls known-bad.
+    #[test]
+    fn text_is_shown_as_it_grows() {
+        let rows: [(bool, &[&str], &[&str]); 13] = [
+            (false, &["Hel", "lo <thi", "nking>secret</think", "ing> world"], &["Hel", "Hello", "Hello  world"]),
+            (true, &["pre <fin", "al>Hi th", "ere</final> post"], &["Hi th", "Hi there"]),
+            (true, &["</final>Oops no start"], &["Oops no start"]),
+            (true, &["plain answer"], &["plain answer"]),
+            (false, &["use `<thi", "nking>` now"], &["use `", "use `<thinking>` now"]),
+            (false, &["A <think>rest never closed"], &["A"]),
+            (false, &["[[reply_to:1897", "]] Hello", " world"], &["Hello", "Hello world"]),
+            (false, &["MEDIA:", " https://e.com/a.png\nCaption"], &["Caption"]),
+            (false, &["NO_", "REPLY"], &[]),
+            (false, &["NO_", "REPLY is the token"], &["NO_REPLY is the token"]),
+            (false, &["**NO_REPLY**"], &[]),
+            (false, &["No", " reply"], &["No", "No reply"]),
+            (false, &[" a ", "\n\n b "], &["a", "a \n\n b"]),
+        ];
+        for (final_only, deltas, expect) in rows {
+            assert_eq!(events(final_only, deltas), expect, "{deltas:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_that_was_not_streamed_is_shown_once() {
+        let mut visible = VisibleText::new(false);
+        let shown = visible.finish("Hello");
+        assert_eq!(shown, Some(Shown { text: "Hello".into(), delta: "Hello".into() }));
+        assert_eq!(visible.finish("Hello"), None);
+    }
+
+    #[test]
+    fn blocks_are_separate_lines() {
+        let mut visible = VisibleText::new(false);
+        visible.push(0, "one");
+        assert_eq!(visible.push(2, "two"), Some(Shown { text: "one\ntwo".into(), delta: "\ntwo".into() }));
+    }
+
+    #[test]
+    fn a_text_that_stops_extending_is_corrected_at_the_end() {
+        let mut visible = VisibleText::new(false);
+        assert_eq!(visible.push(0, "a  b").map(|s| s.text), Some("a  b".to_owned()));
+        assert_eq!(visible.push(0, " [[voice]]"), None);
+        assert_eq!(visible.finish(""), Some(Shown { text: "a b".into(), delta: String::new() }));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn deltas_add_up_to_the_text_however_it_is_cut(
+            pieces in proptest::collection::vec("(<think>|</think>|`|\\[\\[voice\\]\\]|NO_REPLY|MEDIA:|[a-c <\\n]|é){0,4}", 0..12)
+        ) {
+            let mut visible = VisibleText::new(false);
+            let mut sum = String::new();
+            for piece in &pieces {
+                if let Some(shown) = visible.push(0, piece) {
+                    sum.push_str(&shown.delta);
+                    proptest::prop_assert_eq!(&sum, &shown.text);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Making one tool call: the only place where a tool is executed (spec `agent-runtime.md` §2.4).
+
+use std::path::Path;
+
+use openclaw_models::ToolSpec;
+use openclaw_protocol::message::{Block, ToolCall, ToolResultMessage};
+use openclaw_protocol::schema::{Schema, Violation, ViolationKind, coerce};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::event::RunEvent;
+use crate::tool_event;
+use crate::toolbox::{ToolContext, ToolError, ToolOutput, Toolbox};
+use crate::turn::{Executed, STOPPED_RUNNING};
+
+/// Partial results that may wait for the event channel; more are dropped by the tool.
+const UPDATES: usize = 16;
+
+/// What a call is made with.
+#[derive(Clone, Copy)]
+pub(crate) struct CallFrame<'a> {
+    pub(crate) tools: &'a dyn Toolbox,
+    pub(crate) workspace: &'a Path,
+    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) events: &'a mpsc::Sender<RunEvent>,
+}
+
+/// Validates the arguments, runs the tool, passes its updates on. Never fails: whatever goes wrong is the result.
+pub(crate) async fn execute(frame: CallFrame<'_>, call: &ToolCall, now: impl Fn() -> i64) -> Executed {
+    let meta = frame.tools.meta(&call.name, &call.arguments);
+    let outcome = match checked(frame.tools.specs(), call) {
+        Ok(args) => run(frame, call, args).await,
+        Err(refused) => refused,
+    };
+    let Outcome { output, is_error } = outcome;
+    let result = ToolResultMessage {
+        tool_call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        content: output.content,
+        details: output.details,
+        is_error,
+        timestamp: now(),
+        ..ToolResultMessage::default()
+    };
+    Executed { result, meta }
+}
+
+/// The result of a call that did not come back after it was told to stop.
+pub(crate) fn abandoned(call: &ToolCall, now: i64) -> Executed {
+    let Outcome { output, is_error } = Outcome::refused(STOPPED_RUNNING);
+    let result = ToolResultMessage {
+        tool_call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        content: output.content,
+        details: output.details,
+        is_error,
+        timestamp: now,
+        ..ToolResultMessage::default()
+    };
+    Executed { result, meta: None }
+}
+
+struct Outcome {
+    output: ToolOutput,
+    is_error: bool,
+}
+
+impl Outcome {
+    /// An error the model is told in these words.
+    fn refused(text: impl Into<String>) -> Self {
+        Self { output: ToolOutput { content: vec![Block::text(text)], details: Some(json!({})) }, is_error: true }
+    }
+
+    /// What a tool that failed looks like: a normal result that says so.
+    fn failed(tool: &str, error: &str) -> Self {
+        Self { output: ToolOutput::json(json!({ "status": "error", "tool": tool, "error": error })), is_error: false }
+    }
+}
+
+async fn run(frame: CallFrame<'_>, call: &ToolCall, args: Value) -> Outcome {
+    let (updates, mut partials) = mpsc::channel(UPDATES);
+    let context = ToolContext {
+        call_id: call.id.clone(),
+        workspace: frame.workspace.to_path_buf(),
+        cancel: frame.cancel.clone(),
+        updates,
+    };
+    let mut running = frame.tools.call(&call.name, args, context);
+    let outcome = loop {
+        tokio::select! { biased;
+            Some(partial) = partials.recv() => report(frame, call, partial).await,
+            outcome = &mut running => break outcome,
+        }
+    };
+    drop(running);
+    while let Ok(partial) = partials.try_recv() {
+        report(frame, call, partial).await;
+    }
+    match outcome {
+        Ok(output) => Outcome { output, is_error: false },
+        Err(ToolError::Unknown(name)) => Outcome::refused(ToolError::Unknown(name).to_string()),
+        Err(ToolError::Failed(error)) => Outcome::failed(&call.name, &error),
+        Err(ToolError::Aborted) => Outcome::refused(STOPPED_RUNNING),
+    }
+}
+
+async fn report(frame: CallFrame<'_>, call: &ToolCall, partial: Value) {
+    // Nobody listening any more is no reason to stop the tool.
+    let _ = frame.events.send(tool_event::update(call, partial)).await;
+}
+
+/// The arguments fitted to the tool's schema, or what the model is told.
+fn checked(specs: &[ToolSpec], call: &ToolCall) -> Result<Value, Outcome> {
+    let Some(spec) = specs.iter().find(|spec| spec.name == call.name) else {
+        return Err(Outcome::refused(ToolError::Unknown(call.name.clone()).to_string()));
+    };
+    let schema = Schema::compile(&spec.parameters);
+    let mut args = call.arguments.clone();
+    coerce(&schema, &mut args);
+    let violations = schema.validate(&args);
+    if violations.is_empty() {
+        return Ok(args);
+    }
+    let lines: Vec<String> = violations.iter().map(line).collect();
+    let received = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
+    Err(Outcome::refused(format!(
+        "Validation failed for tool \"{}\":\n{}\n\nReceived arguments:\n{received}",
+        call.name,
+        lines.join("\n")
+    )))
+}
+
+fn line(violation: &Violation) -> String {
+    let path = match (violation.path.strip_prefix('/'), &violation.kind) {
+        (Some(path), _) => path,
+        (None, ViolationKind::Missing(name)) => name,
+        (None, ViolationKind::Unexpected(_) | ViolationKind::Other(_)) => "root",
+    };
+    format!("  - {path}: {}", violation.message())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> ToolSpec {
+        ToolSpec {
+            name: "exec".into(),
+            description: String::new(),
+            parameters: json!({
+                "type": "object",
+                "required": ["command"],
+                "properties": {"command": {"type": "string"}, "timeout": {"type": "number"}, "pty": {"type": "boolean"}},
+            }),
+        }
+    }
+
+    fn text(name: &str, args: Value) -> Result<Value, String> {
+        let call = ToolCall { id: "c".into(), name: name.into(), arguments: args, ..ToolCall::default() };
+        checked(&[spec()], &call).map_err(|refused| match refused.output.content.as_slice() {
+            [Block::Text(text)] => text.text.clone(),
+            other => format!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn scalars_are_coerced() {
+        let args = json!({"command": 5, "timeout": "5", "pty": "true"});
+        assert_eq!(text("exec", args), Ok(json!({"command": "5", "timeout": 5, "pty": true})));
+    }
+
+    #[test]
+    fn bad_arguments_are_refused_in_the_known_words() {
+        let expect = "Validation failed for tool \"exec\":\n  - command: must have required property 'command'\n  - timeout: must be number\n\nReceived arguments:\n{\n  \"timeout\": \"soon\"\n}";
+        assert_eq!(text("exec", json!({"timeout": "soon"})), Err(expect.to_owned()));
+        let expect = "Validation failed for tool \"exec\":\n  - root: must be object\n\nReceived arguments:\n\"ls\"";
+        assert_eq!(text("exec", json!("ls")), Err(expect.to_owned()));
+    }
+
+    #[test]
+    fn an_unknown_tool_is_named() {
+        assert_eq!(text("fly", json!({})), Err("Tool fly not found".to_owned()));
+    }
+}

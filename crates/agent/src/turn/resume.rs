@@ -1,0 +1,68 @@
+//! Going on with a run that a crash cut short.
+
+use openclaw_protocol::message::{AssistantMessage, Message, StopReason};
+
+use super::{Phase, Step, Turn};
+use crate::event::{RunEnd, RunEvent};
+use crate::hygiene::pairing;
+use crate::payload::Answer;
+use crate::reply::{RunError, RunErrorKind};
+use crate::text::directive;
+use crate::text::silent::is_silent;
+use crate::text::tags::{TagRules, strip};
+
+/// Result of calls that were under way when the process ended.
+pub(crate) const INTERRUPTED: &str =
+    "[openclaw] The gateway was interrupted during this call; it may or may not have completed. Check before doing it again.";
+
+impl Turn {
+    /// Decides by the end of the branch: close open calls, return an answer that is already there, or just go on. A
+    /// failed or cut-off answer at the end is no answer: the model is asked again.
+    pub(super) fn resume(&mut self, context: &[Message], now: i64) {
+        self.remember_answers(context);
+        for call in pairing::unanswered(context) {
+            let result = pairing::made_up(&call, INTERRUPTED, now);
+            self.steps.push_back(Step::Append(Message::ToolResult(result), None));
+        }
+        match context.last() {
+            None => self.fail(RunError {
+                kind: RunErrorKind::Other,
+                message: "Nothing to continue: the transcript holds no message.".to_owned(),
+            }),
+            Some(Message::Assistant(answer)) if is_final(answer) => {
+                self.record.last_usage = Some(answer.usage);
+                self.steps.extend(shown(answer).map(Step::Emit));
+                self.finish(RunEnd::Completed);
+            }
+            Some(_) => self.phase = Phase::BeforeModel,
+        }
+    }
+
+    /// What was answered since the user spoke last belongs to this run's reply.
+    fn remember_answers(&mut self, context: &[Message]) {
+        let start = context.iter().rposition(|message| matches!(message, Message::User(_))).map_or(0, |at| at + 1);
+        for message in context.iter().skip(start) {
+            if let Message::Assistant(answer) = message
+                && !is_cut_off(answer)
+            {
+                self.record.usage.add(&answer.usage);
+                self.record.answers.push(Answer::of(answer));
+            }
+        }
+    }
+}
+
+fn is_cut_off(answer: &AssistantMessage) -> bool {
+    matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
+}
+
+fn is_final(answer: &AssistantMessage) -> bool {
+    !is_cut_off(answer) && answer.tool_calls().next().is_none()
+}
+
+/// The answer as one event, for clients that wait for it.
+fn shown(answer: &AssistantMessage) -> Option<RunEvent> {
+    let visible = strip(&answer.text(), TagRules { final_only: false, complete: true }).visible;
+    let text = directive::parse(&visible).text;
+    (!text.is_empty() && !is_silent(&text)).then(|| RunEvent::Assistant { delta: text.clone(), text })
+}

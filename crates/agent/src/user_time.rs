@@ -1,0 +1,193 @@
+//! The user's clock: zone, date formats, the prefix of messages (spec `agent-runtime.md` §1.3, §5.1). Pure: the moment and
+//! the zone are given.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// How hours are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HourFormat {
+    /// `20:30`
+    #[default]
+    TwentyFour,
+    /// `8:30 PM`
+    Twelve,
+}
+
+impl HourFormat {
+    /// `agents.defaults.timeFormat`: `12` and `24` are taken at their word; `auto` and anything else look at the locale
+    /// (`LC_TIME`, else `LANG`), where only the few twelve-hour countries say twelve.
+    pub fn resolve(setting: Option<&str>, locale: Option<&str>) -> Self {
+        match setting.map(str::trim) {
+            Some("12") => Self::Twelve,
+            Some("24") => Self::TwentyFour,
+            _ => {
+                const TWELVE: [&str; 6] = ["en_US", "en_CA", "en_AU", "en_NZ", "en_PH", "en_IN"];
+                let twelve = locale.is_some_and(|locale| TWELVE.iter().any(|name| locale.starts_with(name)));
+                if twelve { Self::Twelve } else { Self::TwentyFour }
+            }
+        }
+    }
+}
+
+/// The user's zone: the configured one if it exists, else the host's, else UTC.
+pub fn user_zone(configured: Option<&str>) -> TimeZone {
+    let named = configured.map(str::trim).filter(|name| !name.is_empty()).and_then(|name| TimeZone::get(name).ok());
+    named.unwrap_or_else(|| TimeZone::try_system().unwrap_or(TimeZone::UTC))
+}
+
+/// The zone's name for the prompt: IANA, or `UTC` where the host has none.
+pub fn zone_name(zone: &TimeZone) -> &str {
+    zone.iana_name().unwrap_or("UTC")
+}
+
+/// `Wednesday, January 28th, 2026 — 20:30`
+pub fn user_time(at: Timestamp, zone: &TimeZone, format: HourFormat) -> String {
+    let local = at.to_zoned(zone.clone());
+    let day = local.day();
+    let date = format!("{} {day}{}, {}", local.strftime("%A, %B"), ordinal(day), local.year());
+    let time = match format {
+        HourFormat::TwentyFour => local.strftime("%H:%M").to_string(),
+        HourFormat::Twelve => local.strftime("%-I:%M %p").to_string(),
+    };
+    format!("{date} \u{2014} {time}")
+}
+
+fn ordinal(day: i8) -> &'static str {
+    match (day, day % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    }
+}
+
+/// Puts `[Wed 2026-01-28 20:30 EST] ` before a message, so that the model knows when it was said. A blank message, one
+/// that already carries a time, and one that tells the current time stay as they are.
+pub fn with_timestamp(text: &str, at: Timestamp, zone: &TimeZone) -> String {
+    if text.trim().is_empty() || has_timestamp(text) || text.contains("Current time: ") {
+        return text.to_owned();
+    }
+    format!("{}{text}", timestamp_prefix(at, zone))
+}
+
+/// The prefix alone, with its trailing space.
+pub fn timestamp_prefix(at: Timestamp, zone: &TimeZone) -> String {
+    let local = at.to_zoned(zone.clone());
+    format!("[{} {}] ", local.strftime("%a %Y-%m-%d %H:%M"), zone_label(&local))
+}
+
+/// `EST` and the like; zones without letters as JavaScript prints them: `GMT+5:30`.
+fn zone_label(local: &jiff::Zoned) -> String {
+    let label = local.strftime("%Z").to_string();
+    if label.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return label;
+    }
+    let seconds = local.offset().seconds();
+    if seconds == 0 {
+        return "UTC".to_owned();
+    }
+    let (sign, minutes) = (if seconds < 0 { '-' } else { '+' }, seconds.abs() / 60);
+    match minutes % 60 {
+        0 => format!("GMT{sign}{}", minutes / 60),
+        rest => format!("GMT{sign}{}:{rest:02}", minutes / 60),
+    }
+}
+
+/// The text without the prefix [`with_timestamp`] puts before it, which is how clients see it.
+pub fn without_timestamp(text: &str) -> &str {
+    let Some((inside, rest)) = text.strip_prefix('[').and_then(|tail| tail.split_once("] ")) else { return text };
+    let mut words = inside.split(' ');
+    let shape = (words.next(), words.next(), words.next(), words.next(), words.next());
+    match shape {
+        (Some(day), Some(date), Some(time), Some(_), None)
+            if day.len() == 3 && digits(date, "dddd-dd-dd") && digits(time, "dd:dd") =>
+        {
+            rest
+        }
+        _ => text,
+    }
+}
+
+/// `^\[.*\d{4}-\d{2}-\d{2} \d{2}:\d{2}` on the first line.
+fn has_timestamp(text: &str) -> bool {
+    const SHAPE: &str = "dddd-dd-dd dd:dd";
+    let Some(line) = text.strip_prefix('[').and_then(|tail| tail.lines().next()) else { return false };
+    line.char_indices().any(|(at, _)| line.get(at..at + SHAPE.len()).is_some_and(|part| digits(part, SHAPE)))
+}
+
+/// Whether the text has this shape, `d` standing for a digit.
+fn digits(text: &str, shape: &str) -> bool {
+    text.len() == shape.len()
+        && text.chars().zip(shape.chars()).all(|(c, s)| if s == 'd' { c.is_ascii_digit() } else { c == s })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn zone(name: &str) -> TimeZone {
+        TimeZone::get(name).unwrap()
+    }
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    /// Vectors of spec `agent-runtime.md` §1.3.
+    #[test]
+    fn messages_get_the_time_they_were_said() {
+        let rows = [
+            ("Is it the weekend?", "[Wed 2026-01-28 20:30 EST] Is it the weekend?"),
+            ("[Telegram Bob 2026-01-28 20:30 EST] hi", "[Telegram Bob 2026-01-28 20:30 EST] hi"),
+            ("It is. Current time: Wed 1", "It is. Current time: Wed 1"),
+            (" ", " "),
+            ("[x] 2026-01-28\n2026-01-28 20:30", "[Wed 2026-01-28 20:30 EST] [x] 2026-01-28\n2026-01-28 20:30"),
+        ];
+        for (input, expect) in rows {
+            assert_eq!(with_timestamp(input, at("2026-01-29T01:30:00Z"), &zone("America/New_York")), expect, "{input:?}");
+        }
+        assert_eq!(timestamp_prefix(at("2026-11-21T02:45:00Z"), &TimeZone::UTC), "[Sat 2026-11-21 02:45 UTC] ");
+        assert_eq!(timestamp_prefix(at("2026-07-01T12:00:00Z"), &zone("Asia/Kathmandu")), "[Wed 2026-07-01 17:45 GMT+5:45] ");
+        assert_eq!(timestamp_prefix(at("2026-07-01T12:00:00Z"), &zone("America/Sao_Paulo")), "[Wed 2026-07-01 09:00 GMT-3] ");
+    }
+
+    #[test]
+    fn the_prefix_can_be_taken_off_again() {
+        for text in ["hi", "[Sat 2026 x", "a [b] c", "[Telegram Bob 2026-01-28 20:30 EST] hi"] {
+            assert_eq!(without_timestamp(text), text);
+            let with = with_timestamp(text, at("2026-01-29T01:30:00Z"), &TimeZone::UTC);
+            assert_eq!(without_timestamp(&with), text);
+        }
+    }
+
+    /// Vectors of spec `agent-runtime.md` §5.1.
+    #[test]
+    fn the_users_time_is_written_out() {
+        let moment = at("2026-01-28T19:30:00Z");
+        let berlin = zone("Europe/Berlin");
+        assert_eq!(user_time(moment, &berlin, HourFormat::TwentyFour), "Wednesday, January 28th, 2026 — 20:30");
+        assert_eq!(user_time(moment, &berlin, HourFormat::Twelve), "Wednesday, January 28th, 2026 — 8:30 PM");
+        let days = [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (13, "13th"), (21, "21st"), (22, "22nd"), (23, "23rd"), (31, "31st")];
+        for (day, expect) in days {
+            let text = user_time(at(&format!("2026-01-{day:02}T12:00:00Z")), &TimeZone::UTC, HourFormat::TwentyFour);
+            assert!(text.contains(&format!("January {expect}, 2026")), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_zone_falls_back_to_the_hosts() {
+        assert_eq!(user_zone(Some("Nope/Zone")), user_zone(None));
+        assert_eq!(zone_name(&user_zone(Some("Europe/Berlin"))), "Europe/Berlin");
+        assert_eq!(zone_name(&TimeZone::UTC), "UTC");
+    }
+
+    #[test]
+    fn the_hour_format_follows_setting_then_locale() {
+        let rows = [(Some("12"), None, HourFormat::Twelve), (Some("24"), Some("en_US.UTF-8"), HourFormat::TwentyFour), (Some("auto"), Some("en_US.UTF-8"), HourFormat::Twelve), (None, Some("de_DE"), HourFormat::TwentyFour), (None, None, HourFormat::TwentyFour)];
+        for (setting, locale, expect) in rows {
+            assert_eq!(HourFormat::resolve(setting, locale), expect);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Whether a document is a valid config (spec `config.md` §4).
+//!
+//! [`schema`] checks structure, [`rules`] what a JSON Schema can't say about single values and neighbours, [`whole`] what
+//! needs the document as a whole. Later steps run only when the earlier ones found nothing, as in the reference.
+
+pub(crate) mod executable;
+mod rules;
+pub(crate) mod schema;
+mod telegram;
+mod whole;
+
+use serde_json::Value;
+
+pub(crate) use telegram::command_name;
+
+use crate::{Environment, Issue, Paths};
+
+/// Errors and warnings about a document.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) issues: Vec<Issue>,
+    pub(crate) warnings: Vec<Issue>,
+}
+
+/// Checks a document in which includes and variables are already resolved.
+pub(crate) fn check(document: &Value, paths: &Paths, env: &Environment) -> Findings {
+    let mut issues = schema::check(document);
+    issues.extend(rules::check(document, &issues));
+    if !issues.is_empty() {
+        return Findings { issues, warnings: Vec::new() };
+    }
+    whole::check(document, paths, env)
+}

@@ -1,0 +1,254 @@
+//! Rules about single values and their neighbours that the structure can't express (spec `config.md` §4.3).
+//!
+//! Each rule names the places it applies to; [`places`] finds them. A rule is skipped where the structure around it is
+//! already wrong.
+
+use serde_json::Value;
+
+use super::executable::is_safe_executable;
+use super::schema::join;
+use super::telegram;
+use crate::duration::{DurationUnit, parse_duration};
+use crate::Issue;
+
+type Rule = fn(&Value, &Place<'_>, &mut Vec<Issue>);
+
+/// Patterns of places with their rule, in the order in which findings are listed.
+const RULES: &[(&str, Rule)] = &[
+    ("browser.profiles.*", browser_profile),
+    ("agents.defaults.heartbeat", heartbeat),
+    ("agents.list.*.heartbeat", heartbeat),
+    ("agents.list.*.tools", |v, p, out| exclusive("agent tools", v, p, out)),
+    ("agents.list.*.tools.byProvider.*", |v, p, out| exclusive("tools.byProvider policy", v, p, out)),
+    ("agents.list.*.tools.sandbox.tools", |v, p, out| exclusive("tools policy", v, p, out)),
+    ("tools.byProvider.*", |v, p, out| exclusive("tools.byProvider policy", v, p, out)),
+    ("tools.subagents.tools", |v, p, out| exclusive("tools policy", v, p, out)),
+    ("tools.sandbox.tools", |v, p, out| exclusive("tools policy", v, p, out)),
+    ("tools.media.models.*.command", executable),
+    ("tools.media.image.models.*.command", executable),
+    ("tools.media.audio.models.*.command", executable),
+    ("tools.media.video.models.*.command", executable),
+    ("tools.links.models.*.command", executable),
+    ("tools", |v, p, out| exclusive("tools", v, p, out)),
+    ("broadcast", broadcast),
+    ("audio.transcription.command.0", executable),
+    ("channels.telegram.accounts.*", telegram::account),
+    ("channels.telegram", telegram::channel),
+    ("channels.telegram", dm_policy),
+    ("channels.telegram", telegram::webhook),
+    ("channels.whatsapp.accounts.*", whatsapp_account),
+    ("channels.whatsapp", dm_policy),
+    ("channels.discord.dm", nested_dm_policy),
+    ("channels.discord.accounts.*.dm", nested_dm_policy),
+    ("channels.googlechat.dm", nested_dm_policy),
+    ("channels.googlechat.accounts.*.dm", nested_dm_policy),
+    ("channels.slack.dm", nested_dm_policy),
+    ("channels.slack.accounts.*.dm", nested_dm_policy),
+    ("channels.slack", slack_http),
+    ("channels.signal.cliPath", executable),
+    ("channels.signal.accounts.*.cliPath", executable),
+    ("channels.signal.accounts.*", dm_policy),
+    ("channels.signal", dm_policy),
+    ("channels.imessage.cliPath", executable),
+    ("channels.imessage.accounts.*.cliPath", executable),
+    ("channels.imessage.accounts.*", dm_policy),
+    ("channels.imessage", dm_policy),
+    ("channels.msteams", dm_policy),
+    ("channels.bluebubbles", dm_policy),
+];
+
+/// Where a rule is applied.
+pub(super) struct Place<'a> {
+    /// Dotted path.
+    pub(super) path: String,
+    /// The whole document.
+    pub(super) root: &'a Value,
+}
+
+/// Applies all rules. `structure` is what the structural check found.
+pub(super) fn check(document: &Value, structure: &[Issue]) -> Vec<Issue> {
+    let mut found = Vec::new();
+    for (pattern, rule) in RULES {
+        for (path, value) in places(document, pattern) {
+            let broken = structure.iter().any(|issue| is_within(&issue.path, &path));
+            if !broken {
+                rule(value, &Place { path, root: document }, &mut found);
+            }
+        }
+    }
+    found
+}
+
+fn is_within(path: &str, root: &str) -> bool {
+    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// All places of a document that a pattern names; `*` is every key or index.
+fn places<'a>(document: &'a Value, pattern: &str) -> Vec<(String, &'a Value)> {
+    let mut found = vec![(String::new(), document)];
+    for part in pattern.split('.') {
+        let mut next = Vec::new();
+        for (path, value) in found {
+            match (part, value) {
+                ("*", Value::Object(map)) => next.extend(map.iter().map(|(key, each)| (join(&path, key), each))),
+                ("*", Value::Array(items)) => next.extend(
+                    items.iter().enumerate().map(|(index, each)| (join(&path, &index.to_string()), each)),
+                ),
+                (_, Value::Array(items)) => {
+                    next.extend(part.parse::<usize>().ok().and_then(|at| items.get(at)).map(|v| (join(&path, part), v)));
+                }
+                (_, other) => next.extend(other.get(part).map(|each| (join(&path, part), each))),
+            }
+        }
+        found = next;
+    }
+    found
+}
+
+fn exclusive(label: &str, value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+    let has_items = |key: &str| value.get(key).and_then(Value::as_array).is_some_and(|items| !items.is_empty());
+    if has_items("allow") && has_items("alsoAllow") {
+        out.push(Issue::new(
+            &place.path,
+            format!(
+                "{label} cannot set both allow and alsoAllow in the same scope (merge alsoAllow into allow, or remove allow and use profile + alsoAllow)"
+            ),
+        ));
+    }
+}
+
+fn executable(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+    if value.as_str().is_some_and(|text| !is_safe_executable(text)) {
+        out.push(Issue::new(&place.path, "expected safe executable name or path"));
+    }
+}
+
+fn browser_profile(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+    if value.is_object() && value.get("cdpPort").is_none() && value.get("cdpUrl").is_none() {
+        out.push(Issue::new(&place.path, "Profile must set cdpPort or cdpUrl"));
+    }
+}
+
+/// Active hours are only looked at together with an interval, as in the reference.
+fn heartbeat(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+    let Some(every) = value.get("every").and_then(Value::as_str) else { return };
+    if parse_duration(every, DurationUnit::Minutes).is_err() {
+        out.push(Issue::new(join(&place.path, "every"), "invalid duration (use ms, s, m, h)"));
+    }
+    for (key, may_be_midnight) in [("start", false), ("end", true)] {
+        let time = value.pointer(&format!("/activeHours/{key}")).and_then(Value::as_str);
+        if let Some(problem) = time.and_then(|time| time_problem(time, may_be_midnight)) {
+            out.push(Issue::new(join(&place.path, &format!("activeHours.{key}")), problem));
+        }
+    }
+}
+
+fn time_problem(text: &str, may_be_midnight: bool) -> Option<&'static str> {
+    const FORMAT: &str = "invalid time (use \"HH:MM\" 24h format)";
+    let two_digits = |part: &str| {
+        let plain = part.len() == 2 && part.bytes().all(|b| b.is_ascii_digit());
+        plain.then(|| part.parse::<u32>().ok()).flatten()
+    };
+    let Some((hour, minute)) = text.split_once(':') else { return Some(FORMAT) };
+    match (two_digits(hour), two_digits(minute)) {
+        (Some(24), Some(0)) => (!may_be_midnight).then_some("invalid time (start cannot be 24:00)"),
+        (Some(24), Some(1..=59)) => Some("invalid time (24:00 is the only allowed 24:xx value)"),
+        (Some(0..=23), Some(0..=59)) => None,
+        _ => Some(FORMAT),
+    }
+}
+
+fn broadcast(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+    let ids: Vec<&str> = place
+        .root
+        .pointer("/agents/list")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|agent| agent.get("id")?.as_str())
+        .collect();
+    if ids.is_empty() {
+        return;
+    }
+    for (peer, agents) in value.as_object().into_iter().flatten() {
+        for (index, agent) in agents.as_array().into_iter().flatten().enumerate() {
+            if let Some(id) = agent.as_str().filter(|id| !ids.contains(id)) {
+                out.push(Issue::new(
+                    join(&place.path, &format!("{peer}.{index}")),
+                    format!("Unknown agent id \"{id}\" (not in agents.list)."),
+                ));
+            }
+        }
+    }
+}
+
+/// Whether a list of senders lets everybody in.
+fn is_open_list(list: Option<&Value>) -> bool {
+    list.and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .any(|entry| entry.as_str().is_some_and(|text| text.trim() == "*"))
+}
+
+/// The channel id in `channels.<id>…`.
+fn channel_of(path: &str) -> &str {
+    path.split('.').nth(1).unwrap_or_default()
+}
+
+/// An open door has to be stated twice, so that it is never an accident.
+pub(super) fn dm_policy(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+    let is_open = value.get("dmPolicy").and_then(Value::as_str) == Some("open");
+    if is_open && !is_open_list(value.get("allowFrom")) {
+        let channel = channel_of(&place.path);
+        out.push(Issue::new(
+            join(&place.path, "allowFrom"),
+            format!("channels.{channel}.dmPolicy=\"open\" requires channels.{channel}.allowFrom to include \"*\""),
+        ));
+    }
+}
+
+fn whatsapp_account(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+    let is_open = value.get("dmPolicy").and_then(Value::as_str) == Some("open");
+    if is_open && !is_open_list(value.get("allowFrom")) {
+        out.push(Issue::new(
+            join(&place.path, "allowFrom"),
+            "channels.whatsapp.accounts.*.dmPolicy=\"open\" requires allowFrom to include \"*\"",
+        ));
+    }
+}
+
+fn nested_dm_policy(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+    let is_open = value.get("policy").and_then(Value::as_str) == Some("open");
+    if is_open && !is_open_list(value.get("allowFrom")) {
+        let channel = channel_of(&place.path);
+        out.push(Issue::new(
+            join(&place.path, "allowFrom"),
+            format!("channels.{channel}.dm.policy=\"open\" requires channels.{channel}.dm.allowFrom to include \"*\""),
+        ));
+    }
+}
+
+fn slack_http(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+    let is_http = |section: &Value| section.get("mode").and_then(Value::as_str) == Some("http");
+    let has_secret = |section: &Value| has_text(section, "signingSecret");
+    if is_http(value) && !has_secret(value) {
+        out.push(Issue::new(
+            join(&place.path, "signingSecret"),
+            "channels.slack.mode=\"http\" requires channels.slack.signingSecret",
+        ));
+    }
+    for (id, account) in value.get("accounts").and_then(Value::as_object).into_iter().flatten() {
+        let is_enabled = account.get("enabled") != Some(&Value::Bool(false));
+        if is_enabled && is_http(account) && !has_secret(account) && !has_secret(value) {
+            out.push(Issue::new(
+                join(&place.path, &format!("accounts.{id}.signingSecret")),
+                "channels.slack.accounts.*.mode=\"http\" requires channels.slack.signingSecret or channels.slack.accounts.*.signingSecret",
+            ));
+        }
+    }
+}
+
+/// Whether a key holds non-blank text.
+pub(super) fn has_text(section: &Value, key: &str) -> bool {
+    section.get(key).and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty())
+}

@@ -1,0 +1,251 @@
+//! Values that the configuration gains in memory (spec `config.md` §5.3). Nothing of this is ever written to the file.
+
+use serde_json::{Map, Value, json};
+
+use crate::check::schema::{accepted, fill_defaults};
+use crate::Environment;
+use crate::legacy::object_at;
+
+/// Built-in short names of models.
+const MODEL_ALIASES: &[(&str, &str)] = &[
+    ("opus", "anthropic/claude-opus-4-6"),
+    ("sonnet", "anthropic/claude-sonnet-4-5"),
+    ("gpt", "openai/gpt-5.2"),
+    ("gpt-mini", "openai/gpt-5-mini"),
+    ("gemini", "google/gemini-3-pro-preview"),
+    ("gemini-flash", "google/gemini-3-flash-preview"),
+];
+
+const DEFAULT_CONTEXT_WINDOW: f64 = 200_000.0;
+const DEFAULT_MAX_TOKENS: f64 = 8_192.0;
+
+/// The document as `config.get` shows it: the schema's defaults and the few that always hold.
+pub(crate) fn for_display(document: &Value) -> Value {
+    let mut config = document.clone();
+    fill_schema_defaults(&mut config);
+    custom_commands(&mut config);
+    let Value::Object(root) = &mut config else { return config };
+    if let Some(defaults) = object_at(root, &["agents", "defaults"]) {
+        defaults.entry("maxConcurrent").or_insert_with(|| json!(4));
+        if let Some(subagents) = object_at(defaults, &["subagents"]) {
+            subagents.entry("maxConcurrent").or_insert_with(|| json!(8));
+        }
+        model_aliases(defaults);
+    }
+    if let Some(messages) = object_at(root, &["messages"]) {
+        messages.entry("ackReactionScope").or_insert_with(|| json!("group-mentions"));
+    }
+    if let Some(logging) = root.get_mut("logging").and_then(Value::as_object_mut) {
+        logging.entry("redactSensitive").or_insert_with(|| json!("tools"));
+    }
+    if let Some(session) = root.get_mut("session").and_then(Value::as_object_mut)
+        && session.contains_key("mainKey")
+    {
+        session.insert("mainKey".to_owned(), json!("main"));
+    }
+    provider_models(root);
+    config
+}
+
+/// The document as the product uses it.
+pub(crate) fn for_use(document: &Value, env: &Environment) -> Value {
+    let mut config = for_display(document);
+    let Value::Object(root) = &mut config else { return config };
+    let mode = document.pointer("/agents/defaults").and_then(|_| anthropic_mode(document, env));
+    if let Some(defaults) = object_at(root, &["agents", "defaults"]) {
+        if let Some(mode) = mode {
+            anthropic_defaults(defaults, mode);
+        }
+        if let Some(compaction) = object_at(defaults, &["compaction"]) {
+            compaction.entry("mode").or_insert_with(|| json!("safeguard"));
+        }
+    }
+    expand_paths(&mut config, None, env);
+    config
+}
+
+/// Warnings about values that are not used as written.
+pub(crate) fn overridden(document: &Value) -> Option<String> {
+    let key = document.pointer("/session/mainKey").and_then(Value::as_str)?.trim();
+    (!key.is_empty() && key != "main")
+        .then(|| format!("session.mainKey is always \"main\"; \"{key}\" is not used"))
+}
+
+/// Sections of channels and `commands` carry the schema's defaults; plugins keep their own.
+fn fill_schema_defaults(config: &mut Value) {
+    let schema = accepted();
+    let Value::Object(root) = config else { return };
+    root.entry("commands").or_insert_with(|| json!({}));
+    for key in ["commands", "channels"] {
+        if let (Some(value), Some(part)) = (root.get_mut(key), schema.pointer(&format!("/properties/{key}"))) {
+            fill_defaults(part, value);
+        }
+    }
+}
+
+/// Names of Telegram commands are used lower case and without slash.
+fn custom_commands(config: &mut Value) {
+    let Some(telegram) = config.pointer_mut("/channels/telegram") else { return };
+    normalize_commands(telegram);
+    for account in telegram.get_mut("accounts").and_then(Value::as_object_mut).into_iter().flatten() {
+        normalize_commands(account.1);
+    }
+}
+
+fn normalize_commands(section: &mut Value) {
+    let entries = section.get_mut("customCommands").and_then(Value::as_array_mut);
+    for entry in entries.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if let Some(name) = entry.get("command").and_then(Value::as_str) {
+            let name = crate::check::command_name(name);
+            entry.insert("command".to_owned(), json!(name));
+        }
+        if let Some(text) = entry.get("description").and_then(Value::as_str) {
+            let text = text.trim().to_owned();
+            entry.insert("description".to_owned(), json!(text));
+        }
+    }
+}
+
+fn model_aliases(defaults: &mut Map<String, Value>) {
+    let Some(models) = defaults.get_mut("models").and_then(Value::as_object_mut) else { return };
+    for (alias, model) in MODEL_ALIASES {
+        if let Some(entry) = models.get_mut(*model).and_then(Value::as_object_mut) {
+            entry.entry("alias").or_insert_with(|| json!(alias));
+        }
+    }
+}
+
+fn provider_models(root: &mut Map<String, Value>) {
+    let providers = root.get_mut("models").and_then(|models| models.get_mut("providers")?.as_object_mut());
+    for provider in providers.into_iter().flatten() {
+        let models = provider.1.get_mut("models").and_then(Value::as_array_mut);
+        for model in models.into_iter().flatten().filter_map(Value::as_object_mut) {
+            provider_model(model);
+        }
+    }
+}
+
+fn provider_model(model: &mut Map<String, Value>) {
+    model.entry("reasoning").or_insert(Value::Bool(false));
+    let input = model.entry("input").or_insert_with(|| json!([]));
+    if input.as_array().is_some_and(Vec::is_empty) {
+        *input = json!(["text"]);
+    }
+    if let Some(cost) = object_at(model, &["cost"]) {
+        for key in ["input", "output", "cacheRead", "cacheWrite"] {
+            cost.entry(key).or_insert_with(|| json!(0));
+        }
+    }
+    let window = model.entry("contextWindow").or_insert_with(|| json!(200_000)).clone();
+    let window_size = window.as_f64().unwrap_or(DEFAULT_CONTEXT_WINDOW);
+    let longest = if window_size < DEFAULT_MAX_TOKENS { window } else { json!(8192) };
+    let max_tokens = model.entry("maxTokens").or_insert_with(|| longest);
+    if max_tokens.as_f64().is_some_and(|tokens| tokens > window_size) {
+        *max_tokens = json!(window_size);
+    }
+}
+
+/// How the owner authenticates with Anthropic.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AnthropicMode {
+    ApiKey,
+    Oauth,
+}
+
+fn anthropic_mode(document: &Value, env: &Environment) -> Option<AnthropicMode> {
+    let profiles = document.pointer("/auth/profiles").and_then(Value::as_object);
+    let mode_of = |profile: &Value| match profile.get("mode").and_then(Value::as_str) {
+        Some("api_key") => Some(AnthropicMode::ApiKey),
+        Some("oauth" | "token") => Some(AnthropicMode::Oauth),
+        _ => None,
+    };
+    let order = document.pointer("/auth/order/anthropic").and_then(Value::as_array);
+    let head = order.into_iter().flatten().find_map(|id| profiles?.get(id.as_str()?));
+    if let Some(mode) = head.and_then(mode_of) {
+        return Some(mode);
+    }
+    let mut modes = profiles
+        .into_iter()
+        .flatten()
+        .map(|(_, profile)| profile)
+        .filter(|profile| profile.get("provider").and_then(Value::as_str) == Some("anthropic"))
+        .filter_map(mode_of);
+    if let Some(first) = modes.next()
+        && modes.all(|mode| mode == first)
+    {
+        return Some(first);
+    }
+    if env.get_nonblank("ANTHROPIC_OAUTH_TOKEN").is_some() {
+        return Some(AnthropicMode::Oauth);
+    }
+    env.get_nonblank("ANTHROPIC_API_KEY").map(|_| AnthropicMode::ApiKey)
+}
+
+fn anthropic_defaults(defaults: &mut Map<String, Value>, mode: AnthropicMode) {
+    if let Some(pruning) = object_at(defaults, &["contextPruning"])
+        && !pruning.contains_key("mode")
+    {
+        pruning.insert("mode".to_owned(), json!("cache-ttl"));
+        pruning.entry("ttl").or_insert_with(|| json!("1h"));
+    }
+    let every = match mode {
+        AnthropicMode::Oauth => "1h",
+        AnthropicMode::ApiKey => "30m",
+    };
+    if let Some(heartbeat) = object_at(defaults, &["heartbeat"]) {
+        heartbeat.entry("every").or_insert_with(|| json!(every));
+    }
+    if mode == AnthropicMode::ApiKey {
+        cache_parameters(defaults);
+    }
+}
+
+/// Listed Anthropic models cache for an hour unless they say otherwise. Unlike the reference no entry is made for a primary
+/// model that is not listed: a list with one entry would forbid all other models.
+fn cache_parameters(defaults: &mut Map<String, Value>) {
+    let Some(models) = defaults.get_mut("models").and_then(Value::as_object_mut) else { return };
+    for (_, entry) in models.iter_mut().filter(|(name, _)| name.starts_with("anthropic/")) {
+        let Some(params) = entry.as_object_mut().and_then(|entry| object_at(entry, &["params"])) else { continue };
+        if !params.contains_key("cacheRetention") {
+            params.entry("cacheControlTtl").or_insert_with(|| json!("1h"));
+        }
+    }
+}
+
+/// Keys whose value is a path, by their ending.
+const PATH_ENDINGS: &[&str] = &["dir", "path", "paths", "file", "root", "workspace"];
+/// Keys whose items are paths.
+const PATH_LISTS: &[&str] = &["paths", "pathPrepend"];
+
+/// Expands `~` in values that are paths. Other values with a `~` are expanded where they are used.
+fn expand_paths(value: &mut Value, key: Option<&str>, env: &Environment) {
+    match value {
+        Value::Object(map) => {
+            for (key, each) in map {
+                expand_paths(each, Some(key.as_str()), env);
+            }
+        }
+        Value::Array(items) => {
+            let are_paths = key.is_some_and(|key| PATH_LISTS.contains(&key));
+            for item in items {
+                match item {
+                    Value::String(text) if are_paths => expand(text, env),
+                    other => expand_paths(other, None, env),
+                }
+            }
+        }
+        Value::String(text) => {
+            let lower = key.unwrap_or_default().to_ascii_lowercase();
+            if PATH_ENDINGS.iter().any(|ending| lower.ends_with(ending)) {
+                expand(text, env);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn expand(text: &mut String, env: &Environment) {
+    if text.trim_start().starts_with('~') {
+        *text = env.expand_tilde(text).to_string_lossy().into_owned();
+    }
+}

@@ -1,0 +1,217 @@
+//! Changing a JSON5 text so that it says something else, touching only what changed.
+//!
+//! Comments, order, quotes and numbers of everything else stay as the owner wrote them.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use crate::json5::{self, Kind, Member, Node, SyntaxError};
+
+const INDENT: &str = "  ";
+
+/// The text with its value changed to `next`.
+///
+/// # Errors
+/// [`SyntaxError`] when the text does not parse; nothing is guessed then.
+pub fn edit_text(text: &str, next: &Value) -> Result<String, SyntaxError> {
+    let root = json5::parse(text)?;
+    let mut edits = Vec::new();
+    change(text, &root, next, &mut edits);
+    edits.sort_by_key(|edit| edit.range.start);
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for edit in &edits {
+        out.push_str(text.get(at..edit.range.start).unwrap_or_default());
+        out.push_str(&edit.text);
+        at = edit.range.end.max(at);
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    Ok(out)
+}
+
+/// The text of a new file.
+pub fn new_text(value: &Value) -> String {
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+struct Edit {
+    range: Range<usize>,
+    text: String,
+}
+
+fn change(text: &str, node: &Node, next: &Value, edits: &mut Vec<Edit>) {
+    if node.to_value() == *next {
+        return;
+    }
+    match (&node.kind, next) {
+        (Kind::Object(members), Value::Object(map)) if has_unique_keys(members) => {
+            change_object(text, node, members, map, edits);
+        }
+        (Kind::Array(items), Value::Array(values)) if items.len() == values.len() => {
+            for (item, value) in items.iter().zip(values) {
+                change(text, item, value, edits);
+            }
+        }
+        _ => edits.push(Edit { range: node.span.clone(), text: pretty(next, &indent_of(text, node.span.start)) }),
+    }
+}
+
+fn has_unique_keys(members: &[Member]) -> bool {
+    members.iter().enumerate().all(|(at, member)| !members.iter().take(at).any(|other| other.key == member.key))
+}
+
+fn change_object(text: &str, node: &Node, members: &[Member], next: &Map<String, Value>, edits: &mut Vec<Edit>) {
+    let added: Vec<(&String, &Value)> =
+        next.iter().filter(|(key, _)| !members.iter().any(|member| member.key == **key)).collect();
+    let kept = members.iter().filter(|member| next.contains_key(&member.key)).count();
+    if kept == 0 {
+        // Nothing to keep in place: the object is written anew.
+        let indent = indent_of(text, node.span.start);
+        edits.push(Edit { range: node.span.clone(), text: pretty(&Value::Object(next.clone()), &indent) });
+        return;
+    }
+    for (at, member) in members.iter().enumerate() {
+        match next.get(&member.key) {
+            Some(value) => change(text, &member.value, value, edits),
+            None => {
+                let range = removal(text, members, at, added.is_empty());
+                edits.push(Edit { range, text: String::new() });
+            }
+        }
+    }
+    if let Some(last) = members.iter().rfind(|member| next.contains_key(&member.key))
+        && !added.is_empty()
+    {
+        insert(text, node, members, last, &added, edits);
+    }
+}
+
+/// The span of a member with its comma, and with its line when nothing else is on it. `is_end_free`: nothing will be put
+/// after it, so that the comma before a last member can go too.
+fn removal(text: &str, members: &[Member], at: usize, is_end_free: bool) -> Range<usize> {
+    let Some(member) = members.get(at) else { return 0..0 };
+    let mut start = member.key_span.start;
+    let mut end = member.value.span.end;
+    match comma_after(text, end) {
+        Some(comma) => end = comma + 1,
+        None if !is_end_free => {}
+        None => {
+            // The last member without a comma: the one before it loses its comma.
+            let before = at.checked_sub(1).and_then(|previous| members.get(previous));
+            if let Some(comma) = before.and_then(|previous| comma_after(text, previous.value.span.end)) {
+                let between = text.get(comma + 1..start).unwrap_or_default();
+                if between.trim().is_empty() {
+                    return comma..end;
+                }
+            }
+        }
+    }
+    let line_start = text.get(..start).unwrap_or_default().rfind('\n').map_or(0, |newline| newline + 1);
+    let before_is_blank = text.get(line_start..start).is_some_and(|space| space.trim().is_empty());
+    let rest = text.get(end..).unwrap_or_default();
+    let line_rest = rest.split('\n').next().unwrap_or_default();
+    if before_is_blank && line_start > 0 && line_rest.trim().is_empty() && rest.len() > line_rest.len() {
+        start = line_start;
+        end += line_rest.len() + 1;
+    } else {
+        end += line_rest.len() - line_rest.trim_start_matches([' ', '\t']).len();
+    }
+    start..end
+}
+
+fn insert(
+    text: &str,
+    node: &Node,
+    members: &[Member],
+    last: &Member,
+    added: &[(&String, &Value)],
+    edits: &mut Vec<Edit>,
+) {
+    let is_multiline = text.get(node.span.clone()).is_some_and(|body| body.contains('\n'));
+    let plain_keys = members.iter().all(|member| !is_quoted(text, &member.key_span));
+    let indent = indent_of(text, last.key_span.start);
+    let entries: Vec<String> = added
+        .iter()
+        .map(|(key, value)| {
+            let value = if is_multiline { pretty(value, &indent) } else { compact(value) };
+            format!("{}: {value}", written_key(key, plain_keys))
+        })
+        .collect();
+    let value_end = last.value.span.end;
+    let comma = comma_after(text, value_end);
+    if !is_multiline {
+        let joined = entries.join(", ");
+        edits.push(Edit { range: value_end..value_end, text: format!(", {joined}") });
+        return;
+    }
+    let after = comma.map_or(value_end, |comma| comma + 1);
+    let at = comment_end(text, after, node.span.end);
+    let joined = entries.join(&format!(",\n{indent}"));
+    let closing_comma = if comma.is_some() { "," } else { "" };
+    if comma.is_none() {
+        edits.push(Edit { range: value_end..value_end, text: ",".to_owned() });
+    }
+    edits.push(Edit { range: at..at, text: format!("\n{indent}{joined}{closing_comma}") });
+}
+
+/// The end of a comment that follows on the same line, so that it stays with what it comments.
+fn comment_end(text: &str, at: usize, limit: usize) -> usize {
+    let line = text.get(at..limit).unwrap_or_default().split('\n').next().unwrap_or_default();
+    if line.trim_start().starts_with("//") { at + line.trim_end_matches('\r').len() } else { at }
+}
+
+/// The place of the comma that follows, comments skipped.
+fn comma_after(text: &str, mut at: usize) -> Option<usize> {
+    loop {
+        let rest = text.get(at..)?;
+        let skipped = rest.trim_start();
+        at += rest.len() - skipped.len();
+        if skipped.starts_with(',') {
+            return Some(at);
+        }
+        let length = match skipped.get(..2) {
+            Some("//") => skipped.find('\n')?,
+            Some("/*") => skipped.find("*/")? + 2,
+            _ => return None,
+        };
+        at += length;
+    }
+}
+
+fn is_quoted(text: &str, span: &Range<usize>) -> bool {
+    text.get(span.clone()).is_some_and(|key| key.starts_with(['"', '\'']))
+}
+
+fn written_key(key: &str, plain_keys: bool) -> String {
+    let is_name = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '$')
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$');
+    if plain_keys && is_name { key.to_owned() } else { Value::String(key.to_owned()).to_string() }
+}
+
+fn compact(value: &Value) -> String {
+    match value {
+        Value::Object(map) if map.is_empty() => "{}".to_owned(),
+        Value::Object(map) => {
+            let entries: Vec<String> =
+                map.iter().map(|(key, value)| format!("{}: {}", Value::String(key.clone()), compact(value))).collect();
+            format!("{{ {} }}", entries.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn pretty(value: &Value, indent: &str) -> String {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.replace('\n', &format!("\n{indent}"))
+}
+
+/// The white space at the start of the line of a place.
+fn indent_of(text: &str, at: usize) -> String {
+    let before = text.get(..at).unwrap_or_default();
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let indent: String = line.chars().take_while(|c| *c == ' ' || *c == '\t').collect();
+    if indent.is_empty() && line.trim().is_empty() && !before.is_empty() { INDENT.to_owned() } else { indent }
+}

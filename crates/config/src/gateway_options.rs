@@ -1,0 +1,247 @@
+//! Which port, addresses and secret a gateway uses, and which URL and secret a client uses
+//! (spec `gateway-protocol.md` §1.1 and §1.2, `config.md` §1.4 and §2.4).
+//!
+//! One order everywhere: flag, then environment, then config.
+
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::settings::{AuthKind, BindMode, GatewayMode, TailscaleMode};
+use crate::{Config, Environment};
+
+/// Port without any setting.
+pub const DEFAULT_PORT: u16 = 18789;
+
+const PORT_VARS: &[&str] = &["OPENCLAW_GATEWAY_PORT", "CLAWDBOT_GATEWAY_PORT"];
+const TOKEN_VARS: &[&str] = &["OPENCLAW_GATEWAY_TOKEN", "CLAWDBOT_GATEWAY_TOKEN"];
+const PASSWORD_VARS: &[&str] = &["OPENCLAW_GATEWAY_PASSWORD", "CLAWDBOT_GATEWAY_PASSWORD"];
+
+/// What was given on the command line of `openclaw gateway`. Each given flag replaces its own setting only.
+#[derive(Debug, Clone, Default)]
+pub struct GatewayFlags {
+    /// `--port`.
+    pub port: Option<u16>,
+    /// `--bind`.
+    pub bind: Option<BindMode>,
+    /// `--auth`.
+    pub auth: Option<AuthKind>,
+    /// `--token`.
+    pub token: Option<SecretString>,
+    /// `--password`.
+    pub password: Option<SecretString>,
+    /// `--tailscale`.
+    pub tailscale: Option<TailscaleMode>,
+    /// `--allow-unconfigured`.
+    pub allow_unconfigured: bool,
+}
+
+/// How a gateway listens and authenticates.
+#[derive(Debug, Clone)]
+pub struct GatewayOptions {
+    /// TCP port; 0 lets the system choose.
+    pub port: u16,
+    /// Which addresses.
+    pub bind: BindMode,
+    /// Address for [`BindMode::Custom`].
+    pub custom_bind_host: Option<std::net::IpAddr>,
+    /// Who is let in.
+    pub auth: ResolvedAuth,
+    /// Tailscale exposure.
+    pub tailscale: TailscaleMode,
+    /// What to tell the operator: for example that environment and config name different tokens.
+    pub warnings: Vec<String>,
+}
+
+/// Who is let in.
+#[derive(Debug, Clone)]
+pub struct ResolvedAuth {
+    /// Which secret counts.
+    pub mode: AuthKind,
+    /// The token, if any.
+    pub token: Option<SecretString>,
+    /// The password, if any.
+    pub password: Option<SecretString>,
+    /// Whether a Tailscale identity header authenticates.
+    pub allow_tailscale: bool,
+}
+
+/// Why a gateway does not start. The operator has to change a setting.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StartRefusal {
+    /// `gateway.mode` is not `local`.
+    #[error(
+        "Gateway start blocked: set gateway.mode=local (current: {current}) or pass --allow-unconfigured.\nRun `openclaw setup` or `openclaw config set gateway.mode local`."
+    )]
+    NotConfigured {
+        /// The configured mode, or `unset`.
+        current: String,
+    },
+    /// A port that is no port.
+    #[error("{source_name} is not a valid port: \"{value}\" (use 1 to 65535)")]
+    BadPort {
+        /// Variable, flag or key.
+        source_name: String,
+        /// What it says.
+        value: String,
+    },
+    /// Token auth without a token.
+    #[error(
+        "Gateway auth is set to token, but no token is configured.\nSet gateway.auth.token (or OPENCLAW_GATEWAY_TOKEN), or pass --token."
+    )]
+    NoToken,
+    /// Password auth without a password.
+    #[error(
+        "Gateway auth is set to password, but no password is configured.\nSet gateway.auth.password (or OPENCLAW_GATEWAY_PASSWORD), or pass --password."
+    )]
+    NoPassword,
+    /// Reachable from outside, and nobody has to authenticate.
+    #[error(
+        "Refusing to bind gateway to {bind} without auth.\nSet gateway.auth.token (or OPENCLAW_GATEWAY_TOKEN), or pass --token."
+    )]
+    OpenBind {
+        /// The bind mode.
+        bind: &'static str,
+    },
+    /// Exposed to the internet with a token only.
+    #[error("tailscale funnel requires gateway auth mode=password")]
+    FunnelNeedsPassword,
+    /// Tailscale proxies to loopback.
+    #[error("tailscale serve/funnel requires gateway bind=loopback (127.0.0.1)")]
+    TailscaleNeedsLoopback,
+    /// `bind: "custom"` without a usable address.
+    #[error("gateway.bind is custom, but gateway.customBindHost is not an IP address; set it, for example to 192.168.1.10")]
+    NoCustomHost,
+}
+
+/// The port: flag, environment, config, default.
+///
+/// # Errors
+/// [`StartRefusal::BadPort`] for a value that is set and is no port; the reference reads `123abc` as 123.
+pub fn gateway_port(config: &Config, env: &Environment) -> Result<u16, StartRefusal> {
+    for name in PORT_VARS {
+        if let Some(text) = env.get_nonblank(name) {
+            return text.parse().ok().filter(|port| *port > 0).ok_or_else(|| StartRefusal::BadPort {
+                source_name: (*name).to_owned(),
+                value: text.to_owned(),
+            });
+        }
+    }
+    match config.gateway.port {
+        None => Ok(DEFAULT_PORT),
+        Some(port) => u16::try_from(port).ok().filter(|port| *port > 0).ok_or_else(|| StartRefusal::BadPort {
+            source_name: "gateway.port".to_owned(),
+            value: port.to_string(),
+        }),
+    }
+}
+
+/// Everything a gateway needs to know to listen.
+///
+/// # Errors
+/// The first [`StartRefusal`] that applies.
+pub fn gateway_options(
+    config: &Config,
+    env: &Environment,
+    flags: &GatewayFlags,
+) -> Result<GatewayOptions, StartRefusal> {
+    if config.gateway.mode != Some(GatewayMode::Local) && !flags.allow_unconfigured {
+        let current = match config.gateway.mode {
+            Some(GatewayMode::Remote) => "remote",
+            Some(GatewayMode::Local) | None => "unset",
+        };
+        return Err(StartRefusal::NotConfigured { current: current.to_owned() });
+    }
+    let port = match flags.port {
+        Some(port) => port,
+        None => gateway_port(config, env)?,
+    };
+    let bind = flags.bind.or(config.gateway.bind).unwrap_or_default();
+    let tailscale = flags.tailscale.unwrap_or(config.gateway.tailscale.mode);
+    let auth = resolve_auth(config, env, flags, tailscale);
+    let custom_bind_host = match (bind, config.gateway.custom_bind_host.as_deref()) {
+        (BindMode::Custom, Some(host)) => Some(host.trim().parse().map_err(|_| StartRefusal::NoCustomHost)?),
+        (BindMode::Custom, None) => return Err(StartRefusal::NoCustomHost),
+        (BindMode::Auto | BindMode::Lan | BindMode::Loopback | BindMode::Tailnet, _) => None,
+    };
+    check_auth(bind, tailscale, &auth)?;
+    Ok(GatewayOptions {
+        port,
+        bind,
+        custom_bind_host,
+        tailscale,
+        warnings: disagreements(config, env),
+        auth,
+    })
+}
+
+fn resolve_auth(
+    config: &Config,
+    env: &Environment,
+    flags: &GatewayFlags,
+    tailscale: TailscaleMode,
+) -> ResolvedAuth {
+    let configured = &config.gateway.auth;
+    let token = flags.token.clone().or_else(|| secret_var(env, TOKEN_VARS)).or_else(|| configured.token.clone());
+    let password =
+        flags.password.clone().or_else(|| secret_var(env, PASSWORD_VARS)).or_else(|| configured.password.clone());
+    let token = token.filter(is_set);
+    let password = password.filter(is_set);
+    let implied = if flags.token.is_some() && flags.password.is_none() {
+        AuthKind::Token
+    } else if password.is_some() {
+        AuthKind::Password
+    } else {
+        AuthKind::Token
+    };
+    let flagged = flags.auth.or_else(|| match (flags.token.is_some(), flags.password.is_some()) {
+        (true, false) => Some(AuthKind::Token),
+        (false, true) => Some(AuthKind::Password),
+        (true, true) | (false, false) => None,
+    });
+    let mode = flagged.or(configured.mode).unwrap_or(implied);
+    let served = tailscale == TailscaleMode::Serve && mode != AuthKind::Password;
+    ResolvedAuth { mode, token, password, allow_tailscale: configured.allow_tailscale.unwrap_or(served) }
+}
+
+fn check_auth(bind: BindMode, tailscale: TailscaleMode, auth: &ResolvedAuth) -> Result<(), StartRefusal> {
+    let outside = bind != BindMode::Loopback;
+    match tailscale {
+        TailscaleMode::Funnel if auth.mode != AuthKind::Password => return Err(StartRefusal::FunnelNeedsPassword),
+        TailscaleMode::Serve | TailscaleMode::Funnel if outside => return Err(StartRefusal::TailscaleNeedsLoopback),
+        TailscaleMode::Off | TailscaleMode::Serve | TailscaleMode::Funnel => {}
+    }
+    match auth.mode {
+        AuthKind::Token if auth.token.is_none() && outside => Err(StartRefusal::OpenBind { bind: bind.as_str() }),
+        AuthKind::Token if auth.token.is_none() && !auth.allow_tailscale => Err(StartRefusal::NoToken),
+        AuthKind::Password if auth.password.is_none() && outside => {
+            Err(StartRefusal::OpenBind { bind: bind.as_str() })
+        }
+        AuthKind::Password if auth.password.is_none() => Err(StartRefusal::NoPassword),
+        AuthKind::None if outside => Err(StartRefusal::OpenBind { bind: bind.as_str() }),
+        AuthKind::Token | AuthKind::Password | AuthKind::None => Ok(()),
+    }
+}
+
+fn disagreements(config: &Config, env: &Environment) -> Vec<String> {
+    let configured = &config.gateway.auth;
+    let rows = [
+        ("gateway.auth.token", TOKEN_VARS, &configured.token),
+        ("gateway.auth.password", PASSWORD_VARS, &configured.password),
+    ];
+    rows.into_iter()
+        .filter_map(|(key, names, value)| {
+            let value = value.as_ref()?.expose_secret();
+            let name = names.iter().find(|name| env.get_nonblank(name).is_some())?;
+            (env.get_nonblank(name) != Some(value.trim())).then(|| {
+                format!("{name} and {key} differ; the environment wins. Remove one of them so that all clients agree.")
+            })
+        })
+        .collect()
+}
+
+fn secret_var(env: &Environment, names: &[&str]) -> Option<SecretString> {
+    env.first_nonblank(names).map(|value| SecretString::from(value.to_owned()))
+}
+
+fn is_set(secret: &SecretString) -> bool {
+    !secret.expose_secret().trim().is_empty()
+}

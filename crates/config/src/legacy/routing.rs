@@ -1,0 +1,187 @@
+//! The old `routing` section, taken apart.
+
+use serde_json::{Map, Value, json};
+
+use super::migrate::{fill_gaps, object, object_at};
+
+/// Command-line transcribers that may be carried over.
+const TRANSCRIBERS: &[&str] = &["whisper"];
+
+fn routing(root: &mut Map<String, Value>) -> Option<&mut Map<String, Value>> {
+    root.get_mut("routing")?.as_object_mut()
+}
+
+fn take(root: &mut Map<String, Value>, key: &str) -> Option<Value> {
+    routing(root)?.shift_remove(key)
+}
+
+fn take_group_chat(root: &mut Map<String, Value>, key: &str) -> Option<Value> {
+    let group_chat = routing(root)?.get_mut("groupChat")?.as_object_mut()?;
+    let value = group_chat.shift_remove(key);
+    if group_chat.is_empty() {
+        routing(root)?.shift_remove("groupChat");
+    }
+    value
+}
+
+fn has_whatsapp(root: &Map<String, Value>) -> bool {
+    root.get("channels").is_some_and(|channels| channels.get("whatsapp").is_some())
+}
+
+/// `routing.allowFrom`.
+pub(super) fn allow_from(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
+    let Some(list) = take(root, "allowFrom") else { return };
+    if !has_whatsapp(root) {
+        changes.push("Removed routing.allowFrom (channels.whatsapp not configured).".to_owned());
+        return;
+    }
+    let Some(whatsapp) = object_at(root, &["channels", "whatsapp"]) else { return };
+    if whatsapp.contains_key("allowFrom") {
+        changes.push("Removed routing.allowFrom (channels.whatsapp.allowFrom already set).".to_owned());
+    } else {
+        whatsapp.insert("allowFrom".to_owned(), list);
+        changes.push("Moved routing.allowFrom → channels.whatsapp.allowFrom.".to_owned());
+    }
+}
+
+/// `routing.groupChat.requireMention`.
+pub(super) fn require_mention(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
+    let Some(value) = take_group_chat(root, "requireMention") else { return };
+    let channels = ["whatsapp", "telegram", "imessage"];
+    let skipped = if has_whatsapp(root) { 0 } else { 1 };
+    for id in channels.into_iter().skip(skipped) {
+        let Some(group) = object_at(root, &["channels", id, "groups", "*"]) else { continue };
+        let target = format!("channels.{id}.groups.\"*\".requireMention");
+        if group.contains_key("requireMention") {
+            changes.push(format!("Removed routing.groupChat.requireMention ({target} already set)."));
+        } else {
+            group.insert("requireMention".to_owned(), value.clone());
+            changes.push(format!("Moved routing.groupChat.requireMention → {target}."));
+        }
+    }
+}
+
+/// `routing.agents` and `routing.defaultAgentId`.
+pub(super) fn agents(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
+    if let Some(Value::Object(agents)) = take(root, "agents") {
+        for (id, entry) in agents {
+            let Value::Object(settings) = entry else { continue };
+            let settings = reshape(&id, settings, changes);
+            if let Some(target) = entry_of(root, &id) {
+                fill_gaps(target, settings);
+            }
+        }
+        changes.push("Moved routing.agents → agents.list.".to_owned());
+    }
+    let Some(Value::String(id)) = take(root, "defaultAgentId") else { return };
+    let has_default = root
+        .get("agents")
+        .and_then(|agents| agents.get("list")?.as_array())
+        .is_some_and(|list| list.iter().any(|entry| entry.get("default") == Some(&Value::Bool(true))));
+    if has_default {
+        changes.push("Removed routing.defaultAgentId (agents.list default already set).".to_owned());
+    } else if let Some(entry) = entry_of(root, &id) {
+        entry.insert("default".to_owned(), Value::Bool(true));
+        changes.push(format!("Moved routing.defaultAgentId → agents.list (id \"{id}\").default."));
+    }
+}
+
+fn reshape(id: &str, mut settings: Map<String, Value>, changes: &mut Vec<String>) -> Map<String, Value> {
+    if let Some(patterns) = settings.shift_remove("mentionPatterns") {
+        if let Some(group_chat) = object(&mut settings, "groupChat") {
+            group_chat.entry("mentionPatterns").or_insert(patterns);
+        }
+        changes.push(format!(
+            "Moved routing.agents.{id}.mentionPatterns → agents.list (id \"{id}\").groupChat.mentionPatterns."
+        ));
+    }
+    let policy = settings.get_mut("sandbox").and_then(|sandbox| sandbox.as_object_mut()?.shift_remove("tools"));
+    if let Some(policy) = policy {
+        if let Some(sandbox) = object_at(&mut settings, &["tools", "sandbox"]) {
+            sandbox.entry("tools").or_insert(policy);
+        }
+        changes.push(format!(
+            "Moved routing.agents.{id}.sandbox.tools → agents.list (id \"{id}\").tools.sandbox.tools."
+        ));
+    }
+    settings
+}
+
+/// The entry of an agent in `agents.list`, added if absent.
+fn entry_of<'a>(root: &'a mut Map<String, Value>, id: &str) -> Option<&'a mut Map<String, Value>> {
+    let list = object(root, "agents")?.entry("list").or_insert_with(|| json!([])).as_array_mut()?;
+    let at = list.iter().position(|entry| entry.get("id").and_then(Value::as_str) == Some(id));
+    let at = at.unwrap_or_else(|| {
+        list.push(json!({ "id": id }));
+        list.len() - 1
+    });
+    list.get_mut(at)?.as_object_mut()
+}
+
+/// What is left: bindings, agentToAgent, queue, group chat, transcription.
+pub(super) fn rest(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
+    let moves: [(&str, &[&str], &str); 3] = [
+        ("bindings", &[], "bindings"),
+        ("agentToAgent", &["tools"], "agentToAgent"),
+        ("queue", &["messages"], "queue"),
+    ];
+    for (key, parents, target) in moves {
+        if let Some(value) = take(root, key) {
+            place(root, value, &format!("routing.{key}"), parents, target, changes);
+        }
+    }
+    for key in ["historyLimit", "mentionPatterns"] {
+        if let Some(value) = take_group_chat(root, key) {
+            place(root, value, &format!("routing.groupChat.{key}"), &["messages", "groupChat"], key, changes);
+        }
+    }
+    if let Some(old) = take(root, "transcribeAudio") {
+        transcription(root, &old, changes);
+    }
+    if routing(root).is_some_and(|routing| routing.is_empty()) {
+        root.shift_remove("routing");
+    }
+}
+
+fn place(
+    root: &mut Map<String, Value>,
+    value: Value,
+    source: &str,
+    parents: &[&str],
+    key: &str,
+    changes: &mut Vec<String>,
+) {
+    let target = parents.iter().chain([&key]).copied().collect::<Vec<_>>().join(".");
+    let Some(parent) = object_at(root, parents) else { return };
+    if parent.contains_key(key) {
+        changes.push(format!("Removed {source} ({target} already set)."));
+    } else {
+        parent.insert(key.to_owned(), value);
+        changes.push(format!("Moved {source} → {target}."));
+    }
+}
+
+fn transcription(root: &mut Map<String, Value>, old: &Value, changes: &mut Vec<String>) {
+    let words: Vec<&str> =
+        old.get("command").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let is_known = |program: &&str| program.rsplit(['/', '\\']).next().is_some_and(|n| TRANSCRIBERS.contains(&n));
+    let Some((program, args)) = words.split_first().filter(|(program, _)| is_known(program)) else {
+        changes.push("Removed routing.transcribeAudio (unsupported transcription CLI).".to_owned());
+        return;
+    };
+    let Some(audio) = object_at(root, &["tools", "media", "audio"]) else { return };
+    if audio.contains_key("models") {
+        changes.push("Removed routing.transcribeAudio (tools.media.audio.models already set).".to_owned());
+        return;
+    }
+    let mut model = json!({ "command": program, "type": "cli" });
+    if !args.is_empty() {
+        model["args"] = json!(args);
+    }
+    if let Some(seconds) = old.get("timeoutSeconds") {
+        model["timeoutSeconds"] = seconds.clone();
+    }
+    audio.entry("enabled").or_insert(Value::Bool(true));
+    audio.insert("models".to_owned(), json!([model]));
+    changes.push("Moved routing.transcribeAudio → tools.media.audio.models.".to_owned());
+}

@@ -1,0 +1,178 @@
+//! `--profile <name>` and `--dev` (spec `config.md` §1.3): separate instances on one host.
+
+use crate::Environment;
+
+/// Longest profile name.
+const MAX_NAME_LENGTH: usize = 64;
+/// Port of `--dev`.
+const DEV_PORT: &str = "19001";
+
+/// What the flags before the command ask for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProfileFlags {
+    /// `--profile`.
+    pub name: Option<String>,
+    /// `--dev`.
+    pub dev: bool,
+}
+
+/// Flags that can't be followed. The process exits with code 2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ProfileError {
+    /// Both at once.
+    #[error("[openclaw] Cannot combine --dev with --profile")]
+    Combined,
+    /// No name.
+    #[error("[openclaw] --profile requires a value")]
+    NoValue,
+    /// A name that can't be part of a path.
+    #[error("[openclaw] Invalid --profile (use letters, numbers, \"_\", \"-\" only)")]
+    Invalid,
+}
+
+/// Takes the profile flags that stand before the command word out of the arguments (program name excluded).
+///
+/// # Errors
+/// [`ProfileError`] when they contradict each other or name nothing usable.
+pub fn take_profile_flags(args: &[String]) -> Result<(ProfileFlags, Vec<String>), ProfileError> {
+    let mut flags = ProfileFlags::default();
+    let mut rest = Vec::with_capacity(args.len());
+    let mut remaining = args.iter();
+    while let Some(arg) = remaining.next() {
+        if arg == "--dev" {
+            flags.dev = true;
+        } else if arg == "--profile" || arg.starts_with("--profile=") {
+            let value = match arg.strip_prefix("--profile=") {
+                Some(value) => Some(value.to_owned()),
+                None => remaining.next().cloned(),
+            };
+            let value = value.filter(|value| !value.trim().is_empty() && !value.starts_with("--"));
+            let name = value.ok_or(ProfileError::NoValue)?;
+            if !is_valid_name(&name) {
+                return Err(if flags.dev { ProfileError::Combined } else { ProfileError::Invalid });
+            }
+            flags.name = Some(name);
+        } else {
+            rest.push(arg.clone());
+            if !arg.starts_with('-') {
+                break;
+            }
+        }
+    }
+    rest.extend(remaining.cloned());
+    if flags.dev && flags.name.is_some() {
+        return Err(ProfileError::Combined);
+    }
+    Ok((flags, rest))
+}
+
+/// Whether a name may be a profile's.
+pub fn is_valid_name(name: &str) -> bool {
+    name.len() <= MAX_NAME_LENGTH
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+}
+
+/// Sets what a profile implies, where nothing else is set.
+pub fn apply_profile(flags: &ProfileFlags, env: &mut Environment) {
+    let name = match (&flags.name, flags.dev) {
+        (Some(name), _) => name.clone(),
+        (None, true) => "dev".to_owned(),
+        (None, false) => return,
+    };
+    env.set("OPENCLAW_PROFILE", name.clone());
+    if !name.eq_ignore_ascii_case("default") {
+        let state_dir = env.home().join(format!(".openclaw-{name}"));
+        env.fill("OPENCLAW_STATE_DIR", &state_dir.to_string_lossy());
+        let config = env.get_nonblank("OPENCLAW_STATE_DIR").map(|dir| env.expand_path(dir).join("openclaw.json"));
+        if let Some(config) = config {
+            env.fill("OPENCLAW_CONFIG_PATH", &config.to_string_lossy());
+        }
+    }
+    if flags.dev {
+        env.fill("OPENCLAW_GATEWAY_PORT", DEV_PORT);
+    }
+}
+
+/// A command as it should be printed to a user of this profile: `openclaw doctor` becomes `openclaw --profile work doctor`.
+pub fn command_hint(command: &str, env: &Environment) -> String {
+    let Some(profile) = env.get_nonblank("OPENCLAW_PROFILE") else { return command.to_owned() };
+    let has_flag = command.split_whitespace().any(|word| {
+        word == "--dev" || word == "--profile" || word.starts_with("--profile=")
+    });
+    if profile.eq_ignore_ascii_case("default") || !is_valid_name(profile) || has_flag {
+        return command.to_owned();
+    }
+    match command.strip_prefix("openclaw") {
+        Some(rest) if rest.is_empty() || rest.starts_with(' ') => format!("openclaw --profile {profile}{rest}"),
+        Some(_) | None => command.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Taken = Result<(Option<&'static str>, bool, &'static str), ProfileError>;
+
+    #[test]
+    fn profile_flags_count_only_before_the_command() {
+        let rows: &[(&str, Taken)] = &[
+            ("gateway --dev", Ok((None, false, "gateway --dev"))),
+            ("--dev gateway", Ok((None, true, "gateway"))),
+            ("--profile work status", Ok((Some("work"), false, "status"))),
+            ("--profile=work status", Ok((Some("work"), false, "status"))),
+            ("--no-color --profile work status --x", Ok((Some("work"), false, "--no-color status --x"))),
+            ("--profile", Err(ProfileError::NoValue)),
+            ("--profile bad/name status", Err(ProfileError::Invalid)),
+            ("--dev --profile work", Err(ProfileError::Combined)),
+            ("--profile work --dev", Err(ProfileError::Combined)),
+        ];
+        for (line, expect) in rows {
+            let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let taken = take_profile_flags(&args);
+            let expect = expect.map(|(name, dev, rest)| {
+                (
+                    ProfileFlags { name: name.map(str::to_owned), dev },
+                    rest.split_whitespace().map(str::to_owned).collect::<Vec<_>>(),
+                )
+            });
+            assert_eq!(taken, expect, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_profile_sets_only_what_is_unset() {
+        let mut env = Environment::new([("HOME", "/h")], "/w");
+        apply_profile(&ProfileFlags { name: None, dev: true }, &mut env);
+        let expect = [
+            ("HOME", "/h"),
+            ("OPENCLAW_CONFIG_PATH", "/h/.openclaw-dev/openclaw.json"),
+            ("OPENCLAW_GATEWAY_PORT", "19001"),
+            ("OPENCLAW_PROFILE", "dev"),
+            ("OPENCLAW_STATE_DIR", "/h/.openclaw-dev"),
+        ];
+        assert_eq!(env.vars().collect::<Vec<_>>(), expect);
+
+        let preset = [("HOME", "/h"), ("OPENCLAW_STATE_DIR", "/custom"), ("OPENCLAW_GATEWAY_PORT", "19099")];
+        let mut env = Environment::new(preset, "/w");
+        apply_profile(&ProfileFlags { name: None, dev: true }, &mut env);
+        assert_eq!(env.get("OPENCLAW_STATE_DIR"), Some("/custom"));
+        assert_eq!(env.get("OPENCLAW_CONFIG_PATH"), Some("/custom/openclaw.json"));
+        assert_eq!(env.get("OPENCLAW_GATEWAY_PORT"), Some("19099"));
+    }
+
+    #[test]
+    fn hints_name_the_profile_in_force() {
+        let rows = [
+            ("work", "openclaw doctor --fix", "openclaw --profile work doctor --fix"),
+            ("Default", "openclaw doctor", "openclaw doctor"),
+            ("b d", "openclaw doctor", "openclaw doctor"),
+            ("work", "openclaw --dev doctor", "openclaw --dev doctor"),
+        ];
+        for (profile, command, expect) in rows {
+            let env = Environment::new([("OPENCLAW_PROFILE", profile)], "/w");
+            assert_eq!(command_hint(command, &env), expect);
+        }
+    }
+}

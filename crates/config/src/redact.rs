@@ -1,0 +1,166 @@
+//! Taking secrets out of what leaves the process, and putting them back into what comes in (spec `config.md` §7).
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+use serde_json::Value;
+
+use crate::json5;
+
+/// Stands for a secret.
+pub const REDACTED: &str = "__OPENCLAW_REDACTED__";
+
+/// Keys that look like a secret's and are none.
+const NOT_SECRET_ENDINGS: &[&str] = &["file", "path", "field", "env"];
+/// Objects whose text values may all be secrets.
+const SECRET_MAPS: &[&str] = &["env", "headers"];
+/// Keys of an `env` object that are settings.
+const ENV_SETTINGS: &[&str] = &["shellEnv"];
+/// Fields by which items of a list are told apart, so that a secret finds its item after a reorder.
+const ITEM_KEYS: &[&str] = &["id", "name", "key"];
+/// Shorter values are not looked for elsewhere in a text; too much would be replaced.
+const MIN_SEARCHED_LENGTH: usize = 3;
+
+/// A redacted value that can't be restored.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("config write rejected: \"{key}\" is redacted; set an explicit value instead of {REDACTED}")]
+pub struct RestoreError {
+    /// The key that holds the stand-in.
+    pub key: String,
+}
+
+/// Whether a key names a secret.
+pub fn is_secret_key(key: &str) -> bool {
+    let lower = key.to_ascii_lowercase();
+    let looks_secret = ["token", "password", "secret", "apikey", "api_key", "api-key", "api.key"]
+        .iter()
+        .any(|word| lower.contains(word));
+    looks_secret && !NOT_SECRET_ENDINGS.iter().any(|ending| lower.ends_with(ending))
+}
+
+/// Replaces all secrets of a document. Only text is ever replaced: numbers and switches are no secrets.
+pub fn redact(value: &mut Value) {
+    visit_secrets(value, Context::Plain, &mut |text| REDACTED.clone_into(text));
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Context {
+    /// Only values of secret keys.
+    Plain,
+    /// All text values of this object, but not of objects in it.
+    SecretMap,
+    /// Everything below.
+    Secret,
+}
+
+fn visit_secrets(value: &mut Value, context: Context, found: &mut impl FnMut(&mut String)) {
+    match value {
+        Value::String(text) if context == Context::Secret && !text.is_empty() => found(text),
+        Value::Array(items) => {
+            let context = if context == Context::SecretMap { Context::Plain } else { context };
+            items.iter_mut().for_each(|item| visit_secrets(item, context, found));
+        }
+        Value::Object(map) => {
+            for (key, each) in map {
+                visit_secrets(each, context_of(context, key, each), found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn context_of(around: Context, key: &str, value: &Value) -> Context {
+    match around {
+        Context::Secret => Context::Secret,
+        _ if is_secret_key(key) => Context::Secret,
+        Context::SecretMap if value.is_string() && !ENV_SETTINGS.contains(&key) => Context::Secret,
+        Context::SecretMap if key == "vars" => Context::SecretMap,
+        Context::SecretMap | Context::Plain if SECRET_MAPS.contains(&key) => Context::SecretMap,
+        Context::SecretMap | Context::Plain => Context::Plain,
+    }
+}
+
+/// Replaces secrets in the text of a config file: the known values of `config` wherever they stand, and whatever stands
+/// after a key that names a secret, also in comments.
+pub fn redact_text(raw: &str, config: &Value) -> String {
+    let mut secrets = Vec::new();
+    let mut collect = |text: &mut String| secrets.push(text.clone());
+    visit_secrets(&mut config.clone(), Context::Plain, &mut collect);
+    if let Ok(mut parsed) = json5::parse_value(raw) {
+        visit_secrets(&mut parsed, Context::Plain, &mut collect);
+    }
+    secrets.retain(|secret| secret.chars().count() >= MIN_SEARCHED_LENGTH && secret != REDACTED);
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    secrets.dedup();
+    let mut text = raw.to_owned();
+    for secret in &secrets {
+        text = text.replace(secret.as_str(), REDACTED);
+        let quoted = Value::String(secret.clone()).to_string();
+        if let Some(escaped) = quoted.get(1..quoted.len() - 1).filter(|escaped| escaped != secret) {
+            text = text.replace(escaped, REDACTED);
+        }
+    }
+    let Some(pairs) = SECRET_PAIRS.as_ref() else { return text };
+    let replace = |found: &Captures<'_>| {
+        let part = |index: usize| found.get(index).map_or("", |part| part.as_str());
+        let key = part(2);
+        let value = part(4);
+        if !is_secret_key(key) || value.len() <= 2 {
+            return part(0).to_owned();
+        }
+        let quote = value.get(..1).unwrap_or("\"");
+        format!("{}{key}{}{quote}{REDACTED}{quote}", part(1), part(3))
+    };
+    pairs.replace_all(&text, replace).into_owned()
+}
+
+/// `key: "value"` in JSON5, the key quoted or not.
+static SECRET_PAIRS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"(["']?)([A-Za-z0-9_.\-]+)(["']?\s*:\s*)("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"#).ok()
+});
+
+/// Puts the secrets of `original` back where `incoming` holds the stand-in.
+///
+/// # Errors
+/// [`RestoreError`] when there is nothing to put back: the stand-in is never stored.
+pub fn restore(incoming: &mut Value, original: &Value) -> Result<(), RestoreError> {
+    restore_at(incoming, Some(original), "<root>")
+}
+
+fn restore_at(incoming: &mut Value, original: Option<&Value>, key: &str) -> Result<(), RestoreError> {
+    match incoming {
+        Value::String(text) if text == REDACTED => match original {
+            Some(value) if value.as_str() != Some(REDACTED) => {
+                *incoming = value.clone();
+                Ok(())
+            }
+            Some(_) | None => Err(RestoreError { key: key.to_owned() }),
+        },
+        Value::String(text) if text.contains(REDACTED) => Err(RestoreError { key: key.to_owned() }),
+        Value::Object(map) => {
+            for (key, value) in map {
+                let before = original.and_then(|original| original.get(key.as_str()));
+                restore_at(value, before, key)?;
+            }
+            Ok(())
+        }
+        Value::Array(items) => {
+            let before = original.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            for (index, item) in items.iter_mut().enumerate() {
+                let same = counterpart(item, before, index);
+                restore_at(item, same, key)?;
+            }
+            Ok(())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+    }
+}
+
+/// The item that a list item was before: the one with the same id, else the one at the same index.
+fn counterpart<'a>(item: &Value, before: &'a [Value], index: usize) -> Option<&'a Value> {
+    let identity = ITEM_KEYS.iter().find_map(|key| Some((*key, item.get(*key)?)));
+    match identity {
+        Some((key, id)) => before.iter().find(|candidate| candidate.get(key) == Some(id)),
+        None => before.get(index),
+    }
+}

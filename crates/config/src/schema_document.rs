@@ -1,0 +1,18 @@
+//! The answer to `config.schema` (spec `config.md` §10): the schema from which the web UI builds its forms, and hints.
+
+use serde_json::{Value, json};
+
+use crate::check::schema;
+
+/// Labels, groups, order, and which fields are secret or advanced.
+const HINTS: &str = include_str!("../data/hints.json");
+
+/// `{schema, uiHints, version, generatedAt}`.
+pub fn config_schema() -> Value {
+    json!({
+        "schema": schema::served(),
+        "uiHints": serde_json::from_str::<Value>(HINTS).unwrap_or_default(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "generatedAt": format!("{:.3}", jiff::Timestamp::now()),
+    })
+}

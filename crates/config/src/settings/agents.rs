@@ -1,0 +1,473 @@
+//! `agents.*` and the settings of one agent after its own and the shared ones are laid over each other.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use openclaw_protocol::AgentId;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{AgentTools, Config, Exec, GroupChat, ToolPolicy};
+/// `agents`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Agents {
+    /// What every agent starts from.
+    pub defaults: AgentDefaults,
+    /// The configured agents; empty means one agent, `main`.
+    pub list: Vec<AgentEntry>,
+}
+
+/// `agents.defaults`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct AgentDefaults {
+    /// Model and its fallbacks.
+    pub model: Option<ModelChoice>,
+    /// Model for images.
+    pub image_model: Option<ModelChoice>,
+    /// Known models: `provider/id` to alias and parameters. Not empty means: only these may be chosen.
+    pub models: BTreeMap<String, ModelEntry>,
+    /// Workspace of the default agent.
+    pub workspace: Option<String>,
+    /// Root that the prompt names as repository.
+    pub repo_root: Option<String>,
+    /// Don't create or inject the workspace's start files.
+    pub skip_bootstrap: bool,
+    /// Length at which one injected file is cut, in UTF-16 units; default 20,000.
+    pub bootstrap_max_chars: Option<u64>,
+    /// IANA name.
+    pub user_timezone: Option<String>,
+    /// Clock shown to the model.
+    pub time_format: TimeFormat,
+    /// `utc`, `local`, `user` or an IANA name.
+    pub envelope_timezone: Option<String>,
+    /// Timestamp in message envelopes; default on.
+    pub envelope_timestamp: Option<OnOff>,
+    /// Elapsed time in message envelopes; default on.
+    pub envelope_elapsed: Option<OnOff>,
+    /// Context window to assume, in tokens.
+    pub context_tokens: Option<u64>,
+    /// Deadline of a run in seconds; default 600.
+    pub timeout_seconds: Option<u64>,
+    /// Largest media item sent to a model.
+    pub media_max_mb: Option<f64>,
+    /// Runs at the same time on lane `main`; default 4.
+    pub max_concurrent: Option<u64>,
+    /// Interval of typing signals in seconds; default 6.
+    pub typing_interval_seconds: Option<u64>,
+    /// When typing signals start.
+    pub typing_mode: Option<TypingMode>,
+    /// Thinking level when the session has none.
+    pub thinking_default: Option<String>,
+    /// Verbose level when the session has none.
+    pub verbose_default: Option<String>,
+    /// Elevated mode when the session has none.
+    pub elevated_default: Option<String>,
+    /// Whether replies stream in blocks; default off.
+    pub block_streaming_default: Option<OnOff>,
+    /// Where a block ends; default `text_end`.
+    pub block_streaming_break: Option<BlockStreamingBreak>,
+    /// Periodic turns.
+    pub heartbeat: Option<Heartbeat>,
+    /// Sub-agents.
+    pub subagents: SubagentDefaults,
+    /// Dropping old tool results.
+    pub context_pruning: ContextPruning,
+    /// Summarising old turns.
+    pub compaction: Compaction,
+}
+
+/// `agents.list[]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct AgentEntry {
+    /// Id as written; normalise with [`AgentId::normalize`].
+    pub id: String,
+    /// Marks the default agent.
+    pub default: bool,
+    /// Display name.
+    pub name: Option<String>,
+    /// Workspace directory.
+    pub workspace: Option<String>,
+    /// Directory of credentials and models.
+    pub agent_dir: Option<String>,
+    /// Model and fallbacks.
+    pub model: Option<ModelChoice>,
+    /// Skills this agent may use; absent means all.
+    pub skills: Option<Vec<String>>,
+    /// Periodic turns.
+    pub heartbeat: Option<Heartbeat>,
+    /// Who it is.
+    pub identity: Identity,
+    /// Behaviour in groups.
+    pub group_chat: GroupChat,
+    /// Sub-agents.
+    pub subagents: AgentSubagents,
+    /// Tool policy.
+    pub tools: AgentTools,
+}
+
+/// A model with fallbacks. In the file a plain string is the same as `{primary}`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ModelChoice {
+    /// `provider/id` or an alias.
+    pub primary: Option<String>,
+    /// Tried in order when the primary fails; `None` where the file names none.
+    pub fallbacks: Option<Vec<String>>,
+}
+
+impl<'de> Deserialize<'de> for ModelChoice {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Raw {
+            Text(String),
+            Full { primary: Option<String>, fallbacks: Option<Vec<String>> },
+        }
+        Ok(match Raw::deserialize(deserializer)? {
+            Raw::Text(primary) => Self { primary: Some(primary), fallbacks: None },
+            Raw::Full { primary, fallbacks } => Self { primary, fallbacks },
+        })
+    }
+}
+
+/// `agents.defaults.models.<provider/id>`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ModelEntry {
+    /// Short name.
+    pub alias: Option<String>,
+    /// Parameters for the provider, such as `temperature` or `cacheRetention`.
+    pub params: serde_json::Map<String, Value>,
+    /// `false` asks the provider for whole answers.
+    pub streaming: Option<bool>,
+}
+
+/// `identity`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub struct Identity {
+    /// Name the agent goes by.
+    pub name: Option<String>,
+    /// What it is.
+    pub theme: Option<String>,
+    /// Emoji that stands for it.
+    pub emoji: Option<String>,
+    /// Workspace-relative path, http(s) URL or data URI.
+    pub avatar: Option<String>,
+}
+
+/// `agents.defaults.subagents`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SubagentDefaults {
+    /// Runs at the same time on lane `subagent`; default 8.
+    pub max_concurrent: Option<u64>,
+    /// Age at which a finished child is archived, in minutes; default 60.
+    pub archive_after_minutes: Option<u64>,
+    /// Model of children.
+    pub model: Option<ModelChoice>,
+    /// Thinking level of children.
+    pub thinking: Option<String>,
+}
+
+/// `agents.list[].subagents`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct AgentSubagents {
+    /// Other agents it may spawn; `*` is any.
+    pub allow_agents: Vec<String>,
+    /// Model of children.
+    pub model: Option<ModelChoice>,
+    /// Thinking level of children.
+    pub thinking: Option<String>,
+}
+
+/// `heartbeat`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Heartbeat {
+    /// Interval; a plain number is minutes; `0m` is off.
+    pub every: Option<String>,
+    /// Model of the beat.
+    pub model: Option<String>,
+    /// Session it runs in.
+    pub session: Option<String>,
+    /// Where its answer goes.
+    pub target: Option<String>,
+    /// Recipient at the target.
+    pub to: Option<String>,
+    /// What it is asked.
+    pub prompt: Option<String>,
+}
+
+/// `agents.defaults.contextPruning`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContextPruning {
+    /// Whether old tool results are dropped; default off.
+    pub mode: Option<ContextPruningMode>,
+    /// Age of the provider's cache, as a duration; default 5m.
+    pub ttl: Option<String>,
+    /// Turns that are never pruned; default 3.
+    pub keep_last_assistants: Option<u64>,
+    /// Share of the window at which trimming begins; default 0.3.
+    pub soft_trim_ratio: Option<f64>,
+    /// Share of the window at which clearing begins; default 0.5.
+    pub hard_clear_ratio: Option<f64>,
+    /// Tool text below this length is left alone; default 50,000.
+    pub min_prunable_tool_chars: Option<u64>,
+}
+
+/// `contextPruning.mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum ContextPruningMode {
+    /// Nothing is dropped.
+    #[serde(rename = "off")]
+    Off,
+    /// Dropped when the provider's cache has expired anyway. Older names of modes mean this one.
+    #[serde(rename = "cache-ttl", alias = "adaptive", alias = "aggressive")]
+    CacheTtl,
+}
+
+/// `agents.defaults.compaction`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Compaction {
+    /// How history is summarised; default `safeguard`.
+    pub mode: Option<CompactionMode>,
+    /// Tokens always kept free; default 20,000.
+    pub reserve_tokens_floor: Option<u64>,
+    /// Share of the window that kept history may take; default 0.5.
+    pub max_history_share: Option<f64>,
+    /// Saving to memory before summarising.
+    pub memory_flush: MemoryFlush,
+}
+
+/// `compaction.mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CompactionMode {
+    /// One summary.
+    Default,
+    /// Summaries in parts, so that the summary request always fits.
+    Safeguard,
+}
+
+/// `compaction.memoryFlush`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct MemoryFlush {
+    /// Default true.
+    pub enabled: Option<bool>,
+    /// Tokens before the compaction threshold at which it happens; default 4,000.
+    pub soft_threshold_tokens: Option<u64>,
+    /// What the agent is asked.
+    pub prompt: Option<String>,
+    /// Added to the system prompt of that turn.
+    pub system_prompt: Option<String>,
+}
+
+/// `on` or `off`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnOff {
+    /// Switched on.
+    On,
+    /// Switched off.
+    Off,
+}
+
+/// `timeFormat`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub enum TimeFormat {
+    /// As the system does.
+    #[default]
+    #[serde(rename = "auto")]
+    Auto,
+    /// 12 hours.
+    #[serde(rename = "12")]
+    Twelve,
+    /// 24 hours.
+    #[serde(rename = "24")]
+    TwentyFour,
+}
+
+/// `typingMode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TypingMode {
+    /// No signals.
+    Never,
+    /// From the moment a run starts.
+    Instant,
+    /// From the first thought.
+    Thinking,
+    /// From the first text.
+    Message,
+}
+
+/// `blockStreamingBreak`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockStreamingBreak {
+    /// After each text block.
+    #[default]
+    TextEnd,
+    /// After the whole message.
+    MessageEnd,
+}
+
+/// Everything that applies to one agent.
+#[derive(Debug, Clone)]
+pub struct ResolvedAgent {
+    /// The agent.
+    pub id: AgentId,
+    /// Whether it answers what no binding claims.
+    pub is_default: bool,
+    /// Display name.
+    pub name: Option<String>,
+    /// Who it is.
+    pub identity: Identity,
+    /// Absolute workspace directory.
+    pub workspace: PathBuf,
+    /// Absolute directory of credentials and models.
+    pub agent_dir: PathBuf,
+    /// Absolute directory of session store and transcripts.
+    pub sessions_dir: PathBuf,
+    /// Primary model, `provider/id` or an alias; `None` where nothing is configured.
+    pub model_primary: Option<String>,
+    /// Fallbacks in order.
+    pub model_fallbacks: Vec<String>,
+    /// Skills it may use; `None` is all.
+    pub skills: Option<Vec<String>>,
+    /// Thinking level when the session has none.
+    pub thinking_default: Option<String>,
+    /// Verbose level when the session has none.
+    pub verbose_default: Option<String>,
+    /// Deadline of a run in seconds.
+    pub timeout_seconds: u64,
+    /// Length at which one injected file is cut, in UTF-16 units.
+    pub bootstrap_max_chars: u64,
+    /// Configured IANA time zone.
+    pub user_timezone: Option<String>,
+    /// Clock shown to the model.
+    pub time_format: TimeFormat,
+    /// Don't create or inject the workspace's start files.
+    pub skip_bootstrap: bool,
+    /// Context window to assume, in tokens.
+    pub context_tokens: Option<u64>,
+    /// Root that the prompt names as repository.
+    pub repo_root: Option<String>,
+    /// Its own tool policy, applied after the shared one in [`super::Tools`].
+    pub tool_policy: ToolPolicy,
+    /// Its own tool policies by provider or `provider/model`.
+    pub tool_policy_by_provider: BTreeMap<String, ToolPolicy>,
+    /// Settings of the `exec` tool: its own laid over the shared ones.
+    pub exec: Exec,
+    /// Patterns that count as mentioning it.
+    pub group_chat: GroupChat,
+    /// Other agents it may spawn.
+    pub subagents: AgentSubagents,
+}
+
+/// Deadline of a run unless configured, in seconds (spec `config.md` §5.2).
+const DEFAULT_TIMEOUT_SECONDS: u64 = 600;
+/// Length at which an injected file is cut unless configured (spec `agent-runtime.md`, bootstrap files).
+const DEFAULT_BOOTSTRAP_MAX_CHARS: u64 = 20_000;
+
+impl Config {
+    /// The agent that answers what no binding claims: the first entry marked `default`, else the first entry, else `main`.
+    pub fn default_agent(&self) -> AgentId {
+        let list = &self.agents.list;
+        list.iter()
+            .find(|entry| entry.default)
+            .or_else(|| list.first())
+            .map_or_else(AgentId::default, |entry| AgentId::normalize(&entry.id))
+    }
+
+    /// All configured agents, the default agent first and each once; `main` alone without a list.
+    pub fn agent_ids(&self) -> Vec<AgentId> {
+        let mut ids = vec![self.default_agent()];
+        for entry in &self.agents.list {
+            let id = AgentId::normalize(&entry.id);
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        ids
+    }
+
+    /// Whether the agent is configured; with an empty list only `main` is.
+    pub fn has_agent(&self, id: &AgentId) -> bool {
+        self.agent_ids().contains(id)
+    }
+
+    /// The agent's own entry.
+    pub fn agent_entry(&self, id: &AgentId) -> Option<&AgentEntry> {
+        self.agents.list.iter().find(|entry| AgentId::normalize(&entry.id) == *id)
+    }
+
+    /// Everything that applies to one agent. An agent without an entry gets the shared settings.
+    pub fn agent(&self, id: &AgentId) -> ResolvedAgent {
+        let entry = self.agent_entry(id).cloned().unwrap_or_default();
+        let defaults = &self.agents.defaults;
+        let is_default = *id == self.default_agent();
+        let shared = defaults.model.clone().unwrap_or_default();
+        let own = entry.model.clone().unwrap_or_default();
+        ResolvedAgent {
+            workspace: self.workspace_of(&entry, id),
+            agent_dir: nonblank(entry.agent_dir.as_deref())
+                .map_or_else(|| self.paths().agent_dir(id), |dir| self.environment().expand_path(dir)),
+            sessions_dir: self.paths().sessions_dir(id),
+            model_primary: nonblank(own.primary.as_deref())
+                .or_else(|| nonblank(shared.primary.as_deref()))
+                .map(str::to_owned),
+            model_fallbacks: own.fallbacks.or(shared.fallbacks).unwrap_or_default(),
+            skills: entry.skills,
+            thinking_default: defaults.thinking_default.clone(),
+            verbose_default: defaults.verbose_default.clone(),
+            timeout_seconds: defaults.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_SECONDS),
+            bootstrap_max_chars: defaults.bootstrap_max_chars.unwrap_or(DEFAULT_BOOTSTRAP_MAX_CHARS),
+            user_timezone: defaults.user_timezone.clone(),
+            time_format: defaults.time_format,
+            skip_bootstrap: defaults.skip_bootstrap,
+            context_tokens: defaults.context_tokens,
+            repo_root: defaults.repo_root.clone(),
+            exec: entry.tools.exec.over(&self.tools.exec),
+            tool_policy: entry.tools.policy,
+            tool_policy_by_provider: entry.tools.by_provider,
+            name: entry.name,
+            identity: entry.identity,
+            group_chat: entry.group_chat,
+            subagents: entry.subagents,
+            id: id.clone(),
+            is_default,
+        }
+    }
+
+    /// The session store file of an agent: `session.store` with `{agentId}` replaced, else `sessions.json` in its
+    /// sessions directory.
+    pub fn session_store(&self, id: &AgentId) -> PathBuf {
+        nonblank(self.session.store.as_deref()).map_or_else(
+            || self.paths().sessions_dir(id).join("sessions.json"),
+            |template| self.environment().expand_path(&template.replace("{agentId}", id.as_str())),
+        )
+    }
+
+    fn workspace_of(&self, entry: &AgentEntry, id: &AgentId) -> PathBuf {
+        let is_default = *id == self.default_agent();
+        let shared = nonblank(self.agents.defaults.workspace.as_deref()).filter(|_| is_default);
+        nonblank(entry.workspace.as_deref())
+            .or(shared)
+            .map_or_else(
+                || self.paths().workspace(id, is_default),
+                |dir| self.environment().expand_path(dir),
+            )
+    }
+}
+
+fn nonblank(text: Option<&str>) -> Option<&str> {
+    text.map(str::trim).filter(|text| !text.is_empty())
+}

@@ -1,0 +1,264 @@
+//! `gateway.*`.
+
+use serde::Deserialize;
+
+use super::Secret;
+
+/// `gateway`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Gateway {
+    /// TCP port; see [`crate::gateway_options`] for the order of sources.
+    pub port: Option<u64>,
+    /// `local` starts a gateway here, `remote` makes the command line use another one.
+    pub mode: Option<GatewayMode>,
+    /// Which addresses to listen on.
+    pub bind: Option<BindMode>,
+    /// Address for `bind: "custom"`.
+    pub custom_bind_host: Option<String>,
+    /// Shared secrets.
+    pub auth: GatewayAuth,
+    /// Addresses of reverse proxies whose forwarded-for headers are believed.
+    pub trusted_proxies: Vec<String>,
+    /// Tailscale exposure.
+    pub tailscale: Tailscale,
+    /// The gateway that clients on this host use in remote mode.
+    pub remote: GatewayRemote,
+    /// Reaction to edits of the config file.
+    pub reload: GatewayReload,
+    /// HTTPS.
+    pub tls: GatewayTls,
+    /// Web UI.
+    pub control_ui: ControlUi,
+    /// Optional HTTP APIs.
+    pub http: GatewayHttp,
+}
+
+/// `gateway.mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GatewayMode {
+    /// The gateway runs on this host.
+    Local,
+    /// This host is a client of `gateway.remote`.
+    Remote,
+}
+
+/// `gateway.bind`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BindMode {
+    /// Loopback if possible.
+    Auto,
+    /// All interfaces.
+    Lan,
+    /// 127.0.0.1 and ::1.
+    #[default]
+    Loopback,
+    /// `gateway.customBindHost`.
+    Custom,
+    /// The Tailscale address.
+    Tailnet,
+}
+
+impl BindMode {
+    /// The word used in the config and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Lan => "lan",
+            Self::Loopback => "loopback",
+            Self::Custom => "custom",
+            Self::Tailnet => "tailnet",
+        }
+    }
+
+    /// Reads the word used in the config and on the command line.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Auto, Self::Lan, Self::Loopback, Self::Custom, Self::Tailnet]
+            .into_iter()
+            .find(|mode| mode.as_str() == text)
+    }
+}
+
+/// `gateway.auth`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct GatewayAuth {
+    /// Which secret counts.
+    pub mode: Option<AuthKind>,
+    /// Shared token.
+    pub token: Option<Secret>,
+    /// Shared password.
+    pub password: Option<Secret>,
+    /// Whether a Tailscale identity header authenticates.
+    pub allow_tailscale: Option<bool>,
+}
+
+/// `gateway.auth.mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AuthKind {
+    /// A shared token.
+    Token,
+    /// A password.
+    Password,
+    /// No secret; only accepted with a loopback bind.
+    None,
+}
+
+impl AuthKind {
+    /// The word used in the config and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::Password => "password",
+            Self::None => "none",
+        }
+    }
+}
+
+/// `gateway.tailscale`.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Tailscale {
+    /// How the gateway is exposed.
+    pub mode: TailscaleMode,
+    /// Whether the exposure is undone at exit.
+    pub reset_on_exit: bool,
+}
+
+/// `gateway.tailscale.mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TailscaleMode {
+    /// Not exposed.
+    #[default]
+    Off,
+    /// To the tailnet.
+    Serve,
+    /// To the internet.
+    Funnel,
+}
+
+/// `gateway.remote`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct GatewayRemote {
+    /// `ws://` or `wss://` address.
+    pub url: Option<String>,
+    /// How to reach it.
+    pub transport: Option<RemoteTransport>,
+    /// Its token.
+    pub token: Option<Secret>,
+    /// Its password.
+    pub password: Option<Secret>,
+    /// SHA-256 of its certificate.
+    pub tls_fingerprint: Option<String>,
+    /// `user@host` for an SSH tunnel.
+    pub ssh_target: Option<String>,
+    /// Identity file for the tunnel.
+    pub ssh_identity: Option<String>,
+}
+
+/// `gateway.remote.transport`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RemoteTransport {
+    /// Through an SSH tunnel.
+    Ssh,
+    /// Directly to the URL.
+    Direct,
+}
+
+/// `gateway.reload`.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct GatewayReload {
+    /// What an edit may cause.
+    pub mode: Option<ReloadMode>,
+    /// Quiet time before an edit is looked at, in milliseconds.
+    pub debounce_ms: Option<u64>,
+}
+
+/// `gateway.reload.mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReloadMode {
+    /// Edits are ignored until the next start.
+    Off,
+    /// Every relevant edit restarts.
+    Restart,
+    /// Only what can be applied while running.
+    Hot,
+    /// Hot where possible, else restart.
+    #[default]
+    Hybrid,
+}
+
+/// `gateway.tls`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct GatewayTls {
+    /// Serve HTTPS and WSS instead of plain text.
+    pub enabled: bool,
+    /// Make a self-signed certificate when the files are missing; default true.
+    pub auto_generate: Option<bool>,
+    /// Certificate file.
+    pub cert_path: Option<String>,
+    /// Key file.
+    pub key_path: Option<String>,
+    /// Additional authorities.
+    pub ca_path: Option<String>,
+}
+
+/// `gateway.controlUi`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ControlUi {
+    /// Default true.
+    pub enabled: Option<bool>,
+    /// Path prefix it is served under.
+    pub base_path: Option<String>,
+    /// Directory to serve instead of the built-in assets.
+    pub root: Option<String>,
+    /// Origins of other web pages that may connect.
+    pub allowed_origins: Vec<String>,
+    /// Lets the web UI connect with a secret but without a device identity.
+    pub allow_insecure_auth: bool,
+    /// Lets the web UI connect without a device identity at all.
+    pub dangerously_disable_device_auth: bool,
+}
+
+impl ControlUi {
+    /// Whether the web UI is served.
+    pub fn is_enabled(&self) -> bool {
+        self.enabled.unwrap_or(true)
+    }
+}
+
+/// `gateway.http`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct GatewayHttp {
+    /// Which APIs are on.
+    pub endpoints: HttpEndpoints,
+}
+
+/// `gateway.http.endpoints`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct HttpEndpoints {
+    /// OpenAI Chat Completions.
+    pub chat_completions: HttpEndpoint,
+    /// OpenResponses.
+    pub responses: HttpEndpoint,
+}
+
+/// One optional HTTP API.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub struct HttpEndpoint {
+    /// Default false.
+    pub enabled: bool,
+}

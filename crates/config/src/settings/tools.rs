@@ -1,0 +1,205 @@
+//! `tools.*`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// `tools`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Tools {
+    /// The policy every agent starts from.
+    #[serde(flatten)]
+    pub policy: ToolPolicy,
+    /// Policies by provider or `provider/model`.
+    pub by_provider: BTreeMap<String, ToolPolicy>,
+    /// Running commands.
+    pub exec: Exec,
+    /// Commands outside the sandbox.
+    pub elevated: Elevated,
+    /// Messages between agents.
+    pub agent_to_agent: ToolsAgentToAgent,
+    /// Policy of sub-agents.
+    pub subagents: ToolsScope,
+    /// Policy in a sandbox.
+    pub sandbox: ToolsScope,
+}
+
+/// `{tools: policy}`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ToolsScope {
+    /// The policy.
+    pub tools: ToolPolicy,
+}
+
+/// `agents.list[].tools`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct AgentTools {
+    /// The agent's own policy.
+    #[serde(flatten)]
+    pub policy: ToolPolicy,
+    /// Policies by provider or `provider/model`.
+    pub by_provider: BTreeMap<String, ToolPolicy>,
+    /// Running commands.
+    pub exec: Exec,
+    /// Commands outside the sandbox.
+    pub elevated: Elevated,
+}
+
+/// Which tools a run may use.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ToolPolicy {
+    /// Base set.
+    pub profile: Option<ToolProfile>,
+    /// Only these.
+    pub allow: Option<Vec<String>>,
+    /// These too.
+    pub also_allow: Option<Vec<String>>,
+    /// Never these.
+    pub deny: Option<Vec<String>>,
+}
+
+/// `tools.profile`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolProfile {
+    /// Almost nothing.
+    Minimal,
+    /// Files, commands, sessions.
+    Coding,
+    /// Messages and sessions.
+    Messaging,
+    /// Everything.
+    Full,
+}
+
+/// `tools.exec`. Absent fields take the default given beside them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Exec {
+    /// Where commands run.
+    pub host: Option<ExecHost>,
+    /// Which commands may run.
+    pub security: Option<ExecSecurity>,
+    /// When a person is asked.
+    pub ask: Option<ExecAsk>,
+    /// Node for `host: "node"`.
+    pub node: Option<String>,
+    /// Directories put before `PATH`.
+    pub path_prepend: Option<Vec<String>>,
+    /// Programs that are always allowed when they only read standard input.
+    pub safe_bins: Option<Vec<String>>,
+    /// Milliseconds until a command goes to the background; default 10,000.
+    pub background_ms: Option<u64>,
+    /// Seconds until a command is stopped; default 1,800.
+    pub timeout_sec: Option<u64>,
+    /// Milliseconds a finished background command is remembered; default 1,800,000.
+    pub cleanup_ms: Option<u64>,
+    /// Milliseconds until 'still running' is told after an approval.
+    pub approval_running_notice_ms: Option<u64>,
+    /// Whether the end of a background command wakes the agent; default true.
+    pub notify_on_exit: Option<bool>,
+    /// Tool `apply_patch`.
+    pub apply_patch: Option<ApplyPatch>,
+}
+
+impl Exec {
+    /// These settings, with gaps filled from `base`.
+    pub fn over(&self, base: &Self) -> Self {
+        let own = self.clone();
+        let base = base.clone();
+        Self {
+            host: own.host.or(base.host),
+            security: own.security.or(base.security),
+            ask: own.ask.or(base.ask),
+            node: own.node.or(base.node),
+            path_prepend: own.path_prepend.or(base.path_prepend),
+            safe_bins: own.safe_bins.or(base.safe_bins),
+            background_ms: own.background_ms.or(base.background_ms),
+            timeout_sec: own.timeout_sec.or(base.timeout_sec),
+            cleanup_ms: own.cleanup_ms.or(base.cleanup_ms),
+            approval_running_notice_ms: own.approval_running_notice_ms.or(base.approval_running_notice_ms),
+            notify_on_exit: own.notify_on_exit.or(base.notify_on_exit),
+            apply_patch: own.apply_patch.or(base.apply_patch),
+        }
+    }
+}
+
+/// `tools.exec.host`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExecHost {
+    /// In a container.
+    Sandbox,
+    /// On the gateway's host.
+    Gateway,
+    /// On a node.
+    Node,
+}
+
+/// `tools.exec.security`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExecSecurity {
+    /// None.
+    Deny,
+    /// Approved ones.
+    Allowlist,
+    /// Any.
+    Full,
+}
+
+/// `tools.exec.ask`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExecAsk {
+    /// Never.
+    Off,
+    /// For commands that are not on the list.
+    OnMiss,
+    /// For every command.
+    Always,
+}
+
+/// `tools.exec.applyPatch`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ApplyPatch {
+    /// Default false.
+    pub enabled: bool,
+    /// Models that get it; empty is all.
+    pub allow_models: Vec<String>,
+}
+
+/// `tools.elevated`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Elevated {
+    /// Default true.
+    pub enabled: Option<bool>,
+    /// Channel to the senders that may use it; ids may be written as numbers.
+    pub allow_from: BTreeMap<String, Vec<TextOrNumber>>,
+}
+
+/// An id that may be written as a number.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum TextOrNumber {
+    /// Text.
+    Text(String),
+    /// A number.
+    Number(serde_json::Number),
+}
+
+/// `tools.agentToAgent`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub struct ToolsAgentToAgent {
+    /// Default false.
+    pub enabled: bool,
+    /// Agents that may talk to each other; `*` is any.
+    pub allow: Vec<String>,
+}

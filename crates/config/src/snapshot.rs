@@ -1,0 +1,91 @@
+//! What one reading of the config file found.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::redact::{redact, redact_text};
+
+/// One finding about the config.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Issue {
+    /// Dotted path with numeric indices; empty is the root.
+    pub path: String,
+    /// What is wrong, in the texts that OpenClaw's clients know (spec `config.md` §4.1).
+    pub message: String,
+    /// The known key that an unknown one looks like. Shown to people, not sent on the wire.
+    #[serde(skip)]
+    pub suggestion: Option<String>,
+}
+
+impl Issue {
+    /// A finding without a suggestion.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into(), suggestion: None }
+    }
+
+    /// One line for people: `gateway: Unrecognized key: "prot" (did you mean "port"?)`.
+    pub fn line(&self) -> String {
+        let path = if self.path.is_empty() { "<root>" } else { &self.path };
+        match &self.suggestion {
+            Some(key) => format!("{path}: {} (did you mean \"{key}\"?)", self.message),
+            None => format!("{path}: {}", self.message),
+        }
+    }
+}
+
+/// The file as it was read; what `config.get` answers, before redaction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    /// The file.
+    pub path: PathBuf,
+    /// Whether it exists.
+    pub exists: bool,
+    /// Its text; `None` when it does not exist or could not be read.
+    pub raw: Option<String>,
+    /// The parsed text, nothing resolved; an empty object when there is none.
+    pub parsed: Value,
+    /// Whether it may be used.
+    pub valid: bool,
+    /// Includes, variables and defaults applied; the parsed document when invalid.
+    pub config: Value,
+    /// Lower-case hexadecimal SHA-256 of the text; of the empty text when there is no file.
+    pub hash: String,
+    /// Why it may not be used.
+    pub issues: Vec<Issue>,
+    /// What to look at although it may be used.
+    pub warnings: Vec<Issue>,
+    /// Keys of older versions that were migrated in memory.
+    pub legacy_issues: Vec<Issue>,
+    /// What the migration in memory did, one line a step.
+    pub migrated: Vec<String>,
+}
+
+impl Snapshot {
+    /// Whether the text could be parsed, valid or not.
+    pub fn is_parsable(&self) -> bool {
+        self.raw.is_none() || !self.issues.iter().any(|issue| issue.message.starts_with("JSON5 parse failed"))
+    }
+
+    /// The answer to `config.get`: everything, secrets taken out.
+    pub fn to_redacted_json(&self) -> Value {
+        let hidden = |value: &Value| {
+            let mut value = value.clone();
+            redact(&mut value);
+            value
+        };
+        serde_json::json!({
+            "path": self.path.display().to_string(),
+            "exists": self.exists,
+            "raw": self.raw.as_deref().map(|raw| redact_text(raw, &self.config)),
+            "parsed": hidden(&self.parsed),
+            "valid": self.valid,
+            "config": hidden(&self.config),
+            "hash": self.hash,
+            "issues": self.issues,
+            "warnings": self.warnings,
+            "legacyIssues": self.legacy_issues,
+        })
+    }
+}

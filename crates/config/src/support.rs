@@ -1,0 +1,146 @@
+//! Which keys are acted on. All others of OpenClaw are accepted and reported once at start, never silently ignored.
+
+use serde_json::Value;
+
+use crate::Loaded;
+use crate::check::schema::join;
+
+/// Prefixes of the paths that the product acts on; `*` is any key or index. A line is added when a feature is.
+const SUPPORTED: &[&str] = &[
+    "$schema",
+    "meta",
+    "wizard",
+    "env.vars",
+    "env.*",
+    "logging",
+    "auth.profiles",
+    "auth.order",
+    "models.mode",
+    "models.providers",
+    "agents.defaults.model",
+    "agents.defaults.models",
+    "agents.defaults.workspace",
+    "agents.defaults.repoRoot",
+    "agents.defaults.skipBootstrap",
+    "agents.defaults.bootstrapMaxChars",
+    "agents.defaults.userTimezone",
+    "agents.defaults.timeFormat",
+    "agents.defaults.contextTokens",
+    "agents.defaults.timeoutSeconds",
+    "agents.defaults.maxConcurrent",
+    "agents.defaults.thinkingDefault",
+    "agents.defaults.verboseDefault",
+    "agents.defaults.subagents.maxConcurrent",
+    "agents.list.*.id",
+    "agents.list.*.default",
+    "agents.list.*.name",
+    "agents.list.*.workspace",
+    "agents.list.*.agentDir",
+    "agents.list.*.model",
+    "agents.list.*.identity",
+    "agents.list.*.tools.allow",
+    "agents.list.*.tools.alsoAllow",
+    "agents.list.*.tools.deny",
+    "agents.list.*.tools.profile",
+    "agents.list.*.tools.byProvider",
+    "agents.list.*.tools.exec.timeoutSec",
+    "agents.list.*.tools.exec.pathPrepend",
+    "tools.allow",
+    "tools.alsoAllow",
+    "tools.deny",
+    "tools.profile",
+    "tools.byProvider",
+    "tools.exec.timeoutSec",
+    "tools.exec.pathPrepend",
+    "bindings",
+    "session.scope",
+    "session.dmScope",
+    "session.identityLinks",
+    "session.store",
+    "session.mainKey",
+    "session.sendPolicy",
+    "ui",
+    "gateway.port",
+    "gateway.mode",
+    "gateway.bind",
+    "gateway.customBindHost",
+    "gateway.auth",
+    "gateway.trustedProxies",
+    "gateway.remote.url",
+    "gateway.remote.token",
+    "gateway.remote.password",
+    "gateway.controlUi",
+];
+
+/// Entries of `env` that are settings, not variables.
+const ENV_SETTINGS: &[&str] = &["env.shellEnv"];
+
+/// The paths of the file that are accepted but not acted on yet, the shortest that says it.
+pub fn unsupported(loaded: &Loaded) -> Vec<String> {
+    let mut found = Vec::new();
+    walk(&loaded.snapshot.parsed, &mut Vec::new(), &mut found);
+    found
+}
+
+fn walk(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) {
+    let children: Vec<(String, &Value)> = match value {
+        Value::Object(map) => map.iter().map(|(key, each)| (key.clone(), each)).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(at, each)| (at.to_string(), each)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return,
+    };
+    for (key, each) in children.into_iter().filter(|(key, _)| key != "$include") {
+        path.push(key);
+        match support_of(path) {
+            Support::Full => {}
+            Support::Partial => walk(each, path, found),
+            Support::None => found.push(path.iter().fold(String::new(), |text, part| join(&text, part))),
+        }
+        path.pop();
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Support {
+    Full,
+    /// Something below is acted on.
+    Partial,
+    None,
+}
+
+fn support_of(path: &[String]) -> Support {
+    let dotted = path.join(".");
+    if ENV_SETTINGS.contains(&dotted.as_str()) {
+        return Support::None;
+    }
+    let mut partial = false;
+    for pattern in SUPPORTED {
+        let parts: Vec<&str> = pattern.split('.').collect();
+        let fits = parts.iter().zip(path).all(|(part, key)| *part == "*" || part == key);
+        if fits && parts.len() <= path.len() {
+            return Support::Full;
+        }
+        partial |= fits;
+    }
+    if partial { Support::Partial } else { Support::None }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_shortest_unsupported_path_is_named_once() {
+        let document = json!({
+            "gateway": {"port": 1, "tls": {"enabled": true, "certPath": "x"}},
+            "env": {"FOO": "1", "shellEnv": {"enabled": true}},
+            "agents": {"list": [{"id": "a", "heartbeat": {"every": "5m"}}]},
+            "cron": {"enabled": true},
+            "channels": {"telegram": {"botToken": "t"}},
+        });
+        let mut found = Vec::new();
+        walk(&document, &mut Vec::new(), &mut found);
+        assert_eq!(found, ["gateway.tls", "env.shellEnv", "agents.list.0.heartbeat", "cron", "channels"]);
+    }
+}

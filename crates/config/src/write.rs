@@ -1,0 +1,294 @@
+//! Writing the config file (spec `config.md` §8).
+//!
+//! Only what changed is touched in the text; references to variables, includes, comments and order stay. The file is
+//! replaced atomically under a lock, the former one is kept as a backup, and what changed (never to what) is noted.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::check::schema::join;
+use crate::edit::{edit_text, new_text};
+use crate::load::{self, Loaded, hash_of};
+use crate::redact::REDACTED;
+use crate::{InvalidConfig, Issue, diff, includes, substitute, value_path};
+
+/// Backups kept beside the file: `.bak`, `.bak.1` … `.bak.4`.
+const BACKUPS: usize = 5;
+/// Size at which the audit file is started afresh, in bytes; two former ones are kept.
+const AUDIT_MAX_BYTES: u64 = 1024 * 1024;
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Who changes the config; goes into the audit file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Actor {
+    /// A command.
+    Cli,
+    /// A client of the gateway.
+    Rpc,
+    /// A chat command.
+    Channel,
+}
+
+impl Actor {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Cli => "cli",
+            Self::Rpc => "rpc",
+            Self::Channel => "channel",
+        }
+    }
+}
+
+/// What a write did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The file.
+    pub path: PathBuf,
+    /// Hash of its new text.
+    pub hash: String,
+    /// What changed; empty when nothing had to be written.
+    pub changed_paths: Vec<String>,
+}
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The file on disk does not parse; writing would lose what it holds.
+    #[error("{path} could not be parsed, so it was not changed: {message}; fix it by hand first")]
+    Unparsable {
+        /// The file.
+        path: String,
+        /// The parser's message.
+        message: String,
+    },
+    /// The change would make the config invalid.
+    #[error("Config validation failed: {}", first_line(issues))]
+    Invalid {
+        /// Every problem.
+        issues: Vec<Issue>,
+    },
+    /// The stand-in for secrets would be stored.
+    #[error("config write rejected: \"{0}\" is redacted; set an explicit value instead of {REDACTED}")]
+    Redacted(String),
+    /// A value that comes from an included file would have to be removed or a list of it replaced.
+    #[error("{0} comes from an included file; change it there")]
+    Included(String),
+    /// Somebody else wrote the file since it was read.
+    #[error("config changed since last load; re-run config.get and retry")]
+    Changed,
+    /// The file system refused.
+    #[error("could not write {path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+fn first_line(issues: &[Issue]) -> String {
+    issues.first().map(|issue| {
+        let path = if issue.path.is_empty() { "<root>" } else { &issue.path };
+        format!("{path}: {}", issue.message)
+    }).unwrap_or_default()
+}
+
+/// Writes a whole new document, in the form of the file (references and includes as in [`crate::Snapshot::parsed`]).
+///
+/// # Errors
+/// [`WriteError`]; the file is unchanged then.
+pub fn write(loaded: &Loaded, next: &Value, actor: Actor) -> Result<Written, WriteError> {
+    let snapshot = &loaded.snapshot;
+    if snapshot.raw.is_some() && !snapshot.is_parsable() {
+        let message = snapshot.issues.first().map(|issue| issue.message.clone()).unwrap_or_default();
+        return Err(WriteError::Unparsable { path: snapshot.path.display().to_string(), message });
+    }
+    if let Some(path) = find_redacted(next, "") {
+        return Err(WriteError::Redacted(path.rsplit('.').next().unwrap_or_default().to_owned()));
+    }
+    let changed_paths = diff::changed_paths(&snapshot.parsed, next);
+    let exists = snapshot.raw.is_some();
+    if changed_paths.is_empty() && exists {
+        return Ok(Written { path: snapshot.path.clone(), hash: snapshot.hash.clone(), changed_paths });
+    }
+    refuse_included(loaded, next, &changed_paths)?;
+    let mut next = next.clone();
+    stamp(&mut next);
+    load::validate_source(&next, &loaded.paths, &loaded.environment)
+        .map_err(|InvalidConfig { issues, .. }| WriteError::Invalid { issues })?;
+    let text = match &snapshot.raw {
+        Some(raw) if !raw.trim().is_empty() => edit_text(raw, &next).map_err(|error| WriteError::Unparsable {
+            path: snapshot.path.display().to_string(),
+            message: error.to_string(),
+        })?,
+        Some(_) | None => new_text(&next),
+    };
+    let target = snapshot.path.canonicalize().unwrap_or_else(|_| snapshot.path.clone());
+    replace(&target, &text, exists.then_some(snapshot.hash.as_str()))?;
+    let hash = hash_of(&text);
+    audit(loaded, actor, &hash, &changed_paths);
+    Ok(Written { path: snapshot.path.clone(), hash, changed_paths })
+}
+
+/// Sets one value.
+///
+/// # Errors
+/// [`WriteError`]; the file is unchanged then.
+pub fn set_value(loaded: &Loaded, path: &[String], value: Value, actor: Actor) -> Result<Written, WriteError> {
+    let mut next = loaded.snapshot.parsed.clone();
+    value_path::set(&mut next, path, value);
+    write(loaded, &next, actor)
+}
+
+/// Removes one value. `None` when there was none in the file.
+///
+/// # Errors
+/// [`WriteError`]; the file is unchanged then.
+pub fn unset_value(loaded: &Loaded, path: &[String], actor: Actor) -> Result<Option<Written>, WriteError> {
+    let mut next = loaded.snapshot.parsed.clone();
+    if value_path::unset(&mut next, path) {
+        return write(loaded, &next, actor).map(Some);
+    }
+    let is_included = includes::uses_includes(&loaded.snapshot.parsed)
+        && value_path::get(&loaded.snapshot.config, path).is_some();
+    if is_included { Err(WriteError::Included(path.join("."))) } else { Ok(None) }
+}
+
+fn stamp(document: &mut Value) {
+    let now = jiff::Timestamp::now();
+    let text = format!("{now:.3}");
+    value_path::set(document, &["meta".to_owned(), "lastTouchedVersion".to_owned()], json!(VERSION));
+    value_path::set(document, &["meta".to_owned(), "lastTouchedAt".to_owned()], json!(text));
+}
+
+/// A list beside an include would be joined with the included one, so it can't be set from here.
+fn refuse_included(loaded: &Loaded, next: &Value, changed: &[String]) -> Result<(), WriteError> {
+    if !includes::uses_includes(&loaded.snapshot.parsed) {
+        return Ok(());
+    }
+    for path in changed {
+        let segments: Vec<String> = path.split('.').map(str::to_owned).collect();
+        let is_list = value_path::get(next, &segments).is_some_and(Value::is_array);
+        let in_file = value_path::get(&loaded.snapshot.parsed, &segments).is_some();
+        let in_effect = value_path::get(&loaded.snapshot.config, &segments).is_some_and(Value::is_array);
+        if is_list && in_effect && !in_file {
+            return Err(WriteError::Included(path.clone()));
+        }
+    }
+    Ok(())
+}
+
+fn find_redacted(value: &Value, path: &str) -> Option<String> {
+    match value {
+        Value::String(text) => text.contains(REDACTED).then(|| path.to_owned()),
+        Value::Array(items) => {
+            items.iter().enumerate().find_map(|(at, item)| find_redacted(item, &join(path, &at.to_string())))
+        }
+        Value::Object(map) => map.iter().find_map(|(key, each)| find_redacted(each, &join(path, key))),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// Replaces the file under a lock; refuses when its text is not the one that was read.
+fn replace(target: &Path, text: &str, expected_hash: Option<&str>) -> Result<(), WriteError> {
+    let failed = |source: io::Error| WriteError::Io { path: target.display().to_string(), source };
+    let dir = target.parent().unwrap_or(Path::new("/"));
+    make_private_dir(dir).map_err(failed)?;
+    let lock_path = sibling(target, ".lock");
+    let lock = private_options().create(true).truncate(false).open(&lock_path).map_err(failed)?;
+    lock.lock().map_err(failed)?;
+    let current = match fs::read_to_string(target) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(failed(error)),
+    };
+    if current.as_deref().map(hash_of).as_deref() != expected_hash {
+        return Err(WriteError::Changed);
+    }
+    if let Some(current) = current {
+        rotate_backups(target).map_err(failed)?;
+        write_private(&sibling(target, ".bak"), &current).map_err(failed)?;
+    }
+    write_private(target, text).map_err(failed)
+}
+
+fn rotate_backups(target: &Path) -> io::Result<()> {
+    let name = |index: usize| if index == 0 { ".bak".to_owned() } else { format!(".bak.{index}") };
+    for index in (0..BACKUPS - 1).rev() {
+        match fs::rename(sibling(target, &name(index)), sibling(target, &name(index + 1))) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn sibling(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Writes a file of mode 0600 through a synced temporary one.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    // Temporary files are made with mode 0600.
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    File::open(dir)?.sync_all()
+}
+
+/// Makes a directory of mode 0700 with its parents; an existing one is left as it is.
+pub fn make_private_dir(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+fn private_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Notes who changed which paths. A failure here does not undo the write.
+fn audit(loaded: &Loaded, actor: Actor, hash: &str, changed: &[String]) {
+    let line = json!({
+        "ts": jiff::Timestamp::now().as_millisecond(),
+        "actor": actor.as_str(),
+        "pid": std::process::id(),
+        "hashBefore": loaded.snapshot.hash,
+        "hashAfter": hash,
+        "changedPaths": changed,
+    });
+    let path = loaded.paths.state_dir().join("logs").join("config-audit.jsonl");
+    if let Err(error) = append(&path, &line.to_string()) {
+        tracing::warn!(path = %path.display(), %error, "config audit line not written");
+    }
+}
+
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    make_private_dir(path.parent().unwrap_or(Path::new("/")))?;
+    if fs::metadata(path).is_ok_and(|metadata| metadata.len() > AUDIT_MAX_BYTES) {
+        match fs::rename(sibling(path, ".1"), sibling(path, ".2")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => fs::rename(path, sibling(path, ".1"))?,
+        }
+    }
+    let mut file = private_options().create(true).append(true).open(path)?;
+    file.write_all(format!("{line}\n").as_bytes())
+}
+
+/// The value of a path as written in the file when it is a reference to a variable.
+pub fn is_reference(source: &Value, path: &[String]) -> bool {
+    value_path::get(source, path).and_then(Value::as_str).is_some_and(substitute::has_reference)
+}

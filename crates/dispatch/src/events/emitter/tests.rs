@@ -1,0 +1,186 @@
+use std::fmt::Write as _;
+
+use super::*;
+
+fn emitter(verbose: Verbose) -> Emitter {
+    let mut emitter = Emitter::new(RunId::new("r"), "agent:main:main".to_owned());
+    emitter.set_verbose(verbose);
+    emitter
+}
+
+fn say(text: &str, delta: &str) -> RunEvent {
+    RunEvent::Assistant { text: text.to_owned(), delta: delta.to_owned() }
+}
+
+fn end(end: RunEnd) -> RunEvent {
+    RunEvent::Ended { started_at: 1, ended_at: 9, end }
+}
+
+/// One line an event: name, audience unless everybody, then the payload without what is the same everywhere.
+fn lines(broadcasts: &[Broadcast]) -> String {
+    let mut out = String::new();
+    for broadcast in broadcasts {
+        let mut payload = broadcast.payload.clone();
+        let fields = payload.as_object_mut().unwrap();
+        assert_eq!(fields.shift_remove("runId"), Some(json!("r")));
+        assert_eq!(fields.shift_remove("sessionKey"), Some(json!("agent:main:main")));
+        let audience = if broadcast.audience == Audience::ToolListeners { " (tools)" } else { "" };
+        let loss = if broadcast.droppable { " (droppable)" } else { "" };
+        writeln!(out, "{}{audience}{loss} {payload}", broadcast.name).unwrap();
+    }
+    out
+}
+
+fn check(verbose: Verbose, events: Vec<(i64, RunEvent)>, expected: &str) {
+    let mut emitter = emitter(verbose);
+    let broadcasts: Vec<_> = events.into_iter().flat_map(|(now, event)| emitter.on(now, event)).collect();
+    assert_eq!(lines(&broadcasts).trim(), expected.trim());
+}
+
+#[test]
+fn a_reply_streams_in_the_recorded_order_with_throttled_deltas() {
+    // The times of golden `gw-chat-send`, run-hello-1.
+    check(
+        Verbose::Off,
+        vec![
+            (562, RunEvent::Started { started_at: 562 }),
+            (575, say("Hello", "Hello")),
+            (667, say("Hello from", " from")),
+            (758, say("Hello from the", " the")),
+            (851, say("Hello from the fake", " fake")),
+            (943, say("Hello from the fake model.", " model.")),
+            (1032, end(RunEnd::Completed)),
+        ],
+        r#"
+agent {"stream":"lifecycle","data":{"phase":"start","startedAt":562},"seq":1,"ts":562}
+agent {"stream":"assistant","data":{"text":"Hello","delta":"Hello"},"seq":2,"ts":575}
+chat (droppable) {"seq":2,"state":"delta","message":{"role":"assistant","content":[{"type":"text","text":"Hello"}],"timestamp":575}}
+agent {"stream":"assistant","data":{"text":"Hello from","delta":" from"},"seq":3,"ts":667}
+agent {"stream":"assistant","data":{"text":"Hello from the","delta":" the"},"seq":4,"ts":758}
+chat (droppable) {"seq":4,"state":"delta","message":{"role":"assistant","content":[{"type":"text","text":"Hello from the"}],"timestamp":758}}
+agent {"stream":"assistant","data":{"text":"Hello from the fake","delta":" fake"},"seq":5,"ts":851}
+agent {"stream":"assistant","data":{"text":"Hello from the fake model.","delta":" model."},"seq":6,"ts":943}
+chat (droppable) {"seq":6,"state":"delta","message":{"role":"assistant","content":[{"type":"text","text":"Hello from the fake model."}],"timestamp":943}}
+agent {"stream":"lifecycle","data":{"phase":"end","endedAt":9},"seq":7,"ts":1032}
+chat {"seq":7,"state":"final","message":{"role":"assistant","content":[{"type":"text","text":"Hello from the fake model."}],"timestamp":1032}}
+"#,
+    );
+}
+
+#[test]
+fn a_delta_is_due_after_150_ms_and_not_before() {
+    let mut emitter = emitter(Verbose::Off);
+    let names = |broadcasts: Vec<Broadcast>| broadcasts.iter().map(|b| b.name).collect::<Vec<_>>();
+    assert_eq!(names(emitter.on(0, say("Hello world", "Hello world"))), ["agent", "chat"]);
+    assert_eq!(names(emitter.on(100, say("Hello world.", "."))), ["agent"]);
+    assert_eq!(names(emitter.on(149, say("Hello world..", "."))), ["agent"]);
+    assert_eq!(names(emitter.on(160, say("Hello world...", "."))), ["agent", "chat"]);
+    assert_eq!(names(emitter.on(310, say("Hello world....", "."))), ["agent", "chat"]);
+}
+
+#[test]
+fn a_silent_reply_ends_without_a_message() {
+    check(
+        Verbose::Off,
+        vec![(1, RunEvent::Started { started_at: 1 }), (9, end(RunEnd::Completed))],
+        r#"
+agent {"stream":"lifecycle","data":{"phase":"start","startedAt":1},"seq":1,"ts":1}
+agent {"stream":"lifecycle","data":{"phase":"end","endedAt":9},"seq":2,"ts":9}
+chat {"seq":2,"state":"final"}
+"#,
+    );
+}
+
+fn tool_events() -> Vec<(i64, RunEvent)> {
+    let (name, call_id) = ("read".to_owned(), "c".to_owned());
+    vec![
+        (1, RunEvent::ToolStart { name: name.clone(), call_id: call_id.clone(), args: json!({"path": "N"}) }),
+        (2, RunEvent::ToolUpdate { name: name.clone(), call_id: call_id.clone(), partial: json!({"p": 1}) }),
+        (
+            3,
+            RunEvent::ToolResult {
+                name,
+                call_id,
+                meta: Some("N".to_owned()),
+                is_error: false,
+                result: json!({"content": []}),
+            },
+        ),
+        (4, end(RunEnd::Completed)),
+    ]
+}
+
+#[test]
+fn tool_events_go_to_their_listeners_as_far_as_verbose_says_and_always_count() {
+    let tail = r#"agent {"stream":"lifecycle","data":{"phase":"end","endedAt":9},"seq":4,"ts":4}
+chat {"seq":4,"state":"final"}"#;
+    check(Verbose::Off, tool_events(), tail);
+    check(
+        Verbose::On,
+        tool_events(),
+        &format!(
+            r#"
+agent (tools) {{"stream":"tool","data":{{"phase":"start","name":"read","toolCallId":"c","args":{{"path":"N"}}}},"seq":1,"ts":1}}
+agent (tools) {{"stream":"tool","data":{{"phase":"update","name":"read","toolCallId":"c"}},"seq":2,"ts":2}}
+agent (tools) {{"stream":"tool","data":{{"phase":"result","name":"read","toolCallId":"c","meta":"N","isError":false}},"seq":3,"ts":3}}
+{tail}"#
+        ),
+    );
+    check(
+        Verbose::Full,
+        tool_events(),
+        &format!(
+            r#"
+agent (tools) {{"stream":"tool","data":{{"phase":"start","name":"read","toolCallId":"c","args":{{"path":"N"}}}},"seq":1,"ts":1}}
+agent (tools) {{"stream":"tool","data":{{"phase":"update","name":"read","toolCallId":"c","partialResult":{{"p":1}}}},"seq":2,"ts":2}}
+agent (tools) {{"stream":"tool","data":{{"phase":"result","name":"read","toolCallId":"c","meta":"N","isError":false,"result":{{"content":[]}}}},"seq":3,"ts":3}}
+{tail}"#
+        ),
+    );
+}
+
+#[test]
+fn a_failure_is_an_error_on_both_streams() {
+    check(
+        Verbose::Off,
+        vec![(1, RunEvent::Started { started_at: 1 }), (2, end(RunEnd::Failed("HTTP 401: bad key".to_owned())))],
+        r#"
+agent {"stream":"lifecycle","data":{"phase":"start","startedAt":1},"seq":1,"ts":1}
+agent {"stream":"lifecycle","data":{"phase":"error","error":"HTTP 401: bad key","endedAt":9},"seq":2,"ts":2}
+chat {"seq":2,"state":"error","errorMessage":"HTTP 401: bad key"}
+"#,
+    );
+}
+
+#[test]
+fn an_abort_ends_the_chat_stream_at_once_and_the_lifecycle_still_ends() {
+    let mut emitter = emitter(Verbose::Off);
+    let mut out = emitter.on(1, RunEvent::Started { started_at: 1 });
+    out.extend(emitter.on(2, say("tick0", "tick0")));
+    out.extend(emitter.aborted("rpc"));
+    out.extend(emitter.aborted("stop"));
+    out.extend(emitter.on(500, say("tick0 tick1", " tick1")));
+    out.extend(emitter.on(501, end(RunEnd::Aborted)));
+    assert_eq!(
+        lines(&out),
+        r#"agent {"stream":"lifecycle","data":{"phase":"start","startedAt":1},"seq":1,"ts":1}
+agent {"stream":"assistant","data":{"text":"tick0","delta":"tick0"},"seq":2,"ts":2}
+chat (droppable) {"seq":2,"state":"delta","message":{"role":"assistant","content":[{"type":"text","text":"tick0"}],"timestamp":2}}
+chat {"seq":3,"state":"aborted","stopReason":"rpc"}
+agent {"stream":"assistant","data":{"text":"tick0 tick1","delta":" tick1"},"seq":3,"ts":500}
+agent {"stream":"lifecycle","data":{"phase":"end","endedAt":9,"aborted":true},"seq":4,"ts":501}
+"#
+    );
+}
+
+#[test]
+fn a_run_out_of_time_is_aborted_with_that_reason() {
+    check(
+        Verbose::Off,
+        vec![(2, end(RunEnd::TimedOut))],
+        r#"
+agent {"stream":"lifecycle","data":{"phase":"end","endedAt":9,"aborted":true},"seq":1,"ts":2}
+chat {"seq":1,"state":"aborted","stopReason":"timeout"}
+"#,
+    );
+}

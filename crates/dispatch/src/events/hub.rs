@@ -1,0 +1,154 @@
+//! The one bounded fan-out of [`Broadcast`]s.
+
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::api::Broadcast;
+
+/// Events a subscriber may be behind before runs wait for it (and droppable events are lost to it).
+const BEHIND: usize = 1024;
+
+#[derive(Debug)]
+enum Item {
+    Event(Box<Broadcast>),
+    /// Asks to be told once everything before it was handled.
+    Barrier(oneshot::Sender<()>),
+}
+
+/// Receiver of [`Broadcast`]s, in order per run. Bounded: a reader that does not read holds the runs up, so read it from
+/// a task that does nothing else and never waits for dispatch. Asking for the next event says that the one before was
+/// handled; [`crate::Dispatch::ended`] and [`crate::Dispatch::abort`] answer only after that.
+#[derive(Debug)]
+pub struct Events {
+    items: mpsc::Receiver<Item>,
+}
+
+impl Events {
+    /// The next event; `None` after shutdown.
+    pub async fn recv(&mut self) -> Option<Broadcast> {
+        loop {
+            match self.items.recv().await? {
+                Item::Event(broadcast) => return Some(*broadcast),
+                // Who asked may have gone away meanwhile.
+                Item::Barrier(passed) => drop(passed.send(())),
+            }
+        }
+    }
+}
+
+/// Where events come in.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    subscribers: Mutex<Vec<mpsc::Sender<Item>>>,
+}
+
+impl Hub {
+    /// Every event from now on.
+    pub(crate) fn subscribe(&self) -> Events {
+        let (sender, items) = mpsc::channel(BEHIND);
+        self.subscribers.lock().push(sender);
+        Events { items }
+    }
+
+    /// Sends to every subscriber, waiting for those that are behind; a droppable event is lost to them instead.
+    pub(crate) async fn publish(&self, broadcast: Broadcast) {
+        let mut gone = false;
+        let subscribers = self.subscribers.lock().clone();
+        for subscriber in &subscribers {
+            let item = Item::Event(Box::new(broadcast.clone()));
+            gone |= if broadcast.droppable {
+                matches!(subscriber.try_send(item), Err(mpsc::error::TrySendError::Closed(_)))
+            } else {
+                subscriber.send(item).await.is_err()
+            };
+        }
+        if gone {
+            self.subscribers.lock().retain(|subscriber| !subscriber.is_closed());
+        }
+    }
+
+    /// Waits until everything published before was handled by every subscriber that is still there.
+    pub(crate) async fn flush(&self) {
+        let subscribers = self.subscribers.lock().clone();
+        for subscriber in subscribers {
+            let (passed, wait) = oneshot::channel();
+            if subscriber.send(Item::Barrier(passed)).await.is_ok() {
+                // An error means that the subscriber went away: it has nothing left to handle.
+                let _ = wait.await;
+            }
+        }
+    }
+
+    /// Ends every subscription after what was published.
+    pub(crate) fn close(&self) {
+        self.subscribers.lock().clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_protocol::RunId;
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::Audience;
+
+    fn event(n: usize, droppable: bool) -> Broadcast {
+        Broadcast {
+            name: "agent",
+            payload: json!(n),
+            run_id: RunId::new("r"),
+            session_key: "k".to_owned(),
+            audience: Audience::All,
+            droppable,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_flush_returns_only_after_the_reader_came_back_for_more() {
+        let hub = Hub::default();
+        let mut events = hub.subscribe();
+        hub.publish(event(1, false)).await;
+        let flush = hub.flush();
+        tokio::pin!(flush);
+        assert!(futures_util::poll!(&mut flush).is_pending());
+        assert_eq!(events.recv().await.unwrap().payload, json!(1));
+        assert!(futures_util::poll!(&mut flush).is_pending(), "the event is out, but not handled");
+        let next = events.recv();
+        tokio::pin!(next);
+        assert!(futures_util::poll!(&mut next).is_pending());
+        flush.await;
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_is_behind_loses_droppable_events_and_holds_up_the_others() {
+        let hub = Hub::default();
+        let mut events = hub.subscribe();
+        for n in 0..BEHIND {
+            hub.publish(event(n, false)).await;
+        }
+        hub.publish(event(BEHIND, true)).await;
+        {
+            let publish = hub.publish(event(BEHIND + 1, false));
+            tokio::pin!(publish);
+            assert!(futures_util::poll!(&mut publish).is_pending());
+            assert_eq!(events.recv().await.unwrap().payload, json!(0));
+            publish.await;
+        }
+        hub.close();
+        let mut last = None;
+        while let Some(event) = events.recv().await {
+            last = Some(event.payload);
+        }
+        assert_eq!(last, Some(json!(BEHIND + 1)));
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_left_is_forgotten() {
+        let hub = Hub::default();
+        drop(hub.subscribe());
+        hub.publish(event(1, false)).await;
+        hub.flush().await;
+        assert!(hub.subscribers.lock().is_empty());
+    }
+}

@@ -1,0 +1,9 @@
+//! From what a run tells to what clients hear: numbering, throttling, gating, fan-out.
+
+mod emitter;
+mod hub;
+
+pub use hub::Events;
+
+pub(crate) use emitter::{Emitter, Verbose, injected};
+pub(crate) use hub::Hub;

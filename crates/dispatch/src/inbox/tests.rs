@@ -1,0 +1,179 @@
+use openclaw_protocol::AgentId;
+use serde_json::json;
+
+use super::*;
+use crate::api::RunOutcome;
+
+fn chat(run_id: &str, text: &str) -> Row {
+    Row {
+        run_id: RunId::new(run_id),
+        session_key: "agent:main:main".to_owned(),
+        payload: Payload::Chat(ChatPayload { text: text.to_owned(), ..ChatPayload::default() }),
+        accepted_at: 1_000,
+        entry_id: "0badcafe".to_owned(),
+        fresh_id: SessionId::new("7e3f6324-2fe6-4287-acee-966d83075639"),
+        session_id: None,
+        abort: None,
+    }
+}
+
+fn done(run_id: &str, ended_at: i64) -> RunRecord {
+    RunRecord {
+        run_id: RunId::new(run_id),
+        started_at: Some(ended_at - 5),
+        ended_at,
+        outcome: RunOutcome::Ok { result: json!({"payloads": [{"text": "hi"}], "meta": {"durationMs": 5}}) },
+    }
+}
+
+fn now() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+#[tokio::test]
+async fn a_row_is_found_again_as_it_was_after_the_process_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut agent = chat("run-2", "");
+    agent.payload = Payload::Agent(AgentPayload {
+        agent_id: Some(AgentId::normalize("main")),
+        session_id: Some("s".to_owned()),
+        text: "do it".to_owned(),
+        timeout_seconds: Some(0),
+        lane: Some("nested".to_owned()),
+        entry_patch: json!({"label": "x"}).as_object().unwrap().clone(),
+        ..AgentPayload::default()
+    });
+    {
+        let opened = Inbox::open(dir.path()).unwrap();
+        assert_eq!(opened.unfinished, []);
+        assert_eq!(opened.inbox.accept(chat("run-1", "hello")).await.unwrap(), Insert::New);
+        assert_eq!(opened.inbox.accept(agent.clone()).await.unwrap(), Insert::New);
+        opened.inbox.begin(&RunId::new("run-1"), &SessionId::new("sid")).await.unwrap();
+        opened.inbox.mark_aborted(vec![RunId::new("run-2")], AbortReason::Rpc).await.unwrap();
+    }
+    let opened = Inbox::open(dir.path()).unwrap();
+    let expected = [
+        Row { session_id: Some(SessionId::new("sid")), ..chat("run-1", "hello") },
+        Row { abort: Some(AbortReason::Rpc), ..agent },
+    ];
+    assert_eq!(opened.unfinished, expected);
+}
+
+#[tokio::test]
+async fn a_run_id_is_accepted_once_also_across_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let ended = now();
+    {
+        let opened = Inbox::open(dir.path()).unwrap();
+        assert_eq!(opened.inbox.accept(chat("run-1", "hello")).await.unwrap(), Insert::New);
+        let again = opened.inbox.accept(chat("run-1", "another text")).await.unwrap();
+        assert_eq!(again, Insert::Known(Known::Unfinished { accepted_at: 1_000 }));
+        opened.inbox.finish(done("run-1", ended)).await.unwrap();
+    }
+    let opened = Inbox::open(dir.path()).unwrap();
+    assert_eq!(opened.unfinished, []);
+    let known = Known::Finished(done("run-1", ended));
+    assert_eq!(opened.inbox.accept(chat("run-1", "hello")).await.unwrap(), Insert::Known(known.clone()));
+    assert_eq!(opened.inbox.find(&RunId::new("run-1")).await.unwrap(), Some(known));
+    assert_eq!(opened.inbox.find(&RunId::new("run-9")).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn the_prompt_report_is_not_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let opened = Inbox::open(dir.path()).unwrap();
+    opened.inbox.accept(chat("r", "x")).await.unwrap();
+    let mut record = done("r", now());
+    record.outcome = RunOutcome::Error {
+        message: "m".to_owned(),
+        result: Some(json!({"payloads": [], "meta": {"durationMs": 1, "systemPromptReport": {"source": "run"}}})),
+    };
+    opened.inbox.finish(record.clone()).await.unwrap();
+    record.outcome = RunOutcome::Error {
+        message: "m".to_owned(),
+        result: Some(json!({"payloads": [], "meta": {"durationMs": 1}})),
+    };
+    assert_eq!(opened.inbox.find(&record.run_id).await.unwrap(), Some(Known::Finished(record)));
+}
+
+#[tokio::test]
+async fn many_clients_are_accepted_at_once_each_exactly_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let opened = Inbox::open(dir.path()).unwrap();
+    let mut clients = tokio::task::JoinSet::new();
+    for n in 0..200 {
+        let inbox = opened.inbox.clone();
+        clients.spawn(async move { inbox.accept(chat(&format!("run-{}", n % 100), "x")).await.unwrap() });
+    }
+    let outcomes = clients.join_all().await;
+    let new = outcomes.iter().filter(|outcome| **outcome == Insert::New).count();
+    assert_eq!((outcomes.len(), new), (200, 100));
+}
+
+#[tokio::test]
+async fn finished_rows_go_when_they_are_old_or_too_many_and_unfinished_ones_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let opened = Inbox::open(dir.path()).unwrap();
+    for (n, ended_at) in [(1, 100), (2, 500), (3, 600), (4, 700)] {
+        let id = format!("run-{n}");
+        opened.inbox.accept(chat(&id, "x")).await.unwrap();
+        // Far in the future: pruning by today's clock leaves them alone.
+        opened.inbox.finish(done(&id, now() + ended_at)).await.unwrap();
+    }
+    opened.inbox.accept(chat("run-5", "x")).await.unwrap();
+    let connection = rusqlite::Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    writer::prune(&connection, now() + 300, 2).unwrap();
+    let mut left: Vec<String> = connection
+        .prepare("SELECT run_id FROM inbox ORDER BY seq")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    left.sort();
+    assert_eq!(left, ["run-3", "run-4", "run-5"]);
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_messages_keeps_nothing_and_a_finished_run_is_written_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let opened = Inbox::open(dir.path()).unwrap();
+    opened.inbox.accept(chat("before", "x")).await.unwrap();
+    // Another writer that holds the database is, to the inbox, a disk that refuses; SQLite's page limit is per
+    // connection, so the refusal has to come from outside.
+    let other = rusqlite::Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    other.execute_batch("CREATE TRIGGER full BEFORE INSERT ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;
+        CREATE TRIGGER full2 BEFORE UPDATE ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;").unwrap();
+    let ended = now();
+    let refused = opened.inbox.accept(chat("during", "x")).await.unwrap_err();
+    assert!(refused.to_string().contains("disk is full"), "{refused}");
+    opened.inbox.finish(done("before", ended)).await.unwrap_err();
+    assert_eq!(opened.inbox.find(&RunId::new("during")).await.unwrap(), None);
+    other.execute_batch("DROP TRIGGER full; DROP TRIGGER full2").unwrap();
+    assert_eq!(opened.inbox.accept(chat("after", "x")).await.unwrap(), Insert::New);
+    let before = opened.inbox.find(&RunId::new("before")).await.unwrap();
+    assert_eq!(before, Some(Known::Finished(done("before", ended))));
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_version_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(Inbox::open(dir.path()).unwrap());
+    let connection = rusqlite::Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    drop(connection);
+    let refused = Inbox::open(dir.path()).err().unwrap();
+    assert!(refused.to_string().contains("schema version 99"), "{refused}");
+}
+
+#[tokio::test]
+async fn the_database_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let opened = Inbox::open(dir.path()).unwrap();
+    opened.inbox.accept(chat("r", "x")).await.unwrap();
+    for name in ["gateway.sqlite", "gateway.sqlite-wal"] {
+        let mode = std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}

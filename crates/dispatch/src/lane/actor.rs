@@ -1,0 +1,485 @@
+//! The task behind a session lane: it does what the machine decides, and is the only one that runs the session's agent,
+//! writes its transcript and publishes its events.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use openclaw_agent::event::{RunEnd, RunEvent};
+use openclaw_protocol::RunId;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::deadline::chat_deadline_ms;
+use super::machine::{Effect, Input, Machine, Turn};
+use super::queue_mode::QueueMode;
+use super::steering::SteeringQueue;
+use crate::api::{Broadcast, RunOutcome, RunRecord};
+use crate::clock::now_ms;
+use crate::events::{Emitter, injected};
+use crate::handle::{AbortReason, AbortTarget, InjectError, InjectMessage, Injected};
+use crate::inbox::{Payload, Row};
+use crate::runner::{Ending, RunControl};
+use crate::shared::Shared;
+
+/// Events a run may be ahead of its lane.
+const EVENTS: usize = 256;
+/// Requests that may wait for the end of a run.
+const LATER: usize = 64;
+/// How long an idle lane waits for somebody who seemed about to send.
+const LINGER: Duration = Duration::from_secs(1);
+/// How long a run that was told to stop for a shutdown may take to let go.
+const LET_GO: Duration = Duration::from_secs(2);
+
+/// A message on its way through a lane.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    /// As it lies in the inbox.
+    pub(crate) row: Arc<Row>,
+    /// Opens once the acknowledgement is queued to the client.
+    pub(crate) gate: CancellationToken,
+    /// Unix milliseconds from which its deadline counts: acceptance, or the start that recovered it.
+    pub(crate) since: i64,
+    /// The run id its events carry when its own is used up: a steered message that the run did not take.
+    pub(crate) events_as: Option<RunId>,
+}
+
+impl Turn for Job {
+    fn run_id(&self) -> &RunId {
+        &self.row.run_id
+    }
+}
+
+/// What a lane is asked.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Work on a message.
+    Message { job: Job, arrival: Arrival },
+    /// Stop runs; answers with those that were stopped.
+    Abort { target: AbortTarget, reason: AbortReason, reply: oneshot::Sender<Vec<RunId>> },
+    /// Write into the transcript.
+    Inject { message: InjectMessage, reply: oneshot::Sender<Result<Injected, InjectError>> },
+    /// Answer once nothing runs and nothing waits.
+    WhenIdle { reply: oneshot::Sender<()> },
+}
+
+/// How a message came to the lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// From a client, just now: the queue mode applies.
+    Fresh,
+    /// From the inbox, at start: first come, first served.
+    Recovered,
+}
+
+pub(super) struct Actor {
+    key: String,
+    shared: Arc<Shared>,
+    mailbox: mpsc::Receiver<Command>,
+    machine: Machine<Job>,
+    running: Option<Running>,
+    tasks: JoinSet<Ending>,
+    deadlines: Vec<(Instant, RunId)>,
+    later: Vec<Later>,
+}
+
+/// The run under way.
+struct Running {
+    job: Job,
+    cancel: CancellationToken,
+    reason: Arc<OnceLock<AbortReason>>,
+    steering: Arc<SteeringQueue>,
+    events: mpsc::Receiver<RunEvent>,
+    emitter: Emitter,
+    begun: bool,
+}
+
+enum Later {
+    Inject(InjectMessage, oneshot::Sender<Result<Injected, InjectError>>),
+    Idle(oneshot::Sender<()>),
+}
+
+enum Step {
+    Command(Command),
+    Event(RunEvent),
+    Joined(Result<Ending, JoinError>),
+    Deadline,
+    Stop,
+    Idle,
+    Kill,
+    Unreachable,
+}
+
+impl Actor {
+    pub(super) fn new(key: String, shared: Arc<Shared>, mailbox: mpsc::Receiver<Command>) -> Self {
+        Self {
+            key,
+            shared,
+            mailbox,
+            machine: Machine::default(),
+            running: None,
+            tasks: JoinSet::new(),
+            deadlines: Vec::new(),
+            later: Vec::new(),
+        }
+    }
+
+    /// Works until the lane is idle and nobody is about to send to it.
+    pub(super) async fn run(mut self) {
+        let mut stopped = false;
+        loop {
+            if self.machine.is_idle() {
+                self.answer_later().await;
+                if self.shared.lanes.retire(&self.key, &self.mailbox) {
+                    return;
+                }
+            }
+            match self.next(stopped).await {
+                Step::Command(command) => self.on_command(command).await,
+                Step::Event(event) => self.on_event(event).await,
+                Step::Joined(ending) => self.on_joined(ending).await,
+                Step::Deadline => self.on_deadline().await,
+                Step::Stop => {
+                    stopped = true;
+                    self.machine.on(Input::Stop);
+                }
+                // Nobody sent after all: ask again whether to end.
+                Step::Idle => {}
+                Step::Kill => return self.let_go().await,
+                Step::Unreachable => return,
+            }
+        }
+    }
+
+    async fn next(&mut self, stopped: bool) -> Step {
+        let deadline = self.deadlines.iter().map(|(at, _)| *at).min();
+        tokio::select! { biased;
+            () = self.shared.kill.cancelled() => Step::Kill,
+            () = self.shared.stopping.cancelled(), if !stopped => Step::Stop,
+            command = self.mailbox.recv() => command.map_or(Step::Unreachable, Step::Command),
+            event = next_event(&mut self.running) => Step::Event(event),
+            Some(ending) = self.tasks.join_next(), if !self.tasks.is_empty() => Step::Joined(ending),
+            () = sleep_until(deadline) => Step::Deadline,
+            () = tokio::time::sleep(LINGER), if self.machine.is_idle() => Step::Idle,
+        }
+    }
+
+    async fn on_command(&mut self, command: Command) {
+        match command {
+            Command::Message { job, arrival } => self.on_message(job, arrival).await,
+            Command::Abort { target, reason, reply } => {
+                let stopped = self.abort(target, reason).await;
+                // Who asked may have gone; the runs are stopped all the same.
+                let _ = reply.send(stopped);
+            }
+            Command::Inject { message, reply } => self.on_inject(message, reply).await,
+            Command::WhenIdle { reply } => self.postpone(Later::Idle(reply)),
+        }
+    }
+
+    async fn on_message(&mut self, job: Job, arrival: Arrival) {
+        let mode = match arrival {
+            Arrival::Fresh => self.shared.runner.queue_mode(&job.row).await,
+            Arrival::Recovered => QueueMode::Followup,
+        };
+        if let Some(deadline) = self.deadline_of(&job) {
+            self.deadlines.push((deadline, job.row.run_id.clone()));
+        }
+        let interrupts = mode == QueueMode::Interrupt && self.machine.active().is_some();
+        if interrupts {
+            self.abort(AbortTarget::All, AbortReason::Interrupt).await;
+        }
+        let effects = self.machine.on(Input::Message { job, mode });
+        self.perform(effects).await;
+    }
+
+    /// When a `chat.send` is stopped; `agent` requests have their run's own timeout only.
+    fn deadline_of(&self, job: &Job) -> Option<Instant> {
+        let Payload::Chat(chat) = &job.row.payload else { return None };
+        let configured = self.shared.runner.timeout().map(|timeout| timeout.as_millis());
+        let configured = configured.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX));
+        let elapsed = u64::try_from(now_ms() - job.since).unwrap_or(0);
+        let left = chat_deadline_ms(chat.timeout_ms, configured).saturating_sub(elapsed);
+        Some(Instant::now() + Duration::from_millis(left))
+    }
+
+    async fn on_deadline(&mut self) {
+        let now = Instant::now();
+        let (due, left) = std::mem::take(&mut self.deadlines).into_iter().partition(|(at, _)| *at <= now);
+        self.deadlines = left;
+        for (_, run_id) in Vec::into_iter(due) {
+            self.abort(AbortTarget::Run(run_id), AbortReason::Timeout).await;
+        }
+    }
+
+    /// Stops runs. That they are to be stopped is stored first: a crash must not bring them back.
+    async fn abort(&mut self, target: AbortTarget, reason: AbortReason) -> Vec<RunId> {
+        let active = self.machine.active().cloned();
+        let effects = self.machine.on(Input::Abort { target, reason });
+        let ids: Vec<RunId> = effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Cancel(_) => active.clone(),
+                Effect::Withdraw(run_id, _) => self.can_withdraw(run_id).then(|| run_id.clone()),
+                Effect::Discard(job, _) => Some(job.row.run_id.clone()),
+                Effect::Start(_) | Effect::Steer(_) => None,
+            })
+            .collect();
+        if !ids.is_empty()
+            && let Err(error) = self.shared.inbox.mark_aborted(ids.clone(), reason).await
+        {
+            tracing::warn!(%error, "a stopped run would be taken up again by a restart right now");
+        }
+        self.perform(effects).await;
+        ids
+    }
+
+    async fn perform(&mut self, effects: Vec<Effect<Job>>) {
+        for effect in effects {
+            match effect {
+                Effect::Start(job) => self.start(job).await,
+                Effect::Steer(job) => self.steer(job).await,
+                Effect::Cancel(reason) => self.cancel(reason).await,
+                Effect::Withdraw(run_id, reason) => self.withdraw(&run_id, reason).await,
+                Effect::Discard(job, reason) => self.discard(&job, reason).await,
+            }
+        }
+    }
+
+    async fn start(&mut self, job: Job) {
+        let (events_in, events) = mpsc::channel(EVENTS);
+        let cancel = self.shared.kill.child_token();
+        let steering = Arc::new(SteeringQueue::default());
+        let reason = Arc::new(OnceLock::new());
+        let mut emitter = self.emitter(&job);
+        emitter.set_verbose(self.shared.runner.verbose(&job.row).await);
+        let control = RunControl {
+            cancel: cancel.clone(),
+            reason: Arc::clone(&reason),
+            steering: Arc::clone(&steering),
+            events: events_in,
+        };
+        let (shared, work) = (Arc::clone(&self.shared), job.clone());
+        self.tasks.spawn(async move { crate::runner::work(&shared, &work, control).await });
+        self.running = Some(Running { job, cancel, reason, steering, events, emitter, begun: false });
+    }
+
+    fn emitter(&self, job: &Job) -> Emitter {
+        let run_id = job.events_as.as_ref().unwrap_or(&job.row.run_id);
+        Emitter::new(run_id.clone(), self.key.clone())
+    }
+
+    /// The message's own `chat` stream ends here (decision 7); its answer is part of the run under way.
+    async fn steer(&mut self, job: Job) {
+        let broadcasts = self.emitter(&job).absorbed();
+        self.publish(broadcasts).await;
+        let message = self.shared.runner.steered_message(&job.row);
+        if let Some(running) = &self.running {
+            let events_as = Some(RunId::new(uuid::Uuid::new_v4().to_string()));
+            running.steering.push(Job { events_as, ..job }, message);
+        }
+    }
+
+    async fn cancel(&mut self, reason: AbortReason) {
+        let Some(running) = &mut self.running else { return };
+        // The first reason stays.
+        let _ = running.reason.set(reason);
+        running.cancel.cancel();
+        let broadcasts = running.emitter.aborted(reason.as_str());
+        self.publish(broadcasts).await;
+    }
+
+    fn can_withdraw(&self, run_id: &RunId) -> bool {
+        self.running.as_ref().is_some_and(|running| running.steering.can_withdraw(run_id))
+    }
+
+    async fn withdraw(&mut self, run_id: &RunId, reason: AbortReason) {
+        let job = self.running.as_ref().and_then(|running| running.steering.withdraw(run_id, reason));
+        if let Some(job) = job {
+            self.discard(&job, reason).await;
+        }
+    }
+
+    async fn discard(&mut self, job: &Job, reason: AbortReason) {
+        let broadcasts = self.emitter(job).aborted(reason.as_str());
+        let outcome = RunOutcome::Aborted { reason: reason.as_str().to_owned(), result: None };
+        let record = RunRecord { run_id: job.row.run_id.clone(), started_at: None, ended_at: now_ms(), outcome };
+        if let Err(error) = self.shared.inbox.finish(record.clone()).await {
+            tracing::warn!(run_id = %record.run_id, %error, "a stopped run is not stored as finished yet");
+        }
+        self.publish(broadcasts).await;
+        self.settle(record);
+    }
+
+    /// The run is over for everybody.
+    fn settle(&mut self, record: RunRecord) {
+        self.deadlines.retain(|(_, run_id)| *run_id != record.run_id);
+        self.shared.registry.finish(record);
+    }
+
+    async fn on_event(&mut self, event: RunEvent) {
+        let Some(running) = &mut self.running else { return };
+        let streaming = match &event {
+            RunEvent::Started { .. } | RunEvent::CompactionEnd { .. } => Some(true),
+            RunEvent::CompactionStart => Some(false),
+            RunEvent::Assistant { .. }
+            | RunEvent::ToolStart { .. }
+            | RunEvent::ToolUpdate { .. }
+            | RunEvent::ToolResult { .. }
+            | RunEvent::Ended { .. } => None,
+        };
+        running.begun = true;
+        if matches!(event, RunEvent::Ended { .. }) {
+            // Clients hear of it once it is stored.
+            self.machine.on(Input::Closing);
+            return;
+        }
+        let broadcasts = running.emitter.on(now_ms(), event);
+        if let Some(streaming) = streaming {
+            self.machine.on(Input::Streaming(streaming));
+        }
+        self.publish(broadcasts).await;
+    }
+
+    async fn on_joined(&mut self, ending: Result<Ending, JoinError>) {
+        while let Some(event) = self.running.as_mut().and_then(|running| running.events.try_recv().ok()) {
+            self.on_event(event).await;
+        }
+        let Some(mut running) = self.running.take() else { return };
+        let record = match ending {
+            Ok(Ending::Done(record)) => record,
+            Ok(Ending::Interrupted) => return self.interrupted(),
+            Err(error) => self.crashed(&running.job, &error).await,
+        };
+        let broadcasts = last_events(&mut running, &record);
+        self.publish(broadcasts).await;
+        for job in running.steering.drain_taken() {
+            self.settle(RunRecord { run_id: job.row.run_id.clone(), ..record.clone() });
+        }
+        self.settle(record);
+        self.write_injections().await;
+        let mut untaken = Vec::new();
+        for job in running.steering.drain_untaken() {
+            match running.steering.stopped(&job.row.run_id) {
+                Some(reason) => self.discard(&job, reason).await,
+                None => untaken.push(job),
+            }
+        }
+        let effects = self.machine.on(Input::Ended { untaken });
+        self.perform(effects).await;
+    }
+
+    /// The run let go for a shutdown; its message is worked on after the next start.
+    fn interrupted(&mut self) {
+        self.machine.on(Input::Stop);
+        self.machine.on(Input::Ended { untaken: Vec::new() });
+    }
+
+    /// A panic ends its run alone.
+    async fn crashed(&self, job: &Job, error: &JoinError) -> RunRecord {
+        tracing::error!(run_id = %job.row.run_id, session = %self.key, %error, "a run panicked");
+        let message = "The run ended unexpectedly; the gateway's log says more.".to_owned();
+        let outcome = RunOutcome::Error { message, result: None };
+        let run_id = job.row.run_id.clone();
+        let record = RunRecord { run_id, started_at: Some(job.row.accepted_at), ended_at: now_ms(), outcome };
+        if let Err(error) = self.shared.inbox.finish(record.clone()).await {
+            tracing::warn!(run_id = %record.run_id, %error, "a failed run is not stored as finished yet");
+        }
+        record
+    }
+
+    async fn on_inject(
+        &mut self,
+        message: InjectMessage,
+        reply: oneshot::Sender<Result<Injected, InjectError>>,
+    ) {
+        if self.machine.active().is_some() {
+            return self.postpone(Later::Inject(message, reply));
+        }
+        self.inject(message, reply).await;
+    }
+
+    async fn inject(&self, message: InjectMessage, reply: oneshot::Sender<Result<Injected, InjectError>>) {
+        let injection = self.shared.runner.inject(&message).await;
+        if let Ok(injection) = &injection {
+            let broadcast = injected(&self.key, &injection.message_id, &injection.message);
+            self.shared.hub.publish(broadcast).await;
+        }
+        // Who asked may have gone; the message stays in the transcript.
+        let _ = reply.send(injection);
+    }
+
+    /// Too many requests that wait are turned away: dropping the reply tells them so.
+    fn postpone(&mut self, later: Later) {
+        if self.later.len() < LATER {
+            self.later.push(later);
+        }
+    }
+
+    async fn write_injections(&mut self) {
+        for later in std::mem::take(&mut self.later) {
+            match later {
+                Later::Inject(message, reply) => self.inject(message, reply).await,
+                Later::Idle(_) => self.later.push(later),
+            }
+        }
+    }
+
+    async fn answer_later(&mut self) {
+        for later in std::mem::take(&mut self.later) {
+            match later {
+                Later::Inject(message, reply) => self.inject(message, reply).await,
+                // Who asked may have gone.
+                Later::Idle(reply) => drop(reply.send(())),
+            }
+        }
+    }
+
+    async fn publish(&self, broadcasts: Vec<Broadcast>) {
+        for broadcast in broadcasts {
+            self.shared.hub.publish(broadcast).await;
+        }
+    }
+
+    /// The gateway can't wait any longer: what runs stops where it is, as if the process had been killed, and goes on
+    /// after the next start. Its token is a child of the kill token, so that its tools are told to end.
+    async fn let_go(mut self) {
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(LET_GO, all).await.is_err() {
+            tracing::warn!(session = %self.key, "a run did not let go and is dropped");
+        }
+    }
+}
+
+/// What clients hear last of a run, from what was stored.
+fn last_events(running: &mut Running, record: &RunRecord) -> Vec<Broadcast> {
+    let chat = matches!(running.job.row.payload, Payload::Chat(_));
+    let end = match &record.outcome {
+        RunOutcome::Ok { .. } => RunEnd::Completed,
+        // The client of an `agent` request hears it in the answer (golden `gw-agent-and-wait`, run-agent-4).
+        RunOutcome::Error { .. } if !running.begun && !chat => return Vec::new(),
+        RunOutcome::Error { message, .. } if !running.begun => return running.emitter.failed_early(message),
+        RunOutcome::Error { message, .. } => RunEnd::Failed(message.clone()),
+        RunOutcome::Aborted { reason, .. } if !running.begun => return running.emitter.aborted(reason),
+        RunOutcome::Aborted { reason, .. } if reason == AbortReason::Timeout.as_str() => RunEnd::TimedOut,
+        RunOutcome::Aborted { .. } => RunEnd::Aborted,
+    };
+    let started_at = record.started_at.unwrap_or(record.ended_at);
+    running.emitter.on(now_ms(), RunEvent::Ended { started_at, ended_at: record.ended_at, end })
+}
+
+async fn next_event(running: &mut Option<Running>) -> RunEvent {
+    let Some(running) = running else { return std::future::pending().await };
+    match running.events.recv().await {
+        Some(event) => event,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,132 @@
+//! The lanes all sessions share: FIFO, each with so many places (spec `queue.md` §1).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use openclaw_config::Config;
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Places of the named lanes. Any other lane has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LaneSizes {
+    /// Replies, heartbeats, the CLI's `agent`: `agents.defaults.maxConcurrent`.
+    pub(crate) main: usize,
+    /// Children of `sessions_spawn`: `agents.defaults.subagents.maxConcurrent`.
+    pub(crate) subagent: usize,
+    /// Isolated cron jobs and webhook turns: `cron.maxConcurrentRuns`.
+    pub(crate) cron: usize,
+}
+
+impl Default for LaneSizes {
+    fn default() -> Self {
+        Self { main: 4, subagent: 8, cron: 1 }
+    }
+}
+
+impl LaneSizes {
+    /// The configured places.
+    pub(crate) fn of_config(config: &Config) -> Self {
+        let default = Self::default();
+        let places = |configured: Option<u64>, default: usize| {
+            configured.map_or(default, |places| usize::try_from(places).unwrap_or(usize::MAX).max(1))
+        };
+        let agents = &config.agents.defaults;
+        let cron = config.document().pointer("/cron/maxConcurrentRuns").and_then(serde_json::Value::as_u64);
+        Self {
+            main: places(agents.max_concurrent, default.main),
+            subagent: places(agents.subagents.max_concurrent, default.subagent),
+            cron: places(cron, default.cron),
+        }
+    }
+
+    fn of(self, name: &str) -> usize {
+        let places = match name {
+            // With one place, a nested run that itself asks another session would wait for itself (spec `queue.md` §1).
+            "main" | "nested" => self.main,
+            "subagent" => self.subagent,
+            "cron" => self.cron,
+            _ => 1,
+        };
+        places.clamp(1, Semaphore::MAX_PERMITS)
+    }
+}
+
+/// The lanes in use.
+#[derive(Debug)]
+pub(crate) struct GlobalLanes {
+    sizes: LaneSizes,
+    lanes: Mutex<HashMap<String, Arc<Semaphore>>>,
+}
+
+/// A place in a lane, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl GlobalLanes {
+    pub(crate) fn new(sizes: LaneSizes) -> Self {
+        Self { sizes, lanes: Mutex::default() }
+    }
+
+    /// Waits for a place in a lane; blank names mean `main`.
+    pub(crate) async fn enter(&self, name: &str) -> Place {
+        let lane = self.lane(name);
+        // The semaphores are never closed; were one, its lane would simply not limit any more.
+        Place { _permit: lane.acquire_owned().await.ok() }
+    }
+
+    fn lane(&self, name: &str) -> Arc<Semaphore> {
+        let name = match name.trim() {
+            "" => "main",
+            name => name,
+        };
+        let mut lanes = self.lanes.lock();
+        if let Some(lane) = lanes.get(name) {
+            return Arc::clone(lane);
+        }
+        // Lanes nobody uses go before a new one comes: their names are a client's choice.
+        lanes.retain(|_, lane| Arc::strong_count(lane) > 1);
+        let lane = Arc::new(Semaphore::new(self.sizes.of(name)));
+        lanes.insert(name.to_owned(), Arc::clone(&lane));
+        lane
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{FutureExt, poll};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lane_has_its_places_and_the_next_waits_for_one_in_turn() {
+        let lanes = GlobalLanes::new(LaneSizes::default());
+        for (name, places) in [("main", 4), (" ", 0), ("subagent", 8), ("cron", 1), ("nested", 4), ("own", 1)] {
+            let held: Vec<_> = (0..places).map(|_| lanes.enter(name).now_or_never().unwrap()).collect();
+            if places == 0 {
+                continue;
+            }
+            let (fifth, sixth) = (lanes.enter(name), lanes.enter(name));
+            tokio::pin!(fifth, sixth);
+            assert!(poll!(&mut fifth).is_pending() && poll!(&mut sixth).is_pending(), "{name}");
+            drop(held.into_iter().next());
+            assert!(poll!(&mut sixth).is_pending(), "{name}: first come, first served");
+            assert!(poll!(&mut fifth).is_ready(), "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_blank_name_is_main_and_unused_lanes_are_forgotten() {
+        let lanes = GlobalLanes::new(LaneSizes { main: 1, ..LaneSizes::default() });
+        let held = lanes.enter("main").await;
+        assert!(lanes.enter(" ").now_or_never().is_none());
+        for n in 0..100 {
+            lanes.enter(&format!("lane-{n}")).await;
+        }
+        assert!(lanes.lanes.lock().len() <= 2);
+        drop(held);
+        assert!(lanes.enter("").now_or_never().is_some());
+    }
+}

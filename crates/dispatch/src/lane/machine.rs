@@ -1,0 +1,181 @@
+//! What a session lane decides (spec `queue.md` §3): messages, ends of runs and aborts in, effects out.
+
+use std::collections::VecDeque;
+
+use super::queue_mode::QueueMode;
+use crate::handle::{AbortReason, AbortTarget};
+use openclaw_protocol::RunId;
+
+/// Something that waits for its turn.
+pub(crate) trait Turn {
+    /// Its run.
+    fn run_id(&self) -> &RunId;
+}
+
+/// What can happen to a lane.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Input<J> {
+    /// A message came. `mode` is resolved by the caller; `agent` requests always say [`QueueMode::Followup`].
+    Message { job: J, mode: QueueMode },
+    /// The run is inside its model and tool loop and takes steered messages, or has stopped to.
+    Streaming(bool),
+    /// The run has its result and only stores it: too late to stop it.
+    Closing,
+    /// The run has ended. `untaken` are the steered messages it did not take, oldest first.
+    Ended { untaken: Vec<J> },
+    /// Someone wants runs stopped.
+    Abort { target: AbortTarget, reason: AbortReason },
+    /// Start nothing any more.
+    Stop,
+}
+
+/// What the driver has to do, in order.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Effect<J> {
+    /// Start the run of this message.
+    Start(J),
+    /// Hand the message to the run under way.
+    Steer(J),
+    /// Stop the run under way.
+    Cancel(AbortReason),
+    /// Take this message back from the run, if it has not taken it yet, and end it as stopped.
+    Withdraw(RunId, AbortReason),
+    /// End a message that never began as stopped.
+    Discard(J, AbortReason),
+}
+
+/// The state of one lane.
+#[derive(Debug)]
+pub(crate) struct Machine<J> {
+    waiting: VecDeque<J>,
+    active: Option<Active>,
+    stopped: bool,
+}
+
+#[derive(Debug)]
+struct Active {
+    run_id: RunId,
+    streaming: bool,
+    /// Stopped already, or past being stopped.
+    closing: bool,
+    steered: Vec<RunId>,
+}
+
+impl<J> Default for Machine<J> {
+    fn default() -> Self {
+        Self { waiting: VecDeque::new(), active: None, stopped: false }
+    }
+}
+
+impl<J: Turn> Machine<J> {
+    /// Whether nothing runs and nothing waits, or what waits is left for the next start.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.active.is_none() && (self.stopped || self.waiting.is_empty())
+    }
+
+    /// The run under way.
+    pub(crate) fn active(&self) -> Option<&RunId> {
+        self.active.as_ref().map(|active| &active.run_id)
+    }
+
+    /// Whether a run is under way.
+    pub(crate) fn is_active(&self) -> bool {
+        self.active.is_some()
+    }
+
+    /// Decides.
+    pub(crate) fn on(&mut self, input: Input<J>) -> Vec<Effect<J>> {
+        match input {
+            Input::Message { job, mode } => self.message(job, mode),
+            Input::Streaming(streaming) => self.streaming(streaming),
+            Input::Closing => self.closing(),
+            Input::Ended { untaken } => self.ended(untaken),
+            Input::Abort { target, reason } => self.abort(&target, reason),
+            Input::Stop => self.stop(),
+        }
+    }
+
+    fn message(&mut self, job: J, mode: QueueMode) -> Vec<Effect<J>> {
+        let Some(active) = &mut self.active else {
+            self.waiting.push_back(job);
+            return self.next();
+        };
+        match mode {
+            QueueMode::Collect | QueueMode::Followup => self.waiting.push_back(job),
+            QueueMode::Steer | QueueMode::SteerBacklog if active.streaming => {
+                active.steered.push(job.run_id().clone());
+                return vec![Effect::Steer(job)];
+            }
+            QueueMode::Steer | QueueMode::SteerBacklog => self.waiting.push_back(job),
+            QueueMode::Interrupt => {
+                let mut effects = self.abort(&AbortTarget::All, AbortReason::Interrupt);
+                self.waiting.push_back(job);
+                effects.extend(self.next());
+                return effects;
+            }
+        }
+        Vec::new()
+    }
+
+    fn streaming(&mut self, streaming: bool) -> Vec<Effect<J>> {
+        if let Some(active) = &mut self.active {
+            active.streaming = streaming;
+        }
+        Vec::new()
+    }
+
+    fn closing(&mut self) -> Vec<Effect<J>> {
+        if let Some(active) = &mut self.active {
+            active.streaming = false;
+            active.closing = true;
+        }
+        Vec::new()
+    }
+
+    fn ended(&mut self, untaken: Vec<J>) -> Vec<Effect<J>> {
+        self.active = None;
+        for job in untaken.into_iter().rev() {
+            self.waiting.push_front(job);
+        }
+        self.next()
+    }
+
+    fn abort(&mut self, target: &AbortTarget, reason: AbortReason) -> Vec<Effect<J>> {
+        let hit = |run_id: &RunId| match target {
+            AbortTarget::All => true,
+            AbortTarget::Run(wanted) => wanted == run_id,
+        };
+        let mut effects = Vec::new();
+        if let Some(active) = &mut self.active {
+            if hit(&active.run_id) && !active.closing {
+                active.closing = true;
+                active.streaming = false;
+                effects.push(Effect::Cancel(reason));
+            }
+            let (out, stay) = std::mem::take(&mut active.steered).into_iter().partition::<Vec<RunId>, _>(hit);
+            active.steered = stay;
+            effects.extend(out.into_iter().map(|run_id| Effect::Withdraw(run_id, reason)));
+        }
+        let (out, stay): (Vec<J>, Vec<J>) = self.waiting.drain(..).partition(|job| hit(job.run_id()));
+        self.waiting = stay.into();
+        effects.extend(out.into_iter().map(|job| Effect::Discard(job, reason)));
+        effects
+    }
+
+    fn stop(&mut self) -> Vec<Effect<J>> {
+        self.stopped = true;
+        Vec::new()
+    }
+
+    fn next(&mut self) -> Vec<Effect<J>> {
+        if self.active.is_some() || self.stopped {
+            return Vec::new();
+        }
+        let Some(job) = self.waiting.pop_front() else { return Vec::new() };
+        self.active = Some(Active { run_id: job.run_id().clone(), streaming: false, closing: false, steered: Vec::new() });
+        vec![Effect::Start(job)]
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Debug, Clone, PartialEq)]
+struct Job(RunId);
+
+impl Turn for Job {
+    fn run_id(&self) -> &RunId {
+        &self.0
+    }
+}
+
+fn job(name: &str) -> Job {
+    Job(RunId::new(name))
+}
+
+/// A lane in which `a` runs.
+fn busy(streaming: bool) -> Machine<Job> {
+    let mut lane = Machine::default();
+    assert_eq!(send(&mut lane, "a", QueueMode::Collect), [Effect::Start(job("a"))]);
+    assert_eq!(lane.on(Input::Streaming(streaming)), []);
+    lane
+}
+
+fn send(lane: &mut Machine<Job>, name: &str, mode: QueueMode) -> Vec<Effect<Job>> {
+    lane.on(Input::Message { job: job(name), mode })
+}
+
+fn end(lane: &mut Machine<Job>) -> Vec<Effect<Job>> {
+    lane.on(Input::Ended { untaken: Vec::new() })
+}
+
+fn abort(lane: &mut Machine<Job>, target: AbortTarget) -> Vec<Effect<Job>> {
+    lane.on(Input::Abort { target, reason: AbortReason::Rpc })
+}
+
+#[test]
+fn a_message_is_treated_as_the_table_says() {
+    use Effect::{Cancel, Steer};
+    use QueueMode::{Collect, Followup, Interrupt, SteerBacklog};
+    let b = || job("b");
+    let cases = [
+        // mode, streaming, effects now, effects once the run has ended
+        (Collect, true, vec![], vec![Effect::Start(b())]),
+        (Collect, false, vec![], vec![Effect::Start(b())]),
+        (Followup, true, vec![], vec![Effect::Start(b())]),
+        (Followup, false, vec![], vec![Effect::Start(b())]),
+        (QueueMode::Steer, true, vec![Steer(b())], vec![]),
+        (QueueMode::Steer, false, vec![], vec![Effect::Start(b())]),
+        (SteerBacklog, true, vec![Steer(b())], vec![]),
+        (SteerBacklog, false, vec![], vec![Effect::Start(b())]),
+        (Interrupt, true, vec![Cancel(AbortReason::Interrupt)], vec![Effect::Start(b())]),
+        (Interrupt, false, vec![Cancel(AbortReason::Interrupt)], vec![Effect::Start(b())]),
+    ];
+    for (mode, streaming, now, then) in cases {
+        let mut lane = busy(streaming);
+        assert_eq!(send(&mut lane, "b", mode), now, "{mode:?} {streaming}");
+        assert_eq!(end(&mut lane), then, "{mode:?} {streaming}");
+        let mut idle = Machine::default();
+        assert_eq!(send(&mut idle, "b", mode), [Effect::Start(b())], "{mode:?} with no run");
+    }
+}
+
+#[test]
+fn an_interrupt_clears_what_waits() {
+    let mut lane = busy(true);
+    send(&mut lane, "b", QueueMode::Followup);
+    send(&mut lane, "c", QueueMode::Followup);
+    assert_eq!(
+        send(&mut lane, "d", QueueMode::Interrupt),
+        [
+            Effect::Cancel(AbortReason::Interrupt),
+            Effect::Discard(job("b"), AbortReason::Interrupt),
+            Effect::Discard(job("c"), AbortReason::Interrupt),
+        ]
+    );
+    assert_eq!(end(&mut lane), [Effect::Start(job("d"))]);
+}
+
+#[test]
+fn steered_messages_the_run_did_not_take_come_first_in_their_order() {
+    let mut lane = busy(true);
+    send(&mut lane, "w", QueueMode::Followup);
+    send(&mut lane, "s1", QueueMode::Steer);
+    send(&mut lane, "s2", QueueMode::Steer);
+    let ended = lane.on(Input::Ended { untaken: vec![job("s1"), job("s2")] });
+    assert_eq!(ended, [Effect::Start(job("s1"))]);
+    assert_eq!(end(&mut lane), [Effect::Start(job("s2"))]);
+    assert_eq!(end(&mut lane), [Effect::Start(job("w"))]);
+    assert_eq!(end(&mut lane), []);
+    assert!(lane.is_idle());
+}
+
+#[test]
+fn an_abort_of_all_stops_what_runs_and_discards_what_waits() {
+    let mut lane = busy(true);
+    send(&mut lane, "s", QueueMode::Steer);
+    send(&mut lane, "b", QueueMode::Followup);
+    assert_eq!(
+        abort(&mut lane, AbortTarget::All),
+        [
+            Effect::Cancel(AbortReason::Rpc),
+            Effect::Withdraw(RunId::new("s"), AbortReason::Rpc),
+            Effect::Discard(job("b"), AbortReason::Rpc),
+        ]
+    );
+    assert_eq!(end(&mut lane), []);
+}
+
+#[test]
+fn an_abort_of_one_run_touches_no_other() {
+    let run = |name: &str| AbortTarget::Run(RunId::new(name));
+    let mut lane = busy(true);
+    send(&mut lane, "b", QueueMode::Followup);
+    send(&mut lane, "c", QueueMode::Followup);
+    assert_eq!(abort(&mut lane, run("zzz")), []);
+    assert_eq!(abort(&mut lane, run("b")), [Effect::Discard(job("b"), AbortReason::Rpc)]);
+    assert_eq!(abort(&mut lane, run("a")), [Effect::Cancel(AbortReason::Rpc)]);
+    assert_eq!(end(&mut lane), [Effect::Start(job("c"))]);
+}
+
+#[test]
+fn a_run_is_stopped_once_and_not_after_it_has_its_result() {
+    let mut lane = busy(true);
+    assert_eq!(abort(&mut lane, AbortTarget::All), [Effect::Cancel(AbortReason::Rpc)]);
+    assert_eq!(abort(&mut lane, AbortTarget::All), []);
+    let mut lane = busy(true);
+    lane.on(Input::Closing);
+    assert_eq!(abort(&mut lane, AbortTarget::All), []);
+    assert_eq!(send(&mut lane, "b", QueueMode::Steer), [], "nor does it take messages");
+    assert_eq!(end(&mut lane), [Effect::Start(job("b"))]);
+}
+
+#[test]
+fn a_stopped_lane_starts_nothing_and_counts_as_idle_after_its_run() {
+    let mut lane = busy(true);
+    send(&mut lane, "b", QueueMode::Followup);
+    lane.on(Input::Stop);
+    assert!(!lane.is_idle());
+    assert_eq!(end(&mut lane), []);
+    assert!(lane.is_idle());
+    assert_eq!(send(&mut lane, "c", QueueMode::Followup), []);
+}
+
+proptest! {
+    /// Whatever comes, every message is started, steered or discarded exactly once, one run at a time, and follow-ups run
+    /// in the order in which they came.
+    #[test]
+    fn every_message_has_one_fate(steps in proptest::collection::vec((0..6_u8, 0..12_usize), 1..60)) {
+        let mut lane = Machine::default();
+        let (mut sent, mut fates, mut started) = (0, Vec::new(), Vec::new());
+        let mut running = false;
+        let mut steered: Vec<Job> = Vec::new();
+        for (kind, pick) in steps {
+            let effects = match kind {
+                0 | 1 => { sent += 1; send(&mut lane, &format!("{sent:03}"), QueueMode::Followup) }
+                2 => { sent += 1; send(&mut lane, &format!("{sent:03}"), QueueMode::Steer) }
+                3 => lane.on(Input::Streaming(pick % 2 == 0)),
+                4 if running => {
+                    running = false;
+                    for job in steered.drain(..) { fates.push(job.0.to_string()); }
+                    end(&mut lane)
+                }
+                5 => abort(&mut lane, AbortTarget::Run(RunId::new(format!("{pick:03}")))),
+                _ => continue,
+            };
+            for effect in effects {
+                match effect {
+                    Effect::Start(job) => {
+                        prop_assert!(!running);
+                        running = true;
+                        started.push(job.0.to_string());
+                        fates.push(job.0.to_string());
+                    }
+                    Effect::Steer(job) => { prop_assert!(running); steered.push(job); }
+                    Effect::Withdraw(run_id, _) => {
+                        let place = steered.iter().position(|job| job.0 == run_id).unwrap();
+                        fates.push(steered.remove(place).0.to_string());
+                    }
+                    Effect::Discard(job, _) => fates.push(job.0.to_string()),
+                    Effect::Cancel(_) => prop_assert!(running),
+                }
+            }
+        }
+        while running || !lane.is_idle() {
+            running = false;
+            fates.extend(steered.drain(..).map(|job| job.0.to_string()));
+            for effect in end(&mut lane) {
+                let Effect::Start(job) = effect else { panic!("only starts are left") };
+                running = true;
+                started.push(job.0.to_string());
+                fates.push(job.0.to_string());
+            }
+        }
+        let mut sorted = started.clone();
+        sorted.sort();
+        prop_assert_eq!(started, sorted);
+        fates.sort();
+        let all: Vec<String> = (1..=sent).map(|n| format!("{n:03}")).collect();
+        prop_assert_eq!(fates, all);
+    }
+}

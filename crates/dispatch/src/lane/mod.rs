@@ -1,0 +1,18 @@
+//! One lane a session: what happens to a message that comes while another is being worked on, and who works on it.
+//!
+//! [`machine`] decides, [`actor`] does. [`queue_mode`] names the ways to treat a message, [`steering`] hands messages to a
+//! run under way, [`global`] are the lanes all sessions share, [`deadline`] says when a run has to be over.
+
+mod actor;
+pub(crate) mod deadline;
+mod global;
+mod machine;
+mod queue_mode;
+mod steering;
+mod supervisor;
+
+pub(crate) use actor::{Arrival, Command, Job};
+pub(crate) use global::{GlobalLanes, LaneSizes};
+pub(crate) use queue_mode::QueueMode;
+pub(crate) use steering::SteeringQueue;
+pub(crate) use supervisor::Supervisor;

@@ -1,0 +1,77 @@
+//! The lanes that exist: started on demand, gone when idle.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
+
+use super::actor::{Actor, Command};
+use crate::shared::Shared;
+
+/// Commands that may wait for a lane before those who send them have to.
+const MAILBOX: usize = 64;
+
+/// Starts lanes and knows how to reach them.
+#[derive(Debug, Default)]
+pub(crate) struct Supervisor {
+    lanes: Mutex<HashMap<String, mpsc::Sender<Command>>>,
+    tasks: TaskTracker,
+}
+
+impl Supervisor {
+    /// Sends to a session's lane, starting it if need be. During shutdown the command may be dropped: a message is in the
+    /// inbox by then, and whoever waits for a reply sees it closed.
+    pub(crate) async fn send(&self, shared: &Arc<Shared>, key: &str, command: Command) {
+        let lane = self.lane(shared, key);
+        if lane.send(command).await.is_err() {
+            tracing::debug!(session = key, "lane is gone: shutting down");
+        }
+    }
+
+    /// Sends only to a lane that exists; an idle session has nothing to stop.
+    pub(crate) async fn send_existing(&self, key: &str, command: Command) {
+        let lane = self.lanes.lock().get(key).cloned();
+        if let Some(lane) = lane {
+            // A lane that ends now has nothing to stop either.
+            let _ = lane.send(command).await;
+        }
+    }
+
+    /// A lane with nothing left to do asks whether it may end. Not while somebody holds a sender: a command is on its way.
+    pub(super) fn retire(&self, key: &str, mailbox: &mpsc::Receiver<Command>) -> bool {
+        let mut lanes = self.lanes.lock();
+        let alone = mailbox.is_empty() && mailbox.sender_strong_count() <= 1;
+        if alone {
+            lanes.remove(key);
+        }
+        alone
+    }
+
+    /// Waits for every lane to end. Lanes end once nothing runs after the stop token, or after the kill token.
+    pub(crate) async fn ended(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// The number of lanes that exist.
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.lanes.lock().len()
+    }
+
+    fn lane(&self, shared: &Arc<Shared>, key: &str) -> mpsc::Sender<Command> {
+        let mut lanes = self.lanes.lock();
+        if let Some(lane) = lanes.get(key)
+            && !lane.is_closed()
+        {
+            return lane.clone();
+        }
+        let (sender, mailbox) = mpsc::channel(MAILBOX);
+        lanes.insert(key.to_owned(), sender.clone());
+        let actor = Actor::new(key.to_owned(), Arc::clone(shared), mailbox);
+        self.tasks.spawn(actor.run());
+        sender
+    }
+}

@@ -1,0 +1,153 @@
+//! The runs that have not ended, and who waits for them.
+
+use std::collections::HashMap;
+
+use openclaw_protocol::RunId;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, futures::Notified, watch};
+
+use crate::api::RunRecord;
+use crate::handle::{ActiveRun, RunPhase};
+
+/// Every run from acceptance to its last event. Leaf data: nothing is awaited under its lock.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    runs: Mutex<Runs>,
+    entered: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Runs {
+    slots: HashMap<RunId, Slot>,
+    /// Runs by session, oldest first.
+    sessions: HashMap<String, Vec<RunId>>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    session_key: String,
+    accepted_at: i64,
+    phase: RunPhase,
+    end: watch::Sender<Option<RunRecord>>,
+}
+
+impl Registry {
+    /// Adds an accepted run.
+    pub(crate) fn enter(&self, run_id: &RunId, session_key: &str, accepted_at: i64) {
+        let (end, _) = watch::channel(None);
+        let slot = Slot { session_key: session_key.to_owned(), accepted_at, phase: RunPhase::Queued, end };
+        let mut runs = self.runs.lock();
+        if runs.slots.insert(run_id.clone(), slot).is_none() {
+            runs.sessions.entry(session_key.to_owned()).or_default().push(run_id.clone());
+        }
+        drop(runs);
+        self.entered.notify_waiters();
+    }
+
+    /// Notes that a run works now.
+    pub(crate) fn running(&self, run_id: &RunId) {
+        if let Some(slot) = self.runs.lock().slots.get_mut(run_id) {
+            slot.phase = RunPhase::Running;
+        }
+    }
+
+    /// Takes a run out and tells everybody who waits how it ended.
+    pub(crate) fn finish(&self, record: RunRecord) {
+        let mut runs = self.runs.lock();
+        let Some(slot) = runs.slots.remove(&record.run_id) else { return };
+        if let Some(session) = runs.sessions.get_mut(&slot.session_key) {
+            session.retain(|run_id| *run_id != record.run_id);
+            if session.is_empty() {
+                runs.sessions.remove(&slot.session_key);
+            }
+        }
+        drop(runs);
+        slot.end.send_replace(Some(record));
+    }
+
+    /// Forgets all runs: they go on after the next start. Who waits learns that there is nothing to wait for.
+    pub(crate) fn abandon(&self) -> Vec<RunId> {
+        let mut runs = self.runs.lock();
+        runs.sessions.clear();
+        std::mem::take(&mut runs.slots).into_keys().collect()
+    }
+
+    /// How a run that has not ended will end; `None` for one that is not here.
+    pub(crate) fn end_of(&self, run_id: &RunId) -> Option<watch::Receiver<Option<RunRecord>>> {
+        self.runs.lock().slots.get(run_id).map(|slot| slot.end.subscribe())
+    }
+
+    /// Completes when the next run enters. Create it before looking.
+    pub(crate) fn entered(&self) -> Notified<'_> {
+        self.entered.notified()
+    }
+
+    /// The session of a run that has not ended.
+    pub(crate) fn session_of(&self, run_id: &RunId) -> Option<String> {
+        self.runs.lock().slots.get(run_id).map(|slot| slot.session_key.clone())
+    }
+
+    /// How many runs of a session have not ended.
+    pub(crate) fn count(&self, session_key: &str) -> usize {
+        self.runs.lock().sessions.get(session_key).map_or(0, Vec::len)
+    }
+
+    /// The runs of a session, oldest first.
+    pub(crate) fn of_session(&self, session_key: &str) -> Vec<ActiveRun> {
+        let runs = self.runs.lock();
+        let ids = runs.sessions.get(session_key).map_or(&[][..], Vec::as_slice);
+        ids.iter().filter_map(|run_id| runs.slots.get(run_id).map(|slot| slot.describe(run_id))).collect()
+    }
+}
+
+impl Slot {
+    fn describe(&self, run_id: &RunId) -> ActiveRun {
+        ActiveRun {
+            run_id: run_id.clone(),
+            session_key: self.session_key.clone(),
+            accepted_at: self.accepted_at,
+            phase: self.phase,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::RunOutcome;
+
+    fn record(run_id: &str) -> RunRecord {
+        let outcome = RunOutcome::Ok { result: json!({}) };
+        RunRecord { run_id: RunId::new(run_id), started_at: None, ended_at: 9, outcome }
+    }
+
+    #[tokio::test]
+    async fn who_waits_learns_the_end_and_nothing_is_left_behind() {
+        let registry = Registry::default();
+        for (n, run_id) in ["a", "b"].into_iter().enumerate() {
+            registry.enter(&RunId::new(run_id), "s", i64::try_from(n).unwrap());
+        }
+        registry.running(&RunId::new("a"));
+        let phases: Vec<_> = registry.of_session("s").into_iter().map(|run| (run.accepted_at, run.phase)).collect();
+        assert_eq!(phases, [(0, RunPhase::Running), (1, RunPhase::Queued)]);
+        let mut end = registry.end_of(&RunId::new("a")).unwrap();
+        registry.finish(record("a"));
+        assert_eq!(end.wait_for(Option::is_some).await.unwrap().clone(), Some(record("a")));
+        assert!(registry.end_of(&RunId::new("a")).is_none());
+        assert_eq!(registry.count("s"), 1);
+        registry.finish(record("b"));
+        assert!(registry.runs.lock().sessions.is_empty() && registry.runs.lock().slots.is_empty());
+    }
+
+    #[tokio::test]
+    async fn abandoned_runs_end_the_wait_without_a_record() {
+        let registry = Registry::default();
+        registry.enter(&RunId::new("a"), "s", 0);
+        let mut end = registry.end_of(&RunId::new("a")).unwrap();
+        assert_eq!(registry.abandon(), [RunId::new("a")]);
+        assert!(end.wait_for(Option::is_some).await.is_err());
+        assert_eq!(registry.count("s"), 0);
+    }
+}

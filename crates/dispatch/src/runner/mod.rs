@@ -1,0 +1,279 @@
+//! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
+//!
+//! [`session`] finds the conversation, [`wording`] the model's view of the message, [`prepare`] models, tools and prompt;
+//! [`branch`] is the transcript as the agent sees it; [`result`] is what is remembered.
+
+mod branch;
+mod inject;
+mod prepare;
+mod result;
+mod session;
+pub(crate) mod wording;
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use openclaw_agent::event::RunEvent;
+use openclaw_agent::prompt::HostFacts;
+use openclaw_agent::{Outcome, RunModel, RunParams};
+use openclaw_config::settings::QueueMode as ConfiguredMode;
+use openclaw_models::Models;
+use openclaw_protocol::message::UserMessage;
+use openclaw_sessions::entry::{SendPolicy, VerboseLevel};
+use openclaw_sessions::send_policy::{self, SendSubject};
+use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionStore, StoreError};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::api::{DispatchError, RunOutcome, RunRecord};
+use crate::clock::now_ms;
+use crate::events::Verbose;
+use crate::handle::{AbortReason, Deps, Settings};
+use crate::inbox::{Payload, Row};
+use crate::lane::{Job, QueueMode, SteeringQueue};
+use crate::shared::Shared;
+use branch::RunBranch;
+use prepare::Prepared;
+use result::Figures;
+use session::Session;
+use wording::Circumstances;
+
+/// The channel of messages over the gateway's own protocol.
+const WEBCHAT: &str = "webchat";
+
+/// What runs are made of.
+pub(crate) struct Runner {
+    state_dir: PathBuf,
+    settings: watch::Receiver<Arc<Settings>>,
+    store: Arc<dyn SessionStore>,
+    layout: Layout,
+    models: Models,
+    host: HostFacts,
+}
+
+/// How a lane steers one run.
+pub(crate) struct RunControl {
+    /// Stops the run.
+    pub(crate) cancel: CancellationToken,
+    /// Who stopped it.
+    pub(crate) reason: Arc<OnceLock<AbortReason>>,
+    /// What the user says meanwhile.
+    pub(crate) steering: Arc<SteeringQueue>,
+    /// Takes the run's events.
+    pub(crate) events: mpsc::Sender<RunEvent>,
+}
+
+/// How work on a message ended.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// With a result, which is stored.
+    Done(RunRecord),
+    /// For a shutdown; the message is taken up again by the next start.
+    Interrupted,
+}
+
+/// Why a run could not begin; the text is for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct NotBegun(String);
+
+impl<E: std::error::Error> From<E> for NotBegun {
+    fn from(error: E) -> Self {
+        Self(format!("Error: {error}"))
+    }
+}
+
+/// Works on one message.
+pub(crate) async fn work(shared: &Shared, job: &Job, control: RunControl) -> Ending {
+    let row = &job.row;
+    if let Some(reason) = row.abort {
+        return done(shared, row, None, result::aborted(reason, None)).await;
+    }
+    let place = tokio::select! { biased;
+        () = control.cancel.cancelled() => return stopped_early(shared, row, &control).await,
+        place = async { job.gate.cancelled().await; shared.global.enter(lane_of(row)).await } => place,
+    };
+    shared.registry.running(&row.run_id);
+    let prepared = match shared.runner.prepare(shared, row, &control).await {
+        Ok(prepared) => prepared,
+        Err(_) if shared.kill.is_cancelled() => return Ending::Interrupted,
+        Err(NotBegun(message)) => {
+            tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "run could not begin");
+            return done(shared, row, None, RunOutcome::Error { message, result: None }).await;
+        }
+    };
+    let ending = drive(shared, row, prepared, &control).await;
+    drop(place);
+    ending
+}
+
+/// The global lane of a message.
+fn lane_of(row: &Row) -> &str {
+    match &row.payload {
+        Payload::Chat(_) => "main",
+        Payload::Agent(agent) => agent.lane.as_deref().unwrap_or("main"),
+    }
+}
+
+/// Stopped while it waited for its turn: nothing was written yet.
+async fn stopped_early(shared: &Shared, row: &Row, control: &RunControl) -> Ending {
+    if shared.kill.is_cancelled() {
+        return Ending::Interrupted;
+    }
+    let reason = control.reason.get().copied().unwrap_or(AbortReason::Stop);
+    done(shared, row, None, result::aborted(reason, None)).await
+}
+
+/// Runs the agent, then stores: transcript and session row, then the inbox, and only then clients hear of the end.
+async fn drive(shared: &Shared, row: &Row, mut prepared: Prepared, control: &RunControl) -> Ending {
+    let ended = run_agent(&mut prepared, control).await;
+    if shared.kill.is_cancelled() {
+        return Ending::Interrupted;
+    }
+    let reason = control.reason.get().copied();
+    let outcome = result::outcome(&ended, reason);
+    let started_at = ended.started_at;
+    let figures = prepared.figures(ended, row, &outcome, reason);
+    let (stored, synced) = tokio::join!(
+        shared.runner.store_figures(&prepared.session.key, figures),
+        prepared.branch.sync()
+    );
+    if let Err(error) = stored {
+        tracing::error!(session = %row.session_key, %error, "session row was not updated after a run");
+    }
+    if let Err(error) = synced {
+        // Its row stays in the inbox: should the transcript be lost with the disk's cache, the next start asks again.
+        tracing::error!(run_id = %row.run_id, %error, "transcript could not be synced");
+        return Ending::Done(record(row, Some(started_at), outcome));
+    }
+    for taken in control.steering.taken() {
+        finish(shared, record(&taken.row, Some(started_at), outcome.clone())).await;
+    }
+    done(shared, row, Some(started_at), outcome).await
+}
+
+async fn run_agent(prepared: &mut Prepared, control: &RunControl) -> Outcome {
+    let models: Vec<RunModel<'_>> = prepared.models.iter().map(RunModel::from).collect();
+    openclaw_agent::run(RunParams {
+        session_id: prepared.session.id.clone(),
+        models: &models,
+        system_prompt: &prepared.system_prompt,
+        report: Some(prepared.report.clone()),
+        tools: &prepared.tools,
+        transcript: &mut prepared.branch,
+        steering: control.steering.as_ref(),
+        prompt: prepared.prompt.clone(),
+        reasoning: prepared.reasoning,
+        limits: prepared.limits,
+        history_limit: None,
+        cancel: control.cancel.clone(),
+        workspace: prepared.session.agent.workspace.clone(),
+        events: control.events.clone(),
+    })
+    .await
+}
+
+fn record(row: &Row, started_at: Option<i64>, outcome: RunOutcome) -> RunRecord {
+    RunRecord { run_id: row.run_id.clone(), started_at, ended_at: now_ms(), outcome }
+}
+
+async fn done(shared: &Shared, row: &Row, started_at: Option<i64>, outcome: RunOutcome) -> Ending {
+    let record = record(row, started_at, outcome);
+    finish(shared, record.clone()).await;
+    Ending::Done(record)
+}
+
+async fn finish(shared: &Shared, record: RunRecord) {
+    let run_id = record.run_id.clone();
+    if let Err(error) = shared.inbox.finish(record).await {
+        // The writer tries again; after a crash the answer is found in the transcript.
+        tracing::warn!(%run_id, %error, "a run is not stored as finished yet");
+    }
+}
+
+impl Runner {
+    pub(crate) fn new(deps: Deps) -> Self {
+        let Deps { state_dir, settings, store, layout, models, host } = deps;
+        Self { state_dir, settings, store, layout, models, host }
+    }
+
+    fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.borrow())
+    }
+
+    /// Wall time of a run where the request says nothing; `None` is unlimited.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        const DEFAULT_SECONDS: u64 = 600;
+        let seconds = self.settings().config.agents.defaults.timeout_seconds.unwrap_or(DEFAULT_SECONDS);
+        Some(Duration::from_secs(seconds.max(1)))
+    }
+
+    /// Whether the session may send.
+    pub(crate) async fn may_send(&self, session_key: &str) -> Result<bool, DispatchError> {
+        let entry = self.entry(session_key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
+        let settings = self.settings();
+        let subject = SendSubject { key: session_key, entry: entry.as_deref(), ..SendSubject::default() };
+        Ok(send_policy::resolve(settings.sessions.send_policy.as_ref(), &subject) == SendPolicy::Allow)
+    }
+
+    /// How a message is treated that comes during a run.
+    pub(crate) async fn queue_mode(&self, row: &Row) -> QueueMode {
+        if matches!(row.payload, Payload::Agent(_)) {
+            return QueueMode::Followup;
+        }
+        let own = self.entry_or_none(&row.session_key).await;
+        if let Some(mode) = own.and_then(|entry| entry.queue_mode.as_deref().and_then(QueueMode::parse)) {
+            return mode;
+        }
+        let queue = &self.settings().config.messages.queue;
+        queue.by_channel.get(WEBCHAT).copied().or(queue.mode).map(configured_mode).unwrap_or_default()
+    }
+
+    /// How much of the run's tool events clients see.
+    pub(crate) async fn verbose(&self, row: &Row) -> Verbose {
+        let own = self.entry_or_none(&row.session_key).await.and_then(|entry| entry.verbose_level);
+        match own {
+            Some(VerboseLevel::On) => Verbose::On,
+            Some(VerboseLevel::Full) => Verbose::Full,
+            Some(VerboseLevel::Off) => Verbose::Off,
+            None => {
+                let settings = self.settings();
+                settings.config.agents.defaults.verbose_default.as_deref().map(Verbose::parse).unwrap_or_default()
+            }
+        }
+    }
+
+    /// A message as a run under way sees it.
+    pub(crate) fn steered_message(&self, row: &Row) -> UserMessage {
+        let zone = wording::user_zone(self.settings().config.agents.defaults.user_timezone.as_deref());
+        wording::message(row, &Circumstances { zone, after_abort: false, reset: None })
+    }
+
+    async fn entry(&self, session_key: &str) -> Result<Option<Arc<SessionEntry>>, StoreError> {
+        let Ok(key) = SessionKey::parse(session_key) else { return Ok(None) };
+        Ok(self.store.get(&key).await?.map(|row| row.entry))
+    }
+
+    /// For what has a default: a store that can't be read shows when the run begins.
+    async fn entry_or_none(&self, session_key: &str) -> Option<Arc<SessionEntry>> {
+        self.entry(session_key).await.ok().flatten()
+    }
+
+    async fn store_figures(&self, key: &SessionKey, figures: Figures) -> Result<(), StoreError> {
+        let change = Box::new(move |edit: openclaw_sessions::store::Edit<'_>| {
+            figures.apply(edit.entry, edit.now);
+            Ok(())
+        });
+        self.store.update(key, change).await.map(drop)
+    }
+}
+
+fn configured_mode(mode: ConfiguredMode) -> QueueMode {
+    match mode {
+        ConfiguredMode::Steer | ConfiguredMode::Queue => QueueMode::Steer,
+        ConfiguredMode::Followup => QueueMode::Followup,
+        ConfiguredMode::Collect => QueueMode::Collect,
+        ConfiguredMode::SteerBacklog => QueueMode::SteerBacklog,
+        ConfiguredMode::Interrupt => QueueMode::Interrupt,
+    }
+}

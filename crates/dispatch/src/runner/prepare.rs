@@ -1,0 +1,280 @@
+//! Everything a run needs before its first model call.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_agent::bootstrap::{self, BootstrapFile, BootstrapScope};
+use openclaw_agent::event::RunEnd;
+use openclaw_agent::prompt::{self, PromptInputs, PromptMode, ReportFrame, RuntimeFacts, SystemPromptReport};
+use openclaw_agent::{Limits, Outcome, Prompt, ReasoningVisibility};
+use openclaw_config::ResolvedAgent;
+use openclaw_models::{Ask, AskedThinking, Candidate, ThinkingLevel};
+use openclaw_sessions::SessionEntry;
+use openclaw_sessions::entry::ReasoningLevel;
+use openclaw_sessions::transcript::{ModelSettings as TranscriptSettings, NewTranscript, Transcript};
+use openclaw_tools::{Confinement, CoreTools, ExecSettings, Setup, Toolbox};
+
+use super::branch::{Prompted, RunBranch};
+use super::result::Figures;
+use super::session::Session;
+use super::wording::{self, Circumstances};
+use super::{NotBegun, RunControl, Runner, WEBCHAT};
+use crate::api::RunOutcome;
+use crate::clock::now_ms;
+use crate::handle::{AbortReason, Settings};
+use crate::inbox::{Payload, Row};
+use crate::shared::Shared;
+
+/// What the default agent's prompt says of heartbeats unless configured (spec `agent-runtime.md` §11).
+const HEARTBEAT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or repeat old \
+tasks from prior chats. If nothing needs attention, reply HEARTBEAT_OK.";
+
+/// A run that is ready to begin.
+pub(super) struct Prepared {
+    pub(super) session: Session,
+    pub(super) models: Vec<Candidate>,
+    pub(super) tools: CoreTools,
+    pub(super) system_prompt: String,
+    pub(super) report: SystemPromptReport,
+    pub(super) branch: RunBranch,
+    pub(super) prompt: Prompt,
+    pub(super) reasoning: ReasoningVisibility,
+    pub(super) limits: Limits,
+}
+
+impl Prepared {
+    /// What the session's row learns.
+    pub(super) fn figures(
+        &self,
+        ended: Outcome,
+        row: &Row,
+        outcome: &RunOutcome,
+        reason: Option<AbortReason>,
+    ) -> Figures {
+        let window = self.models.get(ended.candidate).or(self.models.first());
+        let abort = match outcome {
+            RunOutcome::Aborted { .. } if ended.end == RunEnd::TimedOut => Some(AbortReason::Timeout),
+            RunOutcome::Aborted { .. } => reason,
+            RunOutcome::Ok { .. } | RunOutcome::Error { .. } => None,
+        };
+        Figures {
+            window: window.map_or(0, |candidate| candidate.model.context_window()),
+            meta: ended.meta,
+            last_usage: ended.last_usage,
+            abort,
+            said_at: row.accepted_at,
+        }
+    }
+}
+
+impl Runner {
+    pub(super) async fn prepare(
+        &self,
+        shared: &Shared,
+        row: &Row,
+        control: &RunControl,
+    ) -> Result<Prepared, NotBegun> {
+        let settings = self.settings();
+        let asked = asked_thinking(row)?;
+        let session = self.session(shared, row, &settings).await?;
+        let models = self.select(&settings, &session, asked).await?;
+        let first = models.first().ok_or_else(|| NotBegun("Error: no model is configured".to_owned()))?;
+        let files = load_workspace(&session, &settings).await?;
+        let tools = self.tools(&session.agent, &settings);
+        let (system_prompt, report) = self.system_prompt(row, &session, &settings, first, &files, &tools);
+        let mut transcript = open(&session).await?;
+        transcript
+            .note_settings(TranscriptSettings {
+                provider: first.model.provider().to_owned(),
+                model_id: first.model.id().to_owned(),
+                api: first.model.api().to_owned(),
+                thinking_level: first.thinking.as_str().to_owned(),
+            })
+            .await?;
+        let branch = RunBranch::new(transcript, Arc::clone(&control.steering), shared.kill.clone()).await?;
+        let prompt = match branch.prompted(row).await? {
+            Prompted::Yes => Prompt::Resume,
+            Prompted::NotYet(entry_id) => {
+                let message = wording::message(row, &circumstances(&session));
+                Prompt::New { message, entry_id }
+            }
+        };
+        let reasoning = reasoning(&session.entry);
+        let limits = Limits { timeout: timeout(row, &session.agent), retries: 0, ..Limits::default() };
+        Ok(Prepared { session, models, tools, system_prompt, report, branch, prompt, reasoning, limits })
+    }
+
+    async fn select(
+        &self,
+        settings: &Settings,
+        session: &Session,
+        asked: Option<ThinkingLevel>,
+    ) -> Result<Vec<Candidate>, NotBegun> {
+        let entry = &session.entry;
+        let stored = entry.thinking_level.as_deref().and_then(|level| level.parse().ok());
+        let thinking = match (asked, stored) {
+            (Some(level), _) => AskedThinking::Explicit(level),
+            (None, Some(level)) => AskedThinking::Stored(level),
+            (None, None) => AskedThinking::Default,
+        };
+        let model = entry.model_override_ref().map(|(provider, model)| match provider {
+            Some(provider) => format!("{provider}/{model}"),
+            None => model.to_owned(),
+        });
+        let ask = Ask {
+            agent: &session.agent.id,
+            agent_dir: &session.agent.agent_dir,
+            model: model.as_deref(),
+            profile: entry.auth_profile_override.as_deref(),
+            thinking,
+        };
+        let selected = self.models.select(&settings.models, &ask).await?;
+        for warning in &selected.warnings {
+            tracing::warn!(agent = %session.agent.id, %warning, "models");
+        }
+        for (model, reason) in &selected.skipped {
+            tracing::warn!(%model, %reason, "model left out");
+        }
+        Ok(selected.candidates)
+    }
+
+    fn tools(&self, agent: &ResolvedAgent, settings: &Settings) -> CoreTools {
+        let mut exec = ExecSettings::new(&agent.exec, settings.config.environment().clone());
+        exec.approvals_file = Some(self.state_dir.join("exec-approvals.json"));
+        let allowed = openclaw_tools::CORE_TOOLS.map(str::to_owned).to_vec();
+        CoreTools::new(Setup { confinement: Confinement::Host, exec, allowed })
+    }
+
+    fn system_prompt(
+        &self,
+        row: &Row,
+        session: &Session,
+        settings: &Settings,
+        first: &Candidate,
+        files: &[BootstrapFile],
+        tools: &CoreTools,
+    ) -> (String, SystemPromptReport) {
+        let agent = &session.agent;
+        let model = format!("{}/{}", first.model.provider(), first.model.id());
+        let inputs = PromptInputs {
+            mode: PromptMode::for_session(session.key.as_str()),
+            tools: tools.specs(),
+            model_aliases: aliases(settings),
+            time_zone: wording::user_zone(agent.user_timezone.as_deref()).iana_name().map(str::to_owned),
+            workspace: agent.workspace.clone(),
+            extra: extra_prompt(row).map(str::to_owned),
+            files,
+            heartbeat_prompt: heartbeat_prompt(agent, settings),
+            reasoning_tags: openclaw_models::thinking::uses_tags(first.model.provider()),
+            reasoning: reasoning(&session.entry),
+            runtime: RuntimeFacts {
+                agent: Some(agent.id.as_str().to_owned()),
+                host: self.host.clone(),
+                repo: agent.repo_root.as_deref().map(PathBuf::from).or_else(|| prompt::find_repo_root(&agent.workspace)),
+                default_model: Some(agent.model_primary.clone().unwrap_or_else(|| model.clone())),
+                model: Some(model),
+                channel: Some(WEBCHAT.to_owned()),
+                capabilities: Vec::new(),
+                thinking: Some(first.thinking.as_str().to_owned()),
+            },
+            ..PromptInputs::default()
+        };
+        let built = prompt::build(&inputs);
+        let frame = ReportFrame {
+            session_id: Some(session.id.as_str().to_owned()),
+            session_key: Some(session.key.as_str().to_owned()),
+            provider: Some(first.model.provider().to_owned()),
+            model: Some(first.model.id().to_owned()),
+            workspace_dir: Some(agent.workspace.display().to_string()),
+            bootstrap_max_chars: usize::try_from(agent.bootstrap_max_chars).ok(),
+            ..ReportFrame::default()
+        };
+        let report = built.report(now_ms(), frame, files, "", tools.specs());
+        (built.text, report)
+    }
+}
+
+/// The level the message itself asks for.
+fn asked_thinking(row: &Row) -> Result<Option<ThinkingLevel>, NotBegun> {
+    let asked = row.payload.thinking().map(str::trim).filter(|level| !level.is_empty());
+    // As the reference: `/think <level> ` is put before a chat message only when that is no command itself.
+    let is_command = matches!(&row.payload, Payload::Chat(chat) if chat.text.trim_start().starts_with('/'));
+    let Some(asked) = asked.filter(|_| !is_command) else { return Ok(None) };
+    asked.parse().map(Some).map_err(|_| {
+        NotBegun("Error: Invalid thinking level. Use one of: off, minimal, low, medium, high.".to_owned())
+    })
+}
+
+fn circumstances(session: &Session) -> Circumstances {
+    Circumstances {
+        zone: wording::user_zone(session.agent.user_timezone.as_deref()),
+        after_abort: session.after_abort,
+        reset: session.reset.clone(),
+    }
+}
+
+/// Makes the workspace and reads the files that go into the prompt.
+async fn load_workspace(session: &Session, settings: &Settings) -> Result<Vec<BootstrapFile>, NotBegun> {
+    let workspace = session.agent.workspace.clone();
+    let scope = BootstrapScope::for_session(session.key.as_str(), settings.sessions.key_rules().main_key());
+    let max_chars = usize::try_from(session.agent.bootstrap_max_chars).unwrap_or(usize::MAX);
+    let skip = session.agent.skip_bootstrap;
+    let loaded = tokio::task::spawn_blocking(move || {
+        std::fs::create_dir_all(&workspace)
+            .map_err(|error| NotBegun(format!("Error: cannot create the workspace {}: {error}", workspace.display())))?;
+        Ok(if skip { Vec::new() } else { bootstrap::load(&workspace, scope, max_chars) })
+    });
+    loaded.await?
+}
+
+async fn open(session: &Session) -> Result<Transcript, NotBegun> {
+    let new = NewTranscript {
+        session_id: session.id.as_str().to_owned(),
+        cwd: session.agent.workspace.display().to_string(),
+        parent: None,
+    };
+    Ok(Transcript::open_or_create(session.path.clone(), new).await?)
+}
+
+fn extra_prompt(row: &Row) -> Option<&str> {
+    match &row.payload {
+        Payload::Agent(agent) => agent.extra_system_prompt.as_deref(),
+        Payload::Chat(_) => None,
+    }
+}
+
+/// The request's seconds win, and 0 is none; a chat message has the configured time and a deadline of its lane's besides.
+fn timeout(row: &Row, agent: &ResolvedAgent) -> Option<Duration> {
+    let configured = Duration::from_secs(agent.timeout_seconds.max(1));
+    match &row.payload {
+        Payload::Agent(payload) => match payload.timeout_seconds {
+            Some(0) => None,
+            Some(seconds) => Some(Duration::from_secs(seconds)),
+            None => Some(configured),
+        },
+        Payload::Chat(_) => Some(configured),
+    }
+}
+
+fn reasoning(entry: &SessionEntry) -> ReasoningVisibility {
+    match entry.reasoning_level {
+        Some(ReasoningLevel::On) => ReasoningVisibility::On,
+        Some(ReasoningLevel::Stream) => ReasoningVisibility::Stream,
+        None => ReasoningVisibility::Off,
+    }
+}
+
+fn aliases(settings: &Settings) -> Vec<(String, String)> {
+    let models = &settings.config.agents.defaults.models;
+    let alias = |(key, entry): (&String, &openclaw_config::settings::ModelEntry)| {
+        let alias = entry.alias.as_deref().map(str::trim).filter(|alias| !alias.is_empty())?;
+        Some((alias.to_owned(), key.clone()))
+    };
+    models.iter().filter_map(alias).collect()
+}
+
+fn heartbeat_prompt(agent: &ResolvedAgent, settings: &Settings) -> Option<String> {
+    let configured = settings.config.agents.defaults.heartbeat.as_ref().and_then(|beat| beat.prompt.clone());
+    agent.is_default.then(|| configured.unwrap_or_else(|| HEARTBEAT.to_owned()))
+}

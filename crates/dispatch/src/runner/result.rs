@@ -1,0 +1,99 @@
+//! From how a run ended to what is remembered of it.
+
+use openclaw_agent::event::RunEnd;
+use openclaw_agent::{Outcome, RunMeta};
+use openclaw_protocol::message::Usage;
+use openclaw_sessions::SessionEntry;
+use openclaw_sessions::entry::Json;
+
+use crate::api::RunOutcome;
+use crate::handle::AbortReason;
+
+/// The remembered outcome. `reason` is who stopped the run, if anybody did.
+pub(super) fn outcome(ended: &Outcome, reason: Option<AbortReason>) -> RunOutcome {
+    let result = ended.to_result();
+    match &ended.end {
+        RunEnd::Completed => RunOutcome::Ok { result },
+        RunEnd::Failed(message) => RunOutcome::Error { message: message.clone(), result: Some(result) },
+        RunEnd::TimedOut => aborted(AbortReason::Timeout, Some(result)),
+        RunEnd::Aborted => aborted(reason.unwrap_or(AbortReason::Stop), Some(result)),
+    }
+}
+
+/// An outcome for a run that was stopped.
+pub(super) fn aborted(reason: AbortReason, result: Option<serde_json::Value>) -> RunOutcome {
+    RunOutcome::Aborted { reason: reason.as_str().to_owned(), result }
+}
+
+/// What the session's row learns from a run (spec `models.md` §7: `totalTokens` is what the last call had in context, not
+/// the sum over all calls).
+pub(super) struct Figures {
+    pub(super) meta: RunMeta,
+    pub(super) last_usage: Option<Usage>,
+    /// Tokens the model's window holds.
+    pub(super) window: u64,
+    pub(super) abort: Option<AbortReason>,
+    /// Unix milliseconds at which the message was accepted.
+    pub(super) said_at: i64,
+}
+
+impl Figures {
+    /// Writes them into the row.
+    pub(super) fn apply(&self, entry: &mut SessionEntry, now: i64) {
+        entry.touch(now);
+        entry.last_interaction_at = Some(entry.last_interaction_at.unwrap_or(0).max(self.said_at));
+        entry.system_sent = Some(true);
+        entry.aborted_last_run = Some(self.by_a_person());
+        let agent = &self.meta.agent_meta;
+        entry.model_provider = Some(agent.provider.as_str().into());
+        entry.model = Some(agent.model.as_str().into());
+        entry.context_tokens = Some(self.window);
+        if let Some(usage) = agent.usage {
+            entry.input_tokens = Some(usage.input);
+            entry.output_tokens = Some(usage.output);
+        }
+        if let Some(total) = self.last_usage.and_then(|usage| context_fill(&usage, self.window)) {
+            entry.total_tokens = Some(total);
+        }
+        if let Some(report) = &self.meta.system_prompt_report
+            && let Ok(report) = Json::new(report)
+        {
+            entry.system_prompt_report = Some(report);
+        }
+    }
+
+    /// Only what a person stopped is worth a note in the next turn.
+    fn by_a_person(&self) -> bool {
+        match self.abort {
+            Some(AbortReason::Rpc | AbortReason::Stop) => true,
+            Some(AbortReason::Timeout | AbortReason::Interrupt) | None => false,
+        }
+    }
+}
+
+/// How much of the window one call's prompt filled; `None` when nothing was counted.
+fn context_fill(usage: &Usage, window: u64) -> Option<u64> {
+    let prompt = usage.input + usage.cache_read + usage.cache_write;
+    let filled = if prompt > 0 { prompt } else { usage.total_tokens };
+    let capped = if window > 0 { filled.min(window) } else { filled };
+    (capped > 0).then_some(capped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_is_filled_by_the_prompt_of_the_last_call() {
+        let usage = |input, cache_read, total_tokens| Usage { input, cache_read, total_tokens, ..Usage::default() };
+        let cases = [
+            (usage(27, 2400, 2433), 200_000, Some(2427)),
+            (usage(100, 0, 0), 0, Some(100)),
+            (usage(0, 0, 5000), 4000, Some(4000)),
+            (usage(0, 0, 0), 4000, None),
+        ];
+        for (usage, window, expected) in cases {
+            assert_eq!(context_fill(&usage, window), expected, "{usage:?}");
+        }
+    }
+}

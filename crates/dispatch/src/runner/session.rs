@@ -1,0 +1,213 @@
+//! Which conversation a message belongs to, and which transcript that has now (spec `sessions.md` §5).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use openclaw_config::ResolvedAgent;
+use openclaw_protocol::SessionId;
+use openclaw_sessions::entry::ResetKind;
+use openclaw_sessions::layout::checked_id;
+use openclaw_sessions::reset::{self, ResetType};
+use openclaw_sessions::store::Edit;
+use openclaw_sessions::{SessionEntry, SessionKey};
+use serde_json::{Map, Value};
+
+use super::{NotBegun, Runner};
+use crate::clock::now_ms;
+use crate::handle::Settings;
+use crate::inbox::{Payload, Row};
+use crate::shared::Shared;
+
+/// The conversation of one run.
+pub(super) struct Session {
+    pub(super) key: SessionKey,
+    pub(super) agent: ResolvedAgent,
+    /// The transcript.
+    pub(super) id: SessionId,
+    /// Its file.
+    pub(super) path: PathBuf,
+    /// The row, as it is when the run begins.
+    pub(super) entry: Arc<SessionEntry>,
+    /// What followed a reset trigger.
+    pub(super) reset: Option<String>,
+    /// Whether a person stopped the run before.
+    pub(super) after_abort: bool,
+}
+
+/// What decides about the transcript.
+struct Facts<'a> {
+    /// Where this very run has begun already.
+    begun: Option<&'a SessionId>,
+    /// What the request names.
+    named: Option<&'a str>,
+    /// The row's.
+    current: Option<&'a SessionId>,
+    /// The message's own id for a new conversation.
+    fresh_id: &'a SessionId,
+    /// Whether a transcript of that id exists: the run has begun there, and what noted it was lost.
+    fresh_exists: bool,
+    /// Whether the message asks for a new conversation.
+    resets: bool,
+    /// Whether the row's conversation goes on.
+    goes_on: bool,
+}
+
+impl Facts<'_> {
+    /// The same for the same message, also after a restart.
+    fn choose(&self) -> SessionId {
+        if let Some(begun) = self.begun {
+            return begun.clone();
+        }
+        if let Some(named) = self.named {
+            return SessionId::new(named);
+        }
+        match self.current {
+            Some(current) if self.goes_on && !self.resets && !self.fresh_exists => current.clone(),
+            Some(_) | None => self.fresh_id.clone(),
+        }
+    }
+}
+
+impl Runner {
+    /// Finds the conversation and makes its row say so, durably, before anything is written to the transcript.
+    pub(super) async fn session(&self, shared: &Shared, row: &Row, settings: &Settings) -> Result<Session, NotBegun> {
+        let key = SessionKey::parse(&row.session_key)?;
+        let agent_id = match &row.payload {
+            Payload::Agent(agent) => agent.agent_id.clone(),
+            Payload::Chat(_) => None,
+        };
+        let agent_id = agent_id.unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
+        let stored = self.store.get(&key).await?.map(|found| found.entry);
+        let reset = asked_reset(row, settings);
+        let id = {
+            let fresh_path = self.layout.transcript_path(&agent_id, &row.fresh_id, None)?;
+            let facts = Facts {
+                begun: row.session_id.as_ref(),
+                named: named_session(row)?,
+                current: stored.as_ref().and_then(|entry| entry.session_id.as_ref()),
+                fresh_id: &row.fresh_id,
+                fresh_exists: tokio::fs::try_exists(fresh_path).await.unwrap_or(false),
+                resets: reset.is_some(),
+                goes_on: stored.as_ref().is_some_and(|entry| goes_on(row, entry, &key, settings)),
+            };
+            facts.choose()
+        };
+        if row.session_id.as_ref() != Some(&id) {
+            shared.inbox.begin(&row.run_id, &id).await?;
+        }
+        let same = stored.as_ref().is_some_and(|entry| entry.session_id.as_ref() == Some(&id));
+        let after_abort = same && stored.as_ref().is_some_and(|entry| entry.aborted_last_run == Some(true));
+        let entry = match stored {
+            Some(entry) if same && entry_patch(row).is_none() => entry,
+            Some(_) | None => self.write_row(&key, row, id.clone()).await?,
+        };
+        let path = match self.layout.transcript_of(&agent_id, &entry)? {
+            Some(path) => path,
+            None => self.layout.transcript_path(&agent_id, &id, None)?,
+        };
+        let agent = settings.config.agent(&agent_id);
+        Ok(Session { key, agent, id, path, entry, reset, after_abort })
+    }
+
+    async fn write_row(&self, key: &SessionKey, row: &Row, id: SessionId) -> Result<Arc<SessionEntry>, NotBegun> {
+        let patch = entry_patch(row).cloned();
+        let change = Box::new(move |edit: Edit<'_>| {
+            change_row(edit, id, patch.as_ref());
+            Ok(())
+        });
+        Ok(self.store.update(key, change).await?.entry)
+    }
+}
+
+/// Gives the row the transcript, anew if it has another, and what else the request brings.
+fn change_row(edit: Edit<'_>, id: SessionId, patch: Option<&Map<String, Value>>) {
+    let Edit { entry, now, .. } = edit;
+    if entry.session_id.is_none() {
+        entry.session_id = Some(id);
+    } else if entry.session_id.as_ref() != Some(&id) {
+        *entry = entry.reset(id, now, ResetKind::Chat);
+    }
+    if let Some(patch) = patch {
+        entry.merge(patch, now);
+    }
+    entry.touch(now);
+}
+
+fn entry_patch(row: &Row) -> Option<&Map<String, Value>> {
+    match &row.payload {
+        Payload::Agent(agent) if !agent.entry_patch.is_empty() => Some(&agent.entry_patch),
+        Payload::Agent(_) | Payload::Chat(_) => None,
+    }
+}
+
+/// The session id the request names; it becomes a file name.
+fn named_session(row: &Row) -> Result<Option<&str>, NotBegun> {
+    let Payload::Agent(agent) = &row.payload else { return Ok(None) };
+    let named = agent.session_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
+    Ok(named.map(checked_id).transpose()?)
+}
+
+/// What follows `/new` or `/reset`, where the message begins so.
+fn asked_reset(row: &Row, settings: &Settings) -> Option<String> {
+    let Payload::Chat(chat) = &row.payload else { return None };
+    let triggers = settings.sessions.triggers();
+    reset::find_trigger(&triggers, &chat.text, &chat.text).map(|asked| asked.rest)
+}
+
+/// Whether the row's conversation goes on. An `agent` request never starts a new one by time (2.9 keeps the id).
+fn goes_on(row: &Row, entry: &SessionEntry, key: &SessionKey, settings: &Settings) -> bool {
+    match row.payload {
+        Payload::Agent(_) => true,
+        Payload::Chat(_) => {
+            let kind = ResetType::of(key.as_str(), false, false);
+            let policy = reset::policy(&settings.sessions.reset, kind, Some(super::WEBCHAT));
+            let last = entry.last_interaction_at.or(entry.updated_at);
+            reset::is_fresh(&policy, last, now_ms(), &TimeZone::system())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_transcript_is_chosen_the_same_way_before_and_after_a_crash() {
+        let (begun, current, fresh) = (SessionId::new("begun"), SessionId::new("current"), SessionId::new("fresh"));
+        let base = Facts {
+            begun: None,
+            named: None,
+            current: Some(&current),
+            fresh_id: &fresh,
+            fresh_exists: false,
+            resets: false,
+            goes_on: true,
+        };
+        let cases = [
+            ("the row's conversation goes on", Facts { ..base }, &current),
+            ("it has expired", Facts { goes_on: false, ..base }, &fresh),
+            ("there is none", Facts { current: None, goes_on: false, ..base }, &fresh),
+            ("the message resets", Facts { resets: true, ..base }, &fresh),
+            ("it has begun", Facts { begun: Some(&begun), resets: true, goes_on: false, ..base }, &begun),
+            ("it has begun in its own, and the note was lost", Facts { fresh_exists: true, ..base }, &fresh),
+        ];
+        for (name, facts, expected) in cases {
+            assert_eq!(&facts.choose(), expected, "{name}");
+        }
+        let named = Facts { named: Some("mine"), ..base };
+        assert_eq!(named.choose(), SessionId::new("mine"));
+    }
+
+    #[test]
+    fn a_row_keeps_its_settings_when_its_conversation_starts_anew() {
+        let mut entry: SessionEntry =
+            serde_json::from_str(r#"{"sessionId":"old","updatedAt":5,"label":"x","totalTokens":9}"#).unwrap();
+        change_row(Edit { entry: &mut entry, is_new: false, now: 7 }, SessionId::new("new"), None);
+        assert_eq!(entry.session_id, Some(SessionId::new("new")));
+        assert_eq!((entry.label.as_deref(), entry.total_tokens, entry.updated_at), (Some("x"), Some(0), Some(7)));
+        let patch = serde_json::json!({"label": "y", "spawnedBy": "agent:main:main"});
+        change_row(Edit { entry: &mut entry, is_new: false, now: 8 }, SessionId::new("new"), patch.as_object());
+        assert_eq!((entry.label.as_deref(), entry.spawned_by.as_deref()), (Some("y"), Some("agent:main:main")));
+    }
+}

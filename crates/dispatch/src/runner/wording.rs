@@ -1,0 +1,159 @@
+//! The user message as the model sees it: envelope, hints, message id (spec `agent-runtime.md` §1.3, `sessions.md` §5.5, §5.6).
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use openclaw_protocol::message::{Block, UserContent, UserMessage};
+
+use crate::inbox::{Payload, Row};
+
+/// First words of the turn after one that a person stopped.
+const AFTER_ABORT: &str =
+    "Note: The previous agent run was aborted by the user. Resume carefully or ask for clarification.\n\n";
+
+/// What the model is asked when a session was reset and nothing else was said.
+const GREETING: &str = "A new session was started via /new or /reset. Greet the user in your configured persona, if \
+one is provided. Be yourself - use your defined voice, mannerisms, and mood. Keep it to 1-3 sentences and ask what they \
+want to do. If the runtime model differs from default_model in the system prompt, mention the default model. Do not \
+mention internal steps, files, tools, or reasoning.";
+
+/// What the text of a message depends on besides the message.
+#[derive(Debug, Clone)]
+pub(crate) struct Circumstances {
+    /// The user's time zone.
+    pub(crate) zone: TimeZone,
+    /// Whether a person stopped the run before.
+    pub(crate) after_abort: bool,
+    /// What is left of the text behind a reset trigger, where there was one.
+    pub(crate) reset: Option<String>,
+}
+
+/// The message for the model. Its timestamp is that of acceptance: the same after a restart.
+pub(crate) fn message(row: &Row, circumstances: &Circumstances) -> UserMessage {
+    let mut content = vec![Block::text(text(row, circumstances))];
+    content.extend(row.payload.images().iter().cloned());
+    UserMessage { content: UserContent::Blocks(content), timestamp: row.accepted_at, ..UserMessage::default() }
+}
+
+fn text(row: &Row, circumstances: &Circumstances) -> String {
+    let body = match &circumstances.reset {
+        Some(rest) if rest.trim().is_empty() => GREETING.to_owned(),
+        Some(rest) => stamped(rest, row.accepted_at, &circumstances.zone),
+        None => stamped(row.payload.text(), row.accepted_at, &circumstances.zone),
+    };
+    match row.payload {
+        Payload::Agent(_) => body,
+        Payload::Chat(_) => {
+            let note = if circumstances.after_abort { AFTER_ABORT } else { "" };
+            format!("{note}{body}\n[message_id: {}]", row.run_id)
+        }
+    }
+}
+
+/// Puts `[Sat 2026-11-21 02:42 UTC] ` before a text, unless it is blank or says its time already.
+fn stamped(text: &str, at_ms: i64, zone: &TimeZone) -> String {
+    if text.trim().is_empty() || has_envelope(text) || text.contains("Current time: ") {
+        return text.to_owned();
+    }
+    let Ok(at) = Timestamp::from_millisecond(at_ms) else { return text.to_owned() };
+    format!("[{}] {text}", at.to_zoned(zone.clone()).strftime("%a %Y-%m-%d %H:%M %Z"))
+}
+
+/// Whether the first line is `[…YYYY-MM-DD HH:MM…`.
+fn has_envelope(text: &str) -> bool {
+    const SHAPE: &[u8] = b"dddd-dd-dd dd:dd";
+    let Some(line) = text.strip_prefix('[').and_then(|rest| rest.lines().next()) else { return false };
+    line.as_bytes().windows(SHAPE.len()).any(|window| {
+        window.iter().zip(SHAPE).all(|(byte, shape)| match shape {
+            b'd' => byte.is_ascii_digit(),
+            other => byte == other,
+        })
+    })
+}
+
+/// The user's zone: the configured one if it exists, else the host's, else UTC (spec `agent-runtime.md` §5.1).
+pub(crate) fn user_zone(configured: Option<&str>) -> TimeZone {
+    configured
+        .and_then(|name| TimeZone::get(name.trim()).ok())
+        .or_else(|| TimeZone::try_system().ok())
+        .unwrap_or(TimeZone::UTC)
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_protocol::{RunId, SessionId};
+
+    use super::*;
+    use crate::inbox::{AgentPayload, ChatPayload};
+
+    fn row(payload: Payload) -> Row {
+        Row {
+            run_id: RunId::new("run-1"),
+            session_key: "agent:main:main".to_owned(),
+            payload,
+            // 2026-01-29T01:30:00Z
+            accepted_at: 1_769_650_200_000,
+            entry_id: "00000000".to_owned(),
+            fresh_id: SessionId::new("f"),
+            session_id: None,
+            abort: None,
+        }
+    }
+
+    fn chat(text: &str) -> Row {
+        row(Payload::Chat(ChatPayload { text: text.to_owned(), ..ChatPayload::default() }))
+    }
+
+    fn agent(text: &str) -> Row {
+        row(Payload::Agent(AgentPayload { text: text.to_owned(), ..AgentPayload::default() }))
+    }
+
+    fn circumstances() -> Circumstances {
+        Circumstances { zone: TimeZone::get("America/New_York").unwrap(), after_abort: false, reset: None }
+    }
+
+    #[test]
+    fn the_envelope_is_put_before_what_has_none() {
+        let cases = [
+            ("Is it the weekend?", "[Wed 2026-01-28 20:30 EST] Is it the weekend?"),
+            ("[Telegram Bob 2026-01-28 20:30 EST] hi", "[Telegram Bob 2026-01-28 20:30 EST] hi"),
+            ("now\nCurrent time: Wed", "now\nCurrent time: Wed"),
+            (" ", " "),
+            ("[note] ü 2026-01-28 20:3 x", "[Wed 2026-01-28 20:30 EST] [note] ü 2026-01-28 20:3 x"),
+            ("see [a 2026-01-28 20:30]", "[Wed 2026-01-28 20:30 EST] see [a 2026-01-28 20:30]"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(message(&agent(text), &circumstances()).content.to_text(), expected);
+        }
+    }
+
+    #[test]
+    fn a_chat_message_carries_its_id_and_after_an_abort_a_note() {
+        let plain = message(&chat("hi"), &circumstances());
+        assert_eq!(plain.content.to_text(), "[Wed 2026-01-28 20:30 EST] hi\n[message_id: run-1]");
+        assert_eq!(plain.timestamp, 1_769_650_200_000);
+        let after = message(&chat("hi"), &Circumstances { after_abort: true, ..circumstances() });
+        assert_eq!(
+            after.content.to_text(),
+            "Note: The previous agent run was aborted by the user. Resume carefully or ask for clarification.\n\n\
+             [Wed 2026-01-28 20:30 EST] hi\n[message_id: run-1]"
+        );
+    }
+
+    #[test]
+    fn a_bare_reset_asks_for_a_greeting_and_a_reset_with_words_keeps_the_words() {
+        let reset = |rest: &str| Circumstances { reset: Some(rest.to_owned()), ..circumstances() };
+        let greeting = message(&chat("/new"), &reset("")).content.to_text();
+        assert!(greeting.starts_with("A new session was started via /new or /reset. Greet the user"));
+        assert!(greeting.ends_with("or reasoning.\n[message_id: run-1]"), "{greeting}");
+        assert_eq!(
+            message(&chat("/new take notes"), &reset("take notes")).content.to_text(),
+            "[Wed 2026-01-28 20:30 EST] take notes\n[message_id: run-1]"
+        );
+    }
+
+    #[test]
+    fn an_unknown_zone_falls_back() {
+        assert_eq!(user_zone(Some("Europe/Berlin")).iana_name(), Some("Europe/Berlin"));
+        assert_eq!(user_zone(Some("Nope/Zone")), user_zone(None));
+    }
+}

@@ -1,0 +1,35 @@
+//! What every lane works with.
+
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::events::Hub;
+use crate::inbox::{Inbox, WriterThread};
+use crate::lane::{GlobalLanes, Supervisor};
+use crate::registry::Registry;
+use crate::runner::Runner;
+
+/// One dispatcher's parts.
+pub(crate) struct Shared {
+    /// Accepted messages.
+    pub(crate) inbox: Inbox,
+    /// Its thread, until shutdown joins it.
+    pub(crate) writer: Mutex<Option<WriterThread>>,
+    /// Where events go.
+    pub(crate) hub: Hub,
+    /// Runs that have not ended.
+    pub(crate) registry: Registry,
+    /// Lanes that all sessions share.
+    pub(crate) global: GlobalLanes,
+    /// Lanes of the sessions.
+    pub(crate) lanes: Supervisor,
+    /// Messages between the client and their lane.
+    pub(crate) accepting: TaskTracker,
+    /// What a run is made of.
+    pub(crate) runner: Runner,
+    /// No run is started any more.
+    pub(crate) stopping: CancellationToken,
+    /// What runs stops where it is. Parent of every run's token.
+    pub(crate) kill: CancellationToken,
+}

@@ -1,0 +1,210 @@
+//! Images that come with a message (spec `gateway-protocol.md` §6.3, vectors §16.7).
+
+use base64::Engine;
+use base64::alphabet::STANDARD as ALPHABET;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use openclaw_protocol::message::{Block, ImageBlock};
+use serde_json::Value;
+
+/// Largest decoded attachment in bytes.
+pub(crate) const MAX_BYTES: usize = 5_000_000;
+
+/// Models take these; others are dropped like any non-image.
+const IMAGE_PREFIX: &str = "image/";
+
+/// What [`decode`] made of a list of attachments.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Decoded {
+    /// Image blocks in the order given.
+    pub images: Vec<Block>,
+    /// What was dropped or corrected; for the log.
+    pub warnings: Vec<String>,
+}
+
+/// An attachment that makes the whole message wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AttachmentError {
+    /// Too large.
+    #[error("Error: attachment {label}: exceeds size limit ({bytes} > {MAX_BYTES} bytes)")]
+    TooLarge {
+        /// Its name for people.
+        label: String,
+        /// Its decoded size.
+        bytes: usize,
+    },
+    /// Not base64.
+    #[error("Error: attachment {label}: invalid base64 content")]
+    NotBase64 {
+        /// Its name for people.
+        label: String,
+    },
+}
+
+/// One attachment as the client sent it.
+struct Attachment<'a> {
+    label: String,
+    mime: Option<String>,
+    content: &'a str,
+}
+
+/// Whether anything in the list counts as an attachment.
+pub(crate) fn any(items: &[Value]) -> bool {
+    attachments(items).next().is_some()
+}
+
+/// Decodes and checks attachments. What the bytes say wins over the declared type; what is no image is dropped.
+pub(crate) fn decode(items: &[Value]) -> Result<Decoded, AttachmentError> {
+    let mut decoded = Decoded::default();
+    for attachment in attachments(items) {
+        decoded.take(&attachment)?;
+    }
+    Ok(decoded)
+}
+
+/// Items with content; others are ignored. Labels count the items that are left.
+fn attachments(items: &[Value]) -> impl Iterator<Item = Attachment<'_>> {
+    let with_content = items.iter().filter_map(|item| {
+        let content = item.get("content")?.as_str()?;
+        (!content.trim().is_empty()).then_some((item, content))
+    });
+    with_content.enumerate().map(|(index, (item, content))| {
+        let text = |key: &str| item.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+        Attachment {
+            label: text("fileName").or(text("type")).map_or_else(|| format!("attachment-{}", index + 1), str::to_owned),
+            mime: text("mimeType").map(essence),
+            content,
+        }
+    })
+}
+
+impl Decoded {
+    fn take(&mut self, attachment: &Attachment<'_>) -> Result<(), AttachmentError> {
+        let label = &attachment.label;
+        let data: String = payload(attachment.content).split_ascii_whitespace().collect();
+        let too_large = |bytes| AttachmentError::TooLarge { label: label.clone(), bytes };
+        if data.len() / 4 * 3 > MAX_BYTES + 3 {
+            return Err(too_large(data.len() / 4 * 3));
+        }
+        let bytes = LENIENT.decode(&data).map_err(|_| AttachmentError::NotBase64 { label: label.clone() })?;
+        if bytes.len() > MAX_BYTES {
+            return Err(too_large(bytes.len()));
+        }
+        let found = infer::get(&bytes).map(|kind| kind.mime_type());
+        match (found, attachment.mime.as_deref()) {
+            (Some(found), _) if !found.starts_with(IMAGE_PREFIX) => {
+                self.warnings.push(format!("attachment {label}: detected non-image ({found}), dropping"));
+            }
+            (None, declared) if !declared.is_some_and(|mime| mime.starts_with(IMAGE_PREFIX)) => {
+                self.warnings.push(format!("attachment {label}: unable to detect image mime type, dropping"));
+            }
+            (found, declared) => {
+                if let (Some(found), Some(declared)) = (found, declared)
+                    && found != declared
+                {
+                    self.warnings
+                        .push(format!("attachment {label}: mime mismatch ({declared} -> {found}), using detected"));
+                }
+                let mime_type = found.or(declared).unwrap_or_default().to_owned();
+                self.images.push(Block::Image(ImageBlock { data, mime_type, ..ImageBlock::default() }));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Clients differ in whether they pad.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &ALPHABET,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// The base64 of a plain or a data URL content.
+fn payload(content: &str) -> &str {
+    let content = content.trim();
+    let Some(rest) = content.strip_prefix("data:") else { return content };
+    rest.split_once(";base64,").map_or(content, |(_, data)| data)
+}
+
+/// A media type without parameters, in lower case.
+fn essence(mime: &str) -> String {
+    mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::engine::general_purpose::STANDARD;
+    use serde_json::json;
+
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0";
+    const PDF: &[u8] = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n";
+
+    fn summary(items: Value) -> String {
+        match decode(items.as_array().unwrap()) {
+            Err(error) => error.to_string(),
+            Ok(decoded) => {
+                let types: Vec<&str> = decoded
+                    .images
+                    .iter()
+                    .map(|block| if let Block::Image(image) = block { image.mime_type.as_str() } else { "?" })
+                    .collect();
+                format!("[{}] {}", types.join(" "), decoded.warnings.join(" | ")).trim_end().to_owned()
+            }
+        }
+    }
+
+    /// Vectors of spec §16.7.
+    #[test]
+    fn images_are_kept_and_the_rest_is_dropped_or_refused() {
+        let png = STANDARD.encode(PNG);
+        let pdf = STANDARD.encode(PDF);
+        let unknown = STANDARD.encode(b"just some words");
+        let big = STANDARD.encode(vec![0_u8; MAX_BYTES + 1]);
+        let rows = [
+            (json!([{"type": "image", "mimeType": "image/png", "content": png}]), "[image/png]"),
+            (json!([{"mimeType": "image/png", "content": format!("data:image/png;base64,{png}")}]), "[image/png]"),
+            (json!([{"content": "%not-base64%"}]), "Error: attachment attachment-1: invalid base64 content"),
+            (
+                json!([{"fileName": "big.png", "content": big}]),
+                "Error: attachment big.png: exceeds size limit (5000001 > 5000000 bytes)",
+            ),
+            (json!([{"content": png}]), "[image/png]"),
+            (
+                json!([{"mimeType": "image/png", "content": pdf}]),
+                "[] attachment attachment-1: detected non-image (application/pdf), dropping",
+            ),
+            (
+                json!([{"fileName": "a", "mimeType": "image/jpeg", "content": png}]),
+                "[image/png] attachment a: mime mismatch (image/jpeg -> image/png), using detected",
+            ),
+            (json!([{"content": unknown}]), "[] attachment attachment-1: unable to detect image mime type, dropping"),
+            (json!([{"content": unknown, "mimeType": "Image/X-Own; a=b"}]), "[image/x-own]"),
+            (
+                json!([{"content": png}, {"content": pdf}]),
+                "[image/png] attachment attachment-2: detected non-image (application/pdf), dropping",
+            ),
+            (json!([{"type": "image"}, 5, {"content": ""}, {"content": png}]), "[image/png]"),
+        ];
+        for (items, expect) in rows {
+            assert_eq!(summary(items.clone()), expect, "{:.80}", items.to_string());
+        }
+    }
+
+    #[test]
+    fn the_stored_data_is_plain_base64() {
+        let png = STANDARD.encode(PNG);
+        let unpadded = png.trim_end_matches('=').to_owned();
+        let wrapped = format!("data:image/png;base64,{}\n{}", &png[..8], &png[8..]);
+        for (content, expect) in [(unpadded.clone(), unpadded), (wrapped, png)] {
+            let decoded = decode(&[json!({"content": content})]).unwrap();
+            let Some(Block::Image(image)) = decoded.images.first() else { panic!("no image: {decoded:?}") };
+            assert_eq!(image.data, expect);
+        }
+    }
+
+    #[test]
+    fn only_items_with_content_count() {
+        assert!(any(&[json!({"content": "x"})]));
+        assert!(!any(&[json!({"content": " "}), json!({"type": "image"}), json!(null)]));
+    }
+}

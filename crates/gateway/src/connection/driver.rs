@@ -1,0 +1,326 @@
+//! The task of one socket: handshake, then requests, with a writer beside it that sends what is queued.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use openclaw_protocol::error::ErrorShape;
+use openclaw_protocol::event::ConnectChallenge;
+use openclaw_protocol::frame::{Frame, Response};
+use parking_lot::Mutex;
+use tokio::time::{sleep, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role as Side, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error as WsError, Message};
+
+use super::admission::Pending;
+use super::frame_gate::{self, FrameGate, Latch};
+use super::hello::hello;
+use super::outbound::{Next, Outbound};
+use super::requests::Requests;
+use super::{ConnId, Connection, ConnectionInfo};
+use crate::clock::now_ms;
+use crate::events::Event;
+use crate::handshake::client_address::{AddressBook, ClientAddress, Origination};
+use crate::handshake::close::Closing;
+use crate::handshake::machine::{Attempt, Claim, Door, Refusal, judge};
+use crate::handshake::settle::{Entry, Settlement, settle};
+use crate::host::own_addresses;
+use crate::pairing::{Announcement, DeviceToken, PairingBook};
+use crate::payload::Payload;
+use crate::request::response_text;
+use crate::state::GatewayState;
+
+/// Largest frame of an authenticated client: `policy.maxPayload` (decision 13).
+pub(crate) const MAX_FRAME_BYTES: usize = 25 * 1024 * 1024;
+/// From the open socket to `hello-ok`.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a client that is being closed may take to read what was queued for it.
+const FLUSH_GRACE: Duration = Duration::from_secs(10);
+/// How long a client may take to answer a close.
+const CLOSE_GRACE: Duration = Duration::from_secs(1);
+/// Read and write buffers of a socket; the library's default of 128 KiB each would dominate the memory of many clients.
+const BUFFER_BYTES: usize = 8 * 1024;
+
+type Socket = WebSocketStream<FrameGate<TokioIo<Upgraded>>>;
+
+/// Drives a socket from its upgrade to its end.
+pub(crate) async fn drive(upgraded: Upgraded, origination: Origination, pending: Pending, state: Arc<GatewayState>) {
+    let (gate, latch) = FrameGate::closed(TokioIo::new(upgraded));
+    let config = WebSocketConfig::default()
+        .read_buffer_size(BUFFER_BYTES)
+        .write_buffer_size(BUFFER_BYTES)
+        .max_frame_size(Some(MAX_FRAME_BYTES))
+        .max_message_size(Some(MAX_FRAME_BYTES));
+    let socket = WebSocketStream::from_raw_socket(gate, Side::Server, Some(config)).await;
+    let (sink, stream) = socket.split();
+    let outbound = Arc::new(Outbound::default());
+    let admitted = Mutex::new(None);
+    let reader = Reader { stream, origination, latch, outbound: Arc::clone(&outbound), state: Arc::clone(&state) };
+    run_both(reader.run(pending, &admitted), write(sink, &outbound), &outbound).await;
+    outbound.hang_up();
+    let connection = admitted.lock().take();
+    if let Some(connection) = connection {
+        leave(&state, &connection);
+    }
+}
+
+/// Reads and writes until one of them is done, then lets the other finish what the close needs.
+async fn run_both(reading: impl Future<Output = ()>, writing: impl Future<Output = ()>, outbound: &Outbound) {
+    tokio::pin!(reading, writing);
+    let overdue = async {
+        outbound.closing().await;
+        sleep(FLUSH_GRACE).await;
+    };
+    tokio::select! {
+        () = &mut reading => if outbound.is_closing() {
+            // Whether it got everything or not, the client is gone or about to be.
+            let _ = timeout(CLOSE_GRACE, writing).await;
+        },
+        () = &mut writing => {
+            // The close is sent, or nothing can be sent any more: wait for the client's answer, not for long.
+            let _ = timeout(CLOSE_GRACE, reading).await;
+        }
+        () = overdue => {}
+    }
+}
+
+/// Sends what is queued; ends after a close or when nothing can be sent any more.
+async fn write(mut sink: SplitSink<Socket, Message>, outbound: &Outbound) {
+    loop {
+        match outbound.next().await {
+            Next::Write(frame, bytes) => {
+                if sink.send(Message::text(frame.into_text())).await.is_err() {
+                    return;
+                }
+                outbound.written(bytes);
+            }
+            Next::Close(closing) => {
+                let frame = CloseFrame { code: closing.code.into(), reason: closing.reason.into() };
+                // The client may have gone; there is nobody to tell.
+                let _ = sink.send(Message::Close(Some(frame))).await;
+                return;
+            }
+            Next::Wait => {}
+        }
+    }
+}
+
+/// The reading half of a socket.
+struct Reader {
+    stream: SplitStream<Socket>,
+    origination: Origination,
+    latch: Latch,
+    outbound: Arc<Outbound>,
+    state: Arc<GatewayState>,
+}
+
+impl Reader {
+    async fn run(mut self, pending: Pending, admitted: &Mutex<Option<Arc<Connection>>>) {
+        let greeted = timeout(HANDSHAKE_TIMEOUT, self.handshake()).await;
+        match greeted {
+            Ok(Some(connection)) => {
+                drop(pending);
+                *admitted.lock() = Some(Arc::clone(&connection));
+                self.latch.open();
+                self.requests(connection).await;
+            }
+            Ok(None) => {}
+            Err(_) => {
+                tracing::info!(peer = %self.origination.peer, "handshake timeout");
+                self.outbound.close(Closing::policy("handshake timeout"));
+            }
+        }
+        self.until_closed().await;
+    }
+
+    /// Reads on so that the client's answer to a close is seen; what else it says is not heard.
+    async fn until_closed(&mut self) {
+        while let Some(Ok(_)) = self.stream.next().await {}
+    }
+
+    /// The next text of the client; `None` at its end, or when it broke the rules and is being closed.
+    async fn next_text(&mut self) -> Option<String> {
+        loop {
+            match self.stream.next().await? {
+                Ok(Message::Text(text)) => return Some(text.as_str().to_owned()),
+                // Bytes that are not UTF-8 are no JSON either: the empty text isn't.
+                Ok(Message::Binary(bytes)) => return Some(String::from_utf8(bytes.into()).unwrap_or_default()),
+                Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
+                Ok(Message::Close(_)) => {}
+                Err(error) => {
+                    self.broken(&error);
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn broken(&self, error: &WsError) {
+        let is_too_big = match error {
+            WsError::Capacity(_) => true,
+            WsError::Io(io) => io.get_ref().is_some_and(|inner| inner.is::<frame_gate::TooBig>()),
+            _ => false,
+        };
+        if is_too_big {
+            self.outbound.close(Closing::too_big());
+        } else if matches!(error, WsError::Utf8(_)) {
+            self.outbound.close(Closing::policy("invalid request frame"));
+        }
+        tracing::debug!(peer = %self.origination.peer, %error, "socket ended");
+    }
+
+    /// From the challenge to `hello-ok`; `None` when the client stays outside.
+    async fn handshake(&mut self) -> Option<Arc<Connection>> {
+        let nonce = uuid::Uuid::new_v4().to_string();
+        let challenge = ConnectChallenge { nonce: nonce.clone(), ts: now_ms() };
+        let frame = Frame::Event(openclaw_protocol::frame::Event::targeted("connect.challenge", challenge));
+        self.outbound.respond(serde_json::to_string(&frame).unwrap_or_default());
+        let text = self.next_text().await?;
+        match self.decide(&nonce, &text).await {
+            Ok((claim, entry)) => Some(self.enter(claim, entry)),
+            Err(refusal) => {
+                self.refuse(*refusal);
+                None
+            }
+        }
+    }
+
+    async fn decide(&self, nonce: &str, text: &str) -> Result<(Claim, Entry), Box<Refusal>> {
+        let door = door_now(&self.state.door, &self.origination);
+        let address = ClientAddress::of(&self.origination, &door.addresses);
+        let now = now_ms();
+        let locked_for = self.state.throttle.lock().locked_for(address.ip, now);
+        let attempt = Attempt { origination: &self.origination, address, nonce, locked_for, now };
+        let outcome = match judge(&door, &attempt, text) {
+            Ok(claim) => self.settle(claim).await,
+            Err(refusal) => Err(refusal),
+        };
+        let mut throttle = self.state.throttle.lock();
+        match &outcome {
+            Ok(_) => throttle.succeeded(address.ip),
+            Err(refusal) if refusal.is_guess => throttle.failed(address.ip, now),
+            Err(_) => {}
+        }
+        outcome
+    }
+
+    async fn settle(&self, claim: Claim) -> Result<(Claim, Entry), Box<Refusal>> {
+        let mut mint = || uuid::Uuid::new_v4().to_string();
+        let settlement = if claim.device.verified().is_none() {
+            settle(&claim, &mut PairingBook::default(), now_ms(), &mut mint)
+        } else {
+            let asked = claim.clone();
+            let settled = self.state.devices.update(move |book| settle(&asked, book, now_ms(), &mut mint)).await;
+            settled.map_err(|error| {
+                tracing::error!(%error, "pairing failed");
+                Refusal::answered(&claim.request_id, ErrorShape::unavailable(error.to_string()))
+            })?
+        };
+        let Settlement { outcome, announcement } = settlement;
+        if let Some(announcement) = announcement {
+            announce(&self.state, announcement);
+        }
+        outcome.map(|entry| (claim, entry))
+    }
+
+    fn refuse(&self, refusal: Refusal) {
+        tracing::info!(peer = %self.origination.peer, code = refusal.closing.code, reason = %refusal.closing.reason, "connect refused");
+        if let Some(response) = refusal.response {
+            self.outbound.respond(response_text(response));
+        }
+        self.outbound.close(refusal.closing);
+    }
+
+    /// Lets a client in: presence, `hello-ok`, events.
+    fn enter(&self, claim: Claim, entry: Entry) -> Arc<Connection> {
+        let Entry { scopes, token } = entry;
+        let request_id = claim.request_id.clone();
+        let info = connection_info(claim, scopes);
+        let state = &self.state;
+        tracing::info!(conn = %info.conn_id, client = info.client.id.as_str(), mode = info.client.mode.as_str(), role = info.role.as_str(), "connected");
+        let is_shown = state.presence.connected(&info);
+        if is_shown {
+            state.events.presence_changed();
+        }
+        let connection = Arc::new(Connection::new(info, Arc::clone(&self.outbound)));
+        state.events.admit(&connection, || self.greet(&connection, &request_id, token.as_ref()));
+        if is_shown {
+            state.broadcast_presence(Some(connection.info()));
+        }
+        state.refresh_health_later();
+        connection
+    }
+
+    fn greet(&self, connection: &Connection, request_id: &str, token: Option<&DeviceToken>) {
+        let payload = hello(&self.state, connection.info(), token, &self.origination);
+        connection.respond(Response::ok(request_id, payload));
+    }
+
+    /// Takes requests until the socket ends or is to be closed. A client that doesn't read its answers is not heard
+    /// until it does.
+    async fn requests(&mut self, connection: Arc<Connection>) {
+        let requests = Requests::new(Arc::clone(&self.state), connection);
+        let outbound = Arc::clone(&self.outbound);
+        loop {
+            let text = tokio::select! { biased;
+                () = outbound.closing() => return,
+                text = async { outbound.has_room().await; self.next_text().await } => text,
+            };
+            let Some(text) = text else { return };
+            requests.take(&text).await;
+        }
+    }
+}
+
+/// The door as of now: this host's addresses are looked up for those who are not on loopback anyway.
+fn door_now(door: &Door, origination: &Origination) -> Door {
+    let mut door = door.clone();
+    if !origination.peer.ip().to_canonical().is_loopback() {
+        door.addresses = AddressBook { own: own_addresses(), ..door.addresses };
+    }
+    door
+}
+
+fn connection_info(claim: Claim, scopes: Vec<String>) -> ConnectionInfo {
+    ConnectionInfo {
+        conn_id: ConnId::random(),
+        role: claim.role,
+        scopes,
+        device_id: claim.device.verified().map(|device| device.id.clone()),
+        client: claim.client,
+        caps: claim.caps,
+        remote_ip: claim.address.remote_ip(),
+        is_local: claim.address.is_local,
+        connected_at_ms: now_ms(),
+    }
+}
+
+fn announce(state: &GatewayState, announcement: Announcement) {
+    let (name, payload) = match announcement {
+        Announcement::Requested(pending) => ("device.pair.requested", Payload::of(&pending)),
+        Announcement::Approved { request_id, device_id, ts } => {
+            tracing::info!(device = %device_id, "device paired: it is on this host");
+            let payload = serde_json::json!({
+                "requestId": request_id, "deviceId": device_id, "decision": "approved", "ts": ts,
+            });
+            ("device.pair.resolved", Ok(Payload::from(payload)))
+        }
+    };
+    if let Ok(payload) = payload {
+        state.events.publish(Event::named(name, payload));
+    }
+}
+
+fn leave(state: &GatewayState, connection: &Connection) {
+    let info = connection.info();
+    state.events.remove(&info.conn_id);
+    tracing::info!(conn = %info.conn_id, "disconnected");
+    if state.presence.disconnected(info) {
+        state.events.presence_changed();
+        state.broadcast_presence(None);
+    }
+}

@@ -1,0 +1,108 @@
+//! One WebSocket connection: what is known about it, what waits to be sent to it, and the task that drives it.
+
+pub(crate) mod admission;
+pub(crate) mod driver;
+mod frame_gate;
+mod hello;
+mod info;
+pub(crate) mod outbound;
+mod requests;
+pub(crate) mod upgrade;
+
+use std::sync::Arc;
+
+use openclaw_protocol::frame::Response;
+use serde::Serialize;
+
+pub use info::{ConnId, ConnectionInfo};
+pub use outbound::{HARD_BYTES, Pushed, SLOW_BYTES};
+
+use crate::events::EncodedEvent;
+use crate::handshake::close::Closing;
+use crate::request::response_text;
+use outbound::Outbound;
+
+/// An authenticated connection: what events and handlers need of it.
+#[derive(Debug)]
+pub struct Connection {
+    info: ConnectionInfo,
+    outbound: Arc<Outbound>,
+}
+
+impl Connection {
+    pub(crate) fn new(info: ConnectionInfo, outbound: Arc<Outbound>) -> Self {
+        Self { info, outbound }
+    }
+
+    /// Who is connected.
+    pub fn info(&self) -> &ConnectionInfo {
+        &self.info
+    }
+
+    /// Queues a response.
+    pub(crate) fn respond(&self, response: Response<impl Serialize>) {
+        self.outbound.respond(response_text(response));
+    }
+
+    /// Queues a numbered event.
+    pub(crate) fn broadcast(&self, event: &Arc<EncodedEvent>) -> Pushed {
+        self.outbound.broadcast(event)
+    }
+
+    /// Queues an event without number.
+    pub(crate) fn target(&self, event: &Arc<EncodedEvent>) -> Pushed {
+        self.outbound.target(event)
+    }
+
+    /// Closes the connection after what is queued.
+    pub fn close(&self, closing: Closing) {
+        self.outbound.close(closing);
+    }
+
+    /// Resolves when the connection is to be closed; handlers that wait for long stop then.
+    pub async fn closing(&self) {
+        self.outbound.closing().await;
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use openclaw_protocol::access::Role;
+    use openclaw_protocol::params::NonEmpty;
+    use openclaw_protocol::params::connect::{ClientDescription, ClientId, ClientMode};
+
+    /// A client for tests.
+    pub(crate) fn client(id: ClientId, mode: ClientMode) -> ClientDescription {
+        ClientDescription {
+            id,
+            display_name: None,
+            version: NonEmpty("1.0.0".to_owned()),
+            platform: NonEmpty("linux".to_owned()),
+            device_family: None,
+            model_identifier: None,
+            mode,
+            instance_id: None,
+        }
+    }
+
+    /// A connection for tests.
+    pub(crate) fn connection(role: Role, scopes: &[&str]) -> ConnectionInfo {
+        ConnectionInfo {
+            conn_id: ConnId::random(),
+            role,
+            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+            client: client(ClientId::Test, ClientMode::Test),
+            caps: Vec::new(),
+            device_id: None,
+            remote_ip: None,
+            is_local: true,
+            connected_at_ms: 0,
+        }
+    }
+
+    pub(crate) fn with_caps(mut info: ConnectionInfo, caps: &[&str]) -> ConnectionInfo {
+        info.caps = caps.iter().map(|cap| (*cap).to_owned()).collect();
+        info
+    }
+}

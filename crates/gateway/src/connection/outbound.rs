@@ -1,0 +1,243 @@
+//! What waits to be sent to one client: counted, bounded, and closed rather than grown (spec `gateway-protocol.md` §1.6).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::events::EncodedEvent;
+use crate::handshake::close::Closing;
+
+/// Bytes waiting for a client above which it counts as slow: `policy.maxBufferedBytes`.
+pub const SLOW_BYTES: usize = 1_572_864;
+
+/// Bytes of responses waiting for a client that asks but never reads, above which it is disconnected. Responses are
+/// never dropped, so this is what bounds the memory of a connection.
+pub const HARD_BYTES: usize = 32 * 1024 * 1024;
+
+/// What became of an event for one client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pushed {
+    /// It will be sent.
+    Queued,
+    /// The client is slow and the event may be missed; its number is used up, so that the client sees a gap.
+    Skipped,
+    /// The client is slow and the event may not be missed: the connection is being closed.
+    Closed,
+}
+
+/// A frame that waits.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Outgoing {
+    /// A response or a targeted event, as text.
+    Text(String),
+    /// A broadcast; its text is put together when it is sent, so that waiting copies share their memory.
+    Event {
+        /// The event.
+        event: Arc<EncodedEvent>,
+        /// Its number on this connection; targeted events have none.
+        seq: Option<u64>,
+    },
+}
+
+impl Outgoing {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Event { event, .. } => event.bytes(),
+        }
+    }
+
+    /// The frame's text.
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Event { event, seq } => event.text(seq),
+        }
+    }
+}
+
+/// The queue and its accounts, without I/O.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog {
+    queue: VecDeque<Outgoing>,
+    /// Bytes in the queue and in the frame that is being written.
+    bytes: usize,
+    last_seq: u64,
+    closing: Option<Closing>,
+}
+
+/// What the writer does next.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Next {
+    /// Write this, then report its size with [`Backlog::written`].
+    Write(Outgoing, usize),
+    /// Everything before it is written: close.
+    Close(Closing),
+    /// Nothing to do yet.
+    Wait,
+}
+
+impl Backlog {
+    fn push(&mut self, frame: Outgoing) {
+        self.bytes += frame.bytes();
+        self.queue.push_back(frame);
+    }
+
+    /// Queues a response.
+    pub(crate) fn respond(&mut self, text: String) {
+        if self.closing.is_some() {
+            return;
+        }
+        if self.bytes.saturating_add(text.len()) > HARD_BYTES {
+            self.close(Closing::policy("slow consumer"));
+            return;
+        }
+        self.push(Outgoing::Text(text));
+    }
+
+    /// Queues a numbered event, or drops it, or gives the client up.
+    pub(crate) fn broadcast(&mut self, event: &Arc<EncodedEvent>) -> Pushed {
+        let seq = self.last_seq + 1;
+        let pushed = self.offer(event, Some(seq));
+        if pushed != Pushed::Closed {
+            self.last_seq = seq;
+        }
+        pushed
+    }
+
+    /// Queues an event without a number.
+    pub(crate) fn target(&mut self, event: &Arc<EncodedEvent>) -> Pushed {
+        self.offer(event, None)
+    }
+
+    fn offer(&mut self, event: &Arc<EncodedEvent>, seq: Option<u64>) -> Pushed {
+        if self.closing.is_some() {
+            return Pushed::Closed;
+        }
+        if self.bytes <= SLOW_BYTES {
+            self.push(Outgoing::Event { event: Arc::clone(event), seq });
+            return Pushed::Queued;
+        }
+        if event.droppable() {
+            return Pushed::Skipped;
+        }
+        self.close(Closing::policy("slow consumer"));
+        Pushed::Closed
+    }
+
+    /// Closes after what is queued; the first reason stays.
+    pub(crate) fn close(&mut self, closing: Closing) {
+        self.closing.get_or_insert(closing);
+    }
+
+    pub(crate) fn next(&mut self) -> Next {
+        match (self.queue.pop_front(), &self.closing) {
+            (Some(frame), _) => {
+                let bytes = frame.bytes();
+                Next::Write(frame, bytes)
+            }
+            (None, Some(closing)) => Next::Close(closing.clone()),
+            (None, None) => Next::Wait,
+        }
+    }
+
+    /// A frame left for the network.
+    pub(crate) fn written(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    pub(crate) fn is_slow(&self) -> bool {
+        self.bytes > SLOW_BYTES
+    }
+}
+
+/// The queue of one connection, shared between those who send and its writer.
+#[derive(Debug, Default)]
+pub(crate) struct Outbound {
+    backlog: Mutex<Backlog>,
+    /// Something was queued or the connection is to close.
+    filled: Notify,
+    /// Something was written.
+    drained: Notify,
+    closing: tokio_util::sync::CancellationToken,
+}
+
+impl Outbound {
+    pub(crate) fn respond(&self, text: String) {
+        self.update(|backlog| backlog.respond(text));
+    }
+
+    pub(crate) fn broadcast(&self, event: &Arc<EncodedEvent>) -> Pushed {
+        self.update(|backlog| backlog.broadcast(event))
+    }
+
+    pub(crate) fn target(&self, event: &Arc<EncodedEvent>) -> Pushed {
+        self.update(|backlog| backlog.target(event))
+    }
+
+    pub(crate) fn close(&self, closing: Closing) {
+        self.update(|backlog| backlog.close(closing));
+    }
+
+    /// The socket is gone: nothing more is queued, and who waits for the close learns of it.
+    pub(crate) fn hang_up(&self) {
+        self.update(|backlog| {
+            backlog.close(Closing::policy("gone"));
+            backlog.queue.clear();
+        });
+    }
+
+    fn update<T>(&self, change: impl FnOnce(&mut Backlog) -> T) -> T {
+        let mut backlog = self.backlog.lock();
+        let result = change(&mut backlog);
+        let is_closing = backlog.closing.is_some();
+        drop(backlog);
+        if is_closing {
+            self.closing.cancel();
+        }
+        self.filled.notify_one();
+        result
+    }
+
+    /// The writer's next step, if there is one now.
+    pub(crate) fn take(&self) -> Next {
+        self.backlog.lock().next()
+    }
+
+    /// Waits for the writer's next step. For the one writer.
+    pub(crate) async fn next(&self) -> Next {
+        loop {
+            let next = self.take();
+            if next != Next::Wait {
+                return next;
+            }
+            self.filled.notified().await;
+        }
+    }
+
+    pub(crate) fn written(&self, bytes: usize) {
+        self.backlog.lock().written(bytes);
+        self.drained.notify_one();
+    }
+
+    /// Waits until the client has read enough for us to take more of its requests. For the one reader.
+    pub(crate) async fn has_room(&self) {
+        while self.backlog.lock().is_slow() {
+            self.drained.notified().await;
+        }
+    }
+
+    /// Resolves as soon as the connection is to be closed.
+    pub(crate) async fn closing(&self) {
+        self.closing.cancelled().await;
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.is_cancelled()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! The fan-out: from one event to the queues of all connections that get it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use openclaw_dispatch::api::{Audience, Broadcast};
+use openclaw_protocol::RunId;
+use openclaw_protocol::frame::StateVersion;
+use parking_lot::{Mutex, RwLock};
+
+use super::encoded::{EncodedEvent, Event};
+use super::rules;
+use super::tool_listeners::ToolListeners;
+use crate::clock::now_ms;
+use crate::connection::{ConnId, Connection};
+use crate::handshake::close::Closing;
+
+/// Knows every authenticated connection and gives it its events. Never waits: a queue that is full drops or closes
+/// by the slow-consumer policy.
+#[derive(Debug, Default)]
+pub struct EventHub {
+    connections: RwLock<HashMap<ConnId, Arc<Connection>>>,
+    tool_listeners: Mutex<ToolListeners>,
+    presence_version: AtomicU64,
+    health_version: AtomicU64,
+}
+
+impl EventHub {
+    /// A hub without connections; both state versions start at 1.
+    pub fn new() -> Self {
+        let hub = Self::default();
+        hub.presence_version.store(1, Ordering::Relaxed);
+        hub.health_version.store(1, Ordering::Relaxed);
+        hub
+    }
+
+    /// Adds a connection. `greet` runs while no event can pass: what it queues is the connection's first frame.
+    pub(crate) fn admit(&self, connection: &Arc<Connection>, greet: impl FnOnce()) {
+        let mut connections = self.connections.write();
+        greet();
+        connections.insert(connection.info().conn_id.clone(), Arc::clone(connection));
+    }
+
+    /// Forgets a connection.
+    pub(crate) fn remove(&self, conn_id: &ConnId) {
+        self.connections.write().remove(conn_id);
+    }
+
+    /// All authenticated connections.
+    pub fn connections(&self) -> Vec<Arc<Connection>> {
+        self.connections.read().values().cloned().collect()
+    }
+
+    /// The state versions as of now.
+    pub fn state_version(&self) -> StateVersion {
+        StateVersion {
+            presence: self.presence_version.load(Ordering::Relaxed),
+            health: self.health_version.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The presence list has changed.
+    pub fn presence_changed(&self) {
+        self.presence_version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The health snapshot was made anew.
+    pub fn health_refreshed(&self) {
+        self.health_version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Sends an event to everyone who gets it.
+    pub fn publish(&self, event: Event) {
+        self.send(event.encode(None), None);
+    }
+
+    /// Sends `presence` or `health`, which carry the state versions.
+    pub fn publish_versioned(&self, event: Event) {
+        self.send(event.encode(Some(self.state_version())), None);
+    }
+
+    /// Like [`Self::publish_versioned`], without the connection that already has the news.
+    pub(crate) fn publish_versioned_except(&self, event: Event, conn_id: &ConnId) {
+        self.send(event.encode(Some(self.state_version())), Some(conn_id));
+    }
+
+    fn send(&self, event: EncodedEvent, except: Option<&ConnId>) {
+        let event = Arc::new(event);
+        for connection in self.connections.read().values() {
+            let info = connection.info();
+            if Some(&info.conn_id) != except && rules::admits(info, event.name()) {
+                connection.broadcast(&event);
+            }
+        }
+    }
+
+    /// Registers a connection for the tool events of a run.
+    pub(crate) fn listen_to_tools(&self, run_id: &RunId, conn_id: ConnId) {
+        self.tool_listeners.lock().add(run_id, conn_id, now_ms());
+    }
+
+    /// Passes on what a run says.
+    pub fn forward(&self, broadcast: Broadcast) {
+        let Broadcast { name, payload, run_id, audience, droppable, .. } = broadcast;
+        let ended = ends_run(name, &payload);
+        let event = Event::named(name, payload.into());
+        let event = if droppable { event.droppable() } else { event.required() };
+        match audience {
+            Audience::All => self.publish(event),
+            Audience::ToolListeners => self.send_to_tool_listeners(&run_id, event),
+        }
+        if ended {
+            self.tool_listeners.lock().run_ended(&run_id, now_ms());
+        }
+    }
+
+    fn send_to_tool_listeners(&self, run_id: &RunId, event: Event) {
+        let listeners = self.tool_listeners.lock().of(run_id, now_ms());
+        if listeners.is_empty() {
+            return;
+        }
+        let event = Arc::new(event.encode(None));
+        let connections = self.connections.read();
+        for connection in listeners.iter().filter_map(|conn_id| connections.get(conn_id)) {
+            connection.target(&event);
+        }
+    }
+
+    /// Forgets registrations that are due. Called on every tick.
+    pub(crate) fn sweep(&self, now: i64) {
+        let connections = self.connections.read();
+        self.tool_listeners.lock().sweep(now, |conn_id| connections.contains_key(conn_id));
+    }
+
+    /// Closes every connection after what is queued for it.
+    pub(crate) fn close_all(&self, closing: &Closing) {
+        for connection in self.connections.read().values() {
+            connection.close(closing.clone());
+        }
+    }
+}
+
+/// Whether an event is the last of its run: `agent` `lifecycle` with phase `end` or `error`.
+fn ends_run(name: &str, payload: &serde_json::Value) -> bool {
+    let phase = payload.pointer("/data/phase").and_then(serde_json::Value::as_str);
+    name == "agent"
+        && payload.get("stream").is_some_and(|stream| stream == "lifecycle")
+        && matches!(phase, Some("end" | "error"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::outbound::{Next, Outbound};
+    use crate::connection::tests::{connection, with_caps};
+    use openclaw_protocol::access::{ADMIN, Role};
+    use serde_json::{Value, json};
+
+    struct Client {
+        connection: Arc<Connection>,
+        outbound: Arc<Outbound>,
+    }
+
+    impl Client {
+        fn join(hub: &EventHub, role: Role, caps: &[&str]) -> Self {
+            let outbound = Arc::new(Outbound::default());
+            let info = with_caps(connection(role, &[ADMIN]), caps);
+            let connection = Arc::new(Connection::new(info, Arc::clone(&outbound)));
+            hub.admit(&connection, || {});
+            Self { connection, outbound }
+        }
+
+        /// `name#seq` of everything queued.
+        fn received(&self) -> Vec<String> {
+            let mut frames = Vec::new();
+            while let Next::Write(frame, bytes) = self.outbound.take() {
+                self.outbound.written(bytes);
+                let frame: Value = serde_json::from_str(&frame.into_text()).unwrap();
+                frames.push(format!("{}#{}", frame["event"].as_str().unwrap(), frame["seq"]));
+            }
+            frames
+        }
+    }
+
+    fn said(run: &RunId, name: &'static str, payload: Value, audience: Audience) -> Broadcast {
+        Broadcast { name, payload, run_id: run.clone(), session_key: "agent:main:main".into(), audience, droppable: false }
+    }
+
+    #[test]
+    fn every_connection_counts_its_own_events() {
+        let hub = EventHub::new();
+        let early = Client::join(&hub, Role::Operator, &[]);
+        hub.publish(Event::named("tick", json!({"ts": 1}).into()));
+        let late = Client::join(&hub, Role::Operator, &[]);
+        let node = Client::join(&hub, Role::Node, &[]);
+        hub.publish_versioned_except(Event::named("presence", json!({}).into()), &late.connection.info().conn_id);
+        hub.publish(Event::named("tick", json!({"ts": 2}).into()));
+        assert_eq!(early.received(), ["tick#1", "presence#2", "tick#3"]);
+        assert_eq!(late.received(), ["tick#1"]);
+        assert_eq!(node.received(), ["tick#1"]);
+    }
+
+    #[test]
+    fn tool_events_reach_only_who_started_the_run_and_asked_for_them() {
+        let hub = EventHub::new();
+        let asker = Client::join(&hub, Role::Operator, &["tool-events"]);
+        let other = Client::join(&hub, Role::Operator, &["tool-events"]);
+        let run = RunId::new("r1");
+        hub.listen_to_tools(&run, asker.connection.info().conn_id.clone());
+        let tool = json!({"stream": "tool", "data": {"phase": "start"}});
+        hub.forward(said(&run, "agent", tool.clone(), Audience::ToolListeners));
+        hub.forward(said(&run, "agent", json!({"stream": "assistant", "data": {}}), Audience::All));
+        hub.forward(said(&RunId::new("r2"), "agent", tool, Audience::ToolListeners));
+        assert_eq!(asker.received(), ["agent#null", "agent#1"]);
+        assert_eq!(other.received(), ["agent#1"]);
+    }
+
+    #[test]
+    fn a_runs_last_event_is_recognised() {
+        let rows = [
+            ("agent", json!({"stream": "lifecycle", "data": {"phase": "end"}}), true),
+            ("agent", json!({"stream": "lifecycle", "data": {"phase": "error"}}), true),
+            ("agent", json!({"stream": "lifecycle", "data": {"phase": "start"}}), false),
+            ("agent", json!({"stream": "compaction", "data": {"phase": "end"}}), false),
+            ("chat", json!({"stream": "lifecycle", "data": {"phase": "end"}}), false),
+        ];
+        for (name, payload, expect) in rows {
+            assert_eq!(ends_run(name, &payload), expect, "{name} {payload}");
+        }
+    }
+}

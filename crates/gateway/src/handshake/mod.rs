@@ -1,0 +1,18 @@
+//! From the first frame of a socket to an authenticated connection (spec `gateway-protocol.md` §3).
+//!
+//! [`machine`] decides; the other files are the checks it makes. No I/O here: the driver in
+//! [`crate::connection`] performs what is decided.
+
+pub(crate) mod client_address;
+pub(crate) mod client_kind;
+pub(crate) mod close;
+pub(crate) mod device;
+pub(crate) mod machine;
+pub(crate) mod origin;
+pub(crate) mod settle;
+pub(crate) mod shared_auth;
+pub(crate) mod throttle;
+
+pub use client_address::{AddressBook, ClientAddress, Origination};
+pub use close::Closing;
+pub use shared_auth::{AuthFailure, AuthMethod, Credentials, SecretDigest, SharedSecret, authorize};

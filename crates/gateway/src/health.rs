@@ -1,0 +1,245 @@
+//! The health snapshot: what an operator asks first (spec `gateway-protocol.md` §8.2).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use openclaw_config::{Config, DurationUnit, parse_duration};
+use openclaw_config::settings::Heartbeat;
+use openclaw_protocol::AgentId;
+use openclaw_protocol::params::health::{AgentHealth, AgentHeartbeat, HealthSnapshot, RecentSession, SessionsHealth};
+use openclaw_sessions::SessionStore;
+use openclaw_sessions::store::Rows;
+use parking_lot::Mutex;
+use serde_json::Map;
+
+use crate::clock::now_ms;
+use crate::events::Event;
+use crate::payload::Payload;
+use crate::state::GatewayState;
+
+/// How old a snapshot may be that answers `health`; also how often it is made anew.
+pub const MAX_AGE: Duration = Duration::from_secs(60);
+/// Refreshes that nobody asked for (a client connected) are at least this far apart (spec `operations.md` §5).
+const MIN_GAP: Duration = Duration::from_secs(15);
+/// Sessions named per store.
+const RECENT: usize = 5;
+const DEFAULT_EVERY: &str = "30m";
+const DEFAULT_TARGET: &str = "last";
+const DEFAULT_ACK_MAX_CHARS: u64 = 300;
+const DEFAULT_PROMPT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or \
+                              repeat old tasks from prior chats. If nothing needs attention, reply HEARTBEAT_OK.";
+
+/// Keeps the last snapshot and makes new ones, one at a time.
+#[derive(Debug, Default)]
+pub struct HealthMonitor {
+    last: Mutex<Option<Made>>,
+    /// What was broadcast last, and when.
+    told: Mutex<Option<(Arc<HealthSnapshot>, Instant)>>,
+    turn: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Clone)]
+struct Made {
+    snapshot: Arc<HealthSnapshot>,
+    at: Instant,
+}
+
+impl HealthMonitor {
+    /// The last snapshot, whatever its age.
+    pub fn last(&self) -> Option<Arc<HealthSnapshot>> {
+        self.last.lock().as_ref().map(|made| Arc::clone(&made.snapshot))
+    }
+
+    fn younger_than(&self, age: Duration) -> Option<Arc<HealthSnapshot>> {
+        let last = self.last.lock();
+        last.as_ref().filter(|made| made.at.elapsed() < age).map(|made| Arc::clone(&made.snapshot))
+    }
+
+    /// Whether everyone is to be told: something changed beyond times, or it was long ago (KB-35).
+    fn is_news(&self, snapshot: &Arc<HealthSnapshot>) -> bool {
+        let mut told = self.told.lock();
+        let is_old = told.as_ref().is_none_or(|(before, at)| {
+            at.elapsed() >= MAX_AGE.saturating_sub(Duration::from_secs(1)) || timeless(before) != timeless(snapshot)
+        });
+        if is_old {
+            *told = Some((Arc::clone(snapshot), Instant::now()));
+        }
+        is_old
+    }
+}
+
+impl GatewayState {
+    /// The snapshot that answers `health`: the last one while it is fresh (a new one follows in the background), else a
+    /// new one.
+    pub async fn health_snapshot(self: &Arc<Self>) -> Arc<HealthSnapshot> {
+        match self.health.younger_than(MAX_AGE) {
+            Some(snapshot) => {
+                self.refresh_health_later();
+                snapshot
+            }
+            None => self.probe_health().await,
+        }
+    }
+
+    /// A new snapshot, whatever the age of the last.
+    pub async fn probe_health(&self) -> Arc<HealthSnapshot> {
+        let _turn = self.health.turn.lock().await;
+        let snapshot = Arc::new(snapshot(&self.config(), self.sessions.as_ref(), &self.layout).await);
+        *self.health.last.lock() = Some(Made { snapshot: Arc::clone(&snapshot), at: Instant::now() });
+        self.events.health_refreshed();
+        if self.health.is_news(&snapshot) {
+            if let Ok(payload) = Payload::of(&*snapshot) {
+                self.events.publish_versioned(Event::named("health", payload));
+            }
+        }
+        snapshot
+    }
+
+    /// Makes a new snapshot soon, unless there was one just now.
+    pub(crate) fn refresh_health_later(self: &Arc<Self>) {
+        if self.health.younger_than(MIN_GAP).is_some() || self.tasks.is_closed() {
+            return;
+        }
+        let state = Arc::clone(self);
+        self.tasks.spawn(async move {
+            if state.health.younger_than(MIN_GAP).is_none() {
+                state.probe_health().await;
+            }
+        });
+    }
+}
+
+/// A snapshot without what changes with time alone.
+fn timeless(snapshot: &HealthSnapshot) -> HealthSnapshot {
+    let mut plain = snapshot.clone();
+    plain.ts = 0;
+    plain.duration_ms = 0;
+    let agents = plain.agents.iter_mut().map(|agent| &mut agent.sessions);
+    for row in agents.chain([&mut plain.sessions]).flat_map(|sessions| &mut sessions.recent) {
+        row.age = None;
+    }
+    plain
+}
+
+async fn snapshot(config: &Config, store: &dyn SessionStore, layout: &openclaw_sessions::Layout) -> HealthSnapshot {
+    let started = Instant::now();
+    let now = now_ms();
+    let mut agents = Vec::new();
+    for id in config.agent_ids() {
+        let entry = config.agent(&id);
+        agents.push(AgentHealth {
+            agent_id: id.to_string(),
+            name: entry.name,
+            is_default: entry.is_default,
+            heartbeat: heartbeat(config, &id),
+            sessions: sessions(store, layout, &id, now).await,
+        });
+    }
+    let default = agents.iter().find(|agent| agent.is_default).or(agents.first());
+    let own = default.map(|agent| agent.sessions.clone());
+    HealthSnapshot {
+        ok: true,
+        ts: now,
+        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        channels: Map::new(),
+        channel_order: Vec::new(),
+        channel_labels: Map::new(),
+        heartbeat_seconds: default.and_then(|agent| agent.heartbeat.every_ms).map_or(0, |ms| ms.div_ceil(1_000)),
+        default_agent_id: config.default_agent().to_string(),
+        sessions: own.unwrap_or_else(|| SessionsHealth { path: String::new(), count: 0, recent: Vec::new() }),
+        agents,
+    }
+}
+
+async fn sessions(
+    store: &dyn SessionStore,
+    layout: &openclaw_sessions::Layout,
+    agent: &AgentId,
+    now: i64,
+) -> SessionsHealth {
+    let path = layout.store_path(agent).display().to_string();
+    let rows = match store.rows(Rows::Of(agent)).await {
+        Ok(rows) => rows,
+        Err(error) => {
+            tracing::warn!(%agent, %error, "sessions are left out of the health snapshot");
+            Vec::new()
+        }
+    };
+    let count = rows.len() as u64;
+    let mut newest: Vec<(Option<i64>, String)> =
+        rows.iter().map(|row| (row.entry.updated_at, row.key.as_str().to_owned())).collect();
+    if newest.len() > RECENT {
+        newest.select_nth_unstable_by(RECENT, |a, b| b.cmp(a));
+        newest.truncate(RECENT);
+    }
+    newest.sort_unstable_by(|a, b| b.cmp(a));
+    let recent = newest.into_iter().map(|(updated_at, key)| RecentSession {
+        key,
+        updated_at,
+        age: updated_at.map(|at| now.saturating_sub(at)),
+    });
+    SessionsHealth { path, count, recent: recent.collect() }
+}
+
+/// The heartbeat of an agent as configured. When any agent has a heartbeat of its own, only those beat; else the default
+/// agent does.
+fn heartbeat(config: &Config, id: &AgentId) -> AgentHeartbeat {
+    let shared = config.agents.defaults.heartbeat.clone().unwrap_or_default();
+    let own = config.agent_entry(id).and_then(|entry| entry.heartbeat.clone());
+    let any_own = config.agents.list.iter().any(|entry| entry.heartbeat.is_some());
+    let enabled = if any_own { own.is_some() } else { *id == config.default_agent() };
+    let own = own.unwrap_or_default();
+    let pick = |field: fn(&Heartbeat) -> &Option<String>| field(&own).clone().or_else(|| field(&shared).clone());
+    let every = pick(|beat| &beat.every).unwrap_or_else(|| DEFAULT_EVERY.to_owned());
+    let every_ms = interval_ms(&every).filter(|_| enabled);
+    AgentHeartbeat {
+        enabled,
+        every: if enabled { every } else { "disabled".to_owned() },
+        every_ms,
+        prompt: pick(|beat| &beat.prompt).filter(|text| !text.trim().is_empty()).unwrap_or_else(|| DEFAULT_PROMPT.to_owned()),
+        target: pick(|beat| &beat.target).unwrap_or_else(|| DEFAULT_TARGET.to_owned()),
+        model: pick(|beat| &beat.model),
+        ack_max_chars: DEFAULT_ACK_MAX_CHARS,
+    }
+}
+
+/// The configured interval; nothing for zero and for what can't be read.
+fn interval_ms(text: &str) -> Option<u64> {
+    parse_duration(text, DurationUnit::Minutes).ok().filter(|ms| *ms > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_read_in_minutes_unless_they_say_otherwise() {
+        let rows = [
+            ("30m", Some(1_800_000)),
+            ("0m", None),
+            ("90", Some(5_400_000)),
+            ("1.5h", Some(5_400_000)),
+            ("45s", Some(45_000)),
+            ("soon", None),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(interval_ms(text), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_what_differs_beyond_time_is_news() {
+        let make = |ts, count| {
+            let sessions = SessionsHealth { path: "p".to_owned(), count, recent: Vec::new() };
+            Arc::new(HealthSnapshot {
+                ok: true, ts, duration_ms: 0, channels: Map::new(), channel_order: Vec::new(), channel_labels: Map::new(),
+                heartbeat_seconds: 0, default_agent_id: "main".to_owned(), agents: Vec::new(), sessions,
+            })
+        };
+        let monitor = HealthMonitor::default();
+        let rows = [((1, 0), true), ((2, 0), false), ((3, 1), true), ((4, 1), false)];
+        for ((ts, count), expect) in rows {
+            assert_eq!(monitor.is_news(&make(ts, count)), expect, "{ts}");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! `agent` and `agent.wait` (spec `gateway-protocol.md` §6.3).
+
+use std::time::Duration;
+
+use openclaw_channels::registry;
+use openclaw_dispatch::api::{Accepted, AgentMessage, RunOutcome, RunRecord, Waited};
+use openclaw_protocol::params::agent::{AgentAnswer, AgentParams, AgentWaitParams, AgentWaitResult, WaitStatus};
+use openclaw_protocol::{AgentId, Call, ErrorShape, RunId, SessionId, params};
+use openclaw_sessions::layout::checked_id;
+use openclaw_sessions::store::Rows;
+use openclaw_sessions::{SessionEntry, SessionKey};
+use serde_json::{Map, Value, json};
+
+use super::keys::{canonical, given, require_same_agent};
+use crate::attachments;
+use crate::payload::Payload;
+use crate::request::{Failure, RequestContext};
+
+/// `channel` of a client that means the one used last.
+const LAST_CHANNEL: &str = "last";
+
+/// Answers twice: the acknowledgement when the message is on disk, the outcome when the run has ended. A repeated key gets
+/// both as well (KB-11).
+pub(super) async fn run(ctx: RequestContext, params: AgentParams) -> Result<AgentAnswer, Failure> {
+    let message = message(&ctx, params).await?;
+    let run_id = message.run_id.clone();
+    ctx.listen_to_tools(&run_id);
+    let receipt = ctx.gateway.dispatch.agent(message).await?;
+    let record = match receipt.accepted.clone() {
+        Accepted::Finished(record) => Some(record),
+        Accepted::New { accepted_at } | Accepted::InFlight { accepted_at } => {
+            let ack = AgentAnswer::Accepted { run_id: run_id.as_str().to_owned(), accepted_at };
+            ctx.respond_early(&Payload::of(&ack)?);
+            drop(receipt);
+            ctx.gateway.dispatch.ended(&run_id).await
+        }
+    };
+    match record {
+        Some(record) => outcome(record),
+        None => Err(interrupted().into()),
+    }
+}
+
+/// The run is on disk and goes on at the next start; who asks again with the key then gets its outcome.
+fn interrupted() -> ErrorShape {
+    let mut error = ErrorShape::unavailable("gateway is stopping; the run is resumed at its next start");
+    error.retryable = Some(true);
+    error
+}
+
+/// The final answer of a run that has ended.
+fn outcome(record: RunRecord) -> Result<AgentAnswer, Failure> {
+    let run_id = record.run_id.as_str().to_owned();
+    match record.outcome {
+        RunOutcome::Ok { result } => Ok(AgentAnswer::Ok { run_id, summary: "completed".to_owned(), result }),
+        RunOutcome::Aborted { reason: _, result } => {
+            let result = result.unwrap_or_else(|| json!({"payloads": [], "meta": {"aborted": true}}));
+            Ok(AgentAnswer::Ok { run_id, summary: "aborted".to_owned(), result })
+        }
+        RunOutcome::Error { message, result } => {
+            let answer = AgentAnswer::Error { run_id, summary: message.clone(), result };
+            Err(Failure::with_payload(ErrorShape::unavailable(message), Payload::of(&answer)?))
+        }
+    }
+}
+
+/// Checks everything that can be wrong with a request before it is acknowledged (KB-15).
+async fn message(ctx: &RequestContext, params: AgentParams) -> Result<AgentMessage, Failure> {
+    if params.message.0.trim().is_empty() {
+        return Err(wrong("message is blank"));
+    }
+    let images = images(params.attachments.as_deref().unwrap_or_default())?;
+    check_channels(&params)?;
+    let target = target(ctx, &params).await?;
+    let stored = ctx.gateway.sessions.get(&target.key).await?;
+    let entry_patch = entry_patch(&params, &target.key, stored.as_ref().map(|row| row.entry.as_ref()));
+    Ok(AgentMessage {
+        run_id: RunId::new(&params.idempotency_key.0),
+        agent_id: target.agent,
+        session_key: target.key.as_str().to_owned(),
+        session_id: target.session_id.map(|id| id.as_str().to_owned()),
+        text: params.message.0,
+        images,
+        thinking: params.thinking,
+        timeout_seconds: params.timeout,
+        lane: given(params.lane.as_deref()).map(str::to_owned),
+        extra_system_prompt: params.extra_system_prompt,
+        entry_patch,
+    })
+}
+
+fn wrong(text: &str) -> Failure {
+    ErrorShape::invalid_params(params::agent::Agent::NAME, text).into()
+}
+
+/// The images among the attachments; what was dropped is logged.
+pub(super) fn images(items: &[Value]) -> Result<Vec<openclaw_protocol::message::Block>, Failure> {
+    let decoded = attachments::decode(items)?;
+    for warning in &decoded.warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(decoded.images)
+}
+
+/// Every channel named must exist; delivering to one that is not there yet is refused rather than forgotten.
+fn check_channels(params: &AgentParams) -> Result<(), Failure> {
+    for name in [params.channel.as_deref(), params.reply_channel.as_deref()].into_iter().filter_map(given) {
+        if name.eq_ignore_ascii_case(LAST_CHANNEL) {
+            continue;
+        }
+        match registry::by_name(name) {
+            None => return Err(wrong(&format!("unknown channel: {name}"))),
+            Some(channel) if params.deliver == Some(true) && channel.deliverable => {
+                let text = format!("cannot deliver to {}: it is not connected; send without deliver", channel.id);
+                return Err(ErrorShape::unavailable(text).into());
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Where a message goes.
+#[derive(Debug, PartialEq)]
+struct Target {
+    agent: AgentId,
+    key: SessionKey,
+    session_id: Option<SessionId>,
+}
+
+/// The session that the selectors of a request mean: its key, else the row of its transcript, else the main session of the
+/// agent named, or of the default one when only a recipient or an unknown transcript is given.
+async fn target(ctx: &RequestContext, params: &AgentParams) -> Result<Target, Failure> {
+    let config = ctx.gateway.config();
+    let rules = ctx.gateway.sessions.rules();
+    let named = params.agent_id.as_ref().map(|id| AgentId::normalize(&id.0));
+    if let (Some(id), Some(raw)) = (&named, &params.agent_id)
+        && !config.has_agent(id)
+    {
+        return Err(wrong(&format!("unknown agent id \"{}\"", raw.0.trim())));
+    }
+    let session_id = match given(params.session_id.as_deref()) {
+        Some(text) => Some(SessionId::new(checked_id(text).map_err(|error| wrong(&error.to_string()))?)),
+        None => None,
+    };
+    if let Some(text) = given(params.session_key.as_deref()) {
+        let key = canonical(ctx, text)?;
+        let agent = rules.agent_of(&key);
+        if let Some(named) = &named {
+            require_same_agent(params::agent::Agent::NAME, named, &agent)?;
+        }
+        return Ok(Target { agent, key, session_id });
+    }
+    if let Some(id) = &session_id
+        && let Some(key) = key_of_transcript(ctx, named.as_ref(), id).await?
+    {
+        return Ok(Target { agent: rules.agent_of(&key), key, session_id });
+    }
+    if named.is_none() && session_id.is_none() && given(params.to.as_deref()).is_none() {
+        return Err(wrong("no session chosen: give sessionKey, agentId, sessionId or to"));
+    }
+    let agent = named.unwrap_or_else(|| config.default_agent());
+    Ok(Target { key: rules.main(&agent), agent, session_id })
+}
+
+/// The key whose row has this transcript, newest first.
+async fn key_of_transcript(
+    ctx: &RequestContext,
+    agent: Option<&AgentId>,
+    id: &SessionId,
+) -> Result<Option<SessionKey>, Failure> {
+    let rows = ctx.gateway.sessions.rows(agent.map_or(Rows::All, Rows::Of)).await?;
+    let own = rows.into_iter().filter(|row| row.entry.session_id() == Some(id));
+    Ok(own.max_by_key(|row| row.entry.updated_at_ms()).map(|row| row.key))
+}
+
+/// What the session's row learns from a request. The row's own channel and group count more than the request's.
+fn entry_patch(params: &AgentParams, key: &SessionKey, stored: Option<&SessionEntry>) -> Map<String, Value> {
+    let channel = given(params.channel.as_deref())
+        .filter(|name| !name.eq_ignore_ascii_case(LAST_CHANNEL))
+        .and_then(registry::by_name)
+        .map(|channel| channel.id)
+        .filter(|_| stored.is_none_or(|entry| entry.channel().is_none()));
+    let spawned_by = given(params.spawned_by.as_deref()).filter(|_| key.is_subagent());
+    let fields = [
+        ("label", params.label.as_ref().map(|label| label.0.trim()).filter(|label| !label.is_empty())),
+        ("spawnedBy", spawned_by),
+        ("channel", channel),
+        ("groupId", given(params.group_id.as_deref())),
+        ("groupChannel", given(params.group_channel.as_deref())),
+        ("space", given(params.group_space.as_deref())),
+    ];
+    let set = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?))));
+    set.collect()
+}
+
+pub(super) async fn wait(ctx: RequestContext, params: AgentWaitParams) -> Result<AgentWaitResult, Failure> {
+    let run_id = RunId::new(params.run_id.0.trim());
+    let timeout = Duration::from_millis(params.timeout_ms.unwrap_or(AgentWaitParams::DEFAULT_TIMEOUT_MS));
+    let waited = ctx.gateway.dispatch.wait(&run_id, timeout).await;
+    Ok(wait_result(&run_id, waited))
+}
+
+fn wait_result(run_id: &RunId, waited: Waited) -> AgentWaitResult {
+    let run_id = run_id.as_str().to_owned();
+    let Waited::Ended(record) = waited else {
+        return AgentWaitResult { run_id, status: WaitStatus::Timeout, started_at: None, ended_at: None, error: None };
+    };
+    let (status, error) = match record.outcome {
+        RunOutcome::Ok { .. } | RunOutcome::Aborted { .. } => (WaitStatus::Ok, None),
+        RunOutcome::Error { message, .. } => (WaitStatus::Error, Some(message)),
+    };
+    AgentWaitResult { run_id, status, started_at: record.started_at, ended_at: Some(record.ended_at), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(value: Value) -> AgentParams {
+        let mut fields = json!({"message": "hi", "idempotencyKey": "r"});
+        fields.as_object_mut().unwrap().extend(value.as_object().unwrap().clone());
+        params::agent::Agent::read(Some(fields)).unwrap()
+    }
+
+    fn record(outcome: RunOutcome) -> RunRecord {
+        RunRecord { run_id: RunId::new("r"), started_at: Some(1), ended_at: 2, outcome }
+    }
+
+    #[test]
+    fn outcomes_are_answered_as_clients_know_them() {
+        let ok = outcome(record(RunOutcome::Ok { result: json!({"payloads": []}) })).unwrap();
+        let expect = json!({"runId": "r", "status": "ok", "summary": "completed", "result": {"payloads": []}});
+        assert_eq!(serde_json::to_value(ok).unwrap(), expect);
+        let aborted = outcome(record(RunOutcome::Aborted { reason: "rpc".into(), result: None })).unwrap();
+        let result = json!({"payloads": [], "meta": {"aborted": true}});
+        let expect = json!({"runId": "r", "status": "ok", "summary": "aborted", "result": result});
+        assert_eq!(serde_json::to_value(aborted).unwrap(), expect);
+        let failed = outcome(record(RunOutcome::Error { message: "boom".into(), result: None })).unwrap_err();
+        assert_eq!(failed.error, ErrorShape::unavailable("boom"));
+        assert_eq!(failed.payload.unwrap().as_str(), r#"{"runId":"r","status":"error","summary":"boom"}"#);
+    }
+
+    #[test]
+    fn waiting_tells_how_a_run_ended() {
+        let run = RunId::new("r");
+        let rows = [
+            (Waited::TimedOut, json!({"runId": "r", "status": "timeout"})),
+            (
+                Waited::Ended(record(RunOutcome::Ok { result: Value::Null })),
+                json!({"runId": "r", "status": "ok", "startedAt": 1, "endedAt": 2}),
+            ),
+            (
+                Waited::Ended(record(RunOutcome::Aborted { reason: "stop".into(), result: None })),
+                json!({"runId": "r", "status": "ok", "startedAt": 1, "endedAt": 2}),
+            ),
+            (
+                Waited::Ended(record(RunOutcome::Error { message: "x".into(), result: None })),
+                json!({"runId": "r", "status": "error", "startedAt": 1, "endedAt": 2, "error": "x"}),
+            ),
+        ];
+        for (waited, expect) in rows {
+            assert_eq!(serde_json::to_value(wait_result(&run, waited)).unwrap(), expect);
+        }
+    }
+
+    #[test]
+    fn channels_must_exist_and_be_connected_to_deliver() {
+        let rows = [
+            (json!({"channel": "carrier-pigeon"}), "invalid agent params: unknown channel: carrier-pigeon"),
+            (json!({"replyChannel": "fax"}), "invalid agent params: unknown channel: fax"),
+            (json!({"channel": "last", "deliver": true}), "ok"),
+            (json!({"channel": "webchat", "deliver": true}), "ok"),
+            (json!({"channel": "Telegram"}), "ok"),
+            (
+                json!({"channel": "telegram", "deliver": true}),
+                "cannot deliver to telegram: it is not connected; send without deliver",
+            ),
+        ];
+        for (value, expect) in rows {
+            let text = check_channels(&params(value.clone())).map_or_else(|f| f.error.message, |()| "ok".to_owned());
+            assert_eq!(text, expect, "{value}");
+        }
+    }
+
+    #[test]
+    fn the_row_learns_what_the_request_says_of_the_session() {
+        let child = SessionKey::parse("agent:main:subagent:x").unwrap();
+        let side = SessionKey::parse("agent:main:side").unwrap();
+        let all = json!({"label": " side ", "spawnedBy": "agent:main:main", "channel": "gchat", "groupId": "g",
+                         "groupChannel": "#c", "groupSpace": " "});
+        let of_child = json!({"label": "side", "spawnedBy": "agent:main:main", "channel": "googlechat", "groupId": "g",
+                              "groupChannel": "#c"});
+        assert_eq!(Value::from(entry_patch(&params(all.clone()), &child, None)), of_child);
+        let stored: SessionEntry = serde_json::from_str(r#"{"channel":"slack"}"#).unwrap();
+        let of_side = json!({"label": "side", "groupId": "g", "groupChannel": "#c"});
+        assert_eq!(Value::from(entry_patch(&params(all), &side, Some(&stored))), of_side);
+        assert_eq!(entry_patch(&params(json!({"channel": "last"})), &side, None), Map::new());
+    }
+}

@@ -1,0 +1,96 @@
+//! What an error of the crates below becomes on the wire: the one place that decides (design, "Errors").
+
+use openclaw_dispatch::{DispatchError, InjectError, RunOfOtherSession, StillActive};
+use openclaw_models::SelectError;
+use openclaw_protocol::ErrorShape;
+use openclaw_sessions::KeyError;
+use openclaw_sessions::store::StoreError;
+use openclaw_sessions::transcript::TranscriptError;
+
+use crate::attachments::AttachmentError;
+use crate::request::Failure;
+
+/// How long a client should wait before it tries again what may work then, in milliseconds.
+const RETRY_AFTER_MS: u64 = 1_000;
+
+/// Wrong as it stands.
+fn invalid(error: &impl ToString) -> Failure {
+    ErrorShape::invalid(error.to_string()).into()
+}
+
+/// May be right, but could not be done.
+fn unavailable(error: &impl ToString) -> Failure {
+    ErrorShape::unavailable(error.to_string()).into()
+}
+
+/// Could not be done now; nothing of it was kept.
+fn later(error: &impl ToString) -> Failure {
+    let mut shape = ErrorShape::unavailable(error.to_string());
+    shape.retryable = Some(true);
+    shape.retry_after_ms = Some(RETRY_AFTER_MS);
+    shape.into()
+}
+
+impl From<AttachmentError> for Failure {
+    fn from(error: AttachmentError) -> Self {
+        invalid(&error)
+    }
+}
+
+impl From<KeyError> for Failure {
+    fn from(error: KeyError) -> Self {
+        invalid(&error)
+    }
+}
+
+impl From<DispatchError> for Failure {
+    fn from(error: DispatchError) -> Self {
+        match error {
+            DispatchError::SendBlocked => invalid(&error),
+            DispatchError::Storage(_) | DispatchError::ShuttingDown => later(&error),
+        }
+    }
+}
+
+impl From<InjectError> for Failure {
+    fn from(error: InjectError) -> Self {
+        match error {
+            InjectError::UnknownSession => invalid(&error),
+            InjectError::Storage(_) => unavailable(&error),
+            InjectError::ShuttingDown => later(&error),
+        }
+    }
+}
+
+impl From<RunOfOtherSession> for Failure {
+    fn from(error: RunOfOtherSession) -> Self {
+        invalid(&error)
+    }
+}
+
+impl From<StillActive> for Failure {
+    fn from(error: StillActive) -> Self {
+        later(&format!("Session {} is still active; try again in a moment.", error.0))
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Refused(_) | StoreError::LabelInUse(_) => invalid(&error),
+            StoreError::Io { .. } | StoreError::Closed => unavailable(&format!("Error: {error}")),
+        }
+    }
+}
+
+impl From<TranscriptError> for Failure {
+    fn from(error: TranscriptError) -> Self {
+        unavailable(&format!("Error: {error}"))
+    }
+}
+
+impl From<SelectError> for Failure {
+    fn from(error: SelectError) -> Self {
+        invalid(&error)
+    }
+}

@@ -1,0 +1,25 @@
+//! Keys and agents as clients name them (spec `gateway-protocol.md` §6.2, KB-18).
+
+use openclaw_protocol::{AgentId, ErrorShape};
+use openclaw_sessions::SessionKey;
+
+use crate::request::{Failure, RequestContext};
+
+/// The canonical key of any spelling of it. Everything behind the handlers sees only this one.
+pub(super) fn canonical(ctx: &RequestContext, text: &str) -> Result<SessionKey, Failure> {
+    Ok(ctx.gateway.sessions.rules().canonical(text)?)
+}
+
+/// `invalid <method> params: agent "<a>" does not match session key agent "<b>"`, unless they match.
+pub(super) fn require_same_agent(method: &str, named: &AgentId, of_key: &AgentId) -> Result<(), Failure> {
+    if named == of_key {
+        return Ok(());
+    }
+    let text = format!("agent \"{named}\" does not match session key agent \"{of_key}\"");
+    Err(ErrorShape::invalid_params(method, &text).into())
+}
+
+/// Text that is there and not blank, trimmed.
+pub(super) fn given(text: Option<&str>) -> Option<&str> {
+    text.map(str::trim).filter(|text| !text.is_empty())
+}

@@ -1,0 +1,92 @@
+//! The method handlers, one file a family, and the table that finds them by name.
+//!
+//! A handler is `async fn(RequestContext, Params) -> Result<Output, Failure>` with the types of
+//! [`openclaw_protocol::params`]. It maps params to calls of the crates below and their answers back, and decides as little
+//! as it can. What errors become on the wire stands in [`failure`].
+
+mod agent;
+mod agents;
+mod chat;
+mod config;
+mod failure;
+mod health;
+mod identity;
+mod keys;
+mod logs;
+mod models;
+mod sessions;
+mod status;
+mod system;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use openclaw_protocol::params;
+use openclaw_protocol::params::Call;
+use serde_json::Value;
+
+use crate::payload::Payload;
+use crate::request::{HandlerResult, RequestContext};
+
+/// Answers one request. Role and scope have been checked; the params have not: absent ones arrive as `{}`.
+pub(crate) type Handler = fn(RequestContext, Value) -> Pin<Box<dyn Future<Output = HandlerResult> + Send>>;
+
+/// The handler of a method.
+pub(crate) fn find(name: &str) -> Option<Handler> {
+    HANDLERS.iter().find(|(own, _)| *own == name).map(|(_, handler)| *handler)
+}
+
+/// A row of the table: reads the params of a method, calls its function and serialises what it answers.
+macro_rules! on {
+    ($call:ty => $function:path) => {
+        (<$call as Call>::NAME, |ctx, params| {
+            Box::pin(async move {
+                let params = <$call as Call>::read(Some(params))?;
+                let answer: <$call as Call>::Output = $function(ctx, params).await?;
+                Ok(Payload::of(&answer)?)
+            })
+        })
+    };
+}
+
+/// All handlers. `connect` is not among them: it is only valid as the first request.
+const HANDLERS: &[(&str, Handler)] = &[
+    on!(params::health::Health => health::health),
+    on!(params::status::Status => status::status),
+    on!(params::system::SystemPresence => system::presence),
+    on!(params::system::SystemEvent => system::event),
+    on!(params::agent::Agent => agent::run),
+    on!(params::agent::AgentWait => agent::wait),
+    on!(params::agent::AgentIdentityGet => identity::get),
+    on!(params::chat::ChatSend => chat::send),
+    on!(params::chat::ChatHistory => chat::history),
+    on!(params::chat::ChatAbort => chat::abort),
+    on!(params::chat::ChatInject => chat::inject),
+    on!(params::sessions::SessionsList => sessions::list),
+    on!(params::sessions::SessionsPreview => sessions::preview),
+    on!(params::sessions::SessionsResolve => sessions::resolve),
+    on!(params::sessions::SessionsPatch => sessions::patch),
+    on!(params::sessions::SessionsReset => sessions::reset),
+    on!(params::sessions::SessionsDelete => sessions::delete),
+    on!(params::models::ModelsList => models::list),
+    on!(params::agents::AgentsList => agents::list),
+    on!(params::config::ConfigGet => config::get),
+    on!(params::config::ConfigSchema => config::schema),
+    on!(params::logs::LogsTail => logs::tail),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openclaw_protocol::method::METHODS;
+
+    #[test]
+    fn every_implemented_method_has_a_handler_and_no_other() {
+        let mut expect: Vec<&str> =
+            METHODS.iter().filter(|row| row.implemented() && row.name != "connect").map(|row| row.name).collect();
+        let mut names: Vec<&str> = HANDLERS.iter().map(|(name, _)| *name).collect();
+        expect.sort_unstable();
+        names.sort_unstable();
+        assert_eq!(names, expect);
+    }
+}

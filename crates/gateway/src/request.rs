@@ -1,0 +1,97 @@
+//! What a method handler is given and what it gives back.
+
+use std::sync::Arc;
+
+use openclaw_dispatch::Receipt;
+use openclaw_protocol::error::ErrorShape;
+use openclaw_protocol::frame::{Frame, Response};
+use parking_lot::Mutex;
+use serde::Serialize;
+
+use crate::connection::{Connection, ConnectionInfo};
+use crate::payload::Payload;
+use crate::state::GatewayState;
+
+/// The outcome of a handler: the payload of the successful response, or why there is none.
+pub type HandlerResult = Result<Payload, Failure>;
+
+/// A failed request. `agent` and `chat.send` also say what there is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failure {
+    /// The `error` of the response.
+    pub error: ErrorShape,
+    /// The `payload` of the failed response.
+    pub payload: Option<Payload>,
+}
+
+impl Failure {
+    /// A failure that also carries a payload.
+    pub fn with_payload(error: ErrorShape, payload: Payload) -> Self {
+        Self { error, payload: Some(payload) }
+    }
+}
+
+impl From<ErrorShape> for Failure {
+    fn from(error: ErrorShape) -> Self {
+        Self { error, payload: None }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        ErrorShape::unavailable(format!("Error: {error}")).into()
+    }
+}
+
+/// One authorised, validated request on its way through a handler. Dropped when its connection ends.
+#[derive(Clone)]
+pub struct RequestContext {
+    /// The gateway's parts.
+    pub gateway: Arc<GatewayState>,
+    connection: Arc<Connection>,
+    request_id: Arc<str>,
+    held: Arc<Mutex<Option<Receipt>>>,
+}
+
+impl RequestContext {
+    pub(crate) fn new(gateway: Arc<GatewayState>, connection: Arc<Connection>, request_id: &str) -> Self {
+        Self { gateway, connection, request_id: Arc::from(request_id), held: Arc::default() }
+    }
+
+    /// Who asks.
+    pub fn connection(&self) -> &ConnectionInfo {
+        self.connection.info()
+    }
+
+    /// Sends a successful response ahead of the final one: the `agent` acknowledgement.
+    pub fn respond_early(&self, payload: &Payload) {
+        self.connection.respond(Response::ok(&*self.request_id, payload));
+    }
+
+    /// Registers the caller for the tool events of a run, if it has the cap `tool-events`.
+    pub fn listen_to_tools(&self, run_id: &openclaw_protocol::RunId) {
+        if self.connection().has_cap("tool-events") {
+            self.gateway.events.listen_to_tools(run_id, self.connection().conn_id.clone());
+        }
+    }
+
+    /// Keeps the receipt of an accepted message until the response is queued: the run begins after it.
+    pub(crate) fn hold(&self, receipt: Receipt) {
+        *self.held.lock() = Some(receipt);
+    }
+
+    pub(crate) fn finish(&self, result: HandlerResult) {
+        let response = match result {
+            Ok(payload) => Response::ok(&*self.request_id, payload),
+            Err(Failure { error, payload }) => Response { id: self.request_id.to_string(), ok: false, payload, error: Some(error) },
+        };
+        self.connection.respond(response);
+        drop(self.held.lock().take());
+    }
+}
+
+/// Serialises a response frame.
+pub(crate) fn response_text(response: Response<impl Serialize>) -> String {
+    // Strings, numbers and ready JSON: nothing here can fail to serialise.
+    serde_json::to_string(&Frame::Response(response)).unwrap_or_default()
+}

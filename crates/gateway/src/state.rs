@@ -1,0 +1,139 @@
+//! The gateway's parts, shared by all connections and handlers.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use openclaw_config::{Config, Loaded, Paths};
+use openclaw_dispatch::{Dispatch, Settings};
+use openclaw_models::Models;
+use openclaw_protocol::event::PresenceEvent;
+use openclaw_protocol::params::connect::SessionDefaults;
+use openclaw_protocol::params::system::SystemEventParams;
+use openclaw_sessions::{Layout, SessionKey, SessionStore};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::now_ms;
+use crate::connection::ConnectionInfo;
+use crate::connection::admission::Admission;
+use crate::events::{Event, EventHub};
+use crate::handshake::machine::Door;
+use crate::handshake::throttle::Throttle;
+use crate::health::HealthMonitor;
+use crate::host::Host;
+use crate::pairing::DeviceStore;
+use crate::payload::Payload;
+use crate::presence::{Presence, note_of};
+use crate::system_events::SystemEvents;
+
+/// Everything a handler can reach. One per process, held by `Arc`.
+pub struct GatewayState {
+    /// The reading of the config file that the gateway started with.
+    pub loaded: Arc<Loaded>,
+    /// The settings in force; replaced as a whole.
+    pub(crate) settings: watch::Sender<Arc<Settings>>,
+    /// The rows of all sessions.
+    pub sessions: Arc<dyn SessionStore>,
+    /// Where stores and transcripts are.
+    pub layout: Layout,
+    /// Model catalogue and selection.
+    pub models: Models,
+    /// Messages in, runs, replies.
+    pub dispatch: Dispatch,
+    /// Connected clients and their events.
+    pub events: EventHub,
+    /// Who is here.
+    pub presence: Presence,
+    /// Lines that wait to be told to an agent.
+    pub system_events: SystemEvents,
+    /// The health snapshot.
+    pub health: HealthMonitor,
+    /// Paired devices.
+    pub devices: DeviceStore,
+    /// The machine.
+    pub host: Host,
+    /// The log file in use, for `logs.tail`; `None` when the file log is off.
+    pub log_file: Option<PathBuf>,
+    /// When the gateway started.
+    pub started: Instant,
+    /// Cancelled when the gateway begins to stop.
+    pub stopping: CancellationToken,
+    /// Owns tasks that outlive a request; awaited at shutdown.
+    pub tasks: TaskTracker,
+    /// TCP port.
+    pub(crate) port: u16,
+    pub(crate) door: Door,
+    pub(crate) throttle: Mutex<Throttle>,
+    pub(crate) admission: Admission,
+}
+
+impl GatewayState {
+    /// The settings in force.
+    pub fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.borrow())
+    }
+
+    /// The config in force.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.settings.borrow().config)
+    }
+
+    /// Where this instance's files are.
+    pub fn paths(&self) -> &Paths {
+        &self.loaded.paths
+    }
+
+    /// Milliseconds since the gateway started.
+    pub fn uptime_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Canonical key of the default agent's main session.
+    pub fn main_session_key(&self) -> SessionKey {
+        let settings = self.settings();
+        SessionKey::main(&settings.sessions.default_agent(), &settings.sessions.main_key)
+    }
+
+    /// `snapshot.sessionDefaults` of `hello-ok`.
+    pub fn session_defaults(&self) -> SessionDefaults {
+        let settings = self.settings();
+        let scope = match settings.sessions.scope {
+            openclaw_sessions::settings::Scope::PerSender => "per-sender",
+            openclaw_sessions::settings::Scope::Global => "global",
+        };
+        SessionDefaults {
+            default_agent_id: settings.sessions.default_agent().to_string(),
+            main_key: settings.sessions.main_key.clone(),
+            main_session_key: self.main_session_key().as_str().to_owned(),
+            scope: scope.to_owned(),
+        }
+    }
+
+    /// A `system-event` with this trimmed, non-empty text: updates presence, queues what the agent should know for the
+    /// main session, and broadcasts `presence`.
+    pub fn system_event(&self, params: &SystemEventParams, text: &str) {
+        let report = self.presence.report(params, text);
+        let session = self.main_session_key();
+        let context = format!("node:{}", report.key);
+        let is_same = self.system_events.is_last_about(session.as_str(), &context);
+        if let Some(line) = note_of(text, &report, is_same) {
+            let about = text.starts_with("Node:").then_some(context.as_str());
+            self.system_events.enqueue(session.as_str(), &line, about, now_ms());
+        }
+        self.events.presence_changed();
+        self.broadcast_presence(None);
+    }
+
+    /// Tells everyone who is here; not `except`, which knows from its `hello-ok`.
+    pub(crate) fn broadcast_presence(&self, except: Option<&ConnectionInfo>) {
+        let Ok(payload) = Payload::of(&PresenceEvent { presence: self.presence.list() }) else { return };
+        let event = Event::named("presence", payload);
+        match except {
+            Some(info) => self.events.publish_versioned_except(event, &info.conn_id),
+            None => self.events.publish_versioned(event),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The body of an answer as a pure machine: bytes in, [`ModelEvent`]s out, whatever the body turns out to be.
+
+use std::collections::VecDeque;
+
+use openclaw_protocol::message::StopReason;
+
+use crate::assembly::{Assembly, too_large};
+use crate::catalog::ModelSpec;
+use crate::sse::{SseEvent, SseParser};
+use crate::stream::{FailureKind, ModelEvent, ModelFailure};
+use crate::wire::{Decoder, Flow, garbage, glimpse};
+
+/// Largest answer of a server that does not stream.
+const MAX_DOCUMENT: usize = 32 * 1024 * 1024;
+
+/// Receives one answer.
+pub(crate) struct Answer {
+    spec: std::sync::Arc<ModelSpec>,
+    decoder: Box<dyn Decoder>,
+    body: Body,
+    /// Gone once the answer has ended.
+    assembly: Option<Assembly>,
+    ended: VecDeque<ModelEvent>,
+}
+
+/// What the body is, told by its first character: servers get the content type wrong too often.
+enum Body {
+    Unknown,
+    Events(Box<SseParser>),
+    Document(Vec<u8>),
+    WebPage(Vec<u8>),
+}
+
+impl Answer {
+    /// An answer begun at `now` (Unix milliseconds).
+    pub(crate) fn new(spec: std::sync::Arc<ModelSpec>, decoder: Box<dyn Decoder>, now: i64) -> Self {
+        let assembly = Some(Assembly::new(&spec, now));
+        Self { spec, decoder, body: Body::Unknown, assembly, ended: VecDeque::new() }
+    }
+
+    /// The next event. After the end: what is left, then nothing.
+    pub(crate) fn next_event(&mut self) -> Option<ModelEvent> {
+        match &mut self.assembly {
+            Some(assembly) => assembly.next_event(),
+            None => self.ended.pop_front(),
+        }
+    }
+
+    /// Whether the last event is made.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.assembly.is_none()
+    }
+
+    /// Takes the next bytes of the body.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let mut bytes = bytes;
+        if matches!(self.body, Body::Unknown) {
+            // A byte order mark counts as blank here; inside an event stream its parser knows it.
+            let blank = |b: &u8| b.is_ascii_whitespace() || matches!(b, 0xef | 0xbb | 0xbf);
+            let Some(at) = bytes.iter().position(|b| !blank(b)) else { return };
+            bytes = bytes.get(at..).unwrap_or_default();
+            self.body = match bytes.first() {
+                Some(b'{' | b'[') => Body::Document(Vec::new()),
+                Some(b'<') => Body::WebPage(Vec::new()),
+                _ => Body::Events(Box::default()),
+            };
+        }
+        let taken = match &mut self.body {
+            Body::Unknown => Ok(()),
+            Body::Events(_) => self.push_events(bytes),
+            Body::WebPage(page) => {
+                let room = 4096_usize.saturating_sub(page.len());
+                page.extend(bytes.iter().take(room));
+                Ok(())
+            }
+            Body::Document(document) if document.len() + bytes.len() > MAX_DOCUMENT => Err(too_large()),
+            Body::Document(document) => {
+                document.extend_from_slice(bytes);
+                Ok(())
+            }
+        };
+        if let Err(failure) = taken {
+            self.fail(failure);
+        }
+    }
+
+    /// The body is over.
+    pub(crate) fn eof(&mut self) {
+        match self.conclude() {
+            Ok(stop) => self.finish(stop),
+            Err(failure) => self.fail(failure),
+        }
+    }
+
+    /// The call failed.
+    pub(crate) fn fail(&mut self, failure: ModelFailure) {
+        if let Some(assembly) = self.assembly.take() {
+            self.ended = assembly.fail(&self.spec, failure);
+        }
+    }
+
+    /// The call was cancelled.
+    pub(crate) fn abort(&mut self) {
+        if let Some(assembly) = self.assembly.take() {
+            self.ended = assembly.abort(&self.spec);
+        }
+    }
+
+    fn finish(&mut self, stop: StopReason) {
+        if let Some(assembly) = self.assembly.take() {
+            self.ended = assembly.finish(&self.spec, stop);
+        }
+    }
+
+    fn push_events(&mut self, bytes: &[u8]) -> Result<(), ModelFailure> {
+        let Body::Events(parser) = &mut self.body else { return Ok(()) };
+        let mut events = VecDeque::new();
+        let parsed = parser.push(bytes, &mut events);
+        for event in events {
+            if let Flow::End(stop) = self.decode(&event)? {
+                self.finish(stop);
+                return Ok(());
+            }
+        }
+        parsed.map_err(|error| garbage(error))
+    }
+
+    fn decode(&mut self, event: &SseEvent) -> Result<Flow, ModelFailure> {
+        let Some(assembly) = &mut self.assembly else { return Ok(Flow::More) };
+        let flow = self.decoder.event(event, assembly)?;
+        if assembly.is_too_large() { Err(too_large()) } else { Ok(flow) }
+    }
+
+    /// What the end of the body means.
+    fn conclude(&mut self) -> Result<StopReason, ModelFailure> {
+        match std::mem::replace(&mut self.body, Body::Unknown) {
+            Body::Unknown => Err(garbage("an empty answer")),
+            Body::WebPage(page) => Err(web_page(&page)),
+            Body::Document(bytes) => {
+                let document = String::from_utf8(bytes).map_err(|_| garbage("bytes that are not valid UTF-8"))?;
+                let Some(assembly) = &mut self.assembly else { return Ok(StopReason::Stop) };
+                let stop = self.decoder.document(&document, assembly)?;
+                if assembly.is_too_large() { Err(too_large()) } else { Ok(stop) }
+            }
+            Body::Events(parser) => {
+                // The last event may lack its blank line, or be cut: then it is the cut that is reported.
+                if let Ok(Some(event)) = parser.finish()
+                    && let Ok(Flow::End(stop)) = self.decode(&event)
+                {
+                    return Ok(stop);
+                }
+                self.decoder.end().ok_or_else(hung_up)
+            }
+        }
+    }
+}
+
+fn hung_up() -> ModelFailure {
+    ModelFailure {
+        kind: FailureKind::Transient,
+        status: None,
+        retry_after: None,
+        message: "connection error: the model server hung up before its answer was complete".to_owned(),
+    }
+}
+
+fn web_page(page: &[u8]) -> ModelFailure {
+    ModelFailure {
+        kind: FailureKind::Other,
+        status: None,
+        retry_after: None,
+        message: format!("{}; check the provider's baseUrl", describe_page(&String::from_utf8_lossy(page))),
+    }
+}
+
+/// What a web page says of itself.
+pub(crate) fn describe_page(page: &str) -> String {
+    let lower = page.to_lowercase();
+    let title = lower
+        .find("<title")
+        .and_then(|at| page.get(at..))
+        .and_then(|rest| rest.split_once('>'))
+        .and_then(|(_, rest)| rest.split_once('<'))
+        .map(|(title, _)| glimpse(title))
+        .filter(|title| !title.is_empty());
+    match title {
+        Some(title) => format!("the server answered with a web page titled \"{title}\" instead of a model's answer"),
+        None => "the server answered with a web page instead of a model's answer".to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

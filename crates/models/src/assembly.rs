@@ -1,0 +1,244 @@
+//! Puts an answer together from the pieces a decoder finds, and says what the listener should hear.
+
+use std::collections::VecDeque;
+
+use openclaw_protocol::message::{AssistantMessage, Block, StopReason, TextBlock, ThinkingBlock, ToolCall, Usage};
+use serde_json::Value;
+
+use crate::arguments;
+use crate::catalog::ModelSpec;
+use crate::stream::{FailureKind, ModelEvent, ModelFailure};
+use crate::usage;
+
+/// Most bytes of text, thinking and arguments in one answer.
+pub(crate) const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
+/// Most content blocks of one answer.
+const MAX_BLOCKS: usize = 4096;
+
+/// An answer being received.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    message: AssistantMessage,
+    blocks: Vec<Open>,
+    events: VecDeque<ModelEvent>,
+    started: bool,
+    size: usize,
+    too_large: bool,
+}
+
+#[derive(Debug)]
+enum Open {
+    Text(TextBlock),
+    Thinking(ThinkingBlock),
+    Tool { call: ToolCall, json: String, closed: bool },
+}
+
+impl Assembly {
+    /// An empty answer of a model, begun at `now` (Unix milliseconds).
+    pub(crate) fn new(spec: &ModelSpec, now: i64) -> Self {
+        let message = AssistantMessage {
+            api: spec.api.as_str().to_owned(),
+            provider: spec.provider().to_owned(),
+            model: spec.id().to_owned(),
+            timestamp: now,
+            ..AssistantMessage::default()
+        };
+        Self { message, blocks: Vec::new(), events: VecDeque::new(), started: false, size: 0, too_large: false }
+    }
+
+    /// The next event for the listener.
+    pub(crate) fn next_event(&mut self) -> Option<ModelEvent> {
+        self.events.pop_front()
+    }
+
+    /// The provider began to answer; said once.
+    pub(crate) fn start(&mut self) {
+        if !std::mem::replace(&mut self.started, true) {
+            self.events.push_back(ModelEvent::Start);
+        }
+    }
+
+    /// Tokens so far.
+    pub(crate) fn usage(&mut self) -> &mut Usage {
+        &mut self.message.usage
+    }
+
+    /// Adds text to `block`, or to a new block when it is none. Empty text opens nothing.
+    pub(crate) fn text(&mut self, block: &mut Option<usize>, delta: &str) {
+        if delta.is_empty() || !self.has_room(delta) {
+            return;
+        }
+        let at = *block.get_or_insert_with(|| self.open(Open::Text(TextBlock::default())));
+        if let Some(Open::Text(text)) = self.blocks.get_mut(at) {
+            text.text.push_str(delta);
+            self.events.push_back(ModelEvent::TextDelta { block: at, delta: delta.to_owned() });
+        }
+    }
+
+    /// Adds reasoning to `block`, or to a new block when it is none. Empty text opens nothing.
+    pub(crate) fn thinking(&mut self, block: &mut Option<usize>, delta: &str) {
+        if delta.is_empty() || !self.has_room(delta) {
+            return;
+        }
+        let at = *block.get_or_insert_with(|| self.open(Open::Thinking(ThinkingBlock::default())));
+        if let Some(Open::Thinking(thinking)) = self.blocks.get_mut(at) {
+            thinking.thinking.push_str(delta);
+            self.events.push_back(ModelEvent::ThinkingDelta { block: at, delta: delta.to_owned() });
+        }
+    }
+
+    /// Adds to the signature of a reasoning block, opening it when only the signature comes.
+    pub(crate) fn signature(&mut self, block: &mut Option<usize>, delta: &str) {
+        if delta.is_empty() || !self.has_room(delta) {
+            return;
+        }
+        let at = *block.get_or_insert_with(|| self.open(Open::Thinking(ThinkingBlock::default())));
+        if let Some(Open::Thinking(thinking)) = self.blocks.get_mut(at) {
+            thinking.thinking_signature.get_or_insert_default().push_str(delta);
+        }
+    }
+
+    /// Adds a reasoning block whose text the provider keeps to itself.
+    pub(crate) fn redacted_thinking(&mut self, data: &str) {
+        if !self.has_room(data) {
+            return;
+        }
+        let mut block = ThinkingBlock { thinking_signature: Some(data.to_owned()), ..ThinkingBlock::default() };
+        block.extra.insert("redacted".to_owned(), Value::Bool(true));
+        self.open(Open::Thinking(block));
+    }
+
+    /// Begins a tool call and returns its block. A call without an id, as some servers send it, is given one.
+    pub(crate) fn tool_call(&mut self, id: &str, name: &str) -> usize {
+        let id = if id.is_empty() {
+            format!("call_{}_{}", self.message.timestamp, self.blocks.len())
+        } else {
+            id.to_owned()
+        };
+        let call = ToolCall { id: id.clone(), name: name.to_owned(), ..ToolCall::default() };
+        let block = self.open(Open::Tool { call, json: String::new(), closed: false });
+        self.events.push_back(ModelEvent::ToolCallStart { block, id, name: name.to_owned() });
+        block
+    }
+
+    /// Adds to the arguments of a tool call.
+    pub(crate) fn tool_arguments(&mut self, block: usize, delta: &str) {
+        if !self.has_room(delta) {
+            return;
+        }
+        if let Some(Open::Tool { json, .. }) = self.blocks.get_mut(block) {
+            json.push_str(delta);
+        }
+    }
+
+    /// Attaches the provider's opaque proof to the tool call with an id.
+    pub(crate) fn thought_signature(&mut self, id: &str, signature: &str) {
+        for block in &mut self.blocks {
+            if let Open::Tool { call, .. } = block
+                && call.id == id
+            {
+                call.thought_signature = Some(signature.to_owned());
+            }
+        }
+    }
+
+    /// Notes under which name the server sends its reasoning, to send it back the same way.
+    pub(crate) fn thinking_field(&mut self, block: Option<usize>, field: &str) {
+        if let Some(Open::Thinking(thinking)) = block.and_then(|at| self.blocks.get_mut(at)) {
+            thinking.thinking_signature.get_or_insert_with(|| field.to_owned());
+        }
+    }
+
+    /// Whether anything of an answer is there.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// The provider said that a block is whole.
+    pub(crate) fn close(&mut self, block: usize) {
+        if let Some(Open::Tool { closed, .. }) = self.blocks.get_mut(block) {
+            *closed = true;
+        }
+    }
+
+    /// Whether the answer outgrew its cap; it must be failed then.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.too_large
+    }
+
+    /// The regular end. `ToolUse` and `Stop` are corrected by whether there are calls: many servers mix them up.
+    pub(crate) fn finish(mut self, spec: &ModelSpec, stop: StopReason) -> VecDeque<ModelEvent> {
+        for block in 0..self.blocks.len() {
+            self.close(block);
+        }
+        self.settle(spec);
+        let calls = self.message.tool_calls().next().is_some();
+        self.message.stop_reason = match stop {
+            StopReason::Stop | StopReason::ToolUse if calls => StopReason::ToolUse,
+            StopReason::ToolUse => StopReason::Stop,
+            other => other,
+        };
+        self.start();
+        self.events.push_back(ModelEvent::Done { message: self.message, failure: None });
+        self.events
+    }
+
+    /// A failed end: what arrived is kept, except a tool call whose end never came.
+    pub(crate) fn fail(mut self, spec: &ModelSpec, failure: ModelFailure) -> VecDeque<ModelEvent> {
+        self.settle(spec);
+        self.message.stop_reason = StopReason::Error;
+        self.message.error_message = Some(failure.message.clone());
+        self.events.push_back(ModelEvent::Done { message: self.message, failure: Some(failure) });
+        self.events
+    }
+
+    /// The end of a cancelled call: as a failure, without being one.
+    pub(crate) fn abort(mut self, spec: &ModelSpec) -> VecDeque<ModelEvent> {
+        self.settle(spec);
+        self.message.stop_reason = StopReason::Aborted;
+        self.message.error_message = Some("Request was aborted".to_owned());
+        self.events.push_back(ModelEvent::Done { message: self.message, failure: None });
+        self.events
+    }
+
+    fn settle(&mut self, spec: &ModelSpec) {
+        self.message.content = std::mem::take(&mut self.blocks)
+            .into_iter()
+            .filter_map(|open| match open {
+                Open::Text(text) => Some(Block::Text(text)),
+                Open::Thinking(thinking) => Some(Block::Thinking(thinking)),
+                Open::Tool { mut call, json, closed: true } => {
+                    arguments::fill(&mut call, &json);
+                    Some(Block::ToolCall(call))
+                }
+                Open::Tool { closed: false, .. } => None,
+            })
+            .collect();
+        usage::settle(&mut self.message.usage, &spec.price);
+    }
+
+    fn open(&mut self, block: Open) -> usize {
+        if self.blocks.len() >= MAX_BLOCKS {
+            self.too_large = true;
+        } else {
+            self.blocks.push(block);
+        }
+        self.blocks.len().saturating_sub(1)
+    }
+
+    fn has_room(&mut self, delta: &str) -> bool {
+        self.size = self.size.saturating_add(delta.len());
+        self.too_large |= self.size > MAX_ANSWER_BYTES;
+        !self.too_large
+    }
+}
+
+/// The failure of an answer over its cap.
+pub(crate) fn too_large() -> ModelFailure {
+    ModelFailure {
+        kind: FailureKind::Other,
+        status: None,
+        retry_after: None,
+        message: format!("the model's answer is larger than {} MiB", MAX_ANSWER_BYTES / 1024 / 1024),
+    }
+}

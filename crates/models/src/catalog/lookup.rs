@@ -1,0 +1,138 @@
+//! From a reference to a model that can be called (spec `models.md` §2.2).
+
+use secrecy::SecretString;
+
+use super::entry::{ModelEntry, ProviderEntry};
+use super::spec::ModelSpec;
+use super::{Catalog, Provider};
+use crate::api::Api;
+use crate::reference::ModelRef;
+
+/// Window of a model that does not say (spec `models.md` §2.1).
+pub(super) const NEW_CONTEXT_WINDOW: u64 = 200_000;
+/// Largest answer of a model that does not say.
+const NEW_MAX_TOKENS: u64 = 8_192;
+/// Protocol of a model of a configured provider that does not say, when the model is not listed (spec `models.md` §2.2).
+const NEW_API: &str = "openai-responses";
+/// Ids that are made up for tests and exist with any provider.
+const MOCK_PREFIX: &str = "mock-";
+
+/// Why a reference finds no model. The texts are for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LookupError {
+    /// Nobody knows it.
+    #[error("Unknown model: {0}")]
+    Unknown(ModelRef),
+    /// Its provider is known, but not where it is.
+    #[error("Provider {0}: \"baseUrl\" is required when defining custom models.")]
+    NoAddress(String),
+    /// Nothing says how to speak to it.
+    #[error("Provider {provider}, model {model}: no \"api\" specified. Set at provider or model level.")]
+    NoApi {
+        /// The provider.
+        provider: String,
+        /// The model.
+        model: String,
+    },
+}
+
+impl Catalog {
+    /// Finds the model of a reference: listed, a dated edition of a listed one, or any id of a provider that has more
+    /// models than are listed.
+    ///
+    /// # Errors
+    /// See [`LookupError`].
+    pub fn lookup(&self, reference: &ModelRef) -> Result<ModelSpec, LookupError> {
+        let unknown = || LookupError::Unknown(reference.clone());
+        let provider = self.find(&reference.provider).ok_or_else(unknown)?;
+        let models = &provider.entry.models;
+        if let Some(at) = models.iter().position(|model| model.id == reference.model)
+            && let Some(model) = models.get(at)
+        {
+            return resolve(provider, model, reference, at < provider.own_models);
+        }
+        if let Some(model) = models.iter().find(|model| is_edition(&reference.model, &model.id)) {
+            return resolve(provider, model, reference, false);
+        }
+        if provider.configured || provider.entry.open || reference.model.starts_with(MOCK_PREFIX) {
+            return resolve(provider, &unlisted(provider), reference, false);
+        }
+        Err(unknown())
+    }
+}
+
+/// Whether an id is a dated or otherwise marked edition of a listed model: `claude-opus-4-6-20260201`,
+/// `claude-opus-4.6-latest`.
+fn is_edition(id: &str, listed: &str) -> bool {
+    let dashed = id.replace('.', "-");
+    let mark = dashed.strip_prefix(&listed.replace('.', "-"));
+    mark.is_some_and(|mark| {
+        mark.is_empty()
+            || mark.strip_prefix('-').is_some_and(|rest| {
+                rest == "latest" || (rest.len() == 8 && rest.bytes().all(|b| b.is_ascii_digit()))
+            })
+    })
+}
+
+/// What is assumed of a model that is not listed: a text model like the provider's first one.
+fn unlisted(provider: &Provider) -> ModelEntry {
+    let entry = &provider.entry;
+    if let Some(template) = &entry.new_model {
+        return template.clone();
+    }
+    let first = entry.models.first();
+    ModelEntry {
+        api: entry.api.clone().or_else(|| first?.api.clone()).or_else(|| Some(Api::from(NEW_API))),
+        context_window: first.and_then(|model| model.context_window),
+        max_tokens: first.and_then(|model| model.max_tokens).or(Some(NEW_CONTEXT_WINDOW)),
+        ..ModelEntry::default()
+    }
+}
+
+fn resolve(
+    provider: &Provider,
+    model: &ModelEntry,
+    reference: &ModelRef,
+    own: bool,
+) -> Result<ModelSpec, LookupError> {
+    let entry = &provider.entry;
+    let window = model.context_window.unwrap_or(NEW_CONTEXT_WINDOW);
+    let api = model.api.clone().or_else(|| entry.api.clone()).ok_or_else(|| LookupError::NoApi {
+        provider: provider.id.to_string(),
+        model: reference.model.clone(),
+    })?;
+    Ok(ModelSpec {
+        name: model.name.clone().unwrap_or_else(|| reference.model.clone()),
+        base_url: base_url(provider, &api)?,
+        api,
+        reasoning: model.reasoning.unwrap_or(false),
+        images: model.input.as_ref().is_some_and(|input| input.iter().any(|kind| kind == "image")),
+        price: model.cost.unwrap_or_default(),
+        context_window: model.context_window,
+        window_configured: own && model.context_window.is_some(),
+        max_tokens: model.max_tokens.unwrap_or(NEW_MAX_TOKENS).min(window),
+        headers: headers(entry, model),
+        auth_header: entry.auth_header.unwrap_or(false),
+        compat: model.compat.clone(),
+        streaming: model.params.streaming.unwrap_or(true),
+        reference: reference.clone(),
+    })
+}
+
+/// The address without a trailing slash. Protocols without a client yet need none: they are refused by name later.
+fn base_url(provider: &Provider, api: &Api) -> Result<String, LookupError> {
+    let written = provider.entry.base_url.as_deref().map(str::trim).filter(|url| !url.is_empty());
+    match (written, api) {
+        (Some(url), _) => Ok(url.trim_end_matches('/').to_owned()),
+        (None, Api::Other(_) | Api::Offline) => Ok(String::new()),
+        (None, Api::AnthropicMessages | Api::OpenAiCompletions) => {
+            Err(LookupError::NoAddress(provider.id.to_string()))
+        }
+    }
+}
+
+fn headers(entry: &ProviderEntry, model: &ModelEntry) -> std::collections::BTreeMap<String, SecretString> {
+    let mut headers = entry.headers.clone();
+    headers.extend(model.headers.clone());
+    headers
+}

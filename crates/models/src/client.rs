@@ -1,0 +1,252 @@
+//! Drives one call over HTTP: posts the request, feeds the answer, watches for cancellation.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::{Answer, describe_page};
+use crate::api::Api;
+use crate::catalog::ModelSpec;
+use crate::context_window::ContextWindow;
+use crate::net::{Http, Incoming, NetError, redact};
+use crate::request::ModelRequest;
+use crate::stream::{Model, ModelEvent, ModelFailure, ModelStream};
+use crate::wire::{Decoder, WireRequest};
+use crate::{anthropic, failure, openai_completions};
+
+/// Characters of an error answer that are kept in the message.
+const MAX_ERROR_CHARS: usize = 4_000;
+/// How long the end of an answer may take after its last event, so that the connection can be used again.
+const END_OF_BODY: Duration = Duration::from_millis(5);
+
+/// A model behind HTTP, bound to its key.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpModel {
+    spec: Arc<ModelSpec>,
+    key: Option<SecretString>,
+    http: Http,
+    window: ContextWindow,
+}
+
+/// A protocol this version has no client for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnsupportedApi;
+
+impl HttpModel {
+    /// Binds a model, if its protocol is one of ours.
+    pub(crate) fn bind(
+        spec: ModelSpec,
+        key: Option<SecretString>,
+        http: Http,
+        window: ContextWindow,
+    ) -> Result<Self, UnsupportedApi> {
+        match spec.api {
+            Api::AnthropicMessages | Api::OpenAiCompletions => {
+                Ok(Self { spec: Arc::new(spec), key, http, window })
+            }
+            Api::Offline | Api::Other(_) => Err(UnsupportedApi),
+        }
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        match self.spec.api {
+            Api::AnthropicMessages => Box::new(anthropic::AnthropicDecoder::default()),
+            Api::OpenAiCompletions | Api::Offline | Api::Other(_) => {
+                Box::new(openai_completions::CompletionsDecoder::default())
+            }
+        }
+    }
+
+    fn build(&self, request: &ModelRequest) -> Result<WireRequest, NetError> {
+        match self.spec.api {
+            Api::AnthropicMessages => anthropic::build(&self.spec, self.key.as_ref(), request),
+            Api::OpenAiCompletions | Api::Offline | Api::Other(_) => {
+                openai_completions::build(&self.spec, self.key.as_ref(), request)
+            }
+        }
+    }
+
+    /// Posts the request; an answer with an error status is a failure already.
+    async fn post(&self, request: &ModelRequest) -> Result<Incoming, ModelFailure> {
+        let WireRequest { url, headers, body } = self.build(request).map_err(|error| net_failure(&error))?;
+        tracing::debug!(model = %self.spec.reference, bytes = body.len(), "calling the model");
+        let incoming = self.http.post_json(&url, headers, body).await.map_err(|error| net_failure(&error))?;
+        if (200..300).contains(&incoming.status) { Ok(incoming) } else { Err(self.refused(incoming).await) }
+    }
+
+    async fn refused(&self, incoming: Incoming) -> ModelFailure {
+        let status = incoming.status;
+        let retry_after = retry_after(&incoming);
+        let location = incoming.header("location").map(str::to_owned);
+        let body = incoming.error_body().await;
+        let mut failure = http_failure(&self.spec.api, status, location.as_deref(), &body);
+        failure.retry_after = retry_after;
+        self.redacted(failure)
+    }
+
+    fn redacted(&self, mut failure: ModelFailure) -> ModelFailure {
+        let key = self.key.as_ref().map(ExposeSecret::expose_secret);
+        failure.message = redact(&failure.message, key).chars().take(MAX_ERROR_CHARS).collect();
+        tracing::debug!(model = %self.spec.reference, kind = ?failure.kind, status = ?failure.status, "the call failed");
+        failure
+    }
+}
+
+impl Model for HttpModel {
+    fn provider(&self) -> &str {
+        self.spec.provider()
+    }
+
+    fn id(&self) -> &str {
+        self.spec.id()
+    }
+
+    fn api(&self) -> &str {
+        self.spec.api.as_str()
+    }
+
+    fn context_window(&self) -> u64 {
+        self.window.tokens
+    }
+
+    fn reasons(&self) -> bool {
+        self.spec.reasoning
+    }
+
+    fn sees(&self) -> bool {
+        self.spec.images
+    }
+
+    fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> ModelStream {
+        let answer = Answer::new(Arc::clone(&self.spec), self.decoder(), now_ms());
+        let call = Call { model: self.clone(), cancel, answer, step: Step::Post(Box::new(request)) };
+        Box::pin(futures_util::stream::unfold(call, Call::next))
+    }
+}
+
+/// One call under way. Dropping it closes the connection.
+struct Call {
+    model: HttpModel,
+    cancel: CancellationToken,
+    answer: Answer,
+    step: Step,
+}
+
+enum Step {
+    Post(Box<ModelRequest>),
+    Read(Incoming),
+    Over,
+}
+
+impl Call {
+    async fn next(mut self) -> Option<(ModelEvent, Self)> {
+        loop {
+            if let Some(event) = self.answer.next_event() {
+                return Some((event, self));
+            }
+            if self.answer.has_ended() {
+                return None;
+            }
+            self.step = self.advance().await;
+        }
+    }
+
+    async fn advance(&mut self) -> Step {
+        let cancel = self.cancel.clone();
+        let step = std::mem::replace(&mut self.step, Step::Over);
+        tokio::select! { biased;
+            () = cancel.cancelled() => {
+                self.answer.abort();
+                Step::Over
+            }
+            step = self.work(step) => step,
+        }
+    }
+
+    async fn work(&mut self, step: Step) -> Step {
+        match step {
+            Step::Post(request) => match self.model.post(&request).await {
+                Ok(incoming) => return Step::Read(incoming),
+                Err(failure) => self.answer.fail(failure),
+            },
+            Step::Read(mut incoming) => match incoming.chunk().await {
+                Ok(Some(bytes)) => {
+                    self.answer.push(&bytes);
+                    if !self.answer.has_ended() {
+                        return Step::Read(incoming);
+                    }
+                    release(incoming).await;
+                }
+                Ok(None) => self.answer.eof(),
+                Err(error) => self.answer.fail(self.model.redacted(net_failure(&error))),
+            },
+            Step::Over => self.answer.abort(),
+        }
+        Step::Over
+    }
+}
+
+/// Reads the little that follows the last event, for a connection that is read to its end can be used again.
+async fn release(mut incoming: Incoming) {
+    let drained = async { while let Ok(Some(_)) = incoming.chunk().await {} };
+    // A server that keeps the connection open costs us the connection, nothing else.
+    let _ = tokio::time::timeout(END_OF_BODY, drained).await;
+}
+
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn net_failure(error: &NetError) -> ModelFailure {
+    ModelFailure { kind: error.kind(), status: None, retry_after: None, message: error.to_string() }
+}
+
+/// The failure an error answer stands for. The message is `<status> <what the provider said>`.
+fn http_failure(api: &Api, status: u16, location: Option<&str>, body: &str) -> ModelFailure {
+    let body = body.trim();
+    let json: Option<Value> = serde_json::from_str(body).ok();
+    let error = json.as_ref().map(|value| value.get("error").unwrap_or(value));
+    let said = match (error, api) {
+        _ if (300..400).contains(&status) => format!(
+            "the server redirects to {}; write the final address into the provider's baseUrl",
+            location.unwrap_or("an unknown place")
+        ),
+        (Some(_), Api::AnthropicMessages) => body.to_owned(),
+        (Some(error), _) => openai_completions::error_message(error).unwrap_or_else(|| body.to_owned()),
+        (None, _) if body.is_empty() => "status code (no body)".to_owned(),
+        (None, _) if body.starts_with('<') => describe_page(body),
+        (None, _) => body.to_owned(),
+    };
+    let error_type = error.and_then(|error| {
+        let named = |name: &str| error.get(name).and_then(Value::as_str);
+        named("code").filter(|code| *code == "insufficient_quota").or_else(|| named("type")).or_else(|| named("code"))
+    });
+    let message = format!("{status} {said}");
+    let kind = failure::classify_answer(status, error_type, &message);
+    ModelFailure { kind, status: Some(status), retry_after: None, message }
+}
+
+/// `retry-after-ms`, or `retry-after` in seconds or as a date.
+fn retry_after(incoming: &Incoming) -> Option<Duration> {
+    if let Some(ms) = incoming.header("retry-after-ms").and_then(|text| text.trim().parse::<u64>().ok()) {
+        return Some(Duration::from_millis(ms));
+    }
+    parse_retry_after(incoming.header("retry-after")?, now_ms())
+}
+
+fn parse_retry_after(text: &str, now: i64) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp().as_millisecond();
+    Some(Duration::from_millis(u64::try_from(date.saturating_sub(now)).unwrap_or(0)))
+}
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

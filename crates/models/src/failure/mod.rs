@@ -1,0 +1,8 @@
+//! Failures of model calls: what kind they are, what people are told, whether to try again.
+
+mod classify;
+mod pattern;
+mod text;
+
+pub use classify::{classify_answer, classify_text, is_compaction_failure, is_context_overflow};
+pub use text::{fallback_text, user_text};

@@ -1,0 +1,47 @@
+//! Little text patterns, as data: what the classification tables are made of.
+
+/// What a lower-case text must hold.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Pattern {
+    /// This.
+    Has(&'static str),
+    /// Both, in any order.
+    Both(&'static str, &'static str),
+    /// The first and somewhere after it the second.
+    Then(&'static str, &'static str),
+    /// This as a word of its own: no letter, digit or underscore beside it.
+    Word(&'static str),
+    /// This, blanks, and a digit.
+    Number(&'static str),
+}
+
+impl Pattern {
+    pub(super) fn matches(self, lower: &str) -> bool {
+        match self {
+            Self::Has(text) => lower.contains(text),
+            Self::Both(a, b) => lower.contains(a) && lower.contains(b),
+            Self::Then(a, b) => lower.split_once(a).is_some_and(|(_, rest)| rest.contains(b)),
+            Self::Word(word) => holds_word(lower, word),
+            Self::Number(text) => lower
+                .match_indices(text)
+                .any(|(at, _)| lower.get(at + text.len()..).is_some_and(starts_with_number)),
+        }
+    }
+}
+
+pub(super) fn any(patterns: &[Pattern], lower: &str) -> bool {
+    patterns.iter().any(|pattern| pattern.matches(lower))
+}
+
+fn starts_with_number(rest: &str) -> bool {
+    rest.starts_with(' ') && rest.trim_start().starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn holds_word(text: &str, word: &str) -> bool {
+    let wordy = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|head| head.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|tail| tail.chars().next());
+        !before.is_some_and(wordy) && !after.is_some_and(wordy)
+    })
+}

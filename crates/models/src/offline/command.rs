@@ -1,0 +1,208 @@
+//! What the offline guide understands: a handful of plain commands.
+
+use serde_json::{Value, json};
+
+/// Something a person asks the guide to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Command {
+    /// Explain yourself.
+    Help,
+    /// A heartbeat: there is never anything to report.
+    Heartbeat,
+    /// One tool call.
+    Tool(Request),
+    /// A command that lacks a part; the text says how it goes.
+    Incomplete(&'static str),
+}
+
+/// A tool call in the guide's own terms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Request {
+    Read { path: String },
+    Write { path: String, content: String },
+    Edit { path: String, old: String, new: String },
+    Run { command: String },
+    List { path: String },
+    Sessions,
+    Memory { query: String },
+}
+
+/// How each command is written; shown by `help` and when a part is missing.
+pub(super) const USAGES: &[(&str, &str)] = &[
+    ("read", "read <file>"),
+    ("write", "write <file>: <text>"),
+    ("edit", "edit <file>: <old text> => <new text>"),
+    ("run", "run <shell command>"),
+    ("list", "list [folder]"),
+    ("sessions", "sessions"),
+    ("search memory", "search memory <words>"),
+];
+
+impl Command {
+    /// Understands a message; everything unknown asks for help.
+    pub(super) fn parse(message: &str) -> Self {
+        if message.contains("HEARTBEAT_OK") {
+            return Self::Heartbeat;
+        }
+        let text = without_envelope(message).trim();
+        let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let rest = rest.trim();
+        match (verb.to_lowercase().as_str(), rest) {
+            ("read" | "cat" | "show", "") => incomplete("read"),
+            ("read" | "cat" | "show", path) => tool(Request::Read { path: unquote(path) }),
+            ("write", rest) => write(rest),
+            ("edit", rest) => edit(rest),
+            ("run" | "exec", "") => incomplete("run"),
+            ("run" | "exec", command) => tool(Request::Run { command: unquote(command) }),
+            ("list" | "ls", path) => {
+                tool(Request::List { path: if path.is_empty() { ".".to_owned() } else { unquote(path) } })
+            }
+            ("sessions", "") => tool(Request::Sessions),
+            ("search", rest) => {
+                let query = rest.strip_prefix("memory").unwrap_or(rest).trim();
+                if query.is_empty() {
+                    incomplete("search memory")
+                } else {
+                    tool(Request::Memory { query: unquote(query) })
+                }
+            }
+            _ => Self::Help,
+        }
+    }
+}
+
+impl Request {
+    /// The tool and its arguments, given the names of the tools on offer; nothing when there is none for it.
+    pub(super) fn to_call(&self, offered: &[&str]) -> Option<(&'static str, Value)> {
+        let has = |name: &'static str| offered.contains(&name).then_some(name);
+        match self {
+            Self::Read { path } => Some((has("read")?, json!({"path": path}))),
+            Self::Write { path, content } => Some((has("write")?, json!({"path": path, "content": content}))),
+            Self::Edit { path, old, new } => {
+                Some((has("edit")?, json!({"path": path, "oldText": old, "newText": new})))
+            }
+            Self::Run { command } => Some((has("exec")?, json!({"command": command}))),
+            Self::List { path } => match has("ls") {
+                Some(name) => Some((name, json!({"path": path}))),
+                None => Some((has("exec")?, json!({"command": format!("ls -la -- {}", shell_quote(path))}))),
+            },
+            Self::Sessions => Some((has("sessions_list")?, json!({}))),
+            Self::Memory { query } => Some((has("memory_search")?, json!({"query": query}))),
+        }
+    }
+
+    /// What is needed for it, for an error text.
+    pub(super) fn tool_name(&self) -> &'static str {
+        match self {
+            Self::Read { .. } => "read",
+            Self::Write { .. } => "write",
+            Self::Edit { .. } => "edit",
+            Self::Run { .. } | Self::List { .. } => "exec",
+            Self::Sessions => "sessions_list",
+            Self::Memory { .. } => "memory_search",
+        }
+    }
+}
+
+fn tool(request: Request) -> Command {
+    Command::Tool(request)
+}
+
+fn incomplete(command: &str) -> Command {
+    let usage = USAGES.iter().find(|(name, _)| *name == command).map_or("help", |(_, usage)| usage);
+    Command::Incomplete(usage)
+}
+
+fn write(rest: &str) -> Command {
+    match rest.split_once(':') {
+        Some((path, content)) if !path.trim().is_empty() => {
+            let content = content.strip_prefix(' ').unwrap_or(content);
+            tool(Request::Write { path: unquote(path.trim()), content: content.to_owned() })
+        }
+        Some(_) | None => incomplete("write"),
+    }
+}
+
+fn edit(rest: &str) -> Command {
+    let parts = rest.split_once(':').and_then(|(path, change)| Some((path, change.split_once("=>")?)));
+    match parts {
+        Some((path, (old, new))) if !path.trim().is_empty() && !old.trim().is_empty() => tool(Request::Edit {
+            path: unquote(path.trim()),
+            old: old.trim().to_owned(),
+            new: new.trim().to_owned(),
+        }),
+        Some(_) | None => incomplete("edit"),
+    }
+}
+
+/// Drops `[…]` envelopes (time, channel) before the message and `[message_id: …]` lines after it.
+fn without_envelope(message: &str) -> &str {
+    let mut text = message.trim();
+    while let Some((_, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
+        text = rest.trim_start();
+    }
+    while let Some((head, last)) = text.rsplit_once('\n') {
+        if !last.trim_start().starts_with("[message_id:") {
+            break;
+        }
+        text = head.trim_end();
+    }
+    text
+}
+
+fn unquote(text: &str) -> String {
+    let inner = ['"', '\'', '`'].iter().find_map(|q| text.strip_prefix(*q)?.strip_suffix(*q));
+    inner.unwrap_or(text).to_owned()
+}
+
+fn shell_quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_understood() {
+        let text = |s: &str| s.to_owned();
+        let rows = [
+            ("read NOTES.md", tool(Request::Read { path: text("NOTES.md") })),
+            ("[Sat 2026-11-21 02:45 UTC] Read `a b.txt`", tool(Request::Read { path: text("a b.txt") })),
+            ("[a] [b] cat x\n[message_id: 7]", tool(Request::Read { path: text("x") })),
+            (
+                "write a.txt: one\ntwo: three\n",
+                tool(Request::Write { path: text("a.txt"), content: text("one\ntwo: three") }),
+            ),
+            (
+                "edit a.txt: old => new",
+                tool(Request::Edit { path: text("a.txt"), old: text("old"), new: text("new") }),
+            ),
+            ("edit a.txt: old =>", tool(Request::Edit { path: text("a.txt"), old: text("old"), new: text("") })),
+            ("run ls -la | head", tool(Request::Run { command: text("ls -la | head") })),
+            ("list", tool(Request::List { path: text(".") })),
+            ("ls memory", tool(Request::List { path: text("memory") })),
+            ("sessions", tool(Request::Sessions)),
+            ("search memory the cat", tool(Request::Memory { query: text("the cat") })),
+            ("read", Command::Incomplete("read <file>")),
+            ("write a.txt", Command::Incomplete("write <file>: <text>")),
+            ("edit a.txt: x", Command::Incomplete("edit <file>: <old text> => <new text>")),
+            ("hello", Command::Help),
+            ("", Command::Help),
+            ("help", Command::Help),
+            ("Read HEARTBEAT.md if it exists. If nothing needs attention, reply HEARTBEAT_OK.", Command::Heartbeat),
+        ];
+        for (message, expect) in rows {
+            assert_eq!(Command::parse(message), expect, "{message:?}");
+        }
+    }
+
+    #[test]
+    fn commands_become_calls_of_tools_on_offer() {
+        let list = Request::List { path: "it's".to_owned() };
+        assert_eq!(list.to_call(&["ls", "exec"]), Some(("ls", json!({"path": "it's"}))));
+        assert_eq!(list.to_call(&["exec"]), Some(("exec", json!({"command": r"ls -la -- 'it'\''s'"}))));
+        assert_eq!(list.to_call(&["read"]), None);
+        assert_eq!(Request::Sessions.to_call(&[]), None);
+    }
+}

@@ -1,0 +1,254 @@
+//! Trying a call again (spec `agent-runtime.md` §2.8): one budget of requests, nothing repeated once the answer has begun.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_protocol::message::StopReason;
+use tokio_util::sync::CancellationToken;
+
+use crate::request::{ModelRequest, ThinkingLevel};
+use crate::stream::{FailureKind, Model, ModelEvent, ModelFailure, ModelStream};
+use crate::thinking;
+
+/// Most requests of one call to one profile.
+pub const MAX_REQUESTS: u32 = 4;
+/// Longest wait a provider may ask for; beyond it the call fails at once.
+pub const MAX_WAIT: Duration = Duration::from_secs(60);
+/// The first wait; each further one is twice as long.
+const FIRST_WAIT: Duration = Duration::from_secs(2);
+
+/// What to do about rate limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateLimits {
+    /// Wait and try again: there is no other way.
+    Wait,
+    /// Fail at once: the caller has another profile or model.
+    PassOn,
+}
+
+/// What to do about a failed request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// Send it again after this long.
+    After(Duration),
+    /// Report the failure.
+    GiveUp,
+}
+
+/// Decides on the failure of request number `made` (counted from 1) of a call.
+pub fn decide(made: u32, failure: &ModelFailure, rate_limits: RateLimits) -> Retry {
+    let again = match failure.kind {
+        FailureKind::Transient => true,
+        FailureKind::RateLimit => {
+            // A used-up plan is not back in a minute.
+            rate_limits == RateLimits::Wait && !failure.message.to_lowercase().contains("usage limit")
+        }
+        // The server's own 408; silence until our own deadline is not waited out twice.
+        FailureKind::Timeout => failure.status == Some(408),
+        FailureKind::Billing
+        | FailureKind::Auth
+        | FailureKind::Format
+        | FailureKind::ContextOverflow
+        | FailureKind::Other => false,
+    };
+    let wait = failure.retry_after.unwrap_or_else(|| FIRST_WAIT * 2_u32.saturating_pow(made.saturating_sub(1)));
+    if again && made < MAX_REQUESTS && wait <= MAX_WAIT { Retry::After(wait) } else { Retry::GiveUp }
+}
+
+/// A model that tries again by itself, as long as nothing of the answer was heard.
+#[derive(Clone)]
+pub(crate) struct Retrying {
+    model: Arc<dyn Model>,
+    rate_limits: RateLimits,
+}
+
+impl Retrying {
+    pub(crate) fn new(model: impl Model + 'static, rate_limits: RateLimits) -> Self {
+        Self { model: Arc::new(model), rate_limits }
+    }
+}
+
+impl Model for Retrying {
+    fn provider(&self) -> &str {
+        self.model.provider()
+    }
+
+    fn id(&self) -> &str {
+        self.model.id()
+    }
+
+    fn api(&self) -> &str {
+        self.model.api()
+    }
+
+    fn context_window(&self) -> u64 {
+        self.model.context_window()
+    }
+
+    fn reasons(&self) -> bool {
+        self.model.reasons()
+    }
+
+    fn sees(&self) -> bool {
+        self.model.sees()
+    }
+
+    fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> ModelStream {
+        let attempt = Attempt {
+            tried: vec![request.thinking],
+            stream: self.model.stream(request.clone(), cancel.clone()),
+            owner: self.clone(),
+            request,
+            cancel,
+            made: 1,
+            heard: Heard::Nothing,
+        };
+        Box::pin(futures_util::stream::unfold(attempt, Attempt::next))
+    }
+}
+
+struct Attempt {
+    owner: Retrying,
+    request: ModelRequest,
+    cancel: CancellationToken,
+    stream: ModelStream,
+    made: u32,
+    tried: Vec<ThinkingLevel>,
+    heard: Heard,
+}
+
+/// How much of the answer the listener has heard.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    Nothing,
+    /// That there is one.
+    Start,
+    /// Some of it: from here on it can't be taken back.
+    Content,
+    /// All of it.
+    End,
+}
+
+impl Attempt {
+    async fn next(mut self) -> Option<(ModelEvent, Self)> {
+        use futures_util::StreamExt;
+        loop {
+            if self.heard == Heard::End {
+                return None;
+            }
+            let event = self.stream.next().await?;
+            match event {
+                ModelEvent::Start if self.heard != Heard::Nothing => {}
+                ModelEvent::Start => {
+                    self.heard = Heard::Start;
+                    return Some((event, self));
+                }
+                ModelEvent::Done { failure: Some(failure), message } if self.heard != Heard::Content => {
+                    if self.again(&failure).await {
+                        continue;
+                    }
+                    self.heard = Heard::End;
+                    return Some((self.ended(message, failure), self));
+                }
+                ModelEvent::Done { .. } => {
+                    self.heard = Heard::End;
+                    return Some((event, self));
+                }
+                ModelEvent::TextDelta { .. }
+                | ModelEvent::ThinkingDelta { .. }
+                | ModelEvent::ToolCallStart { .. } => {
+                    self.heard = Heard::Content;
+                    return Some((event, self));
+                }
+            }
+        }
+    }
+
+    /// Waits and calls again, if that is what to do. False: the failure stands, or the wait was cancelled.
+    async fn again(&mut self, failure: &ModelFailure) -> bool {
+        let wait = match self.other_level(failure) {
+            Some(level) => {
+                tracing::info!(%level, "the provider refused the thinking level; trying a supported one");
+                self.tried.push(level);
+                self.request.thinking = level;
+                Duration::ZERO
+            }
+            None => match decide(self.made, failure, self.owner.rate_limits) {
+                Retry::After(wait) => wait,
+                Retry::GiveUp => return false,
+            },
+        };
+        tracing::warn!(
+            provider = self.owner.provider(), model = self.owner.id(), request = self.made, wait_ms = wait.as_millis(),
+            kind = ?failure.kind, reason = failure.message, "the model call failed and is tried again"
+        );
+        tokio::select! { biased;
+            () = self.cancel.cancelled() => return false,
+            () = tokio::time::sleep(wait) => {}
+        }
+        self.made += 1;
+        self.stream = self.owner.model.stream(self.request.clone(), self.cancel.clone());
+        true
+    }
+
+    fn other_level(&self, failure: &ModelFailure) -> Option<ThinkingLevel> {
+        let refused = failure.kind == FailureKind::Format && self.made < MAX_REQUESTS;
+        if refused { thinking::next_supported(&failure.message, &self.tried) } else { None }
+    }
+
+    /// The last event: a call cancelled while it waited was aborted, it did not fail.
+    fn ended(
+        &self,
+        mut message: openclaw_protocol::message::AssistantMessage,
+        failure: ModelFailure,
+    ) -> ModelEvent {
+        if self.cancel.is_cancelled() {
+            message.stop_reason = StopReason::Aborted;
+            return ModelEvent::Done { message, failure: None };
+        }
+        ModelEvent::Done { message, failure: Some(failure) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(kind: FailureKind, status: Option<u16>, retry_after: Option<u64>) -> ModelFailure {
+        ModelFailure { kind, status, retry_after: retry_after.map(Duration::from_secs), message: String::new() }
+    }
+
+    #[test]
+    fn waits_double_until_the_budget_is_spent() {
+        let transient = failure(FailureKind::Transient, Some(529), None);
+        let found: Vec<_> = (1..=5).map(|made| decide(made, &transient, RateLimits::Wait)).collect();
+        let after = |seconds| Retry::After(Duration::from_secs(seconds));
+        assert_eq!(found, [after(2), after(4), after(8), Retry::GiveUp, Retry::GiveUp]);
+    }
+
+    #[test]
+    fn each_kind_of_failure_has_its_answer() {
+        use FailureKind::{Auth, Billing, ContextOverflow, Format, Other, RateLimit, Timeout, Transient};
+        let after = |seconds| Retry::After(Duration::from_secs(seconds));
+        let rows = [
+            (failure(RateLimit, Some(429), None), RateLimits::Wait, after(2)),
+            (failure(RateLimit, Some(429), Some(7)), RateLimits::Wait, after(7)),
+            (failure(RateLimit, Some(429), Some(60)), RateLimits::Wait, after(60)),
+            (failure(RateLimit, Some(429), Some(61)), RateLimits::Wait, Retry::GiveUp),
+            (failure(RateLimit, Some(429), Some(7)), RateLimits::PassOn, Retry::GiveUp),
+            (failure(Transient, Some(503), Some(0)), RateLimits::PassOn, after(0)),
+            (failure(Timeout, Some(408), None), RateLimits::Wait, after(2)),
+            (failure(Timeout, None, None), RateLimits::Wait, Retry::GiveUp),
+            (failure(Auth, Some(401), None), RateLimits::Wait, Retry::GiveUp),
+            (failure(Billing, Some(402), None), RateLimits::Wait, Retry::GiveUp),
+            (failure(Format, Some(400), None), RateLimits::Wait, Retry::GiveUp),
+            (failure(ContextOverflow, Some(400), None), RateLimits::Wait, Retry::GiveUp),
+            (failure(Other, Some(404), None), RateLimits::Wait, Retry::GiveUp),
+        ];
+        for (failure, limits, expect) in rows {
+            assert_eq!(decide(1, &failure, limits), expect, "{failure:?} {limits:?}");
+        }
+        let plan = ModelFailure { message: "ChatGPT usage limit".to_owned(), ..failure(RateLimit, None, None) };
+        assert_eq!(decide(1, &plan, RateLimits::Wait), Retry::GiveUp);
+    }
+}

@@ -1,0 +1,276 @@
+//! What this crate needs to know of `openclaw.json`, as plain values: `agents.*.model*`, `models.*` and `auth.*`.
+
+use std::collections::BTreeMap;
+
+use openclaw_config::settings as config;
+use openclaw_config::settings::{Config, ModelsMode, ProviderAuth};
+use openclaw_protocol::AgentId;
+use secrecy::SecretString;
+use serde_json::Value;
+
+use crate::api::Api;
+use crate::catalog::{self, Compat, Price, ProviderAuthKind, ProviderEntry};
+use crate::request::{CacheRetention, ThinkingLevel};
+
+/// The model settings of the whole installation.
+#[derive(Debug, Clone, Default)]
+pub struct ModelSettings {
+    /// `agents.defaults.model`
+    pub default_model: ModelChoice,
+    /// `agents.list[].model` by agent.
+    pub agent_models: BTreeMap<AgentId, ModelChoice>,
+    /// `agents.defaults.models` in the file's order. Not empty: only these may be switched to.
+    pub listed: Vec<ListedModel>,
+    /// `agents.defaults.contextTokens`: cap of every context window, in tokens.
+    pub context_tokens: Option<u64>,
+    /// `agents.defaults.thinkingDefault`
+    pub thinking_default: Option<ThinkingLevel>,
+    /// `models.mode`
+    pub catalog_mode: CatalogMode,
+    /// `models.providers` in the file's order, ids as written.
+    pub providers: Vec<(String, ProviderEntry)>,
+    /// `auth.order`: profile ids by provider as written.
+    pub auth_order: BTreeMap<String, Vec<String>>,
+    /// `auth.profiles` by profile id.
+    pub auth_profiles: BTreeMap<String, AuthProfileSettings>,
+}
+
+/// A primary model with what to try when it fails.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ModelChoice {
+    /// Reference or alias.
+    pub primary: Option<String>,
+    /// References or aliases in order. Absent inherits; present and empty means none.
+    pub fallbacks: Option<Vec<String>>,
+}
+
+/// One entry of `agents.defaults.models`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ListedModel {
+    /// `provider/model` as written.
+    pub key: String,
+    /// A name for it. Absent takes the built-in one, empty means none.
+    pub alias: Option<String>,
+    /// `params.maxTokens`: output cap in tokens.
+    pub max_tokens: Option<u32>,
+    /// `params.temperature`
+    pub temperature: Option<f64>,
+    /// `params.cacheRetention`, or the older `params.cacheControlTtl` (`5m` is short, `1h` long).
+    pub cache: Option<CacheRetention>,
+    /// `streaming`, or `params.streaming`: whether to ask for a stream when tools are offered.
+    pub streaming: Option<bool>,
+}
+
+/// `models.mode`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CatalogMode {
+    /// The configured providers extend and override the built-in ones.
+    #[default]
+    Merge,
+    /// Only the configured providers exist.
+    Replace,
+}
+
+/// One entry of `auth.profiles`: which credential is meant, without the secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthProfileSettings {
+    /// Provider as written.
+    pub provider: String,
+    /// Kind of credential.
+    pub mode: AuthMode,
+}
+
+/// Kinds of credentials in `auth.profiles.<id>.mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthMode {
+    /// A key that does not expire.
+    ApiKey,
+    /// An OAuth login; a stored static token is accepted too.
+    OAuth,
+    /// A static bearer token that may expire.
+    Token,
+}
+
+impl From<&Config> for ModelSettings {
+    fn from(config: &Config) -> Self {
+        let defaults = &config.agents.defaults;
+        Self {
+            default_model: defaults.model.as_ref().map(ModelChoice::from).unwrap_or_default(),
+            agent_models: config
+                .agents
+                .list
+                .iter()
+                .filter_map(|agent| Some((AgentId::normalize(&agent.id), agent.model.as_ref()?.into())))
+                .collect(),
+            listed: in_order(config, "/agents/defaults/models", &defaults.models)
+                .map(|(key, entry)| listed(key, entry))
+                .collect(),
+            context_tokens: defaults.context_tokens,
+            thinking_default: defaults.thinking_default.as_deref().and_then(|level| level.parse().ok()),
+            catalog_mode: match config.models.mode {
+                ModelsMode::Merge => CatalogMode::Merge,
+                ModelsMode::Replace => CatalogMode::Replace,
+            },
+            providers: in_order(config, "/models/providers", &config.models.providers)
+                .map(|(id, provider)| (id.clone(), provider_entry(provider)))
+                .collect(),
+            auth_order: config.auth.order.clone(),
+            auth_profiles: config
+                .auth
+                .profiles
+                .iter()
+                .map(|(id, profile)| {
+                    let mode = match profile.mode {
+                        config::AuthMode::ApiKey => AuthMode::ApiKey,
+                        config::AuthMode::Oauth => AuthMode::OAuth,
+                        config::AuthMode::Token => AuthMode::Token,
+                    };
+                    (id.clone(), AuthProfileSettings { provider: profile.provider.clone(), mode })
+                })
+                .collect(),
+        }
+    }
+}
+
+impl From<&config::ModelChoice> for ModelChoice {
+    fn from(choice: &config::ModelChoice) -> Self {
+        Self { primary: choice.primary.clone(), fallbacks: choice.fallbacks.clone() }
+    }
+}
+
+/// Entries in the order of the file, which the typed view has lost.
+fn in_order<'a, T>(
+    config: &Config,
+    place: &str,
+    entries: &'a BTreeMap<String, T>,
+) -> impl Iterator<Item = (&'a String, &'a T)> {
+    let written = config.document().pointer(place).and_then(Value::as_object);
+    let position = |key: &str| written.and_then(|fields| fields.keys().position(|name| name == key));
+    let mut entries: Vec<_> = entries.iter().map(|(key, entry)| (position(key), (key, entry))).collect();
+    entries.sort_by_key(|(position, _)| position.unwrap_or(usize::MAX));
+    entries.into_iter().map(|(_, entry)| entry)
+}
+
+fn listed(key: &str, entry: &config::ModelEntry) -> ListedModel {
+    let param = |name: &str| entry.params.get(name);
+    let cache = param("cacheRetention").and_then(Value::as_str).and_then(|word| match word {
+        "none" => Some(CacheRetention::None),
+        "short" => Some(CacheRetention::Short),
+        "long" => Some(CacheRetention::Long),
+        _ => None,
+    });
+    let older = param("cacheControlTtl").and_then(Value::as_str).and_then(|word| match word {
+        "5m" => Some(CacheRetention::Short),
+        "1h" => Some(CacheRetention::Long),
+        _ => None,
+    });
+    ListedModel {
+        key: key.to_owned(),
+        alias: entry.alias.clone(),
+        max_tokens: param("maxTokens").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()),
+        temperature: param("temperature").and_then(Value::as_f64),
+        cache: cache.or(older),
+        streaming: entry.streaming.or_else(|| param("streaming").and_then(Value::as_bool)),
+    }
+}
+
+fn provider_entry(provider: &config::Provider) -> ProviderEntry {
+    ProviderEntry {
+        base_url: Some(provider.base_url.clone()),
+        api_key: provider.api_key.clone(),
+        auth: provider.auth.map(|auth| match auth {
+            ProviderAuth::ApiKey => ProviderAuthKind::ApiKey,
+            ProviderAuth::AwsSdk => ProviderAuthKind::AwsSdk,
+            ProviderAuth::Oauth => ProviderAuthKind::OAuth,
+            ProviderAuth::Token => ProviderAuthKind::Token,
+        }),
+        api: provider.api.map(|api| Api::from(api.as_str())),
+        headers: plain_headers(&provider.headers),
+        auth_header: provider.auth_header,
+        models: provider.models.iter().map(model_entry).collect(),
+        ..ProviderEntry::default()
+    }
+}
+
+fn model_entry(model: &config::CustomModel) -> catalog::ModelEntry {
+    catalog::ModelEntry {
+        id: model.id.clone(),
+        name: Some(model.name.clone()),
+        api: model.api.map(|api| Api::from(api.as_str())),
+        reasoning: Some(model.reasoning),
+        input: Some(model.input.clone()).filter(|input| !input.is_empty()),
+        cost: Some(Price {
+            input: model.cost.input,
+            output: model.cost.output,
+            cache_read: model.cost.cache_read,
+            cache_write: model.cost.cache_write,
+        }),
+        context_window: model.context_window.and_then(whole),
+        max_tokens: model.max_tokens.and_then(whole),
+        headers: plain_headers(&model.headers),
+        compat: Compat {
+            supports_store: model.compat.supports_store,
+            supports_developer_role: model.compat.supports_developer_role,
+            supports_reasoning_effort: model.compat.supports_reasoning_effort,
+            max_tokens_field: model.compat.max_tokens_field.clone(),
+            ..Compat::default()
+        },
+        ..catalog::ModelEntry::default()
+    }
+}
+
+fn plain_headers(headers: &BTreeMap<String, config::Secret>) -> BTreeMap<String, SecretString> {
+    headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// A count of tokens, which the file may write as `8192.0`.
+fn whole(number: f64) -> Option<u64> {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "finite and positive; as saturates")]
+    (number.is_finite() && number >= 1.0).then_some(number as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::{Environment, Paths, parse_and_check};
+
+    use super::*;
+
+    fn settings(text: &str) -> ModelSettings {
+        let _ = (Paths::clone, Environment::get);
+        let environment = Environment::new([("HOME", "/h")], "/h");
+        ModelSettings::from(&parse_and_check(text, &environment).unwrap())
+    }
+
+    #[test]
+    fn settings_are_taken_from_the_file_in_its_order() {
+        let found = settings(
+            r#"{
+            agents: {
+              defaults: {
+                model: {primary: "b/x", fallbacks: ["a/y"]},
+                models: {"z/1": {alias: "last", streaming: false}, "a/2": {params: {temperature: 0.5, maxTokens: 99, cacheControlTtl: "1h"}}},
+                contextTokens: 50000, thinkingDefault: "high" },
+              list: [{id: "Main", model: "c/z"}, {id: "other"}] },
+            models: {mode: "replace", providers: {
+              zed: {baseUrl: "http://z", apiKey: "k", api: "anthropic-messages", headers: {"x-a": "b"}, models: [
+                {id: "m", name: "M", contextWindow: 4096, maxTokens: 10, compat: {supportsStore: false}}]},
+              abc: {baseUrl: "http://a", models: []}}},
+            auth: {profiles: {"p:1": {provider: "p", mode: "oauth"}}, order: {p: ["p:1"]}}}"#,
+        );
+        assert_eq!(found.default_model.primary.as_deref(), Some("b/x"));
+        assert_eq!(found.agent_models.len(), 1);
+        let listed: Vec<_> = found.listed.iter().map(|l| l.key.as_str()).collect();
+        assert_eq!(listed, ["z/1", "a/2"]);
+        let last = &found.listed[1];
+        assert_eq!((last.temperature, last.max_tokens, last.cache), (Some(0.5), Some(99), Some(CacheRetention::Long)));
+        assert_eq!(found.listed[0].streaming, Some(false));
+        assert_eq!((found.context_tokens, found.thinking_default), (Some(50_000), Some(ThinkingLevel::High)));
+        assert_eq!(found.catalog_mode, CatalogMode::Replace);
+        let ids: Vec<_> = found.providers.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(ids, ["zed", "abc"]);
+        let model = &found.providers[0].1.models[0];
+        assert_eq!((model.context_window, model.compat.supports_store), (Some(4096), Some(false)));
+        assert_eq!(found.auth_profiles["p:1"].mode, AuthMode::OAuth);
+        assert_eq!(found.auth_order["p"], ["p:1"]);
+    }
+}

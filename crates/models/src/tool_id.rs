@@ -1,0 +1,117 @@
+//! Tool call ids as each provider wants them (spec `models.md` §3.2).
+
+use std::collections::{HashMap, HashSet};
+
+/// What a provider accepts as the id of a tool call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IdRule {
+    /// Letters, digits, `_` and `-`, up to 64.
+    Anthropic,
+    /// Chat Completions: of `call|item` the call part, cut to 40; otherwise as it is.
+    Completions,
+    /// Chat Completions at OpenAI itself: cut to 40 in any case.
+    CompletionsOpenAi,
+    /// Exactly nine alphanumerics.
+    Mistral,
+}
+
+impl IdRule {
+    /// The id under this rule.
+    pub(crate) fn apply(self, id: &str) -> String {
+        match self {
+            Self::Anthropic => plain(id, 64),
+            Self::Completions => match id.split_once('|') {
+                Some((call, _)) => plain(call, 40),
+                None => id.to_owned(),
+            },
+            Self::CompletionsOpenAi => match id.split_once('|') {
+                Some((call, _)) => plain(call, 40),
+                None => id.chars().take(40).collect(),
+            },
+            Self::Mistral => {
+                let kept = id.chars().filter(char::is_ascii_alphanumeric);
+                kept.chain("ABCDEFGHI".chars()).take(9).collect()
+            }
+        }
+    }
+}
+
+fn plain(id: &str, max: usize) -> String {
+    id.chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' })
+        .take(max)
+        .collect()
+}
+
+/// Renames the ids of one request: same id in, same id out, and two ids never become one.
+#[derive(Debug)]
+pub(crate) struct IdMap {
+    rule: IdRule,
+    renamed: HashMap<String, String>,
+    taken: HashSet<String>,
+}
+
+impl IdMap {
+    pub(crate) fn new(rule: IdRule) -> Self {
+        Self { rule, renamed: HashMap::new(), taken: HashSet::new() }
+    }
+
+    /// Renames the id of a call.
+    pub(crate) fn call(&mut self, id: &str) -> String {
+        if let Some(done) = self.renamed.get(id) {
+            return done.clone();
+        }
+        let wanted = self.rule.apply(id);
+        let mut unique = wanted.clone();
+        let mut n = 2;
+        while !self.taken.insert(unique.clone()) {
+            let suffix = n.to_string();
+            let keep = wanted.chars().count().saturating_sub(suffix.len());
+            unique = wanted.chars().take(keep).chain(suffix.chars()).collect();
+            n += 1;
+        }
+        self.renamed.insert(id.to_owned(), unique.clone());
+        unique
+    }
+
+    /// The id a result must carry to match its call.
+    pub(crate) fn result(&self, id: &str) -> String {
+        self.renamed.get(id).cloned().unwrap_or_else(|| id.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Vectors of `models.md` §3.2.
+    #[test]
+    fn ids_follow_their_providers_rule() {
+        let long = "x".repeat(70);
+        let rows = [
+            (IdRule::Completions, "call_abc|fc_1+/=", "call_abc".to_owned()),
+            (IdRule::Completions, "call.abc|fc", "call_abc".to_owned()),
+            (IdRule::Completions, long.as_str(), long.clone()),
+            (IdRule::CompletionsOpenAi, long.as_str(), "x".repeat(40)),
+            (IdRule::Mistral, "toolu_1", "toolu1ABC".to_owned()),
+            (IdRule::Mistral, "call-1234567890", "call12345".to_owned()),
+            (IdRule::Anthropic, "call_abc|fc_1+/=", "call_abc_fc_1___".to_owned()),
+            (IdRule::Anthropic, long.as_str(), "x".repeat(64)),
+        ];
+        for (rule, id, expect) in rows {
+            assert_eq!(rule.apply(id), expect, "{rule:?} {id}");
+        }
+    }
+
+    #[test]
+    fn two_ids_never_become_one() {
+        let mut map = IdMap::new(IdRule::Mistral);
+        let first = map.call("call-12345-a");
+        let second = map.call("call-12345-b");
+        assert_eq!(first, "call12345");
+        assert_eq!(second, "call12342");
+        assert_eq!(map.call("call-12345-a"), first);
+        assert_eq!(map.result("call-12345-b"), second);
+        assert_eq!(map.result("unknown"), "unknown");
+    }
+}

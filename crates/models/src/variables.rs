@@ -1,0 +1,44 @@
+//! Environment variables as given, never read from the process here.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The environment variables credentials may come from.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Variables(BTreeMap<String, String>);
+
+impl Variables {
+    /// A variable's value, trimmed; blank counts as unset.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// The first of several that is set, with its name.
+    pub fn first<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Option<(&'n str, &str)> {
+        names.into_iter().find_map(|name| Some((name, self.get(name)?)))
+    }
+
+    /// All of them, for a child process.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Variables {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
+        Self(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
+
+/// Values may be secrets, so only the names are shown.
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl From<&openclaw_config::Environment> for Variables {
+    fn from(environment: &openclaw_config::Environment) -> Self {
+        environment.vars().collect()
+    }
+}

@@ -1,0 +1,330 @@
+//! The broadcast events and their payloads (spec `gateway-protocol.md` §7, §8.1).
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::export::schema_in;
+use crate::params::health::HealthSnapshot;
+
+/// One row of [`EVENTS`].
+#[derive(Debug, Clone, Copy)]
+pub struct EventKind {
+    /// The name on the wire.
+    pub name: &'static str,
+    /// JSON Schema of the payload, for the events this version sends.
+    pub payload: Option<fn(&mut SchemaGenerator) -> Value>,
+}
+
+const fn sent<P: JsonSchema>(name: &'static str) -> EventKind {
+    EventKind { name, payload: Some(schema_in::<P>) }
+}
+
+const fn later(name: &'static str) -> EventKind {
+    EventKind { name, payload: None }
+}
+
+/// All events, in the order of `hello-ok.features.events` (spec §7.0).
+pub const EVENTS: &[EventKind] = &[
+    sent::<ConnectChallenge>("connect.challenge"),
+    sent::<AgentEvent>("agent"),
+    sent::<ChatEvent>("chat"),
+    sent::<PresenceEvent>("presence"),
+    sent::<Tick>("tick"),
+    later("talk.mode"),
+    sent::<Shutdown>("shutdown"),
+    sent::<HealthSnapshot>("health"),
+    later("heartbeat"),
+    later("cron"),
+    later("node.pair.requested"),
+    later("node.pair.resolved"),
+    later("node.invoke.request"),
+    later("device.pair.requested"),
+    later("device.pair.resolved"),
+    later("voicewake.changed"),
+    later("exec.approval.requested"),
+    later("exec.approval.resolved"),
+];
+
+/// `connect.challenge`: the first frame on every socket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectChallenge {
+    /// To be signed by devices; a UUID.
+    pub nonce: String,
+    /// Unix milliseconds.
+    pub ts: i64,
+}
+
+/// `tick`: the gateway is alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tick {
+    /// Unix milliseconds.
+    pub ts: i64,
+}
+
+/// `shutdown`: the gateway is about to close the connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Shutdown {
+    /// `gateway stopping` or `gateway restarting`.
+    pub reason: String,
+    /// When to come back, in milliseconds; absent when it is not restarting (KB-39).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_expected_ms: Option<u64>,
+}
+
+/// `presence`: the whole list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PresenceEvent {
+    /// Newest first.
+    pub presence: Vec<PresenceEntry>,
+}
+
+/// Someone who is here (spec §8.1).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PresenceEntry {
+    /// Host or display name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Address, when not local.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ip: Option<String>,
+    /// App version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Operating system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
+    /// Such as `iPhone`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_family: Option<String>,
+    /// Such as `iPhone18,1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_identifier: Option<String>,
+    /// Client mode, or `gateway`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Seconds since the last input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_input_seconds: Option<u64>,
+    /// Paired device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_id: Option<String>,
+    /// Roles of its connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roles: Option<Vec<String>>,
+    /// Scopes of its connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<Vec<String>>,
+    /// Stable id of the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_id: Option<String>,
+    /// Why the entry changed last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    /// One line for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Unix milliseconds of the last change.
+    pub ts: i64,
+}
+
+/// `agent`: what a run does (spec §7.3).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentEvent {
+    /// The run.
+    pub run_id: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub stream: AgentStream,
+    /// Canonical key, when the run belongs to a session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
+    /// Counts from 1 within the run, also events that were not sent to you.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// Unix milliseconds.
+    pub ts: i64,
+}
+
+/// The streams of an `agent` event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "stream", content = "data", rename_all = "lowercase")]
+pub enum AgentStream {
+    /// Start and end.
+    Lifecycle(Lifecycle),
+    /// The answer as it grows.
+    Assistant(AssistantText),
+    /// Tool calls.
+    Tool(ToolEvent),
+    /// The context is being shortened.
+    Compaction(Compaction),
+    /// The gateway noticed a hole in a run's numbering.
+    Error(SeqGap),
+}
+
+/// `lifecycle`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "phase", rename_all = "lowercase", rename_all_fields = "camelCase")]
+pub enum Lifecycle {
+    /// The run begins.
+    Start {
+        /// Unix milliseconds.
+        started_at: i64,
+    },
+    /// The run has ended.
+    End {
+        /// Unix milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        started_at: Option<i64>,
+        /// Unix milliseconds.
+        ended_at: i64,
+        /// Whether it was stopped.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        aborted: Option<bool>,
+    },
+    /// The run failed.
+    Error {
+        /// Why.
+        error: String,
+        /// Unix milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        started_at: Option<i64>,
+        /// Unix milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ended_at: Option<i64>,
+    },
+}
+
+/// `assistant`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AssistantText {
+    /// The current message so far.
+    pub text: String,
+    /// What is new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<String>,
+    /// Media it refers to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_urls: Option<Vec<String>>,
+}
+
+/// `tool`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "phase", rename_all = "lowercase", rename_all_fields = "camelCase")]
+pub enum ToolEvent {
+    /// A call begins.
+    Start {
+        /// The tool.
+        name: String,
+        /// The call.
+        tool_call_id: String,
+        /// Its arguments.
+        args: Value,
+    },
+    /// A call goes on.
+    Update {
+        /// The tool.
+        name: String,
+        /// The call.
+        tool_call_id: String,
+        /// What there is so far, at verbose level `full`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        partial_result: Option<Value>,
+    },
+    /// A call has ended.
+    Result {
+        /// The tool.
+        name: String,
+        /// The call.
+        tool_call_id: String,
+        /// Short label for people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        meta: Option<String>,
+        /// Whether it failed.
+        is_error: bool,
+        /// What it gave, at verbose level `full`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Value>,
+    },
+}
+
+/// `compaction`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "phase", rename_all = "lowercase", rename_all_fields = "camelCase")]
+pub enum Compaction {
+    /// It begins.
+    Start {},
+    /// It has ended.
+    End {
+        /// Whether the model is called again.
+        will_retry: bool,
+    },
+}
+
+/// `error`: a hole in the numbering of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SeqGap {
+    /// `seq gap`
+    pub reason: String,
+    /// The number that should have come.
+    pub expected: u64,
+    /// The number that came.
+    pub received: u64,
+}
+
+/// `chat`: the reply as a chat client shows it (spec §7.4). One terminal state a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChatEvent {
+    /// The run.
+    pub run_id: String,
+    /// Canonical key.
+    pub session_key: String,
+    /// Number of the agent event that caused it.
+    pub seq: u64,
+    /// Where the reply stands.
+    pub state: ChatState,
+    /// `{role:"assistant", content:[{type:"text", text}], timestamp}`; absent when there is no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Value>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_message: Option<String>,
+    /// Who stopped it: `rpc`, `stop` or `timeout`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+}
+
+/// Where a reply stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ChatState {
+    /// It grows; a slow client may miss these.
+    Delta,
+    /// It is complete.
+    Final,
+    /// It was stopped.
+    Aborted,
+    /// It failed.
+    Error,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_events_is_the_recorded_one() {
+        let golden = include_str!("../../../tests/golden/gw-connect-ok.jsonl");
+        let hello: Value = serde_json::from_str(golden.lines().nth(2).unwrap()).unwrap();
+        let names: Vec<&str> = EVENTS.iter().map(|event| event.name).collect();
+        assert_eq!(serde_json::json!(names), hello["frame"]["payload"]["features"]["events"]);
+    }
+}

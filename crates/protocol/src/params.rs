@@ -1,0 +1,169 @@
+//! One type per method's params and result, by family (spec `gateway-protocol.md` §6), and how params are read.
+
+use std::sync::LazyLock;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::ErrorShape;
+use crate::export::schema_of;
+use crate::method::Strictness;
+use crate::schema::{Schema, whole_numbers};
+
+pub mod agent;
+pub mod agents;
+pub mod chat;
+pub mod config;
+pub mod connect;
+pub mod health;
+pub mod logs;
+pub mod models;
+pub mod sessions;
+pub mod status;
+pub mod system;
+
+/// A method this version has: its name and its types. Implemented by one empty type a method.
+pub trait Call {
+    /// The name on the wire.
+    const NAME: &'static str;
+    /// How params are read.
+    const STRICTNESS: Strictness;
+    /// What the client sends.
+    type Params: Serialize + DeserializeOwned + JsonSchema;
+    /// What it gets.
+    type Output: Serialize + DeserializeOwned + JsonSchema;
+
+    /// The compiled schema of [`Self::Params`].
+    fn schema() -> &'static Schema;
+
+    /// Checks and reads params; absent ones read as `{}`.
+    ///
+    /// # Errors
+    /// `invalid <method> params: …` with every violation (spec §2.2).
+    fn read(params: Option<Value>) -> Result<Self::Params, ErrorShape> {
+        let mut value = params.unwrap_or_else(|| Value::Object(Map::new()));
+        match Self::STRICTNESS {
+            Strictness::Strict => {
+                let violations = Self::schema().validate(&value);
+                if !violations.is_empty() {
+                    return Err(ErrorShape::invalid_params(Self::NAME, &violations.text()));
+                }
+            }
+            Strictness::Loose => {
+                if !value.is_object() {
+                    value = Value::Object(Map::new());
+                }
+            }
+        }
+        whole_numbers(&mut value);
+        serde_json::from_value(value)
+            .map_err(|error| ErrorShape::invalid_params(Self::NAME, &error.to_string()))
+    }
+}
+
+/// Declares the empty type of a method.
+macro_rules! call {
+    ($(#[$doc:meta])* $kind:ident: $name:literal as $strictness:ident, $params:ty => $output:ty) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub enum $kind {}
+
+        impl $crate::params::Call for $kind {
+            const NAME: &'static str = $name;
+            const STRICTNESS: $crate::method::Strictness = $crate::method::Strictness::$strictness;
+            type Params = $params;
+            type Output = $output;
+
+            fn schema() -> &'static $crate::schema::Schema {
+                static SCHEMA: $crate::params::Compiled = $crate::params::compiled::<$params>();
+                &SCHEMA
+            }
+        }
+    };
+}
+pub(crate) use call;
+
+/// A schema that is compiled when it is first needed.
+pub(crate) type Compiled = LazyLock<Schema>;
+
+pub(crate) const fn compiled<P: JsonSchema>() -> Compiled {
+    LazyLock::new(|| Schema::compile(&schema_of::<P>()))
+}
+
+/// Params of a method that takes none: `{}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// Params of a method that ignores what it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Ignored {}
+
+/// A field of a patch: absent leaves it, `null` clears it, a value sets it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Change<T> {
+    /// The field was absent.
+    #[default]
+    Keep,
+    /// The field was `null`.
+    Clear,
+    /// The field had a value.
+    Set(T),
+}
+
+impl<T> Change<T> {
+    /// Whether the field was absent.
+    pub const fn is_keep(&self) -> bool {
+        matches!(self, Self::Keep)
+    }
+}
+
+impl<T: Serialize> Serialize for Change<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Keep | Self::Clear => serializer.serialize_none(),
+            Self::Set(value) => value.serialize(serializer),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Option::<T>::deserialize(deserializer)?.map_or(Self::Clear, Self::Set))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Change<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("Change_of_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let inner = generator.subschema_for::<T>();
+        schemars::json_schema!({ (crate::export::CLEARS): true, "anyOf": [inner, {"type": "null"}] })
+    }
+}
+
+/// Text of at least one character.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+pub struct NonEmpty(#[schemars(length(min = 1))] pub String);
+
+/// A label of a session: 1 to 64 characters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+pub struct Label(#[schemars(length(min = 1, max = 64))] pub String);
+
+/// Reads a value of the wrong type as absent, for methods that ignore what they can't use.
+fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).ok())
+}

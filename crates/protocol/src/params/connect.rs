@@ -1,0 +1,359 @@
+//! `connect` and `hello-ok` (spec `gateway-protocol.md` §3.2, §3.4).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::NonEmpty;
+use super::health::HealthSnapshot;
+use crate::access::Role;
+use crate::event::PresenceEntry;
+use crate::frame::StateVersion;
+
+super::call! {
+    /// The first request of every connection.
+    Connect: "connect" as Strict, ConnectParams => HelloOk
+}
+
+/// Params of `connect`; strict at every level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ConnectParams {
+    /// Oldest protocol the client speaks.
+    #[schemars(range(min = 1))]
+    pub min_protocol: u64,
+    /// Newest protocol the client speaks.
+    #[schemars(range(min = 1))]
+    pub max_protocol: u64,
+    /// Who is calling.
+    pub client: ClientDescription,
+    /// Capability labels; `tool-events` asks for the tool events of runs this connection starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caps: Option<Vec<NonEmpty>>,
+    /// Commands a node can execute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commands: Option<Vec<NonEmpty>>,
+    /// A node's permissions in its operating system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<BTreeMap<String, bool>>,
+    /// A node's `PATH`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_env: Option<String>,
+    /// `operator` (default) or `node`; anything else is refused as `invalid role` after the schema check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<NonEmpty>,
+    /// Scopes asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<Vec<NonEmpty>>,
+    /// Device identity with proof.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceProof>,
+    /// Shared secret or device token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<ConnectAuth>,
+    /// Informational.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locale: Option<String>,
+    /// Informational.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_agent: Option<String>,
+}
+
+impl ConnectParams {
+    /// The capability that asks for tool events.
+    pub const TOOL_EVENTS: &'static str = "tool-events";
+
+    /// Whether a capability was announced.
+    pub fn has_cap(&self, cap: &str) -> bool {
+        self.caps.iter().flatten().any(|given| given.0 == cap)
+    }
+
+    /// The scopes as sent; what the device signature covers.
+    pub fn scope_list(&self) -> Vec<String> {
+        self.scopes.iter().flatten().map(|scope| scope.0.clone()).collect()
+    }
+}
+
+/// `connect.client`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ClientDescription {
+    /// Which client.
+    pub id: ClientId,
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<NonEmpty>,
+    /// The client's own version.
+    pub version: NonEmpty,
+    /// Such as `linux` or `ios 26.0`.
+    pub platform: NonEmpty,
+    /// Such as `iPhone`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_family: Option<NonEmpty>,
+    /// Such as `iPhone18,1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_identifier: Option<NonEmpty>,
+    /// What it is used for.
+    pub mode: ClientMode,
+    /// Stable id for presence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_id: Option<NonEmpty>,
+}
+
+/// The clients the protocol knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientId {
+    /// Web chat inside an app.
+    WebchatUi,
+    /// The Control UI in a browser.
+    #[serde(rename = "openclaw-control-ui")]
+    ControlUi,
+    /// Web chat.
+    Webchat,
+    /// The command line.
+    Cli,
+    /// A program of the gateway's own.
+    GatewayClient,
+    /// The macOS app.
+    #[serde(rename = "openclaw-macos")]
+    Macos,
+    /// The iOS app.
+    #[serde(rename = "openclaw-ios")]
+    Ios,
+    /// The Android app.
+    #[serde(rename = "openclaw-android")]
+    Android,
+    /// A headless node.
+    NodeHost,
+    /// A test.
+    Test,
+    /// Looks who is there.
+    Fingerprint,
+    /// Looks whether somebody is there.
+    #[serde(rename = "openclaw-probe")]
+    Probe,
+}
+
+impl ClientId {
+    /// The id as it stands on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::WebchatUi => "webchat-ui",
+            Self::ControlUi => "openclaw-control-ui",
+            Self::Webchat => "webchat",
+            Self::Cli => "cli",
+            Self::GatewayClient => "gateway-client",
+            Self::Macos => "openclaw-macos",
+            Self::Ios => "openclaw-ios",
+            Self::Android => "openclaw-android",
+            Self::NodeHost => "node-host",
+            Self::Test => "test",
+            Self::Fingerprint => "fingerprint",
+            Self::Probe => "openclaw-probe",
+        }
+    }
+}
+
+/// What a client is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientMode {
+    /// Chat in a browser.
+    Webchat,
+    /// One command.
+    Cli,
+    /// A user interface.
+    Ui,
+    /// A program.
+    Backend,
+    /// A node.
+    Node,
+    /// Looks whether somebody is there.
+    Probe,
+    /// A test.
+    Test,
+}
+
+impl ClientMode {
+    /// The mode as it stands on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Webchat => "webchat",
+            Self::Cli => "cli",
+            Self::Ui => "ui",
+            Self::Backend => "backend",
+            Self::Node => "node",
+            Self::Probe => "probe",
+            Self::Test => "test",
+        }
+    }
+}
+
+/// `connect.device`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DeviceProof {
+    /// Lower-case hex SHA-256 of the raw public key.
+    pub id: NonEmpty,
+    /// base64url of the raw key, or PEM.
+    pub public_key: NonEmpty,
+    /// base64url Ed25519 over [`crate::device::signing_payload`].
+    pub signature: NonEmpty,
+    /// Unix milliseconds.
+    pub signed_at: u64,
+    /// The challenge's nonce; makes the signature one of version 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<NonEmpty>,
+}
+
+/// `connect.auth`
+#[derive(Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ConnectAuth {
+    /// Shared token or device token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    /// Shared password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+}
+
+impl std::fmt::Debug for ConnectAuth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = |secret: &Option<String>| secret.as_ref().map(|_| "[redacted]");
+        f.debug_struct("ConnectAuth")
+            .field("token", &shown(&self.token))
+            .field("password", &shown(&self.password))
+            .finish()
+    }
+}
+
+/// Payload of the answer to a good `connect`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HelloOk {
+    /// Always `hello-ok`.
+    #[serde(rename = "type")]
+    pub kind: HelloKind,
+    /// The protocol spoken from here on.
+    pub protocol: u32,
+    /// The gateway.
+    pub server: HelloServer,
+    /// What it can do.
+    pub features: Features,
+    /// How things stand.
+    pub snapshot: Snapshot,
+    /// Where canvas pages are, when there is a canvas host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canvas_host_url: Option<String>,
+    /// Present when the device is paired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<HelloAuth>,
+    /// Limits.
+    pub policy: Policy,
+}
+
+/// The `type` of [`HelloOk`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub enum HelloKind {
+    /// The only value.
+    #[default]
+    #[serde(rename = "hello-ok")]
+    HelloOk,
+}
+
+/// `hello-ok.server`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HelloServer {
+    /// Version of the gateway.
+    pub version: String,
+    /// Commit it was built from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Host name.
+    pub host: String,
+    /// Id of this connection.
+    pub conn_id: String,
+}
+
+/// `hello-ok.features`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Features {
+    /// Methods, in the order clients know.
+    pub methods: Vec<String>,
+    /// Events.
+    pub events: Vec<String>,
+}
+
+/// `hello-ok.snapshot`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    /// Who is here.
+    pub presence: Vec<PresenceEntry>,
+    /// The last health snapshot; `{}` before the first.
+    pub health: MaybeHealth,
+    /// Versions of the two above.
+    pub state_version: StateVersion,
+    /// Milliseconds since the gateway started.
+    pub uptime_ms: u64,
+    /// The config file.
+    pub config_path: String,
+    /// The state directory.
+    pub state_dir: String,
+    /// What session keys mean here.
+    pub session_defaults: SessionDefaults,
+}
+
+/// A health snapshot, or `{}` when there is none yet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum MaybeHealth {
+    /// There is one.
+    Known(Box<HealthSnapshot>),
+    /// There is none.
+    Unknown {},
+}
+
+/// `hello-ok.snapshot.sessionDefaults`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionDefaults {
+    /// The default agent.
+    pub default_agent_id: String,
+    /// The configured name of the main session.
+    pub main_key: String,
+    /// Its canonical key.
+    pub main_session_key: String,
+    /// `per-sender` or `global`.
+    pub scope: String,
+}
+
+/// `hello-ok.auth`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HelloAuth {
+    /// Token of this device for later connects.
+    pub device_token: String,
+    /// Role it is for.
+    pub role: Role,
+    /// Scopes it is for.
+    pub scopes: Vec<String>,
+    /// Unix milliseconds.
+    pub issued_at_ms: i64,
+}
+
+/// `hello-ok.policy`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Policy {
+    /// Largest inbound frame in bytes.
+    pub max_payload: u64,
+    /// Bytes a slow client may leave unread.
+    pub max_buffered_bytes: u64,
+    /// Milliseconds between `tick`s.
+    pub tick_interval_ms: u64,
+}

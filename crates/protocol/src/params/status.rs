@@ -1,0 +1,160 @@
+//! `status` (spec `gateway-protocol.md` §6.1).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+super::call! {
+    /// Sessions, heartbeat and channels in short.
+    Status: "status" as Loose, super::Ignored => StatusSummary
+}
+
+/// Result of `status`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusSummary {
+    /// The channel that is linked like a phone, when there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_channel: Option<LinkChannel>,
+    /// Heartbeats.
+    pub heartbeat: HeartbeatSummary,
+    /// Lines for people.
+    pub channel_summary: Vec<String>,
+    /// System events waiting for the main session.
+    pub queued_system_events: Vec<String>,
+    /// Sessions of all agents.
+    pub sessions: SessionsSummary,
+}
+
+/// `status.linkChannel`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LinkChannel {
+    /// Channel id.
+    pub id: String,
+    /// Its name.
+    pub label: String,
+    /// Whether it is linked.
+    pub linked: bool,
+    /// Age of its credentials in milliseconds.
+    pub auth_age_ms: Option<u64>,
+}
+
+/// `status.heartbeat`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HeartbeatSummary {
+    /// The default agent.
+    pub default_agent_id: String,
+    /// Every agent.
+    pub agents: Vec<AgentBeat>,
+}
+
+/// One agent's heartbeat in `status`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentBeat {
+    /// The agent.
+    pub agent_id: String,
+    /// Whether it is on.
+    pub enabled: bool,
+    /// Interval as configured, or `disabled`.
+    pub every: String,
+    /// Interval in milliseconds.
+    pub every_ms: Option<u64>,
+}
+
+/// `status.sessions`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionsSummary {
+    /// Store files.
+    pub paths: Vec<String>,
+    /// Number of sessions in all.
+    pub count: u64,
+    /// What a session without override uses.
+    pub defaults: StatusDefaults,
+    /// At most ten, newest first.
+    pub recent: Vec<StatusRow>,
+    /// The same by agent.
+    pub by_agent: Vec<AgentSessions>,
+}
+
+/// `status.sessions.defaults`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusDefaults {
+    /// Model id.
+    pub model: Option<String>,
+    /// Size of its context.
+    pub context_tokens: Option<u64>,
+}
+
+/// Sessions of one agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentSessions {
+    /// The agent.
+    pub agent_id: String,
+    /// Its store.
+    pub path: String,
+    /// Number of sessions.
+    pub count: u64,
+    /// At most ten, newest first.
+    pub recent: Vec<StatusRow>,
+}
+
+/// One session in `status`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusRow {
+    /// Its agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// Canonical key.
+    pub key: String,
+    /// `direct`, `group`, `global` or `unknown`.
+    pub kind: super::sessions::SessionKind,
+    /// Its transcript.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Unix milliseconds.
+    pub updated_at: Option<i64>,
+    /// Milliseconds since.
+    pub age: Option<i64>,
+    /// Override.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_level: Option<String>,
+    /// Override.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbose_level: Option<String>,
+    /// Override.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_level: Option<String>,
+    /// Override.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elevated_level: Option<String>,
+    /// Whether the first system prompt was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_sent: Option<bool>,
+    /// Whether its last run was stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aborted_last_run: Option<bool>,
+    /// Prompt tokens of the last turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Completion tokens of the last turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Tokens in context.
+    pub total_tokens: u64,
+    /// What is left.
+    pub remaining_tokens: Option<u64>,
+    /// `min(999, round(total / context * 100))`
+    pub percent_used: Option<u64>,
+    /// Model id.
+    pub model: Option<String>,
+    /// Size of its context.
+    pub context_tokens: Option<u64>,
+    /// For people, such as `system` or `id:<sessionId>`.
+    pub flags: Vec<String>,
+}

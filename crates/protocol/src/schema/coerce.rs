@@ -1,0 +1,123 @@
+//! Type coercion of tool arguments: models write `"5"` where a number is wanted (spec `agent-runtime.md` §2).
+
+use serde_json::{Map, Value};
+
+use super::validate::admits;
+use super::{Additional, Rule, Schema, Type};
+
+/// How deep values are looked into.
+const MAX_DEPTH: u32 = 64;
+
+/// Rules applied before giving up: a schema may branch into itself without end.
+const MAX_STEPS: u32 = 100_000;
+
+/// What trying an alternative counts for: the value is copied and validated.
+const ALTERNATIVE: u32 = 100;
+
+/// Rewrites scalars in place whose type is wrong but whose meaning is plain: `"5"` to `5`, `"true"` to `true`, `5` to
+/// `"5"`, as AJV's `coerceTypes` does. What can't be read as the wanted type stays for the validator to report.
+pub fn coerce(schema: &Schema, value: &mut Value) {
+    let mut walk = Walk { schema, steps: MAX_STEPS };
+    walk.rule(&schema.root, value, 0);
+}
+
+struct Walk<'a> {
+    schema: &'a Schema,
+    /// How many more rules may be applied.
+    steps: u32,
+}
+
+impl<'a> Walk<'a> {
+    fn rule(&mut self, rule: &'a Rule, value: &mut Value, depth: u32) {
+        if depth >= MAX_DEPTH || self.steps == 0 {
+            return;
+        }
+        self.steps -= 1;
+        if let Some(target) = rule.reference.as_ref().and_then(|key| self.schema.definitions.get(key)) {
+            self.rule(target, value, depth + 1);
+        }
+        if !admits(&rule.types, value)
+            && let Some(other) = rule.types.iter().find_map(|kind| converted(*kind, value))
+        {
+            *value = other;
+        }
+        match value {
+            Value::Object(fields) => self.object(rule, fields, depth),
+            Value::Array(items) => {
+                if let Some(each) = &rule.items {
+                    items.iter_mut().for_each(|item| self.rule(each, item, depth + 1));
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+        rule.all_of.iter().for_each(|part| self.rule(part, value, depth + 1));
+        self.alternative(rule, value, depth);
+    }
+
+    fn object(&mut self, rule: &'a Rule, fields: &mut Map<String, Value>, depth: u32) {
+        for (name, value) in fields.iter_mut() {
+            let property =
+                rule.properties.iter().find(|(property, _)| property == name).map(|(_, rule)| rule);
+            match (property, &rule.additional) {
+                (Some(property), _) => self.rule(property, value, depth + 1),
+                (None, Additional::Checked(each)) => self.rule(each, value, depth + 1),
+                (None, Additional::Allowed | Additional::Forbidden) => {}
+            }
+        }
+    }
+
+    /// Leaves a value that satisfies one of the alternatives; else takes the first it satisfies when coerced.
+    fn alternative(&mut self, rule: &'a Rule, value: &mut Value, depth: u32) {
+        let branches = if rule.any_of.is_empty() { &rule.one_of } else { &rule.any_of };
+        if branches.iter().any(|branch| self.schema.fits(branch, value)) {
+            return;
+        }
+        for branch in branches {
+            self.steps = self.steps.saturating_sub(ALTERNATIVE);
+            let mut candidate = value.clone();
+            self.rule(branch, &mut candidate, depth + 1);
+            if self.schema.fits(branch, &candidate) {
+                *value = candidate;
+                return;
+            }
+        }
+    }
+}
+
+fn converted(kind: Type, value: &Value) -> Option<Value> {
+    match (kind, value) {
+        (Type::String, Value::Number(number)) => Some(Value::String(number.to_string())),
+        (Type::String, Value::Bool(flag)) => Some(Value::String(flag.to_string())),
+        (Type::String, Value::Null) => Some(Value::String(String::new())),
+        (Type::Number | Type::Integer, Value::String(text)) => parsed(text).filter(|n| kind.admits(n)),
+        (Type::Number | Type::Integer, Value::Bool(flag)) => Some(Value::from(i64::from(*flag))),
+        (Type::Number | Type::Integer, Value::Null) => Some(Value::from(0)),
+        (Type::Boolean, Value::String(text)) => match text.as_str() {
+            "true" => Some(Value::Bool(true)),
+            "false" => Some(Value::Bool(false)),
+            _ => None,
+        },
+        (Type::Boolean, Value::Number(number)) => match number.as_f64() {
+            Some(0.0) => Some(Value::Bool(false)),
+            Some(1.0) => Some(Value::Bool(true)),
+            _ => None,
+        },
+        (Type::Boolean, Value::Null) => Some(Value::Bool(false)),
+        (Type::Null, Value::String(text)) if text.is_empty() => Some(Value::Null),
+        (Type::Null, Value::Bool(false)) => Some(Value::Null),
+        (Type::Null, Value::Number(number)) if number.as_f64() == Some(0.0) => Some(Value::Null),
+        _ => None,
+    }
+}
+
+/// A number as JavaScript's unary plus reads it, without its surprises: blank text is not zero.
+fn parsed(text: &str) -> Option<Value> {
+    let text = text.trim();
+    if let Ok(whole) = text.parse::<i64>() {
+        return Some(Value::from(whole));
+    }
+    let float = text.parse::<f64>().ok().filter(|f| f.is_finite())?;
+    let mut value = Value::from(float);
+    super::whole_numbers(&mut value);
+    Some(value)
+}

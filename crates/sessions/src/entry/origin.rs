@@ -1,0 +1,144 @@
+//! Where a conversation came from, for people (spec `sessions.md` §3.7).
+
+use super::{ChatType, ThreadId};
+use crate::ordered::ordered_object;
+
+ordered_object! {
+    /// What is known of a conversation's source.
+    pub struct Origin : OriginField {
+        /// Conversation label.
+        label: Box<str> => "label",
+        /// Channel id.
+        provider: Box<str> => "provider",
+        /// User interface within it.
+        surface: Box<str> => "surface",
+        /// Kind of chat.
+        chat_type: ChatType => "chatType",
+        /// Sender.
+        from: Box<str> => "from",
+        /// Target.
+        to: Box<str> => "to",
+        /// Account.
+        account_id: Box<str> => "accountId",
+        /// Thread.
+        thread_id: ThreadId => "threadId",
+    }
+}
+
+impl Origin {
+    /// Takes over every field that `new` knows.
+    pub fn merge(&mut self, new: &Self) {
+        let text = |old: &mut Option<Box<str>>, new: &Option<Box<str>>| {
+            if let Some(text) = new.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
+                *old = Some(Box::from(text));
+            }
+        };
+        text(&mut self.label, &new.label);
+        text(&mut self.provider, &new.provider);
+        text(&mut self.surface, &new.surface);
+        text(&mut self.from, &new.from);
+        text(&mut self.to, &new.to);
+        text(&mut self.account_id, &new.account_id);
+        self.chat_type = new.chat_type.or(self.chat_type);
+        if new.thread_id.is_some() {
+            self.thread_id.clone_from(&new.thread_id);
+        }
+    }
+}
+
+/// What an inbound message says about its conversation.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Conversation<'a> {
+    /// `ConversationLabel`
+    pub label: Option<&'a str>,
+    /// `ThreadLabel`
+    pub thread_label: Option<&'a str>,
+    /// Kind of chat.
+    pub chat_type: Option<ChatType>,
+    /// `SenderName`
+    pub sender_name: Option<&'a str>,
+    /// `From`
+    pub from: Option<&'a str>,
+    /// `GroupChannel`
+    pub group_channel: Option<&'a str>,
+    /// `GroupSubject`
+    pub group_subject: Option<&'a str>,
+    /// `GroupSpace`
+    pub group_space: Option<&'a str>,
+}
+
+/// A name for the conversation.
+pub fn conversation_label(c: &Conversation<'_>) -> Option<String> {
+    let given = |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+    if let Some(label) = given(c.label).or_else(|| given(c.thread_label)) {
+        return Some(label);
+    }
+    let grouped = matches!(c.chat_type, Some(ChatType::Group | ChatType::Channel));
+    if !grouped {
+        return given(c.sender_name).or_else(|| given(c.from));
+    }
+    let named = given(c.group_channel).or_else(|| given(c.group_subject)).or_else(|| given(c.group_space));
+    let base = named.or_else(|| given(c.from))?;
+    match c.from.and_then(|from| id_worth_showing(&base, from)) {
+        Some(id) => Some(format!("{base} id:{id}")),
+        None => Some(base),
+    }
+}
+
+/// The last part of `from`, when it is a plain id that the label does not show yet.
+fn id_worth_showing<'a>(base: &str, from: &'a str) -> Option<&'a str> {
+    let id = from.trim().rsplit(':').next()?;
+    let plain = !id.is_empty() && (id.chars().all(|c| c.is_ascii_digit()) || id.contains("@g.us"));
+    let shown = base.contains(id) || base.contains(" id:") || base.starts_with(['#', '@']);
+    (plain && !shown).then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Vectors of `sessions.md` §3.7.
+    #[test]
+    fn labels_name_the_conversation() {
+        let group = |subject, from| Conversation {
+            chat_type: Some(ChatType::Group),
+            group_subject: Some(subject),
+            from: Some(from),
+            ..Conversation::default()
+        };
+        let rows = [
+            (
+                Conversation {
+                    chat_type: Some(ChatType::Direct),
+                    sender_name: Some("Al"),
+                    from: Some("telegram:1"),
+                    ..Conversation::default()
+                },
+                "Al",
+            ),
+            (group("Fam", "whatsapp:group:1@g.us"), "Fam id:1@g.us"),
+            (group("Ops", "telegram:group:42"), "Ops id:42"),
+            (group("Ops", "telegram:group:-100123"), "Ops"),
+            (
+                Conversation {
+                    chat_type: Some(ChatType::Channel),
+                    group_channel: Some("#general"),
+                    from: Some("discord:channel:9"),
+                    ..Conversation::default()
+                },
+                "#general",
+            ),
+        ];
+        for (conversation, expect) in rows {
+            assert_eq!(conversation_label(&conversation).as_deref(), Some(expect), "{conversation:?}");
+        }
+    }
+
+    #[test]
+    fn newer_facts_replace_older_ones_and_blanks_do_not() {
+        let mut origin: Origin = serde_json::from_str(r#"{"label":"a","from":"1","x":true}"#).unwrap();
+        origin.merge(&serde_json::from_str(r#"{"label":" ","from":"2","threadId":5}"#).unwrap());
+        let expect = r#"{"label":"a","from":"2","x":true,"threadId":5}"#;
+        assert_eq!(serde_json::to_string(&origin).unwrap(), expect);
+    }
+}

@@ -1,0 +1,158 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn entry(value: Value) -> SessionEntry {
+    serde_json::from_value(value).unwrap()
+}
+
+fn text(entry: &SessionEntry) -> String {
+    serde_json::to_string(entry).unwrap()
+}
+
+#[test]
+fn rows_keep_order_unknown_fields_and_wrong_types() {
+    let rows = [
+        r#"{"updatedAt":5,"sessionId":"a","later":{"b":1,"a":[2]},"systemSent":true,"model":"m"}"#,
+        r#"{"sessionId":"a","thinkingLevel":7,"verboseLevel":"loud","inputTokens":-1,"x":null}"#,
+        r#"{"sessionId":null,"updatedAt":"yesterday","label":null}"#,
+        r#"{"skillsSnapshot":{"prompt":"p","skills":[{"name":"s"}],"version":0},"origin":{"to":"x","novel":1,"label":"l"}}"#,
+        r#"{"deliveryContext":{"threadId":"1.5","channel":"slack"},"lastThreadId":12}"#,
+        "{}",
+    ];
+    for row in rows {
+        let read: SessionEntry = serde_json::from_str(row).unwrap();
+        assert_eq!(text(&read), row);
+    }
+}
+
+#[test]
+fn a_set_field_takes_its_old_place_and_replaces_a_wrong_value() {
+    let mut row: SessionEntry =
+        serde_json::from_str(r#"{"sessionId":"a","thinkingLevel":7,"x":1,"updatedAt":5}"#).unwrap();
+    row.thinking_level = Some("high".into());
+    row.label = Some("l".into());
+    row.normalize();
+    let again: SessionEntry = serde_json::from_str(&text(&row)).unwrap();
+    assert_eq!(again, row);
+    assert!(again.extra.get("thinkingLevel").is_none());
+    assert_eq!(text(&row), r#"{"sessionId":"a","x":1,"updatedAt":5,"thinkingLevel":"high","label":"l"}"#);
+}
+
+#[test]
+fn changes_carry_a_row_into_another() {
+    let rows = [
+        json!({"sessionId": "a", "updatedAt": 1, "label": "x", "novel": 1}),
+        json!({"sessionId": "b", "updatedAt": 2, "thinkingLevel": 5, "novel": {"a": 1}}),
+        json!({"thinkingLevel": "high", "origin": {"label": "o"}}),
+        json!({}),
+    ];
+    for from in &rows {
+        for to in &rows {
+            let (mut from, to) = (entry(from.clone()), entry(to.clone()));
+            let changes = from.changes_to(&to);
+            from.apply(&changes);
+            assert_eq!(from, to, "{changes:?}");
+            assert!(from.changes_to(&to).is_empty());
+        }
+    }
+}
+
+#[test]
+fn merge_keeps_what_the_patch_does_not_name() {
+    let mut row = entry(json!({"sessionId": "a", "updatedAt": 50, "queueMode": "steer", "label": "x"}));
+    let patch = json!({"label": null, "thinkingLevel": "low", "updatedAt": 20, "novel": 1});
+    row.merge(patch.as_object().unwrap(), 40);
+    let expect =
+        json!({"sessionId": "a", "updatedAt": 50, "queueMode": "steer", "thinkingLevel": "low", "novel": 1});
+    assert_eq!(row, entry(expect));
+
+    let mut fresh = SessionEntry::default();
+    fresh.merge(&serde_json::Map::new(), 7);
+    assert_eq!(fresh.updated_at, Some(7));
+    assert!(fresh.session_id.is_some());
+}
+
+#[test]
+fn old_field_names_are_renamed_without_overwriting() {
+    let rows = [
+        (json!({"provider": "slack", "lastProvider": "x", "room": "#r"}), json!({"channel": "slack", "lastChannel": "x", "groupChannel": "#r"})),
+        (json!({"provider": "slack", "channel": "discord"}), json!({"channel": "discord"})),
+        (json!({"room": 5}), json!({})),
+        (json!({"provider": 5}), json!({"provider": 5})),
+    ];
+    for (old, new) in rows {
+        let mut row = entry(old.clone());
+        row.rename_legacy_fields();
+        assert_eq!(row, entry(new), "{old}");
+    }
+}
+
+/// Vectors of `sessions.md` §3.8.
+#[test]
+fn delivery_context_and_last_route_agree() {
+    let rows = [
+        (
+            json!({"channel": "telegram", "lastTo": "1", "deliveryContext": {"channel": "slack", "to": "z", "accountId": "b"}}),
+            json!({"channel": "telegram", "lastChannel": "telegram", "lastTo": "1", "lastAccountId": "b",
+                   "deliveryContext": {"channel": "telegram", "to": "1", "accountId": "b"}}),
+        ),
+        (json!({"lastChannel": " webchat "}), json!({"lastChannel": "webchat", "deliveryContext": {"channel": "webchat"}})),
+        (json!({"deliveryContext": {"to": "  "}, "lastTo": ""}), json!({})),
+        (
+            json!({"lastChannel": "slack", "lastTo": "C", "lastThreadId": 4.9}),
+            json!({"lastChannel": "slack", "lastTo": "C", "lastThreadId": 4,
+                   "deliveryContext": {"channel": "slack", "to": "C", "threadId": 4}}),
+        ),
+    ];
+    for (old, new) in rows {
+        let mut row = entry(old.clone());
+        row.normalize();
+        assert_eq!(row, entry(new), "{old}");
+    }
+}
+
+#[test]
+fn routes_are_compared_by_all_four_parts() {
+    let context: DeliveryContext =
+        serde_json::from_value(json!({"channel": "slack", "to": "channel:C", "threadId": "1.2"})).unwrap();
+    assert_eq!(context.route_key().as_deref(), Some("slack|channel:C||1.2"));
+    let bare: DeliveryContext = serde_json::from_value(json!({"channel": "slack"})).unwrap();
+    assert_eq!(bare.route_key(), None);
+}
+
+#[test]
+fn a_new_route_drops_the_old_thread_and_webchat_does_not_take_over() {
+    let route = |value: Value| -> DeliveryContext { serde_json::from_value(value).unwrap() };
+    let mut row = entry(json!({}));
+    delivery::update_last_route(&mut row, &route(json!({"channel": "telegram", "to": "g", "threadId": 5})));
+    delivery::update_last_route(&mut row, &route(json!({"channel": "telegram", "to": "me"})));
+    assert_eq!(row.last_thread_id, None);
+    delivery::update_last_route(&mut row, &route(json!({"channel": "webchat"})));
+    let expect = json!({"lastChannel": "telegram", "lastTo": "me", "deliveryContext": {"channel": "telegram", "to": "me"}});
+    assert_eq!(row, entry(expect));
+    let mut fresh = entry(json!({}));
+    delivery::update_last_route(&mut fresh, &route(json!({"channel": "webchat"})));
+    assert_eq!(fresh.last_channel.as_deref(), Some("webchat"));
+}
+
+#[test]
+fn a_reset_keeps_settings_and_drops_the_conversation() {
+    let old = entry(json!({
+        "sessionId": "a", "updatedAt": 1, "systemSent": true, "abortedLastRun": true, "thinkingLevel": "high",
+        "providerOverride": "p", "modelOverride": "m", "queueMode": "steer", "label": "l", "sendPolicy": "deny",
+        "sessionFile": "/x", "inputTokens": 5, "totalTokens": 9, "compactionCount": 2, "modelProvider": "p",
+        "model": "m", "contextTokens": 100, "skillsSnapshot": {"prompt": ""}, "novel": 1, "lastChannel": "webchat",
+    }));
+    let kept = json!({
+        "sessionId": "b", "updatedAt": 7, "systemSent": false, "abortedLastRun": false, "thinkingLevel": "high",
+        "providerOverride": "p", "modelOverride": "m", "queueMode": "steer", "label": "l", "sendPolicy": "deny",
+        "inputTokens": 0, "outputTokens": 0, "totalTokens": 0, "model": "m", "contextTokens": 100, "novel": 1,
+        "lastChannel": "webchat",
+    });
+    let mut with_skills = kept.clone();
+    with_skills["skillsSnapshot"] = json!({"prompt": ""});
+    let id = || SessionId::new("b");
+    assert_eq!(old.reset(id(), 7, ResetKind::Method), entry(with_skills));
+    assert_eq!(old.reset(id(), 7, ResetKind::Chat), entry(kept));
+}

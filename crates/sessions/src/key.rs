@@ -1,0 +1,350 @@
+//! Session keys: one canonical text for each conversation bucket (spec `sessions.md` §1).
+//!
+//! In memory a key is always canonical: trimmed, lower case, its agent segment normalised, and the segment of a direct
+//! chat spelled `dm`. Files of OpenClaw 2026.2.9 spell that segment `direct`; both are the same key here, and the store
+//! keeps the spelling a row already has (decision 1).
+
+pub mod canonical;
+pub mod group;
+pub mod legacy;
+pub mod peer;
+
+use std::fmt;
+use std::sync::Arc;
+
+use openclaw_protocol::AgentId;
+use serde::{Deserialize, Serialize};
+
+pub use canonical::KeyRules;
+pub use peer::{DmScope, IdentityLinks, Peer, PeerKind};
+
+/// Longest accepted key in bytes. A file row with a longer key is kept but can't be addressed.
+pub const MAX_KEY_BYTES: usize = 4096;
+
+/// The canonical key of a session: `agent:<agentId>:<rest>`, `global` or `unknown`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct SessionKey(Arc<str>);
+
+/// Why a text is no session key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// Nothing but white space.
+    #[error("session key is empty")]
+    Missing,
+    /// Starts with `agent:` but has no agent or no rest.
+    #[error("session key \"{0}\" is malformed, expected agent:<agentId>:<name>")]
+    Malformed(String),
+    /// Neither `agent:…` nor `global` nor `unknown`; [`KeyRules::canonical`] resolves such aliases.
+    #[error("session key \"{0}\" has no agent part")]
+    NoAgent(String),
+    /// Longer than [`MAX_KEY_BYTES`].
+    #[error("session key of {0} bytes is too long, at most {MAX_KEY_BYTES} are allowed")]
+    TooLong(usize),
+}
+
+impl SessionKey {
+    /// Reads a complete key. Aliases such as `main` need [`KeyRules::canonical`].
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let lower = checked(text)?.to_lowercase();
+        if lower == "global" || lower == "unknown" {
+            return Ok(Self(Arc::from(lower)));
+        }
+        match AgentKey::parse(&lower) {
+            Some(parts) => Ok(Self::build(&AgentId::normalize(&parts.agent), &parts.rest)),
+            None if lower.starts_with("agent:") => Err(KeyError::Malformed(text.trim().to_owned())),
+            None => Err(KeyError::NoAgent(text.trim().to_owned())),
+        }
+    }
+
+    /// `agent:<agent>:<rest>` of parts that are already lower case.
+    pub(crate) fn build(agent: &AgentId, rest: &str) -> Self {
+        Self(Arc::from(format!("agent:{agent}:{}", dm_spelling(rest))))
+    }
+
+    /// The main bucket of an agent.
+    pub fn main(agent: &AgentId, main_key: &str) -> Self {
+        Self::build(agent, &normalize_main_key(main_key))
+    }
+
+    /// The one bucket of `session.scope = global`.
+    pub fn global() -> Self {
+        Self(Arc::from("global"))
+    }
+
+    /// The bucket of senders that could not be resolved.
+    pub fn unknown() -> Self {
+        Self(Arc::from("unknown"))
+    }
+
+    /// A new key for a sub-agent of `agent`.
+    pub fn new_subagent(agent: &AgentId) -> Self {
+        Self::build(agent, &format!("subagent:{}", uuid::Uuid::new_v4()))
+    }
+
+    /// The canonical text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The agent segment; nothing for `global` and `unknown`.
+    pub fn agent(&self) -> Option<AgentId> {
+        let rest = self.0.strip_prefix("agent:")?;
+        rest.split(':').next().map(AgentId::normalize)
+    }
+
+    /// The agent segment, or the given default agent for `global` and `unknown`.
+    pub fn agent_or(&self, default: &AgentId) -> AgentId {
+        self.agent().unwrap_or_else(|| default.clone())
+    }
+
+    /// What follows `agent:<agentId>:`; the whole key for `global` and `unknown`.
+    pub fn rest(&self) -> &str {
+        match self.0.strip_prefix("agent:").and_then(|tail| tail.split_once(':')) {
+            Some((_, rest)) => rest,
+            None => &self.0,
+        }
+    }
+
+    /// Whether this is the bucket shared by everybody.
+    pub fn is_global(&self) -> bool {
+        &*self.0 == "global"
+    }
+
+    /// Whether this is the bucket of unresolved senders.
+    pub fn is_unknown(&self) -> bool {
+        &*self.0 == "unknown"
+    }
+
+    /// Whether the session belongs to a sub-agent.
+    pub fn is_subagent(&self) -> bool {
+        is_subagent(&self.0)
+    }
+
+    /// Whether the session belongs to the ACP bridge.
+    pub fn is_acp(&self) -> bool {
+        is_acp(&self.0)
+    }
+
+    /// Whether this is the alias row of one cron run (`cron:<job>:run:<id>`); lists hide it.
+    pub fn is_cron_run(&self) -> bool {
+        let mut parts = self.rest().split(':');
+        parts.next() == Some("cron") && parts.next().is_some() && parts.next() == Some("run") && parts.next().is_some()
+    }
+
+    /// Whether the key names a group or a room.
+    pub fn is_group(&self) -> bool {
+        self.0.contains(":group:") || self.0.contains(":channel:")
+    }
+
+    /// Whether the key names a thread or a forum topic.
+    pub fn is_thread(&self) -> bool {
+        self.0.contains(":thread:") || self.0.contains(":topic:")
+    }
+
+    /// The key of the conversation a thread or topic belongs to.
+    pub fn thread_parent(&self) -> Option<Self> {
+        let parent = thread_parent(&self.0)?;
+        Self::parse(parent).ok()
+    }
+
+    /// This key with a thread suffix; a blank thread id gives the key itself (spec `sessions.md` §1.3).
+    pub fn with_thread(&self, thread_id: &str) -> Self {
+        let id = thread_id.trim().to_lowercase();
+        if id.is_empty() { self.clone() } else { Self(Arc::from(format!("{}:thread:{id}", self.0))) }
+    }
+
+    /// The other spelling of a direct chat's key, as OpenClaw 2026.2.9 writes it: `direct` instead of `dm`.
+    pub fn direct_spelling(&self) -> Option<String> {
+        let agent = self.agent()?;
+        let rest = self.rest();
+        let parts: Vec<&str> = rest.split(':').collect();
+        let at = dm_position(&parts)?;
+        let spelled: Vec<&str> =
+            parts.iter().enumerate().map(|(i, part)| if i == at { "direct" } else { *part }).collect();
+        Some(format!("agent:{agent}:{}", spelled.join(":")))
+    }
+
+    /// Position-independent facts of a direct chat's key: channel (where the key has one) and peer.
+    pub fn direct_peer(&self) -> Option<DirectPeer<'_>> {
+        let rest = self.rest();
+        let parts: Vec<&str> = rest.split(':').collect();
+        let at = dm_position(&parts)?;
+        let lead: usize = parts.iter().take(at + 1).map(|part| part.len() + 1).sum();
+        let peer = rest.get(lead..)?;
+        let channel = if at == 0 { None } else { parts.first().copied() };
+        Some(DirectPeer { channel, peer })
+    }
+}
+
+/// What a direct chat's key says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirectPeer<'a> {
+    /// Channel segment; absent for `dmScope = per-peer`.
+    pub channel: Option<&'a str>,
+    /// Peer id, thread suffix included.
+    pub peer: &'a str,
+}
+
+impl fmt::Display for SessionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl AsRef<str> for SessionKey {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::str::FromStr for SessionKey {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+impl<'de> Deserialize<'de> for SessionKey {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+/// The parts of an `agent:` key as OpenClaw reads them: empty parts dropped, case kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentKey {
+    /// Second part, as written.
+    pub agent: String,
+    /// Everything after it.
+    pub rest: String,
+}
+
+impl AgentKey {
+    /// Splits a key; nothing when it has fewer than three parts or does not start with `agent`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.trim().split(':').filter(|part| !part.is_empty());
+        if parts.next()? != "agent" {
+            return None;
+        }
+        let agent = parts.next()?.to_owned();
+        let rest: Vec<&str> = parts.collect();
+        if rest.is_empty() { None } else { Some(Self { agent, rest: rest.join(":") }) }
+    }
+}
+
+/// What a text given as a session key looks like (spec `sessions.md` §1.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyShape {
+    /// Blank.
+    Missing,
+    /// `agent:<id>:<rest>`
+    Agent,
+    /// Starts with `agent:` but is not that; methods refuse it.
+    MalformedAgent,
+    /// `main`, `global`, a legacy key or a bare name.
+    LegacyOrAlias,
+}
+
+impl KeyShape {
+    /// Classifies a text; the case of `agent` does not matter.
+    pub fn of(text: &str) -> Self {
+        let lower = text.trim().to_lowercase();
+        if lower.is_empty() {
+            Self::Missing
+        } else if AgentKey::parse(&lower).is_some() {
+            Self::Agent
+        } else if lower.starts_with("agent:") {
+            Self::MalformedAgent
+        } else {
+            Self::LegacyOrAlias
+        }
+    }
+}
+
+/// Whether a raw or full key names a sub-agent session.
+pub fn is_subagent(key: &str) -> bool {
+    rest_starts_with(key, "subagent:")
+}
+
+/// Whether a raw or full key names a session of the ACP bridge.
+pub fn is_acp(key: &str) -> bool {
+    rest_starts_with(key, "acp:")
+}
+
+fn rest_starts_with(key: &str, prefix: &str) -> bool {
+    let lower = key.trim().to_lowercase();
+    lower.starts_with(prefix) || AgentKey::parse(&lower).is_some_and(|parts| parts.rest.starts_with(prefix))
+}
+
+/// Text before the last `:thread:` or `:topic:`; nothing when there is none or nothing before it.
+pub fn thread_parent(key: &str) -> Option<&str> {
+    let lower = key.to_ascii_lowercase();
+    let at = lower.rfind(":thread:").max(lower.rfind(":topic:"))?;
+    key.get(..at).map(str::trim).filter(|parent| !parent.is_empty())
+}
+
+/// The configured main key in canonical form; blank is `main`.
+pub fn normalize_main_key(text: &str) -> String {
+    let lower = text.trim().to_lowercase();
+    if lower.is_empty() { "main".to_owned() } else { lower }
+}
+
+/// An account id as a key segment; blank is `default`.
+pub fn normalize_account_id(text: &str) -> String {
+    let lower = text.trim();
+    if lower.is_empty() {
+        return "default".to_owned();
+    }
+    let id = AgentId::normalize(lower);
+    // `normalize` falls back to `main` for text without a usable character; for accounts that fallback is `default`.
+    let usable = lower.to_lowercase().chars().any(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if usable { id.as_str().to_owned() } else { "default".to_owned() }
+}
+
+/// First parts of keys whose second and third parts are free text, not `dm`.
+const NOT_CHANNELS: &[&str] =
+    &["subagent", "acp", "cron", "hook", "openai", "openai-user", "openresponses", "openresponses-user", "main"];
+
+/// Where the direct-chat segment stands: first, after the channel, or after channel and account.
+fn dm_position(parts: &[&str]) -> Option<usize> {
+    let is_dm = |part: &&str| *part == "dm" || *part == "direct";
+    for (at, part) in parts.iter().enumerate().take(3) {
+        if is_dm(&part) {
+            return (parts.len() > at + 1).then_some(at);
+        }
+        let other_room = at == 0 && (NOT_CHANNELS.contains(part) || part.starts_with("node-"));
+        if other_room || *part == "group" || *part == "channel" {
+            return None;
+        }
+    }
+    None
+}
+
+/// `rest` with its direct-chat segment spelled `dm`.
+fn dm_spelling(rest: &str) -> String {
+    let parts: Vec<&str> = rest.split(':').collect();
+    match dm_position(&parts) {
+        Some(at) => {
+            let spelled: Vec<&str> =
+                parts.iter().enumerate().map(|(i, part)| if i == at { "dm" } else { *part }).collect();
+            spelled.join(":")
+        }
+        None => rest.to_owned(),
+    }
+}
+
+/// Trimmed text of an acceptable length.
+fn checked(text: &str) -> Result<&str, KeyError> {
+    let text = text.trim();
+    match text.len() {
+        0 => Err(KeyError::Missing),
+        n if n > MAX_KEY_BYTES => Err(KeyError::TooLong(n)),
+        _ => Ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests;

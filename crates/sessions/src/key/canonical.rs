@@ -1,0 +1,89 @@
+//! From what a client sends as `sessionKey` to the canonical key (spec `sessions.md` §1.4, with its "Better" rules).
+
+use openclaw_protocol::AgentId;
+
+use super::{KeyError, KeyShape, SessionKey, checked, normalize_main_key};
+use crate::settings::Scope;
+
+/// What canonicalisation has to know of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRules {
+    /// The agent of keys that name none.
+    pub default_agent: AgentId,
+    /// Name of the main bucket, canonical; `main` unless configured.
+    pub main_key: String,
+    /// Whether everybody shares one bucket.
+    pub scope: Scope,
+}
+
+impl Default for KeyRules {
+    fn default() -> Self {
+        Self::new(AgentId::default(), "main", Scope::PerSender)
+    }
+}
+
+impl KeyRules {
+    /// Rules with `main_key` normalised.
+    pub fn new(default_agent: AgentId, main_key: &str, scope: Scope) -> Self {
+        Self { default_agent, main_key: normalize_main_key(main_key), scope }
+    }
+
+    /// The canonical key of any text accepted on an API or tool input: full keys, `main`, the main key, bare names.
+    pub fn canonical(&self, text: &str) -> Result<SessionKey, KeyError> {
+        self.canonical_for(text, &self.default_agent)
+    }
+
+    /// The same for a text found in the context of `agent`, such as a row of that agent's store.
+    pub fn canonical_for(&self, text: &str, agent: &AgentId) -> Result<SessionKey, KeyError> {
+        let text = checked(text)?;
+        let shape = KeyShape::of(text);
+        let key = match shape {
+            KeyShape::Missing => return Err(KeyError::Missing),
+            KeyShape::MalformedAgent | KeyShape::Agent => SessionKey::parse(text)?,
+            KeyShape::LegacyOrAlias => self.alias(&text.to_lowercase(), agent),
+        };
+        Ok(self.fold_main(key))
+    }
+
+    /// The main bucket of an agent: `global` when the scope is.
+    pub fn main(&self, agent: &AgentId) -> SessionKey {
+        match self.scope {
+            Scope::Global => SessionKey::global(),
+            Scope::PerSender => SessionKey::main(agent, &self.main_key),
+        }
+    }
+
+    /// Whether a canonical key is the main bucket of its agent.
+    pub fn is_main(&self, key: &SessionKey) -> bool {
+        match key.agent() {
+            Some(agent) => key.rest() == self.main_key || key == &self.main(&agent),
+            None => key.is_global() && self.scope == Scope::Global,
+        }
+    }
+
+    /// The agent whose store holds the key.
+    pub fn agent_of(&self, key: &SessionKey) -> AgentId {
+        key.agent_or(&self.default_agent)
+    }
+
+    fn alias(&self, lower: &str, agent: &AgentId) -> SessionKey {
+        match lower {
+            "global" => SessionKey::global(),
+            "unknown" => SessionKey::unknown(),
+            "main" => self.main(agent),
+            name if name == self.main_key => self.main(agent),
+            name => {
+                // Empty parts are dropped as in a full key, so that writing it out and reading it back changes nothing.
+                let parts: Vec<&str> = name.split(':').filter(|part| !part.is_empty()).collect();
+                if parts.is_empty() { self.main(agent) } else { SessionKey::build(agent, &parts.join(":")) }
+            }
+        }
+    }
+
+    fn fold_main(&self, key: SessionKey) -> SessionKey {
+        match key.agent() {
+            Some(agent) if key.rest() == "main" || key.rest() == self.main_key => self.main(&agent),
+            Some(_) | None => key,
+        }
+    }
+}

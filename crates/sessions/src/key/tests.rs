@@ -1,0 +1,279 @@
+use openclaw_protocol::AgentId;
+use proptest::prelude::*;
+
+use super::group::{InboundContext, group_of, session_key};
+use super::peer::{DmScope, Peer, PeerKey, PeerKind};
+use super::*;
+use crate::settings::Scope;
+
+fn ops() -> KeyRules {
+    KeyRules::new(AgentId::normalize("ops"), "work", Scope::PerSender)
+}
+
+/// Vectors of `sessions.md` §1.2.
+#[test]
+fn agent_keys_are_split_as_the_reference_splits_them() {
+    let rows = [
+        ("agent:main:main", Some(("main", "main"))),
+        ("AGENT:main:main", None),
+        ("agent::main", None),
+        ("agent:main", None),
+        ("agent:main::x", Some(("main", "x"))),
+        ("agent:main:a::b", Some(("main", "a:b"))),
+        ("  agent:x:y ", Some(("x", "y"))),
+        ("agent:Main:Foo:Bar", Some(("Main", "Foo:Bar"))),
+    ];
+    for (input, expect) in rows {
+        let got = AgentKey::parse(input);
+        assert_eq!(got.as_ref().map(|k| (k.agent.as_str(), k.rest.as_str())), expect, "{input:?}");
+    }
+}
+
+#[test]
+fn shapes_tell_malformed_keys_from_aliases() {
+    let rows = [
+        ("", KeyShape::Missing),
+        ("  ", KeyShape::Missing),
+        ("agent:main:x", KeyShape::Agent),
+        ("AGENT:main:x", KeyShape::Agent),
+        ("agent:main", KeyShape::MalformedAgent),
+        ("agent::", KeyShape::MalformedAgent),
+        ("main", KeyShape::LegacyOrAlias),
+        ("discord:group:1", KeyShape::LegacyOrAlias),
+    ];
+    for (input, expect) in rows {
+        assert_eq!(KeyShape::of(input), expect, "{input:?}");
+    }
+}
+
+#[test]
+fn predicates_look_at_raw_and_full_keys() {
+    assert!(is_subagent("subagent:1") && is_subagent("agent:main:SubAgent:1") && !is_subagent("agent:main:main"));
+    assert!(is_acp("acp:1") && is_acp("agent:x:acp:1") && !is_acp("agent:acp:main"));
+    let key = |text| SessionKey::parse(text).unwrap();
+    assert!(key("agent:main:cron:j:run:5").is_cron_run() && !key("agent:main:cron:j").is_cron_run());
+    assert!(key("agent:main:slack:channel:c").is_group() && !key("agent:main:main").is_group());
+}
+
+#[test]
+fn thread_parents_are_cut_at_the_last_mark() {
+    let rows = [
+        ("agent:main:telegram:group:-1:topic:5", Some("agent:main:telegram:group:-1")),
+        ("a:thread:1:topic:2", Some("a:thread:1")),
+        ("main", None),
+        (":topic:1", None),
+    ];
+    for (input, expect) in rows {
+        assert_eq!(thread_parent(input), expect, "{input:?}");
+    }
+}
+
+#[test]
+fn account_segments_fall_back_to_default() {
+    let rows = [("", "default"), ("Tasks Bot", "tasks-bot"), ("@@", "default"), ("main", "main")];
+    for (input, expect) in rows {
+        assert_eq!(normalize_account_id(input), expect, "{input:?}");
+    }
+}
+
+/// Vectors of `sessions.md` §1.3; `direct` of the spec is `dm` in new keys (decision 1).
+#[test]
+fn peers_get_their_keys() {
+    use DmScope::{Main, PerAccountChannelPeer, PerChannelPeer, PerPeer};
+    let links =
+        vec![("Alice".to_owned(), vec!["telegram:111".to_owned(), " Discord:222".to_owned()]), ("x".to_owned(), vec![])];
+    let rows: &[(DmScope, &str, Option<&str>, PeerKind, &str, &str)] = &[
+        (Main, "whatsapp", None, PeerKind::Direct, "+1555", "agent:main:main"),
+        (PerPeer, "whatsapp", None, PeerKind::Direct, "+1555", "agent:main:dm:+1555"),
+        (PerChannelPeer, "WhatsApp ", None, PeerKind::Direct, "+1555", "agent:main:whatsapp:dm:+1555"),
+        (
+            PerAccountChannelPeer,
+            "telegram",
+            Some("Tasks Bot"),
+            PeerKind::Direct,
+            "7550",
+            "agent:main:telegram:tasks-bot:dm:7550",
+        ),
+        (PerAccountChannelPeer, "telegram", None, PeerKind::Direct, "7550", "agent:main:telegram:default:dm:7550"),
+        (PerPeer, "telegram", None, PeerKind::Direct, "111", "agent:main:dm:alice"),
+        (PerChannelPeer, "discord", None, PeerKind::Direct, "222", "agent:main:discord:dm:alice"),
+        (Main, "telegram", None, PeerKind::Group, "-100:topic:99", "agent:main:telegram:group:-100:topic:99"),
+        (PerPeer, "telegram", None, PeerKind::Direct, " ", "agent:main:main"),
+        (Main, "", None, PeerKind::Channel, "", "agent:main:unknown:channel:unknown"),
+    ];
+    for (dm_scope, channel, account, kind, id, expect) in rows {
+        let agent = AgentId::default();
+        let peer = Peer::new(*kind, *id);
+        let key = PeerKey {
+            agent: &agent,
+            main_key: "main",
+            channel,
+            account: *account,
+            peer: &peer,
+            dm_scope: *dm_scope,
+            links: &links,
+        };
+        assert_eq!(key.build().as_str(), *expect, "{channel} {id}");
+    }
+}
+
+#[test]
+fn threads_get_a_suffix() {
+    let base = SessionKey::parse("agent:main:slack:channel:c1").unwrap();
+    assert_eq!(base.with_thread(" 17.A ").as_str(), "agent:main:slack:channel:c1:thread:17.a");
+    assert_eq!(base.with_thread(" "), base);
+    assert_eq!(base.with_thread("1").thread_parent(), Some(base));
+}
+
+/// Vectors of `sessions.md` §1.4 with its "Better" rules.
+#[test]
+fn inputs_are_canonicalised() {
+    let rows = [
+        ("main", "agent:ops:work"),
+        ("work", "agent:ops:work"),
+        ("  main ", "agent:ops:work"),
+        ("agent:ops:main", "agent:ops:work"),
+        ("agent:review:main", "agent:review:work"),
+        ("agent:review:foo", "agent:review:foo"),
+        ("discord:group:123", "agent:ops:discord:group:123"),
+        ("sess-1", "agent:ops:sess-1"),
+        ("MAIN", "agent:ops:work"),
+        ("agent:OPS:main", "agent:ops:work"),
+        ("Agent:My Bot:Foo", "agent:my-bot:foo"),
+        ("global", "global"),
+        ("unknown", "unknown"),
+        ("agent:ops:telegram:direct:7", "agent:ops:telegram:dm:7"),
+        ("agent:ops:telegram:acct:direct:7", "agent:ops:telegram:acct:dm:7"),
+        ("agent:ops:direct:7", "agent:ops:dm:7"),
+        ("agent:ops:telegram:group:direct:7", "agent:ops:telegram:group:direct:7"),
+        ("agent:ops:subagent:direct:7", "agent:ops:subagent:direct:7"),
+    ];
+    for (input, expect) in rows {
+        assert_eq!(ops().canonical(input).unwrap().as_str(), expect, "{input:?}");
+    }
+}
+
+#[test]
+fn global_scope_folds_every_main_bucket() {
+    let rules = KeyRules::new(AgentId::normalize("ops"), "work", Scope::Global);
+    for input in ["main", "agent:ops:main", "agent:main:work", "global"] {
+        assert_eq!(rules.canonical(input).unwrap().as_str(), "global", "{input:?}");
+    }
+    assert_eq!(rules.canonical("agent:ops:x").unwrap().as_str(), "agent:ops:x");
+}
+
+#[test]
+fn malformed_inputs_are_refused() {
+    for input in ["", " ", "agent:main", "agent:", "agent::x", "AGENT:x"] {
+        assert!(ops().canonical(input).is_err(), "{input:?}");
+    }
+    assert_eq!(ops().canonical(&"k".repeat(10_000)), Err(KeyError::TooLong(10_000)));
+}
+
+/// Vectors of `sessions.md` §1.5.
+#[test]
+fn groups_are_found_in_inbound_contexts() {
+    let rows = [
+        ("whatsapp:group:123@g.us", "group", "whatsapp", Some("whatsapp:group:123@g.us")),
+        ("123@g.us", "", "whatsapp", Some("whatsapp:group:123@g.us")),
+        ("123@g.us", "", "", Some("whatsapp:group:123@g.us")),
+        // better: no double `group:`
+        ("group:abc", "group", "signal", Some("signal:group:abc")),
+        ("telegram:group:-100:topic:5", "group", "", Some("telegram:group:-100:topic:5")),
+        ("discord:channel:99", "channel", "", Some("discord:channel:99")),
+        ("slack:group:G1", "channel", "", Some("slack:group:g1")),
+        ("+1555", "direct", "", None),
+        ("abc", "group", "", None),
+    ];
+    for (from, chat_type, provider, expect) in rows {
+        let context = InboundContext {
+            from: Some(from),
+            chat_type: Some(chat_type),
+            provider: Some(provider),
+            ..InboundContext::default()
+        };
+        assert_eq!(group_of(&context).map(|group| group.key()).as_deref(), expect, "{from:?}");
+    }
+}
+
+#[test]
+fn contexts_without_a_key_fall_into_group_or_main() {
+    let rules = KeyRules::default();
+    let from = |from| InboundContext { from: Some(from), chat_type: Some("group"), ..InboundContext::default() };
+    assert_eq!(session_key(&from("discord:channel:9"), &rules).as_str(), "agent:main:discord:channel:9");
+    let direct = InboundContext { from: Some("+1"), chat_type: Some("direct"), ..InboundContext::default() };
+    assert_eq!(session_key(&direct, &rules).as_str(), "agent:main:main");
+    let explicit = InboundContext { session_key: Some(" Agent:X:Y "), ..direct };
+    assert_eq!(session_key(&explicit, &rules).as_str(), "agent:x:y");
+}
+
+/// Vectors of `sessions.md` §1.6 (agent `main`, main key `work`).
+#[test]
+fn legacy_rows_get_canonical_keys() {
+    let main = AgentId::default();
+    let rules = KeyRules::new(main.clone(), "work", Scope::PerSender);
+    let rows = [
+        ("main", "agent:main:work"),
+        ("work", "agent:main:work"),
+        ("agent:main:main", "agent:main:work"),
+        ("global", "global"),
+        ("Unknown", "unknown"),
+        ("subagent:ABC", "agent:main:subagent:abc"),
+        ("group:123@g.us", "agent:main:whatsapp:group:123@g.us"),
+        ("123@g.us", "agent:main:whatsapp:group:123@g.us"),
+        ("whatsapp:123@g.us", "agent:main:whatsapp:group:123@g.us"),
+        ("whatsapp:group:123@g.us", "agent:main:whatsapp:group:123@g.us"),
+        ("group:abc", "agent:main:unknown:group:abc"),
+        ("telegram:group:-1", "agent:main:telegram:group:-1"),
+        ("discord:channel:9", "agent:main:discord:channel:9"),
+        ("cron:job", "agent:main:cron:job"),
+        ("+1555", "agent:main:+1555"),
+        ("slack:channel:C1:thread:1.2", "agent:main:slack:channel:c1:thread:1.2"),
+    ];
+    for (input, expect) in rows {
+        assert_eq!(legacy::canonicalize(input, &main, &rules).unwrap().as_str(), expect, "{input:?}");
+    }
+    assert!(legacy::canonicalize("group:", &main, &rules).is_err());
+}
+
+#[test]
+fn direct_chats_know_their_other_spelling_and_peer() {
+    let key = SessionKey::parse("agent:main:telegram:acct:direct:7:thread:3").unwrap();
+    assert_eq!(key.as_str(), "agent:main:telegram:acct:dm:7:thread:3");
+    assert_eq!(key.direct_spelling().as_deref(), Some("agent:main:telegram:acct:direct:7:thread:3"));
+    assert_eq!(key.direct_peer(), Some(DirectPeer { channel: Some("telegram"), peer: "7:thread:3" }));
+    assert_eq!(SessionKey::parse("agent:main:main").unwrap().direct_spelling(), None);
+}
+
+proptest! {
+    #[test]
+    fn reading_a_canonical_key_back_changes_nothing(text in "[ -~äß日:]{0,40}") {
+        if let Ok(key) = ops().canonical(&text) {
+            prop_assert_eq!(&ops().canonical(key.as_str()).unwrap(), &key);
+            prop_assert_eq!(&SessionKey::parse(key.as_str()).unwrap(), &key);
+            if let Some(direct) = key.direct_spelling() {
+                prop_assert_eq!(&SessionKey::parse(&direct).unwrap(), &key);
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_panics(text in any::<String>(), agent in any::<String>()) {
+        let _ = SessionKey::parse(&text);
+        let _ = thread_parent(&text);
+        let _ = KeyShape::of(&text);
+        let _ = legacy::canonicalize(&text, &AgentId::normalize(&agent), &ops());
+        let _ = group_of(&InboundContext { from: Some(&text), chat_type: Some(&agent), ..InboundContext::default() });
+    }
+
+    #[test]
+    fn peer_keys_read_back_as_they_are(id in "[ -~日:]{0,20}", channel in "[a-z]{1,8}", kind in 0..3u8, scope in 0..4u8) {
+        let agent = AgentId::default();
+        let kind = [PeerKind::Direct, PeerKind::Group, PeerKind::Channel][usize::from(kind)];
+        let dm_scope =
+            [DmScope::Main, DmScope::PerPeer, DmScope::PerChannelPeer, DmScope::PerAccountChannelPeer][usize::from(scope)];
+        let peer = Peer::new(kind, id);
+        let key = PeerKey { agent: &agent, main_key: "main", channel: &channel, account: None, peer: &peer, dm_scope, links: &[] }.build();
+        prop_assert_eq!(&SessionKey::parse(key.as_str()).unwrap(), &key);
+    }
+}

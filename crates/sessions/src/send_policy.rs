@@ -1,0 +1,196 @@
+//! Whether a session may send (spec `sessions.md` §6).
+
+use serde::{Deserialize, Serialize};
+
+use crate::entry::{ChatType, SendPolicy, SessionEntry};
+use crate::key::{AgentKey, SessionKey};
+
+/// `session.sendPolicy`
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SendPolicyRules {
+    /// When no rule decides; absent is `allow`.
+    #[serde(default)]
+    pub default: Option<SendPolicy>,
+    /// In the order of the file.
+    #[serde(default)]
+    pub rules: Vec<SendPolicyRule>,
+}
+
+/// One rule: what it says, and of which sessions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SendPolicyRule {
+    /// The verdict.
+    pub action: SendPolicy,
+    /// All fields given must hold; empty holds for every session.
+    #[serde(default, rename = "match")]
+    pub matches: SendPolicyMatch,
+}
+
+/// `session.sendPolicy.rules[].match`
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SendPolicyMatch {
+    /// Channel id.
+    pub channel: Option<String>,
+    /// `direct` (or `dm`), `group`, `channel`.
+    pub chat_type: Option<String>,
+    /// Start of the key, with or without its agent part.
+    pub key_prefix: Option<String>,
+}
+
+/// The session a policy is asked about.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SendSubject<'a> {
+    /// Its key; a bare key is accepted.
+    pub key: &'a str,
+    /// Its row.
+    pub entry: Option<&'a SessionEntry>,
+    /// The channel, where the caller knows better than the row.
+    pub channel: Option<&'a str>,
+    /// The kind of chat, where the caller knows better than the row.
+    pub chat_type: Option<ChatType>,
+}
+
+/// The verdict. The row's own setting wins, then any matching `deny`, then any matching `allow`, then the default.
+pub fn resolve(policy: Option<&SendPolicyRules>, subject: &SendSubject<'_>) -> SendPolicy {
+    if let Some(own) = subject.entry.and_then(|entry| entry.send_policy) {
+        return own;
+    }
+    let Some(policy) = policy else { return SendPolicy::Allow };
+    let facts = Facts::of(subject);
+    let mut allowed = false;
+    for rule in policy.rules.iter().filter(|rule| facts.fit(&rule.matches)) {
+        match rule.action {
+            SendPolicy::Deny => return SendPolicy::Deny,
+            SendPolicy::Allow => allowed = true,
+        }
+    }
+    if allowed { SendPolicy::Allow } else { policy.default.unwrap_or(SendPolicy::Allow) }
+}
+
+/// What rules are compared with.
+struct Facts {
+    key: String,
+    bare: String,
+    direct: Option<(String, String)>,
+    channel: Option<String>,
+    chat_type: Option<ChatType>,
+}
+
+impl Facts {
+    fn of(subject: &SendSubject<'_>) -> Self {
+        let key = subject.key.trim().to_lowercase();
+        let bare = AgentKey::parse(&key).map_or_else(|| key.clone(), |parts| parts.rest);
+        let entry = subject.entry;
+        let given = subject.channel.map(str::to_owned);
+        let stored = || entry.and_then(|e| e.channel.as_deref().or(e.last_channel.as_deref())).map(str::to_owned);
+        let channel = given.or_else(stored).or_else(|| derived_channel(&bare)).map(|c| c.trim().to_lowercase());
+        let chat_type = subject
+            .chat_type
+            .or_else(|| entry.and_then(|e| e.chat_type))
+            .or_else(|| derived_chat_type(&key));
+        let direct = SessionKey::parse(&key).ok().and_then(|key| {
+            let spelled = key.direct_spelling()?;
+            let bare = AgentKey::parse(&spelled)?.rest;
+            Some((spelled, bare))
+        });
+        Self { key, bare, direct, channel, chat_type }
+    }
+
+    fn fit(&self, rule: &SendPolicyMatch) -> bool {
+        let given = |text: &Option<String>| text.as_deref().map(|t| t.trim().to_lowercase()).filter(|t| !t.is_empty());
+        let channel = given(&rule.channel).is_none_or(|want| self.channel.as_deref() == Some(want.as_str()));
+        let kind = given(&rule.chat_type).is_none_or(|want| self.chat_type.is_some() && ChatType::parse(&want) == self.chat_type);
+        let prefix = given(&rule.key_prefix).is_none_or(|want| self.starts_with(&want));
+        channel && kind && prefix
+    }
+
+    fn starts_with(&self, prefix: &str) -> bool {
+        let direct = self.direct.as_ref().is_some_and(|(full, bare)| full.starts_with(prefix) || bare.starts_with(prefix));
+        self.key.starts_with(prefix) || self.bare.starts_with(prefix) || direct
+    }
+}
+
+/// `<channel>:group|channel|dm…:<id>` names its channel.
+fn derived_channel(bare: &str) -> Option<String> {
+    let mut parts = bare.split(':');
+    let channel = parts.next().filter(|part| !part.is_empty())?;
+    let kind = parts.next()?;
+    matches!(kind, "group" | "channel" | "dm" | "direct").then(|| channel.to_owned())
+}
+
+fn derived_chat_type(key: &str) -> Option<ChatType> {
+    if key.contains(":group:") {
+        Some(ChatType::Group)
+    } else if key.contains(":channel:") {
+        Some(ChatType::Channel)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(action: SendPolicy, json: serde_json::Value) -> SendPolicyRule {
+        SendPolicyRule { action, matches: serde_json::from_value(json).unwrap() }
+    }
+
+    fn policy(default: Option<SendPolicy>, rules: Vec<SendPolicyRule>) -> Option<SendPolicyRules> {
+        Some(SendPolicyRules { default, rules })
+    }
+
+    fn entry(json: serde_json::Value) -> SessionEntry {
+        serde_json::from_value(json).unwrap()
+    }
+
+    /// Vectors of `sessions.md` §6; rows marked "better" follow its known-bad notes.
+    #[test]
+    fn verdicts_follow_row_then_deny_then_allow_then_default() {
+        use SendPolicy::{Allow, Deny};
+        use serde_json::json;
+        let cron = || policy(None, vec![rule(Deny, json!({"keyPrefix": "cron:"}))]);
+        let rows = [
+            (None, json!({}), "agent:main:main", Allow),
+            (policy(Some(Deny), vec![]), json!({"sendPolicy": "allow"}), "agent:main:main", Allow),
+            (
+                policy(None, vec![rule(Deny, json!({"channel": "discord", "chatType": "group"}))]),
+                json!({"channel": "discord", "chatType": "group"}),
+                "agent:main:discord:group:dev",
+                Deny,
+            ),
+            (cron(), json!({}), "cron:job-1", Deny),
+            // better: the prefix is also tried on the key without its agent part
+            (cron(), json!({}), "agent:main:cron:job-1", Deny),
+            (
+                policy(Some(Deny), vec![rule(Allow, json!({"channel": "telegram"}))]),
+                json!({"lastChannel": "telegram"}),
+                "agent:main:main",
+                Allow,
+            ),
+            (
+                policy(None, vec![rule(Allow, json!({"channel": "telegram"})), rule(Deny, json!({}))]),
+                json!({"lastChannel": "telegram"}),
+                "agent:main:main",
+                Deny,
+            ),
+            (policy(None, vec![rule(Deny, json!({"chatType": "group"}))]), json!({}), "agent:main:discord:channel:1", Allow),
+            (policy(None, vec![rule(Deny, json!({"chatType": "dm"}))]), json!({"chatType": "direct"}), "agent:main:main", Deny),
+            // better: the channel is read from the key without its agent part
+            (policy(None, vec![rule(Deny, json!({"channel": "discord"}))]), json!({}), "agent:main:discord:channel:1", Deny),
+            // either spelling of a direct chat's key fits a prefix
+            (
+                policy(None, vec![rule(Deny, json!({"keyPrefix": "agent:main:telegram:direct:"}))]),
+                json!({}),
+                "agent:main:telegram:dm:7",
+                Deny,
+            ),
+        ];
+        for (policy, row, key, expect) in rows {
+            let entry = entry(row);
+            let subject = SendSubject { key, entry: Some(&entry), ..SendSubject::default() };
+            assert_eq!(resolve(policy.as_ref(), &subject), expect, "{key} {policy:?}");
+        }
+    }
+}

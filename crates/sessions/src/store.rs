@@ -1,0 +1,142 @@
+//! The session store: rows by key, durable when an update's future ends (design, "Durability").
+//!
+//! [`SessionStore`] is the narrow interface the product knows; [`FileStore`] keeps OpenClaw's `sessions.json` files.
+
+use std::future::Future;
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use openclaw_protocol::AgentId;
+
+use crate::entry::SessionEntry;
+use crate::key::{KeyRules, SessionKey};
+
+/// A future of the storage interface.
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// One row, as it was when it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Canonical key. The store may spell it otherwise on disk.
+    pub key: SessionKey,
+    /// The row.
+    pub entry: Arc<SessionEntry>,
+}
+
+/// A change of one row. It gets the row as it is, or an empty one when there is none, runs on the store's own thread and
+/// must be short. Refusing leaves the row alone.
+pub type Change = Box<dyn FnOnce(Edit<'_>) -> Result<(), Refused> + Send>;
+
+/// What a [`Change`] works on.
+pub struct Edit<'a> {
+    /// The row to change.
+    pub entry: &'a mut SessionEntry,
+    /// Whether there was no such row.
+    pub is_new: bool,
+    /// Now, Unix milliseconds.
+    pub now: i64,
+}
+
+/// A [`Change`] did not want to happen; the text says why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
+/// Which rows [`SessionStore::rows`] returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows<'a> {
+    /// Of all agents, configured or found on disk.
+    All,
+    /// In the store of one agent.
+    Of(&'a AgentId),
+}
+
+/// Why the store did not do something.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// The change refused itself.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// Another row of the same store has the label.
+    #[error("label already in use: {0}")]
+    LabelInUse(String),
+    /// The disk refused. Nothing was changed, in memory neither; the caller may try again.
+    #[error("cannot {what} the session store {path}: {source}")]
+    Io {
+        /// `read`, `write`, …
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+    /// The store is closed or its thread is gone.
+    #[error("the session store is closed")]
+    Closed,
+}
+
+/// Rows by key. Every implementation passes the contract tests of this module.
+pub trait SessionStore: Send + Sync {
+    /// The row of a key.
+    fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>>;
+
+    /// A snapshot of rows, unsorted. Cheap: rows are shared.
+    fn rows<'a>(&'a self, which: Rows<'a>) -> StoreFuture<'a, Vec<Row>>;
+
+    /// Changes or creates a row and makes it durable. Afterwards the row has a `sessionId` and an `updatedAt`, and its
+    /// delivery fields agree. An unchanged row is not written. Changes of one row happen one after the other.
+    fn update<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row>;
+
+    /// Removes a row, durably; returns what it was.
+    fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>>;
+
+    /// Brings OpenClaw's own files up to date with everything that was acknowledged.
+    fn flush(&self) -> StoreFuture<'_, ()>;
+
+    /// Flushes and lets go of everything. Further calls fail with [`StoreError::Closed`].
+    fn close(&self) -> StoreFuture<'_, ()>;
+
+    /// How keys are read.
+    fn rules(&self) -> &KeyRules;
+}
+
+/// An update whose change has an error or a result of its own.
+#[derive(Debug, thiserror::Error)]
+pub enum UpdateError<E> {
+    /// The change refused, in its own words.
+    #[error(transparent)]
+    Refused(E),
+    /// The store failed.
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+/// [`SessionStore::update`] with a typed result and error.
+pub async fn update_with<T, E, F>(
+    store: &dyn SessionStore,
+    key: &SessionKey,
+    change: F,
+) -> Result<(Row, T), UpdateError<E>>
+where
+    T: Send + 'static,
+    E: std::fmt::Display + Send + 'static,
+    F: FnOnce(Edit<'_>) -> Result<T, E> + Send + 'static,
+{
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    let boxed: Change = Box::new(move |edit| {
+        let result = change(edit);
+        let verdict = result.as_ref().map(|_| ()).map_err(|error| Refused(error.to_string()));
+        // The receiver lives until the update's future ends; when it is gone nobody waits for the result.
+        let _ = sender.send(result);
+        verdict
+    });
+    let outcome = store.update(key, boxed).await;
+    match (outcome, receiver.await) {
+        (Ok(row), Ok(Ok(value))) => Ok((row, value)),
+        (Err(StoreError::Refused(_)), Ok(Err(error))) => Err(UpdateError::Refused(error)),
+        (Err(error), _) => Err(UpdateError::Store(error)),
+        (Ok(_), _) => Err(UpdateError::Store(StoreError::Closed)),
+    }
+}

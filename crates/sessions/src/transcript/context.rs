@@ -1,0 +1,228 @@
+//! What of a branch a model sees (spec `sessions.md` §4.5). Deciding and converting are pure; reading is `file`'s.
+
+use openclaw_protocol::message::{Block, Message, UserContent, UserMessage};
+use serde_json::Value;
+
+use super::format::{Body, BranchSummary, Entry, StoredMessage};
+use super::index::Kind;
+
+/// The context of a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Context {
+    /// Messages, oldest first; summaries and extension messages as user messages.
+    pub messages: Vec<Message>,
+    /// The last thinking level on the branch; absent is `off`.
+    pub thinking_level: Option<String>,
+    /// The last provider and model on the branch.
+    pub model: Option<(String, String)>,
+}
+
+/// One step of a branch, as far as planning needs it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step<'a> {
+    /// Id of the entry.
+    pub id: &'a str,
+    /// What it is.
+    pub kind: Kind,
+    /// Of a compaction: the first entry that stays whole.
+    pub first_kept: Option<&'a str>,
+}
+
+/// Which entries of a branch are used, as positions on it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// The compaction whose summary comes first.
+    pub summary: Option<usize>,
+    /// Entries that become messages, in order.
+    pub shown: Vec<usize>,
+    /// The entry that sets the thinking level.
+    pub thinking: Option<usize>,
+    /// The entry that sets the model.
+    pub model: Option<usize>,
+}
+
+/// Decides what of a branch (root first) is shown: the last compaction's summary, what it kept, what came after it.
+pub fn plan(branch: &[Step<'_>]) -> Plan {
+    let last = |fits: fn(Kind) -> bool| branch.iter().rposition(|step| fits(step.kind));
+    let summary = last(|kind| kind == Kind::Compaction);
+    let shows = |kind: Kind| kind.is_message() || matches!(kind, Kind::BranchSummary | Kind::CustomMessage);
+    let from = match summary {
+        None => 0,
+        Some(at) => {
+            let kept = branch.get(at).and_then(|step| step.first_kept);
+            let before = branch.get(..at).unwrap_or_default();
+            kept.and_then(|kept| before.iter().position(|step| step.id == kept)).unwrap_or(at)
+        }
+    };
+    let shown = branch.iter().enumerate().skip(from).filter(|(_, step)| shows(step.kind)).map(|(at, _)| at).collect();
+    Plan {
+        summary,
+        shown,
+        thinking: last(|kind| kind == Kind::ThinkingLevelChange),
+        model: last(|kind| matches!(kind, Kind::ModelChange | Kind::Assistant)),
+    }
+}
+
+/// The messages that entries become for a model.
+pub fn message_of(entry: &Entry) -> Option<Message> {
+    let at = crate::time::parse_iso(&entry.timestamp).unwrap_or(0);
+    match &entry.body {
+        Body::Message(StoredMessage::Known(message)) => Some(message.clone()),
+        Body::Message(StoredMessage::Other(value)) => foreign_message(value, at),
+        Body::Compaction(compaction) => Some(user(compaction_text(&compaction.summary), at)),
+        Body::BranchSummary(summary) => branch_text(summary).map(|text| user(text, at)),
+        Body::CustomMessage(custom) => {
+            Some(Message::User(UserMessage { content: custom.content.clone(), timestamp: at, ..UserMessage::default() }))
+        }
+        Body::ModelChange { .. }
+        | Body::ThinkingLevelChange { .. }
+        | Body::Custom { .. }
+        | Body::Label { .. }
+        | Body::SessionInfo { .. }
+        | Body::Other(_) => None,
+    }
+}
+
+/// The text a compaction's summary is given to the model as.
+pub fn compaction_text(summary: &str) -> String {
+    format!(
+        "The conversation history before this point was compacted into the following summary:\n\n<summary>\n{summary}\n</summary>"
+    )
+}
+
+fn branch_text(branch: &BranchSummary) -> Option<String> {
+    if branch.summary.trim().is_empty() {
+        return None;
+    }
+    Some(format!(
+        "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n{}</summary>",
+        branch.summary
+    ))
+}
+
+fn user(text: String, timestamp: i64) -> Message {
+    Message::User(UserMessage::text(text, timestamp))
+}
+
+/// Roles only other programs write: extension messages and commands a person ran in a terminal UI.
+fn foreign_message(value: &Value, entry_time: i64) -> Option<Message> {
+    let at = value.get("timestamp").and_then(Value::as_i64).unwrap_or(entry_time);
+    let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
+    match text("role") {
+        "custom" | "hookMessage" => {
+            let content = value.get("content").cloned().and_then(|content| serde_json::from_value(content).ok());
+            let content: UserContent = content?;
+            Some(Message::User(UserMessage { content, timestamp: at, ..UserMessage::default() }))
+        }
+        "bashExecution" => {
+            if value.get("excludeFromContext").and_then(Value::as_bool) == Some(true) {
+                return None;
+            }
+            let output = match text("output") {
+                "" => "(no output)".to_owned(),
+                output => format!("```\n{output}\n```"),
+            };
+            Some(user(format!("Ran `{}`\n{output}", text("command")), at))
+        }
+        "compactionSummary" => Some(user(compaction_text(text("summary")), at)),
+        _ => None,
+    }
+}
+
+/// The provider and model an entry sets.
+pub fn model_of(entry: &Entry) -> Option<(String, String)> {
+    match &entry.body {
+        Body::ModelChange { provider, model_id } => Some((provider.clone(), model_id.clone())),
+        Body::Message(StoredMessage::Known(Message::Assistant(message))) => {
+            Some((message.provider.clone(), message.model.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// All text of user content, for titles and previews.
+pub fn text_of(content: &UserContent) -> String {
+    content.to_text()
+}
+
+/// Whether blocks hold anything a person would see.
+pub fn has_visible_content(blocks: &[Block]) -> bool {
+    blocks.iter().any(|block| match block {
+        Block::Text(text) => !text.text.trim().is_empty(),
+        Block::Thinking(_) => false,
+        Block::Image(_) | Block::ToolCall(_) | Block::Other(_) => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `u1`: user, `a1`: assistant, `C:<kept>`: compaction, `m`, `t`: settings, `x`: custom.
+    fn check(branch: &[&str], expect: &[&str]) {
+        let steps: Vec<Step<'_>> = branch
+            .iter()
+            .map(|id| {
+                let kind = match id.chars().next().unwrap() {
+                    'u' => Kind::User,
+                    'a' => Kind::Assistant,
+                    'C' => Kind::Compaction,
+                    'm' => Kind::ModelChange,
+                    't' => Kind::ThinkingLevelChange,
+                    'b' => Kind::BranchSummary,
+                    _ => Kind::Custom,
+                };
+                Step { id, kind, first_kept: id.split_once(':').map(|(_, kept)| kept) }
+            })
+            .collect();
+        let plan = plan(&steps);
+        let mut got: Vec<&str> = plan.summary.iter().map(|at| branch[*at]).collect();
+        got.extend(plan.shown.iter().map(|at| branch[*at]));
+        assert_eq!(got, expect, "{branch:?}");
+    }
+
+    /// Vectors of `sessions.md` §4.5.
+    #[test]
+    fn the_last_compaction_cuts_the_branch() {
+        check(&["u1", "a1", "u2", "a2", "C:u2", "u3", "a3"], &["C:u2", "u2", "a2", "u3", "a3"]);
+        check(&["u1", "a1", "C1:u1", "u2", "a2", "C2:u2", "u3"], &["C2:u2", "u2", "a2", "u3"]);
+        check(&["u1", "a1", "C1:a1", "u2", "C2:a1", "u3"], &["C2:a1", "a1", "u2", "u3"]);
+        check(&["u1", "a1", "u9"], &["u1", "a1", "u9"]);
+        check(&["m", "t", "x"], &[]);
+        check(&["u1", "C:nowhere", "u2"], &["C:nowhere", "u2"]);
+        check(&["u1", "C", "b1", "u2"], &["C", "b1", "u2"]);
+        check(&[], &[]);
+    }
+
+    #[test]
+    fn settings_come_from_their_last_entry() {
+        let kinds = [Kind::ModelChange, Kind::ThinkingLevelChange, Kind::User, Kind::Assistant, Kind::User];
+        let steps: Vec<Step<'_>> = kinds.iter().map(|kind| Step { id: "", kind: *kind, first_kept: None }).collect();
+        let plan = plan(&steps);
+        assert_eq!((plan.thinking, plan.model), (Some(1), Some(3)));
+    }
+
+    #[test]
+    fn entries_become_messages() {
+        let line = |body: &str| {
+            let text = format!(r#"{{"id":"a","parentId":null,"timestamp":"1970-01-01T00:00:00.007Z",{body}}}"#);
+            message_of(&Entry::parse(text.as_bytes()).unwrap())
+        };
+        let user = |text: &str, at| Some(Message::User(UserMessage::text(text, at)));
+        assert_eq!(
+            line(r#""type":"compaction","summary":"S","firstKeptEntryId":"x","tokensBefore":1"#),
+            user("The conversation history before this point was compacted into the following summary:\n\n<summary>\nS\n</summary>", 7)
+        );
+        assert_eq!(
+            line(r#""type":"branch_summary","summary":"S\n","fromId":"root""#),
+            user("The following is a summary of a branch that this conversation came back from:\n\n<summary>\nS\n</summary>", 7)
+        );
+        assert_eq!(line(r#""type":"branch_summary","summary":" ","fromId":"root""#), None);
+        let custom = line(r#""type":"custom_message","customType":"x","content":"hi","display":false"#);
+        assert!(matches!(custom, Some(Message::User(m)) if m.content == UserContent::Text("hi".into()) && m.timestamp == 7));
+        assert_eq!(line(r#""type":"custom","customType":"x""#), None);
+        assert_eq!(line(r#""type":"novel""#), None);
+        let ran = line(r#""type":"message","message":{"role":"bashExecution","command":"ls","output":"x","timestamp":9}"#);
+        assert_eq!(ran, user("Ran `ls`\n```\nx\n```", 9));
+    }
+}

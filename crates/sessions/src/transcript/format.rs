@@ -1,0 +1,368 @@
+//! The lines of a transcript (spec `sessions.md` §4.1–4.3): a promise to OpenClaw's own readers.
+
+use std::fmt;
+use std::sync::Arc;
+
+use openclaw_protocol::message::{Message, UserContent};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+/// The version we write.
+pub const VERSION: u32 = 3;
+
+/// Id of an entry: 8 hex digits as a rule, any text is read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EntryId(Arc<str>);
+
+impl EntryId {
+    /// Wraps an id.
+    pub fn new(text: impl AsRef<str>) -> Self {
+        Self(Arc::from(text.as_ref()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::borrow::Borrow<str> for EntryId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The first line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "type", rename = "session")]
+pub struct Header {
+    /// Format version; absent in the first one.
+    #[serde(default = "first_version")]
+    pub version: u32,
+    /// Session id.
+    pub id: String,
+    /// When it was created, ISO 8601.
+    #[serde(default)]
+    pub timestamp: String,
+    /// Workspace.
+    #[serde(default)]
+    pub cwd: String,
+    /// The transcript this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_session: Option<String>,
+    /// Fields this version does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+fn first_version() -> u32 {
+    1
+}
+
+/// One line after the header.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Own id.
+    pub id: EntryId,
+    /// The entry this one follows.
+    pub parent_id: Option<EntryId>,
+    /// When it was written, ISO 8601.
+    pub timestamp: String,
+    /// What it says.
+    pub body: Body,
+}
+
+/// What an entry says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    /// A message of the conversation.
+    Message(StoredMessage),
+    /// The model changed.
+    ModelChange {
+        /// Provider id.
+        provider: String,
+        /// Model id.
+        model_id: String,
+    },
+    /// The thinking level changed.
+    ThinkingLevelChange {
+        /// `off` to `xhigh`.
+        thinking_level: String,
+    },
+    /// What was before is summarised.
+    Compaction(Compaction),
+    /// What happened on a branch that was left.
+    BranchSummary(BranchSummary),
+    /// Data of an extension; no model sees it.
+    Custom {
+        /// Its kind.
+        custom_type: String,
+        /// The data.
+        data: Option<Value>,
+    },
+    /// A message of an extension; models see it as the user's.
+    CustomMessage(CustomMessage),
+    /// A name for an entry.
+    Label {
+        /// The entry.
+        target_id: EntryId,
+        /// The name; nothing clears it.
+        label: Option<String>,
+    },
+    /// A name for the session.
+    SessionInfo {
+        /// The name.
+        name: Option<String>,
+    },
+    /// A kind of entry this version does not know, whole.
+    Other(Value),
+}
+
+/// A message as stored: one of the three roles, or something else that is kept as it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum StoredMessage {
+    /// `user`, `assistant` or `toolResult`.
+    Known(Message),
+    /// Another role.
+    Other(Value),
+}
+
+/// Body of a `compaction`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Compaction {
+    /// The summary.
+    pub summary: String,
+    /// First entry that is still shown whole.
+    #[serde(default)]
+    pub first_kept_entry_id: String,
+    /// Size of the context before, in tokens.
+    #[serde(default)]
+    pub tokens_before: u64,
+    /// Whatever made it wants to remember.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+    /// Whether a hook made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_hook: Option<bool>,
+}
+
+/// Body of a `branch_summary`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BranchSummary {
+    /// Entry the branch began at, or `root`.
+    pub from_id: String,
+    /// The summary.
+    pub summary: String,
+    /// Whatever made it wants to remember.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+    /// Whether a hook made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_hook: Option<bool>,
+}
+
+/// Body of a `custom_message`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CustomMessage {
+    /// Its kind.
+    pub custom_type: String,
+    /// Text or blocks.
+    pub content: UserContent,
+    /// Whether people see it.
+    #[serde(default)]
+    pub display: bool,
+    /// Whatever made it wants to remember.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+impl Body {
+    /// The `type` of the line; blank for [`Body::Other`].
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Message(_) => "message",
+            Self::ModelChange { .. } => "model_change",
+            Self::ThinkingLevelChange { .. } => "thinking_level_change",
+            Self::Compaction(_) => "compaction",
+            Self::BranchSummary(_) => "branch_summary",
+            Self::Custom { .. } => "custom",
+            Self::CustomMessage(_) => "custom_message",
+            Self::Label { .. } => "label",
+            Self::SessionInfo { .. } => "session_info",
+            Self::Other(_) => "",
+        }
+    }
+}
+
+impl Serialize for Entry {
+    /// OpenClaw writes `custom` and `custom_message` with their content before the id, everything else after it.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Body::Other(Value::Object(fields)) = &self.body {
+            return self.write_other(fields, serializer);
+        }
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", self.body.type_name())?;
+        let content_first = matches!(self.body, Body::Custom { .. } | Body::CustomMessage(_));
+        if content_first {
+            self.body.write(&mut map)?;
+        }
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("parentId", &self.parent_id)?;
+        map.serialize_entry("timestamp", &self.timestamp)?;
+        if !content_first {
+            self.body.write(&mut map)?;
+        }
+        map.end()
+    }
+}
+
+impl Entry {
+    fn write_other<S: Serializer>(&self, fields: &Map<String, Value>, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = fields.clone();
+        fields.insert("id".to_owned(), self.id.as_str().into());
+        fields.insert("parentId".to_owned(), self.parent_id.as_ref().map(EntryId::as_str).into());
+        fields.insert("timestamp".to_owned(), self.timestamp.as_str().into());
+        fields.serialize(serializer)
+    }
+
+    /// The line for the file, with its newline.
+    pub fn to_line(&self) -> Result<Vec<u8>, serde_json::Error> {
+        let mut line = serde_json::to_vec(self)?;
+        line.push(b'\n');
+        Ok(line)
+    }
+
+    /// Reads a line. Nothing when it is no JSON object with a `type` and an id.
+    pub fn parse(line: &[u8]) -> Option<Self> {
+        let value: Value = serde_json::from_slice(line).ok()?;
+        let id = EntryId::new(value.get("id")?.as_str()?);
+        let parent_id = value.get("parentId").and_then(Value::as_str).map(EntryId::new);
+        let timestamp = value.get("timestamp").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let kind = value.get("type")?.as_str()?.to_owned();
+        Some(Self { id, parent_id, timestamp, body: Body::read(&kind, value) })
+    }
+}
+
+impl Body {
+    /// Fields of the body alone; a body with fields of other types than expected is kept as it is.
+    fn read(kind: &str, value: Value) -> Self {
+        fn typed<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
+            T::deserialize(value).ok()
+        }
+        let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        let body = match kind {
+            "message" => value.get("message").filter(|m| m.is_object()).and_then(typed).map(Self::Message),
+            "model_change" => text("provider")
+                .zip(text("modelId"))
+                .map(|(provider, model_id)| Self::ModelChange { provider, model_id }),
+            "thinking_level_change" => {
+                text("thinkingLevel").map(|thinking_level| Self::ThinkingLevelChange { thinking_level })
+            }
+            "compaction" => typed(&value).map(Self::Compaction),
+            "branch_summary" => typed(&value).map(Self::BranchSummary),
+            "custom" => {
+                text("customType").map(|custom_type| Self::Custom { custom_type, data: value.get("data").cloned() })
+            }
+            "custom_message" => typed(&value).map(Self::CustomMessage),
+            "label" => text("targetId")
+                .map(|target| Self::Label { target_id: EntryId::new(target), label: text("label") }),
+            "session_info" => Some(Self::SessionInfo { name: text("name") }),
+            _ => None,
+        };
+        body.unwrap_or(Self::Other(value))
+    }
+
+    fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        match self {
+            Self::Message(message) => map.serialize_entry("message", message),
+            Self::ModelChange { provider, model_id } => {
+                map.serialize_entry("provider", provider)?;
+                map.serialize_entry("modelId", model_id)
+            }
+            Self::ThinkingLevelChange { thinking_level } => map.serialize_entry("thinkingLevel", thinking_level),
+            Self::Compaction(body) => write_fields(map, body),
+            Self::BranchSummary(body) => write_fields(map, body),
+            Self::Custom { custom_type, data } => {
+                map.serialize_entry("customType", custom_type)?;
+                data.iter().try_for_each(|data| map.serialize_entry("data", data))
+            }
+            Self::CustomMessage(body) => write_fields(map, body),
+            Self::Label { target_id, label } => {
+                map.serialize_entry("targetId", target_id)?;
+                label.iter().try_for_each(|label| map.serialize_entry("label", label))
+            }
+            Self::SessionInfo { name } => name.iter().try_for_each(|name| map.serialize_entry("name", name)),
+            Self::Other(_) => Ok(()),
+        }
+    }
+}
+
+fn write_fields<M: SerializeMap, T: Serialize>(map: &mut M, body: &T) -> Result<(), M::Error> {
+    use serde::ser::Error as _;
+    let fields = serde_json::to_value(body).map_err(M::Error::custom)?;
+    let fields = fields.as_object().ok_or_else(|| M::Error::custom("an entry body is an object"))?;
+    fields.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_keep_their_bytes() {
+        let rows = [
+            r#"{"type":"message","id":"aaaaaaaa","parentId":null,"timestamp":"2026-02-09T10:11:12.123Z","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":5}}"#,
+            r#"{"type":"message","id":"b","parentId":"a","timestamp":"t","message":{"role":"bashExecution","command":"ls"}}"#,
+            r#"{"type":"model_change","id":"a","parentId":null,"timestamp":"t","provider":"anthropic","modelId":"m"}"#,
+            r#"{"type":"thinking_level_change","id":"a","parentId":"b","timestamp":"t","thinkingLevel":"off"}"#,
+            r#"{"type":"compaction","id":"a","parentId":"b","timestamp":"t","summary":"s","firstKeptEntryId":"x","tokensBefore":5,"details":{"readFiles":[]},"fromHook":false}"#,
+            r#"{"type":"branch_summary","id":"a","parentId":"b","timestamp":"t","fromId":"root","summary":"s"}"#,
+            r#"{"type":"custom","customType":"model-snapshot","data":{"timestamp":1},"id":"a","parentId":"b","timestamp":"t"}"#,
+            r#"{"type":"custom","customType":"x","id":"a","parentId":"b","timestamp":"t"}"#,
+            r#"{"type":"custom_message","customType":"x","content":"hi","display":true,"details":1,"id":"a","parentId":"b","timestamp":"t"}"#,
+            r#"{"type":"label","id":"a","parentId":"b","timestamp":"t","targetId":"x","label":"l"}"#,
+            r#"{"type":"label","id":"a","parentId":"b","timestamp":"t","targetId":"x"}"#,
+            r#"{"type":"session_info","id":"a","parentId":"b","timestamp":"t","name":"n"}"#,
+            r#"{"type":"novel","id":"a","parentId":"b","timestamp":"t","x":{"b":1,"a":2}}"#,
+            r#"{"type":"compaction","id":"a","parentId":"b","timestamp":"t","summary":5}"#,
+        ];
+        for row in rows {
+            let entry = Entry::parse(row.as_bytes()).unwrap();
+            assert_eq!(String::from_utf8(entry.to_line().unwrap()).unwrap(), format!("{row}\n"));
+        }
+    }
+
+    #[test]
+    fn headers_keep_their_bytes() {
+        let rows = [
+            r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w"}"#,
+            r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w","parentSession":"/p.jsonl","x":1}"#,
+        ];
+        for row in rows {
+            let header: Header = serde_json::from_str(row).unwrap();
+            assert_eq!(serde_json::to_string(&header).unwrap(), row);
+        }
+        let old: Header = serde_json::from_str(r#"{"type":"session","id":"s","timestamp":"t","cwd":"/w"}"#).unwrap();
+        assert_eq!(old.version, 1);
+        assert!(serde_json::from_str::<Header>(r#"{"type":"message","id":"s"}"#).is_err());
+    }
+
+    #[test]
+    fn what_is_no_entry_is_not_read() {
+        for bad in ["", "{", "5", "[]", r#"{"type":"message"}"#, r#"{"id":"a"}"#, r#"{"type":"message","id":5}"#] {
+            assert!(Entry::parse(bad.as_bytes()).is_none(), "{bad}");
+        }
+    }
+}

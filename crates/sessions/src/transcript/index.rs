@@ -1,0 +1,228 @@
+//! What is remembered of each line: where it stands, what it is, what it follows. Bodies stay in the file.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::format::EntryId;
+
+/// Kinds of entries as far as rebuilding a context and reading a history need to tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A `user` message.
+    User,
+    /// An `assistant` message.
+    Assistant,
+    /// A `toolResult` message.
+    ToolResult,
+    /// A message of another role.
+    OtherMessage,
+    /// `model_change`
+    ModelChange,
+    /// `thinking_level_change`
+    ThinkingLevelChange,
+    /// `compaction`
+    Compaction,
+    /// `branch_summary`
+    BranchSummary,
+    /// `custom_message`
+    CustomMessage,
+    /// `custom`
+    Custom,
+    /// `label`, `session_info` and kinds this version does not know.
+    Other,
+}
+
+impl Kind {
+    /// Whether the entry is a message of the conversation.
+    pub fn is_message(self) -> bool {
+        matches!(self, Self::User | Self::Assistant | Self::ToolResult | Self::OtherMessage)
+    }
+
+    fn of(kind: &str, role: Option<&str>) -> Self {
+        match kind {
+            "message" => match role {
+                Some("user") => Self::User,
+                Some("assistant") => Self::Assistant,
+                Some("toolResult") => Self::ToolResult,
+                Some(_) | None => Self::OtherMessage,
+            },
+            "model_change" => Self::ModelChange,
+            "thinking_level_change" => Self::ThinkingLevelChange,
+            "compaction" => Self::Compaction,
+            "branch_summary" => Self::BranchSummary,
+            "custom_message" => Self::CustomMessage,
+            "custom" => Self::Custom,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A line read just far enough: its frame and the role of its message, no body.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LineHead {
+    /// What it is.
+    pub kind: Kind,
+    /// Own id; absent in files of the first version.
+    pub id: Option<EntryId>,
+    /// What it follows.
+    pub parent_id: Option<EntryId>,
+    /// For a compaction.
+    pub first_kept: Option<EntryId>,
+    /// `customType`
+    pub custom_type: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct RawHead<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default, rename = "parentId")]
+    parent_id: Option<String>,
+    #[serde(default, rename = "firstKeptEntryId")]
+    first_kept: Option<String>,
+    #[serde(default, rename = "customType")]
+    custom_type: Option<String>,
+    #[serde(default, borrow)]
+    message: Option<RawMessage<'a>>,
+}
+
+/// The role of a message; other values than an object are tolerated.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawMessage<'a> {
+    Object {
+        #[serde(default, borrow)]
+        role: Cow<'a, str>,
+    },
+    Other(IgnoredAny),
+}
+
+impl LineHead {
+    /// Reads a line's head; nothing when the line is no JSON object with a `type`.
+    pub fn parse(line: &[u8]) -> Option<Self> {
+        let raw: RawHead<'_> = serde_json::from_slice(line).ok()?;
+        let role = match &raw.message {
+            Some(RawMessage::Object { role }) => Some(role.as_ref()),
+            Some(RawMessage::Other(_)) | None => None,
+        };
+        let id = |text: Option<String>| text.filter(|text| !text.is_empty()).map(EntryId::new);
+        Some(Self {
+            kind: Kind::of(&raw.kind, role),
+            id: id(raw.id),
+            parent_id: id(raw.parent_id),
+            first_kept: id(raw.first_kept),
+            custom_type: raw.custom_type,
+        })
+    }
+}
+
+/// One entry's place in the file and in the tree.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) offset: u64,
+    pub(crate) len: u32,
+    pub(crate) kind: Kind,
+    pub(crate) id: EntryId,
+    /// Index of the parent, always smaller than the own one: a tree without cycles whatever the file says.
+    pub(crate) parent: Option<u32>,
+}
+
+/// All entries of a file in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    places: Vec<Place>,
+    by_id: HashMap<EntryId, u32>,
+    first_kept: HashMap<u32, EntryId>,
+}
+
+impl Index {
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(crate) fn get(&self, at: u32) -> Option<&Place> {
+        self.places.get(at as usize)
+    }
+
+    pub(crate) fn position(&self, id: &str) -> Option<u32> {
+        self.by_id.get(id).copied()
+    }
+
+    pub(crate) fn last(&self) -> Option<u32> {
+        u32::try_from(self.places.len()).ok()?.checked_sub(1)
+    }
+
+    pub(crate) fn first_kept(&self, at: u32) -> Option<&EntryId> {
+        self.first_kept.get(&at)
+    }
+
+    pub(crate) fn set_first_kept(&mut self, at: u32, id: EntryId) {
+        self.first_kept.insert(at, id);
+    }
+
+    /// Adds an entry. A parent that is not there yet counts as none.
+    pub(crate) fn push(&mut self, offset: u64, len: u32, head: LineHead, id: EntryId) -> u32 {
+        let at = u32::try_from(self.places.len()).unwrap_or(u32::MAX);
+        let parent = head.parent_id.as_ref().and_then(|parent| self.by_id.get(parent).copied());
+        if let Some(first_kept) = head.first_kept {
+            self.first_kept.insert(at, first_kept);
+        }
+        self.by_id.insert(id.clone(), at);
+        self.places.push(Place { offset, len, kind: head.kind, id, parent });
+        at
+    }
+
+    /// Indices from the root to `leaf`.
+    pub(crate) fn path(&self, leaf: Option<u32>) -> Vec<u32> {
+        let mut path = Vec::new();
+        let mut at = leaf;
+        while let Some(index) = at {
+            path.push(index);
+            at = self.get(index).and_then(|place| place.parent);
+        }
+        path.reverse();
+        path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_read_without_bodies() {
+        let line = br#"{"type":"message","id":"a","parentId":"b","message":{"content":[{"role":"x"}],"role":"toolResult"}}"#;
+        let head = LineHead::parse(line).unwrap();
+        assert_eq!((head.kind, head.id, head.parent_id), (Kind::ToolResult, Some(EntryId::new("a")), Some(EntryId::new("b"))));
+        assert_eq!(LineHead::parse(br#"{"type":"message","message":5}"#).unwrap().kind, Kind::OtherMessage);
+        assert_eq!(LineHead::parse(br#"{"type":"novel"}"#).unwrap().kind, Kind::Other);
+        for bad in [&b"{"[..], b"[]", b"{}", b"{\"type\":5}", b"\xff"] {
+            assert!(LineHead::parse(bad).is_none());
+        }
+    }
+
+    #[test]
+    fn cycles_and_unknown_parents_end_a_path() {
+        let mut index = Index::default();
+        let head = |parent: Option<&str>| LineHead {
+            kind: Kind::User,
+            id: None,
+            parent_id: parent.map(EntryId::new),
+            first_kept: None,
+            custom_type: None,
+        };
+        index.push(0, 1, head(Some("b")), EntryId::new("a"));
+        index.push(1, 1, head(Some("a")), EntryId::new("b"));
+        index.push(2, 1, head(Some("c")), EntryId::new("c"));
+        index.push(3, 1, head(Some("nowhere")), EntryId::new("d"));
+        assert_eq!(index.path(Some(1)), [0, 1]);
+        assert_eq!(index.path(Some(2)), [2]);
+        assert_eq!(index.path(Some(3)), [3]);
+        assert_eq!(index.path(None), [0; 0]);
+    }
+}

@@ -1,0 +1,148 @@
+//! OpenClaw's write lock on a transcript (spec `sessions.md` §4.7): `<transcript>.lock`, held for a whole run.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::disk;
+use crate::lockfile::{Acquired, LockFile, Staleness};
+use crate::time::{iso, now_ms};
+
+/// How long to wait for another process.
+pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+const STALE_AFTER: Duration = Duration::from_secs(30 * 60);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Why the lock could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process holds it.
+    #[error("session file locked (timeout {}ms): pid={} {}", .waited.as_millis(), holder.map_or("unknown".to_owned(), |pid| pid.to_string()), path.display())]
+    Held {
+        /// How long we waited.
+        waited: Duration,
+        /// Who holds it.
+        holder: Option<u32>,
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The disk refused.
+    #[error("cannot lock {path}: {source}")]
+    Io {
+        /// The lock file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// The lock, given back on drop. Taking it again in this process shares it.
+#[derive(Debug, Clone)]
+pub struct TranscriptLock {
+    _held: Arc<LockFile>,
+}
+
+static HELD: Mutex<Option<HashMap<PathBuf, Weak<LockFile>>>> = Mutex::new(None);
+
+impl TranscriptLock {
+    /// Takes the lock of a transcript, waiting up to [`LOCK_TIMEOUT`] for another process.
+    pub async fn acquire(transcript: &Path) -> Result<Self, LockError> {
+        Self::acquire_within(transcript, LOCK_TIMEOUT).await
+    }
+
+    /// [`Self::acquire`] with another patience.
+    pub async fn acquire_within(transcript: &Path, patience: Duration) -> Result<Self, LockError> {
+        let path = disk::beside(transcript, "lock");
+        let begun = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let at = path.clone();
+            let attempt = tokio::task::spawn_blocking(move || Self::try_acquire(&at)).await;
+            let attempt = attempt.unwrap_or_else(|_| Err(std::io::Error::other("interrupted")));
+            let holder = match attempt {
+                Ok(Ok(lock)) => return Ok(lock),
+                Ok(Err(holder)) => holder,
+                Err(source) => return Err(LockError::Io { path, source }),
+            };
+            if begun.elapsed() + pause > patience {
+                return Err(LockError::Held { waited: patience, holder, path });
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause + FIRST_PAUSE).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// One attempt: the lock, or who holds it.
+    fn try_acquire(path: &Path) -> std::io::Result<Result<Self, Option<u32>>> {
+        let mut guard = HELD.lock();
+        let held = guard.get_or_insert_with(HashMap::new);
+        if let Some(shared) = held.get(path).and_then(Weak::upgrade) {
+            return Ok(Ok(Self { _held: shared }));
+        }
+        held.retain(|_, lock| lock.strong_count() > 0);
+        let content = format!("{{\"pid\":{},\"createdAt\":\"{}\"}}", std::process::id(), iso(now_ms()));
+        let rule = Staleness { after: STALE_AFTER, dead_holder_is_enough: true };
+        match LockFile::try_acquire(path, &content, rule)? {
+            Acquired::Yes(lock) => {
+                let lock = Arc::new(lock);
+                held.insert(path.to_path_buf(), Arc::downgrade(&lock));
+                Ok(Ok(Self { _held: lock }))
+            }
+            Acquired::HeldBy(pid) => Ok(Err(pid)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock_path(transcript: &Path) -> PathBuf {
+        disk::beside(transcript, "lock")
+    }
+
+    #[tokio::test]
+    async fn the_lock_is_shared_in_process_and_given_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let transcript = dir.path().join("a.jsonl");
+        let first = TranscriptLock::acquire(&transcript).await.unwrap();
+        let second = TranscriptLock::acquire(&transcript).await.unwrap();
+        let content: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(lock_path(&transcript)).unwrap()).unwrap();
+        assert_eq!(content["pid"], std::process::id());
+        assert!(crate::time::parse_iso(content["createdAt"].as_str().unwrap()).is_some());
+        drop(first);
+        assert!(lock_path(&transcript).exists());
+        drop(second);
+        assert!(!lock_path(&transcript).exists());
+    }
+
+    #[tokio::test]
+    async fn a_living_holder_is_waited_for_and_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let transcript = dir.path().join("a.jsonl");
+        // The parent process lives as long as this test.
+        let parent = nix::unistd::getppid();
+        std::fs::write(lock_path(&transcript), format!("{{\"pid\":{parent},\"createdAt\":\"x\"}}")).unwrap();
+        let error = TranscriptLock::acquire_within(&transcript, Duration::ZERO).await.unwrap_err();
+        let expect = format!("session file locked (timeout 0ms): pid={parent} {}", lock_path(&transcript).display());
+        assert_eq!(error.to_string(), expect);
+        assert!(lock_path(&transcript).exists());
+    }
+
+    #[tokio::test]
+    async fn locks_of_the_dead_and_of_a_former_self_are_taken_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let transcript = dir.path().join("a.jsonl");
+        for content in ["{\"pid\":2147483646}", &format!("{{\"pid\":{}}}", std::process::id())] {
+            std::fs::write(lock_path(&transcript), content).unwrap();
+            let lock = TranscriptLock::acquire_within(&transcript, Duration::ZERO).await;
+            assert!(lock.is_ok(), "{content} {lock:?}");
+        }
+    }
+}

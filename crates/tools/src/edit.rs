@@ -1,0 +1,90 @@
+//! `edit`: replaces one passage of a file and touches no other byte of it (spec `tools.md` §2).
+
+mod diff;
+mod fold;
+mod passage;
+
+use std::io::Read;
+
+use openclaw_agent::{ToolError, ToolOutput};
+use openclaw_models::ToolSpec;
+use serde_json::json;
+
+use crate::args::{Args, Either};
+use crate::path::{Resolver, refused};
+use crate::place::PlaceError;
+use crate::toolset::blocking;
+use passage::{EditError, replace};
+
+/// A larger file is left to `exec`: the search keeps a few copies of the text in memory.
+const MAX_FILE: u64 = 32 * 1024 * 1024;
+
+const OLD: Either = Either("oldText", "old_string");
+const NEW: Either = Either("newText", "new_string");
+
+pub(crate) fn spec() -> ToolSpec {
+    ToolSpec {
+        name: "edit".into(),
+        description:
+            "Change one passage of a file. The old text must occur exactly once and match the file, white \
+                      space included; an empty new text deletes it."
+                .into(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "path": {"description": "File to change, absolute or relative to the workspace", "type": "string"},
+                "oldText": {"description": "The passage as it stands in the file", "type": "string"},
+                "newText": {"description": "What takes its place", "type": "string"},
+                "file_path": {"description": "Same as path", "type": "string"},
+                "old_string": {"description": "Same as oldText", "type": "string"},
+                "new_string": {"description": "Same as newText", "type": "string"},
+            },
+            "required": [],
+        }),
+    }
+}
+
+pub(crate) async fn run(resolver: Resolver, args: Args) -> Result<ToolOutput, ToolError> {
+    let path = args.path()?;
+    let old = Some(args.text_of(OLD)?).filter(|old| !old.is_empty()).map(str::to_owned);
+    let old = old.ok_or_else(|| {
+        ToolError::Failed("Missing required parameter: oldText (oldText or old_string)".into())
+    })?;
+    let new = args.text_of(NEW)?.to_owned();
+    blocking(move || edit(&resolver, &path, &old, &new)).await
+}
+
+fn edit(resolver: &Resolver, path: &str, old: &str, new: &str) -> Result<ToolOutput, ToolError> {
+    let refuse = |error: PlaceError| refused("edit", path, &error);
+    let place = resolver.existing(path).map_err(refuse)?;
+    let file = place.open().map_err(refuse)?;
+    let mut before = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut before).map_err(|error| refuse(error.into()))?;
+    if before.len() as u64 > MAX_FILE {
+        return Err(ToolError::Failed(format!("{path} is larger than 32MB. Use exec to change it.")));
+    }
+    let after = replace(&before, old, new).map_err(|error| ToolError::Failed(explain(&error, path)))?;
+    place.replace(&after).map_err(refuse)?;
+    let shown = diff::of(&String::from_utf8_lossy(&before), &String::from_utf8_lossy(&after));
+    let mut out = ToolOutput::text(format!("Successfully replaced text in {path}."));
+    out.details = Some(json!({"diff": shown.text, "firstChangedLine": shown.first_changed_line}));
+    Ok(out)
+}
+
+fn explain(error: &EditError, path: &str) -> String {
+    match error {
+        EditError::NotFound => format!(
+            "Could not find the exact text in {path}. The old text must match exactly including all whitespace and newlines."
+        ),
+        EditError::Ambiguous(count) => format!(
+            "Found {count} occurrences of the text in {path}. The text must be unique. Please provide more context to \
+             make it unique."
+        ),
+        EditError::NoChange => {
+            format!("No changes made to {path}. The replacement produced identical content.")
+        }
+        EditError::NotText => {
+            format!("The text found in {path} holds bytes that are not UTF-8. Use exec to change it.")
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! `exec`: runs a shell command and waits for it (spec `tools.md` §3).
+//!
+//! `plan` decides from settings and arguments alone, `process` runs what was decided. There is no `process` tool yet, so
+//! nothing is put in the background: a call that asks for it runs synchronously and is told so (spec §3.1 row 2).
+
+mod environment;
+mod output;
+mod plan;
+mod process;
+pub(crate) mod settings;
+mod slug;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use openclaw_agent::{ToolContext, ToolError, ToolOutput};
+use openclaw_config::settings::ExecHost;
+use openclaw_models::ToolSpec;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use crate::args::Args;
+use crate::path::Resolver;
+use plan::Plan;
+use process::{Ending, Finished, Order, RunError};
+use settings::ExecSettings;
+
+pub(crate) fn spec() -> ToolSpec {
+    ToolSpec {
+        name: "exec".into(),
+        description:
+            "Run a shell command and wait for its output. Standard input is empty. Long output is cut to its \
+                      end; a command that outlives its timeout is killed."
+                .into(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "command": {"description": "The command line, run by the shell", "type": "string"},
+                "workdir": {"description": "Directory to run in (default: the workspace)", "type": "string"},
+                "env": {"type": "object"},
+                "yieldMs": {"description": "Milliseconds before a command goes to the background", "type": "number"},
+                "background": {"description": "Go to the background at once", "type": "boolean"},
+                "timeout": {"description": "Seconds after which the command is killed", "type": "number"},
+                "pty": {"description": "Run in a terminal, for programs that insist on one", "type": "boolean"},
+                "elevated": {"description": "Run on the host with raised permissions, where allowed", "type": "boolean"},
+                "host": {"description": "Where to run: sandbox, gateway or node", "type": "string"},
+                "security": {"description": "Security mode: deny, allowlist or full", "type": "string"},
+                "ask": {"description": "When to ask for approval: off, on-miss or always", "type": "string"},
+                "node": {"description": "Node id or name, with host=node", "type": "string"},
+            },
+            "required": ["command"],
+        }),
+    }
+}
+
+/// Runs commands for one toolset.
+#[derive(Debug)]
+pub(crate) struct Exec {
+    settings: ExecSettings,
+    /// `PATH` of a login shell, asked for once, with the first command on host=gateway.
+    login_path: OnceCell<Option<String>>,
+}
+
+impl Exec {
+    pub(crate) fn new(settings: ExecSettings) -> Self {
+        Self { settings, login_path: OnceCell::new() }
+    }
+
+    pub(crate) async fn run(
+        &self,
+        args: &Args,
+        resolver: &Resolver,
+        context: ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let mut plan = Plan::of(&self.settings, args).map_err(ToolError::Failed)?;
+        if plan.host == ExecHost::Gateway && approvals_exist(&self.settings).await {
+            return Err(ToolError::Failed(plan::APPROVALS_FILE.into()));
+        }
+        let cwd = plan.directory(resolver, &context.workspace).await;
+        let login_path = match plan.host {
+            ExecHost::Gateway => self.login_path(&context.cancel).await,
+            ExecHost::Sandbox | ExecHost::Node => None,
+        };
+        let order = Order {
+            shell: environment::shell(&self.settings),
+            command: plan.command.clone(),
+            environment: environment::compose(&self.settings, &plan.env, login_path.as_deref()),
+            timeout: plan.timeout,
+            max_output_chars: self.settings.max_output_chars,
+            cwd: cwd.clone(),
+        };
+        let started_at = now_ms();
+        let session_id = slug::of(&context.call_id);
+        let mut report = |pid: Option<u32>, tail: &str| {
+            let details = json!({"status": "running", "sessionId": session_id, "pid": pid, "startedAt": started_at, "cwd": cwd, "tail": tail});
+            let update = json!({"content": [{"type": "text", "text": tail}], "details": details});
+            // A full queue drops the update; the result follows anyway.
+            let _ = context.updates.try_send(update);
+        };
+        match process::run(order, &context.cancel, &mut report).await {
+            Ok(finished) => conclude(&finished, &plan, &json!(cwd)),
+            Err(RunError::Aborted) => Err(ToolError::Aborted),
+            Err(RunError::Start(error)) => Err(ToolError::Failed(format!("cannot start the shell: {error}"))),
+        }
+    }
+
+    async fn login_path(&self, cancel: &CancellationToken) -> Option<String> {
+        self.login_path.get_or_init(|| environment::login_path(&self.settings, cancel)).await.clone()
+    }
+}
+
+async fn approvals_exist(settings: &ExecSettings) -> bool {
+    match &settings.approvals_file {
+        // What can't be looked at counts as there.
+        Some(file) => tokio::fs::try_exists(file).await.unwrap_or(true),
+        None => false,
+    }
+}
+
+/// The result table of spec `tools.md` §3.2.
+fn conclude(finished: &Finished, plan: &Plan, cwd: &Value) -> Result<ToolOutput, ToolError> {
+    let aggregated = finished.output.trim();
+    let mut warnings = plan.warnings.clone();
+    if finished.stopped_leftovers {
+        warnings.push(
+            "Warning: background processes that still held the command's output were stopped. Redirect their output to \
+             keep them."
+                .into(),
+        );
+    }
+    let warned = |text: &str| match warnings.is_empty() {
+        true => text.to_owned(),
+        false => format!("{}\n\n{text}", warnings.join("\n")),
+    };
+    let reason = match finished.ending {
+        Ending::Exited(0) => {
+            let text = if aggregated.is_empty() { "(no output)" } else { aggregated };
+            let mut out = ToolOutput::text(warned(text));
+            let duration = u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX);
+            out.details = Some(
+                json!({"status": "completed", "exitCode": 0, "durationMs": duration, "aggregated": aggregated, "cwd": cwd}),
+            );
+            return Ok(out);
+        }
+        Ending::Exited(code) => format!("Command exited with code {code}"),
+        Ending::Signalled(signal) => format!("Command aborted by signal {}", process::signal_name(signal)),
+        Ending::TimedOut => {
+            let seconds = plan.timeout.map_or(0.0, |timeout| timeout.as_secs_f64());
+            format!("Command timed out after {seconds} seconds")
+        }
+    };
+    let text = if aggregated.is_empty() { reason } else { format!("{aggregated}\n\n{reason}") };
+    Err(ToolError::Failed(warned(&text)))
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! The variables and the shell a command gets (spec `tools.md` §3.1 rows 9 and 10).
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::process::{self, Ending, Order};
+use super::settings::ExecSettings;
+
+/// Names no call may set for a command on the host: each changes what code runs.
+const FORBIDDEN: [&str; 11] = [
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "RUBYLIB",
+    "PERL5LIB",
+    "BASH_ENV",
+    "ENV",
+    "GCONV_PATH",
+    "IFS",
+    "SSLKEYLOGFILE",
+];
+/// The same, by how the name begins.
+const FORBIDDEN_PREFIXES: [&str; 2] = ["LD_", "DYLD_"];
+
+/// How long a login shell may take to say its `PATH`.
+const LOGIN_SHELL_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Why a variable may not be set on the host, if it may not.
+pub(super) fn forbidden(name: &str) -> Option<String> {
+    let upper = name.to_uppercase();
+    if upper == "PATH" {
+        return Some("Security Violation: Custom 'PATH' variable is forbidden during host execution.".into());
+    }
+    let bad = FORBIDDEN.contains(&upper.as_str())
+        || FORBIDDEN_PREFIXES.iter().any(|prefix| upper.starts_with(prefix));
+    bad.then(|| {
+        format!("Security Violation: Environment variable '{name}' is forbidden during host execution.")
+    })
+}
+
+/// The configured environment under the call's own variables; `PATH` with the configured and the login shell's entries first.
+pub(super) fn compose(
+    settings: &ExecSettings,
+    asked: &[(String, String)],
+    login_path: Option<&str>,
+) -> Vec<(String, String)> {
+    let mut out: Vec<(String, String)> = inherited(settings);
+    for (name, value) in asked {
+        set(&mut out, name, value.clone());
+    }
+    let path =
+        out.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_str()).unwrap_or_default();
+    let prepended = settings.path_prepend.iter().map(String::as_str);
+    let joined = join_path(prepended.chain(login_path.unwrap_or_default().split(':')).chain(path.split(':')));
+    if !joined.is_empty() {
+        set(&mut out, "PATH", joined);
+    }
+    out
+}
+
+fn inherited(settings: &ExecSettings) -> Vec<(String, String)> {
+    settings.environment.vars().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn set(variables: &mut Vec<(String, String)>, name: &str, value: String) {
+    match variables.iter_mut().find(|(known, _)| known == name) {
+        Some((_, old)) => *old = value,
+        None => variables.push((name.to_owned(), value)),
+    }
+}
+
+/// Entries in order, each once.
+fn join_path<'a>(entries: impl Iterator<Item = &'a str>) -> String {
+    let mut out: Vec<&str> = Vec::new();
+    for entry in entries.map(str::trim) {
+        if !entry.is_empty() && !out.contains(&entry) {
+            out.push(entry);
+        }
+    }
+    out.join(":")
+}
+
+/// The shell: `$SHELL`, but not fish, whose language commands are not written in.
+pub(super) fn shell(settings: &ExecSettings) -> String {
+    let shell = settings.environment.get_nonblank("SHELL").unwrap_or("sh");
+    if Path::new(shell).file_name().is_none_or(|name| name != "fish") {
+        return shell.to_owned();
+    }
+    let path = settings.environment.get("PATH").unwrap_or_default();
+    let bash = path.split(':').map(|dir| Path::new(dir).join("bash")).find(|bash| bash.is_file());
+    bash.map_or_else(|| "sh".into(), |bash| bash.to_string_lossy().into_owned())
+}
+
+/// Asks a login shell for its `PATH`; nothing if it does not say.
+pub(super) async fn login_path(settings: &ExecSettings, cancel: &CancellationToken) -> Option<String> {
+    let order = Order {
+        shell: shell(settings),
+        command: "exec \"$0\" -lc 'printf \"\\n%s\" \"$PATH\"'".into(),
+        environment: inherited(settings),
+        timeout: Some(LOGIN_SHELL_TIMEOUT),
+        max_output_chars: settings.max_output_chars,
+        cwd: "/".into(),
+    };
+    let finished = process::run(order, cancel, &mut |_, _| {}).await.ok()?;
+    // The profile may print; the path is the last line.
+    let path = finished.output.lines().last().filter(|_| finished.ending == Ending::Exited(0))?.trim();
+    path.contains('/').then(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_change_what_code_runs_are_refused() {
+        for name in [
+            "LD_PRELOAD",
+            "ld_library_path",
+            "DYLD_INSERT_LIBRARIES",
+            "NODE_OPTIONS",
+            "BASH_ENV",
+            "IFS",
+            "env",
+        ] {
+            let text = format!(
+                "Security Violation: Environment variable '{name}' is forbidden during host execution."
+            );
+            assert_eq!(forbidden(name), Some(text));
+        }
+        let path = "Security Violation: Custom 'PATH' variable is forbidden during host execution.";
+        assert_eq!(forbidden("Path").as_deref(), Some(path));
+        for name in ["HOME", "LD", "MY_LD_PRELOAD", "ENVIRONMENT", "NODE_ENV"] {
+            assert_eq!(forbidden(name), None);
+        }
+    }
+
+    fn settings(environment: &[(&str, &str)], prepend: &[&str]) -> ExecSettings {
+        let config = openclaw_config::settings::Exec {
+            path_prepend: Some(prepend.iter().map(|entry| (*entry).to_owned()).collect()),
+            ..Default::default()
+        };
+        ExecSettings::new(&config, openclaw_config::Environment::new(environment.iter().copied(), "/"))
+    }
+
+    #[test]
+    fn path_entries_are_prepended_once_each() {
+        let compose = |prepend: &[&str], asked: Option<&str>, login| {
+            let asked: Vec<_> = asked.map(|path| ("PATH".to_owned(), path.to_owned())).into_iter().collect();
+            let out = compose(&settings(&[("A", "1"), ("PATH", "/usr/bin:/bin")], prepend), &asked, login);
+            out.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(compose(&[], None, None), "A=1 PATH=/usr/bin:/bin");
+        assert_eq!(compose(&["/x", "/bin", " "], None, None), "A=1 PATH=/x:/bin:/usr/bin");
+        assert_eq!(compose(&["/x"], Some("/y"), None), "A=1 PATH=/x:/y");
+        assert_eq!(compose(&["/x"], None, Some("/l:/usr/bin")), "A=1 PATH=/x:/l:/usr/bin:/bin");
+    }
+
+    #[test]
+    fn the_shell_is_the_owners_unless_it_is_fish() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("bash"), "").unwrap();
+        let bin = dir.path().to_str().unwrap();
+        for (environment, expect) in [
+            (vec![], "sh".to_owned()),
+            (vec![("SHELL", "/bin/zsh")], "/bin/zsh".into()),
+            (vec![("SHELL", "/usr/bin/fish"), ("PATH", "/nowhere")], "sh".into()),
+            (vec![("SHELL", "/usr/bin/fish"), ("PATH", bin)], format!("{bin}/bash")),
+        ] {
+            assert_eq!(shell(&settings(&environment, &[])), expect);
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! What is to be run, where, and whether it may be (spec `tools.md` §3.1): settings and arguments in, a plan out.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use openclaw_config::settings::{ExecAsk, ExecHost, ExecSecurity};
+use serde_json::Value;
+
+use super::environment::forbidden;
+use super::settings::ExecSettings;
+use crate::args::Args;
+use crate::path::Resolver;
+
+/// Told when host=gateway meets rules that this version can't enforce.
+pub(super) const APPROVALS_FILE: &str = "exec host=gateway is not available: exec-approvals.json exists and its rules are \
+                                         not enforced yet. Set tools.exec.host=sandbox.";
+
+/// A command that may run.
+#[derive(Debug, PartialEq)]
+pub(super) struct Plan {
+    pub(super) command: String,
+    pub(super) host: ExecHost,
+    pub(super) workdir: Option<String>,
+    pub(super) env: Vec<(String, String)>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Plan {
+    /// Decides. An error is for the model.
+    pub(super) fn of(settings: &ExecSettings, args: &Args) -> Result<Self, String> {
+        let command = args.text("command").filter(|command| !command.trim().is_empty());
+        let command = command.ok_or("Provide a command to start.")?.to_owned();
+        let mut warnings = Vec::new();
+        if args.flag("background") || args.number("yieldMs").is_some() {
+            warnings.push("Warning: background execution is disabled; running synchronously.".to_owned());
+        }
+        if args.flag("elevated") {
+            return Err("elevated is not available right now (runtime=direct).\nFailing gates: elevated commands are not \
+                        supported yet."
+                .into());
+        }
+        let host = host(settings, args)?;
+        let env = variables(args, host)?;
+        if args.flag("pty") {
+            warnings.push("Warning: no terminal (pty) is available; running without one.".to_owned());
+        }
+        let timeout = match args.number("timeout").filter(|seconds| *seconds >= 0.0) {
+            Some(0.0) => None,
+            Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+            None => Some(settings.timeout),
+        };
+        let workdir = args.word("workdir").map(str::to_owned);
+        Ok(Self { command, host, workdir, env, timeout, warnings })
+    }
+
+    /// The directory to run in: the one asked for, else the workspace, with a warning.
+    pub(super) async fn directory(&mut self, resolver: &Resolver, workspace: &Path) -> PathBuf {
+        let Some(workdir) = &self.workdir else { return workspace.to_owned() };
+        let wanted = resolver.absolute(workdir);
+        if tokio::fs::metadata(&wanted).await.is_ok_and(|meta| meta.is_dir()) {
+            return wanted;
+        }
+        let warning =
+            format!("Warning: workdir \"{workdir}\" is unavailable; using \"{}\".", workspace.display());
+        self.warnings.push(warning);
+        workspace.to_owned()
+    }
+}
+
+fn host(settings: &ExecSettings, args: &Args) -> Result<ExecHost, String> {
+    let requested = named(args, "host").unwrap_or(settings.host);
+    if requested != settings.host {
+        let name = match requested {
+            ExecHost::Sandbox => "sandbox",
+            ExecHost::Gateway => "gateway",
+            ExecHost::Node => "node",
+        };
+        return Err(format!(
+            "exec host not allowed (requested {name}; configure tools.exec.host={name} to allow)."
+        ));
+    }
+    match requested {
+        ExecHost::Sandbox => Ok(requested),
+        ExecHost::Gateway => gateway_gate(settings, args).map(|()| requested),
+        ExecHost::Node => {
+            Err("exec host=node requires a paired node (none available). This requires a companion app or \
+                               node host."
+                .into())
+        }
+    }
+}
+
+/// An argument that names one of the configuration's variants, in any case; anything else counts as absent.
+fn named<T: serde::de::DeserializeOwned>(args: &Args, name: &str) -> Option<T> {
+    serde_json::from_value(Value::String(args.word(name)?.to_lowercase())).ok()
+}
+
+/// Whether host=gateway may run the command without anyone being asked; asking is not supported yet.
+fn gateway_gate(settings: &ExecSettings, args: &Args) -> Result<(), String> {
+    let configured = settings.security.unwrap_or(ExecSecurity::Allowlist);
+    let security = named(args, "security").map_or(configured, |asked: ExecSecurity| asked.min(configured));
+    let ask = named(args, "ask").map_or(settings.ask, |asked: ExecAsk| asked.max(settings.ask));
+    match (security, ask) {
+        (ExecSecurity::Deny, _) => Err("exec denied: host=gateway security=deny".into()),
+        (ExecSecurity::Full, ExecAsk::Off | ExecAsk::OnMiss) => Ok(()),
+        (ExecSecurity::Full, ExecAsk::Always) | (ExecSecurity::Allowlist, _) => {
+            Err("exec host=gateway needs an approval here, and approvals are not supported yet. Set \
+                 tools.exec.security=full and tools.exec.ask=off, or tools.exec.host=sandbox."
+                .into())
+        }
+    }
+}
+
+fn variables(args: &Args, host: ExecHost) -> Result<Vec<(String, String)>, String> {
+    let Some(map) = args.0.get("env").and_then(Value::as_object) else { return Ok(Vec::new()) };
+    let mut out = Vec::new();
+    for (name, value) in map {
+        if host != ExecHost::Sandbox
+            && let Some(why) = forbidden(name)
+        {
+            return Err(why);
+        }
+        let value = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            Value::Bool(flag) => flag.to_string(),
+            Value::Null | Value::Array(_) | Value::Object(_) => {
+                return Err(format!("env.{name} must be a string"));
+            }
+        };
+        out.push((name.clone(), value));
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn settings(host: ExecHost, security: Option<ExecSecurity>, ask: ExecAsk) -> ExecSettings {
+        let config = openclaw_config::settings::Exec {
+            host: Some(host),
+            security,
+            ask: Some(ask),
+            ..Default::default()
+        };
+        ExecSettings::new(&config, openclaw_config::Environment::default())
+    }
+
+    fn open_gateway() -> ExecSettings {
+        settings(ExecHost::Gateway, Some(ExecSecurity::Full), ExecAsk::Off)
+    }
+
+    fn says(settings: &ExecSettings, args: Value) -> String {
+        Plan::of(settings, &Args(args)).map_or_else(|error| error, |plan| plan.warnings.join("|"))
+    }
+
+    #[test]
+    fn each_rule_answers_in_its_words() {
+        use ExecAsk::{Always, Off, OnMiss};
+        use ExecSecurity::{Allowlist, Deny, Full};
+        let sandbox = settings(ExecHost::Sandbox, None, OnMiss);
+        let background = "Warning: background execution is disabled; running synchronously.";
+        let approval = "exec host=gateway needs an approval here, and approvals are not supported yet. Set \
+                        tools.exec.security=full and tools.exec.ask=off, or tools.exec.host=sandbox.";
+        for (settings, args, text) in [
+            (sandbox.clone(), json!({}), "Provide a command to start."),
+            (sandbox.clone(), json!({"command": " \n"}), "Provide a command to start."),
+            (sandbox.clone(), json!({"command": "ls"}), ""),
+            (sandbox.clone(), json!({"command": "ls", "security": "deny", "ask": "always"}), ""),
+            (sandbox.clone(), json!({"command": "ls", "background": true}), background),
+            (sandbox.clone(), json!({"command": "ls", "yieldMs": 5}), background),
+            (
+                sandbox.clone(),
+                json!({"command": "ls", "pty": true}),
+                "Warning: no terminal (pty) is available; running without one.",
+            ),
+            (
+                sandbox.clone(),
+                json!({"command": "ls", "elevated": true}),
+                "elevated is not available right now (runtime=direct).\nFailing gates: elevated commands are not \
+                 supported yet.",
+            ),
+            (
+                sandbox.clone(),
+                json!({"command": "ls", "host": "gateway"}),
+                "exec host not allowed (requested gateway; configure tools.exec.host=gateway to allow).",
+            ),
+            (
+                sandbox.clone(),
+                json!({"command": "ls", "host": "node"}),
+                "exec host not allowed (requested node; configure tools.exec.host=node to allow).",
+            ),
+            (
+                settings(ExecHost::Node, None, OnMiss),
+                json!({"command": "ls"}),
+                "exec host=node requires a paired node (none available). This requires a companion app or node host.",
+            ),
+            (settings(ExecHost::Gateway, None, OnMiss), json!({"command": "ls"}), approval),
+            (settings(ExecHost::Gateway, Some(Allowlist), Off), json!({"command": "ls"}), approval),
+            (settings(ExecHost::Gateway, Some(Full), Always), json!({"command": "ls"}), approval),
+            (open_gateway(), json!({"command": "ls", "security": "allowlist"}), approval),
+            (open_gateway(), json!({"command": "ls", "ask": "always"}), approval),
+            (
+                settings(ExecHost::Gateway, Some(Deny), Off),
+                json!({"command": "ls", "security": "full"}),
+                "exec denied: host=gateway security=deny",
+            ),
+            (open_gateway(), json!({"command": "ls"}), ""),
+            (sandbox.clone(), json!({"command": "ls", "env": {"PATH": "/x", "LD_PRELOAD": "y"}}), ""),
+            (sandbox, json!({"command": "ls", "env": {"A": [1]}}), "env.A must be a string"),
+            (
+                open_gateway(),
+                json!({"command": "ls", "env": {"PATH": "/x"}}),
+                "Security Violation: Custom 'PATH' variable is forbidden during host execution.",
+            ),
+            (
+                open_gateway(),
+                json!({"command": "ls", "env": {"A": "1", "LD_PRELOAD": "y"}}),
+                "Security Violation: Environment variable 'LD_PRELOAD' is forbidden during host execution.",
+            ),
+        ] {
+            assert_eq!(says(&settings, args.clone()), text, "{args}");
+        }
+    }
+
+    #[test]
+    fn the_timeout_is_the_calls_or_the_configured_one() {
+        let settings = settings(ExecHost::Sandbox, None, ExecAsk::OnMiss);
+        for (timeout, expect) in [
+            (json!(null), Some(Duration::from_secs(1800))),
+            (json!(5), Some(Duration::from_secs(5))),
+            (json!("0.5"), Some(Duration::from_millis(500))),
+            (json!(0), None),
+            (json!(-1), Some(Duration::from_secs(1800))),
+        ] {
+            let plan = Plan::of(&settings, &Args(json!({"command": "ls", "timeout": timeout}))).unwrap();
+            assert_eq!(plan.timeout, expect, "{timeout}");
+        }
+    }
+}

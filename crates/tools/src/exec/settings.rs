@@ -1,0 +1,53 @@
+//! How commands run (spec `tools.md` §3): `tools.exec` with its defaults, and what the process was started with.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use openclaw_config::Environment;
+use openclaw_config::settings::{Exec, ExecAsk, ExecHost, ExecSecurity};
+
+/// Seconds a command may take when neither the call nor the configuration says.
+const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
+/// Characters of output that are kept (spec `tools.md` §3.1 row 11).
+const MAX_OUTPUT_CHARS: usize = 200_000;
+
+/// Everything `exec` must be told.
+#[derive(Debug, Clone)]
+pub struct ExecSettings {
+    /// Where commands run. `sandbox` without an active sandbox runs them here, unchecked.
+    pub host: ExecHost,
+    /// What may run on `gateway` and `node`; absent is `allowlist` there.
+    pub security: Option<ExecSecurity>,
+    /// When a person is asked.
+    pub ask: ExecAsk,
+    /// Directories put before `PATH`.
+    pub path_prepend: Vec<String>,
+    /// For calls that name no timeout.
+    pub timeout: Duration,
+    /// Characters of output that are kept, the last ones.
+    pub max_output_chars: usize,
+    /// What commands inherit, `SHELL` and `PATH` among it; its home is what `~` stands for in all tools.
+    pub environment: Environment,
+    /// The exec approvals file. Where it exists, host=gateway is refused: its rules are not enforced yet.
+    pub approvals_file: Option<PathBuf>,
+}
+
+impl ExecSettings {
+    /// `tools.exec` of the agent (already merged over the global one) with its defaults.
+    pub fn new(config: &Exec, environment: Environment) -> Self {
+        let path_prepend = config.path_prepend.clone().unwrap_or_default();
+        Self {
+            host: config.host.unwrap_or(ExecHost::Sandbox),
+            security: config.security,
+            ask: config.ask.unwrap_or(ExecAsk::OnMiss),
+            path_prepend: path_prepend
+                .iter()
+                .map(|dir| environment.expand_tilde(dir).display().to_string())
+                .collect(),
+            timeout: Duration::from_secs(config.timeout_sec.unwrap_or(DEFAULT_TIMEOUT_SECONDS)),
+            max_output_chars: MAX_OUTPUT_CHARS,
+            environment,
+            approvals_file: None,
+        }
+    }
+}

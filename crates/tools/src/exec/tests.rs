@@ -1,0 +1,218 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use openclaw_config::Environment;
+use openclaw_config::settings::{ExecAsk, ExecSecurity};
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::toolset::Confinement;
+
+struct Bench {
+    dir: tempfile::TempDir,
+    exec: Arc<Exec>,
+    cancel: CancellationToken,
+    updates: mpsc::Sender<Value>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    fn with(change: impl FnOnce(&mut ExecSettings)) -> Self {
+        let environment =
+            Environment::new([("PATH", "/usr/bin:/bin"), ("SHELL", "/bin/sh"), ("KEPT", "yes")], "/");
+        let mut settings = ExecSettings::new(&openclaw_config::settings::Exec::default(), environment);
+        change(&mut settings);
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            exec: Arc::new(Exec::new(settings)),
+            cancel: CancellationToken::new(),
+            updates: mpsc::channel(1).0,
+        }
+    }
+
+    fn home(&self) -> &Path {
+        self.dir.path()
+    }
+
+    async fn call(&self, args: Value) -> Result<ToolOutput, ToolError> {
+        let workspace = self.home().to_owned();
+        let resolver = Resolver::new("/".into(), workspace.clone(), Confinement::Host);
+        let (cancel, updates) = (self.cancel.clone(), self.updates.clone());
+        let context = ToolContext { call_id: "c".into(), workspace, cancel, updates };
+        self.exec.run(&Args(args), &resolver, context).await
+    }
+
+    async fn says(&self, args: Value) -> String {
+        match self.call(args).await {
+            Ok(output) => match output.content.as_slice() {
+                [openclaw_protocol::message::Block::Text(block)] => block.text.clone(),
+                other => panic!("{other:?}"),
+            },
+            Err(error) => format!("error: {error}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_ending_has_its_words() {
+    let bench = Bench::new();
+    let home = bench.home().display().to_string();
+    std::fs::create_dir(bench.home().join("sub")).unwrap();
+    for (args, says) in [
+        (json!({"command": "echo hi"}), "hi".to_owned()),
+        (json!({"command": "echo '  hi  '"}), "hi".into()),
+        (json!({"command": "true"}), "(no output)".into()),
+        (json!({"command": "echo out; echo err >&2; exit 3"}), "error: out\nerr\n\nCommand exited with code 3".into()),
+        (json!({"command": "exit 3"}), "error: Command exited with code 3".into()),
+        (json!({"command": "kill -TERM $$"}), "error: Command aborted by signal SIGTERM".into()),
+        (json!({"command": "pwd -P", "workdir": "sub"}), format!("{home}/sub")),
+        (json!({"command": "echo $KEPT-$A", "env": {"A": "b"}}), "yes-b".into()),
+        (json!({"command": "cat; echo end"}), "end".into()),
+        (json!({"command": "none-such-command 2>/dev/null"}), "error: Command exited with code 127".into()),
+        (
+            json!({"command": "pwd -P", "workdir": "gone", "background": true}),
+            format!(
+                "Warning: background execution is disabled; running synchronously.\nWarning: workdir \"gone\" is \
+                 unavailable; using \"{home}\".\n\n{home}"
+            ),
+        ),
+        (
+            json!({"command": "exit 1", "yieldMs": 10}),
+            "error: Warning: background execution is disabled; running synchronously.\n\nCommand exited with code 1"
+                .into(),
+        ),
+    ] {
+        assert_eq!(bench.says(args.clone()).await, says, "{args}");
+    }
+}
+
+#[tokio::test]
+async fn a_finished_command_tells_clients_its_details() {
+    let bench = Bench::new();
+    let mut details = bench.call(json!({"command": "echo hi"})).await.unwrap().details.unwrap();
+    assert!(details["durationMs"].is_u64());
+    details["durationMs"] = json!(0);
+    let expect = json!({"status": "completed", "exitCode": 0, "durationMs": 0, "aggregated": "hi", "cwd": bench.home()});
+    assert_eq!(details.to_string(), expect.to_string());
+}
+
+#[tokio::test]
+async fn the_path_starts_with_the_configured_directories() {
+    let bench = Bench::with(|settings| settings.path_prepend = vec!["/opt/mine".into()]);
+    assert_eq!(bench.says(json!({"command": "echo $PATH"})).await, "/opt/mine:/usr/bin:/bin");
+}
+
+#[tokio::test]
+async fn the_host_runs_without_approval_only_when_told_and_no_rules_exist() {
+    let open = |settings: &mut ExecSettings| {
+        settings.host = ExecHost::Gateway;
+        settings.security = Some(ExecSecurity::Full);
+        settings.ask = ExecAsk::Off;
+    };
+    assert_eq!(Bench::with(open).says(json!({"command": "echo hi"})).await, "hi");
+    let rules = tempfile::NamedTempFile::new().unwrap();
+    let ruled = Bench::with(|settings| {
+        open(settings);
+        settings.approvals_file = Some(rules.path().into());
+    });
+    assert_eq!(ruled.says(json!({"command": "echo hi"})).await, format!("error: {}", plan::APPROVALS_FILE));
+}
+
+#[tokio::test]
+async fn a_flood_keeps_its_end() {
+    let bench = Bench::with(|settings| settings.max_output_chars = 1000);
+    let text = bench.says(json!({"command": "yes flood | head -c 6000000; echo; echo last"})).await;
+    assert!(
+        text.ends_with("flood\n\nlast") && text.chars().count() <= 1000,
+        "{} chars",
+        text.chars().count()
+    );
+}
+
+#[tokio::test]
+async fn a_running_command_reports_its_output() {
+    let (updates, mut received) = mpsc::channel(4);
+    let mut bench = Bench::new();
+    bench.updates = updates;
+    let file = bench.home().join("go");
+    let run = bench.call(json!({"command": "echo first; until [ -e go ]; do sleep 0.01; done; echo second"}));
+    let watch = async {
+        let update = received.recv().await.unwrap();
+        std::fs::write(&file, "").unwrap();
+        update
+    };
+    let (result, mut update) = tokio::join!(run, watch);
+    assert!(result.is_ok());
+    for volatile in ["pid", "startedAt"] {
+        assert!(update["details"][volatile].as_u64().unwrap() > 0);
+        update["details"][volatile] = json!(0);
+    }
+    let details = json!({"status": "running", "sessionId": slug::of("c"), "pid": 0, "startedAt": 0, "cwd": bench.home(), "tail": "first\n"});
+    let expect = json!({"content": [{"type": "text", "text": "first\n"}], "details": details});
+    assert_eq!(update.to_string(), expect.to_string());
+}
+
+/// Waits until no process of the group that wrote its id to `file` is left.
+async fn group_is_gone(file: &Path) {
+    let group: i32 = std::fs::read_to_string(file).unwrap().trim().parse().unwrap();
+    let gone = async {
+        while nix::sys::signal::killpg(nix::unistd::Pid::from_raw(group), None).is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), gone).await.expect("the group is still alive");
+}
+
+const TREE: &str = "echo $$ > group; sleep 600 & sleep 600 & echo ready; wait";
+
+#[tokio::test]
+async fn a_timeout_kills_the_whole_group() {
+    let bench = Bench::new();
+    let text = bench.says(json!({"command": TREE, "timeout": 0.5})).await;
+    assert_eq!(text, "error: ready\n\nCommand timed out after 0.5 seconds");
+    group_is_gone(&bench.home().join("group")).await;
+}
+
+#[tokio::test]
+async fn an_abort_kills_the_whole_group() {
+    let (updates, mut received) = mpsc::channel(4);
+    let mut bench = Bench::new();
+    bench.updates = updates;
+    let (result, ()) = tokio::join!(bench.call(json!({"command": TREE})), async {
+        received.recv().await.unwrap();
+        bench.cancel.cancel();
+    });
+    assert!(matches!(result, Err(ToolError::Aborted)));
+    group_is_gone(&bench.home().join("group")).await;
+}
+
+#[tokio::test]
+async fn a_dropped_call_kills_the_whole_group() {
+    let (updates, mut received) = mpsc::channel(4);
+    let mut bench = Bench::new();
+    bench.updates = updates;
+    tokio::select! {
+        _ = bench.call(json!({"command": TREE})) => panic!("it waits"),
+        _ = received.recv() => {}
+    }
+    group_is_gone(&bench.home().join("group")).await;
+}
+
+#[tokio::test]
+async fn what_still_holds_the_output_is_stopped_and_what_does_not_lives() {
+    let bench = Bench::new();
+    let text = bench.says(json!({"command": "echo $$ > group; sleep 600 & echo done"})).await;
+    assert_eq!(
+        text,
+        "Warning: background processes that still held the command's output were stopped. Redirect their output to keep \
+         them.\n\ndone"
+    );
+    group_is_gone(&bench.home().join("group")).await;
+
+    let detached = bench.says(json!({"command": "sleep 600 >/dev/null 2>&1 & echo $!"})).await;
+    let pid = nix::unistd::Pid::from_raw(detached.parse().unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::SIGKILL).expect("it lives");
+}

@@ -1,0 +1,223 @@
+//! A file as an open directory and a name in it: what was checked is what is used, whatever is renamed or linked meanwhile.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{Mode, SFlag, fchmod, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+
+/// A directory is opened to be walked, not listed: on Linux that needs no read permission.
+#[cfg(target_os = "linux")]
+const DIRECTORY: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const DIRECTORY: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
+
+/// Why there is no place.
+#[derive(Debug)]
+pub(crate) enum PlaceError {
+    /// It would leave the confining directory; the model is told.
+    Escapes {
+        /// The confining directory.
+        root: PathBuf,
+        /// The path as the model gave it.
+        path: String,
+    },
+    /// A symbolic link on a confined way; the model is told.
+    SymbolicLink(String),
+    /// A directory, device, pipe or socket.
+    NotAFile(String),
+    /// The system said no.
+    Io(io::Error),
+}
+
+impl std::fmt::Display for PlaceError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Escapes { root, path } => {
+                write!(f, "Path escapes sandbox root ({}): {path}", root.display())
+            }
+            Self::SymbolicLink(path) => write!(f, "Symlink not allowed in sandbox path: {path}"),
+            Self::NotAFile(path) => write!(f, "Not a regular file: {path}"),
+            Self::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<io::Error> for PlaceError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<Errno> for PlaceError {
+    fn from(error: Errno) -> Self {
+        Self::Io(error.into())
+    }
+}
+
+/// One file, existing or not.
+#[derive(Debug)]
+pub(crate) struct Place {
+    directory: OwnedFd,
+    name: OsString,
+    shown: String,
+}
+
+impl Place {
+    /// The file at an absolute path; symbolic links are followed.
+    pub(crate) fn anywhere(path: &Path) -> Result<Self, PlaceError> {
+        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
+            return Err(PlaceError::NotAFile(path.display().to_string()));
+        };
+        let directory = nix::fcntl::open(parent, DIRECTORY, Mode::empty())?;
+        Ok(Self { directory, name: name.to_owned(), shown: path.display().to_string() })
+    }
+
+    /// Like [`Self::anywhere`]; missing directories are created.
+    pub(crate) fn create_anywhere(path: &Path) -> Result<Self, PlaceError> {
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        Self::anywhere(path)
+    }
+
+    /// The file at `inside`, a relative path without `..`, under `root`. No step may be a symbolic link.
+    pub(crate) fn beneath(root: &Path, inside: &Path, asked: &str) -> Result<Self, PlaceError> {
+        Self::walk(root, inside, asked, |_, _| Ok(()))
+    }
+
+    /// Like [`Self::beneath`]; missing directories are created.
+    pub(crate) fn create_beneath(root: &Path, inside: &Path, asked: &str) -> Result<Self, PlaceError> {
+        std::fs::create_dir_all(root)?;
+        Self::walk(root, inside, asked, |directory, name| {
+            match mkdirat(directory, name, Mode::from_bits_truncate(0o777)) {
+                Ok(()) | Err(Errno::EEXIST) => Ok(()),
+                Err(error) => Err(error.into()),
+            }
+        })
+    }
+
+    fn walk(
+        root: &Path,
+        inside: &Path,
+        asked: &str,
+        before_step: impl Fn(&OwnedFd, &Path) -> Result<(), PlaceError>,
+    ) -> Result<Self, PlaceError> {
+        let mut steps: Vec<&Path> = inside
+            .components()
+            .filter_map(|part| match part {
+                Component::Normal(name) => Some(Path::new(name)),
+                Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+            })
+            .collect();
+        let Some(name) = steps.pop() else { return Err(PlaceError::NotAFile(asked.to_owned())) };
+        let mut directory = nix::fcntl::open(root, DIRECTORY, Mode::empty())?;
+        for step in steps {
+            before_step(&directory, step)?;
+            refuse_link(&directory, step, asked)?;
+            directory = openat(&directory, step, DIRECTORY | OFlag::O_NOFOLLOW, Mode::empty())?;
+        }
+        refuse_link(&directory, name, asked)?;
+        Ok(Self { directory, name: name.into(), shown: asked.to_owned() })
+    }
+
+    /// Itself if there is something at the place.
+    pub(crate) fn if_exists(self) -> Result<Self, PlaceError> {
+        fstatat(&self.directory, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW)?;
+        Ok(self)
+    }
+
+    /// Opens the file for reading. A pipe or device is refused rather than waited for.
+    pub(crate) fn open(&self) -> Result<File, PlaceError> {
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let file = File::from(openat(&self.directory, self.name.as_os_str(), flags, Mode::empty())?);
+        if file.metadata()?.is_file() { Ok(file) } else { Err(PlaceError::NotAFile(self.shown.clone())) }
+    }
+
+    /// Makes `bytes` the file's content. A reader sees the old content or the new, and a full disk costs nothing; only a
+    /// file with other names or another owner is overwritten in place, so that those stay true.
+    pub(crate) fn replace(&self, bytes: &[u8]) -> Result<(), PlaceError> {
+        match self.open() {
+            Ok(old) => {
+                let old = old.metadata()?;
+                if old.nlink() > 1 || old.uid() != nix::unistd::geteuid().as_raw() {
+                    return self.overwrite(bytes);
+                }
+                self.swap_in(bytes, Some(old.permissions().mode()))
+            }
+            Err(PlaceError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                self.swap_in(bytes, None)
+            }
+            Err(PlaceError::Io(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.overwrite(bytes)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn overwrite(&self, bytes: &[u8]) -> Result<(), PlaceError> {
+        let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let mut file = File::from(openat(&self.directory, self.name.as_os_str(), flags, Mode::empty())?);
+        file.write_all(bytes)?;
+        file.set_len(bytes.len() as u64)?;
+        Ok(file.sync_data()?)
+    }
+
+    fn swap_in(&self, bytes: &[u8], mode: Option<u32>) -> Result<(), PlaceError> {
+        let (draft, mut file) = match self.draft() {
+            // A directory that takes no new file may still hold a writable one.
+            Err(PlaceError::Io(error))
+                if error.kind() == io::ErrorKind::PermissionDenied && mode.is_some() =>
+            {
+                return self.overwrite(bytes);
+            }
+            draft => draft?,
+        };
+        let written = (|| {
+            if let Some(mode) = mode {
+                #[allow(clippy::useless_conversion, reason = "the raw type differs between systems")]
+                fchmod(&file, Mode::from_bits_truncate((mode & 0o7777) as _))?;
+            }
+            file.write_all(bytes)?;
+            file.sync_data()?;
+            Ok(renameat(&self.directory, draft.as_os_str(), &self.directory, self.name.as_os_str())?)
+        })();
+        if written.is_err() {
+            let _ = unlinkat(&self.directory, draft.as_os_str(), UnlinkatFlags::NoRemoveDir);
+        }
+        written
+    }
+
+    /// A new empty file beside this one, under a name nobody uses.
+    fn draft(&self) -> Result<(OsString, File), PlaceError> {
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let mut attempt = 0_u32;
+        loop {
+            let name = OsString::from(format!(".openclaw-{}-{attempt}.tmp", std::process::id()));
+            match openat(&self.directory, name.as_os_str(), flags, Mode::from_bits_truncate(0o666)) {
+                Ok(file) => return Ok((name, File::from(file))),
+                Err(Errno::EEXIST) if attempt < 1000 => attempt += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+fn refuse_link(directory: &OwnedFd, name: &Path, asked: &str) -> Result<(), PlaceError> {
+    match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+        Ok(stat) if SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == SFlag::S_IFLNK => {
+            Err(PlaceError::SymbolicLink(asked.to_owned()))
+        }
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

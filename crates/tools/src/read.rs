@@ -1,0 +1,71 @@
+//! `read`: a window of a text file, or an image (spec `tools.md` §2).
+
+mod picture;
+mod window;
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+
+use openclaw_agent::{ToolError, ToolOutput};
+use openclaw_models::ToolSpec;
+use openclaw_protocol::message::Block;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::args::Args;
+use crate::path::{Resolver, refused};
+use crate::place::PlaceError;
+use crate::toolset::blocking;
+use picture::Format;
+use window::Ask;
+
+pub(crate) fn spec() -> ToolSpec {
+    ToolSpec {
+        name: "read".into(),
+        description: "Look into a file. Text comes back up to 2000 lines or 50KB at a time, with a note on how to go \
+                      on; ask for a part with offset and limit. Images (png, jpg, gif, webp) come back as pictures."
+            .into(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "path": {"description": "File to read, absolute or relative to the workspace", "type": "string"},
+                "offset": {"description": "First line to read, counted from 1", "type": "number"},
+                "limit": {"description": "How many lines to read", "type": "number"},
+                "file_path": {"description": "Same as path", "type": "string"},
+            },
+            "required": [],
+        }),
+    }
+}
+
+pub(crate) async fn run(
+    resolver: Resolver,
+    args: Args,
+    cancel: CancellationToken,
+) -> Result<ToolOutput, ToolError> {
+    let path = args.path()?;
+    let ask = Ask { offset: args.count("offset").unwrap_or(1), limit: args.count("limit") };
+    blocking(move || {
+        let file = resolver.existing(&path).and_then(|place| place.open());
+        let file = file.map_err(|error| refused("read", &path, &error))?;
+        read(file, &path, ask, &cancel)
+    })
+    .await
+}
+
+fn read(mut file: File, path: &str, ask: Ask, cancel: &CancellationToken) -> Result<ToolOutput, ToolError> {
+    let failed = |error: std::io::Error| refused("read", path, &PlaceError::Io(error));
+    let mut head = Vec::with_capacity(picture::HEAD);
+    file.by_ref().take(picture::HEAD as u64).read_to_end(&mut head).map_err(failed)?;
+    file.seek(SeekFrom::Start(0)).map_err(failed)?;
+    if let Some(format) = Format::of(&head) {
+        let note = Block::text(format!("Read image file [{}]", format.mime()));
+        let payload = picture::load(file, format, &format!("read:{path}"));
+        return Ok(ToolOutput { content: vec![note, payload], details: None });
+    }
+    match window::cut(BufReader::new(file), ask, || cancel.is_cancelled()) {
+        Ok(window) => Ok(ToolOutput::text(window.render(path)?)),
+        Err(window::ScanError::Cancelled) => Err(ToolError::Aborted),
+        Err(window::ScanError::Io(error)) => Err(failed(error)),
+    }
+}

@@ -1,0 +1,172 @@
+//! Which lines of a text are shown, and the note below them. Memory is bounded by what is shown, not by the file.
+
+use std::io::{self, BufRead};
+
+use openclaw_agent::ToolError;
+
+/// Lines shown at most (spec `tools.md` §2).
+const MAX_LINES: usize = 2000;
+/// Bytes shown at most (spec `tools.md` §2).
+const MAX_BYTES: usize = 50 * 1024;
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ask {
+    /// First line, from 1.
+    pub(super) offset: usize,
+    /// Lines.
+    pub(super) limit: Option<usize>,
+}
+
+/// Why the file was not read to its end.
+#[derive(Debug)]
+pub(super) enum ScanError {
+    Cancelled,
+    Io(io::Error),
+}
+
+/// What limits the lines that are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// The file, or the limit that was asked for.
+    Wish,
+    Lines,
+    Bytes,
+    /// The first line alone is too long; its size in bytes.
+    FirstLine(usize),
+}
+
+/// Some lines of a file. Lines are what newlines part: a file that ends with one has an empty last line.
+#[derive(Debug)]
+pub(super) struct Window {
+    ask: Ask,
+    shown: Vec<u8>,
+    /// Lines in `shown`.
+    lines: usize,
+    stop: Stop,
+    /// Lines of the file.
+    total: usize,
+}
+
+/// Reads to the end of the file, because the notes tell how many lines there are.
+pub(super) fn cut(
+    mut file: impl BufRead,
+    ask: Ask,
+    cancelled: impl Fn() -> bool,
+) -> Result<Window, ScanError> {
+    let mut window = Window { ask, shown: Vec::new(), lines: 0, stop: Stop::Wish, total: 0 };
+    let mut line = Line::default();
+    loop {
+        if cancelled() {
+            return Err(ScanError::Cancelled);
+        }
+        let chunk = file.fill_buf().map_err(ScanError::Io)?;
+        if chunk.is_empty() {
+            window.take(&line);
+            return Ok(window);
+        }
+        let length = chunk.len();
+        let mut parts = chunk.split(|byte| *byte == b'\n');
+        if let Some(rest) = parts.next() {
+            line.push(rest);
+        }
+        for part in parts {
+            window.take(&line);
+            line.clear();
+            line.push(part);
+        }
+        file.consume(length);
+    }
+}
+
+/// A line being read, kept only as far as it could be shown.
+#[derive(Debug, Default)]
+struct Line {
+    bytes: Vec<u8>,
+    length: usize,
+}
+
+impl Line {
+    fn push(&mut self, part: &[u8]) {
+        let room = MAX_BYTES.saturating_sub(self.bytes.len());
+        self.bytes.extend(part.iter().take(room));
+        self.length += part.len();
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.length = 0;
+    }
+}
+
+impl Window {
+    /// Counts one line and shows it if it is wanted and there is room.
+    fn take(&mut self, line: &Line) {
+        self.total += 1;
+        let wanted = self.total >= self.ask.offset && self.ask.limit.is_none_or(|limit| self.lines < limit);
+        if !wanted || self.stop != Stop::Wish {
+            return;
+        }
+        let separator = usize::from(self.lines > 0);
+        if self.lines == 0 && line.length > MAX_BYTES {
+            self.stop = Stop::FirstLine(line.length);
+        } else if self.lines == MAX_LINES {
+            self.stop = Stop::Lines;
+        } else if self.shown.len() + separator + line.length > MAX_BYTES {
+            self.stop = Stop::Bytes;
+        } else {
+            self.shown.extend(std::iter::repeat_n(b'\n', separator));
+            self.shown.extend(&line.bytes);
+            self.lines += 1;
+        }
+    }
+
+    /// The lines with the note that belongs below them (spec `tools.md` §2, "read notices").
+    pub(super) fn render(&self, path: &str) -> Result<String, ToolError> {
+        let (first, total) = (self.ask.offset, self.total);
+        if first > total {
+            let text = format!("Offset {first} is beyond end of file ({total} lines total)");
+            return Err(ToolError::Failed(text));
+        }
+        let (last, next) = (first + self.lines.saturating_sub(1), first + self.lines);
+        let note = match self.stop {
+            Stop::Wish if next > total => None,
+            Stop::Wish => {
+                Some(format!("[{} more lines in file. Use offset={next} to continue.]", total + 1 - next))
+            }
+            Stop::Lines => {
+                Some(format!("[Showing lines {first}-{last} of {total}. Use offset={next} to continue.]"))
+            }
+            Stop::Bytes => Some(format!(
+                "[Showing lines {first}-{last} of {total} ({} limit). Use offset={next} to continue.]",
+                size(MAX_BYTES)
+            )),
+            Stop::FirstLine(length) => {
+                return Ok(format!(
+                    "[Line {first} is {}, exceeds {} limit. Use bash: sed -n '{first}p' {path} | head -c {MAX_BYTES}]",
+                    size(length),
+                    size(MAX_BYTES)
+                ));
+            }
+        };
+        let shown = String::from_utf8_lossy(&self.shown);
+        Ok(match note {
+            Some(note) => format!("{shown}\n\n{note}"),
+            None => shown.into_owned(),
+        })
+    }
+}
+
+/// `999B`, `50.0KB`, `1.5MB`.
+fn size(bytes: usize) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+    let number = bytes as f64;
+    match bytes {
+        0..1024 => format!("{bytes}B"),
+        1024..0x10_0000 => format!("{:.1}KB", number / 1024.0),
+        _ => format!("{:.1}MB", number / 1_048_576.0),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+use std::fs;
+use std::path::Path;
+
+use openclaw_config::Environment;
+use openclaw_config::settings::Exec as ExecConfig;
+use openclaw_protocol::message::Block;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+
+struct Bench {
+    dir: tempfile::TempDir,
+    tools: CoreTools,
+}
+
+impl Bench {
+    fn new(confine: bool) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let confinement =
+            if confine { Confinement::Within(dir.path().to_owned()) } else { Confinement::Host };
+        let environment = Environment::new([("HOME", dir.path().join("home").to_str().unwrap())], "/");
+        let tools = CoreTools::new(Setup {
+            confinement,
+            exec: ExecSettings::new(&ExecConfig::default(), environment),
+            allowed: CORE_TOOLS.map(str::to_owned).into(),
+        });
+        Self { dir, tools }
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.dir.path().join(name)
+    }
+
+    async fn call(&self, name: &str, args: Value) -> Result<ToolOutput, ToolError> {
+        let context = ToolContext {
+            call_id: "c".into(),
+            workspace: self.dir.path().to_owned(),
+            cancel: CancellationToken::new(),
+            updates: tokio::sync::mpsc::channel(1).0,
+        };
+        self.tools.call(name, args, context).await
+    }
+
+    /// What the model reads.
+    async fn says(&self, name: &str, args: Value) -> String {
+        match self.call(name, args).await {
+            Ok(output) => match output.content.as_slice() {
+                [Block::Text(block)] => block.text.clone(),
+                other => format!("{other:?}"),
+            },
+            Err(error) => format!("error: {error}"),
+        }
+    }
+}
+
+fn names(tools: &CoreTools) -> Vec<&str> {
+    tools.specs().iter().map(|spec| spec.name.as_str()).collect()
+}
+
+#[test]
+fn only_allowed_tools_are_offered_and_exec_only_where_nothing_is_confined() {
+    let offered = |allowed: &[&str], confinement| {
+        let exec = ExecSettings::new(&ExecConfig::default(), Environment::default());
+        let allowed = allowed.iter().map(|name| (*name).to_owned()).collect();
+        names(&CoreTools::new(Setup { confinement, exec, allowed })).join(" ")
+    };
+    assert_eq!(
+        offered(&["read", "edit", "write", "exec", "process"], Confinement::Host),
+        "read edit write exec"
+    );
+    assert_eq!(offered(&["exec", "browser"], Confinement::Host), "exec");
+    assert_eq!(offered(&[], Confinement::Host), "");
+    assert_eq!(offered(&["read", "exec"], Confinement::Within("/x".into())), "read");
+}
+
+/// Names, types, required lists and order are what the reference sends; the words are ours.
+#[test]
+fn schemas_have_the_shape_of_the_reference() {
+    const SHAPES: [(&str, &str); 4] = [
+        (
+            "read",
+            r#"{"type":"object","properties":{"path":"string","offset":"number","limit":"number","file_path":"string"},"required":[]}"#,
+        ),
+        (
+            "edit",
+            r#"{"type":"object","properties":{"path":"string","oldText":"string","newText":"string","file_path":"string","old_string":"string","new_string":"string"},"required":[]}"#,
+        ),
+        (
+            "write",
+            r#"{"type":"object","properties":{"path":"string","content":"string","file_path":"string"},"required":["content"]}"#,
+        ),
+        (
+            "exec",
+            r#"{"type":"object","properties":{"command":"string","workdir":"string","env":"object","yieldMs":"number","background":"boolean","timeout":"number","pty":"boolean","elevated":"boolean","host":"string","security":"string","ask":"string","node":"string"},"required":["command"]}"#,
+        ),
+    ];
+    let bench = Bench::new(false);
+    for (spec, (name, shape)) in bench.tools.specs().iter().zip(SHAPES) {
+        let mut schema = spec.parameters.clone();
+        for property in schema["properties"].as_object_mut().unwrap().values_mut() {
+            assert!(property.as_object().unwrap().keys().all(|key| key == "type" || key == "description"));
+            *property = property["type"].clone();
+        }
+        assert_eq!((spec.name.as_str(), schema.to_string().as_str()), (name, shape));
+    }
+}
+
+#[test]
+fn a_call_is_labelled_by_its_path_or_command() {
+    let bench = Bench::new(false);
+    for (name, args, label) in [
+        ("read", json!({"path": "a.txt"}), Some("a.txt")),
+        ("edit", json!({"file_path": " b.txt "}), Some("b.txt")),
+        ("exec", json!({"command": "ls -l"}), Some("ls -l")),
+        ("exec", json!({"command": " "}), None),
+        ("write", json!({}), None),
+        ("browser", json!({"path": "x"}), None),
+    ] {
+        assert_eq!(bench.tools.meta(name, &args).as_deref(), label, "{name} {args}");
+    }
+}
+
+#[tokio::test]
+async fn files_are_written_read_and_edited() {
+    let bench = Bench::new(false);
+    let shown = |path: &Path| path.display().to_string();
+    let away = bench.path("deep/er/x.txt");
+    for (name, args, says) in [
+        ("write", json!({"path": "a/b.txt", "content": "one\ntwo\n"}), "Successfully wrote 8 bytes to a/b.txt".to_owned()),
+        ("write", json!({"path": shown(&away), "content": "é"}), format!("Successfully wrote 2 bytes to {}", shown(&away))),
+        ("write", json!({"file_path": "~/h.txt", "content": ""}), "Successfully wrote 0 bytes to ~/h.txt".into()),
+        ("write", json!({"path": "a"}), "error: Missing required parameter: content".into()),
+        ("write", json!({"content": "x"}), "error: Missing required parameter: path (path or file_path)".into()),
+        ("read", json!({"path": "@a/b.txt"}), "one\ntwo\n".into()),
+        ("read", json!({"path": "a/b.txt", "offset": "2", "limit": 1}), "two\n\n[1 more lines in file. Use offset=3 to continue.]".into()),
+        ("read", json!({"path": "a/b.txt", "offset": 9}), "error: Offset 9 is beyond end of file (3 lines total)".into()),
+        ("read", json!({"path": "none.txt"}), "error: File not found: none.txt".into()),
+        ("edit", json!({"path": "a/b.txt", "oldText": "two", "newText": "2"}), "Successfully replaced text in a/b.txt.".into()),
+        ("edit", json!({"path": "a/b.txt", "old_string": "2\n", "new_string": ""}), "Successfully replaced text in a/b.txt.".into()),
+        ("read", json!({"path": "a/b.txt"}), "one\n".into()),
+        ("edit", json!({"path": "none.txt", "oldText": "a", "newText": "b"}), "error: File not found: none.txt".into()),
+        (
+            "edit",
+            json!({"path": "a/b.txt", "oldText": "two", "newText": "2"}),
+            "error: Could not find the exact text in a/b.txt. The old text must match exactly including all whitespace and newlines.".into(),
+        ),
+        (
+            "edit",
+            json!({"path": "a/b.txt", "oldText": "n", "newText": "n"}),
+            "error: No changes made to a/b.txt. The replacement produced identical content.".into(),
+        ),
+        ("edit", json!({"path": "a/b.txt", "newText": "n"}), "error: Missing required parameter: oldText (oldText or old_string)".into()),
+        ("edit", json!({"path": "a/b.txt", "oldText": "n"}), "error: Missing required parameter: newText (newText or new_string)".into()),
+        ("write", json!({"path": "a/b.txt", "content": "x x"}), "Successfully wrote 3 bytes to a/b.txt".into()),
+        (
+            "edit",
+            json!({"path": "a/b.txt", "oldText": "x", "newText": "n"}),
+            "error: Found 2 occurrences of the text in a/b.txt. The text must be unique. Please provide more context to make it unique.".into(),
+        ),
+        ("process", json!({}), "error: Tool process not found".into()),
+    ] {
+        assert_eq!(bench.says(name, args.clone()).await, says, "{name} {args}");
+    }
+    assert_eq!(fs::read_to_string(away).unwrap(), "é");
+    assert_eq!(fs::read_to_string(bench.path("home/h.txt")).unwrap(), "");
+}
+
+#[tokio::test]
+async fn an_edit_tells_clients_what_changed() {
+    let bench = Bench::new(false);
+    fs::write(bench.path("a.txt"), "one\ntwo\n").unwrap();
+    let output =
+        bench.call("edit", json!({"path": "a.txt", "oldText": "two", "newText": "2"})).await.unwrap();
+    assert_eq!(output.details, Some(json!({"diff": " 1 one\n-2 two\n+2 2", "firstChangedLine": 2})));
+}
+
+#[tokio::test]
+async fn an_image_comes_with_a_note() {
+    let bench = Bench::new(false);
+    let mut png = std::io::Cursor::new(Vec::new());
+    image::RgbImage::new(2, 2).write_to(&mut png, image::ImageFormat::Png).unwrap();
+    fs::write(bench.path("a.dat"), png.into_inner()).unwrap();
+    let output = bench.call("read", json!({"path": "a.dat"})).await.unwrap();
+    let [Block::Text(note), Block::Image(image)] = output.content.as_slice() else { panic!("{output:?}") };
+    assert_eq!((note.text.as_str(), image.mime_type.as_str()), ("Read image file [image/png]", "image/png"));
+}
+
+#[tokio::test]
+async fn a_confined_tool_cannot_leave_its_directory() {
+    let bench = Bench::new(true);
+    let root = bench.dir.path().display().to_string();
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("secret"), "s").unwrap();
+    std::os::unix::fs::symlink(outside.path(), bench.path("link")).unwrap();
+    let secret = outside.path().join("secret").display().to_string();
+    for (name, path, says) in [
+        ("read", "../x", format!("error: Path escapes sandbox root ({root}): ../x")),
+        ("read", secret.as_str(), format!("error: Path escapes sandbox root ({root}): {secret}")),
+        ("write", secret.as_str(), format!("error: Path escapes sandbox root ({root}): {secret}")),
+        ("read", "link/secret", "error: Symlink not allowed in sandbox path: link/secret".into()),
+        ("write", "link/new", "error: Symlink not allowed in sandbox path: link/new".into()),
+        ("edit", "link/secret", "error: Symlink not allowed in sandbox path: link/secret".into()),
+        ("write", "sub/../in.txt", "Successfully wrote 1 bytes to sub/../in.txt".into()),
+        ("read", "in.txt", "x".into()),
+        ("read", ".", format!("error: Path escapes sandbox root ({root}): .")),
+        ("exec", "x", "error: Tool exec not found".into()),
+    ] {
+        let args = json!({"path": path, "content": "x", "oldText": "s", "newText": "x", "command": "true"});
+        assert_eq!(bench.says(name, args).await, says, "{name} {path}");
+    }
+    assert_eq!(fs::read_to_string(outside.path().join("secret")).unwrap(), "s");
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn a_cancelled_call_does_nothing() {
+    let bench = Bench::new(false);
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let updates = tokio::sync::mpsc::channel(1).0;
+    let context = ToolContext { call_id: "c".into(), workspace: bench.dir.path().into(), cancel, updates };
+    let result = bench.tools.call("write", json!({"path": "a", "content": "x"}), context).await;
+    assert!(matches!(result, Err(ToolError::Aborted)));
+    assert!(!bench.path("a").exists());
+}
