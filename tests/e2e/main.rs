@@ -1,1 +1,26 @@
 //! End-to-end tests: the real binary, as a user would start it.
+
+mod frame_limits;
+mod golden_chat;
+mod golden_connect;
+mod golden_methods;
+mod slow_consumer;
+
+use openclaw_testkit::GatewaySetup;
+use openclaw_testkit::golden::{Change, Deviation};
+
+/// A gateway of the binary under test.
+fn gateway() -> GatewaySetup {
+    GatewaySetup::new(env!("CARGO_BIN_EXE_openclaw"))
+}
+
+/// A recorded conversation of `tests/golden`.
+fn recording(name: &str) -> String {
+    let path = format!("{}/../../tests/golden/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// One line that is different with us, and why.
+fn differs(line: usize, why: &'static str, change: Change) -> Deviation {
+    Deviation { lines: line..=line, why, change }
+}

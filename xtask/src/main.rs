@@ -1,6 +1,10 @@
 //! Development tasks. `cargo xtask` lists them.
 
+mod budget;
+mod build;
 mod ci;
+mod compat;
+mod demo;
 mod generate;
 mod layers;
 
@@ -11,7 +15,10 @@ type Task = fn(&[String]) -> anyhow::Result<()>;
 /// Every task: name, what it does, the function.
 const TASKS: &[(&str, &str, Task)] = &[
     ("ci", "formatting, clippy, licences, tests, docs, generated files: what .ci/run runs", ci::run),
+    ("demo", "a gateway, one message, its streamed reply; --once ends after it", demo::run),
     ("generate", "write the generated files anew; --check only compares", generate::run),
+    ("budget", "measure the release binary against the performance budget; --turns N", budget::run),
+    ("compat", "run OpenClaw 2026.2.9's own command line against the gateway", compat::run),
     ("layers", "check that the crates depend only downwards", layers::run),
 ];
 

@@ -29,8 +29,12 @@ pub(crate) async fn stream(
     let mut visible = VisibleText::new(candidate.reasoning_tags);
     loop {
         match stop.guard(stream.next()).await {
-            Some(Some(ModelEvent::TextDelta { block, delta })) => show(events, visible.push(block, &delta)).await,
-            Some(Some(ModelEvent::Start | ModelEvent::ThinkingDelta { .. } | ModelEvent::ToolCallStart { .. })) => {}
+            Some(Some(ModelEvent::TextDelta { block, delta })) => {
+                show(events, visible.push(block, &delta)).await
+            }
+            Some(Some(
+                ModelEvent::Start | ModelEvent::ThinkingDelta { .. } | ModelEvent::ToolCallStart { .. },
+            )) => {}
             Some(Some(ModelEvent::Done { mut message, failure })) => {
                 promote_thinking(&mut message.content);
                 if !matches!(message.stop_reason, StopReason::Error | StopReason::Aborted) {

@@ -8,7 +8,8 @@ use crate::text_length::{utf16_head, utf16_len, utf16_tail};
 pub const DEFAULT_MAX_CHARS: usize = 20_000;
 
 /// The files of every session, in prompt order.
-pub const FILES: &[&str] = &["AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md"];
+pub const FILES: &[&str] =
+    &["AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md"];
 
 /// The files a sub-agent gets.
 const SUBAGENT_FILES: &[&str] = &["AGENTS.md", "TOOLS.md"];
@@ -118,7 +119,8 @@ fn read(path: &Path) -> Option<String> {
 
 /// Turns a file's content into what the model sees. `None` is a missing file.
 pub fn shape(name: &str, path: &Path, content: Option<&str>, max_chars: usize) -> BootstrapFile {
-    let mut file = BootstrapFile { name: name.to_owned(), path: path.to_path_buf(), ..BootstrapFile::default() };
+    let mut file =
+        BootstrapFile { name: name.to_owned(), path: path.to_path_buf(), ..BootstrapFile::default() };
     let Some(content) = content else {
         file.missing = true;
         file.injected = format!("[MISSING] Expected at: {}", path.display());
@@ -161,7 +163,10 @@ mod tests {
     fn short_blank_and_missing_files_are_shaped_as_the_reference_does() {
         assert_eq!(shaped("hi\n", DEFAULT_MAX_CHARS).injected, "hi");
         assert_eq!(shaped(" \n\t\n", DEFAULT_MAX_CHARS).injected, "");
-        assert_eq!(shaped("  \n", 1), BootstrapFile { name: "TOOLS.md".into(), path: "/w/TOOLS.md".into(), ..Default::default() });
+        assert_eq!(
+            shaped("  \n", 1),
+            BootstrapFile { name: "TOOLS.md".into(), path: "/w/TOOLS.md".into(), ..Default::default() }
+        );
         let missing = shape("AGENTS.md", Path::new("/w/AGENTS.md"), None, DEFAULT_MAX_CHARS);
         assert!(missing.missing);
         assert_eq!(missing.injected, "[MISSING] Expected at: /w/AGENTS.md");
@@ -202,7 +207,8 @@ mod tests {
             std::fs::write(dir.path().join(name), name).unwrap();
         }
         std::fs::write(dir.path().join("MEMORY.md"), "secret").unwrap();
-        let names = |scope| load(dir.path(), scope, 100).into_iter().map(|file| file.name).collect::<Vec<_>>();
+        let names =
+            |scope| load(dir.path(), scope, 100).into_iter().map(|file| file.name).collect::<Vec<_>>();
         let all: Vec<&str> = FILES.to_vec();
         assert_eq!(names(BootstrapScope::Shared), all);
         assert_eq!(names(BootstrapScope::Private), [all.as_slice(), &["MEMORY.md"]].concat());
@@ -215,7 +221,8 @@ mod tests {
         std::fs::write(dir.path().join("MEMORY.md"), "m").unwrap();
         std::os::unix::fs::symlink(dir.path().join("MEMORY.md"), dir.path().join("memory.md")).unwrap();
         let files = load(dir.path(), BootstrapScope::Private, 100);
-        let memory: Vec<_> = files.iter().filter(|file| file.name.eq_ignore_ascii_case("memory.md")).collect();
+        let memory: Vec<_> =
+            files.iter().filter(|file| file.name.eq_ignore_ascii_case("memory.md")).collect();
         assert_eq!(memory.len(), 1);
     }
 

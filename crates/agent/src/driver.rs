@@ -1,5 +1,8 @@
 //! Performs what [`crate::turn`] decides: the one place where a run waits, writes and calls.
 
+#[cfg(test)]
+mod tests;
+
 use openclaw_models::{ModelRequest, ThinkingLevel};
 use openclaw_protocol::message::{Message, ToolCall};
 use tokio::sync::mpsc;
@@ -58,8 +61,12 @@ impl Step {
     /// Whether a stopped run does not begin this any more. What is decided already is still written and reported.
     fn is_long(&self) -> bool {
         match self {
-            Self::PollSteering | Self::PollFollowup | Self::CallModel { .. } | Self::RunTool(_) | Self::Wait(_) => true,
-            Self::Emit(_) | Self::Append(..) | Self::End => false,
+            Self::PollSteering
+            | Self::PollFollowup
+            | Self::CallModel { .. }
+            | Self::RunTool(_)
+            | Self::Wait(_) => true,
+            Self::Emit(_) | Self::Append(..) | Self::Skip(_) | Self::End => false,
         }
     }
 }
@@ -69,8 +76,9 @@ async fn perform(step: Step, turn: &mut Turn, params: &mut RunParams<'_>, stop: 
     match step {
         Step::Emit(event) => emit(&params.events, event).await,
         Step::Append(message, id) => append(turn, params, &message, id.as_deref()).await,
-        Step::PollSteering => turn.polled(params.steering.poll_queued(), now()),
-        Step::PollFollowup => turn.polled(params.steering.poll_queued_followup(), now()),
+        Step::Skip(call) => turn.skipped(&call, params.tools.meta(&call.name, &call.arguments), now()),
+        Step::PollSteering => turn.polled(params.steering.poll_queued()),
+        Step::PollFollowup => turn.polled(params.steering.poll_queued_followup()),
         Step::CallModel { candidate, thinking } => call_model(turn, params, stop, candidate, thinking).await,
         Step::RunTool(call) => run_tool(turn, params, stop, &call).await,
         Step::Wait(wait) => stop.pause(wait).await,
@@ -85,7 +93,13 @@ async fn append(turn: &mut Turn, params: &mut RunParams<'_>, message: &Message, 
     }
 }
 
-async fn call_model(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, index: usize, thinking: ThinkingLevel) {
+async fn call_model(
+    turn: &mut Turn,
+    params: &RunParams<'_>,
+    stop: &mut Stop,
+    index: usize,
+    thinking: ThinkingLevel,
+) {
     let Some(candidate) = params.models.get(index) else {
         turn.storage_failed("no model to call".to_owned());
         return;
@@ -112,13 +126,17 @@ async fn call_model(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, in
 async fn run_tool(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, call: &ToolCall) {
     emit(&params.events, tool_event::start(call)).await;
     let cancel = stop.token().clone();
-    let frame =
-        CallFrame { tools: params.tools, workspace: &params.workspace, cancel: &cancel, events: &params.events };
+    let frame = CallFrame {
+        tools: params.tools,
+        workspace: &params.workspace,
+        cancel: &cancel,
+        events: &params.events,
+    };
     let span = tracing::info_span!("tool", name = %call.name, call = %call.id);
     let executed = stop.guard(tool_call::execute(frame, call, now).instrument(span)).await;
     let executed = executed.unwrap_or_else(|| {
         tracing::warn!(tool = %call.name, "tool did not stop when it was told to");
-        tool_call::abandoned(call, now())
+        tool_call::abandoned(params.tools, call, now())
     });
     turn.tool_done(executed, stop.cause(), now());
 }
@@ -163,7 +181,8 @@ fn outcome(turn: &Turn, params: &RunParams<'_>, started_at: i64, ended_at: i64) 
 fn facts(candidate: &RunModel<'_>) -> CandidateFacts {
     let model = candidate.model;
     let thinking = if model.reasons() { candidate.thinking } else { ThinkingLevel::Off };
-    CandidateFacts { name: format!("{}/{}", model.provider(), model.id()), thinking }
+    let name = format!("{}/{}", model.provider(), model.id());
+    CandidateFacts { name, thinking, repeats_itself: candidate.repeats_itself }
 }
 
 async fn emit(events: &mpsc::Sender<RunEvent>, event: RunEvent) {

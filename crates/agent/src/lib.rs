@@ -4,7 +4,19 @@
 //! [`Toolbox`] runs tools, [`Transcript`] appends and reads the branch, [`Steering`] brings queued user messages. It does
 //! not know who asked or where the reply goes: it emits [`event::RunEvent`]s and returns an [`Outcome`].
 //!
-//! Read it in this order: [`run`] (parameters, entry point), `driver` (performs the effects), [`reply`] (what comes back).
+//! Where to find what:
+//!
+//! | concern | module |
+//! |---|---|
+//! | parameters, limits, entry point | [`mod@run`] |
+//! | the loop as a pure machine; retries; going on after a crash | `turn` |
+//! | performing its steps: waiting, writing, calling | `driver`, `answer` (model), `tool_call` (tools), `stop` |
+//! | what a run tells and returns | [`event`], [`reply`], `payload`, `tool_event` |
+//! | reasoning tags, directives, the silent token | [`text`] |
+//! | history as a provider accepts it | [`hygiene`] |
+//! | the system prompt and its report | [`prompt`] |
+//! | workspace files, templates, identity, the user's clock | [`bootstrap`], [`workspace`], [`identity`], [`user_time`] |
+//! | which tools are offered | [`tool_policy`] |
 
 mod answer;
 pub mod bootstrap;

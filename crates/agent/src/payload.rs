@@ -59,14 +59,16 @@ impl ToolFailure {
             })
             .collect::<Vec<_>>()
             .join("\n");
-        let detail = result.details.as_ref().and_then(|details| details.get("error")).and_then(|error| error.as_str());
+        let detail =
+            result.details.as_ref().and_then(|details| details.get("error")).and_then(|error| error.as_str());
         let error = detail.unwrap_or(&text).lines().next().unwrap_or_default().trim().to_owned();
         Some(Self { summary: summary(&result.tool_name, meta), error })
     }
 
     /// Errors the model is expected to put right by itself.
     fn is_recoverable(&self) -> bool {
-        const SIGNS: [&str; 7] = ["required", "missing", "invalid", "must be", "must have", "needs", "requires"];
+        const SIGNS: [&str; 7] =
+            ["required", "missing", "invalid", "must be", "must have", "needs", "requires"];
         let lower = self.error.to_lowercase();
         SIGNS.iter().any(|sign| lower.contains(sign))
     }
@@ -105,7 +107,8 @@ impl Replies<'_> {
         let text = if is_silent(&found.text) { String::new() } else { found.text };
         let mut out = Vec::new();
         if self.reasoning == ReasoningVisibility::On {
-            let thinking = if answer.thinking.is_empty() { stripped.thinking.trim() } else { answer.thinking.as_str() };
+            let thinking =
+                if answer.thinking.is_empty() { stripped.thinking.trim() } else { answer.thinking.as_str() };
             out.extend(reasoning(thinking).map(|text| ReplyPayload { text, ..ReplyPayload::default() }));
         }
         if !text.is_empty() || !found.media.is_empty() {
@@ -163,7 +166,14 @@ mod tests {
     }
 
     fn replies<'a>(answers: &'a [Answer], tool_failure: Option<&'a ToolFailure>) -> Replies<'a> {
-        Replies { answers, error: None, end: &RunEnd::Completed, tool_failure, reasoning: ReasoningVisibility::Off, final_only: false }
+        Replies {
+            answers,
+            error: None,
+            end: &RunEnd::Completed,
+            tool_failure,
+            reasoning: ReasoningVisibility::Off,
+            final_only: false,
+        }
     }
 
     fn text(text: &str) -> ReplyPayload {
@@ -172,8 +182,9 @@ mod tests {
 
     #[test]
     fn each_answer_is_a_reply_and_silence_is_none() {
-        let answers = ["Working.", "  ", "NO_REPLY", "[[reply_to_current]] Done", "MEDIA:https://e.com/a.png\nlook"]
-            .map(|text| answer(vec![Block::text(text)]));
+        let answers =
+            ["Working.", "  ", "NO_REPLY", "[[reply_to_current]] Done", "MEDIA:https://e.com/a.png\nlook"]
+                .map(|text| answer(vec![Block::text(text)]));
         let media = vec!["https://e.com/a.png".to_owned()];
         let expect = [
             text("Working."),
@@ -187,7 +198,8 @@ mod tests {
     fn the_error_comes_first_and_its_echo_is_dropped() {
         let error = RunError { kind: RunErrorKind::Other, message: "boom".into() };
         let answers = [answer(vec![Block::text("part")]), answer(vec![Block::text(" boom ")])];
-        let all = Replies { error: Some(&error), end: &RunEnd::Failed("boom".into()), ..replies(&answers, None) };
+        let all =
+            Replies { error: Some(&error), end: &RunEnd::Failed("boom".into()), ..replies(&answers, None) };
         assert_eq!(all.payloads(), [failure("boom".into()), text("part")]);
     }
 
@@ -195,7 +207,8 @@ mod tests {
     #[test]
     fn reasoning_is_a_message_before_the_answer_when_it_is_on() {
         let block = Block::Thinking(ThinkingBlock { thinking: "a\n\nb ".into(), ..ThinkingBlock::default() });
-        let answers = [answer(vec![block, Block::text("Answer")]), answer(vec![Block::text("<think>c</think>More")])];
+        let answers =
+            [answer(vec![block, Block::text("Answer")]), answer(vec![Block::text("<think>c</think>More")])];
         let on = Replies { reasoning: ReasoningVisibility::On, ..replies(&answers, None) };
         let expect = [text("Reasoning:\n_a_\n\n_b_"), text("Answer"), text("Reasoning:\n_c_"), text("More")];
         assert_eq!(on.payloads(), expect);

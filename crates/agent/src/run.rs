@@ -53,6 +53,7 @@ pub struct RunParams<'a> {
 
 /// What starts a run.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one a run, and it is taken apart at once")]
 pub enum Prompt {
     /// A message that is not in the transcript yet. It is appended before anything else, under `entry_id`, so that the
     /// run can be found again after a crash.
@@ -106,6 +107,9 @@ pub struct RunModel<'a> {
     /// Whether the provider needs `<think>`/`<final>` tags: only text inside `<final>` is then shown
     /// (spec `streaming.md` §6).
     pub reasoning_tags: bool,
+    /// Whether the model repeats a failed call by itself as long as nothing of the answer was heard. The run then
+    /// repeats only answers that broke off, so that nothing is tried twice for one failure.
+    pub repeats_itself: bool,
 }
 
 impl<'a> RunModel<'a> {
@@ -118,6 +122,7 @@ impl<'a> RunModel<'a> {
             temperature: None,
             cache: CacheRetention::default(),
             reasoning_tags: uses_tags(model.provider()),
+            repeats_itself: false,
         }
     }
 }
@@ -129,6 +134,7 @@ impl<'a> From<&'a Candidate> for RunModel<'a> {
             max_tokens: candidate.max_tokens,
             temperature: candidate.temperature,
             cache: candidate.cache,
+            repeats_itself: true,
             ..Self::new(candidate.model.as_ref())
         }
     }
@@ -141,8 +147,8 @@ pub struct Limits {
     pub timeout: Option<Duration>,
     /// Model calls that asked for tools before the run is stopped; off by default, as in the reference.
     pub max_tool_rounds: Option<NonZeroU32>,
-    /// How often a failed call is repeated with the same candidate, after 2, 4 and 8 s (spec `agent-runtime.md` §2.8).
-    /// 0 for candidates that repeat by themselves: retries belong in one place.
+    /// How often in a row a failed call is repeated with the same candidate, after 2, 4 and 8 s
+    /// (spec `agent-runtime.md` §2.8). See also [`RunModel::repeats_itself`].
     pub retries: u32,
     /// After this many consecutive identical calls the result tells the model that it is going in circles.
     pub identical_calls_warn: u32,

@@ -14,7 +14,9 @@ pub fn is_private(key: &str, main_key: &str) -> bool {
     }
     let mut parts = rest.split(':').map(str::to_ascii_lowercase);
     let direct = |part: &str| part == "dm" || part == "direct";
-    let shared = |part: &str| matches!(part, "group" | "channel" | "thread" | "topic" | "subagent" | "cron" | "hook" | "node");
+    let shared = |part: &str| {
+        matches!(part, "group" | "channel" | "thread" | "topic" | "subagent" | "cron" | "hook" | "node")
+    };
     let Some(first) = parts.next() else { return false };
     if shared(&first) || first.starts_with("node-") {
         return false;

@@ -37,7 +37,8 @@ mod tests {
     fn cuts_count_utf16_units_and_never_split_a_character() {
         let text = "a😀b";
         assert_eq!(utf16_len(text), 4);
-        for (max, head, tail) in [(0, "", ""), (1, "a", "b"), (2, "a", "b"), (3, "a😀", "😀b"), (4, text, text), (9, text, text)]
+        for (max, head, tail) in
+            [(0, "", ""), (1, "a", "b"), (2, "a", "b"), (3, "a😀", "😀b"), (4, text, text), (9, text, text)]
         {
             assert_eq!((utf16_head(text, max), utf16_tail(text, max)), (head, tail), "{max}");
         }

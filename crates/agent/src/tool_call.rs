@@ -33,32 +33,12 @@ pub(crate) async fn execute(frame: CallFrame<'_>, call: &ToolCall, now: impl Fn(
         Ok(args) => run(frame, call, args).await,
         Err(refused) => refused,
     };
-    let Outcome { output, is_error } = outcome;
-    let result = ToolResultMessage {
-        tool_call_id: call.id.clone(),
-        tool_name: call.name.clone(),
-        content: output.content,
-        details: output.details,
-        is_error,
-        timestamp: now(),
-        ..ToolResultMessage::default()
-    };
-    Executed { result, meta }
+    outcome.executed(call, meta, now())
 }
 
 /// The result of a call that did not come back after it was told to stop.
-pub(crate) fn abandoned(call: &ToolCall, now: i64) -> Executed {
-    let Outcome { output, is_error } = Outcome::refused(STOPPED_RUNNING);
-    let result = ToolResultMessage {
-        tool_call_id: call.id.clone(),
-        tool_name: call.name.clone(),
-        content: output.content,
-        details: output.details,
-        is_error,
-        timestamp: now,
-        ..ToolResultMessage::default()
-    };
-    Executed { result, meta: None }
+pub(crate) fn abandoned(tools: &dyn Toolbox, call: &ToolCall, now: i64) -> Executed {
+    Outcome::refused(STOPPED_RUNNING).executed(call, tools.meta(&call.name, &call.arguments), now)
 }
 
 struct Outcome {
@@ -69,12 +49,31 @@ struct Outcome {
 impl Outcome {
     /// An error the model is told in these words.
     fn refused(text: impl Into<String>) -> Self {
-        Self { output: ToolOutput { content: vec![Block::text(text)], details: Some(json!({})) }, is_error: true }
+        Self {
+            output: ToolOutput { content: vec![Block::text(text)], details: Some(json!({})) },
+            is_error: true,
+        }
+    }
+
+    fn executed(self, call: &ToolCall, meta: Option<String>, now: i64) -> Executed {
+        let result = ToolResultMessage {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            content: self.output.content,
+            details: self.output.details,
+            is_error: self.is_error,
+            timestamp: now,
+            ..ToolResultMessage::default()
+        };
+        Executed { result, meta }
     }
 
     /// What a tool that failed looks like: a normal result that says so.
     fn failed(tool: &str, error: &str) -> Self {
-        Self { output: ToolOutput::json(json!({ "status": "error", "tool": tool, "error": error })), is_error: false }
+        Self {
+            output: ToolOutput::json(json!({ "status": "error", "tool": tool, "error": error })),
+            is_error: false,
+        }
     }
 }
 
@@ -174,7 +173,8 @@ mod tests {
     fn bad_arguments_are_refused_in_the_known_words() {
         let expect = "Validation failed for tool \"exec\":\n  - command: must have required property 'command'\n  - timeout: must be number\n\nReceived arguments:\n{\n  \"timeout\": \"soon\"\n}";
         assert_eq!(text("exec", json!({"timeout": "soon"})), Err(expect.to_owned()));
-        let expect = "Validation failed for tool \"exec\":\n  - root: must be object\n\nReceived arguments:\n\"ls\"";
+        let expect =
+            "Validation failed for tool \"exec\":\n  - root: must be object\n\nReceived arguments:\n\"ls\"";
         assert_eq!(text("exec", json!("ls")), Err(expect.to_owned()));
     }
 

@@ -11,12 +11,20 @@ const CUT: &str = "\n\u{2026}(truncated)\u{2026}";
 
 /// A call begins.
 pub(crate) fn start(call: &ToolCall) -> RunEvent {
-    RunEvent::ToolStart { name: shown_name(&call.name), call_id: call.id.clone(), args: call.arguments.clone() }
+    RunEvent::ToolStart {
+        name: shown_name(&call.name),
+        call_id: call.id.clone(),
+        args: call.arguments.clone(),
+    }
 }
 
 /// A call goes on.
 pub(crate) fn update(call: &ToolCall, partial: Value) -> RunEvent {
-    RunEvent::ToolUpdate { name: shown_name(&call.name), call_id: call.id.clone(), partial: shown_value(partial) }
+    RunEvent::ToolUpdate {
+        name: shown_name(&call.name),
+        call_id: call.id.clone(),
+        partial: shown_value(partial),
+    }
 }
 
 /// A call has ended.
@@ -114,8 +122,15 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_and_images_left_out() {
-        let image = Block::Image(ImageBlock { data: "aGVsbG8=".into(), mime_type: "image/png".into(), ..ImageBlock::default() });
-        let message = ToolResultMessage { content: vec![Block::text("é".repeat(8001)), image], ..ToolResultMessage::default() };
+        let image = Block::Image(ImageBlock {
+            data: "aGVsbG8=".into(),
+            mime_type: "image/png".into(),
+            ..ImageBlock::default()
+        });
+        let message = ToolResultMessage {
+            content: vec![Block::text("é".repeat(8001)), image],
+            ..ToolResultMessage::default()
+        };
         let expect = RunEvent::ToolResult {
             name: "exec".into(),
             call_id: "c1".into(),
@@ -128,16 +143,23 @@ mod tests {
         };
         assert_eq!(result(&call("bash"), &message, None), expect);
         let partial = json!({"content": [{"type": "text", "text": "x".repeat(9000)}], "details": {"pid": 1}});
-        let RunEvent::ToolUpdate { partial, .. } = update(&call("exec"), partial) else { panic!("an update") };
-        assert_eq!(partial["content"][0]["text"].as_str().map(|t| t.chars().count()), Some(8000 + 15));
+        let RunEvent::ToolUpdate { partial, .. } = update(&call("exec"), partial) else {
+            panic!("an update")
+        };
+        assert_eq!(partial["content"][0]["text"].as_str().map(|t| t.chars().count()), Some(8000 + 14));
         assert_eq!(partial["details"], json!({"pid": 1}));
     }
 
     #[test]
     fn a_failed_status_is_an_error_for_clients_only() {
         for (status, expect) in [("error", true), ("timeout", true), ("completed", false)] {
-            let message = ToolResultMessage { details: Some(json!({"status": status})), ..ToolResultMessage::default() };
-            let RunEvent::ToolResult { is_error, .. } = result(&call("exec"), &message, None) else { panic!("a result") };
+            let message = ToolResultMessage {
+                details: Some(json!({"status": status})),
+                ..ToolResultMessage::default()
+            };
+            let RunEvent::ToolResult { is_error, .. } = result(&call("exec"), &message, None) else {
+                panic!("a result")
+            };
             assert_eq!(is_error, expect, "{status}");
         }
     }

@@ -54,9 +54,13 @@ impl Profile {
         match self {
             Self::Minimal => Some(&["session_status"]),
             Self::Coding => Some(&["group:fs", "group:runtime", "group:sessions", "group:memory", "image"]),
-            Self::Messaging => {
-                Some(&["group:messaging", "sessions_list", "sessions_history", "sessions_send", "session_status"])
-            }
+            Self::Messaging => Some(&[
+                "group:messaging",
+                "sessions_list",
+                "sessions_history",
+                "sessions_send",
+                "session_status",
+            ]),
             Self::Full => None,
         }
     }
@@ -183,9 +187,9 @@ pub fn select(tools: &[Candidate<'_>], sender: Sender, steps: &[PolicyStep]) -> 
 }
 
 /// The key of `tools.byProvider` that applies: the full reference before the provider (spec §8.2 step 4).
-pub fn provider_key<'a>(keys: impl Iterator<Item = &'a str> + Clone, provider: &str, model: &str) -> Option<&'a str> {
+pub fn provider_key<'a>(keys: &[&'a str], provider: &str, model: &str) -> Option<&'a str> {
     let full = format!("{provider}/{model}");
-    let is = |wanted: &str| keys.clone().find(|key| key.trim().eq_ignore_ascii_case(wanted));
+    let is = |wanted: &str| keys.iter().copied().find(|key| key.trim().eq_ignore_ascii_case(wanted));
     is(&full).or_else(|| is(provider))
 }
 
@@ -205,11 +209,12 @@ impl Rules {
             [expand(&names, tools), extra.clone()].concat()
         });
         let configured = policy.allow.as_deref().filter(|allow| !allow.is_empty());
-        let allow = configured.and_then(|allow| known_allow(&step.label, allow, tools, warnings)).map(|allow| {
-            let mut names = expand(&allow, tools);
-            names.extend(extra);
-            names
-        });
+        let allow =
+            configured.and_then(|allow| known_allow(&step.label, allow, tools, warnings)).map(|allow| {
+                let mut names = expand(&allow, tools);
+                names.extend(extra);
+                names
+            });
         Self { profile, allow, deny: expand(&policy.deny, tools) }
     }
 
@@ -233,7 +238,9 @@ fn known_allow(
     let core = |entry: &String| {
         expand(std::slice::from_ref(entry), &[]).iter().any(|pattern| {
             CORE_NAMES.iter().any(|name| matches(pattern, name))
-                || tools.iter().any(|tool| tool.plugin.is_none() && matches(pattern, &canonical_name(tool.name)))
+                || tools
+                    .iter()
+                    .any(|tool| tool.plugin.is_none() && matches(pattern, &canonical_name(tool.name)))
         })
     };
     if allow.iter().any(core) {
@@ -246,9 +253,34 @@ fn known_allow(
 
 /// Tools of OpenClaw, offered or not: an allow list that names one restricts.
 const CORE_NAMES: &[&str] = &[
-    "read", "write", "edit", "apply_patch", "grep", "find", "ls", "exec", "process", "web_search", "web_fetch", "browser",
-    "canvas", "nodes", "cron", "message", "gateway", "agents_list", "sessions_list", "sessions_history", "sessions_send",
-    "sessions_spawn", "session_status", "image", "memory_search", "memory_get", "tts", "whatsapp_login",
+    "read",
+    "write",
+    "edit",
+    "apply_patch",
+    "grep",
+    "find",
+    "ls",
+    "exec",
+    "process",
+    "web_search",
+    "web_fetch",
+    "browser",
+    "canvas",
+    "nodes",
+    "cron",
+    "message",
+    "gateway",
+    "agents_list",
+    "sessions_list",
+    "sessions_history",
+    "sessions_send",
+    "sessions_spawn",
+    "session_status",
+    "image",
+    "memory_search",
+    "memory_get",
+    "tts",
+    "whatsapp_login",
 ];
 
 fn expand(entries: &[String], tools: &[Candidate<'_>]) -> Vec<String> {
@@ -262,7 +294,8 @@ fn expand(entries: &[String], tools: &[Candidate<'_>]) -> Vec<String> {
         let of_plugin = |tool: &&Candidate<'_>| {
             tool.plugin.is_some_and(|plugin| name == PLUGINS || plugin.eq_ignore_ascii_case(&name))
         };
-        let members: Vec<String> = tools.iter().filter(of_plugin).map(|tool| canonical_name(tool.name)).collect();
+        let members: Vec<String> =
+            tools.iter().filter(of_plugin).map(|tool| canonical_name(tool.name)).collect();
         if members.is_empty() {
             out.insert(name);
         } else {
@@ -294,7 +327,20 @@ fn matches(pattern: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    const TOOLS: &[&str] = &["read", "write", "edit", "apply_patch", "exec", "process", "web_search", "web_fetch", "browser", "session_status", "sessions_spawn", "memory_get"];
+    const TOOLS: &[&str] = &[
+        "read",
+        "write",
+        "edit",
+        "apply_patch",
+        "exec",
+        "process",
+        "web_search",
+        "web_fetch",
+        "browser",
+        "session_status",
+        "sessions_spawn",
+        "memory_get",
+    ];
 
     fn list(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
@@ -320,14 +366,33 @@ mod tests {
             (vec![step(None, Some(&["read"]), &[], &[])], &["read"], &["exec"]),
             (vec![step(None, Some(&["exec"]), &[], &[])], &["apply_patch", "exec"], &["read"]),
             (vec![step(None, None, &[], &["group:fs"])], &["exec"], &["read", "apply_patch"]),
-            (vec![step(Some(Profile::Minimal), None, &["web_fetch"], &[])], &["web_fetch", "session_status"], &["read"]),
-            (vec![step(Some(Profile::Coding), None, &[], &[]), step(None, None, &[], &["exec"])], &["read", "memory_get"], &["exec", "browser"]),
+            (
+                vec![step(Some(Profile::Minimal), None, &["web_fetch"], &[])],
+                &["web_fetch", "session_status"],
+                &["read"],
+            ),
+            (
+                vec![step(Some(Profile::Coding), None, &[], &[]), step(None, None, &[], &["exec"])],
+                &["read", "memory_get"],
+                &["exec", "browser"],
+            ),
             (vec![step(None, Some(&["*"]), &[], &["browser"])], &["read"], &["browser"]),
             (vec![step(None, Some(&["web_*"]), &[], &[])], &["web_fetch"], &["read"]),
-            (vec![step(None, None, &[], &["exec"]), step(None, Some(&["exec"]), &[], &[])], &[], &["exec", "read"]),
+            (
+                vec![step(None, None, &[], &["exec"]), step(None, Some(&["exec"]), &[], &[])],
+                &[],
+                &["exec", "read"],
+            ),
             (vec![step(None, Some(&[]), &[], &[])], &["read", "exec"], &[]),
             (vec![step(None, None, &["my_tool"], &[])], &["read", "exec"], &[]),
-            (vec![subagent_step(ToolPolicy { allow: Some(list(&["sessions_spawn"])), ..ToolPolicy::default() })], &[], &["sessions_spawn", "read"]),
+            (
+                vec![subagent_step(ToolPolicy {
+                    allow: Some(list(&["sessions_spawn"])),
+                    ..ToolPolicy::default()
+                })],
+                &[],
+                &["sessions_spawn", "read"],
+            ),
         ];
         for (steps, inside, outside) in rows {
             let out = names(&steps);
@@ -342,7 +407,10 @@ mod tests {
 
     #[test]
     fn a_list_of_plugin_names_alone_takes_no_core_tool_away() {
-        let tools = [Candidate::core("read"), Candidate { name: "fly", plugin: Some("my-plugin"), owner_only: false }];
+        let tools = [
+            Candidate::core("read"),
+            Candidate { name: "fly", plugin: Some("my-plugin"), owner_only: false },
+        ];
         let out = select(&tools, Sender::Owner, &[step(None, Some(&["my-plugin"]), &[], &[])]);
         assert_eq!(out.names, ["read", "fly"]);
         assert_eq!(out.warnings, ["tools: tools.allow allowlist contains unknown entries (my-plugin)."]);
@@ -362,14 +430,22 @@ mod tests {
     #[test]
     fn the_full_model_reference_wins_over_the_provider() {
         let keys = ["openai", "OpenAI/gpt-5.2", "google"];
-        assert_eq!(provider_key(keys.into_iter(), "openai", "gpt-5.2"), Some("OpenAI/gpt-5.2"));
-        assert_eq!(provider_key(keys.into_iter(), "openai", "gpt-4"), Some("openai"));
-        assert_eq!(provider_key(keys.into_iter(), "xai", "grok"), None);
+        assert_eq!(provider_key(&keys, "openai", "gpt-5.2"), Some("OpenAI/gpt-5.2"));
+        assert_eq!(provider_key(&keys, "openai", "gpt-4"), Some("openai"));
+        assert_eq!(provider_key(&keys, "xai", "grok"), None);
     }
 
     #[test]
     fn globs_are_anchored() {
-        for (pattern, name, expect) in [("web_*", "web_fetch", true), ("*_get", "memory_get", true), ("a*c*e", "abcde", true), ("a*c*e", "abde", false), ("web_", "web_fetch", false), ("*", "x", true), ("e*", "web", false)] {
+        for (pattern, name, expect) in [
+            ("web_*", "web_fetch", true),
+            ("*_get", "memory_get", true),
+            ("a*c*e", "abcde", true),
+            ("a*c*e", "abde", false),
+            ("web_", "web_fetch", false),
+            ("*", "x", true),
+            ("e*", "web", false),
+        ] {
             assert_eq!(matches(pattern, name), expect, "{pattern} {name}");
         }
     }

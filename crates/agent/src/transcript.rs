@@ -7,7 +7,7 @@ use openclaw_protocol::message::{Message, UserMessage};
 
 /// The branch a run works on. Every append is on disk (not necessarily synced) when its future ends; the caller syncs
 /// at the points `docs/durability.md` names.
-pub trait Transcript: Send {
+pub trait Transcript: Send + Sync {
     /// Messages of the current branch as the model should see them (compaction view applied), oldest first.
     fn context(&self) -> Vec<Message>;
 

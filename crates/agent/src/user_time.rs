@@ -32,7 +32,8 @@ impl HourFormat {
 
 /// The user's zone: the configured one if it exists, else the host's, else UTC.
 pub fn user_zone(configured: Option<&str>) -> TimeZone {
-    let named = configured.map(str::trim).filter(|name| !name.is_empty()).and_then(|name| TimeZone::get(name).ok());
+    let named =
+        configured.map(str::trim).filter(|name| !name.is_empty()).and_then(|name| TimeZone::get(name).ok());
     named.unwrap_or_else(|| TimeZone::try_system().unwrap_or(TimeZone::UTC))
 }
 
@@ -97,7 +98,9 @@ fn zone_label(local: &jiff::Zoned) -> String {
 
 /// The text without the prefix [`with_timestamp`] puts before it, which is how clients see it.
 pub fn without_timestamp(text: &str) -> &str {
-    let Some((inside, rest)) = text.strip_prefix('[').and_then(|tail| tail.split_once("] ")) else { return text };
+    let Some((inside, rest)) = text.strip_prefix('[').and_then(|tail| tail.split_once("] ")) else {
+        return text;
+    };
     let mut words = inside.split(' ');
     let shape = (words.next(), words.next(), words.next(), words.next(), words.next());
     match shape {
@@ -143,14 +146,30 @@ mod tests {
             ("[Telegram Bob 2026-01-28 20:30 EST] hi", "[Telegram Bob 2026-01-28 20:30 EST] hi"),
             ("It is. Current time: Wed 1", "It is. Current time: Wed 1"),
             (" ", " "),
-            ("[x] 2026-01-28\n2026-01-28 20:30", "[Wed 2026-01-28 20:30 EST] [x] 2026-01-28\n2026-01-28 20:30"),
+            (
+                "[x] 2026-01-28\n2026-01-28 20:30",
+                "[Wed 2026-01-28 20:30 EST] [x] 2026-01-28\n2026-01-28 20:30",
+            ),
         ];
         for (input, expect) in rows {
-            assert_eq!(with_timestamp(input, at("2026-01-29T01:30:00Z"), &zone("America/New_York")), expect, "{input:?}");
+            assert_eq!(
+                with_timestamp(input, at("2026-01-29T01:30:00Z"), &zone("America/New_York")),
+                expect,
+                "{input:?}"
+            );
         }
-        assert_eq!(timestamp_prefix(at("2026-11-21T02:45:00Z"), &TimeZone::UTC), "[Sat 2026-11-21 02:45 UTC] ");
-        assert_eq!(timestamp_prefix(at("2026-07-01T12:00:00Z"), &zone("Asia/Kathmandu")), "[Wed 2026-07-01 17:45 GMT+5:45] ");
-        assert_eq!(timestamp_prefix(at("2026-07-01T12:00:00Z"), &zone("America/Sao_Paulo")), "[Wed 2026-07-01 09:00 GMT-3] ");
+        assert_eq!(
+            timestamp_prefix(at("2026-11-21T02:45:00Z"), &TimeZone::UTC),
+            "[Sat 2026-11-21 02:45 UTC] "
+        );
+        assert_eq!(
+            timestamp_prefix(at("2026-07-01T12:00:00Z"), &zone("Asia/Kathmandu")),
+            "[Wed 2026-07-01 17:45 GMT+5:45] "
+        );
+        assert_eq!(
+            timestamp_prefix(at("2026-07-01T12:00:00Z"), &zone("America/Sao_Paulo")),
+            "[Wed 2026-07-01 09:00 GMT-3] "
+        );
     }
 
     #[test]
@@ -167,11 +186,27 @@ mod tests {
     fn the_users_time_is_written_out() {
         let moment = at("2026-01-28T19:30:00Z");
         let berlin = zone("Europe/Berlin");
-        assert_eq!(user_time(moment, &berlin, HourFormat::TwentyFour), "Wednesday, January 28th, 2026 — 20:30");
+        assert_eq!(
+            user_time(moment, &berlin, HourFormat::TwentyFour),
+            "Wednesday, January 28th, 2026 — 20:30"
+        );
         assert_eq!(user_time(moment, &berlin, HourFormat::Twelve), "Wednesday, January 28th, 2026 — 8:30 PM");
-        let days = [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (13, "13th"), (21, "21st"), (22, "22nd"), (23, "23rd"), (31, "31st")];
+        let days = [
+            (1, "1st"),
+            (2, "2nd"),
+            (3, "3rd"),
+            (4, "4th"),
+            (11, "11th"),
+            (12, "12th"),
+            (13, "13th"),
+            (21, "21st"),
+            (22, "22nd"),
+            (23, "23rd"),
+            (31, "31st"),
+        ];
         for (day, expect) in days {
-            let text = user_time(at(&format!("2026-01-{day:02}T12:00:00Z")), &TimeZone::UTC, HourFormat::TwentyFour);
+            let text =
+                user_time(at(&format!("2026-01-{day:02}T12:00:00Z")), &TimeZone::UTC, HourFormat::TwentyFour);
             assert!(text.contains(&format!("January {expect}, 2026")), "{text}");
         }
     }
@@ -185,7 +220,13 @@ mod tests {
 
     #[test]
     fn the_hour_format_follows_setting_then_locale() {
-        let rows = [(Some("12"), None, HourFormat::Twelve), (Some("24"), Some("en_US.UTF-8"), HourFormat::TwentyFour), (Some("auto"), Some("en_US.UTF-8"), HourFormat::Twelve), (None, Some("de_DE"), HourFormat::TwentyFour), (None, None, HourFormat::TwentyFour)];
+        let rows = [
+            (Some("12"), None, HourFormat::Twelve),
+            (Some("24"), Some("en_US.UTF-8"), HourFormat::TwentyFour),
+            (Some("auto"), Some("en_US.UTF-8"), HourFormat::Twelve),
+            (None, Some("de_DE"), HourFormat::TwentyFour),
+            (None, None, HourFormat::TwentyFour),
+        ];
         for (setting, locale, expect) in rows {
             assert_eq!(HourFormat::resolve(setting, locale), expect);
         }

@@ -29,7 +29,9 @@ const GIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// agent's id unless it is the default agent.
 pub fn default_dir(home: &Path, profile: Option<&str>, agent: Option<&str>) -> PathBuf {
     let suffix = agent.or_else(|| {
-        profile.map(str::trim).filter(|profile| !profile.is_empty() && !profile.eq_ignore_ascii_case("default"))
+        profile
+            .map(str::trim)
+            .filter(|profile| !profile.is_empty() && !profile.eq_ignore_ascii_case("default"))
     });
     let name = suffix.map_or_else(|| "workspace".to_owned(), |suffix| format!("workspace-{suffix}"));
     home.join(".openclaw").join(name)
@@ -156,7 +158,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let ws = dir.path().join("ws");
         let done = ensure(&ws, Fill::Templates).unwrap();
-        let all = ["AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md"];
+        let all =
+            ["AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md"];
         assert_eq!((done.brand_new, done.written.as_slice()), (true, all.as_slice()));
         assert_eq!(done.git, ws.join(".git").exists());
         assert_eq!(ensure(&ws, Fill::Templates).unwrap(), Ensured::default());

@@ -1,1 +1,26 @@
-fn main() {}
+//! The `openclaw` binary.
+//!
+//! Arguments pass two stages: [`command_line`] takes what stands before the command and hands the rest to the grammar in
+//! [`args`]; each module of [`commands`] resolves its own arguments and does its work. [`client`] talks to a gateway,
+//! [`output`] prints. No business logic lives here.
+
+mod args;
+mod client;
+mod command_line;
+mod commands;
+mod context;
+mod failure;
+mod output;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args: Vec<String> =
+        std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    // Before anything is read or started: scripts ask for the version all the time.
+    if matches!(args.as_slice(), [only] if only == "--version" || only == "-V") {
+        output::line(env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
+    ExitCode::from(command_line::run(&args))
+}

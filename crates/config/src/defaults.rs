@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::check::schema::{accepted, fill_defaults};
 use crate::Environment;
+use crate::check::schema::{accepted, fill_defaults};
 use crate::legacy::object_at;
 
 /// Built-in short names of models.
@@ -77,7 +77,8 @@ fn fill_schema_defaults(config: &mut Value) {
     let Value::Object(root) = config else { return };
     root.entry("commands").or_insert_with(|| json!({}));
     for key in ["commands", "channels"] {
-        if let (Some(value), Some(part)) = (root.get_mut(key), schema.pointer(&format!("/properties/{key}"))) {
+        if let (Some(value), Some(part)) = (root.get_mut(key), schema.pointer(&format!("/properties/{key}")))
+        {
             fill_defaults(part, value);
         }
     }
@@ -205,7 +206,9 @@ fn anthropic_defaults(defaults: &mut Map<String, Value>, mode: AnthropicMode) {
 fn cache_parameters(defaults: &mut Map<String, Value>) {
     let Some(models) = defaults.get_mut("models").and_then(Value::as_object_mut) else { return };
     for (_, entry) in models.iter_mut().filter(|(name, _)| name.starts_with("anthropic/")) {
-        let Some(params) = entry.as_object_mut().and_then(|entry| object_at(entry, &["params"])) else { continue };
+        let Some(params) = entry.as_object_mut().and_then(|entry| object_at(entry, &["params"])) else {
+            continue;
+        };
         if !params.contains_key("cacheRetention") {
             params.entry("cacheControlTtl").or_insert_with(|| json!("1h"));
         }

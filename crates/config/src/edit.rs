@@ -55,15 +55,25 @@ fn change(text: &str, node: &Node, next: &Value, edits: &mut Vec<Edit>) {
                 change(text, item, value, edits);
             }
         }
-        _ => edits.push(Edit { range: node.span.clone(), text: pretty(next, &indent_of(text, node.span.start)) }),
+        _ => edits
+            .push(Edit { range: node.span.clone(), text: pretty(next, &indent_of(text, node.span.start)) }),
     }
 }
 
 fn has_unique_keys(members: &[Member]) -> bool {
-    members.iter().enumerate().all(|(at, member)| !members.iter().take(at).any(|other| other.key == member.key))
+    members
+        .iter()
+        .enumerate()
+        .all(|(at, member)| !members.iter().take(at).any(|other| other.key == member.key))
 }
 
-fn change_object(text: &str, node: &Node, members: &[Member], next: &Map<String, Value>, edits: &mut Vec<Edit>) {
+fn change_object(
+    text: &str,
+    node: &Node,
+    members: &[Member],
+    next: &Map<String, Value>,
+    edits: &mut Vec<Edit>,
+) {
     let added: Vec<(&String, &Value)> =
         next.iter().filter(|(key, _)| !members.iter().any(|member| member.key == **key)).collect();
     let kept = members.iter().filter(|member| next.contains_key(&member.key)).count();
@@ -195,8 +205,10 @@ fn compact(value: &Value) -> String {
     match value {
         Value::Object(map) if map.is_empty() => "{}".to_owned(),
         Value::Object(map) => {
-            let entries: Vec<String> =
-                map.iter().map(|(key, value)| format!("{}: {}", Value::String(key.clone()), compact(value))).collect();
+            let entries: Vec<String> = map
+                .iter()
+                .map(|(key, value)| format!("{}: {}", Value::String(key.clone()), compact(value)))
+                .collect();
             format!("{{ {} }}", entries.join(", "))
         }
         other => other.to_string(),

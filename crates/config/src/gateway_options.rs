@@ -108,7 +108,9 @@ pub enum StartRefusal {
     #[error("tailscale serve/funnel requires gateway bind=loopback (127.0.0.1)")]
     TailscaleNeedsLoopback,
     /// `bind: "custom"` without a usable address.
-    #[error("gateway.bind is custom, but gateway.customBindHost is not an IP address; set it, for example to 192.168.1.10")]
+    #[error(
+        "gateway.bind is custom, but gateway.customBindHost is not an IP address; set it, for example to 192.168.1.10"
+    )]
     NoCustomHost,
 }
 
@@ -127,9 +129,8 @@ pub fn gateway_port(config: &Config, env: &Environment) -> Result<u16, StartRefu
     }
     match config.gateway.port {
         None => Ok(DEFAULT_PORT),
-        Some(port) => u16::try_from(port).ok().filter(|port| *port > 0).ok_or_else(|| StartRefusal::BadPort {
-            source_name: "gateway.port".to_owned(),
-            value: port.to_string(),
+        Some(port) => u16::try_from(port).ok().filter(|port| *port > 0).ok_or_else(|| {
+            StartRefusal::BadPort { source_name: "gateway.port".to_owned(), value: port.to_string() }
         }),
     }
 }
@@ -163,14 +164,7 @@ pub fn gateway_options(
         (BindMode::Auto | BindMode::Lan | BindMode::Loopback | BindMode::Tailnet, _) => None,
     };
     check_auth(bind, tailscale, &auth)?;
-    Ok(GatewayOptions {
-        port,
-        bind,
-        custom_bind_host,
-        tailscale,
-        warnings: disagreements(config, env),
-        auth,
-    })
+    Ok(GatewayOptions { port, bind, custom_bind_host, tailscale, warnings: disagreements(config, env), auth })
 }
 
 fn resolve_auth(
@@ -180,9 +174,13 @@ fn resolve_auth(
     tailscale: TailscaleMode,
 ) -> ResolvedAuth {
     let configured = &config.gateway.auth;
-    let token = flags.token.clone().or_else(|| secret_var(env, TOKEN_VARS)).or_else(|| configured.token.clone());
-    let password =
-        flags.password.clone().or_else(|| secret_var(env, PASSWORD_VARS)).or_else(|| configured.password.clone());
+    let token =
+        flags.token.clone().or_else(|| secret_var(env, TOKEN_VARS)).or_else(|| configured.token.clone());
+    let password = flags
+        .password
+        .clone()
+        .or_else(|| secret_var(env, PASSWORD_VARS))
+        .or_else(|| configured.password.clone());
     let token = token.filter(is_set);
     let password = password.filter(is_set);
     let implied = if flags.token.is_some() && flags.password.is_none() {
@@ -205,20 +203,25 @@ fn resolve_auth(
 fn check_auth(bind: BindMode, tailscale: TailscaleMode, auth: &ResolvedAuth) -> Result<(), StartRefusal> {
     let outside = bind != BindMode::Loopback;
     match tailscale {
-        TailscaleMode::Funnel if auth.mode != AuthKind::Password => return Err(StartRefusal::FunnelNeedsPassword),
-        TailscaleMode::Serve | TailscaleMode::Funnel if outside => return Err(StartRefusal::TailscaleNeedsLoopback),
+        TailscaleMode::Funnel if auth.mode != AuthKind::Password => {
+            return Err(StartRefusal::FunnelNeedsPassword);
+        }
+        TailscaleMode::Serve | TailscaleMode::Funnel if outside => {
+            return Err(StartRefusal::TailscaleNeedsLoopback);
+        }
         TailscaleMode::Off | TailscaleMode::Serve | TailscaleMode::Funnel => {}
     }
     match auth.mode {
-        AuthKind::Token if auth.token.is_none() && outside => Err(StartRefusal::OpenBind { bind: bind.as_str() }),
-        AuthKind::Token if auth.token.is_none() && !auth.allow_tailscale => Err(StartRefusal::NoToken),
-        AuthKind::Password if auth.password.is_none() && outside => {
-            Err(StartRefusal::OpenBind { bind: bind.as_str() })
-        }
-        AuthKind::Password if auth.password.is_none() => Err(StartRefusal::NoPassword),
-        AuthKind::None if outside => Err(StartRefusal::OpenBind { bind: bind.as_str() }),
-        AuthKind::Token | AuthKind::Password | AuthKind::None => Ok(()),
+        AuthKind::Token if auth.token.is_none() && !auth.allow_tailscale => return Err(StartRefusal::NoToken),
+        AuthKind::Password if auth.password.is_none() => return Err(StartRefusal::NoPassword),
+        AuthKind::Token | AuthKind::Password | AuthKind::None => {}
     }
+    let has_secret = match auth.mode {
+        AuthKind::Token => auth.token.is_some(),
+        AuthKind::Password => auth.password.is_some(),
+        AuthKind::None => false,
+    };
+    if outside && !has_secret { Err(StartRefusal::OpenBind { bind: bind.as_str() }) } else { Ok(()) }
 }
 
 fn disagreements(config: &Config, env: &Environment) -> Vec<String> {

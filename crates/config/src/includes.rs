@@ -77,13 +77,18 @@ pub(crate) struct Resolved {
 }
 
 /// Replaces all includes of a document that was read from `config_path`.
-pub(crate) fn resolve(document: &Value, config_path: &Path, env: &Environment) -> Result<Resolved, IncludeError> {
+pub(crate) fn resolve(
+    document: &Value,
+    config_path: &Path,
+    env: &Environment,
+) -> Result<Resolved, IncludeError> {
     let dir = config_path.parent().unwrap_or(Path::new("/"));
     let mut roots = vec![real(dir)];
     if let Some(more) = env.get_nonblank("OPENCLAW_INCLUDE_ROOTS") {
         roots.extend(std::env::split_paths(more).map(|root| real(&root)));
     }
-    let mut resolver = Resolver { chain: vec![config_path.to_path_buf()], roots, files: Vec::new(), bytes: 0 };
+    let mut resolver =
+        Resolver { chain: vec![config_path.to_path_buf()], roots, files: Vec::new(), bytes: 0 };
     let value = resolver.value(document)?;
     Ok(Resolved { value, files: resolver.files })
 }
@@ -112,7 +117,9 @@ struct Resolver {
 impl Resolver {
     fn value(&mut self, value: &Value) -> Result<Value, IncludeError> {
         match value {
-            Value::Array(items) => items.iter().map(|item| self.value(item)).collect::<Result<_, _>>().map(Value::Array),
+            Value::Array(items) => {
+                items.iter().map(|item| self.value(item)).collect::<Result<_, _>>().map(Value::Array)
+            }
             Value::Object(map) => match map.get(KEY) {
                 Some(target) => self.object_with_include(map, target),
                 None => self.siblings(map).map(Value::Object),
@@ -122,10 +129,17 @@ impl Resolver {
     }
 
     fn siblings(&mut self, map: &Map<String, Value>) -> Result<Map<String, Value>, IncludeError> {
-        map.iter().filter(|(key, _)| *key != KEY).map(|(key, value)| Ok((key.clone(), self.value(value)?))).collect()
+        map.iter()
+            .filter(|(key, _)| *key != KEY)
+            .map(|(key, value)| Ok((key.clone(), self.value(value)?)))
+            .collect()
     }
 
-    fn object_with_include(&mut self, map: &Map<String, Value>, target: &Value) -> Result<Value, IncludeError> {
+    fn object_with_include(
+        &mut self,
+        map: &Map<String, Value>,
+        target: &Value,
+    ) -> Result<Value, IncludeError> {
         let included = self.included(target)?;
         let siblings = self.siblings(map)?;
         if siblings.is_empty() {
@@ -163,8 +177,10 @@ impl Resolver {
             return Err(IncludeError::Depth(name.to_owned()));
         }
         let text = self.read(name, &path)?;
-        let parsed = json5::parse_value(&text)
-            .map_err(|_| IncludeError::Parse { name: name.to_owned(), resolved: path.display().to_string() })?;
+        let parsed = json5::parse_value(&text).map_err(|_| IncludeError::Parse {
+            name: name.to_owned(),
+            resolved: path.display().to_string(),
+        })?;
         self.files.push(path.clone());
         self.chain.push(path);
         let value = self.value(&parsed);

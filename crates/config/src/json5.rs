@@ -75,7 +75,9 @@ impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, column, .. } = self;
         match self.found {
-            _ if self.too_deep => write!(f, "JSON5: nested deeper than {MAX_DEPTH} levels at {line}:{column}"),
+            _ if self.too_deep => {
+                write!(f, "JSON5: nested deeper than {MAX_DEPTH} levels at {line}:{column}")
+            }
             Some(c) => write!(f, "JSON5: invalid character '{}' at {line}:{column}", Shown(c)),
             None => write!(f, "JSON5: invalid end of input at {line}:{column}"),
         }
@@ -506,8 +508,11 @@ mod tests {
             ("{ /* c */ a: 1, 'b': [1,], // x\n \"c\": null, }", json!({"a": 1, "b": [1], "c": null})),
             ("[+1, -2.5, .5, 5., 0x1F, 1e3, 1.0]", json!([1, -2.5, 0.5, 5, 31, 1000, 1])),
             ("[Infinity, -Infinity, NaN, -0]", json!([null, null, null, 0])),
-            (r"'a\'b\x41\u00e4\ud83d\ude00\ud800\
-c\q'", json!("a'bAä😀\u{fffd}cq")),
+            (
+                r"'a\'b\x41\u00e4\ud83d\ude00\ud800\
+c\q'",
+                json!("a'bAä😀\u{fffd}cq"),
+            ),
             ("{$a_1: {ünï: true}}", json!({"$a_1": {"ünï": true}})),
             ("{a:1,b:2,a:3}", json!({"a": 3, "b": 2})),
             ("\u{feff}\u{a0}{}", json!({})),

@@ -75,7 +75,10 @@ fn by_hand(value: &Value, seed: u64, indent: usize) -> String {
             let entries = map.iter().enumerate().map(|(at, (key, each))| {
                 let comment = if (next >> at) & 1 == 1 { " // note, with: comma }" } else { "" };
                 let comma = if at + 1 < map.len() || choice == 0 { "," } else { "" };
-                format!("{pad}{key}: {}{comma}{comment}\n", by_hand(each, next.wrapping_add(at as u64).rotate_left(7), indent + 1))
+                format!(
+                    "{pad}{key}: {}{comma}{comment}\n",
+                    by_hand(each, next.wrapping_add(at as u64).rotate_left(7), indent + 1)
+                )
             });
             if choice == 2 {
                 let flat: Vec<String> = map.iter().map(|(key, each)| format!("'{key}': {each}")).collect();
@@ -174,7 +177,16 @@ fn a_write_keeps_comments_order_references_and_includes() {
     );
     let loaded = home.load();
     assert_eq!(loaded.config().unwrap().gateway.port, Some(19000));
-    assert!(!home.dir.path().join(".openclaw/logs/config-audit.jsonl").metadata().unwrap().permissions().readonly());
+    assert!(
+        !home
+            .dir
+            .path()
+            .join(".openclaw/logs/config-audit.jsonl")
+            .metadata()
+            .unwrap()
+            .permissions()
+            .readonly()
+    );
     let audit = fs::read_to_string(home.dir.path().join(".openclaw/logs/config-audit.jsonl")).unwrap();
     assert!(audit.contains("\"changedPaths\":[\"gateway.port\"]") && !audit.contains("19000"), "{audit}");
 }
@@ -197,7 +209,8 @@ fn a_write_that_would_break_the_config_changes_nothing() {
     let home = Home::with("{ ui: {} }");
     let error = write::set_value(&home.load(), &path("nope"), json!(1), Actor::Cli).unwrap_err();
     assert_eq!(error.to_string(), "Config validation failed: <root>: Unrecognized key: \"nope\"");
-    let error = write::set_value(&home.load(), &path("hooks.token"), json!(REDACTED), Actor::Rpc).unwrap_err();
+    let error =
+        write::set_value(&home.load(), &path("hooks.token"), json!(REDACTED), Actor::Rpc).unwrap_err();
     assert!(matches!(error, WriteError::Redacted(key) if key == "token"));
     assert_eq!(home.text(), "{ ui: {} }");
 }
@@ -237,7 +250,8 @@ fn a_linked_config_is_written_where_it_lies() {
 fn a_missing_variable_stops_the_gateway_but_not_commands_that_read() {
     let home = Home::with("{ gateway: { port: 5, auth: { token: '${NOPE_A}', password: '${NOPE_B}' } } }");
     let loaded = home.load();
-    let messages: Vec<String> = loaded.config().unwrap_err().issues.into_iter().map(|issue| issue.message).collect();
+    let messages: Vec<String> =
+        loaded.config().unwrap_err().issues.into_iter().map(|issue| issue.message).collect();
     assert_eq!(
         messages,
         [
@@ -276,14 +290,18 @@ fn include_files_outside_the_config_directory_are_refused() {
     let home = Home::with("{ gateway: { $include: '../outside.json5' } }");
     fs::write(home.dir.path().join("outside.json5"), "{ port: 1 }").unwrap();
     let issues = home.load().snapshot.issues;
-    assert!(issues[0].message.starts_with("Include file is outside the config directory: ../outside.json5"), "{issues:?}");
+    assert!(
+        issues[0].message.starts_with("Include file is outside the config directory: ../outside.json5"),
+        "{issues:?}"
+    );
 }
 
 #[test]
 fn dotenv_files_fill_in_their_order() {
     let home = Home::with("{ gateway: { auth: { token: '${FOO}-${BAR}' } } }");
     fs::write(home.dir.path().join(".env"), "FOO=from-cwd\nOPENCLAW_GATEWAY_TOKEN=evil\n").unwrap();
-    fs::write(home.dir.path().join(".openclaw/.env"), "FOO=from-state\nBAR=1\nOPENCLAW_GATEWAY_PORT=4\n").unwrap();
+    fs::write(home.dir.path().join(".openclaw/.env"), "FOO=from-state\nBAR=1\nOPENCLAW_GATEWAY_PORT=4\n")
+        .unwrap();
     let loaded = home.load();
     assert_eq!(loaded.snapshot.config["gateway"]["auth"]["token"], "from-cwd-1");
     assert_eq!(loaded.environment.get("OPENCLAW_GATEWAY_TOKEN"), None);
@@ -319,15 +337,15 @@ fn a_gateway_starts_only_with_a_secret_and_on_purpose() {
     let none = GatewayFlags::default;
     let rows: Vec<(&str, &[(&str, &str)], GatewayFlags, Expect)> = vec![
         ("{}", &[], none(), Err(StartRefusal::NotConfigured { current: "unset".to_owned() })),
-        ("{gateway:{mode:'remote'}}", &[], none(), Err(StartRefusal::NotConfigured { current: "remote".to_owned() })),
-        ("{gateway:{mode:'local'}}", &[], none(), Err(StartRefusal::NoToken)),
-        ("{gateway:{mode:'local'}}", &[], token("t"), Ok((18789, BindMode::Loopback, AuthKind::Token))),
         (
-            "{gateway:{mode:'local',bind:'lan'}}",
+            "{gateway:{mode:'remote'}}",
             &[],
             none(),
-            Err(StartRefusal::OpenBind { bind: "lan" }),
+            Err(StartRefusal::NotConfigured { current: "remote".to_owned() }),
         ),
+        ("{gateway:{mode:'local'}}", &[], none(), Err(StartRefusal::NoToken)),
+        ("{gateway:{mode:'local'}}", &[], token("t"), Ok((18789, BindMode::Loopback, AuthKind::Token))),
+        ("{gateway:{mode:'local',bind:'lan'}}", &[], none(), Err(StartRefusal::OpenBind { bind: "lan" })),
         (
             "{gateway:{mode:'local',auth:{password:'p'}}}",
             &[("OPENCLAW_GATEWAY_PORT", "7")],
@@ -340,14 +358,24 @@ fn a_gateway_starts_only_with_a_secret_and_on_purpose() {
             token("t"),
             Ok((18789, BindMode::Loopback, AuthKind::Token)),
         ),
-        ("{gateway:{mode:'local',auth:{mode:'none'}}}", &[], none(), Ok((18789, BindMode::Loopback, AuthKind::None))),
+        (
+            "{gateway:{mode:'local',auth:{mode:'none'}}}",
+            &[],
+            none(),
+            Ok((18789, BindMode::Loopback, AuthKind::None)),
+        ),
         (
             "{gateway:{mode:'local',auth:{mode:'none'},bind:'lan'}}",
             &[],
             none(),
             Err(StartRefusal::OpenBind { bind: "lan" }),
         ),
-        ("{gateway:{mode:'local',bind:'custom',auth:{token:'t'}}}", &[], none(), Err(StartRefusal::NoCustomHost)),
+        (
+            "{gateway:{mode:'local',bind:'custom',auth:{token:'t'}}}",
+            &[],
+            none(),
+            Err(StartRefusal::NoCustomHost),
+        ),
         (
             "{gateway:{mode:'local',auth:{token:'t'},tailscale:{mode:'funnel'}}}",
             &[],
@@ -358,7 +386,8 @@ fn a_gateway_starts_only_with_a_secret_and_on_purpose() {
     for (text, vars, flags, expect) in rows {
         let env = Environment::new(vars.iter().copied(), "/w");
         let config = Config::from_json5(text, &env).unwrap();
-        let got = gateway_options(&config, &env, &flags).map(|options| (options.port, options.bind, options.auth.mode));
+        let got = gateway_options(&config, &env, &flags)
+            .map(|options| (options.port, options.bind, options.auth.mode));
         assert_eq!(got, expect, "{text}");
     }
 }

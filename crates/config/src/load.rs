@@ -12,7 +12,9 @@ use sha2::{Digest, Sha256};
 use crate::check::{self, Findings};
 use crate::redact::REDACTED;
 use crate::substitute::Unresolved;
-use crate::{Config, Environment, Issue, Paths, Snapshot, defaults, dotenv, includes, json5, legacy, substitute};
+use crate::{
+    Config, Environment, Issue, Paths, Snapshot, defaults, dotenv, includes, json5, legacy, substitute,
+};
 
 /// Largest config file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 10 * 1024 * 1024;
@@ -68,10 +70,7 @@ impl Loaded {
     }
 
     fn invalid(&self) -> InvalidConfig {
-        InvalidConfig {
-            path: self.snapshot.path.display().to_string(),
-            issues: self.snapshot.issues.clone(),
-        }
+        InvalidConfig { path: self.snapshot.path.display().to_string(), issues: self.snapshot.issues.clone() }
     }
 }
 
@@ -197,12 +196,15 @@ fn read_text(path: &Path) -> Result<Option<String>, Issue> {
     }
     if metadata.len() > MAX_FILE_BYTES {
         let size = metadata.len();
-        return Err(Issue::new("", format!("config file is too large: {size} bytes (at most {MAX_FILE_BYTES})")));
+        return Err(Issue::new(
+            "",
+            format!("config file is too large: {size} bytes (at most {MAX_FILE_BYTES})"),
+        ));
     }
     let bytes = fs::read(path).map_err(|error| Issue::new("", format!("read failed: {error}")))?;
-    String::from_utf8(bytes)
-        .map(Some)
-        .map_err(|error| Issue::new("", format!("read failed: not UTF-8 at byte {}", error.utf8_error().valid_up_to())))
+    String::from_utf8(bytes).map(Some).map_err(|error| {
+        Issue::new("", format!("read failed: not UTF-8 at byte {}", error.utf8_error().valid_up_to()))
+    })
 }
 
 /// Lower-case hexadecimal SHA-256 of a text.
@@ -315,7 +317,11 @@ fn accept(document: Value, paths: &Paths, env: &Environment, read: &mut Interpre
         }
     }
     // As in the reference: while there are old keys, they alone are reported.
-    read.issues.extend(if read.legacy_issues.is_empty() { findings.issues } else { read.legacy_issues.clone() });
+    read.issues.extend(if read.legacy_issues.is_empty() {
+        findings.issues
+    } else {
+        read.legacy_issues.clone()
+    });
     None
 }
 
@@ -358,7 +364,9 @@ fn drop_redacted(value: &mut Value, path: &str, warnings: &mut Vec<Issue>) {
         Value::Object(map) => map.retain(|key, each| {
             let path = check::schema::join(path, key);
             if each.as_str() == Some(REDACTED) {
-                let text = format!("{REDACTED} is not a value; this secret was lost when the file was written. Set it again.");
+                let text = format!(
+                    "{REDACTED} is not a value; this secret was lost when the file was written. Set it again."
+                );
                 warnings.push(Issue::new(path, text));
                 return false;
             }

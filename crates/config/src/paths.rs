@@ -29,7 +29,8 @@ impl Paths {
     /// Resolves the places for an environment. Looks at which directories and files exist, changes nothing.
     pub fn resolve(env: &Environment) -> Self {
         let home = env.home();
-        let over = env.first_nonblank(&["OPENCLAW_STATE_DIR", "CLAWDBOT_STATE_DIR"]).map(|p| env.expand_path(p));
+        let over =
+            env.first_nonblank(&["OPENCLAW_STATE_DIR", "CLAWDBOT_STATE_DIR"]).map(|p| env.expand_path(p));
         let state_dir = over.clone().unwrap_or_else(|| default_state_dir(&home));
         let config_path = match env.first_nonblank(&["OPENCLAW_CONFIG_PATH", "CLAWDBOT_CONFIG_PATH"]) {
             Some(explicit) => env.expand_path(explicit),
@@ -126,7 +127,11 @@ impl Paths {
 
     /// The workspace of an agent without a configured one: the default agent's, or `workspace-<id>` beside it.
     pub fn workspace(&self, agent: &AgentId, is_default: bool) -> PathBuf {
-        if is_default { self.default_workspace() } else { self.workspace_root().join(format!("workspace-{agent}")) }
+        if is_default {
+            self.default_workspace()
+        } else {
+            self.workspace_root().join(format!("workspace-{agent}"))
+        }
     }
 
     /// `identity/device.json`: this host's key pair (spec `gateway-protocol.md` §12).

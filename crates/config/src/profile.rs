@@ -84,7 +84,8 @@ pub fn apply_profile(flags: &ProfileFlags, env: &mut Environment) {
     if !name.eq_ignore_ascii_case("default") {
         let state_dir = env.home().join(format!(".openclaw-{name}"));
         env.fill("OPENCLAW_STATE_DIR", &state_dir.to_string_lossy());
-        let config = env.get_nonblank("OPENCLAW_STATE_DIR").map(|dir| env.expand_path(dir).join("openclaw.json"));
+        let config =
+            env.get_nonblank("OPENCLAW_STATE_DIR").map(|dir| env.expand_path(dir).join("openclaw.json"));
         if let Some(config) = config {
             env.fill("OPENCLAW_CONFIG_PATH", &config.to_string_lossy());
         }
@@ -97,14 +98,16 @@ pub fn apply_profile(flags: &ProfileFlags, env: &mut Environment) {
 /// A command as it should be printed to a user of this profile: `openclaw doctor` becomes `openclaw --profile work doctor`.
 pub fn command_hint(command: &str, env: &Environment) -> String {
     let Some(profile) = env.get_nonblank("OPENCLAW_PROFILE") else { return command.to_owned() };
-    let has_flag = command.split_whitespace().any(|word| {
-        word == "--dev" || word == "--profile" || word.starts_with("--profile=")
-    });
+    let has_flag = command
+        .split_whitespace()
+        .any(|word| word == "--dev" || word == "--profile" || word.starts_with("--profile="));
     if profile.eq_ignore_ascii_case("default") || !is_valid_name(profile) || has_flag {
         return command.to_owned();
     }
     match command.strip_prefix("openclaw") {
-        Some(rest) if rest.is_empty() || rest.starts_with(' ') => format!("openclaw --profile {profile}{rest}"),
+        Some(rest) if rest.is_empty() || rest.starts_with(' ') => {
+            format!("openclaw --profile {profile}{rest}")
+        }
         Some(_) | None => command.to_owned(),
     }
 }

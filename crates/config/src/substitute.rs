@@ -24,7 +24,11 @@ pub(crate) enum Unresolved {
 }
 
 /// Replaces all references in place and lists every variable that has no value.
-pub(crate) fn substitute(value: &mut Value, env: &Environment, unresolved: Unresolved) -> Vec<MissingVariable> {
+pub(crate) fn substitute(
+    value: &mut Value,
+    env: &Environment,
+    unresolved: Unresolved,
+) -> Vec<MissingVariable> {
     let mut walk = Walk { env, unresolved, missing: Vec::new() };
     walk.value(value, String::new());
     walk.missing

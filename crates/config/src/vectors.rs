@@ -101,7 +101,8 @@ impl Sandbox {
     }
 
     fn expand(&self, text: &str) -> String {
-        text.replace("<DIR>", self.dir.path().to_str().unwrap()).replace("<ABS>", self.outside.path().to_str().unwrap())
+        text.replace("<DIR>", self.dir.path().to_str().unwrap())
+            .replace("<ABS>", self.outside.path().to_str().unwrap())
     }
 
     fn load(&self) -> Loaded {
@@ -114,7 +115,9 @@ fn issue_pairs(issues: &Value) -> Vec<(String, String)> {
         .as_array()
         .into_iter()
         .flatten()
-        .map(|issue| (issue["path"].as_str().unwrap().to_owned(), issue["message"].as_str().unwrap().to_owned()))
+        .map(|issue| {
+            (issue["path"].as_str().unwrap().to_owned(), issue["message"].as_str().unwrap().to_owned())
+        })
         .collect()
 }
 
@@ -132,8 +135,12 @@ fn check_reading(category: &str) {
         let snapshot = &loaded.snapshot;
         let ours = OURS.iter().find(|(known, _)| *known == name(&vector));
         let expected: Vec<(String, String)> = match ours {
-            Some((_, rows)) => rows.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
-            None => issue_pairs(&expect["issues"]).into_iter().map(|(p, m)| (p, sandbox.expand(&m))).collect(),
+            Some((_, rows)) => {
+                rows.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+            }
+            None => {
+                issue_pairs(&expect["issues"]).into_iter().map(|(p, m)| (p, sandbox.expand(&m))).collect()
+            }
         };
         let mut fail = |what: &str, got: String, want: String| {
             failures.push(format!("{} / {what}\n   got {got}\n  want {want}", name(&vector)));
@@ -144,14 +151,17 @@ fn check_reading(category: &str) {
         if snapshot.valid != expected.is_empty() {
             fail("valid", snapshot.valid.to_string(), expected.is_empty().to_string());
         }
-        if expect["legacyIssues"].is_array() && found(&snapshot.legacy_issues) != issue_pairs(&expect["legacyIssues"]) {
+        if expect["legacyIssues"].is_array()
+            && found(&snapshot.legacy_issues) != issue_pairs(&expect["legacyIssues"])
+        {
             fail("legacyIssues", format!("{:?}", snapshot.legacy_issues), expect["legacyIssues"].to_string());
         }
         if expect["warnings"].is_array() && found(&snapshot.warnings) != issue_pairs(&expect["warnings"]) {
             fail("warnings", format!("{:?}", snapshot.warnings), expect["warnings"].to_string());
         }
         let is_lenient = LENIENT.contains(&name(&vector));
-        if expect["snapshotConfig"].is_object() && !is_lenient && snapshot.config != expect["snapshotConfig"] {
+        if expect["snapshotConfig"].is_object() && !is_lenient && snapshot.config != expect["snapshotConfig"]
+        {
             fail("config", snapshot.config.to_string(), expect["snapshotConfig"].to_string());
         }
         if expect["loadConfig"].is_object() && snapshot.valid {
@@ -175,7 +185,9 @@ fn check_reading(category: &str) {
 fn our_defaults(input: &Value, expect: &Value) -> Value {
     let mut expect = expect.clone();
     let listed = input.pointer("/agents/defaults/models").and_then(Value::as_object);
-    let Some(defaults) = expect.pointer_mut("/agents/defaults").and_then(Value::as_object_mut) else { return expect };
+    let Some(defaults) = expect.pointer_mut("/agents/defaults").and_then(Value::as_object_mut) else {
+        return expect;
+    };
     let Some(models) = defaults.get_mut("models").and_then(Value::as_object_mut) else { return expect };
     models.retain(|name, _| listed.is_some_and(|listed| listed.contains_key(name)));
     for (_, model) in models.iter_mut() {
@@ -243,8 +255,12 @@ fn legacy_migration_vectors() {
                 want.as_object_mut().unwrap().shift_remove(key);
             }
         }
-        let mut changes: Vec<String> =
-            expect["changes"].as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_owned()).collect();
+        let mut changes: Vec<String> = expect["changes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|line| line.as_str().unwrap().to_owned())
+            .collect();
         if is_fixpoint_row {
             changes.extend(second_round.map(str::to_owned));
             want["bindings"][0]["match"] = json!({"channel": "telegram", "accountId": "x"});
@@ -346,7 +362,8 @@ fn duration_vectors() {
             Some("m") => DurationUnit::Minutes,
             _ => DurationUnit::Milliseconds,
         };
-        let got = parse_duration(vector["input"]["value"].as_str().unwrap(), unit).map_err(|error| error.to_string());
+        let got = parse_duration(vector["input"]["value"].as_str().unwrap(), unit)
+            .map_err(|error| error.to_string());
         let want = match vector["expect"]["ms"].as_u64() {
             Some(ms) => Ok(ms),
             None => Err(vector["expect"]["error"].as_str().unwrap().to_owned()),
@@ -401,7 +418,9 @@ fn redaction_raw_vectors() {
 fn redaction_restore_vectors() {
     for vector in vectors("redaction-restore") {
         let mut value = vector["input"]["incoming"].clone();
-        let got = restore(&mut value, &vector["input"]["original"]).map(|()| value).map_err(|error| error.to_string());
+        let got = restore(&mut value, &vector["input"]["original"])
+            .map(|()| value)
+            .map_err(|error| error.to_string());
         let want = match name(&vector) {
             "array reorder restores the wrong secret (known-bad)" => {
                 Ok(json!({"list": [{"id": "b", "token": "B"}, {"id": "a", "token": "A"}]}))
@@ -440,7 +459,8 @@ fn config_diff_vectors() {
 
 #[test]
 fn backups_rotate_as_recorded() {
-    let vector = vectors("write").into_iter().find(|vector| name(vector).starts_with("backup rotation")).unwrap();
+    let vector =
+        vectors("write").into_iter().find(|vector| name(vector).starts_with("backup rotation")).unwrap();
     let sandbox = Sandbox::new(&json!({}));
     for step in vector["expect"]["steps"].as_array().unwrap() {
         let loaded = sandbox.load();

@@ -90,10 +90,13 @@ pub enum WriteError {
 }
 
 fn first_line(issues: &[Issue]) -> String {
-    issues.first().map(|issue| {
-        let path = if issue.path.is_empty() { "<root>" } else { &issue.path };
-        format!("{path}: {}", issue.message)
-    }).unwrap_or_default()
+    issues
+        .first()
+        .map(|issue| {
+            let path = if issue.path.is_empty() { "<root>" } else { &issue.path };
+            format!("{path}: {}", issue.message)
+        })
+        .unwrap_or_default()
 }
 
 /// Writes a whole new document, in the form of the file (references and includes as in [`crate::Snapshot::parsed`]).
@@ -120,9 +123,8 @@ pub fn write(loaded: &Loaded, next: &Value, actor: Actor) -> Result<Written, Wri
     load::validate_source(&next, &loaded.paths, &loaded.environment)
         .map_err(|InvalidConfig { issues, .. }| WriteError::Invalid { issues })?;
     let text = match &snapshot.raw {
-        Some(raw) if !raw.trim().is_empty() => edit_text(raw, &next).map_err(|error| WriteError::Unparsable {
-            path: snapshot.path.display().to_string(),
-            message: error.to_string(),
+        Some(raw) if !raw.trim().is_empty() => edit_text(raw, &next).map_err(|error| {
+            WriteError::Unparsable { path: snapshot.path.display().to_string(), message: error.to_string() }
         })?,
         Some(_) | None => new_text(&next),
     };
@@ -137,7 +139,12 @@ pub fn write(loaded: &Loaded, next: &Value, actor: Actor) -> Result<Written, Wri
 ///
 /// # Errors
 /// [`WriteError`]; the file is unchanged then.
-pub fn set_value(loaded: &Loaded, path: &[String], value: Value, actor: Actor) -> Result<Written, WriteError> {
+pub fn set_value(
+    loaded: &Loaded,
+    path: &[String],
+    value: Value,
+    actor: Actor,
+) -> Result<Written, WriteError> {
     let mut next = loaded.snapshot.parsed.clone();
     value_path::set(&mut next, path, value);
     write(loaded, &next, actor)

@@ -433,7 +433,8 @@ async fn accept(
         return Err(DispatchError::SendBlocked);
     }
     let row = new_row(run_id, session_key, payload);
-    let insert = shared.inbox.accept(row.clone()).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
+    let insert =
+        shared.inbox.accept(row.clone()).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
     let accepted = match insert {
         Insert::New => Accepted::New { accepted_at: row.accepted_at },
         Insert::Known(Known::Unfinished { accepted_at }) => Accepted::InFlight { accepted_at },
@@ -471,3 +472,6 @@ fn new_row(run_id: RunId, session_key: String, payload: Payload) -> Row {
         abort: None,
     }
 }
+
+#[cfg(test)]
+mod tests;

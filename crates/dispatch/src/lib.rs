@@ -16,6 +16,8 @@ mod lane;
 mod registry;
 mod runner;
 mod shared;
+#[cfg(test)]
+mod testing;
 
 pub use api::*;
 pub use events::Events;

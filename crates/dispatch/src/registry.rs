@@ -130,7 +130,8 @@ mod tests {
             registry.enter(&RunId::new(run_id), "s", i64::try_from(n).unwrap());
         }
         registry.running(&RunId::new("a"));
-        let phases: Vec<_> = registry.of_session("s").into_iter().map(|run| (run.accepted_at, run.phase)).collect();
+        let phases: Vec<_> =
+            registry.of_session("s").into_iter().map(|run| (run.accepted_at, run.phase)).collect();
         assert_eq!(phases, [(0, RunPhase::Running), (1, RunPhase::Queued)]);
         let mut end = registry.end_of(&RunId::new("a")).unwrap();
         registry.finish(record("a"));

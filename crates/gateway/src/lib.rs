@@ -7,16 +7,30 @@
 //! This crate knows no model's and no chat platform's wire format.
 
 mod atomic_file;
+mod attachments;
 mod clock;
 pub mod connection;
 pub mod events;
 pub mod handshake;
+pub mod health;
+mod host;
+pub mod logging;
 pub mod methods;
 pub mod pairing;
 mod payload;
+pub mod presence;
 mod request;
+mod server;
+mod start;
 mod state;
+mod system_events;
 
+pub use host::{Host, VERSION};
 pub use payload::Payload;
 pub use request::{Failure, HandlerResult, RequestContext};
+pub use server::ListenError;
+pub use start::{
+    ExitStatus, ForceError, LockError, LogTarget, Ready, RunOptions, StartError, UnusableSection, run,
+};
 pub use state::GatewayState;
+pub use system_events::{SystemEvents, SystemLine};

@@ -1,6 +1,5 @@
 //! The gateway's parts, shared by all connections and handlers.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,6 +23,7 @@ use crate::handshake::machine::Door;
 use crate::handshake::throttle::Throttle;
 use crate::health::HealthMonitor;
 use crate::host::Host;
+use crate::logging::LogFile;
 use crate::pairing::DeviceStore;
 use crate::payload::Payload;
 use crate::presence::{Presence, note_of};
@@ -55,8 +55,8 @@ pub struct GatewayState {
     pub devices: DeviceStore,
     /// The machine.
     pub host: Host,
-    /// The log file in use, for `logs.tail`; `None` when the file log is off.
-    pub log_file: Option<PathBuf>,
+    /// The log file, for `logs.tail`; `None` when the file log is off.
+    pub log_file: Option<LogFile>,
     /// When the gateway started.
     pub started: Instant,
     /// Cancelled when the gateway begins to stop.

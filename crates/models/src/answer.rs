@@ -190,5 +190,4 @@ pub(crate) fn describe_page(page: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "answer_tests.rs"]
 mod tests;

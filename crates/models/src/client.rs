@@ -248,5 +248,4 @@ fn parse_retry_after(text: &str, now: i64) -> Option<Duration> {
 }
 
 #[cfg(test)]
-#[path = "client_tests.rs"]
 mod tests;

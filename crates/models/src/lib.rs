@@ -2,22 +2,45 @@
 //!
 //! The rest of the product sees [`Model`], [`ModelRequest`] and [`ModelEvent`] and never a provider's JSON. This crate
 //! knows nothing of sessions or agents.
+//!
+//! The way of a call: [`Models::select`] turns [`ModelSettings`] and an [`Ask`] into bound [`Candidate`]s by way of
+//! [`reference`](mod@reference), [`catalog`] and [`credentials`]. A candidate's model builds a request (`anthropic`,
+//! `openai_completions`; history made fit by `history`), posts it through [`net`], and feeds what comes back to `answer`, a
+//! pure machine over [`sse`] and the protocol's decoder. `retry` tries again while nothing was heard; [`failure`] says what
+//! kind a failure is and what people are told. Without any model there is [`offline`].
 
 pub mod api;
+mod answer;
+mod anthropic;
+mod arguments;
+mod assembly;
 pub mod catalog;
+mod client;
 pub mod context_window;
+pub mod credentials;
+pub mod failure;
+mod history;
 pub mod net;
+pub mod offline;
+mod openai_completions;
 pub mod reference;
 pub mod request;
+pub mod retry;
 pub mod select;
 pub mod settings;
+pub mod sse;
 pub mod stream;
+pub mod thinking;
+mod tool_id;
+pub mod usage;
 pub mod variables;
+mod wire;
 
-pub use net::Http;
+pub use arguments::invalid_arguments;
+pub use net::{Http, install_tls};
 pub use reference::{ModelRef, ProviderId};
 pub use request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
-pub use select::{Ask, AskedThinking, Candidate, Models, SelectError, Selected};
+pub use select::{Ask, AskedThinking, Candidate, Models, SelectError, Selected, check_switch};
 pub use settings::ModelSettings;
 pub use stream::{FailureKind, Model, ModelEvent, ModelFailure, ModelStream};
 pub use variables::Variables;

@@ -231,14 +231,13 @@ fn whole(number: f64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use openclaw_config::{Environment, Paths, parse_and_check};
+    use openclaw_config::Environment;
 
     use super::*;
 
     fn settings(text: &str) -> ModelSettings {
-        let _ = (Paths::clone, Environment::get);
         let environment = Environment::new([("HOME", "/h")], "/h");
-        ModelSettings::from(&parse_and_check(text, &environment).unwrap())
+        ModelSettings::from(&*Config::from_json5(text, &environment).unwrap())
     }
 
     #[test]

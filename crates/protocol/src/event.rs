@@ -4,6 +4,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::access::{ADMIN, APPROVALS, PAIRING};
 use crate::export::schema_in;
 use crate::params::health::HealthSnapshot;
 
@@ -12,39 +13,56 @@ use crate::params::health::HealthSnapshot;
 pub struct EventKind {
     /// The name on the wire.
     pub name: &'static str,
+    /// Whether a slow client may miss it. `chat` decides by its state: a delta may be missed.
+    pub droppable: bool,
+    /// The scope that an operator needs beside admin.
+    pub scope: Option<&'static str>,
     /// JSON Schema of the payload, for the events this version sends.
     pub payload: Option<fn(&mut SchemaGenerator) -> Value>,
 }
 
-const fn sent<P: JsonSchema>(name: &'static str) -> EventKind {
-    EventKind { name, payload: Some(schema_in::<P>) }
+impl EventKind {
+    /// Whether an operator with these scopes may get it.
+    pub fn visible_to<S: AsRef<str>>(&self, scopes: &[S]) -> bool {
+        let has = |wanted: &str| scopes.iter().any(|scope| scope.as_ref() == wanted);
+        self.scope.is_none_or(|scope| has(scope) || has(ADMIN))
+    }
 }
 
-const fn later(name: &'static str) -> EventKind {
-    EventKind { name, payload: None }
+const fn sent<P: JsonSchema>(name: &'static str, droppable: bool) -> EventKind {
+    EventKind { name, droppable, scope: None, payload: Some(schema_in::<P>) }
 }
 
-/// All events, in the order of `hello-ok.features.events` (spec §7.0).
+const fn later(name: &'static str, scope: Option<&'static str>) -> EventKind {
+    EventKind { name, droppable: true, scope, payload: None }
+}
+
+/// All events, in the order of `hello-ok.features.events` (spec §7.0, §7.2). `health` may be dropped (KB-35).
 pub const EVENTS: &[EventKind] = &[
-    sent::<ConnectChallenge>("connect.challenge"),
-    sent::<AgentEvent>("agent"),
-    sent::<ChatEvent>("chat"),
-    sent::<PresenceEvent>("presence"),
-    sent::<Tick>("tick"),
-    later("talk.mode"),
-    sent::<Shutdown>("shutdown"),
-    sent::<HealthSnapshot>("health"),
-    later("heartbeat"),
-    later("cron"),
-    later("node.pair.requested"),
-    later("node.pair.resolved"),
-    later("node.invoke.request"),
-    later("device.pair.requested"),
-    later("device.pair.resolved"),
-    later("voicewake.changed"),
-    later("exec.approval.requested"),
-    later("exec.approval.resolved"),
+    sent::<ConnectChallenge>("connect.challenge", false),
+    sent::<AgentEvent>("agent", false),
+    sent::<ChatEvent>("chat", false),
+    sent::<PresenceEvent>("presence", true),
+    sent::<Tick>("tick", true),
+    later("talk.mode", None),
+    sent::<Shutdown>("shutdown", false),
+    sent::<HealthSnapshot>("health", true),
+    later("heartbeat", None),
+    later("cron", None),
+    later("node.pair.requested", Some(PAIRING)),
+    later("node.pair.resolved", Some(PAIRING)),
+    later("node.invoke.request", None),
+    later("device.pair.requested", Some(PAIRING)),
+    later("device.pair.resolved", Some(PAIRING)),
+    later("voicewake.changed", None),
+    later("exec.approval.requested", Some(APPROVALS)),
+    later("exec.approval.resolved", Some(APPROVALS)),
 ];
+
+/// The row of an event.
+pub fn find(name: &str) -> Option<&'static EventKind> {
+    EVENTS.iter().find(|event| event.name == name)
+}
 
 /// `connect.challenge`: the first frame on every socket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -326,5 +344,22 @@ mod tests {
         let hello: Value = serde_json::from_str(golden.lines().nth(2).unwrap()).unwrap();
         let names: Vec<&str> = EVENTS.iter().map(|event| event.name).collect();
         assert_eq!(serde_json::json!(names), hello["frame"]["payload"]["features"]["events"]);
+    }
+
+    /// Spec §16.2, nodes aside: what they get is the gateway's to decide.
+    #[test]
+    fn gated_events_reach_only_those_who_may_see_them() {
+        let clients = [("A", ADMIN), ("P", PAIRING), ("X", APPROVALS), ("R", crate::access::READ)];
+        let rows = [
+            ("exec.approval.requested", "AX"),
+            ("device.pair.requested", "AP"),
+            ("node.pair.resolved", "AP"),
+            ("chat", "APXR"),
+        ];
+        for (event, expect) in rows {
+            let kind = find(event).unwrap();
+            let seen = clients.iter().filter(|(_, scope)| kind.visible_to(&[scope])).map(|(name, _)| *name);
+            assert_eq!(seen.collect::<String>(), expect, "{event}");
+        }
     }
 }

@@ -43,23 +43,26 @@ pub trait Call {
     /// # Errors
     /// `invalid <method> params: …` with every violation (spec §2.2).
     fn read(params: Option<Value>) -> Result<Self::Params, ErrorShape> {
-        let mut value = params.unwrap_or_else(|| Value::Object(Map::new()));
-        match Self::STRICTNESS {
-            Strictness::Strict => {
-                let violations = Self::schema().validate(&value);
-                if !violations.is_empty() {
-                    return Err(ErrorShape::invalid_params(Self::NAME, &violations.text()));
-                }
-            }
-            Strictness::Loose => {
-                if !value.is_object() {
-                    value = Value::Object(Map::new());
-                }
+        let value = params.unwrap_or_else(|| Value::Object(Map::new()));
+        if Self::STRICTNESS == Strictness::Strict {
+            let violations = Self::schema().validate(&value);
+            if !violations.is_empty() {
+                return Err(ErrorShape::invalid_params(Self::NAME, &violations.text()));
             }
         }
+        Self::decode(value)
+    }
+
+    /// Reads params that were checked by [`crate::method::Method::check`].
+    ///
+    /// # Errors
+    /// `invalid <method> params: …` for what the schema lets through and no type can hold, such as an integer of 1e300.
+    fn decode(mut value: Value) -> Result<Self::Params, ErrorShape> {
+        if Self::STRICTNESS == Strictness::Loose && !value.is_object() {
+            value = Value::Object(Map::new());
+        }
         whole_numbers(&mut value);
-        serde_json::from_value(value)
-            .map_err(|error| ErrorShape::invalid_params(Self::NAME, &error.to_string()))
+        serde_json::from_value(value).map_err(|error| ErrorShape::invalid_params(Self::NAME, &error.to_string()))
     }
 }
 

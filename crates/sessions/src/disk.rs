@@ -3,7 +3,6 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::time::now_ms;
 
@@ -59,7 +58,6 @@ pub(crate) struct Stamp {
     modified: Option<std::time::SystemTime>,
     len: u64,
     inode: u64,
-    changed: (i64, i64),
 }
 
 impl Stamp {
@@ -74,13 +72,13 @@ impl Stamp {
 
     pub(crate) fn from_meta(meta: &Metadata) -> Self {
         #[cfg(unix)]
-        let (inode, changed) = {
+        let inode = {
             use std::os::unix::fs::MetadataExt as _;
-            (meta.ino(), (meta.ctime(), meta.ctime_nsec()))
+            meta.ino()
         };
         #[cfg(not(unix))]
-        let (inode, changed) = (0, (0, 0));
-        Self { modified: meta.modified().ok(), len: meta.len(), inode, changed }
+        let inode = 0;
+        Self { modified: meta.modified().ok(), len: meta.len(), inode }
     }
 }
 
@@ -115,26 +113,48 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Replaces a file at once or not at all, durably: temporary file, sync, rename, sync of the directory.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<Stamp> {
-    replace_with(path, |file| file.write_all(bytes))
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = Temporary::write(path, |file| file.write_all(bytes))?;
+    temporary.persist(path)
 }
 
-/// [`replace`] with a writer.
-pub(crate) fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Stamp> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    create_parent(path)?;
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let temporary = beside(path, &format!("{}.{}-{number}.tmp", std::process::id(), uuid::Uuid::new_v4()));
-    let written = private(OpenOptions::new().write(true).create_new(true)).open(&temporary).and_then(|mut file| {
+/// A complete and synced file under a temporary name; removed on drop unless it took its place.
+pub(crate) struct Temporary {
+    path: PathBuf,
+    stamp: Stamp,
+    persisted: bool,
+}
+
+impl Temporary {
+    /// Writes a temporary file beside `path`, its owner's alone.
+    pub(crate) fn write(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Self> {
+        create_parent(path)?;
+        let name = beside(path, &format!("{}.{}.tmp", std::process::id(), uuid::Uuid::new_v4()));
+        let mut file = private(OpenOptions::new().write(true).create_new(true)).open(&name)?;
+        let mut temporary = Self { path: name, stamp: Stamp::from_meta(&file.metadata()?), persisted: false };
         write(&mut file)?;
-        file.sync_all()
-    });
-    let renamed = written.and_then(|()| std::fs::rename(&temporary, path));
-    if let Err(error) = renamed {
-        let _ = std::fs::remove_file(&temporary);
-        return Err(error);
+        file.sync_all()?;
+        temporary.stamp = Stamp::from_meta(&file.metadata()?);
+        Ok(temporary)
     }
-    let stamp = Stamp::from_meta(&std::fs::metadata(path)?);
-    sync_parent(path)?;
-    Ok(stamp)
+
+    /// The stamp the file keeps under its final name.
+    pub(crate) fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// Gives the file its final name, durably.
+    pub(crate) fn persist(mut self, path: &Path) -> io::Result<()> {
+        std::fs::rename(&self.path, path)?;
+        self.persisted = true;
+        sync_parent(path)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.persisted {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }

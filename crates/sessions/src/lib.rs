@@ -5,10 +5,13 @@
 //! decide. This crate does no network I/O and knows neither models nor channels.
 
 mod disk;
+pub mod display;
 pub mod entry;
+pub mod history;
 pub mod key;
 pub mod layout;
 mod lockfile;
+mod mend;
 mod ordered;
 pub mod reset;
 pub mod routing;

@@ -18,7 +18,9 @@ macro_rules! ordered_object {
             $( $(#[$field_meta])* pub $field: Option<$ty>, )*
             /// Fields this version does not know, and known ones of a wrong type, as they stand in the file.
             pub extra: serde_json::Map<String, serde_json::Value>,
-            order: Vec<u8>,
+            /// Order of the fields in the file. Public only so that `..Default::default()` works everywhere.
+            #[doc(hidden)]
+            pub order: Vec<u8>,
         }
 
         #[allow(non_camel_case_types, reason = "one variant a field, named as the field")]

@@ -2,6 +2,12 @@
 //!
 //! [`SessionStore`] is the narrow interface the product knows; [`FileStore`] keeps OpenClaw's `sessions.json` files.
 
+mod document;
+mod file;
+mod journal;
+mod table;
+mod writer;
+
 use std::future::Future;
 use std::io;
 use std::path::PathBuf;
@@ -12,6 +18,8 @@ use openclaw_protocol::AgentId;
 
 use crate::entry::SessionEntry;
 use crate::key::{KeyRules, SessionKey};
+
+pub use file::{FileStore, FileStoreOptions};
 
 /// A future of the storage interface.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -140,3 +148,6 @@ where
         (Ok(_), _) => Err(UpdateError::Store(StoreError::Closed)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,10 +10,10 @@ pub mod file;
 pub mod format;
 mod fork;
 pub mod guard;
-mod index;
+pub mod index;
 pub mod lock;
 mod migrate;
-mod scan;
+pub(crate) mod scan;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -210,3 +210,6 @@ where
         Err(_) => Err(TranscriptError::Interrupted(path.to_path_buf())),
     }
 }
+
+#[cfg(test)]
+mod tests;

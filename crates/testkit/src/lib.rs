@@ -1,13 +1,14 @@
 //! What tests of all crates share. The outside world is faked here and nowhere else; the gateway itself is the real binary.
 //!
 //! [`GatewayUnderTest`] runs it in a directory of its own, [`WsClient`] talks to it, [`DeviceIdentity`] signs, [`golden`] replays
-//! recorded conversations against it, [`browser`] opens its web chat.
+//! recorded conversations against it, [`browser`] opens its web chat, [`model_server`] is the model it calls.
 //! Never a dependency of shipped code.
 
 pub mod browser;
 mod device;
 mod gateway;
 pub mod golden;
+pub mod model_server;
 mod ws_client;
 
 pub use device::DeviceIdentity;

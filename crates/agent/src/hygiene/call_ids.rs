@@ -126,7 +126,11 @@ mod tests {
         let rows: [(Form, &[&str], &[&str]); 9] = [
             (Form::Strict, &["call_1"], &["call1"]),
             (Form::Strict, &["whatsapp_login_1768799841527_1"], &["whatsapplogin17687998415271"]),
-            (Form::Strict, &["call_a|b", "call_a:b", "call_a-b"], &["callab", "callab520e20af", "callab6b827b64"]),
+            (
+                Form::Strict,
+                &["call_a|b", "call_a:b", "call_a-b"],
+                &["callab", "callab520e20af", "callab6b827b64"],
+            ),
             (Form::Strict, &[&long_a, &long_b], &[&cut, &hashed]),
             (Form::Strict, &["___", ""], &["sanitizedtoolid", "defaulttoolid"]),
             (Form::Strict9, &["call_abc|item:123", "call_abc|item:456"], &["callabcit", "25ebc8b9a"]),

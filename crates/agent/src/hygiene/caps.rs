@@ -75,13 +75,21 @@ mod tests {
     }
 
     fn texts(result: &ToolResultMessage) -> Vec<&str> {
-        result.content.iter().map(|b| match b { Block::Text(t) => t.text.as_str(), _ => "" }).collect()
+        result
+            .content
+            .iter()
+            .map(|b| match b {
+                Block::Text(t) => t.text.as_str(),
+                _ => "",
+            })
+            .collect()
     }
 
     /// Vectors of spec `agent-runtime.md` §9.4.
     #[test]
     fn the_overflow_limit_follows_the_window() {
-        for (window, limit) in [(8_000, 9_600), (128_000, 153_600), (200_000, 240_000), (1_000_000, 400_000)] {
+        for (window, limit) in [(8_000, 9_600), (128_000, 153_600), (200_000, 240_000), (1_000_000, 400_000)]
+        {
             assert_eq!(context_limit(window), limit, "{window}");
         }
     }

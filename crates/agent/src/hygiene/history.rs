@@ -5,7 +5,8 @@ use std::num::NonZeroU32;
 use openclaw_protocol::message::Message;
 
 /// How a compaction summary begins when it is shown to the model (spec `sessions.md` §4.5).
-pub const SUMMARY_START: &str = "The conversation history before this point was compacted into the following summary:";
+pub const SUMMARY_START: &str =
+    "The conversation history before this point was compacted into the following summary:";
 
 /// Keeps the last `limit` user turns whole. A compaction summary at the start is kept and not counted.
 pub fn keep_last_turns(mut messages: Vec<Message>, limit: NonZeroU32) -> Vec<Message> {
@@ -39,7 +40,10 @@ pub fn direct_peer(session_key: &str) -> Option<(&str, &str)> {
     if channel.is_empty() || !(kind.eq_ignore_ascii_case("dm") || kind.eq_ignore_ascii_case("direct")) {
         return None;
     }
-    let peer = [":thread:", ":topic:"].iter().find_map(|mark| peer.rfind(mark).and_then(|at| peer.get(..at))).unwrap_or(peer);
+    let peer = [":thread:", ":topic:"]
+        .iter()
+        .find_map(|mark| peer.rfind(mark).and_then(|at| peer.get(..at)))
+        .unwrap_or(peer);
     (!peer.is_empty()).then_some((channel, peer))
 }
 

@@ -5,8 +5,7 @@ use std::collections::{HashMap, HashSet};
 use openclaw_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage};
 
 /// Text of a result that was made up because history has none; OpenClaw writes and recognises the same.
-pub const MISSING_RESULT: &str =
-    "[openclaw] missing tool result in session history; inserted synthetic error result for transcript repair.";
+pub const MISSING_RESULT: &str = "[openclaw] missing tool result in session history; inserted synthetic error result for transcript repair.";
 
 /// Puts results right behind their calls in call order, makes up missing ones, drops orphans and repetitions. Answers
 /// that failed or were aborted pass through unrepaired; their results become orphans.
@@ -36,7 +35,8 @@ pub fn repair(messages: Vec<Message>) -> Vec<Message> {
                     }
                 }
                 for call in calls {
-                    let result = results.remove(&call.id).unwrap_or_else(|| made_up(&call, MISSING_RESULT, timestamp));
+                    let result =
+                        results.remove(&call.id).unwrap_or_else(|| made_up(&call, MISSING_RESULT, timestamp));
                     out.push(Message::ToolResult(result));
                 }
                 out.append(&mut others);
@@ -53,11 +53,7 @@ fn repaired_calls(message: &AssistantMessage) -> Vec<ToolCall> {
         return Vec::new();
     }
     let mut seen = HashSet::new();
-    message
-        .tool_calls()
-        .filter(|call| seen.insert(call.id.clone()))
-        .cloned()
-        .collect()
+    message.tool_calls().filter(|call| seen.insert(call.id.clone())).cloned().collect()
 }
 
 /// An error result for a call that has none.
@@ -78,7 +74,8 @@ pub fn unanswered(messages: &[Message]) -> Vec<ToolCall> {
     let Some(at) = messages.iter().rposition(|message| matches!(message, Message::Assistant(_))) else {
         return Vec::new();
     };
-    let Some((Message::Assistant(assistant), after)) = messages.get(at..).and_then(<[Message]>::split_first) else {
+    let Some((Message::Assistant(assistant), after)) = messages.get(at..).and_then(<[Message]>::split_first)
+    else {
         return Vec::new();
     };
     let results: HashSet<&str> = after

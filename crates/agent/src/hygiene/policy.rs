@@ -27,7 +27,8 @@ pub enum CallIds {
 }
 
 /// Parts of model ids that are Mistral's.
-const MISTRAL: [&str; 7] = ["mistral", "mixtral", "codestral", "pixtral", "devstral", "ministral", "mistralai"];
+const MISTRAL: [&str; 7] =
+    ["mistral", "mixtral", "codestral", "pixtral", "devstral", "ministral", "mistralai"];
 const GOOGLE_APIS: [&str; 4] =
     ["google-generative-ai", "google-gemini-cli", "google-antigravity", "google-vertex"];
 
@@ -68,12 +69,22 @@ mod tests {
         let rows = [
             ("openai", "openai-responses", "gpt-5.2", (false, CallIds::Keep, false, Join::BlankLine)),
             ("ollama", "openai-completions", "llama3", (false, CallIds::Keep, false, Join::BlankLine)),
-            ("anthropic", "anthropic-messages", "claude-opus-4-6", (true, CallIds::Keep, false, Join::Blocks)),
+            (
+                "anthropic",
+                "anthropic-messages",
+                "claude-opus-4-6",
+                (true, CallIds::Keep, false, Join::Blocks),
+            ),
             ("fake", "anthropic-messages", "m", (true, CallIds::Keep, false, Join::Blocks)),
             ("google", "google-generative-ai", "gemini-3", (true, CallIds::Strict, true, Join::BlankLine)),
             ("mistral", "openai-completions", "x", (true, CallIds::Strict9, false, Join::BlankLine)),
             ("groq", "openai-completions", "Mixtral-8x7b", (true, CallIds::Strict9, false, Join::BlankLine)),
-            ("openrouter", "openai-completions", "google/gemini-3", (true, CallIds::Keep, false, Join::BlankLine)),
+            (
+                "openrouter",
+                "openai-completions",
+                "google/gemini-3",
+                (true, CallIds::Keep, false, Join::BlankLine),
+            ),
         ];
         for (provider, api, model, expect) in rows {
             let p = Policy::of(provider, api, model);

@@ -16,12 +16,16 @@ pub enum Join {
 pub fn drop_blank(messages: &mut Vec<Message>) {
     for message in messages.iter_mut() {
         if let Message::Assistant(assistant) = message {
-            assistant.content.retain(|block| !matches!(block, Block::Text(text) if text.text.trim().is_empty()));
+            assistant
+                .content
+                .retain(|block| !matches!(block, Block::Text(text) if text.text.trim().is_empty()));
             assistant.content.iter_mut().for_each(drop_foreign_signature);
         }
     }
     messages.retain(|message| match message {
-        Message::Assistant(assistant) => !assistant.content.is_empty() || assistant.stop_reason == StopReason::Error,
+        Message::Assistant(assistant) => {
+            !assistant.content.is_empty() || assistant.stop_reason == StopReason::Error
+        }
         Message::User(_) | Message::ToolResult(_) => true,
     });
 }
@@ -35,7 +39,10 @@ fn drop_foreign_signature(block: &mut Block) {
         Block::Image(image) => &mut image.extra,
         Block::Other(_) => return,
     };
-    let foreign = extra.get("thought_signature").and_then(|value| value.as_str()).is_some_and(|id| id.starts_with("msg_"));
+    let foreign = extra
+        .get("thought_signature")
+        .and_then(|value| value.as_str())
+        .is_some_and(|id| id.starts_with("msg_"));
     if foreign {
         extra.shift_remove("thought_signature");
     }
@@ -53,9 +60,7 @@ pub fn drop_calls_without_arguments(messages: &mut Vec<Message>) {
 
 /// Leaves out answers that failed or were aborted: no provider is shown them (spec `models.md` §3.1).
 pub fn without_failed_answers(messages: Vec<Message>) -> Vec<Message> {
-    let failed = |message: &Message| {
-        matches!(message, Message::Assistant(a) if matches!(a.stop_reason, StopReason::Error | StopReason::Aborted))
-    };
+    let failed = |message: &Message| matches!(message, Message::Assistant(a) if matches!(a.stop_reason, StopReason::Error | StopReason::Aborted));
     messages.into_iter().filter(|message| !failed(message)).collect()
 }
 

@@ -1,4 +1,6 @@
-use openclaw_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, UserContent, UserMessage};
+use openclaw_protocol::message::{
+    AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, UserContent, UserMessage,
+};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -14,7 +16,12 @@ fn assistant(content: Vec<Block>) -> Message {
 }
 
 fn call(id: &str) -> Block {
-    Block::ToolCall(ToolCall { id: id.into(), name: "exec".into(), arguments: json!({}), ..ToolCall::default() })
+    Block::ToolCall(ToolCall {
+        id: id.into(),
+        name: "exec".into(),
+        arguments: json!({}),
+        ..ToolCall::default()
+    })
 }
 
 fn calling(ids: &[&str]) -> Message {
@@ -22,7 +29,12 @@ fn calling(ids: &[&str]) -> Message {
 }
 
 fn result(id: &str, text: &str) -> Message {
-    Message::ToolResult(ToolResultMessage { tool_call_id: id.into(), tool_name: "exec".into(), content: vec![Block::text(text)], ..ToolResultMessage::default() })
+    Message::ToolResult(ToolResultMessage {
+        tool_call_id: id.into(),
+        tool_name: "exec".into(),
+        content: vec![Block::text(text)],
+        ..ToolResultMessage::default()
+    })
 }
 
 /// `A`, `U`, `R(id text)` for whole comparison.
@@ -31,10 +43,22 @@ fn outline(messages: &[Message]) -> Vec<String> {
         .iter()
         .map(|message| match message {
             Message::User(user) => format!("U {}", user.content.to_text()),
-            Message::Assistant(a) => format!("A {}{}", a.text(), a.tool_calls().map(|c| format!("({})", c.id)).collect::<String>()),
+            Message::Assistant(a) => {
+                format!("A {}{}", a.text(), a.tool_calls().map(|c| format!("({})", c.id)).collect::<String>())
+            }
             Message::ToolResult(r) => {
                 let text = Message::ToolResult(r.clone());
-                let text = match &text { Message::ToolResult(r) => r.content.iter().map(|b| match b { Block::Text(t) => t.text.as_str(), _ => "" }).collect::<String>(), _ => String::new() };
+                let text = match &text {
+                    Message::ToolResult(r) => r
+                        .content
+                        .iter()
+                        .map(|b| match b {
+                            Block::Text(t) => t.text.as_str(),
+                            _ => "",
+                        })
+                        .collect::<String>(),
+                    _ => String::new(),
+                };
                 let text = if text == pairing::MISSING_RESULT { "synthetic" } else { &text }.to_owned();
                 format!("R {} {text}", r.tool_call_id)
             }
@@ -45,11 +69,24 @@ fn outline(messages: &[Message]) -> Vec<String> {
 /// Vectors of spec `agent-runtime.md` §9.2.
 #[test]
 fn results_follow_their_calls() {
-    let aborted = Message::Assistant(AssistantMessage { content: vec![call("c1")], stop_reason: StopReason::Aborted, ..AssistantMessage::default() });
+    let aborted = Message::Assistant(AssistantMessage {
+        content: vec![call("c1")],
+        stop_reason: StopReason::Aborted,
+        ..AssistantMessage::default()
+    });
     let rows: Vec<(Vec<Message>, &[&str])> = vec![
-        (vec![calling(&["c1", "c2"]), user("u"), result("c2", "x")], &["A (c1)(c2)", "R c1 synthetic", "R c2 x", "U u"]),
-        (vec![calling(&["c1"]), result("c1", "first"), result("c1", "second"), user("u")], &["A (c1)", "R c1 first", "U u"]),
-        (vec![calling(&["c1"]), result("c1", "x"), assistant(vec![Block::text("t")]), result("c1", "dup")], &["A (c1)", "R c1 x", "A t"]),
+        (
+            vec![calling(&["c1", "c2"]), user("u"), result("c2", "x")],
+            &["A (c1)(c2)", "R c1 synthetic", "R c2 x", "U u"],
+        ),
+        (
+            vec![calling(&["c1"]), result("c1", "first"), result("c1", "second"), user("u")],
+            &["A (c1)", "R c1 first", "U u"],
+        ),
+        (
+            vec![calling(&["c1"]), result("c1", "x"), assistant(vec![Block::text("t")]), result("c1", "dup")],
+            &["A (c1)", "R c1 x", "A t"],
+        ),
         (vec![user("u"), result("c9", "orphan"), assistant(vec![Block::text("t")])], &["U u", "A t"]),
         (vec![aborted, result("c1", "x")], &["A (c1)"]),
         (vec![user("u"), calling(&["c1"])], &["U u", "A (c1)", "R c1 synthetic"]),
@@ -59,18 +96,33 @@ fn results_follow_their_calls() {
     }
 }
 
+/// Some servers number their calls afresh in every answer.
+#[test]
+fn an_id_may_come_back_in_a_later_answer() {
+    let messages = vec![calling(&["c1"]), result("c1", "x"), calling(&["c1"]), result("c1", "y")];
+    assert_eq!(outline(&pairing::repair(messages)), ["A (c1)", "R c1 x", "A (c1)", "R c1 y"]);
+}
+
 #[test]
 fn calls_without_arguments_are_dropped() {
     let empty = Block::ToolCall(ToolCall { id: "c1".into(), name: "exec".into(), ..ToolCall::default() });
-    let mut messages = vec![assistant(vec![empty.clone()]), user("u"), assistant(vec![Block::text("t"), empty])];
+    let mut messages =
+        vec![assistant(vec![empty.clone()]), user("u"), assistant(vec![Block::text("t"), empty])];
     roles::drop_calls_without_arguments(&mut messages);
     assert_eq!(outline(&messages), ["U u", "A t"]);
 }
 
 #[test]
 fn blank_text_is_dropped_but_failed_answers_stay() {
-    let failed = Message::Assistant(AssistantMessage { stop_reason: StopReason::Error, ..AssistantMessage::default() });
-    let mut messages = vec![assistant(vec![Block::text(" \n")]), assistant(vec![Block::text("  "), Block::text("x")]), failed.clone()];
+    let failed = Message::Assistant(AssistantMessage {
+        stop_reason: StopReason::Error,
+        ..AssistantMessage::default()
+    });
+    let mut messages = vec![
+        assistant(vec![Block::text(" \n")]),
+        assistant(vec![Block::text("  "), Block::text("x")]),
+        failed.clone(),
+    ];
     roles::drop_blank(&mut messages);
     assert_eq!(messages, [assistant(vec![Block::text("x")]), failed]);
 }
@@ -81,7 +133,10 @@ fn consecutive_users_are_merged() {
     let s1 = || at(UserContent::Text("s1".into()), 1);
     let t2 = || at(UserContent::Blocks(vec![Block::text("t2")]), 2);
     let blocks = roles::merge_users(vec![s1(), t2(), assistant(vec![])], Join::Blocks);
-    assert_eq!(blocks, [at(UserContent::Blocks(vec![Block::text("s1"), Block::text("t2")]), 2), assistant(vec![])]);
+    assert_eq!(
+        blocks,
+        [at(UserContent::Blocks(vec![Block::text("s1"), Block::text("t2")]), 2), assistant(vec![])]
+    );
     let line = roles::merge_users(vec![s1(), t2()], Join::BlankLine);
     assert_eq!(line, [at(UserContent::Blocks(vec![Block::text("s1\n\nt2")]), 2)]);
 }
@@ -90,12 +145,19 @@ fn consecutive_users_are_merged() {
 fn consecutive_assistants_are_merged() {
     let one = assistant(vec![Block::text("x")]);
     let two = assistant(vec![Block::text("y")]);
-    assert_eq!(roles::merge_assistants(vec![one, two]), [assistant(vec![Block::text("x"), Block::text("y")])]);
+    assert_eq!(
+        roles::merge_assistants(vec![one, two]),
+        [assistant(vec![Block::text("x"), Block::text("y")])]
+    );
 }
 
 #[test]
 fn a_message_that_was_never_answered_reaches_the_model_with_the_next() {
-    let failed = Message::Assistant(AssistantMessage { stop_reason: StopReason::Error, error_message: Some("boom".into()), ..AssistantMessage::default() });
+    let failed = Message::Assistant(AssistantMessage {
+        stop_reason: StopReason::Error,
+        error_message: Some("boom".into()),
+        ..AssistantMessage::default()
+    });
     let policy = Policy::of("openai", "openai-completions", "gpt");
     let out = prepare(vec![user("a"), failed, user("b")], &policy, None);
     assert_eq!(outline(&out), ["U a\n\nb"]);
@@ -104,7 +166,9 @@ fn a_message_that_was_never_answered_reaches_the_model_with_the_next() {
 /// Vectors of spec `agent-runtime.md` §9.5.
 #[test]
 fn the_last_turns_are_kept_whole() {
-    let turn = |n: u32| vec![user(&format!("u{n}")), calling(&["c"]), result("c", "x"), assistant(vec![Block::text("a")])];
+    let turn = |n: u32| {
+        vec![user(&format!("u{n}")), calling(&["c"]), result("c", "x"), assistant(vec![Block::text("a")])]
+    };
     let all: Vec<Message> = (1..=3).flat_map(turn).collect();
     let keep = |messages: Vec<Message>, n| history::keep_last_turns(messages, NonZeroU32::new(n).unwrap());
     assert_eq!(keep(all.clone(), 2), (2..=3).flat_map(turn).collect::<Vec<_>>());
@@ -130,7 +194,13 @@ fn history_limits_apply_to_direct_chats_only() {
     for (key, expect) in rows {
         assert_eq!(history::direct_peer(key), expect, "{key}");
     }
-    let limits = [(None, Some(15), Some(15)), (Some(5), Some(15), Some(5)), (Some(0), Some(15), None), (None, None, None), (None, Some(-1), None)];
+    let limits = [
+        (None, Some(15), Some(15)),
+        (Some(5), Some(15), Some(5)),
+        (Some(0), Some(15), None),
+        (None, None, None),
+        (None, Some(-1), None),
+    ];
     for (peer, channel, expect) in limits {
         assert_eq!(history::effective_limit(peer, channel).map(NonZeroU32::get), expect);
     }
@@ -160,12 +230,20 @@ fn well_paired(messages: &[Message]) -> bool {
     for message in messages {
         match message {
             Message::ToolResult(result) => match open.iter().position(|id| *id == result.tool_call_id) {
-                Some(at) => { open.remove(at); }
+                Some(at) => {
+                    open.remove(at);
+                }
                 None => return false,
             },
-            Message::User(_) => if !open.is_empty() { return false; },
+            Message::User(_) => {
+                if !open.is_empty() {
+                    return false;
+                }
+            }
             Message::Assistant(a) => {
-                if !open.is_empty() { return false; }
+                if !open.is_empty() {
+                    return false;
+                }
                 if !matches!(a.stop_reason, StopReason::Error | StopReason::Aborted) {
                     let mut ids: Vec<String> = a.tool_calls().map(|c| c.id.clone()).collect();
                     ids.sort();
@@ -183,9 +261,9 @@ proptest! {
     fn pairing_never_parts_a_call_from_its_result(messages in proptest::collection::vec(any_message(), 0..14)) {
         let out = pairing::repair(messages.clone());
         prop_assert!(well_paired(&out), "{:?}", outline(&out));
-        prop_assert_eq!(pairing::repair(out.clone()), out.clone(), "repairing twice changes nothing");
-        let users = |m: &[Message]| m.iter().filter(|m| matches!(m, Message::User(_))).count();
+                let users = |m: &[Message]| m.iter().filter(|m| matches!(m, Message::User(_))).count();
         prop_assert_eq!(users(&out), users(&messages), "no user text is lost");
+        prop_assert_eq!(pairing::repair(out.clone()), out, "repairing twice changes nothing");
     }
 
     #[test]

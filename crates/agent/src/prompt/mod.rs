@@ -2,20 +2,23 @@
 //!
 //! [`build`] is a pure function: no clock, no counters, no environment, so that the text is the same byte for byte from
 //! turn to turn while its inputs are, and a provider's prompt cache holds. The sections and their conditions are one
-//! table in [`sections`]; lines are joined with a newline and empty lines dropped, only inserts keep theirs.
+//! table in `sections`; lines are joined with a newline and empty lines dropped, only inserts keep theirs.
 
 mod report;
 mod runtime;
 mod sections;
 mod tool_list;
 
+#[cfg(test)]
+mod tests;
+
 use std::path::{Path, PathBuf};
 
 use openclaw_models::ToolSpec;
 
 pub use report::{
-    FileReport, PromptSize, ReportFrame, SandboxReport, SkillReport, SkillsReport, SystemPromptReport, ToolReport,
-    ToolsReport,
+    FileReport, PromptSize, ReportFrame, SandboxReport, SkillReport, SkillsReport, SystemPromptReport,
+    ToolReport, ToolsReport,
 };
 pub use runtime::{HostFacts, find_repo_root};
 

@@ -190,7 +190,8 @@ fn skills_report(prompt: &str) -> SkillsReport {
     let mut rest = prompt;
     while let Some((_, tail)) = rest.split_once(OPEN) {
         let Some((body, after)) = tail.split_once(CLOSE) else { break };
-        let name = body.split_once("<name>").and_then(|(_, t)| t.split_once("</name>")).map_or("", |(name, _)| name);
+        let name =
+            body.split_once("<name>").and_then(|(_, t)| t.split_once("</name>")).map_or("", |(name, _)| name);
         entries.push(SkillReport {
             name: name.trim().to_owned(),
             block_chars: utf16_len(body) + OPEN.len() + CLOSE.len(),
@@ -207,7 +208,11 @@ fn tools_report(tools: &[ToolSpec], list_chars: usize) -> ToolsReport {
             name: tool.name.clone(),
             summary_chars: utf16_len(tool.description.trim()),
             schema_chars: utf16_len(&tool.parameters.to_string()),
-            properties_count: tool.parameters.get("properties").and_then(Value::as_object).map(serde_json::Map::len),
+            properties_count: tool
+                .parameters
+                .get("properties")
+                .and_then(Value::as_object)
+                .map(serde_json::Map::len),
         })
         .collect();
     ToolsReport { list_chars, schema_chars: entries.iter().map(|tool| tool.schema_chars).sum(), entries }

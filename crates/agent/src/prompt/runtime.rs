@@ -35,7 +35,9 @@ impl HostFacts {
             host: host.filter(|name| !name.is_empty()),
             os,
             arch: Some(node_arch(std::env::consts::ARCH).to_owned()),
-            shell: shell.and_then(|path| Path::new(path).file_name()).map(|name| name.to_string_lossy().into_owned()),
+            shell: shell
+                .and_then(|path| Path::new(path).file_name())
+                .map(|name| name.to_string_lossy().into_owned()),
             runtime: Some(format!("openclaw-{version}")),
         }
     }
@@ -62,7 +64,9 @@ pub(super) fn lines(inputs: &PromptInputs<'_>) -> Vec<String> {
     let level = inputs.reasoning.as_str();
     vec![
         format!("Runtime: {}", facts(&inputs.runtime)),
-        format!("Reasoning: {level} (hidden unless on/stream). Toggle /reasoning; /status shows it when enabled."),
+        format!(
+            "Reasoning: {level} (hidden unless on/stream). Toggle /reasoning; /status shows it when enabled."
+        ),
     ]
 }
 

@@ -1,6 +1,9 @@
 //! The sections of the system prompt as one table (spec `agent-runtime.md` §3.1).
 
-use super::{InlineButtons, MemoryCitations, PromptInputs, PromptMode, ReactionLevel, SandboxNote, display, runtime, tool_list};
+use super::{
+    InlineButtons, MemoryCitations, PromptInputs, PromptMode, ReactionLevel, SandboxNote, display, runtime,
+    tool_list,
+};
 
 /// A section: its heading, whether sub-agents get it, and its lines, none when it does not apply.
 struct Section {
@@ -113,8 +116,10 @@ fn has_tool(inputs: &PromptInputs<'_>, name: &str) -> bool {
 }
 
 fn tooling(inputs: &PromptInputs<'_>) -> Vec<String> {
-    let mut lines =
-        vec!["These tools are enabled by policy. Names are case-sensitive; call them exactly as written.".to_owned()];
+    let mut lines = vec![
+        "These tools are enabled by policy. Names are case-sensitive; call them exactly as written."
+            .to_owned(),
+    ];
     lines.extend(tool_list::lines(inputs.tools));
     lines.push("TOOLS.md only documents local conventions; it does not enable tools.".to_owned());
     if has_tool(inputs, "sessions_spawn") {
@@ -178,7 +183,12 @@ fn date_hint(inputs: &PromptInputs<'_>) -> Vec<String> {
     if inputs.time_zone.is_none() {
         return Vec::new();
     }
-    owned(&["For the current date, time or day of the week run session_status."])
+    if has_tool(inputs, "session_status") {
+        return owned(&["For the current date, time or day of the week run session_status."]);
+    }
+    owned(&[
+        "The time in front of a message is when it was said; take the current date and time from the latest one.",
+    ])
 }
 
 fn workspace(inputs: &PromptInputs<'_>) -> Vec<String> {
@@ -200,7 +210,7 @@ fn documentation(inputs: &PromptInputs<'_>) -> Vec<String> {
         format!("OpenClaw docs: {}", display(dir)),
         "Mirror: https://docs.openclaw.ai".to_owned(),
         "Source: https://github.com/openclaw/openclaw".to_owned(),
-        "Community: https://discord.com/invite/clawd".to_owned(),
+        "Community: https://github.com/openclaw/openclaw/discussions".to_owned(),
         "Skills hub: https://clawhub.com".to_owned(),
         "Read the local docs first for questions about OpenClaw's behaviour, commands, configuration or design.".to_owned(),
         "When diagnosing, run `openclaw status` yourself if you can; ask the user only if you cannot.".to_owned(),
@@ -231,7 +241,9 @@ fn elevated(note: &SandboxNote) -> Vec<String> {
     vec![
         "Elevated exec is available for this session.".to_owned(),
         "The user can change it with /elevated on|off|ask|full.".to_owned(),
-        format!("Current elevated level: {level} (ask runs commands on the host with approvals, full without)."),
+        format!(
+            "Current elevated level: {level} (ask runs commands on the host with approvals, full without)."
+        ),
     ]
 }
 
@@ -247,11 +259,11 @@ fn time_zone(inputs: &PromptInputs<'_>) -> Vec<String> {
 }
 
 fn messaging(inputs: &PromptInputs<'_>) -> Vec<String> {
-    let mut lines = owned(&[
-        "A reply in this session goes to the channel it came from.",
-        "To reach another session use sessions_send with its key.",
-        "Never talk to a chat provider through exec or curl; OpenClaw does the routing.",
-    ]);
+    let mut lines = owned(&["A reply in this session goes to the channel it came from."]);
+    if has_tool(inputs, "sessions_send") {
+        lines.push("To reach another session use sessions_send with its key.".to_owned());
+    }
+    lines.push("Never talk to a chat provider through exec or curl; OpenClaw does the routing.".to_owned());
     if has_tool(inputs, "message") {
         lines.extend(message_tool(inputs));
     }
@@ -285,8 +297,11 @@ fn message_tool(inputs: &PromptInputs<'_>) -> Vec<String> {
 }
 
 fn extra(inputs: &PromptInputs<'_>) -> Vec<String> {
-    let Some(text) = inputs.extra.as_deref().map(str::trim).filter(|text| !text.is_empty()) else { return Vec::new() };
-    let heading = if inputs.mode == PromptMode::Minimal { "## Subagent Context" } else { "## Group Chat Context" };
+    let Some(text) = inputs.extra.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
+        return Vec::new();
+    };
+    let heading =
+        if inputs.mode == PromptMode::Minimal { "## Subagent Context" } else { "## Group Chat Context" };
     vec![heading.to_owned(), text.to_owned()]
 }
 
@@ -324,7 +339,9 @@ fn project_context(inputs: &PromptInputs<'_>) -> Vec<String> {
     }
     let mut lines = owned(&["# Project Context", "The following workspace files are loaded:"]);
     if files.iter().any(|file| file.name.eq_ignore_ascii_case("SOUL.md") && !file.missing) {
-        lines.push("Take on the persona and tone of SOUL.md unless a higher instruction overrides it.".to_owned());
+        lines.push(
+            "Take on the persona and tone of SOUL.md unless a higher instruction overrides it.".to_owned(),
+        );
     }
     for file in files {
         lines.push(format!("## {}", file.name));

@@ -71,7 +71,9 @@ fn tag(inner: &str) -> Option<Tag> {
         return None;
     }
     let (name, value) = match inner.split_once(':') {
-        Some((name, value)) => (name.trim().to_ascii_lowercase(), Some(value.trim()).filter(|value| !value.is_empty())?),
+        Some((name, value)) => {
+            (name.trim().to_ascii_lowercase(), Some(value.trim()).filter(|value| !value.is_empty())?)
+        }
         None => (inner.trim().to_ascii_lowercase(), ""),
     };
     match (name.as_str(), value) {
@@ -238,8 +240,11 @@ fn media_line(payload: &str) -> Option<(Vec<String>, String)> {
         let reference = cleaned(quoted);
         return valid_media(reference).then(|| (vec![reference.to_owned()], rest.trim().to_owned()));
     }
-    let (valid, invalid): (Vec<&str>, Vec<&str>) =
-        payload.split_whitespace().map(cleaned).filter(|part| !part.is_empty()).partition(|part| valid_media(part));
+    let (valid, invalid): (Vec<&str>, Vec<&str>) = payload
+        .split_whitespace()
+        .map(cleaned)
+        .filter(|part| !part.is_empty())
+        .partition(|part| valid_media(part));
     let spaced = cleaned(payload);
     if !invalid.is_empty() && spaced.starts_with("./") && valid_media(spaced) && valid.len() <= 1 {
         return Some((vec![spaced.to_owned()], String::new()));
@@ -322,7 +327,11 @@ mod tests {
         ];
         for (input, media, text) in rows {
             let out = parse(input);
-            assert_eq!((out.media.as_slice(), out.text.as_str()), (media.iter().map(|m| (*m).to_owned()).collect::<Vec<_>>().as_slice(), text), "{input:?}");
+            assert_eq!(
+                (out.media.as_slice(), out.text.as_str()),
+                (media.iter().map(|m| (*m).to_owned()).collect::<Vec<_>>().as_slice(), text),
+                "{input:?}"
+            );
         }
         let voiced = parse("[[audio_as_voice]] MEDIA:https://e.com/a.ogg");
         assert_eq!((voiced.voice, voiced.media.len(), voiced.text.as_str()), (true, 1, ""));

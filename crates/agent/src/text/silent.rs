@@ -31,7 +31,9 @@ fn core(text: &str) -> &str {
 }
 
 fn is_frame(c: char) -> bool {
-    c.is_whitespace() || (c.is_ascii_punctuation() && c != '_') || matches!(c, '…' | '“' | '”' | '‘' | '’' | '。' | '！')
+    c.is_whitespace()
+        || (c.is_ascii_punctuation() && c != '_')
+        || matches!(c, '…' | '“' | '”' | '‘' | '’' | '。' | '！')
 }
 
 #[cfg(test)]
@@ -41,13 +43,32 @@ mod tests {
     /// Vectors of spec `messages.md` §7 under decision 5: only the whole message is silent.
     #[test]
     fn only_a_whole_message_is_silent() {
-        let silent = ["NO_REPLY", "  NO_REPLY  ", "NO_REPLY.", "`NO_REPLY`", "**NO_REPLY**", "_NO_REPLY_", "\n(NO_REPLY)\n", "-- NO_REPLY!!"];
+        let silent = [
+            "NO_REPLY",
+            "  NO_REPLY  ",
+            "NO_REPLY.",
+            "`NO_REPLY`",
+            "**NO_REPLY**",
+            "_NO_REPLY_",
+            "\n(NO_REPLY)\n",
+            "-- NO_REPLY!!",
+        ];
         for text in silent {
             assert!(is_silent(text), "{text:?}");
         }
         let spoken = [
-            "", "no_reply", "NO_REPLYING", "NO_REPLY_", "xNO_REPLY", "NO_REPLY -- ok", "NO_REPLY thanks", "Hello NO_REPLY",
-            "NO_REPLY\nmore text", "The token NO_REPLY is used here", "Done! NO_REPLY", "NO_REPLY NO_REPLY",
+            "",
+            "no_reply",
+            "NO_REPLYING",
+            "NO_REPLY_",
+            "xNO_REPLY",
+            "NO_REPLY -- ok",
+            "NO_REPLY thanks",
+            "Hello NO_REPLY",
+            "NO_REPLY\nmore text",
+            "The token NO_REPLY is used here",
+            "Done! NO_REPLY",
+            "NO_REPLY NO_REPLY",
         ];
         for text in spoken {
             assert!(!is_silent(text), "{text:?}");
@@ -56,7 +77,18 @@ mod tests {
 
     #[test]
     fn text_is_held_back_exactly_while_it_can_become_a_token() {
-        for text in ["", "N", "NO_", "**NO_REP", "NO_REPLY", "NO_REPLY.", "_NO_REPLY_", "HEARTBEAT", "HEARTBEAT_OK", "- "] {
+        for text in [
+            "",
+            "N",
+            "NO_",
+            "**NO_REP",
+            "NO_REPLY",
+            "NO_REPLY.",
+            "_NO_REPLY_",
+            "HEARTBEAT",
+            "HEARTBEAT_OK",
+            "- ",
+        ] {
             assert!(may_become_token(text), "{text:?}");
         }
         for text in ["No", "NO REPLY", "NO_REPLY x", "NO_REPLYI", "Hello", "HEARTBEAT_OKAY", "- a"] {

@@ -55,7 +55,11 @@ enum Kind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Candidate {
-    Tag { kind: Kind, close: bool, len: usize },
+    Tag {
+        kind: Kind,
+        close: bool,
+        len: usize,
+    },
     /// The text ends before it is decided.
     Undecided,
     Text,
@@ -91,7 +95,9 @@ impl<'a> Scan<'a> {
         }
         match candidate(rest) {
             Candidate::Tag { .. } if self.open_span => None,
-            Candidate::Tag { kind: Kind::Thinking, close: false, len } => self.hide(at + len).map(|end| end - at),
+            Candidate::Tag { kind: Kind::Thinking, close: false, len } => {
+                self.hide(at + len).map(|end| end - at)
+            }
             Candidate::Tag { kind: Kind::Thinking, close: true, len } => Some(len),
             Candidate::Tag { kind: Kind::Final, close, len } => {
                 self.saw_final |= !close;
@@ -184,13 +190,18 @@ fn span_len(rest: &str, run: usize) -> Option<usize> {
 
 /// What the `<` at the start of `rest` begins.
 fn candidate(rest: &str) -> Candidate {
-    let mut chars = rest.char_indices().skip(1).peekable();
     let mut close = false;
     let mut name = String::new();
     let mut name_ended = false;
-    while let Some((at, c)) = chars.next() {
+    for (at, c) in rest.char_indices().skip(1) {
         match c {
-            '>' => return named(&name).map_or(Candidate::Text, |kind| Candidate::Tag { kind, close, len: at + 1 }),
+            '>' => {
+                return named(&name).map_or(Candidate::Text, |kind| Candidate::Tag {
+                    kind,
+                    close,
+                    len: at + 1,
+                });
+            }
             '/' if !close && name.is_empty() => close = true,
             c if c.is_whitespace() => name_ended = !name.is_empty(),
             c if c.is_ascii_alphabetic() && !name_ended => name.push(c.to_ascii_lowercase()),
@@ -226,7 +237,9 @@ pub fn promote_thinking(content: &mut Vec<Block>) {
     for block in content.drain(..) {
         match block {
             Block::Text(text) => promoted.extend(split_thinking(text)),
-            Block::Thinking(_) | Block::Image(_) | Block::ToolCall(_) | Block::Other(_) => promoted.push(block),
+            Block::Thinking(_) | Block::Image(_) | Block::ToolCall(_) | Block::Other(_) => {
+                promoted.push(block)
+            }
         }
     }
     *content = promoted;
@@ -234,7 +247,10 @@ pub fn promote_thinking(content: &mut Vec<Block>) {
 
 fn split_thinking(block: TextBlock) -> Vec<Block> {
     let Some((thinking, rest)) = leading_thinking(&block.text) else { return vec![Block::Text(block)] };
-    let mut out = vec![Block::Thinking(ThinkingBlock { thinking: thinking.trim().to_owned(), ..ThinkingBlock::default() })];
+    let mut out = vec![Block::Thinking(ThinkingBlock {
+        thinking: thinking.trim().to_owned(),
+        ..ThinkingBlock::default()
+    })];
     let rest = rest.trim_start();
     if !rest.is_empty() {
         let text = rest.to_owned();
@@ -249,7 +265,9 @@ fn leading_thinking(text: &str) -> Option<(&str, &str)> {
     let Candidate::Tag { kind: Kind::Thinking, close: false, len } = candidate(start) else { return None };
     let body = start.get(len..)?;
     body.match_indices('<').find_map(|(at, _)| match candidate(body.get(at..)?) {
-        Candidate::Tag { kind: Kind::Thinking, close: true, len } => Some((body.get(..at)?, body.get(at + len..)?)),
+        Candidate::Tag { kind: Kind::Thinking, close: true, len } => {
+            Some((body.get(..at)?, body.get(at + len..)?))
+        }
         Candidate::Tag { .. } | Candidate::Undecided | Candidate::Text => None,
     })
 }
@@ -319,7 +337,8 @@ mod tests {
 
     #[test]
     fn a_leading_thinking_section_becomes_a_thinking_block() {
-        let mut content = vec![Block::text(" <think>why </think>\n\nAnswer"), Block::text("x <think>y</think>")];
+        let mut content =
+            vec![Block::text(" <think>why </think>\n\nAnswer"), Block::text("x <think>y</think>")];
         promote_thinking(&mut content);
         let thinking = Block::Thinking(ThinkingBlock { thinking: "why".into(), ..ThinkingBlock::default() });
         assert_eq!(content, [thinking, Block::text("Answer"), Block::text("x <think>y</think>")]);

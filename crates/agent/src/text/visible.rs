@@ -95,7 +95,8 @@ mod tests {
 
     fn events(final_only: bool, deltas: &[&str]) -> Vec<String> {
         let mut visible = VisibleText::new(final_only);
-        let mut out: Vec<String> = deltas.iter().filter_map(|delta| visible.push(0, delta)).map(|shown| shown.text).collect();
+        let mut out: Vec<String> =
+            deltas.iter().filter_map(|delta| visible.push(0, delta)).map(|shown| shown.text).collect();
         out.extend(visible.finish(&deltas.concat()).map(|shown| shown.text));
         out
     }
@@ -104,7 +105,11 @@ mod tests {
     #[test]
     fn text_is_shown_as_it_grows() {
         let rows: [(bool, &[&str], &[&str]); 13] = [
-            (false, &["Hel", "lo <thi", "nking>secret</think", "ing> world"], &["Hel", "Hello", "Hello  world"]),
+            (
+                false,
+                &["Hel", "lo <thi", "nking>secret</think", "ing> world"],
+                &["Hel", "Hello", "Hello  world"],
+            ),
             (true, &["pre <fin", "al>Hi th", "ere</final> post"], &["Hi th", "Hi there"]),
             (true, &["</final>Oops no start"], &["Oops no start"]),
             (true, &["plain answer"], &["plain answer"]),

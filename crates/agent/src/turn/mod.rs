@@ -17,7 +17,9 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use openclaw_models::{FailureKind, ModelFailure, ThinkingLevel};
-use openclaw_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage};
+use openclaw_protocol::message::{
+    AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage,
+};
 use serde_json::json;
 
 use crate::event::{RunEnd, RunEvent};
@@ -25,6 +27,7 @@ use crate::hygiene::{caps, pairing};
 use crate::payload::{Answer, ToolFailure};
 use crate::reply::{CandidateFailure, RunError, RunErrorKind, RunUsage};
 use crate::run::{Limits, Prompt};
+use crate::text::tags::{TagRules, strip};
 use crate::tool_event;
 use crate::transcript::QueuedMessage;
 use repetition::Repetition;
@@ -45,6 +48,8 @@ pub(crate) enum Step {
     Emit(RunEvent),
     /// Write to the transcript, under this entry id if given.
     Append(Message, Option<String>),
+    /// Report a call that is not made because the user said something; answered with [`Turn::skipped`].
+    Skip(ToolCall),
     /// Ask for a steered message; answered with [`Turn::polled`].
     PollSteering,
     /// Ask for a follow-up; answered with [`Turn::polled`].
@@ -110,6 +115,8 @@ pub(crate) struct CandidateFacts {
     pub(crate) name: String,
     /// Level to ask for.
     pub(crate) thinking: ThinkingLevel,
+    /// Whether it repeats by itself what failed before anything was heard.
+    pub(crate) repeats_itself: bool,
 }
 
 enum Phase {
@@ -199,21 +206,23 @@ impl Turn {
     }
 
     /// What a poll brought.
-    pub(crate) fn polled(&mut self, queued: Option<QueuedMessage>, now: i64) {
+    pub(crate) fn polled(&mut self, queued: Option<QueuedMessage>) {
         match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::BeforeModel => self.call_model(queued),
             Phase::AfterTool { calls } if queued.is_some() => {
-                for call in calls {
-                    self.skip(&call, now);
-                }
+                self.steps.extend(calls.into_iter().map(Step::Skip));
                 self.call_model(queued);
             }
-            Phase::AfterTool { calls } if calls.is_empty() => self.phase = Phase::TurnEnd { asked_tools: true },
+            Phase::AfterTool { calls } if calls.is_empty() => {
+                self.phase = Phase::TurnEnd { asked_tools: true }
+            }
             Phase::AfterTool { calls } => self.enter_tools(calls),
             Phase::TurnEnd { asked_tools } if queued.is_some() || asked_tools => self.call_model(queued),
             Phase::TurnEnd { .. } => self.phase = Phase::Closing,
             Phase::Closing if queued.is_some() => self.call_model(queued),
-            Phase::Closing | Phase::Ended | Phase::Calling | Phase::Tools { .. } => self.finish(RunEnd::Completed),
+            Phase::Closing | Phase::Ended | Phase::Calling | Phase::Tools { .. } => {
+                self.finish(RunEnd::Completed)
+            }
         }
     }
 
@@ -238,13 +247,14 @@ impl Turn {
     ) {
         self.record.usage.add(&message.usage);
         let cut_off = matches!(message.stop_reason, StopReason::Error | StopReason::Aborted);
+        let begun = !message.content.is_empty();
         if cut_off {
             // Calls of an unfinished answer may be unfinished themselves and were never made.
             message.content.retain(|block| !matches!(block, Block::ToolCall(_)));
         }
         match (cut_off, stop) {
             (true, Some(cause)) => self.partial(message, cause),
-            (true, None) => self.failed(message, failure),
+            (true, None) => self.failed(message, failure, begun),
             (false, stop) => self.whole(message, stop, now),
         }
     }
@@ -276,7 +286,8 @@ impl Turn {
     /// The run was stopped in the middle of an answer: what can be seen of it is kept.
     fn partial(&mut self, mut message: AssistantMessage, cause: StopCause) {
         message.stop_reason = StopReason::Aborted;
-        let visible = message.content.iter().any(|block| matches!(block, Block::Text(text) if !text.text.trim().is_empty()));
+        let rules = TagRules { final_only: false, complete: true };
+        let visible = !strip(&message.text(), rules).visible.trim().is_empty();
         if visible {
             self.record.answers.push(Answer::of(&message));
             self.steps.push_back(Step::Append(Message::Assistant(message), None));
@@ -285,12 +296,15 @@ impl Turn {
     }
 
     /// The call failed: the message stays in the transcript, and something else is tried or the run ends.
-    fn failed(&mut self, mut message: AssistantMessage, failure: Option<ModelFailure>) {
+    fn failed(&mut self, mut message: AssistantMessage, failure: Option<ModelFailure>, begun: bool) {
         let failure = failure.unwrap_or_else(|| ModelFailure {
             kind: FailureKind::Transient,
             status: None,
             retry_after: None,
-            message: message.error_message.clone().unwrap_or_else(|| "the model's answer broke off".to_owned()),
+            message: message
+                .error_message
+                .clone()
+                .unwrap_or_else(|| "the model's answer broke off".to_owned()),
         });
         message.stop_reason = StopReason::Error;
         message.error_message.get_or_insert_with(|| failure.message.clone());
@@ -300,7 +314,7 @@ impl Turn {
             kind: failure.kind,
             message: failure.message.clone(),
         });
-        match self.attempts.after(&failure) {
+        match self.attempts.after(&failure, begun) {
             Next::Again(Some(wait)) => self.steps.push_back(Step::Wait(wait)),
             Next::Again(None) => {}
             Next::GiveUp => {
@@ -324,7 +338,8 @@ impl Turn {
             self.enter_tools(calls);
             self.stopped(cause, now);
         } else if repeated >= self.limits.identical_calls_stop {
-            let text = format!("Stopped: the model made the same {} call {repeated} times in a row.", call.name);
+            let text =
+                format!("Stopped: the model made the same {} call {repeated} times in a row.", call.name);
             self.stop_at_limit(&calls, "tool_loop", text, now);
         } else {
             self.phase = Phase::AfterTool { calls };
@@ -334,7 +349,9 @@ impl Turn {
     /// The run was stopped between two long steps, or while one was under way.
     pub(crate) fn stopped(&mut self, cause: StopCause, now: i64) {
         match std::mem::replace(&mut self.phase, Phase::Ended) {
-            Phase::Tools { calls, .. } | Phase::AfterTool { calls } => self.close(&calls, STOPPED_WAITING, now),
+            Phase::Tools { calls, .. } | Phase::AfterTool { calls } => {
+                self.close(&calls, STOPPED_WAITING, now)
+            }
             Phase::TurnEnd { asked_tools: false } | Phase::Closing | Phase::Ended => {
                 // The answer was complete before anyone stopped it.
                 self.phase = Phase::Ended;
@@ -391,11 +408,14 @@ impl Turn {
         }
     }
 
-    /// A call that is not made because the user said something.
-    fn skip(&mut self, call: &ToolCall, now: i64) {
+    /// A call that is not made because the user said something: it is reported and stored like any other, before
+    /// whatever else is still to be done.
+    pub(crate) fn skipped(&mut self, call: &ToolCall, meta: Option<String>, now: i64) {
+        let later = std::mem::take(&mut self.steps);
         self.steps.push_back(Step::Emit(tool_event::start(call)));
         let result = ToolResultMessage { details: Some(json!({})), ..pairing::made_up(call, SKIPPED, now) };
-        self.settle(call, Executed { result, meta: None });
+        self.settle(call, Executed { result, meta });
+        self.steps.extend(later);
     }
 
     /// Reports and stores a result.

@@ -13,7 +13,8 @@ pub(super) struct Repetition {
 impl Repetition {
     /// Counts a call; how many identical ones there were in a row, this one included.
     pub(super) fn count(&mut self, call: &ToolCall) -> u32 {
-        let same = self.last.as_ref().is_some_and(|(name, args)| *name == call.name && *args == call.arguments);
+        let same =
+            self.last.as_ref().is_some_and(|(name, args)| *name == call.name && *args == call.arguments);
         if same {
             self.count += 1;
         } else {

@@ -12,8 +12,7 @@ use crate::text::silent::is_silent;
 use crate::text::tags::{TagRules, strip};
 
 /// Result of calls that were under way when the process ended.
-pub(crate) const INTERRUPTED: &str =
-    "[openclaw] The gateway was interrupted during this call; it may or may not have completed. Check before doing it again.";
+pub(crate) const INTERRUPTED: &str = "[openclaw] The gateway was interrupted during this call; it may or may not have completed. Check before doing it again.";
 
 impl Turn {
     /// Decides by the end of the branch: close open calls, return an answer that is already there, or just go on. A
@@ -40,7 +39,8 @@ impl Turn {
 
     /// What was answered since the user spoke last belongs to this run's reply.
     fn remember_answers(&mut self, context: &[Message]) {
-        let start = context.iter().rposition(|message| matches!(message, Message::User(_))).map_or(0, |at| at + 1);
+        let start =
+            context.iter().rposition(|message| matches!(message, Message::User(_))).map_or(0, |at| at + 1);
         for message in context.iter().skip(start) {
             if let Message::Assistant(answer) = message
                 && !is_cut_off(answer)

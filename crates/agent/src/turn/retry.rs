@@ -56,23 +56,27 @@ impl Attempts {
         self.retried = 0;
     }
 
-    /// Decides, and moves on to what is tried next.
-    pub(super) fn after(&mut self, failure: &ModelFailure) -> Next {
-        if let Some(level) = self.supported_level(failure) {
-            self.thinking = level;
-            return Next::Again(None);
-        }
+    /// Decides, and moves on to what is tried next. `begun`: some of the answer had been heard.
+    pub(super) fn after(&mut self, failure: &ModelFailure, begun: bool) -> Next {
         let another = self.candidate + 1 < self.candidates.len();
-        let wait = self.wait(failure, another);
-        if let Some(wait) = wait {
-            self.retried += 1;
-            return Next::Again(Some(wait));
+        let repeated_already =
+            !begun && self.candidates.get(self.candidate).is_some_and(|c| c.repeats_itself);
+        if !repeated_already {
+            if let Some(level) = self.supported_level(failure) {
+                self.thinking = level;
+                return Next::Again(None);
+            }
+            if let Some(wait) = self.wait(failure, another) {
+                self.retried += 1;
+                return Next::Again(Some(wait));
+            }
         }
         if failure.kind.falls_over() && another {
             self.candidate += 1;
             self.retried = 0;
             self.tried_levels.clear();
-            self.thinking = self.candidates.get(self.candidate).map_or(ThinkingLevel::Off, |next| next.thinking);
+            self.thinking =
+                self.candidates.get(self.candidate).map_or(ThinkingLevel::Off, |next| next.thinking);
             return Next::Again(None);
         }
         Next::GiveUp
@@ -110,11 +114,16 @@ impl Attempts {
         if self.candidate == 0 || !last.kind.falls_over() {
             return RunError { kind: kind_of(last, &text), message: text };
         }
-        let each: Vec<String> = self.candidates.iter().enumerate().filter_map(|(at, c)| {
-            let failure = failures.iter().rfind(|failure| failure.candidate == at)?;
-            let reason = failure.kind.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
-            Some(format!("{}: {}{reason}", c.name, user_text(&failure.message)))
-        }).collect();
+        let each: Vec<String> = self
+            .candidates
+            .iter()
+            .enumerate()
+            .filter_map(|(at, c)| {
+                let failure = failures.iter().rfind(|failure| failure.candidate == at)?;
+                let reason = failure.kind.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
+                Some(format!("{}: {}{reason}", c.name, user_text(&failure.message)))
+            })
+            .collect();
         RunError {
             kind: last.kind.into(),
             message: format!("All models failed ({}): {}", each.len(), each.join(" | ")),
@@ -145,7 +154,11 @@ mod tests {
     }
 
     fn attempts(candidates: usize) -> Attempts {
-        let facts = |at: usize| CandidateFacts { name: format!("p/m{at}"), thinking: ThinkingLevel::Low };
+        let facts = |at: usize| CandidateFacts {
+            name: format!("p/m{at}"),
+            thinking: ThinkingLevel::Low,
+            repeats_itself: false,
+        };
         Attempts::new((0..candidates).map(facts).collect(), 3)
     }
 
@@ -156,37 +169,49 @@ mod tests {
     #[test]
     fn a_hiccup_is_tried_four_times_then_given_up() {
         let mut one = attempts(1);
-        let seen: Vec<Next> = (0..4).map(|_| one.after(&failure(FailureKind::Transient))).collect();
+        let seen: Vec<Next> = (0..4).map(|_| one.after(&failure(FailureKind::Transient), false)).collect();
         assert_eq!(seen, [secs(2), secs(4), secs(8), Next::GiveUp]);
         one.succeeded();
-        assert_eq!(one.after(&failure(FailureKind::RateLimit)), secs(2));
+        assert_eq!(one.after(&failure(FailureKind::RateLimit), false), secs(2));
     }
 
     #[test]
     fn a_rate_limit_goes_to_the_next_candidate_at_once() {
         let mut two = attempts(2);
-        assert_eq!((two.after(&failure(FailureKind::RateLimit)), two.candidate()), (Next::Again(None), 1));
-        assert_eq!((two.after(&failure(FailureKind::RateLimit)), two.candidate()), (secs(2), 1));
+        assert_eq!(
+            (two.after(&failure(FailureKind::RateLimit), false), two.candidate()),
+            (Next::Again(None), 1)
+        );
+        assert_eq!((two.after(&failure(FailureKind::RateLimit), false), two.candidate()), (secs(2), 1));
     }
 
     #[test]
     fn the_providers_wait_is_honoured_up_to_a_minute() {
-        let asked = |n| ModelFailure { retry_after: Some(Duration::from_secs(n)), ..failure(FailureKind::RateLimit) };
-        assert_eq!(attempts(1).after(&asked(17)), secs(17));
-        assert_eq!(attempts(1).after(&asked(1)), secs(2));
-        assert_eq!(attempts(1).after(&asked(61)), Next::GiveUp);
+        let asked =
+            |n| ModelFailure { retry_after: Some(Duration::from_secs(n)), ..failure(FailureKind::RateLimit) };
+        assert_eq!(attempts(1).after(&asked(17), false), secs(17));
+        assert_eq!(attempts(1).after(&asked(1), false), secs(2));
+        assert_eq!(attempts(1).after(&asked(61), false), Next::GiveUp);
     }
 
     #[test]
     fn what_another_candidate_may_not_have_moves_on_and_the_rest_ends_the_run() {
         use FailureKind::{Auth, Billing, ContextOverflow, Format, Other, Timeout};
         for kind in [Auth, Billing, Timeout, Format] {
-            assert_eq!(attempts(2).after(&failure(kind)), Next::Again(None), "{kind:?}");
-            assert_eq!(attempts(1).after(&failure(kind)), Next::GiveUp, "{kind:?}");
+            assert_eq!(attempts(2).after(&failure(kind), false), Next::Again(None), "{kind:?}");
+            assert_eq!(attempts(1).after(&failure(kind), false), Next::GiveUp, "{kind:?}");
         }
         for kind in [ContextOverflow, Other] {
-            assert_eq!(attempts(2).after(&failure(kind)), Next::GiveUp, "{kind:?}");
+            assert_eq!(attempts(2).after(&failure(kind), false), Next::GiveUp, "{kind:?}");
         }
+    }
+
+    #[test]
+    fn a_candidate_that_repeats_by_itself_is_called_again_only_when_its_answer_broke_off() {
+        let facts = CandidateFacts { name: "p/m".into(), thinking: ThinkingLevel::Low, repeats_itself: true };
+        let mut one = Attempts::new(vec![facts], 3);
+        assert_eq!(one.after(&failure(FailureKind::Transient), true), secs(2));
+        assert_eq!(one.after(&failure(FailureKind::Transient), false), Next::GiveUp);
     }
 
     #[test]
@@ -196,16 +221,16 @@ mod tests {
             ..failure(FailureKind::Format)
         };
         let mut one = attempts(1);
-        assert_eq!((one.after(&refused), one.thinking()), (Next::Again(None), ThinkingLevel::Medium));
-        assert_eq!((one.after(&refused), one.thinking()), (Next::Again(None), ThinkingLevel::High));
-        assert_eq!(one.after(&refused), Next::GiveUp);
+        assert_eq!((one.after(&refused, false), one.thinking()), (Next::Again(None), ThinkingLevel::Medium));
+        assert_eq!((one.after(&refused, false), one.thinking()), (Next::Again(None), ThinkingLevel::High));
+        assert_eq!(one.after(&refused, false), Next::GiveUp);
     }
 
     #[test]
     fn the_error_names_every_model_that_was_tried() {
         let mut two = attempts(2);
-        two.after(&failure(FailureKind::Auth));
-        two.after(&failure(FailureKind::Billing));
+        two.after(&failure(FailureKind::Auth), false);
+        two.after(&failure(FailureKind::Billing), false);
         let seen = |candidate, kind| CandidateFailure { candidate, kind, message: "boom".into() };
         let failures = [seen(0, FailureKind::Auth), seen(1, FailureKind::Billing)];
         let error = two.error(&failures, &failure(FailureKind::Billing));

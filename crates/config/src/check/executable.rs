@@ -8,7 +8,8 @@ pub(crate) fn is_safe_executable(value: &str) -> bool {
     if text.is_empty() || text.starts_with('-') || text.contains(is_dangerous) {
         return false;
     }
-    looks_like_path(text) || text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-'))
+    looks_like_path(text)
+        || text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-'))
 }
 
 fn looks_like_path(text: &str) -> bool {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::executable::is_safe_executable;
 use super::schema::join;
 use super::telegram;
-use crate::duration::{DurationUnit, parse_duration};
 use crate::Issue;
+use crate::duration::{DurationUnit, parse_duration};
 
 type Rule = fn(&Value, &Place<'_>, &mut Vec<Issue>);
 
@@ -90,12 +90,19 @@ fn places<'a>(document: &'a Value, pattern: &str) -> Vec<(String, &'a Value)> {
         let mut next = Vec::new();
         for (path, value) in found {
             match (part, value) {
-                ("*", Value::Object(map)) => next.extend(map.iter().map(|(key, each)| (join(&path, key), each))),
+                ("*", Value::Object(map)) => {
+                    next.extend(map.iter().map(|(key, each)| (join(&path, key), each)))
+                }
                 ("*", Value::Array(items)) => next.extend(
                     items.iter().enumerate().map(|(index, each)| (join(&path, &index.to_string()), each)),
                 ),
                 (_, Value::Array(items)) => {
-                    next.extend(part.parse::<usize>().ok().and_then(|at| items.get(at)).map(|v| (join(&path, part), v)));
+                    next.extend(
+                        part.parse::<usize>()
+                            .ok()
+                            .and_then(|at| items.get(at))
+                            .map(|v| (join(&path, part), v)),
+                    );
                 }
                 (_, other) => next.extend(other.get(part).map(|each| (join(&path, part), each))),
             }
@@ -106,7 +113,8 @@ fn places<'a>(document: &'a Value, pattern: &str) -> Vec<(String, &'a Value)> {
 }
 
 fn exclusive(label: &str, value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
-    let has_items = |key: &str| value.get(key).and_then(Value::as_array).is_some_and(|items| !items.is_empty());
+    let has_items =
+        |key: &str| value.get(key).and_then(Value::as_array).is_some_and(|items| !items.is_empty());
     if has_items("allow") && has_items("alsoAllow") {
         out.push(Issue::new(
             &place.path,
@@ -202,7 +210,9 @@ pub(super) fn dm_policy(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) 
         let channel = channel_of(&place.path);
         out.push(Issue::new(
             join(&place.path, "allowFrom"),
-            format!("channels.{channel}.dmPolicy=\"open\" requires channels.{channel}.allowFrom to include \"*\""),
+            format!(
+                "channels.{channel}.dmPolicy=\"open\" requires channels.{channel}.allowFrom to include \"*\""
+            ),
         ));
     }
 }

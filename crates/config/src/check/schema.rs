@@ -53,11 +53,7 @@ fn slot_at<'a>(schema: &'a mut Value, path: &str) -> Option<&'a mut Value> {
             "*" => node.get_mut("additionalProperties")?,
             _ => match part.strip_suffix('!') {
                 Some(keyword) => node.get_mut(keyword)?,
-                None => node
-                    .get_mut("properties")?
-                    .as_object_mut()?
-                    .entry(part)
-                    .or_insert(Value::Null),
+                None => node.get_mut("properties")?.as_object_mut()?.entry(part).or_insert(Value::Null),
             },
         };
     }
@@ -92,7 +88,9 @@ impl Fault {
         let quote = |value: &Value| value.to_string();
         let mut suggested = None;
         let message = match self.kind {
-            FaultKind::Type { expected, received } => format!("Invalid input: expected {expected}, received {received}"),
+            FaultKind::Type { expected, received } => {
+                format!("Invalid input: expected {expected}, received {received}")
+            }
             FaultKind::Union => "Invalid input".to_owned(),
             FaultKind::OneOf(values) => match values.as_slice() {
                 [only] => format!("Invalid input: expected {}", quote(only)),
@@ -159,10 +157,14 @@ fn check_against(schema: &Value, value: &Value, path: &str) -> Vec<Fault> {
         (Some("string"), _) => wrong("string"),
         (Some("boolean"), Value::Bool(_)) => Vec::new(),
         (Some("boolean"), _) => wrong("boolean"),
-        (Some("integer"), Value::Number(number)) if number.as_i64().is_none() && number.as_u64().is_none() => {
+        (Some("integer"), Value::Number(number))
+            if number.as_i64().is_none() && number.as_u64().is_none() =>
+        {
             wrong("int")
         }
-        (Some("number" | "integer"), Value::Number(number)) => soft(check_number(schema, number.as_f64()), path),
+        (Some("number" | "integer"), Value::Number(number)) => {
+            soft(check_number(schema, number.as_f64()), path)
+        }
         (Some("number" | "integer"), _) => wrong("number"),
         _ => Vec::new(),
     }
@@ -244,19 +246,25 @@ fn missing(property: &Value, path: &str) -> Fault {
         Some("boolean") => FaultKind::Type { expected: "boolean", received: "undefined" },
         _ => match property.get("enum").and_then(Value::as_array) {
             Some(values) => FaultKind::OneOf(values.clone()),
-            None => property.get("const").map_or(FaultKind::Union, |only| FaultKind::OneOf(vec![only.clone()])),
+            None => {
+                property.get("const").map_or(FaultKind::Union, |only| FaultKind::OneOf(vec![only.clone()]))
+            }
         },
     };
     Fault { path: path.to_owned(), kind }
 }
 
 fn is_valid_key(schema: &Value, key: &str) -> bool {
-    schema.pointer("/propertyNames/pattern").and_then(Value::as_str).is_none_or(|pattern| matches(pattern, key))
+    schema
+        .pointer("/propertyNames/pattern")
+        .and_then(Value::as_str)
+        .is_none_or(|pattern| matches(pattern, key))
 }
 
 fn check_array(schema: &Value, items: &[Value], path: &str) -> Vec<Fault> {
     let Some(item_schema) = schema.get("items") else { return Vec::new() };
-    let check_one = |(index, item): (usize, &Value)| check_against(item_schema, item, &join(path, &index.to_string()));
+    let check_one =
+        |(index, item): (usize, &Value)| check_against(item_schema, item, &join(path, &index.to_string()));
     items.iter().enumerate().flat_map(check_one).collect()
 }
 
@@ -323,7 +331,12 @@ pub(crate) fn join(path: &str, key: &str) -> String {
 fn nearest<'a>(key: &str, known: impl Iterator<Item = &'a String>) -> Option<String> {
     const CLOSE_ENOUGH: f64 = 0.75;
     known
-        .map(|candidate| (strsim::normalized_damerau_levenshtein(&key.to_lowercase(), &candidate.to_lowercase()), candidate))
+        .map(|candidate| {
+            (
+                strsim::normalized_damerau_levenshtein(&key.to_lowercase(), &candidate.to_lowercase()),
+                candidate,
+            )
+        })
         .filter(|(likeness, _)| *likeness >= CLOSE_ENOUGH || key.len() <= 4 && *likeness >= 0.5)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate.clone())
@@ -347,7 +360,9 @@ pub(crate) fn fill_defaults(schema: &Value, value: &mut Value) {
             }
             if let Some(values @ Value::Object(_)) = schema.get("additionalProperties") {
                 let is_unknown = |key: &str| known.is_none_or(|properties| !properties.contains_key(key));
-                map.iter_mut().filter(|(key, _)| is_unknown(key)).for_each(|(_, each)| fill_defaults(values, each));
+                map.iter_mut()
+                    .filter(|(key, _)| is_unknown(key))
+                    .for_each(|(_, each)| fill_defaults(values, each));
             }
         }
         Value::Array(items) => {

@@ -49,7 +49,9 @@ pub(crate) fn command_name(text: &str) -> String {
 
 fn custom_commands(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
     let mut seen: Vec<String> = Vec::new();
-    for (index, entry) in value.get("customCommands").and_then(Value::as_array).into_iter().flatten().enumerate() {
+    for (index, entry) in
+        value.get("customCommands").and_then(Value::as_array).into_iter().flatten().enumerate()
+    {
         let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
         let name = command_name(text("command"));
         let base = join(&place.path, &format!("customCommands.{index}"));

@@ -12,16 +12,45 @@ use crate::{Environment, Issue, Paths};
 
 /// Channels that exist, built in or by a bundled plugin.
 const CHANNELS: &[&str] = &[
-    "bluebubbles", "discord", "feishu", "googlechat", "imessage", "line", "matrix", "mattermost", "msteams",
-    "nextcloud-talk", "nostr", "signal", "slack", "telegram", "tlon", "twitch", "whatsapp", "zalo", "zalouser",
+    "bluebubbles",
+    "discord",
+    "feishu",
+    "googlechat",
+    "imessage",
+    "line",
+    "matrix",
+    "mattermost",
+    "msteams",
+    "nextcloud-talk",
+    "nostr",
+    "signal",
+    "slack",
+    "telegram",
+    "tlon",
+    "twitch",
+    "whatsapp",
+    "zalo",
+    "zalouser",
 ];
 /// Other spellings that a heartbeat target may have.
 const CHANNEL_ALIASES: &[&str] = &["imsg", "google-chat", "gchat", "teams", "webchat"];
 /// Bundled plugins that are no channels (spec `config.md` §11).
 const PLUGINS: &[&str] = &[
-    "copilot-proxy", "device-pair", "diagnostics-otel", "google-antigravity-auth", "google-gemini-cli-auth",
-    "llm-task", "lobster", "memory-core", "memory-lancedb", "minimax-portal-auth", "open-prose", "phone-control",
-    "qwen-portal-auth", "talk-voice", "voice-call",
+    "copilot-proxy",
+    "device-pair",
+    "diagnostics-otel",
+    "google-antigravity-auth",
+    "google-gemini-cli-auth",
+    "llm-task",
+    "lobster",
+    "memory-core",
+    "memory-lancedb",
+    "minimax-portal-auth",
+    "open-prose",
+    "phone-control",
+    "qwen-portal-auth",
+    "talk-voice",
+    "voice-call",
 ];
 
 /// Runs the steps in order and stops after the first that finds errors.
@@ -42,7 +71,12 @@ pub(super) fn check(document: &Value, paths: &Paths, env: &Environment) -> Findi
 }
 
 fn agents(document: &Value) -> impl Iterator<Item = &Map<String, Value>> {
-    document.pointer("/agents/list").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object)
+    document
+        .pointer("/agents/list")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object)
 }
 
 fn text<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
@@ -94,9 +128,10 @@ fn avatar_problem(avatar: &str, workspace: Option<&str>, env: &Environment) -> O
     if lower.starts_with("data:") || lower.starts_with("http://") || lower.starts_with("https://") {
         return None;
     }
-    let has_scheme = lower
-        .split_once(':')
-        .is_some_and(|(scheme, _)| scheme.len() > 1 && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'.' || b == b'-'));
+    let has_scheme = lower.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.len() > 1
+            && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'.' || b == b'-')
+    });
     if avatar.starts_with('~') || has_scheme {
         return Some("identity.avatar must be a workspace-relative path, http(s) URL, or data URI.");
     }
@@ -112,12 +147,20 @@ fn is_known_plugin(id: &str) -> bool {
 fn plugins(document: &Value, env: &Environment, findings: &mut Findings) {
     let Some(section) = document.get("plugins") else { return };
     let strings = |pointer: &str| -> Vec<&str> {
-        section.pointer(pointer).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+        section
+            .pointer(pointer)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect()
     };
     let load_paths = strings("/load/paths");
     for path in &load_paths {
         if !env.expand_path(path).exists() {
-            findings.issues.push(Issue::new("plugins.load.paths", format!("plugin: plugin path not found: {path}")));
+            findings
+                .issues
+                .push(Issue::new("plugins.load.paths", format!("plugin: plugin path not found: {path}")));
         }
     }
     // A plugin from elsewhere may have any id.
@@ -146,11 +189,9 @@ fn plugins(document: &Value, env: &Environment, findings: &mut Findings) {
 fn plugin_config(id: &str, entry: &Value, findings: &mut Findings) {
     let Some(config) = entry.get("config") else { return };
     match entry.get("enabled").and_then(Value::as_bool) {
-        Some(true) => findings.issues.extend(
-            check_plugin_config(id, config)
-                .into_iter()
-                .map(|text| Issue::new(format!("plugins.entries.{id}.config"), format!("invalid config: {text}"))),
-        ),
+        Some(true) => findings.issues.extend(check_plugin_config(id, config).into_iter().map(|text| {
+            Issue::new(format!("plugins.entries.{id}.config"), format!("invalid config: {text}"))
+        })),
         Some(false) => findings.warnings.push(Issue::new(
             format!("plugins.entries.{id}"),
             "plugin disabled (disabled in config) but config is present",
@@ -173,7 +214,8 @@ fn heartbeat_targets(document: &Value, issues: &mut Vec<Issue>) {
         let target = agent.get("heartbeat")?.get("target")?.as_str()?;
         Some((format!("agents.list.{index}.heartbeat.target"), target))
     });
-    let all = shared.map(|target| ("agents.defaults.heartbeat.target".to_owned(), target)).into_iter().chain(own);
+    let all =
+        shared.map(|target| ("agents.defaults.heartbeat.target".to_owned(), target)).into_iter().chain(own);
     for (path, target) in all {
         let name = target.trim().to_lowercase();
         let is_known = matches!(name.as_str(), "last" | "none")

@@ -20,10 +20,18 @@ const RULES: &[(&str, When, &str)] = &[
     ("signal", When::Present, "signal config moved to channels.signal"),
     ("imessage", When::Present, "imessage config moved to channels.imessage"),
     ("msteams", When::Present, "msteams config moved to channels.msteams"),
-    ("routing.allowFrom", When::Present, "routing.allowFrom was removed; use channels.whatsapp.allowFrom instead"),
+    (
+        "routing.allowFrom",
+        When::Present,
+        "routing.allowFrom was removed; use channels.whatsapp.allowFrom instead",
+    ),
     ("routing.bindings", When::Present, "routing.bindings was moved; use top-level bindings instead"),
     ("routing.agents", When::Present, "routing.agents was moved; use agents.list instead"),
-    ("routing.defaultAgentId", When::Present, "routing.defaultAgentId was moved; use agents.list[].default instead"),
+    (
+        "routing.defaultAgentId",
+        When::Present,
+        "routing.defaultAgentId was moved; use agents.list[].default instead",
+    ),
     ("routing.agentToAgent", When::Present, "routing.agentToAgent was moved; use tools.agentToAgent instead"),
     (
         "routing.groupChat.requireMention",
@@ -36,7 +44,11 @@ const RULES: &[(&str, When, &str)] = &[
         "routing.groupChat.mentionPatterns was moved; use agents.list[].groupChat.mentionPatterns or messages.groupChat.mentionPatterns instead",
     ),
     ("routing.queue", When::Present, "routing.queue was moved; use messages.queue instead"),
-    ("routing.transcribeAudio", When::Present, "routing.transcribeAudio was moved; use tools.media.audio.models instead"),
+    (
+        "routing.transcribeAudio",
+        When::Present,
+        "routing.transcribeAudio was moved; use tools.media.audio.models instead",
+    ),
     (
         "telegram.requireMention",
         When::Present,
@@ -60,8 +72,16 @@ const RULES: &[(&str, When, &str)] = &[
         "agent.imageModel string was replaced by agents.defaults.imageModel.primary/fallbacks",
     ),
     ("agent.allowedModels", When::Present, "agent.allowedModels was replaced by agents.defaults.models"),
-    ("agent.modelAliases", When::Present, "agent.modelAliases was replaced by agents.defaults.models.*.alias"),
-    ("agent.modelFallbacks", When::Present, "agent.modelFallbacks was replaced by agents.defaults.model.fallbacks"),
+    (
+        "agent.modelAliases",
+        When::Present,
+        "agent.modelAliases was replaced by agents.defaults.models.*.alias",
+    ),
+    (
+        "agent.modelFallbacks",
+        When::Present,
+        "agent.modelFallbacks was replaced by agents.defaults.model.fallbacks",
+    ),
     (
         "agent.imageModelFallbacks",
         When::Present,

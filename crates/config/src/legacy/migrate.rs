@@ -128,7 +128,8 @@ fn send_policy(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
 }
 
 fn root_channels(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
-    let is_free = |root: &Map<String, Value>, id: &str| root.get("channels").is_none_or(|c| c.get(id).is_none());
+    let is_free =
+        |root: &Map<String, Value>, id: &str| root.get("channels").is_none_or(|c| c.get(id).is_none());
     // Plain moves are reported before merges.
     let (moves, merges): (Vec<&str>, Vec<&str>) = ROOT_CHANNELS.iter().partition(|id| is_free(root, id));
     for (ids, verb) in [(moves, "Moved"), (merges, "Merged")] {
@@ -156,13 +157,14 @@ fn gateway_token(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
 }
 
 fn telegram_require_mention(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
-    let Some(section) = root.get_mut("channels").and_then(|c| c.get_mut("telegram")?.as_object_mut()) else { return };
+    let Some(section) = root.get_mut("channels").and_then(|c| c.get_mut("telegram")?.as_object_mut()) else {
+        return;
+    };
     let Some(value) = section.shift_remove("requireMention") else { return };
     if let Some(group) = object_at(section, &["groups", "*"]) {
         group.entry("requireMention").or_insert(value);
     }
-    changes
-        .push("Moved telegram.requireMention → channels.telegram.groups.\"*\".requireMention.".to_owned());
+    changes.push("Moved telegram.requireMention → channels.telegram.groups.\"*\".requireMention.".to_owned());
 }
 
 /// `agent.model` and its companions take their present shape; `agent` itself moves later.
@@ -269,7 +271,9 @@ fn agent(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
         let Some(value) = take(&mut agent, from) else { continue };
         let (source, target) = (from.join("."), to.join("."));
         let Some((last, parents)) = to.split_last() else { continue };
-        let Some(parent) = object(root, "tools").and_then(|tools| object_at(tools, parents)) else { continue };
+        let Some(parent) = object(root, "tools").and_then(|tools| object_at(tools, parents)) else {
+            continue;
+        };
         if parent.contains_key(*last) {
             changes.push(format!("Removed agent.{source} (tools.{target} already set)."));
         } else {
@@ -295,7 +299,8 @@ fn take(map: &mut Map<String, Value>, path: &[&str]) -> Option<Value> {
 fn identity(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
     let Some(Value::Object(identity)) = root.get("identity").cloned() else { return };
     root.shift_remove("identity");
-    let Some(list) = object(root, "agents").map(|agents| agents.entry("list").or_insert_with(|| json!([]))) else {
+    let Some(list) = object(root, "agents").map(|agents| agents.entry("list").or_insert_with(|| json!([])))
+    else {
         return;
     };
     let Some(entry) = default_entry(list) else { return };

@@ -95,7 +95,8 @@ fn reshape(id: &str, mut settings: Map<String, Value>, changes: &mut Vec<String>
             "Moved routing.agents.{id}.mentionPatterns → agents.list (id \"{id}\").groupChat.mentionPatterns."
         ));
     }
-    let policy = settings.get_mut("sandbox").and_then(|sandbox| sandbox.as_object_mut()?.shift_remove("tools"));
+    let policy =
+        settings.get_mut("sandbox").and_then(|sandbox| sandbox.as_object_mut()?.shift_remove("tools"));
     if let Some(policy) = policy {
         if let Some(sandbox) = object_at(&mut settings, &["tools", "sandbox"]) {
             sandbox.entry("tools").or_insert(policy);
@@ -162,9 +163,15 @@ fn place(
 }
 
 fn transcription(root: &mut Map<String, Value>, old: &Value, changes: &mut Vec<String>) {
-    let words: Vec<&str> =
-        old.get("command").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-    let is_known = |program: &&str| program.rsplit(['/', '\\']).next().is_some_and(|n| TRANSCRIBERS.contains(&n));
+    let words: Vec<&str> = old
+        .get("command")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let is_known =
+        |program: &&str| program.rsplit(['/', '\\']).next().is_some_and(|n| TRANSCRIBERS.contains(&n));
     let Some((program, args)) = words.split_first().filter(|(program, _)| is_known(program)) else {
         changes.push("Removed routing.transcribeAudio (unsupported transcription CLI).".to_owned());
         return;

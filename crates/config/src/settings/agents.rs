@@ -461,10 +461,7 @@ impl Config {
         let shared = nonblank(self.agents.defaults.workspace.as_deref()).filter(|_| is_default);
         nonblank(entry.workspace.as_deref())
             .or(shared)
-            .map_or_else(
-                || self.paths().workspace(id, is_default),
-                |dir| self.environment().expand_path(dir),
-            )
+            .map_or_else(|| self.paths().workspace(id, is_default), |dir| self.environment().expand_path(dir))
     }
 }
 

@@ -21,15 +21,16 @@ use serde_json::Value;
 use crate::{Environment, Paths};
 
 pub use agents::{
-    AgentDefaults, AgentEntry, AgentSubagents, Agents, BlockStreamingBreak, Compaction, CompactionMode, ContextPruning,
-    ContextPruningMode, Heartbeat, Identity, MemoryFlush, ModelChoice, ModelEntry, OnOff, ResolvedAgent,
-    SubagentDefaults, TimeFormat, TypingMode,
+    AgentDefaults, AgentEntry, AgentSubagents, Agents, BlockStreamingBreak, Compaction, CompactionMode,
+    ContextPruning, ContextPruningMode, Heartbeat, Identity, MemoryFlush, ModelChoice, ModelEntry, OnOff,
+    ResolvedAgent, SubagentDefaults, TimeFormat, TypingMode,
 };
 pub use auth::{Auth, AuthCooldowns, AuthMode, AuthProfile};
 pub use bindings::{Binding, BindingMatch, BindingPeer, PeerKind};
 pub use gateway::{
-    AuthKind, BindMode, ControlUi, Gateway, GatewayAuth, GatewayMode, GatewayReload, GatewayRemote, GatewayTls,
-    GatewayHttp, HttpEndpoint, HttpEndpoints, ReloadMode, RemoteTransport, Tailscale, TailscaleMode,
+    AuthKind, BindMode, ControlUi, Gateway, GatewayAuth, GatewayHttp, GatewayMode, GatewayReload,
+    GatewayRemote, GatewayTls, HttpEndpoint, HttpEndpoints, ReloadMode, RemoteTransport, Tailscale,
+    TailscaleMode,
 };
 pub use logging::{ConsoleStyle, LogLevel, Logging, RedactSensitive};
 pub use messages::{Commands, GroupChat, Inbound, Messages, Queue, QueueDrop, QueueMode};
@@ -40,8 +41,8 @@ pub use session::{
 };
 pub use skills::{SkillEntry, Skills, SkillsLoad};
 pub use tools::{
-    AgentTools, ApplyPatch, Elevated, Exec, ExecAsk, ExecHost, ExecSecurity, TextOrNumber, ToolPolicy, ToolProfile,
-    Tools, ToolsAgentToAgent, ToolsScope,
+    AgentTools, ApplyPatch, Elevated, Exec, ExecAsk, ExecHost, ExecSecurity, TextOrNumber, ToolPolicy,
+    ToolProfile, Tools, ToolsAgentToAgent, ToolsScope,
 };
 pub use ui::{Assistant, Discovery, MdnsMode, MdnsSettings, Ui};
 

@@ -151,7 +151,9 @@ impl Emitter {
     fn ended(&mut self, now: i64, ended_at: i64, end: &RunEnd) -> Vec<Broadcast> {
         let data = match end {
             RunEnd::Completed => json!({"phase": "end", "endedAt": ended_at}),
-            RunEnd::Aborted | RunEnd::TimedOut => json!({"phase": "end", "endedAt": ended_at, "aborted": true}),
+            RunEnd::Aborted | RunEnd::TimedOut => {
+                json!({"phase": "end", "endedAt": ended_at, "aborted": true})
+            }
             RunEnd::Failed(error) => json!({"phase": "error", "error": error, "endedAt": ended_at}),
         };
         let mut out = vec![self.agent(now, "lifecycle", data)];

@@ -135,8 +135,12 @@ impl StoredOutcome {
     pub(super) fn of(outcome: RunOutcome) -> Self {
         match outcome {
             RunOutcome::Ok { result } => Self::Ok { result: without_report(result) },
-            RunOutcome::Error { message, result } => Self::Error { message, result: result.map(without_report) },
-            RunOutcome::Aborted { reason, result } => Self::Aborted { reason, result: result.map(without_report) },
+            RunOutcome::Error { message, result } => {
+                Self::Error { message, result: result.map(without_report) }
+            }
+            RunOutcome::Aborted { reason, result } => {
+                Self::Aborted { reason, result: result.map(without_report) }
+            }
         }
     }
 }

@@ -26,8 +26,9 @@ impl Reader {
 
 /// Looks a run id up.
 pub(super) fn known(connection: &Connection, run_id: &RunId) -> Result<Option<Known>, InboxError> {
-    let mut statement = connection
-        .prepare_cached("SELECT accepted_at, state, outcome, started_at, ended_at FROM inbox WHERE run_id = ?1")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT accepted_at, state, outcome, started_at, ended_at FROM inbox WHERE run_id = ?1",
+    )?;
     let found = statement
         .query_row(params![run_id.as_str()], |row| {
             let state: String = row.get(1)?;

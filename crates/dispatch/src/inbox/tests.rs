@@ -86,7 +86,9 @@ async fn the_prompt_report_is_not_kept() {
     let mut record = done("r", now());
     record.outcome = RunOutcome::Error {
         message: "m".to_owned(),
-        result: Some(json!({"payloads": [], "meta": {"durationMs": 1, "systemPromptReport": {"source": "run"}}})),
+        result: Some(
+            json!({"payloads": [], "meta": {"durationMs": 1, "systemPromptReport": {"source": "run"}}}),
+        ),
     };
     opened.inbox.finish(record.clone()).await.unwrap();
     record.outcome = RunOutcome::Error {
@@ -142,8 +144,12 @@ async fn a_full_disk_refuses_messages_keeps_nothing_and_a_finished_run_is_writte
     // Another writer that holds the database is, to the inbox, a disk that refuses; SQLite's page limit is per
     // connection, so the refusal has to come from outside.
     let other = rusqlite::Connection::open(dir.path().join(FILE_NAME)).unwrap();
-    other.execute_batch("CREATE TRIGGER full BEFORE INSERT ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;
-        CREATE TRIGGER full2 BEFORE UPDATE ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;").unwrap();
+    other
+        .execute_batch(
+            "CREATE TRIGGER full BEFORE INSERT ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;
+        CREATE TRIGGER full2 BEFORE UPDATE ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;",
+        )
+        .unwrap();
     let ended = now();
     let refused = opened.inbox.accept(chat("during", "x")).await.unwrap_err();
     assert!(refused.to_string().contains("disk is full"), "{refused}");

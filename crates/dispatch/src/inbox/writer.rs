@@ -155,7 +155,9 @@ impl Writer {
     fn refuse(&mut self, command: Command, error: &InboxError) {
         match command {
             Command::Accept { reply, .. } => drop(reply.send(Err(error.clone()))),
-            Command::Begin { reply, .. } | Command::Abort { reply, .. } => drop(reply.send(Err(error.clone()))),
+            Command::Begin { reply, .. } | Command::Abort { reply, .. } => {
+                drop(reply.send(Err(error.clone())))
+            }
             Command::Finish { record, reply } => {
                 self.refused.push_back(record);
                 drop(reply.send(Err(error.clone())));
@@ -165,7 +167,8 @@ impl Writer {
     }
 
     fn accept(&self, row: &Row) -> Result<Insert, InboxError> {
-        let payload = serde_json::to_string(&row.payload).map_err(|error| InboxError::Storage(error.to_string()))?;
+        let payload =
+            serde_json::to_string(&row.payload).map_err(|error| InboxError::Storage(error.to_string()))?;
         let mut insert = self.connection.prepare_cached(
             "INSERT INTO inbox (run_id, kind, session_key, payload, accepted_at, entry_id, fresh_id, state)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'accepted') ON CONFLICT (run_id) DO NOTHING",

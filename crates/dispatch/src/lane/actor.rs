@@ -304,7 +304,8 @@ impl Actor {
     async fn discard(&mut self, job: &Job, reason: AbortReason) {
         let broadcasts = self.emitter(job).aborted(reason.as_str());
         let outcome = RunOutcome::Aborted { reason: reason.as_str().to_owned(), result: None };
-        let record = RunRecord { run_id: job.row.run_id.clone(), started_at: None, ended_at: now_ms(), outcome };
+        let record =
+            RunRecord { run_id: job.row.run_id.clone(), started_at: None, ended_at: now_ms(), outcome };
         if let Err(error) = self.shared.inbox.finish(record.clone()).await {
             tracing::warn!(run_id = %record.run_id, %error, "a stopped run is not stored as finished yet");
         }

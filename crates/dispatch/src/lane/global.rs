@@ -103,7 +103,8 @@ mod tests {
     #[tokio::test]
     async fn a_lane_has_its_places_and_the_next_waits_for_one_in_turn() {
         let lanes = GlobalLanes::new(LaneSizes::default());
-        for (name, places) in [("main", 4), (" ", 0), ("subagent", 8), ("cron", 1), ("nested", 4), ("own", 1)] {
+        for (name, places) in [("main", 4), (" ", 0), ("subagent", 8), ("cron", 1), ("nested", 4), ("own", 1)]
+        {
             let held: Vec<_> = (0..places).map(|_| lanes.enter(name).now_or_never().unwrap()).collect();
             if places == 0 {
                 continue;

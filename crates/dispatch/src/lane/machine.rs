@@ -78,11 +78,6 @@ impl<J: Turn> Machine<J> {
         self.active.as_ref().map(|active| &active.run_id)
     }
 
-    /// Whether a run is under way.
-    pub(crate) fn is_active(&self) -> bool {
-        self.active.is_some()
-    }
-
     /// Decides.
     pub(crate) fn on(&mut self, input: Input<J>) -> Vec<Effect<J>> {
         match input {
@@ -172,7 +167,12 @@ impl<J: Turn> Machine<J> {
             return Vec::new();
         }
         let Some(job) = self.waiting.pop_front() else { return Vec::new() };
-        self.active = Some(Active { run_id: job.run_id().clone(), streaming: false, closing: false, steered: Vec::new() });
+        self.active = Some(Active {
+            run_id: job.run_id().clone(),
+            streaming: false,
+            closing: false,
+            steered: Vec::new(),
+        });
         vec![Effect::Start(job)]
     }
 }

@@ -153,7 +153,10 @@ mod tests {
     fn a_message_counts_as_taken_once_it_is_written() {
         let queue = queue(&["a", "b", "c"]);
         let polled = queue.poll_queued().unwrap();
-        assert_eq!((polled.message.content.to_text(), polled.entry_id), ("a".to_owned(), Some("id-a".to_owned())));
+        assert_eq!(
+            (polled.message.content.to_text(), polled.entry_id),
+            ("a".to_owned(), Some("id-a".to_owned()))
+        );
         assert_eq!(queue.writing().unwrap().row.run_id.as_str(), "a");
         queue.written();
         assert!(queue.writing().is_none());

@@ -50,8 +50,14 @@ impl RunBranch {
             return Ok(Prompted::NotYet(row.entry_id.clone()));
         }
         let entries = self.transcript.entries().await?;
-        let ours = entries.iter().any(|entry| ids.contains(&entry.id.as_str()) && is_said_at(&entry.body, row.accepted_at));
-        Ok(if ours { Prompted::Yes } else { Prompted::NotYet(self.free_id(&row.entry_id, row.fresh_id.as_str())) })
+        let ours = entries
+            .iter()
+            .any(|entry| ids.contains(&entry.id.as_str()) && is_said_at(&entry.body, row.accepted_at));
+        Ok(if ours {
+            Prompted::Yes
+        } else {
+            Prompted::NotYet(self.free_id(&row.entry_id, row.fresh_id.as_str()))
+        })
     }
 
     /// Makes everything written durable.
@@ -65,7 +71,9 @@ impl RunBranch {
 
     async fn write(&mut self, message: &Message, id: Option<&str>) -> Result<(), TranscriptError> {
         if self.kill.is_cancelled() {
-            return Err(self.error(io::Error::new(io::ErrorKind::Interrupted, "the gateway is shutting down")));
+            return Err(
+                self.error(io::Error::new(io::ErrorKind::Interrupted, "the gateway is shutting down"))
+            );
         }
         let steered = self.steering.writing().filter(|job| id == Some(job.row.entry_id.as_str()));
         let id = match &steered {

@@ -21,7 +21,8 @@ impl Runner {
             .map_err(|error| InjectError::Storage(error.to_string()))?
             .ok_or(InjectError::UnknownSession)?;
         let said = injected_message(message, now_ms());
-        let message_id = append(path, said.clone()).await.map_err(|error| InjectError::Storage(error.to_string()))?;
+        let message_id =
+            append(path, said.clone()).await.map_err(|error| InjectError::Storage(error.to_string()))?;
         Ok(Injected { message_id, message: said })
     }
 }

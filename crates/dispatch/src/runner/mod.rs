@@ -1,13 +1,14 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
-//! [`session`] finds the conversation, [`wording`] the model's view of the message, [`prepare`] models, tools and prompt;
-//! [`branch`] is the transcript as the agent sees it; [`result`] is what is remembered.
+//! [`session`] finds the conversation, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`]
+//! the tools; [`branch`] is the transcript as the agent sees it; [`result`] is what is remembered.
 
 mod branch;
 mod inject;
 mod prepare;
 mod result;
 mod session;
+mod tools;
 pub(crate) mod wording;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use openclaw_agent::event::RunEvent;
 use openclaw_agent::prompt::HostFacts;
+use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams};
 use openclaw_config::settings::QueueMode as ConfiguredMode;
 use openclaw_models::Models;
@@ -33,10 +35,8 @@ use crate::handle::{AbortReason, Deps, Settings};
 use crate::inbox::{Payload, Row};
 use crate::lane::{Job, QueueMode, SteeringQueue};
 use crate::shared::Shared;
-use branch::RunBranch;
 use prepare::Prepared;
 use result::Figures;
-use session::Session;
 use wording::Circumstances;
 
 /// The channel of messages over the gateway's own protocol.
@@ -134,10 +134,8 @@ async fn drive(shared: &Shared, row: &Row, mut prepared: Prepared, control: &Run
     let outcome = result::outcome(&ended, reason);
     let started_at = ended.started_at;
     let figures = prepared.figures(ended, row, &outcome, reason);
-    let (stored, synced) = tokio::join!(
-        shared.runner.store_figures(&prepared.session.key, figures),
-        prepared.branch.sync()
-    );
+    let (stored, synced) =
+        tokio::join!(shared.runner.store_figures(&prepared.session.key, figures), prepared.branch.sync());
     if let Err(error) = stored {
         tracing::error!(session = %row.session_key, %error, "session row was not updated after a run");
     }
@@ -210,7 +208,8 @@ impl Runner {
 
     /// Whether the session may send.
     pub(crate) async fn may_send(&self, session_key: &str) -> Result<bool, DispatchError> {
-        let entry = self.entry(session_key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
+        let entry =
+            self.entry(session_key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
         let settings = self.settings();
         let subject = SendSubject { key: session_key, entry: entry.as_deref(), ..SendSubject::default() };
         Ok(send_policy::resolve(settings.sessions.send_policy.as_ref(), &subject) == SendPolicy::Allow)
@@ -238,14 +237,21 @@ impl Runner {
             Some(VerboseLevel::Off) => Verbose::Off,
             None => {
                 let settings = self.settings();
-                settings.config.agents.defaults.verbose_default.as_deref().map(Verbose::parse).unwrap_or_default()
+                settings
+                    .config
+                    .agents
+                    .defaults
+                    .verbose_default
+                    .as_deref()
+                    .map(Verbose::parse)
+                    .unwrap_or_default()
             }
         }
     }
 
     /// A message as a run under way sees it.
     pub(crate) fn steered_message(&self, row: &Row) -> UserMessage {
-        let zone = wording::user_zone(self.settings().config.agents.defaults.user_timezone.as_deref());
+        let zone = user_zone(self.settings().config.agents.defaults.user_timezone.as_deref());
         wording::message(row, &Circumstances { zone, after_abort: false, reset: None })
     }
 

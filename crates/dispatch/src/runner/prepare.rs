@@ -7,6 +7,8 @@ use std::time::Duration;
 use openclaw_agent::bootstrap::{self, BootstrapFile, BootstrapScope};
 use openclaw_agent::event::RunEnd;
 use openclaw_agent::prompt::{self, PromptInputs, PromptMode, ReportFrame, RuntimeFacts, SystemPromptReport};
+use openclaw_agent::user_time::{user_zone, zone_name};
+use openclaw_agent::workspace::{self, Fill};
 use openclaw_agent::{Limits, Outcome, Prompt, ReasoningVisibility};
 use openclaw_config::ResolvedAgent;
 use openclaw_models::{Ask, AskedThinking, Candidate, ThinkingLevel};
@@ -19,7 +21,7 @@ use super::branch::{Prompted, RunBranch};
 use super::result::Figures;
 use super::session::Session;
 use super::wording::{self, Circumstances};
-use super::{NotBegun, RunControl, Runner, WEBCHAT};
+use super::{NotBegun, RunControl, Runner, WEBCHAT, tools};
 use crate::api::RunOutcome;
 use crate::clock::now_ms;
 use crate::handle::{AbortReason, Settings};
@@ -81,7 +83,7 @@ impl Runner {
         let models = self.select(&settings, &session, asked).await?;
         let first = models.first().ok_or_else(|| NotBegun("Error: no model is configured".to_owned()))?;
         let files = load_workspace(&session, &settings).await?;
-        let tools = self.tools(&session.agent, &settings);
+        let tools = self.tools(&session, &settings, first);
         let (system_prompt, report) = self.system_prompt(row, &session, &settings, first, &files, &tools);
         let mut transcript = open(&session).await?;
         transcript
@@ -139,10 +141,13 @@ impl Runner {
         Ok(selected.candidates)
     }
 
-    fn tools(&self, agent: &ResolvedAgent, settings: &Settings) -> CoreTools {
+    fn tools(&self, session: &Session, settings: &Settings, first: &Candidate) -> CoreTools {
+        let agent = &session.agent;
         let mut exec = ExecSettings::new(&agent.exec, settings.config.environment().clone());
         exec.approvals_file = Some(self.state_dir.join("exec-approvals.json"));
-        let allowed = openclaw_tools::CORE_TOOLS.map(str::to_owned).to_vec();
+        let model = &first.model;
+        let allowed =
+            tools::allowed(&settings.config, agent, model.provider(), model.id(), session.key.as_str());
         CoreTools::new(Setup { confinement: Confinement::Host, exec, allowed })
     }
 
@@ -161,7 +166,7 @@ impl Runner {
             mode: PromptMode::for_session(session.key.as_str()),
             tools: tools.specs(),
             model_aliases: aliases(settings),
-            time_zone: wording::user_zone(agent.user_timezone.as_deref()).iana_name().map(str::to_owned),
+            time_zone: Some(zone_name(&user_zone(agent.user_timezone.as_deref())).to_owned()),
             workspace: agent.workspace.clone(),
             extra: extra_prompt(row).map(str::to_owned),
             files,
@@ -171,7 +176,11 @@ impl Runner {
             runtime: RuntimeFacts {
                 agent: Some(agent.id.as_str().to_owned()),
                 host: self.host.clone(),
-                repo: agent.repo_root.as_deref().map(PathBuf::from).or_else(|| prompt::find_repo_root(&agent.workspace)),
+                repo: agent
+                    .repo_root
+                    .as_deref()
+                    .map(PathBuf::from)
+                    .or_else(|| prompt::find_repo_root(&agent.workspace)),
                 default_model: Some(agent.model_primary.clone().unwrap_or_else(|| model.clone())),
                 model: Some(model),
                 channel: Some(WEBCHAT.to_owned()),
@@ -208,7 +217,7 @@ fn asked_thinking(row: &Row) -> Result<Option<ThinkingLevel>, NotBegun> {
 
 fn circumstances(session: &Session) -> Circumstances {
     Circumstances {
-        zone: wording::user_zone(session.agent.user_timezone.as_deref()),
+        zone: user_zone(session.agent.user_timezone.as_deref()),
         after_abort: session.after_abort,
         reset: session.reset.clone(),
     }
@@ -217,12 +226,12 @@ fn circumstances(session: &Session) -> Circumstances {
 /// Makes the workspace and reads the files that go into the prompt.
 async fn load_workspace(session: &Session, settings: &Settings) -> Result<Vec<BootstrapFile>, NotBegun> {
     let workspace = session.agent.workspace.clone();
-    let scope = BootstrapScope::for_session(session.key.as_str(), settings.sessions.key_rules().main_key());
+    let scope = BootstrapScope::for_session(session.key.as_str(), &settings.sessions.key_rules().main_key);
     let max_chars = usize::try_from(session.agent.bootstrap_max_chars).unwrap_or(usize::MAX);
     let skip = session.agent.skip_bootstrap;
     let loaded = tokio::task::spawn_blocking(move || {
-        std::fs::create_dir_all(&workspace)
-            .map_err(|error| NotBegun(format!("Error: cannot create the workspace {}: {error}", workspace.display())))?;
+        let fill = if skip { Fill::DirectoryOnly } else { Fill::Templates };
+        workspace::ensure(&workspace, fill)?;
         Ok(if skip { Vec::new() } else { bootstrap::load(&workspace, scope, max_chars) })
     });
     loaded.await?

@@ -85,7 +85,8 @@ mod tests {
 
     #[test]
     fn the_window_is_filled_by_the_prompt_of_the_last_call() {
-        let usage = |input, cache_read, total_tokens| Usage { input, cache_read, total_tokens, ..Usage::default() };
+        let usage =
+            |input, cache_read, total_tokens| Usage { input, cache_read, total_tokens, ..Usage::default() };
         let cases = [
             (usage(27, 2400, 2433), 200_000, Some(2427)),
             (usage(100, 0, 0), 0, Some(100)),

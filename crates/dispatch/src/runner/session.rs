@@ -71,7 +71,12 @@ impl Facts<'_> {
 
 impl Runner {
     /// Finds the conversation and makes its row say so, durably, before anything is written to the transcript.
-    pub(super) async fn session(&self, shared: &Shared, row: &Row, settings: &Settings) -> Result<Session, NotBegun> {
+    pub(super) async fn session(
+        &self,
+        shared: &Shared,
+        row: &Row,
+        settings: &Settings,
+    ) -> Result<Session, NotBegun> {
         let key = SessionKey::parse(&row.session_key)?;
         let agent_id = match &row.payload {
             Payload::Agent(agent) => agent.agent_id.clone(),
@@ -110,7 +115,12 @@ impl Runner {
         Ok(Session { key, agent, id, path, entry, reset, after_abort })
     }
 
-    async fn write_row(&self, key: &SessionKey, row: &Row, id: SessionId) -> Result<Arc<SessionEntry>, NotBegun> {
+    async fn write_row(
+        &self,
+        key: &SessionKey,
+        row: &Row,
+        id: SessionId,
+    ) -> Result<Arc<SessionEntry>, NotBegun> {
         let patch = entry_patch(row).cloned();
         let change = Box::new(move |edit: Edit<'_>| {
             change_row(edit, id, patch.as_ref());
@@ -174,7 +184,8 @@ mod tests {
 
     #[test]
     fn the_transcript_is_chosen_the_same_way_before_and_after_a_crash() {
-        let (begun, current, fresh) = (SessionId::new("begun"), SessionId::new("current"), SessionId::new("fresh"));
+        let (begun, current, fresh) =
+            (SessionId::new("begun"), SessionId::new("current"), SessionId::new("fresh"));
         let base = Facts {
             begun: None,
             named: None,
@@ -205,9 +216,19 @@ mod tests {
             serde_json::from_str(r#"{"sessionId":"old","updatedAt":5,"label":"x","totalTokens":9}"#).unwrap();
         change_row(Edit { entry: &mut entry, is_new: false, now: 7 }, SessionId::new("new"), None);
         assert_eq!(entry.session_id, Some(SessionId::new("new")));
-        assert_eq!((entry.label.as_deref(), entry.total_tokens, entry.updated_at), (Some("x"), Some(0), Some(7)));
+        assert_eq!(
+            (entry.label.as_deref(), entry.total_tokens, entry.updated_at),
+            (Some("x"), Some(0), Some(7))
+        );
         let patch = serde_json::json!({"label": "y", "spawnedBy": "agent:main:main"});
-        change_row(Edit { entry: &mut entry, is_new: false, now: 8 }, SessionId::new("new"), patch.as_object());
-        assert_eq!((entry.label.as_deref(), entry.spawned_by.as_deref()), (Some("y"), Some("agent:main:main")));
+        change_row(
+            Edit { entry: &mut entry, is_new: false, now: 8 },
+            SessionId::new("new"),
+            patch.as_object(),
+        );
+        assert_eq!(
+            (entry.label.as_deref(), entry.spawned_by.as_deref()),
+            (Some("y"), Some("agent:main:main"))
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use openclaw_agent::user_time::with_timestamp;
 use openclaw_protocol::message::{Block, UserContent, UserMessage};
 
 use crate::inbox::{Payload, Row};
@@ -31,7 +32,11 @@ pub(crate) struct Circumstances {
 pub(crate) fn message(row: &Row, circumstances: &Circumstances) -> UserMessage {
     let mut content = vec![Block::text(text(row, circumstances))];
     content.extend(row.payload.images().iter().cloned());
-    UserMessage { content: UserContent::Blocks(content), timestamp: row.accepted_at, ..UserMessage::default() }
+    UserMessage {
+        content: UserContent::Blocks(content),
+        timestamp: row.accepted_at,
+        ..UserMessage::default()
+    }
 }
 
 fn text(row: &Row, circumstances: &Circumstances) -> String {
@@ -49,33 +54,12 @@ fn text(row: &Row, circumstances: &Circumstances) -> String {
     }
 }
 
-/// Puts `[Sat 2026-11-21 02:42 UTC] ` before a text, unless it is blank or says its time already.
+/// With the time it was said at.
 fn stamped(text: &str, at_ms: i64, zone: &TimeZone) -> String {
-    if text.trim().is_empty() || has_envelope(text) || text.contains("Current time: ") {
-        return text.to_owned();
+    match Timestamp::from_millisecond(at_ms) {
+        Ok(at) => with_timestamp(text, at, zone),
+        Err(_) => text.to_owned(),
     }
-    let Ok(at) = Timestamp::from_millisecond(at_ms) else { return text.to_owned() };
-    format!("[{}] {text}", at.to_zoned(zone.clone()).strftime("%a %Y-%m-%d %H:%M %Z"))
-}
-
-/// Whether the first line is `[…YYYY-MM-DD HH:MM…`.
-fn has_envelope(text: &str) -> bool {
-    const SHAPE: &[u8] = b"dddd-dd-dd dd:dd";
-    let Some(line) = text.strip_prefix('[').and_then(|rest| rest.lines().next()) else { return false };
-    line.as_bytes().windows(SHAPE.len()).any(|window| {
-        window.iter().zip(SHAPE).all(|(byte, shape)| match shape {
-            b'd' => byte.is_ascii_digit(),
-            other => byte == other,
-        })
-    })
-}
-
-/// The user's zone: the configured one if it exists, else the host's, else UTC (spec `agent-runtime.md` §5.1).
-pub(crate) fn user_zone(configured: Option<&str>) -> TimeZone {
-    configured
-        .and_then(|name| TimeZone::get(name.trim()).ok())
-        .or_else(|| TimeZone::try_system().ok())
-        .unwrap_or(TimeZone::UTC)
 }
 
 #[cfg(test)]
@@ -149,11 +133,5 @@ mod tests {
             message(&chat("/new take notes"), &reset("take notes")).content.to_text(),
             "[Wed 2026-01-28 20:30 EST] take notes\n[message_id: run-1]"
         );
-    }
-
-    #[test]
-    fn an_unknown_zone_falls_back() {
-        assert_eq!(user_zone(Some("Europe/Berlin")).iana_name(), Some("Europe/Berlin"));
-        assert_eq!(user_zone(Some("Nope/Zone")), user_zone(None));
     }
 }

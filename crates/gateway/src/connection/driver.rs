@@ -11,10 +11,11 @@ use openclaw_protocol::error::ErrorShape;
 use openclaw_protocol::event::ConnectChallenge;
 use openclaw_protocol::frame::{Frame, Response};
 use parking_lot::Mutex;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role as Side, WebSocketConfig};
-use tokio_tungstenite::tungstenite::{Error as WsError, Message};
+use tokio_tungstenite::tungstenite::{Error as WsError, Message, Utf8Bytes};
 
 use super::admission::Pending;
 use super::frame_gate::{self, FrameGate, Latch};
@@ -56,16 +57,37 @@ pub(crate) async fn drive(upgraded: Upgraded, origination: Origination, pending:
         .max_frame_size(Some(MAX_FRAME_BYTES))
         .max_message_size(Some(MAX_FRAME_BYTES));
     let socket = WebSocketStream::from_raw_socket(gate, Side::Server, Some(config)).await;
-    let (sink, stream) = socket.split();
+    let (mut sink, mut stream) = socket.split();
     let outbound = Arc::new(Outbound::default());
     let admitted = Mutex::new(None);
-    let reader = Reader { stream, origination, latch, outbound: Arc::clone(&outbound), state: Arc::clone(&state) };
-    run_both(reader.run(pending, &admitted), write(sink, &outbound), &outbound).await;
+    let reader = Reader {
+        stream: &mut stream,
+        origination,
+        latch: latch.clone(),
+        outbound: Arc::clone(&outbound),
+        state: Arc::clone(&state),
+    };
+    run_both(reader.run(pending, &admitted), write(&mut sink, &outbound), &outbound).await;
     outbound.hang_up();
     let connection = admitted.lock().take();
     if let Some(connection) = connection {
         leave(&state, &connection);
     }
+    if let Ok(socket) = sink.reunite(stream) {
+        latch.open();
+        linger(socket.into_inner()).await;
+    }
+}
+
+/// Ends a socket so that the client can still read the close: what it has sent beyond that is read and thrown away,
+/// because a system that closes a socket with unread bytes resets it.
+async fn linger(mut io: FrameGate<TokioIo<Upgraded>>) {
+    let ending = async {
+        io.shutdown().await?;
+        tokio::io::copy(&mut io.take(2 * MAX_FRAME_BYTES as u64), &mut tokio::io::sink()).await
+    };
+    // An error means that the client is gone, a timeout that it won't go: either way this was the end.
+    let _ = timeout(CLOSE_GRACE, ending).await;
 }
 
 /// Reads and writes until one of them is done, then lets the other finish what the close needs.
@@ -89,7 +111,7 @@ async fn run_both(reading: impl Future<Output = ()>, writing: impl Future<Output
 }
 
 /// Sends what is queued; ends after a close or when nothing can be sent any more.
-async fn write(mut sink: SplitSink<Socket, Message>, outbound: &Outbound) {
+async fn write(sink: &mut SplitSink<Socket, Message>, outbound: &Outbound) {
     loop {
         match outbound.next().await {
             Next::Write(frame, bytes) => {
@@ -110,17 +132,21 @@ async fn write(mut sink: SplitSink<Socket, Message>, outbound: &Outbound) {
 }
 
 /// The reading half of a socket.
-struct Reader {
-    stream: SplitStream<Socket>,
+struct Reader<'a> {
+    stream: &'a mut SplitStream<Socket>,
     origination: Origination,
     latch: Latch,
     outbound: Arc<Outbound>,
     state: Arc<GatewayState>,
 }
 
-impl Reader {
+impl Reader<'_> {
     async fn run(mut self, pending: Pending, admitted: &Mutex<Option<Arc<Connection>>>) {
-        let greeted = timeout(HANDSHAKE_TIMEOUT, self.handshake()).await;
+        let (stopping, state) = (Closing::stopping(), Arc::clone(&self.state));
+        let greeted = tokio::select! { biased;
+            () = state.stopping.cancelled() => return self.outbound.close(stopping),
+            greeted = timeout(HANDSHAKE_TIMEOUT, self.handshake()) => greeted,
+        };
         match greeted {
             Ok(Some(connection)) => {
                 drop(pending);
@@ -143,14 +169,14 @@ impl Reader {
     }
 
     /// The next text of the client; `None` at its end, or when it broke the rules and is being closed.
-    async fn next_text(&mut self) -> Option<String> {
+    async fn next_text(&mut self) -> Option<Utf8Bytes> {
         loop {
             match self.stream.next().await? {
-                Ok(Message::Text(text)) => return Some(text.as_str().to_owned()),
-                // Bytes that are not UTF-8 are no JSON either: the empty text isn't.
-                Ok(Message::Binary(bytes)) => return Some(String::from_utf8(bytes.into()).unwrap_or_default()),
-                Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
-                Ok(Message::Close(_)) => {}
+                // Bytes that are not UTF-8 are no JSON either, and neither is the empty text.
+                Ok(message @ (Message::Text(_) | Message::Binary(_))) => {
+                    return Some(message.into_text().unwrap_or_default());
+                }
+                Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_) | Message::Close(_)) => {}
                 Err(error) => {
                     self.broken(&error);
                     return None;

@@ -170,7 +170,7 @@ async fn key_of_transcript(
     id: &SessionId,
 ) -> Result<Option<SessionKey>, Failure> {
     let rows = ctx.gateway.sessions.rows(agent.map_or(Rows::All, Rows::Of)).await?;
-    let own = rows.into_iter().filter(|row| row.entry.session_id() == Some(id));
+    let own = rows.into_iter().filter(|row| row.entry.session_id.as_ref() == Some(id));
     Ok(own.max_by_key(|row| row.entry.updated_at_ms()).map(|row| row.key))
 }
 
@@ -180,7 +180,7 @@ fn entry_patch(params: &AgentParams, key: &SessionKey, stored: Option<&SessionEn
         .filter(|name| !name.eq_ignore_ascii_case(LAST_CHANNEL))
         .and_then(registry::by_name)
         .map(|channel| channel.id)
-        .filter(|_| stored.is_none_or(|entry| entry.channel().is_none()));
+        .filter(|_| stored.is_none_or(|entry| entry.channel.is_none()));
     let spawned_by = given(params.spawned_by.as_deref()).filter(|_| key.is_subagent());
     let fields = [
         ("label", params.label.as_ref().map(|label| label.0.trim()).filter(|label| !label.is_empty())),

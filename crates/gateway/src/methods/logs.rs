@@ -10,7 +10,7 @@ use openclaw_protocol::params::logs::{LogsTailParams, LogsTailResult};
 use crate::request::{Failure, RequestContext};
 
 pub(super) async fn tail(ctx: RequestContext, params: LogsTailParams) -> Result<LogsTailResult, Failure> {
-    let Some(file) = ctx.gateway.log_file.clone() else {
+    let Some(file) = ctx.gateway.log_file.as_ref().map(crate::logging::LogFile::current) else {
         return Err(ErrorShape::unavailable("log read failed: this gateway writes no log file").into());
     };
     let read = tokio::task::spawn_blocking(move || read_tail(&file, params)).await;

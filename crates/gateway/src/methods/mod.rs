@@ -28,7 +28,7 @@ use serde_json::Value;
 use crate::payload::Payload;
 use crate::request::{HandlerResult, RequestContext};
 
-/// Answers one request. Role and scope have been checked; the params have not: absent ones arrive as `{}`.
+/// Answers one request. Role, scope and params have been checked; absent params arrive as `{}`.
 pub(crate) type Handler = fn(RequestContext, Value) -> Pin<Box<dyn Future<Output = HandlerResult> + Send>>;
 
 /// The handler of a method.
@@ -41,7 +41,7 @@ macro_rules! on {
     ($call:ty => $function:path) => {
         (<$call as Call>::NAME, |ctx, params| {
             Box::pin(async move {
-                let params = <$call as Call>::read(Some(params))?;
+                let params = <$call as Call>::decode(params)?;
                 let answer: <$call as Call>::Output = $function(ctx, params).await?;
                 Ok(Payload::of(&answer)?)
             })

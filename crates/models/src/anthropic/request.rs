@@ -267,5 +267,4 @@ fn clean<'a>(spec: &ModelSpec, text: &'a str) -> Cow<'a, str> {
 }
 
 #[cfg(test)]
-#[path = "request_tests.rs"]
 mod tests;

@@ -241,5 +241,4 @@ fn stream_error(error: Option<Value>, raw: &str) -> ModelFailure {
 }
 
 #[cfg(test)]
-#[path = "stream_tests.rs"]
 mod tests;

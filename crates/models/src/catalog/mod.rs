@@ -139,5 +139,4 @@ fn merge(base: &ProviderEntry, own: &ProviderEntry) -> ProviderEntry {
 }
 
 #[cfg(test)]
-#[path = "catalog_tests.rs"]
 mod tests;

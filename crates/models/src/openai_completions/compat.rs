@@ -1,6 +1,6 @@
 //! What the many servers that speak Chat Completions do differently (spec `models.md` §4.2).
 
-use crate::catalog::{Compat, ModelSpec};
+use crate::catalog::ModelSpec;
 use crate::tool_id::IdRule;
 
 /// A vendor told by provider id or by a part of its address.
@@ -100,6 +100,7 @@ impl Dialect {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::Compat;
 
     fn dialect(provider: &str, base_url: &str, compat: Compat) -> Dialect {
         let mut spec = ModelSpec::sample(provider, "m", "openai-completions");

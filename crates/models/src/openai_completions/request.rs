@@ -291,5 +291,4 @@ fn mark_last_text(messages: &mut [Value]) {
 }
 
 #[cfg(test)]
-#[path = "request_tests.rs"]
 mod tests;

@@ -289,5 +289,4 @@ pub(crate) fn error_message(error: &Value) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "stream_tests.rs"]
 mod tests;

@@ -173,7 +173,7 @@ impl From<AgentAnswer> for AnswerFields {
 impl TryFrom<AnswerFields> for AgentAnswer {
     type Error = &'static str;
 
-    fn try_from(fields: AnswerFields) -> Result<Self, Self::Error> {
+    fn try_from(fields: AnswerFields) -> Result<Self, &'static str> {
         let AnswerFields { run_id, status, accepted_at, summary, result } = fields;
         let summary = summary.unwrap_or_default();
         match status {

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::format::Header;
-use super::index::LineHead;
+use super::index::{Kind, LineHead};
 use super::scan::{Lines, MAX_LINE_BYTES};
 
 const CHUNK: usize = 64 * 1024;
@@ -87,7 +87,7 @@ pub fn walk_branch(path: &Path, mut visit: impl FnMut(&LineHead, &[u8]) -> Contr
     let mut at_leaf = true;
     while let Some(line) = lines.next_line()? {
         let Some(head) = LineHead::parse(&line) else { continue };
-        if serde_json::from_slice::<Header>(&line).is_ok() {
+        if head.kind == Kind::Header {
             continue;
         }
         if !linear {

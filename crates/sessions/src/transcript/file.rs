@@ -8,7 +8,7 @@ use openclaw_protocol::message::Message;
 use serde_json::json;
 
 use super::context::{self, Context, Step};
-use super::format::{Body, Entry, EntryId, Header, StoredMessage, VERSION};
+use super::format::{Body, Entry, EntryId, Header, HeaderKind, StoredMessage, VERSION};
 use super::guard::PendingCalls;
 use super::index::{Index, Kind, LineHead, Place};
 use super::scan::Lines;
@@ -91,6 +91,7 @@ impl TranscriptFile {
         let fail = |source| TranscriptError::io("create", path, source);
         disk::create_parent(path).map_err(fail)?;
         let header = Header {
+            kind: HeaderKind::Session,
             version: VERSION,
             id: new.session_id.clone(),
             timestamp: iso(now_ms()),
@@ -373,7 +374,6 @@ impl TranscriptFile {
         let mut reader = self.file.try_clone().map_err(fail)?;
         reader.seek(SeekFrom::Start(self.len)).map_err(fail)?;
         let mut lines = Lines::new(BufReader::with_capacity(256 * 1024, reader), self.len);
-        let mut past_header = self.len > 0;
         let mut torn = None;
         while let Some(line) = lines.advance().map_err(fail)? {
             let bytes = lines.bytes();
@@ -381,9 +381,7 @@ impl TranscriptFile {
             let head = if line.cut || blank { None } else { LineHead::parse(bytes) };
             match (head, u32::try_from(line.len)) {
                 (Some(head), Ok(len)) => {
-                    let is_header = !past_header && serde_json::from_slice::<Header>(bytes).is_ok();
-                    past_header = true;
-                    if !is_header {
+                    if head.kind != Kind::Header {
                         push(&mut self.index, line.offset, len, head, self.header.version);
                     }
                     self.unended = !line.ended;

@@ -40,10 +40,13 @@ impl std::borrow::Borrow<str> for EntryId {
     }
 }
 
-/// The first line.
+/// The first line: `{"type":"session",…}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", tag = "type", rename = "session")]
+#[serde(rename_all = "camelCase")]
 pub struct Header {
+    /// Tells the line from entries.
+    #[serde(rename = "type")]
+    pub kind: HeaderKind,
     /// Format version; absent in the first one.
     #[serde(default = "first_version")]
     pub version: u32,
@@ -61,6 +64,15 @@ pub struct Header {
     /// Fields this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+/// The `type` of a [`Header`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HeaderKind {
+    /// `session`
+    #[default]
+    Session,
 }
 
 fn first_version() -> u32 {
@@ -246,7 +258,9 @@ impl Entry {
 
     /// Reads a line. Nothing when it is no JSON object with a `type` and an id.
     pub fn parse(line: &[u8]) -> Option<Self> {
-        let value: Value = serde_json::from_slice(line).ok()?;
+        // JavaScript stores texts that were cut in a surrogate pair; they must not cost the whole entry.
+        let value: Value =
+            serde_json::from_slice(line).or_else(|_| serde_json::from_str(&crate::mend::mend(line))).ok()?;
         let id = EntryId::new(value.get("id")?.as_str()?);
         let parent_id = value.get("parentId").and_then(Value::as_str).map(EntryId::new);
         let timestamp = value.get("timestamp").and_then(Value::as_str).unwrap_or_default().to_owned();

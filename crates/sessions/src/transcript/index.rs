@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::format::EntryId;
 
@@ -31,6 +32,8 @@ pub enum Kind {
     CustomMessage,
     /// `custom`
     Custom,
+    /// `session`: no entry, wherever it stands.
+    Header,
     /// `label`, `session_info` and kinds this version does not know.
     Other,
 }
@@ -55,6 +58,7 @@ impl Kind {
             "branch_summary" => Self::BranchSummary,
             "custom_message" => Self::CustomMessage,
             "custom" => Self::Custom,
+            "session" => Self::Header,
             _ => Self::Other,
         }
     }
@@ -87,29 +91,76 @@ struct RawHead<'a> {
     first_kept: Option<String>,
     #[serde(default, rename = "customType")]
     custom_type: Option<String>,
-    #[serde(default, borrow)]
-    message: Option<RawMessage<'a>>,
+    #[serde(default)]
+    message: RawMessage,
 }
 
-/// The role of a message; other values than an object are tolerated.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum RawMessage<'a> {
-    Object {
-        #[serde(default, borrow)]
-        role: Cow<'a, str>,
-    },
-    Other(IgnoredAny),
+/// The role of a message, its content passed over without being stored. Other values than an object are tolerated.
+#[derive(Default)]
+struct RawMessage {
+    role: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for RawMessage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Role;
+        impl<'de> Visitor<'de> for Role {
+            type Value = RawMessage;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a message")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawMessage, A::Error> {
+                let mut out = RawMessage::default();
+                while let Some(name) = map.next_key::<Cow<'de, str>>()? {
+                    if name == "role" {
+                        out.role = map.next_value::<serde_json::Value>()?.as_str().map(str::to_owned);
+                    } else {
+                        map.next_value::<IgnoredAny>()?;
+                    }
+                }
+                Ok(out)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<RawMessage, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(RawMessage::default())
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<RawMessage, E> {
+                Ok(RawMessage::default())
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<RawMessage, E> {
+                Ok(RawMessage::default())
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<RawMessage, E> {
+                Ok(RawMessage::default())
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<RawMessage, E> {
+                Ok(RawMessage::default())
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<RawMessage, E> {
+                Ok(RawMessage::default())
+            }
+
+            fn visit_unit<E>(self) -> Result<RawMessage, E> {
+                Ok(RawMessage::default())
+            }
+        }
+        deserializer.deserialize_any(Role)
+    }
 }
 
 impl LineHead {
     /// Reads a line's head; nothing when the line is no JSON object with a `type`.
     pub fn parse(line: &[u8]) -> Option<Self> {
         let raw: RawHead<'_> = serde_json::from_slice(line).ok()?;
-        let role = match &raw.message {
-            Some(RawMessage::Object { role }) => Some(role.as_ref()),
-            Some(RawMessage::Other(_)) | None => None,
-        };
+        let role = raw.message.role.as_deref();
         let id = |text: Option<String>| text.filter(|text| !text.is_empty()).map(EntryId::new);
         Some(Self {
             kind: Kind::of(&raw.kind, role),

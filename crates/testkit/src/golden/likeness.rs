@@ -44,9 +44,8 @@ const VOLATILE_NUMBERS: &[&str] = &[
 const VOLATILE_TEXTS: &[&str] =
     &["nonce", "connId", "commit", "ip", "hash", "token", "deviceToken", "issuedAt"];
 
-/// Texts of the gateway's own presence entry that say which machine it runs on.
-const SELF_PRESENCE: &[&str] =
-    &["host", "ip", "version", "platform", "deviceFamily", "modelIdentifier", "text"];
+/// Texts of the gateway's own presence entry, and of `server` in hello-ok, that say which machine and build it is.
+const SELF: &[&str] = &["host", "ip", "version", "platform", "deviceFamily", "modelIdentifier", "text"];
 
 static UUID: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").ok());
@@ -105,15 +104,16 @@ pub(super) fn substitute(value: &mut Value, bindings: &Bindings) {
 fn plain(value: &Value, known: &Live) -> Value {
     match value {
         Value::Object(fields) => {
-            let own_presence = fields.get("reason").and_then(Value::as_str) == Some("self");
+            let about_itself =
+                fields.get("reason").and_then(Value::as_str) == Some("self") || fields.contains_key("connId");
             let is_event = fields.get("type").and_then(Value::as_str) == Some("event");
             let mut out = Map::new();
             for (key, field) in fields {
                 if key == "stateVersion" || (is_event && key == "seq") {
                     continue;
                 }
-                let volatile_text = VOLATILE_TEXTS.contains(&key.as_str())
-                    || own_presence && SELF_PRESENCE.contains(&key.as_str());
+                let volatile_text =
+                    VOLATILE_TEXTS.contains(&key.as_str()) || about_itself && SELF.contains(&key.as_str());
                 let field = match field {
                     Value::Number(_) | Value::Null if VOLATILE_NUMBERS.contains(&key.as_str()) => {
                         "<number>".into()

@@ -143,7 +143,10 @@ agent (tools) {{"stream":"tool","data":{{"phase":"result","name":"read","toolCal
 fn a_failure_is_an_error_on_both_streams() {
     check(
         Verbose::Off,
-        vec![(1, RunEvent::Started { started_at: 1 }), (2, end(RunEnd::Failed("HTTP 401: bad key".to_owned())))],
+        vec![
+            (1, RunEvent::Started { started_at: 1 }),
+            (2, end(RunEnd::Failed("HTTP 401: bad key".to_owned()))),
+        ],
         r#"
 agent {"stream":"lifecycle","data":{"phase":"start","startedAt":1},"seq":1,"ts":1}
 agent {"stream":"lifecycle","data":{"phase":"error","error":"HTTP 401: bad key","endedAt":9},"seq":2,"ts":2}

@@ -1,0 +1,387 @@
+//! Whole runs against a scripted model, tools and transcript in memory.
+
+mod laws;
+mod stage;
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use openclaw_models::FailureKind;
+use openclaw_protocol::message::{Message, UserMessage};
+use serde_json::json;
+
+use crate::event::{RunEnd, RunEvent};
+use crate::reply::{ReplyPayload, RunError, RunErrorKind, RunUsage};
+use crate::run::Prompt;
+use crate::turn::{SKIPPED, STOPPED_RUNNING, STOPPED_WAITING};
+use stage::{Reply, Stage, call, outline};
+
+fn text(text: &str) -> ReplyPayload {
+    ReplyPayload { text: text.into(), ..ReplyPayload::default() }
+}
+
+fn failed(text: &str) -> ReplyPayload {
+    ReplyPayload { is_error: true, ..self::text(text) }
+}
+
+#[tokio::test]
+async fn a_plain_answer_is_streamed_stored_and_returned() {
+    let mut stage = Stage::new([Reply::say("Hello from the fake model.")]);
+    let outcome = stage.run("hi").await;
+    assert_eq!(stage.transcript(), ["U hi", "A Hello from the fake model."]);
+    assert_eq!(
+        stage.events(),
+        [
+            "start",
+            "assistant Hello| +Hello",
+            "assistant Hello from the fake model.| + from the fake model.",
+            "end"
+        ]
+    );
+    assert_eq!(outcome.payloads, [text("Hello from the fake model.")]);
+    assert_eq!(outcome.end, RunEnd::Completed);
+    assert_eq!(
+        outcome.meta.agent_meta.usage,
+        Some(RunUsage { input: 100, output: 7, total: 107, ..RunUsage::default() })
+    );
+    assert_eq!(outcome.last_usage.map(|usage| usage.total_tokens), Some(107));
+    assert_eq!(stage.entry_ids()[0].as_deref(), Some("entry-1"));
+}
+
+/// The order of `golden/agent-steer-events.json`.
+#[tokio::test]
+async fn a_steered_message_skips_the_calls_that_are_left() {
+    let mut stage = Stage::new([
+        Reply::calls(
+            "Working.",
+            [
+                call("c0", "steer", json!({"say": "STEERME now"})),
+                call("c1", "echo", json!({"text": "B"})),
+                call("c2", "echo", json!({"text": "C"})),
+            ],
+        ),
+        Reply::say("Hello from fake."),
+    ]);
+    stage.run("go").await;
+    let skip = format!("R! {SKIPPED}");
+    assert_eq!(
+        stage.transcript(),
+        ["U go", "A Working. (c0)(c1)(c2)", "R steered", &skip, &skip, "U STEERME now", "A Hello from fake."]
+    );
+    assert_eq!(
+        stage.events(),
+        [
+            "start",
+            "assistant Worki| +Worki",
+            "assistant Working.| +ng.",
+            "tool start steer c0",
+            "tool update steer c0 {\"content\":[{\"type\":\"text\",\"text\":\"half\"}]}",
+            "tool result steer c0 false steered",
+            "tool start echo c1",
+            &format!("tool result echo c1 true [B] {SKIPPED}"),
+            "tool start echo c2",
+            &format!("tool result echo c2 true [C] {SKIPPED}"),
+            "assistant Hello| +Hello",
+            "assistant Hello from fake.| + from fake.",
+            "end",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn queued_messages_are_taken_one_a_turn_and_follow_ups_at_the_end() {
+    let mut stage = Stage::new([Reply::say("a"), Reply::say("b"), Reply::say("c"), Reply::say("d")]);
+    stage.steer("one");
+    stage.steer("two");
+    stage.follow_up("later");
+    stage.run("go").await;
+    assert_eq!(stage.transcript(), ["U go", "U one", "A a", "U two", "A b", "U later", "A c"]);
+}
+
+#[tokio::test]
+async fn calls_run_in_order_and_errors_are_told_to_the_model() {
+    let mut stage = Stage::new([
+        Reply::calls(
+            "",
+            [
+                call("c1", "fly", json!({})),
+                call("c2", "echo", json!({})),
+                call("c3", "boom", json!({})),
+                call("c4", "echo", json!({"text": 5})),
+            ],
+        ),
+        Reply::say("done"),
+    ]);
+    let outcome = stage.run("go").await;
+    assert_eq!(
+        stage.transcript(),
+        [
+            "U go",
+            "A  (c1)(c2)(c3)(c4)",
+            "R! Tool fly not found",
+            "R! Validation failed for tool \"echo\":\n  - text: must have required property 'text'\n\nReceived arguments:\n{}",
+            "R {\n  \"status\": \"error\",\n  \"tool\": \"boom\",\n  \"error\": \"disk full\"\n}",
+            "R 5",
+            "A done",
+        ]
+    );
+    assert!(stage.events().contains(&"tool result boom c3 true {\n  \"status\": \"error\",\n  \"tool\": \"boom\",\n  \"error\": \"disk full\"\n}".to_owned()));
+    assert_eq!(outcome.payloads, [text("done")]);
+}
+
+#[tokio::test]
+async fn a_silent_answer_is_stored_but_neither_shown_nor_returned() {
+    let mut stage = Stage::new([Reply::say("NO_REPLY")]);
+    let outcome = stage.run("go").await;
+    assert_eq!(
+        (stage.transcript(), stage.events(), outcome.payloads),
+        (vec!["U go".to_owned(), "A NO_REPLY".into()], vec!["start".to_owned(), "end".into()], vec![])
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hiccup_is_retried_and_the_failed_answer_stays_in_the_transcript_only() {
+    let mut stage = Stage::new([Reply::fail(FailureKind::Transient, "Overloaded"), Reply::say("ok")]);
+    let begun = tokio::time::Instant::now();
+    let outcome = stage.run("go").await;
+    assert_eq!(begun.elapsed().as_secs(), 2);
+    assert_eq!(stage.transcript(), ["U go", "A !Overloaded", "A ok"]);
+    assert_eq!(stage.requests(), [vec!["U go".to_owned()], vec!["U go".to_owned()]]);
+    assert_eq!(
+        (outcome.end, outcome.payloads, outcome.failures.len()),
+        (RunEnd::Completed, vec![text("ok")], 1)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_run_ends_once_with_the_text_for_people() {
+    let mut stage = Stage::new([0; 4].map(|_| {
+        Reply::fail(
+            FailureKind::Transient,
+            "529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}",
+        )
+    }));
+    let begun = tokio::time::Instant::now();
+    let outcome = stage.run("go").await;
+    let words = "The AI service is temporarily overloaded. Please try again in a moment.";
+    assert_eq!(begun.elapsed().as_secs(), 14);
+    assert_eq!(stage.events(), ["start".to_owned(), format!("error {words}")]);
+    assert_eq!(outcome.payloads, [failed(words)]);
+    assert_eq!(outcome.meta.error, Some(RunError { kind: RunErrorKind::Unavailable, message: words.into() }));
+}
+
+#[tokio::test]
+async fn an_overflow_is_said_clearly() {
+    let mut stage = Stage::new([Reply::fail(
+        FailureKind::ContextOverflow,
+        "prompt is too long: 208423 tokens > 200000 maximum",
+    )]);
+    let outcome = stage.run("go").await;
+    let words = "Context overflow: prompt too large for the model. Try again with less input or a larger-context model.";
+    assert_eq!(outcome.end, RunEnd::Failed(words.into()));
+    assert_eq!(outcome.meta.error.map(|error| error.kind), Some(RunErrorKind::ContextOverflow));
+}
+
+#[tokio::test]
+async fn another_model_takes_over_within_the_same_run() {
+    let mut stage = Stage::new([
+        Reply::calls("", [call("c1", "echo", json!({"text": "x"}))]),
+        Reply::fail(FailureKind::Auth, "401 invalid key"),
+    ]);
+    stage.fallback([Reply::say("from the other")]);
+    let outcome = stage.run("go").await;
+    assert_eq!(stage.transcript(), ["U go", "A  (c1)", "R x", "A !401 invalid key", "A from the other"]);
+    assert_eq!(
+        (outcome.candidate, outcome.meta.agent_meta.model.as_str(), outcome.end),
+        (1, "m1", RunEnd::Completed)
+    );
+    assert_eq!(stage.events().iter().filter(|event| *event == "start" || *event == "end").count(), 2);
+}
+
+#[tokio::test]
+async fn an_abort_keeps_the_text_so_far() {
+    let mut stage = Stage::new([Reply::hang("So far so go")]);
+    let outcome = stage.run_and_abort_on("assistant").await;
+    assert_eq!(stage.transcript(), ["U go", "A ~So far so go"]);
+    assert_eq!((outcome.end, outcome.meta.aborted), (RunEnd::Aborted, true));
+    assert_eq!(stage.events().last().map(String::as_str), Some("aborted"));
+}
+
+#[tokio::test]
+async fn an_abort_before_any_text_leaves_the_users_message() {
+    let mut stage = Stage::new([Reply::hang("")]);
+    stage.run_and_abort_on("start").await;
+    assert_eq!(stage.transcript(), ["U go"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abort_during_a_tool_closes_every_call() {
+    for tool in ["slow", "stuck"] {
+        let mut stage = Stage::new([Reply::calls(
+            "",
+            [call("c1", tool, json!({})), call("c2", "echo", json!({"text": "x"}))],
+        )]);
+        let outcome = stage.run_and_abort_on("tool start").await;
+        assert_eq!(
+            stage.transcript(),
+            ["U go", "A  (c1)(c2)", &format!("R! {STOPPED_RUNNING}"), &format!("R! {STOPPED_WAITING}")],
+            "{tool}"
+        );
+        assert_eq!(outcome.end, RunEnd::Aborted);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_out_of_time_is_stopped_and_says_so() {
+    let mut stage = Stage::new([Reply::hang("partial")]);
+    let begun = tokio::time::Instant::now();
+    let outcome = stage.run("go").await;
+    assert_eq!(begun.elapsed(), Duration::from_secs(600));
+    assert_eq!(stage.transcript(), ["U go", "A ~partial"]);
+    assert_eq!((outcome.end.clone(), outcome.meta.aborted), (RunEnd::TimedOut, true));
+    assert_eq!(
+        outcome
+            .payloads
+            .iter()
+            .map(|p| (
+                p.is_error,
+                p.text.starts_with("The run was stopped at its time limit of 600 s") || p.text == "partial"
+            ))
+            .collect::<Vec<_>>(),
+        [(true, true), (false, true)]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_ignores_cancellation_is_dropped() {
+    let mut stage = Stage::new([Reply::deaf("some")]);
+    let outcome = stage.run_and_abort_on("assistant").await;
+    assert_eq!(
+        (stage.transcript(), outcome.end),
+        (vec!["U go".to_owned(), "A ~some".into()], RunEnd::Aborted)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_breaks_off_is_a_failure_that_is_retried() {
+    let mut stage = Stage::new([Reply::cut("half an ans"), Reply::say("whole")]);
+    let outcome = stage.run("go").await;
+    assert_eq!(
+        stage.transcript(),
+        ["U go", "A !the model's answer ended without a last word half an ans", "A whole"]
+    );
+    assert_eq!(outcome.payloads, [text("whole")]);
+}
+
+#[tokio::test]
+async fn a_model_that_goes_in_circles_is_warned_then_stopped() {
+    let circle = || Reply::calls("", [call("c", "echo", json!({"text": "x"}))]);
+    let mut stage = Stage::new(std::iter::repeat_with(circle).take(40));
+    let outcome = stage.run("go").await;
+    let results: Vec<String> = stage.transcript().into_iter().filter(|line| line.starts_with('R')).collect();
+    assert_eq!(results.len(), 30);
+    assert_eq!((results[8].as_str(), results[9].contains("made 10 times in a row")), ("R x", true));
+    assert_eq!(outcome.meta.stop_reason, Some("tool_loop"));
+    assert_eq!(
+        outcome.end,
+        RunEnd::Failed("Stopped: the model made the same echo call 30 times in a row.".into())
+    );
+}
+
+#[tokio::test]
+async fn a_limit_of_tool_rounds_ends_the_run() {
+    let round = |n: u32| Reply::calls("", [call("c", "echo", json!({"text": n.to_string()}))]);
+    let mut stage = Stage::new((0..9).map(round));
+    stage.limits.max_tool_rounds = NonZeroU32::new(2);
+    let outcome = stage.run("go").await;
+    assert_eq!(
+        stage.transcript(),
+        ["U go", "A  (c)", "R 0", "A  (c)", "R 1", "A  (c)", &format!("R! {STOPPED_WAITING}")]
+    );
+    assert_eq!(outcome.meta.stop_reason, Some("max_tool_rounds"));
+}
+
+#[tokio::test]
+async fn a_transcript_that_cannot_be_written_ends_the_run() {
+    let mut stage = Stage::new([Reply::say("never stored")]);
+    stage.break_transcript_after(1);
+    let outcome = stage.run("go").await;
+    assert_eq!(outcome.meta.error.map(|error| error.kind), Some(RunErrorKind::Storage));
+    assert!(matches!(stage.raw_events().last(), Some(RunEvent::Ended { end: RunEnd::Failed(_), .. })));
+}
+
+#[tokio::test]
+async fn nobody_listening_does_not_stop_a_run() {
+    let mut stage = Stage::new([Reply::say("ok")]);
+    stage.deaf_listener();
+    assert_eq!(stage.run("go").await.payloads, [text("ok")]);
+}
+
+#[tokio::test]
+async fn resuming_returns_an_answer_that_is_already_there() {
+    let mut stage = Stage::new([Reply::say("first")]);
+    stage.run("go").await;
+    let outcome = stage.resume().await;
+    assert_eq!(stage.requests().len(), 1);
+    assert_eq!(outcome.payloads, [text("first")]);
+    assert_eq!(stage.events(), ["start", "assistant first| +first", "end"]);
+}
+
+#[tokio::test]
+async fn resuming_closes_open_calls_and_goes_on() {
+    let mut stage = Stage::new([Reply::say("sorted out")]);
+    let asked = stage::assistant(
+        "Working.",
+        &[call("c1", "echo", json!({"text": "a"})), call("c2", "echo", json!({"text": "b"}))],
+    );
+    stage.set_transcript(vec![
+        Message::User(UserMessage::text("go", 1)),
+        Message::Assistant(asked),
+        stage::result("c1", "a"),
+    ]);
+    let outcome = stage.resume().await;
+    let interrupted = "R! [openclaw] The gateway was interrupted during this call; it may or may not have completed. Check before doing it again.";
+    assert_eq!(stage.transcript(), ["U go", "A Working. (c1)(c2)", "R a", interrupted, "A sorted out"]);
+    assert_eq!(outcome.payloads, [text("Working."), text("sorted out")]);
+}
+
+#[tokio::test]
+async fn resuming_asks_again_after_a_failed_or_cut_off_answer() {
+    let mut stage = Stage::new([Reply::say("again")]);
+    let cut = openclaw_protocol::message::AssistantMessage {
+        stop_reason: openclaw_protocol::message::StopReason::Aborted,
+        ..stage::assistant("hal", &[])
+    };
+    stage.set_transcript(vec![Message::User(UserMessage::text("go", 1)), Message::Assistant(cut)]);
+    let outcome = stage.resume().await;
+    assert_eq!(
+        (outline(&stage.messages()), outcome.payloads),
+        (vec!["U go".to_owned(), "A ~hal".into(), "A again".into()], vec![text("again")])
+    );
+}
+
+#[tokio::test]
+async fn resuming_nothing_is_an_error() {
+    let mut stage = Stage::new([]);
+    let outcome = stage.run_prompt(Prompt::Resume).await;
+    assert!(matches!(outcome.end, RunEnd::Failed(_)));
+}
+
+#[tokio::test]
+async fn the_result_has_the_shape_clients_know() {
+    let mut stage = Stage::new([Reply::say("Hello")]);
+    let outcome = stage.run("hi").await;
+    let mut result = outcome.to_result();
+    result["meta"]["durationMs"] = json!(1);
+    assert_eq!(
+        result,
+        json!({
+            "payloads": [{"text": "Hello", "mediaUrl": null}],
+            "meta": {
+                "durationMs": 1,
+                "agentMeta": {"sessionId": "s1", "provider": "fake", "model": "m0", "usage": {"input": 100, "output": 7, "total": 107}},
+                "aborted": false,
+            },
+        })
+    );
+}

@@ -1,0 +1,528 @@
+//! A stage for runs: scripted models, a transcript in memory, a few tools.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures_util::stream;
+use openclaw_models::{FailureKind, Model, ModelEvent, ModelFailure, ModelRequest, ModelStream, ToolSpec};
+use openclaw_protocol::SessionId;
+use openclaw_protocol::message::{
+    AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage, UserMessage,
+};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::event::{RunEnd, RunEvent};
+use crate::reply::Outcome;
+use crate::run::{Limits, Prompt, ReasoningVisibility, RunModel, RunParams};
+use crate::toolbox::{ToolContext, ToolError, ToolOutput, Toolbox};
+use crate::transcript::{Steering, Transcript, TranscriptError};
+
+/// What a scripted model answers to one call.
+#[derive(Clone)]
+pub(super) struct Reply {
+    text: String,
+    calls: Vec<ToolCall>,
+    end: End,
+}
+
+#[derive(Clone)]
+enum End {
+    Normal,
+    Fail(FailureKind, String),
+    /// Waits for cancellation, then ends as it should.
+    Hang,
+    /// Waits for ever.
+    Deaf,
+    /// Ends without a last event.
+    Cut,
+}
+
+impl Reply {
+    fn new(text: &str, calls: Vec<ToolCall>, end: End) -> Self {
+        Self { text: text.into(), calls, end }
+    }
+    pub(super) fn say(text: &str) -> Self {
+        Self::new(text, vec![], End::Normal)
+    }
+    pub(super) fn calls(text: &str, calls: impl IntoIterator<Item = ToolCall>) -> Self {
+        Self::new(text, calls.into_iter().collect(), End::Normal)
+    }
+    pub(super) fn fail(kind: FailureKind, message: &str) -> Self {
+        Self::new("", vec![], End::Fail(kind, message.into()))
+    }
+    pub(super) fn hang(text: &str) -> Self {
+        Self::new(text, vec![], End::Hang)
+    }
+    pub(super) fn deaf(text: &str) -> Self {
+        Self::new(text, vec![], End::Deaf)
+    }
+    pub(super) fn cut(text: &str) -> Self {
+        Self::new(text, vec![], End::Cut)
+    }
+
+    fn message(&self, shown: &str, stop_reason: StopReason) -> AssistantMessage {
+        AssistantMessage {
+            stop_reason,
+            ..assistant(shown, if stop_reason == StopReason::Aborted { &[] } else { &self.calls })
+        }
+    }
+
+    fn done(&self) -> ModelEvent {
+        let (message, failure) = match &self.end {
+            End::Fail(kind, text) => {
+                let failure =
+                    ModelFailure { kind: *kind, status: None, retry_after: None, message: text.clone() };
+                let message = AssistantMessage {
+                    error_message: Some(text.clone()),
+                    usage: Usage::default(),
+                    ..self.message(&self.text, StopReason::Error)
+                };
+                (message, Some(failure))
+            }
+            _ if self.calls.is_empty() => (self.message(&self.text, StopReason::Stop), None),
+            _ => (self.message(&self.text, StopReason::ToolUse), None),
+        };
+        ModelEvent::Done { message, failure }
+    }
+}
+
+pub(super) fn call(id: &str, name: &str, arguments: Value) -> ToolCall {
+    ToolCall { id: id.into(), name: name.into(), arguments, ..ToolCall::default() }
+}
+
+pub(super) fn assistant(text: &str, calls: &[ToolCall]) -> AssistantMessage {
+    let mut content = if text.is_empty() { vec![] } else { vec![Block::text(text)] };
+    content.extend(calls.iter().cloned().map(Block::ToolCall));
+    let usage = Usage { input: 100, output: 7, total_tokens: 107, ..Usage::default() };
+    AssistantMessage { content, usage, ..AssistantMessage::default() }
+}
+
+pub(super) fn result(id: &str, text: &str) -> Message {
+    Message::ToolResult(ToolResultMessage {
+        tool_call_id: id.into(),
+        tool_name: "echo".into(),
+        content: vec![Block::text(text)],
+        ..ToolResultMessage::default()
+    })
+}
+
+/// Cancels at the n-th thing that happens, whatever it is.
+#[derive(Clone, Default)]
+pub(super) struct Trip {
+    pub(super) at: Option<usize>,
+    pub(super) count: Arc<AtomicUsize>,
+    pub(super) cancel: CancellationToken,
+}
+
+impl Trip {
+    fn tick(&self) {
+        if Some(self.count.fetch_add(1, Ordering::SeqCst)) == self.at {
+            self.cancel.cancel();
+        }
+    }
+}
+
+type Answers = Arc<dyn Fn(&ModelRequest) -> Reply + Send + Sync>;
+
+struct Scripted {
+    id: String,
+    answers: Answers,
+    requests: Arc<Mutex<Vec<ModelRequest>>>,
+    trip: Trip,
+}
+
+impl Model for Scripted {
+    fn provider(&self) -> &str {
+        "fake"
+    }
+    fn id(&self) -> &str {
+        &self.id
+    }
+    fn api(&self) -> &str {
+        "openai-completions"
+    }
+    fn context_window(&self) -> u64 {
+        200_000
+    }
+    fn reasons(&self) -> bool {
+        false
+    }
+    fn sees(&self) -> bool {
+        false
+    }
+
+    fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> ModelStream {
+        let reply = (self.answers)(&request);
+        self.requests.lock().unwrap().push(request);
+        let cut = reply.text.char_indices().nth(5).map_or(reply.text.len(), |(at, _)| at);
+        let (head, tail) = reply.text.split_at(cut);
+        let mut events = VecDeque::from([ModelEvent::Start]);
+        events.extend(
+            [head, tail]
+                .iter()
+                .filter(|d| !d.is_empty())
+                .map(|d| ModelEvent::TextDelta { block: 0, delta: (*d).to_owned() }),
+        );
+        let trip = self.trip.clone();
+        Box::pin(stream::unfold(
+            (reply, events, String::new(), false),
+            move |(reply, mut events, mut shown, ended)| {
+                let (cancel, trip) = (cancel.clone(), trip.clone());
+                async move {
+                    trip.tick();
+                    if ended {
+                        return None;
+                    }
+                    let deaf = matches!(reply.end, End::Deaf);
+                    if cancel.is_cancelled() && !deaf {
+                        let message = reply.message(&shown, StopReason::Aborted);
+                        return Some((
+                            ModelEvent::Done { message, failure: None },
+                            (reply, events, shown, true),
+                        ));
+                    }
+                    if let Some(event) = events.pop_front() {
+                        if let ModelEvent::TextDelta { delta, .. } = &event {
+                            shown.push_str(delta);
+                        }
+                        return Some((event, (reply, events, shown, false)));
+                    }
+                    match reply.end {
+                        End::Deaf => std::future::pending().await,
+                        End::Cut => None,
+                        End::Hang => {
+                            cancel.cancelled().await;
+                            let message = reply.message(&shown, StopReason::Aborted);
+                            Some((ModelEvent::Done { message, failure: None }, (reply, events, shown, true)))
+                        }
+                        End::Normal | End::Fail(..) => Some((reply.done(), (reply, events, shown, true))),
+                    }
+                }
+            },
+        ))
+    }
+}
+
+#[derive(Default)]
+struct Memory {
+    entries: Vec<(Option<String>, Message)>,
+    breaks_after: Option<usize>,
+    trip: Trip,
+}
+
+impl Transcript for Memory {
+    fn context(&self) -> Vec<Message> {
+        self.entries.iter().map(|(_, message)| message.clone()).collect()
+    }
+
+    fn append<'a>(
+        &'a mut self,
+        message: &'a Message,
+        id: Option<&'a str>,
+    ) -> Pin<Box<dyn Future<Output = Result<(), TranscriptError>> + Send + 'a>> {
+        Box::pin(async move {
+            if self.breaks_after.is_some_and(|n| self.entries.len() >= n) {
+                let source = std::io::Error::other("disk full");
+                return Err(TranscriptError { path: "/t.jsonl".into(), source });
+            }
+            self.entries.push((id.map(str::to_owned), message.clone()));
+            self.trip.tick();
+            Ok(())
+        })
+    }
+}
+
+#[derive(Default)]
+struct Queue {
+    steered: Mutex<VecDeque<UserMessage>>,
+    later: Mutex<VecDeque<UserMessage>>,
+    trip: Trip,
+}
+
+impl Steering for Queue {
+    fn poll(&self) -> Option<UserMessage> {
+        self.trip.tick();
+        self.steered.lock().unwrap().pop_front()
+    }
+    fn poll_followup(&self) -> Option<UserMessage> {
+        self.later.lock().unwrap().pop_front()
+    }
+}
+
+struct Tools {
+    specs: Vec<ToolSpec>,
+    queue: Arc<Queue>,
+    trip: Trip,
+}
+
+impl Tools {
+    fn new(queue: Arc<Queue>, trip: Trip) -> Self {
+        let echo =
+            json!({"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}});
+        let open = json!({"type": "object", "properties": {}});
+        let spec = |name: &str, parameters: &Value| ToolSpec {
+            name: name.into(),
+            description: String::new(),
+            parameters: parameters.clone(),
+        };
+        let specs = vec![
+            spec("echo", &echo),
+            spec("boom", &open),
+            spec("slow", &open),
+            spec("stuck", &open),
+            spec("steer", &open),
+        ];
+        Self { specs, queue, trip }
+    }
+}
+
+impl Toolbox for Tools {
+    fn specs(&self) -> &[ToolSpec] {
+        &self.specs
+    }
+
+    fn call<'a>(
+        &'a self,
+        name: &'a str,
+        args: Value,
+        context: ToolContext,
+    ) -> Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>> {
+        Box::pin(async move {
+            self.trip.tick();
+            match name {
+                "echo" => Ok(ToolOutput::text(args["text"].as_str().unwrap())),
+                "boom" => Err(ToolError::Failed("disk full".into())),
+                "slow" => {
+                    context.cancel.cancelled().await;
+                    Err(ToolError::Aborted)
+                }
+                "stuck" => std::future::pending().await,
+                "steer" => {
+                    let _ = context.updates.try_send(json!({"content": [{"type": "text", "text": "half"}]}));
+                    self.queue
+                        .steered
+                        .lock()
+                        .unwrap()
+                        .push_back(UserMessage::text(args["say"].as_str().unwrap(), 2));
+                    Ok(ToolOutput::text("steered"))
+                }
+                other => Err(ToolError::Unknown(other.into())),
+            }
+        })
+    }
+
+    fn meta(&self, _name: &str, args: &Value) -> Option<String> {
+        args["text"].as_str().map(str::to_owned)
+    }
+}
+
+pub(super) struct Stage {
+    models: Vec<Scripted>,
+    requests: Arc<Mutex<Vec<ModelRequest>>>,
+    memory: Memory,
+    queue: Arc<Queue>,
+    trip: Trip,
+    events: Vec<RunEvent>,
+    deaf: bool,
+    pub(super) limits: Limits,
+}
+
+impl Stage {
+    pub(super) fn new(script: impl IntoIterator<Item = Reply>) -> Self {
+        Self::with(scripted(script), Trip::default())
+    }
+
+    /// A model that answers by what it is shown.
+    pub(super) fn answering(
+        answers: impl Fn(&ModelRequest) -> Reply + Send + Sync + 'static,
+        trip: Trip,
+    ) -> Self {
+        Self::with(Arc::new(answers), trip)
+    }
+
+    fn with(answers: Answers, trip: Trip) -> Self {
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let model =
+            Scripted { id: "m0".into(), answers, requests: Arc::clone(&requests), trip: trip.clone() };
+        Self {
+            models: vec![model],
+            requests,
+            memory: Memory { trip: trip.clone(), ..Memory::default() },
+            queue: Arc::new(Queue { trip: trip.clone(), ..Queue::default() }),
+            trip,
+            events: Vec::new(),
+            deaf: false,
+            limits: Limits::default(),
+        }
+    }
+
+    pub(super) fn fallback(&mut self, script: impl IntoIterator<Item = Reply>) {
+        let id = format!("m{}", self.models.len());
+        self.models.push(Scripted {
+            id,
+            answers: scripted(script),
+            requests: Arc::clone(&self.requests),
+            trip: self.trip.clone(),
+        });
+    }
+
+    pub(super) fn steer(&self, text: &str) {
+        self.queue.steered.lock().unwrap().push_back(UserMessage::text(text, 2));
+    }
+    pub(super) fn follow_up(&self, text: &str) {
+        self.queue.later.lock().unwrap().push_back(UserMessage::text(text, 3));
+    }
+    pub(super) fn break_transcript_after(&mut self, entries: usize) {
+        self.memory.breaks_after = Some(entries);
+    }
+    pub(super) fn deaf_listener(&mut self) {
+        self.deaf = true;
+    }
+    pub(super) fn set_transcript(&mut self, messages: Vec<Message>) {
+        self.memory.entries = messages.into_iter().map(|message| (None, message)).collect();
+    }
+
+    pub(super) async fn run(&mut self, text: &str) -> Outcome {
+        self.run_prompt(Prompt::New { message: UserMessage::text(text, 1), entry_id: "entry-1".into() }).await
+    }
+    pub(super) async fn resume(&mut self) -> Outcome {
+        self.run_prompt(Prompt::Resume).await
+    }
+    pub(super) async fn run_prompt(&mut self, prompt: Prompt) -> Outcome {
+        self.play(prompt, None).await
+    }
+    /// Runs and aborts at the first event whose line begins so.
+    pub(super) async fn run_and_abort_on(&mut self, event: &str) -> Outcome {
+        let prompt = Prompt::New { message: UserMessage::text("go", 1), entry_id: "entry-1".into() };
+        self.play(prompt, Some(event)).await
+    }
+
+    async fn play(&mut self, prompt: Prompt, abort_on: Option<&str>) -> Outcome {
+        let (events, mut received) = mpsc::channel(4);
+        let models: Vec<RunModel<'_>> = self.models.iter().map(|model| RunModel::new(model)).collect();
+        let tools = Tools::new(Arc::clone(&self.queue), self.trip.clone());
+        let cancel = self.trip.cancel.clone();
+        if self.deaf {
+            received.close();
+        }
+        let params = RunParams {
+            session_id: SessionId::new("s1"),
+            models: &models,
+            system_prompt: "system",
+            report: None,
+            tools: &tools,
+            transcript: &mut self.memory,
+            steering: self.queue.as_ref(),
+            prompt,
+            reasoning: ReasoningVisibility::Off,
+            limits: self.limits,
+            history_limit: None,
+            cancel: cancel.clone(),
+            workspace: PathBuf::from("/ws"),
+            events,
+        };
+        let listen = async {
+            let mut seen = Vec::new();
+            while let Some(event) = received.recv().await {
+                if abort_on.is_some_and(|start| line(&event).starts_with(start)) {
+                    cancel.cancel();
+                }
+                seen.push(event);
+            }
+            seen
+        };
+        let (outcome, seen) = tokio::join!(crate::run::run(params), listen);
+        self.events = seen;
+        outcome
+    }
+
+    pub(super) fn messages(&self) -> Vec<Message> {
+        self.memory.context()
+    }
+    pub(super) fn entry_ids(&self) -> Vec<Option<String>> {
+        self.memory.entries.iter().map(|(id, _)| id.clone()).collect()
+    }
+    pub(super) fn transcript(&self) -> Vec<String> {
+        outline(&self.messages())
+    }
+    pub(super) fn requests(&self) -> Vec<Vec<String>> {
+        self.requests.lock().unwrap().iter().map(|request| outline(&request.messages)).collect()
+    }
+    pub(super) fn raw_events(&self) -> &[RunEvent] {
+        &self.events
+    }
+    pub(super) fn events(&self) -> Vec<String> {
+        self.events.iter().map(line).collect()
+    }
+}
+
+fn scripted(script: impl IntoIterator<Item = Reply>) -> Answers {
+    let script: Mutex<VecDeque<Reply>> = Mutex::new(script.into_iter().collect());
+    Arc::new(move |_: &ModelRequest| script.lock().unwrap().pop_front().expect("the script goes on"))
+}
+
+/// One line an event.
+fn line(event: &RunEvent) -> String {
+    match event {
+        RunEvent::Started { .. } => "start".into(),
+        RunEvent::Assistant { text, delta } => format!("assistant {text}| +{delta}"),
+        RunEvent::ToolStart { name, call_id, .. } => format!("tool start {name} {call_id}"),
+        RunEvent::ToolUpdate { name, call_id, partial } => format!("tool update {name} {call_id} {partial}"),
+        RunEvent::ToolResult { name, call_id, meta, is_error, result } => {
+            let meta = meta.as_ref().map(|meta| format!("[{meta}] ")).unwrap_or_default();
+            format!(
+                "tool result {name} {call_id} {is_error} {meta}{}",
+                result["content"][0]["text"].as_str().unwrap_or_default()
+            )
+        }
+        RunEvent::CompactionStart | RunEvent::CompactionEnd { .. } => "compaction".into(),
+        RunEvent::Ended { end, .. } => match end {
+            RunEnd::Completed => "end".into(),
+            RunEnd::Aborted => "aborted".into(),
+            RunEnd::TimedOut => "timed out".into(),
+            RunEnd::Failed(text) => format!("error {text}"),
+        },
+    }
+}
+
+/// One line a message: `~` marks an aborted answer, `!` an error.
+pub(super) fn outline(messages: &[Message]) -> Vec<String> {
+    let text = |blocks: &[Block]| {
+        blocks
+            .iter()
+            .filter_map(|b| match b {
+                Block::Text(t) => Some(t.text.clone()),
+                _ => None,
+            })
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    messages
+        .iter()
+        .map(|message| match message {
+            Message::User(user) => format!("U {}", user.content.to_text()),
+            Message::Assistant(a) => {
+                let calls: String = a.tool_calls().map(|call| format!("({})", call.id)).collect();
+                let mark = match a.stop_reason {
+                    StopReason::Aborted => "~".to_owned(),
+                    StopReason::Error => format!("!{}", a.error_message.clone().unwrap_or_default()),
+                    _ => String::new(),
+                };
+                let parts = [
+                    mark + if a.stop_reason == StopReason::Error && !a.content.is_empty() { " " } else { "" }
+                        + &a.text(),
+                    calls,
+                ];
+                let joined = if parts[1].is_empty() { parts[0].clone() } else { parts.join(" ") };
+                format!("A {joined}")
+            }
+            Message::ToolResult(r) => format!("R{} {}", if r.is_error { "!" } else { "" }, text(&r.content)),
+        })
+        .collect()
+}

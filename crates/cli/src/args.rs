@@ -1,0 +1,493 @@
+//! The grammar of the command line: names and shapes as in OpenClaw (spec `cli.md` §2). What the words mean is decided by
+//! the commands.
+
+use clap::{Args, Parser, Subcommand};
+
+/// The words after the profile flags.
+#[derive(Debug, Parser)]
+#[command(
+    name = "openclaw",
+    about = "A personal AI-agent gateway",
+    disable_help_subcommand = true,
+    disable_version_flag = true,
+    subcommand_required = false,
+    after_help = "Before the command: --profile <name>, --dev, --no-color. Version: -V, --version."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run one agent turn and print the reply
+    Agent(AgentArgs),
+    /// Agents and their workspaces
+    Agents(AgentsArgs),
+    /// Read and change openclaw.json
+    Config(ConfigArgs),
+    /// Run the gateway, or ask a running one
+    Gateway(Box<GatewayArgs>),
+    /// Health of the running gateway
+    Health(HealthArgs),
+    /// Tail the gateway's log
+    Logs(LogsArgs),
+    /// Models and credentials
+    Models(ModelsArgs),
+    /// List stored conversations
+    Sessions(SessionsArgs),
+    /// Create the config file, the workspace and the sessions directory
+    Setup(SetupArgs),
+    /// Overview of gateway, agents and sessions
+    Status(StatusArgs),
+}
+
+/// How to reach a gateway.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct TargetArgs {
+    /// Gateway URL (needs --token or --password)
+    #[arg(long, value_name = "url")]
+    pub(crate) url: Option<String>,
+    /// Gateway token
+    #[arg(long, value_name = "token")]
+    pub(crate) token: Option<String>,
+    /// Gateway password
+    #[arg(long, value_name = "password")]
+    pub(crate) password: Option<String>,
+    /// Timeout in milliseconds
+    #[arg(long, value_name = "ms", allow_negative_numbers = true)]
+    pub(crate) timeout: Option<String>,
+}
+
+/// `openclaw agent`.
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// The message
+    #[arg(short, long, value_name = "text")]
+    pub(crate) message: Option<String>,
+    /// Sender whose session is used
+    #[arg(short, long, value_name = "number")]
+    pub(crate) to: Option<String>,
+    /// Session id to continue
+    #[arg(long, value_name = "id")]
+    pub(crate) session_id: Option<String>,
+    /// Agent id
+    #[arg(long, value_name = "id")]
+    pub(crate) agent: Option<String>,
+    /// Thinking level: off, minimal, low, medium, high, xhigh
+    #[arg(long, value_name = "level")]
+    pub(crate) thinking: Option<String>,
+    /// Verbose level of the session: on, off
+    #[arg(long, value_name = "on|off")]
+    pub(crate) verbose: Option<String>,
+    /// Channel of the conversation
+    #[arg(long, value_name = "channel")]
+    pub(crate) channel: Option<String>,
+    /// Recipient of the delivered reply
+    #[arg(long, value_name = "target")]
+    pub(crate) reply_to: Option<String>,
+    /// Channel of the delivered reply
+    #[arg(long, value_name = "channel")]
+    pub(crate) reply_channel: Option<String>,
+    /// Account of the delivered reply
+    #[arg(long, value_name = "id")]
+    pub(crate) reply_account: Option<String>,
+    /// Run in this process instead of the gateway
+    #[arg(long)]
+    pub(crate) local: bool,
+    /// Send the reply to the channel too
+    #[arg(long)]
+    pub(crate) deliver: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Deadline of the run in seconds
+    #[arg(long, value_name = "seconds", allow_negative_numbers = true)]
+    pub(crate) timeout: Option<String>,
+}
+
+/// `openclaw agents`.
+#[derive(Debug, Args)]
+pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<AgentsCommand>,
+}
+
+/// What to do with agents.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// List the configured agents
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Show the routing bindings
+        #[arg(long)]
+        bindings: bool,
+    },
+}
+
+/// `openclaw config`.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<ConfigCommand>,
+}
+
+/// What to do with the config.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print the value at a path such as gateway.port
+    Get {
+        /// Dotted path
+        path: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Show secrets inside objects
+        #[arg(long)]
+        show_secrets: bool,
+    },
+    /// Set the value at a path
+    Set {
+        /// Dotted path
+        path: String,
+        /// JSON5, else plain text
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+        /// The value must be JSON5
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove the value at a path
+    Unset {
+        /// Dotted path
+        path: String,
+    },
+}
+
+/// `openclaw gateway`.
+#[derive(Debug, Args)]
+pub(crate) struct GatewayArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<GatewayCommand>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// What to do with the gateway.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GatewayCommand {
+    /// Run the gateway in the foreground
+    Run(RunArgs),
+    /// Call a method and print its result
+    Call {
+        /// Method name, such as health or sessions.list
+        method: String,
+        /// Parameters as JSON
+        #[arg(long, value_name = "json", default_value = "{}")]
+        params: String,
+        /// Wait for the final answer of an agent run
+        #[arg(long)]
+        expect_final: bool,
+        /// Print JSON only
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        target: TargetArgs,
+    },
+    /// Health of the gateway
+    Health {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Accepted for compatibility
+        #[arg(long, hide = true)]
+        expect_final: bool,
+        #[command(flatten)]
+        target: TargetArgs,
+    },
+    /// Service, config, port and reachability
+    Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Don't connect
+        #[arg(long)]
+        no_probe: bool,
+        /// Also look at system services
+        #[arg(long)]
+        deep: bool,
+        /// Exit with 1 when the gateway can't be reached
+        #[arg(long)]
+        strict: bool,
+        #[command(flatten)]
+        target: TargetArgs,
+    },
+    /// Which gateways can be reached from here
+    Probe {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// SSH host to reach a gateway through
+        #[arg(long, value_name = "target", hide = true)]
+        ssh: Option<String>,
+        /// Identity file for --ssh
+        #[arg(long, value_name = "path", hide = true)]
+        ssh_identity: Option<String>,
+        /// Find an SSH host on the network
+        #[arg(long, hide = true)]
+        ssh_auto: bool,
+        #[command(flatten)]
+        target: TargetArgs,
+    },
+}
+
+/// Flags of `openclaw gateway run`.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct RunArgs {
+    /// Port of the WebSocket and HTTP server
+    #[arg(long, value_name = "port", allow_negative_numbers = true)]
+    pub(crate) port: Option<String>,
+    /// Where to listen: loopback, lan, tailnet, auto, custom
+    #[arg(long, value_name = "mode")]
+    pub(crate) bind: Option<String>,
+    /// Shared token for clients
+    #[arg(long, value_name = "token")]
+    pub(crate) token: Option<String>,
+    /// Authentication: token, password
+    #[arg(long, value_name = "mode")]
+    pub(crate) auth: Option<String>,
+    /// Shared password for clients
+    #[arg(long, value_name = "password")]
+    pub(crate) password: Option<String>,
+    /// Tailscale exposure: off, serve, funnel
+    #[arg(long, value_name = "mode")]
+    pub(crate) tailscale: Option<String>,
+    /// Undo the Tailscale exposure at exit
+    #[arg(long)]
+    pub(crate) tailscale_reset_on_exit: bool,
+    /// Start although gateway.mode is not local
+    #[arg(long)]
+    pub(crate) allow_unconfigured: bool,
+    /// Create a development config when there is none
+    #[arg(long)]
+    pub(crate) dev: bool,
+    /// With --dev: start from nothing
+    #[arg(long)]
+    pub(crate) reset: bool,
+    /// Stop a gateway that holds the port
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Log more to the console
+    #[arg(long)]
+    pub(crate) verbose: bool,
+    /// WebSocket log style: auto, full, compact
+    #[arg(long, value_name = "style", default_value = "auto")]
+    pub(crate) ws_log: String,
+    /// Same as --ws-log compact
+    #[arg(long)]
+    pub(crate) compact: bool,
+    /// Accepted for compatibility
+    #[arg(long, hide = true)]
+    pub(crate) claude_cli_logs: bool,
+    /// Log raw model stream events
+    #[arg(long)]
+    pub(crate) raw_stream: bool,
+    /// File for --raw-stream
+    #[arg(long, value_name = "path")]
+    pub(crate) raw_stream_path: Option<String>,
+}
+
+/// `openclaw health`.
+#[derive(Debug, Args)]
+pub(crate) struct HealthArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// More detail
+    #[arg(long)]
+    pub(crate) verbose: bool,
+    /// Same as --verbose
+    #[arg(long, hide = true)]
+    pub(crate) debug: bool,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+}
+
+/// `openclaw status`.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Full report
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Probe channels too
+    #[arg(long)]
+    pub(crate) deep: bool,
+    /// Show provider usage
+    #[arg(long)]
+    pub(crate) usage: bool,
+    /// Timeout in milliseconds
+    #[arg(long, value_name = "ms", allow_negative_numbers = true)]
+    pub(crate) timeout: Option<String>,
+    /// More detail
+    #[arg(long)]
+    pub(crate) verbose: bool,
+    /// Same as --verbose
+    #[arg(long, hide = true)]
+    pub(crate) debug: bool,
+}
+
+/// `openclaw sessions`.
+#[derive(Debug, Args)]
+pub(crate) struct SessionsArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Store file to read
+    #[arg(long, value_name = "path")]
+    pub(crate) store: Option<String>,
+    /// Only sessions updated in the last minutes
+    #[arg(long, value_name = "minutes", allow_negative_numbers = true)]
+    pub(crate) active: Option<String>,
+    /// Agent whose store is read; default agent if absent
+    #[arg(long, value_name = "id")]
+    pub(crate) agent: Option<String>,
+    /// More detail
+    #[arg(long, hide = true)]
+    pub(crate) verbose: bool,
+}
+
+/// `openclaw logs`.
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// Most lines at once
+    #[arg(long, value_name = "n", default_value = "200", allow_negative_numbers = true)]
+    pub(crate) limit: String,
+    /// Most bytes at once
+    #[arg(long, value_name = "n", default_value = "250000", allow_negative_numbers = true)]
+    pub(crate) max_bytes: String,
+    /// Keep printing new lines
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Milliseconds between looks with --follow
+    #[arg(long, value_name = "ms", default_value = "1000", allow_negative_numbers = true)]
+    pub(crate) interval: String,
+    /// Print JSON lines
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No styling
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// No colour
+    #[arg(long)]
+    pub(crate) no_color: bool,
+    /// Accepted for compatibility
+    #[arg(long, hide = true)]
+    pub(crate) expect_final: bool,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+}
+
+/// `openclaw models`.
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<ModelsCommand>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) status_json: bool,
+    /// Print plain text
+    #[arg(long)]
+    pub(crate) status_plain: bool,
+    /// Agent id
+    #[arg(long, value_name = "id")]
+    pub(crate) agent: Option<String>,
+}
+
+/// What to do with models.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelsCommand {
+    /// Models in use; --all shows every known one
+    List {
+        /// Every known model
+        #[arg(long)]
+        all: bool,
+        /// Only local ones
+        #[arg(long)]
+        local: bool,
+        /// Only of this provider
+        #[arg(long, value_name = "name")]
+        provider: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// One name a line
+        #[arg(long)]
+        plain: bool,
+    },
+    /// Default model, fallbacks and credentials
+    Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Only the default model's name
+        #[arg(long)]
+        plain: bool,
+        /// Exit with 1 when a credential is missing
+        #[arg(long)]
+        check: bool,
+        /// Agent id
+        #[arg(long, value_name = "id")]
+        agent: Option<String>,
+        #[command(flatten)]
+        probe: ProbeArgs,
+    },
+}
+
+/// Flags of `openclaw models status --probe`, which is not here yet.
+#[derive(Debug, Args)]
+pub(crate) struct ProbeArgs {
+    #[arg(long, hide = true)]
+    pub(crate) probe: bool,
+    #[arg(long, hide = true)]
+    probe_provider: Option<String>,
+    #[arg(long, hide = true)]
+    probe_profile: Option<String>,
+    #[arg(long, hide = true)]
+    probe_timeout: Option<String>,
+    #[arg(long, hide = true)]
+    probe_concurrency: Option<String>,
+    #[arg(long, hide = true)]
+    probe_max_tokens: Option<String>,
+}
+
+/// `openclaw setup`.
+#[derive(Debug, Args)]
+pub(crate) struct SetupArgs {
+    /// The interactive wizard
+    #[arg(long, hide = true)]
+    pub(crate) wizard: bool,
+    /// The wizard without questions
+    #[arg(long, hide = true)]
+    pub(crate) non_interactive: bool,
+    /// Local or remote
+    #[arg(long, value_name = "mode", hide = true)]
+    pub(crate) mode: Option<String>,
+    /// URL of a remote gateway
+    #[arg(long, value_name = "url", hide = true)]
+    pub(crate) remote_url: Option<String>,
+    /// Token of a remote gateway
+    #[arg(long, value_name = "token", hide = true)]
+    pub(crate) remote_token: Option<String>,
+    /// Workspace of the default agent
+    #[arg(long, value_name = "dir")]
+    pub(crate) workspace: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,292 @@
+//! Opening a connection, proving who we are, calling methods.
+
+use std::io;
+use std::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use openclaw_protocol::PROTOCOL_VERSION;
+use openclaw_protocol::device::SigningPayload;
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error as WsError, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+
+use super::identity::{DeviceTokens, Identity};
+use super::target::Target;
+use crate::context::{Context, now_ms};
+
+/// How long the challenge may take; older gateways send none (spec `gateway-protocol.md` §12).
+const CHALLENGE_WAIT: Duration = Duration::from_millis(750);
+/// Largest frame that is read, in bytes.
+const MAX_FRAME: usize = 25 * 1024 * 1024;
+const CLIENT_ID: &str = "cli";
+const CLIENT_MODE: &str = "cli";
+const ROLE: &str = "operator";
+const SCOPES: [&str; 3] = ["operator.admin", "operator.approvals", "operator.pairing"];
+
+/// Which answer to wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// The first.
+    First,
+    /// The one after the run: an acknowledgement (`status: "accepted"`) is passed over.
+    Final,
+}
+
+/// What can go wrong. Callers tell apart whether the gateway may have taken the request.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConnectError {
+    /// Nobody listens there.
+    #[error("connect failed: {reason}")]
+    Unreachable {
+        /// What the system says.
+        reason: String,
+    },
+    /// The connection ended early.
+    #[error("gateway closed ({code}): {}", if reason.is_empty() { "no close reason" } else { reason.as_str() })]
+    Closed {
+        /// Close code.
+        code: u16,
+        /// Its reason.
+        reason: String,
+    },
+    /// The gateway did not let us in.
+    #[error("{message}")]
+    Refused {
+        /// Its error code.
+        code: String,
+        /// Its words.
+        message: String,
+    },
+    /// The gateway answered with an error.
+    #[error("{message}")]
+    Answer {
+        /// Its error code.
+        code: String,
+        /// Its words.
+        message: String,
+    },
+    /// This device's key could not be used.
+    #[error("device identity: {source}")]
+    Identity {
+        /// Why.
+        #[from]
+        source: io::Error,
+    },
+    /// The gateway speaks something else.
+    #[error("not a gateway: {what}")]
+    Protocol {
+        /// What was odd.
+        what: String,
+    },
+    /// The address is none.
+    #[error("bad gateway URL: {reason}")]
+    Url {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The secret of one attempt to connect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Secret {
+    /// The token that the gateway issued to this device.
+    Device,
+    /// The shared one.
+    Shared,
+}
+
+/// A connection on which we are known.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    next_id: u64,
+    /// The gateway's greeting.
+    pub(crate) hello: Value,
+}
+
+impl Connection {
+    /// Connects and introduces this device. A stored device token is tried first, then the shared secret.
+    ///
+    /// # Errors
+    /// [`ConnectError`]; nothing was asked of the gateway then.
+    pub(crate) async fn open(context: &Context, target: &Target) -> Result<Self, ConnectError> {
+        let identity = Identity::load_or_create(context.paths())?;
+        let mut tokens = DeviceTokens::load(context.paths(), identity.device_id());
+        let has_stored = tokens.get(ROLE).is_some() && !target.explicit;
+        if has_stored {
+            match Self::attempt(target, &identity, &mut tokens, Secret::Device).await {
+                Err(ConnectError::Refused { .. }) if target.token.is_some() || target.password.is_some() => {
+                    tokens.forget(ROLE)?;
+                }
+                other => return other,
+            }
+        }
+        Self::attempt(target, &identity, &mut tokens, Secret::Shared).await
+    }
+
+    async fn attempt(
+        target: &Target,
+        identity: &Identity,
+        tokens: &mut DeviceTokens,
+        secret: Secret,
+    ) -> Result<Self, ConnectError> {
+        let config = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
+        let (socket, _) = connect_async_with_config(target.url.as_str(), Some(config), false).await.map_err(open_error)?;
+        let mut connection = Self { socket, next_id: 1, hello: Value::Null };
+        let nonce = connection.challenge().await?;
+        let token = match secret {
+            Secret::Device => tokens.get(ROLE).map(str::to_owned),
+            Secret::Shared => target.token.as_ref().map(|token| token.expose_secret().to_owned()),
+        };
+        let params = connect_params(target, identity, token.as_deref(), nonce.as_deref());
+        connection.hello = connection.call("connect", params, Wait::First).await.map_err(|error| match error {
+            ConnectError::Answer { code, message } => ConnectError::Refused { code, message },
+            other => other,
+        })?;
+        connection.keep_device_token(tokens)?;
+        Ok(connection)
+    }
+
+    fn keep_device_token(&self, tokens: &mut DeviceTokens) -> Result<(), ConnectError> {
+        let Some(auth) = self.hello.get("auth") else { return Ok(()) };
+        let text = |key: &str| auth.get(key).and_then(Value::as_str);
+        let (Some(token), Some(role)) = (text("deviceToken"), text("role")) else { return Ok(()) };
+        let scopes: Vec<String> = auth
+            .get("scopes")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|scope| scope.as_str().map(str::to_owned))
+            .collect();
+        Ok(tokens.store(role, token, &scopes)?)
+    }
+
+    /// The nonce to sign, if one comes in time.
+    async fn challenge(&mut self) -> Result<Option<String>, ConnectError> {
+        let Ok(frame) = tokio::time::timeout(CHALLENGE_WAIT, self.frame()).await else { return Ok(None) };
+        let frame = frame?;
+        match frame.get("event").and_then(Value::as_str) {
+            Some("connect.challenge") => {
+                Ok(frame.pointer("/payload/nonce").and_then(Value::as_str).map(str::to_owned))
+            }
+            Some(_) | None => Err(ConnectError::Protocol { what: "the first frame is no challenge".to_owned() }),
+        }
+    }
+
+    /// Calls a method and waits for its answer; events in between are passed over.
+    ///
+    /// # Errors
+    /// [`ConnectError::Answer`] when the gateway answers with an error.
+    pub(crate) async fn call(&mut self, method: &str, params: Value, wait: Wait) -> Result<Value, ConnectError> {
+        let id = self.next_id.to_string();
+        self.next_id += 1;
+        let request = json!({ "type": "req", "id": id, "method": method, "params": params });
+        self.socket.send(Message::text(request.to_string())).await.map_err(lost)?;
+        loop {
+            let mut frame = self.frame().await?;
+            let is_answer = frame.get("type").and_then(Value::as_str) == Some("res")
+                && frame.get("id").and_then(Value::as_str) == Some(id.as_str());
+            if !is_answer {
+                continue;
+            }
+            if frame.get("ok") != Some(&Value::Bool(true)) {
+                let text = |key: &str, absent: &str| {
+                    frame.pointer(&format!("/error/{key}")).and_then(Value::as_str).unwrap_or(absent).to_owned()
+                };
+                return Err(ConnectError::Answer { code: text("code", "UNKNOWN"), message: text("message", "unknown error") });
+            }
+            let payload = frame.get_mut("payload").map(Value::take).unwrap_or_default();
+            let is_acknowledgement = payload.get("status").and_then(Value::as_str) == Some("accepted");
+            if wait == Wait::First || !is_acknowledgement {
+                return Ok(payload);
+            }
+        }
+    }
+
+    /// Says good-bye; whether it arrives does not matter.
+    pub(crate) async fn close(mut self) {
+        let _ = self.socket.close(None).await;
+    }
+
+    async fn frame(&mut self) -> Result<Value, ConnectError> {
+        loop {
+            match self.socket.next().await {
+                Some(Ok(Message::Text(text))) => {
+                    return serde_json::from_str(&text)
+                        .map_err(|error| ConnectError::Protocol { what: format!("a frame that is not JSON ({error})") });
+                }
+                Some(Ok(Message::Close(close))) => {
+                    let (code, reason) =
+                        close.map_or((1005, String::new()), |close| (u16::from(close.code), close.reason.to_string()));
+                    return Err(ConnectError::Closed { code, reason });
+                }
+                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Binary(_) | Message::Frame(_))) => {}
+                Some(Err(error)) => return Err(lost(error)),
+                None => return Err(ConnectError::Closed { code: 1006, reason: String::new() }),
+            }
+        }
+    }
+}
+
+fn connect_params(target: &Target, identity: &Identity, token: Option<&str>, nonce: Option<&str>) -> Value {
+    let scopes = SCOPES.map(str::to_owned);
+    let signed_at_ms = u64::try_from(now_ms()).unwrap_or_default();
+    let proof = identity.proof(&SigningPayload {
+        device_id: identity.device_id(),
+        client_id: CLIENT_ID,
+        client_mode: CLIENT_MODE,
+        role: ROLE,
+        scopes: &scopes,
+        signed_at_ms,
+        token,
+        nonce,
+    });
+    let mut auth = serde_json::Map::new();
+    if let Some(token) = token {
+        auth.insert("token".to_owned(), json!(token));
+    }
+    if let Some(password) = &target.password {
+        auth.insert("password".to_owned(), json!(password.expose_secret()));
+    }
+    let mut params = json!({
+        "minProtocol": PROTOCOL_VERSION,
+        "maxProtocol": PROTOCOL_VERSION,
+        "client": {
+            "id": CLIENT_ID,
+            "version": env!("CARGO_PKG_VERSION"),
+            "platform": std::env::consts::OS,
+            "mode": CLIENT_MODE,
+        },
+        "role": ROLE,
+        "scopes": scopes,
+        "caps": [],
+        "device": proof,
+    });
+    if let (false, Some(params)) = (auth.is_empty(), params.as_object_mut()) {
+        params.insert("auth".to_owned(), Value::Object(auth));
+    }
+    params
+}
+
+fn open_error(error: WsError) -> ConnectError {
+    match error {
+        WsError::Io(error) => ConnectError::Unreachable { reason: error.to_string() },
+        WsError::Url(error) => ConnectError::Url { reason: error.to_string() },
+        WsError::Http(response) => {
+            ConnectError::Protocol { what: format!("HTTP {} instead of a WebSocket", response.status().as_u16()) }
+        }
+        WsError::ConnectionClosed | WsError::AlreadyClosed => ConnectError::Closed { code: 1006, reason: String::new() },
+        other => ConnectError::Unreachable { reason: other.to_string() },
+    }
+}
+
+fn lost(error: WsError) -> ConnectError {
+    match error {
+        WsError::Capacity(error) => ConnectError::Protocol { what: error.to_string() },
+        WsError::Utf8(error) => ConnectError::Protocol { what: error.to_string() },
+        _ => ConnectError::Closed { code: 1006, reason: String::new() },
+    }
+}

@@ -1,0 +1,274 @@
+//! This host's device key and the tokens that gateways issued to it (spec `gateway-protocol.md` §3.5).
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
+use ed25519_dalek::pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, EncodePublicKey as _, KeypairBytes};
+use ed25519_dalek::{Signer as _, SigningKey};
+use openclaw_config::Paths;
+use openclaw_config::write::make_private_dir;
+use openclaw_protocol::device::{SigningPayload, signing_payload};
+use rand::RngCore as _;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::context::now_ms;
+
+/// The device's key pair.
+pub(crate) struct Identity {
+    key: SigningKey,
+    device_id: String,
+}
+
+/// `identity/device.json`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DeviceFile {
+    version: u32,
+    device_id: String,
+    public_key_pem: String,
+    private_key_pem: String,
+    created_at_ms: i64,
+}
+
+impl Identity {
+    /// Reads the device's key, or makes one on first use.
+    ///
+    /// # Errors
+    /// When the file can't be read as a key or can't be written. A broken file is never replaced: other gateways know it.
+    pub(crate) fn load_or_create(paths: &Paths) -> io::Result<Self> {
+        let path = paths.device_identity();
+        match fs::read_to_string(&path) {
+            Ok(text) => Self::read(&path, &text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::create(&path),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read(path: &Path, text: &str) -> io::Result<Self> {
+        let broken = |what: &dyn std::fmt::Display| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("{} is no device identity: {what}", path.display()))
+        };
+        let file: DeviceFile = serde_json::from_str(text).map_err(|error| broken(&error))?;
+        let key = SigningKey::from_pkcs8_pem(&file.private_key_pem).map_err(|error| broken(&error))?;
+        Ok(Self::of(key))
+    }
+
+    fn create(path: &Path) -> io::Result<Self> {
+        let mut seed = [0_u8; 32];
+        rand::rng().fill_bytes(&mut seed);
+        let identity = Self::of(SigningKey::from_bytes(&seed));
+        let pem = |error: &dyn std::fmt::Display| io::Error::other(format!("could not encode the key: {error}"));
+        // Without the public half: older readers of the format know only this form.
+        let pair = KeypairBytes { secret_key: seed, public_key: None };
+        let file = DeviceFile {
+            version: 1,
+            device_id: identity.device_id.clone(),
+            public_key_pem: identity
+                .key
+                .verifying_key()
+                .to_public_key_pem(LineEnding::LF)
+                .map_err(|error| pem(&error))?,
+            private_key_pem: pair.to_pkcs8_pem(LineEnding::LF).map_err(|error| pem(&error))?.to_string(),
+            created_at_ms: now_ms(),
+        };
+        write_private(path, &serde_json::to_value(&file)?)?;
+        Ok(identity)
+    }
+
+    fn of(key: SigningKey) -> Self {
+        let digest = Sha256::digest(key.verifying_key().as_bytes());
+        let device_id = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { key, device_id }
+    }
+
+    /// Hexadecimal SHA-256 of the public key.
+    pub(crate) fn device_id(&self) -> &str {
+        &self.device_id
+    }
+
+    /// The `device` parameter of `connect`: the signature covers everything in `parts`, whose device id is filled in.
+    pub(crate) fn proof(&self, parts: &SigningPayload<'_>) -> Value {
+        let parts = SigningPayload { device_id: &self.device_id, ..*parts };
+        let signature = self.key.sign(signing_payload(&parts).as_bytes());
+        let mut proof = json!({
+            "id": self.device_id,
+            "publicKey": URL_SAFE_NO_PAD.encode(self.key.verifying_key().as_bytes()),
+            "signature": URL_SAFE_NO_PAD.encode(signature.to_bytes()),
+            "signedAt": parts.signed_at_ms,
+        });
+        if let (Some(nonce), Some(proof)) = (parts.nonce, proof.as_object_mut()) {
+            proof.insert("nonce".to_owned(), json!(nonce));
+        }
+        proof
+    }
+}
+
+/// `identity/device-auth.json`: tokens by role.
+#[derive(Debug)]
+pub(crate) struct DeviceTokens {
+    path: PathBuf,
+    device_id: String,
+    document: Map<String, Value>,
+}
+
+impl DeviceTokens {
+    /// Reads the tokens of a device; those of another one are not used.
+    pub(crate) fn load(paths: &Paths, device_id: &str) -> Self {
+        let path = paths.device_auth();
+        let document = fs::read_to_string(&path)
+            .ok()
+            .and_then(|text| serde_json::from_str::<Map<String, Value>>(&text).ok())
+            .filter(|document| document.get("deviceId").and_then(Value::as_str) == Some(device_id))
+            .unwrap_or_default();
+        Self { path, device_id: device_id.to_owned(), document }
+    }
+
+    /// The token for a role.
+    pub(crate) fn get(&self, role: &str) -> Option<&str> {
+        self.document.get("tokens")?.get(role)?.get("token")?.as_str()
+    }
+
+    /// Keeps a token that a gateway issued. Nothing is written when it is known.
+    pub(crate) fn store(&mut self, role: &str, token: &str, scopes: &[String]) -> io::Result<()> {
+        let mut scopes = scopes.to_vec();
+        scopes.sort();
+        let known = self.document.get("tokens").and_then(|tokens| tokens.get(role));
+        let is_known = known.is_some_and(|known| {
+            known.get("token").and_then(Value::as_str) == Some(token) && known.get("scopes") == Some(&json!(scopes))
+        });
+        if is_known {
+            return Ok(());
+        }
+        let entry = json!({ "token": token, "role": role, "scopes": scopes, "updatedAtMs": now_ms() });
+        self.tokens().insert(role.to_owned(), entry);
+        self.save()
+    }
+
+    /// Forgets the token for a role.
+    pub(crate) fn forget(&mut self, role: &str) -> io::Result<()> {
+        if self.tokens().shift_remove(role).is_none() {
+            return Ok(());
+        }
+        self.save()
+    }
+
+    fn tokens(&mut self) -> &mut Map<String, Value> {
+        self.document.insert("version".to_owned(), json!(1));
+        self.document.insert("deviceId".to_owned(), json!(self.device_id));
+        let tokens = self.document.entry("tokens").or_insert_with(|| json!({}));
+        if !tokens.is_object() {
+            *tokens = json!({});
+        }
+        match tokens {
+            Value::Object(map) => map,
+            _ => unreachable!("made an object above"),
+        }
+    }
+
+    fn save(&self) -> io::Result<()> {
+        write_private(&self.path, &Value::Object(self.document.clone()))
+    }
+}
+
+/// Writes JSON atomically with mode 0600.
+fn write_private(path: &Path, value: &Value) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    make_private_dir(dir)?;
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    writeln!(file, "{}", serde_json::to_string_pretty(value)?)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::Environment;
+
+    use super::*;
+
+    fn paths(dir: &tempfile::TempDir) -> Paths {
+        Paths::resolve(&Environment::new([("HOME", dir.path().to_str().unwrap())], dir.path()))
+    }
+
+    fn parts<'a>(scopes: &'a [String], token: Option<&'a str>, nonce: Option<&'a str>) -> SigningPayload<'a> {
+        SigningPayload {
+            device_id: "",
+            client_id: "cli",
+            client_mode: "cli",
+            role: "operator",
+            scopes,
+            signed_at_ms: 1_770_000_000_000,
+            token,
+            nonce,
+        }
+    }
+
+    /// Vectors of `gateway-protocol.md` §3.5.
+    #[test]
+    fn a_proof_has_the_signature_of_the_vectors() {
+        let identity = Identity::of(SigningKey::from_bytes(&[1; 32]));
+        let scopes = ["operator.admin", "operator.approvals", "operator.pairing"].map(str::to_owned);
+        let nonce = "11111111-2222-4333-8444-555555555555";
+        assert_eq!(
+            identity.proof(&parts(&scopes, Some("tok-123"), Some(nonce))),
+            json!({
+                "id": "34750f98bd59fcfc946da45aaabe933be154a4b5094e1c4abf42866505f3c97e",
+                "publicKey": "iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w",
+                "signature":
+                    "nQpG9J9MSX7Xm5z6H2TRD-hk-0ekpHaAOpAm2VsSevxsZHnNdBnmp70wMRQk4kwaDkW3Lovx8ruJqcr86T-oAA",
+                "signedAt": 1_770_000_000_000_u64,
+                "nonce": nonce,
+            })
+        );
+        let admin = ["operator.admin".to_owned()];
+        assert_eq!(
+            identity.proof(&parts(&admin, None, None))["signature"],
+            "AaxNtk5Wpau63sBG4g6qu7KTT0ymc1bg-EfwC4_lsIZAOunZu1uSbk4LNXhjml8VVt2H3aumPYYnxP1jhgAHBQ"
+        );
+    }
+
+    #[test]
+    fn an_identity_is_made_once_and_kept_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = Identity::load_or_create(&paths(&dir)).unwrap();
+        let second = Identity::load_or_create(&paths(&dir)).unwrap();
+        assert_eq!(first.device_id(), second.device_id());
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = fs::metadata(paths(&dir).device_identity()).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn a_broken_identity_is_named_and_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = paths(&dir).device_identity();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "{}").unwrap();
+        let error = Identity::load_or_create(&paths(&dir)).err().unwrap();
+        assert!(error.to_string().contains("is no device identity"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
+    }
+
+    #[test]
+    fn tokens_of_another_device_are_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tokens = DeviceTokens::load(&paths(&dir), "a");
+        tokens.store("operator", "t1", &["z".to_owned(), "b".to_owned()]).unwrap();
+        assert_eq!(DeviceTokens::load(&paths(&dir), "a").get("operator"), Some("t1"));
+        assert_eq!(DeviceTokens::load(&paths(&dir), "b").get("operator"), None);
+        let text: Value = serde_json::from_str(&fs::read_to_string(paths(&dir).device_auth()).unwrap()).unwrap();
+        assert_eq!(text["tokens"]["operator"]["scopes"], json!(["b", "z"]));
+        tokens.forget("operator").unwrap();
+        assert_eq!(DeviceTokens::load(&paths(&dir), "a").get("operator"), None);
+    }
+}

@@ -1,0 +1,176 @@
+//! From words to a command: profile flags, commands that are not here yet, the grammar, errors in OpenClaw's words.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, Parser as _};
+use openclaw_config::Environment;
+use openclaw_config::profile::{apply_profile, take_profile_flags};
+
+use crate::args::Cli;
+use crate::context::Context;
+use crate::failure::{ERROR, USAGE};
+use crate::{commands, output};
+
+/// Commands of OpenClaw that this version does not have; a name of two words is a subcommand.
+const NOT_YET: &[&str] = &[
+    "acp", "approvals", "browser", "channels", "completion", "configure", "cron", "daemon", "dashboard", "devices",
+    "directory", "dns", "docs", "doctor", "hooks", "memory", "message", "node", "nodes", "onboard", "pairing",
+    "plugins", "reset", "sandbox", "security", "skills", "system", "tui", "uninstall", "update", "webhooks",
+    "agents add", "agents delete", "agents set-identity", "gateway discover", "gateway install",
+    "gateway restart", "gateway start", "gateway stop", "gateway uninstall", "gateway usage-cost", "models aliases",
+    "models auth", "models fallbacks", "models image-fallbacks", "models scan", "models set", "models set-image",
+];
+
+/// Runs a command line (program name excluded) and returns the exit code.
+pub(crate) fn run(args: &[String]) -> u8 {
+    let mut env = Environment::of_process();
+    let (flags, rest) = match take_profile_flags(args) {
+        Ok(taken) => taken,
+        Err(error) => {
+            output::error_line(&error.to_string());
+            return USAGE;
+        }
+    };
+    apply_profile(&flags, &mut env);
+    let (no_color, rest) = take_no_color(rest);
+    if rest.first().is_some_and(|word| word == "--version" || word == "-V") {
+        output::line(env!("CARGO_PKG_VERSION"));
+        return 0;
+    }
+    if let Some(name) = not_yet(&rest) {
+        output::error_line(&format!("openclaw {name}: not implemented yet in this version"));
+        output::error_line("Run `openclaw --help` for the commands that are.");
+        return ERROR;
+    }
+    let words = std::iter::once("openclaw".to_owned()).chain(rest.clone());
+    match Cli::try_parse_from(words) {
+        Ok(Cli { command: Some(command) }) => {
+            let json = rest.iter().take_while(|word| *word != "--").any(|word| word == "--json");
+            let context = Context::new(&env, no_color);
+            commands::run(command, &context).unwrap_or_else(|failure| {
+                failure.report(json);
+                failure.exit
+            })
+        }
+        Ok(Cli { command: None }) => {
+            output::line(&Cli::command().render_help().to_string());
+            0
+        }
+        Err(error) => report_grammar(&error),
+    }
+}
+
+fn take_no_color(words: Vec<String>) -> (bool, Vec<String>) {
+    let before = words.iter().take_while(|word| word.starts_with('-')).count();
+    let (head, tail) = words.split_at(before);
+    let kept: Vec<String> = head.iter().filter(|word| *word != "--no-color").cloned().collect();
+    (kept.len() < before, kept.into_iter().chain(tail.iter().cloned()).collect())
+}
+
+fn not_yet(words: &[String]) -> Option<&'static str> {
+    let at = words.iter().take_while(|word| word.starts_with('-') && *word != "--").count();
+    let first = words.get(at)?;
+    let both = words.get(at + 1).map(|second| format!("{first} {second}"));
+    NOT_YET.iter().find(|name| **name == first || both.as_deref() == Some(name)).copied()
+}
+
+/// Prints what is wrong with the words, in the reference's form where it has one.
+fn report_grammar(error: &clap::Error) -> u8 {
+    let word = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(list)) => list.first().cloned(),
+        Some(_) | None => None,
+    };
+    let text = match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            output::line(&error.render().to_string());
+            return 0;
+        }
+        ErrorKind::InvalidSubcommand => {
+            word(ContextKind::InvalidSubcommand).map(|name| format!("error: unknown command '{name}'"))
+        }
+        ErrorKind::UnknownArgument => word(ContextKind::InvalidArg).map(|name| {
+            if name.starts_with('-') { format!("error: unknown option '{name}'") } else { format!("error: unknown command '{name}'") }
+        }),
+        ErrorKind::MissingRequiredArgument => {
+            word(ContextKind::InvalidArg).map(|name| format!("error: missing required argument '{}'", bare(&name)))
+        }
+        ErrorKind::InvalidValue | ErrorKind::TooFewValues => {
+            word(ContextKind::InvalidArg).map(|name| format!("error: option '{name}' argument missing"))
+        }
+        _ => None,
+    };
+    output::error_line(&text.unwrap_or_else(|| error.render().to_string().trim_end().to_owned()));
+    for kind in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg] {
+        if let Some(name) = word(kind) {
+            output::error_line(&format!("(Did you mean {name}?)"));
+        }
+    }
+    ERROR
+}
+
+fn bare(name: &str) -> &str {
+    name.trim_matches(['<', '>', '[', ']'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_grammar_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn commands_of_the_reference_are_either_here_or_named_as_missing() {
+        let reference: serde_json::Value =
+            serde_json::from_str(include_str!("../tests/golden/cli-command-names.json")).unwrap();
+        let cli = Cli::command();
+        for name in reference.as_array().unwrap().iter().map(|name| name.as_str().unwrap()) {
+            let path: Vec<&str> = name.split(' ').collect();
+            let here = path.iter().try_fold(&cli, |command, word| command.find_subcommand(word)).is_some();
+            let missing = not_yet(&words(name)).is_some();
+            assert!(here != missing, "{name}: here {here}, named as missing {missing}");
+        }
+    }
+
+    #[test]
+    fn options_of_the_reference_are_accepted() {
+        let reference: serde_json::Value =
+            serde_json::from_str(include_str!("../tests/golden/cli-command-options.json")).unwrap();
+        let cli = Cli::command();
+        for (name, options) in reference.as_object().unwrap() {
+            let command = name.split(' ').try_fold(&cli, |command, word| command.find_subcommand(word)).unwrap();
+            for option in options.as_array().unwrap() {
+                let long = option.as_str().unwrap().trim_start_matches('-');
+                let known = command.get_arguments().any(|argument| argument.get_long() == Some(long));
+                assert!(known, "{name} {option}");
+            }
+        }
+    }
+
+    #[test]
+    fn flags_before_the_command_are_taken_and_later_ones_left() {
+        assert_eq!(take_no_color(words("--no-color logs")), (true, words("logs")));
+        assert_eq!(take_no_color(words("logs --no-color")), (false, words("logs --no-color")));
+    }
+
+    #[test]
+    fn missing_commands_are_found_behind_options() {
+        let rows = [
+            ("doctor --fix", Some("doctor")),
+            ("gateway --port 1 status", None),
+            ("gateway install", Some("gateway install")),
+            ("models set x", Some("models set")),
+            ("config set doctor 1", None),
+            ("status -- doctor", None),
+        ];
+        for (line, expect) in rows {
+            assert_eq!(not_yet(&words(line)), expect, "{line}");
+        }
+    }
+}

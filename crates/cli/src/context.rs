@@ -1,0 +1,99 @@
+//! What every command is given: the environment, the loaded config, how to print.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use openclaw_config::{Config, Environment, Loaded, Paths, profile};
+
+use crate::failure::Failure;
+use crate::output::{self, Style};
+
+/// What the flags and the environment say, resolved once.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// Config, paths and environment.
+    pub(crate) loaded: Loaded,
+    /// Colour.
+    pub(crate) style: Style,
+}
+
+impl Context {
+    /// Reads the config of an environment.
+    pub(crate) fn new(env: &Environment, no_color: bool) -> Self {
+        let loaded = openclaw_config::load(env);
+        let style = Style::of(&loaded.environment, no_color);
+        Self { loaded, style }
+    }
+
+    /// Where this instance's files are.
+    pub(crate) fn paths(&self) -> &Paths {
+        &self.loaded.paths
+    }
+
+    /// The environment, `.env` files applied.
+    pub(crate) fn env(&self) -> &Environment {
+        &self.loaded.environment
+    }
+
+    /// The config for a command that can't do without; variables that are not set here are absent.
+    ///
+    /// # Errors
+    /// The block that names every problem (spec `cli.md` §1.5).
+    pub(crate) fn config(&self) -> Result<&Arc<Config>, Failure> {
+        self.loaded.config_for_reading().map_err(|_| self.invalid_config())
+    }
+
+    /// The config if it is valid, else the defaults, for commands that help to repair it.
+    pub(crate) fn config_or_default(&self) -> Arc<Config> {
+        self.loaded.config_for_reading().cloned().unwrap_or_else(|_| {
+            Config::from_json5("{}", self.env()).unwrap_or_default()
+        })
+    }
+
+    /// Says what was migrated or is odd, on stderr.
+    pub(crate) fn print_warnings(&self) {
+        let snapshot = &self.loaded.snapshot;
+        if !snapshot.migrated.is_empty() {
+            let lines = snapshot.migrated.join("\n- ");
+            output::error_line(&self.style.warn(&format!(
+                "{} has old keys; they were read as follows (the file is unchanged):\n- {lines}",
+                self.short(&snapshot.path),
+            )));
+        }
+        for warning in &snapshot.warnings {
+            output::error_line(&self.style.warn(&format!("config warning: {}", warning.line())));
+        }
+    }
+
+    /// Why the config can't be used.
+    pub(crate) fn invalid_config(&self) -> Failure {
+        let snapshot = &self.loaded.snapshot;
+        let list = |issues: &[openclaw_config::Issue]| {
+            issues.iter().map(|issue| format!("  - {}", issue.line())).collect::<Vec<_>>().join("\n")
+        };
+        let mut text = format!("Config invalid\nFile: {}\nProblem:\n{}", self.short(&snapshot.path), list(&snapshot.issues));
+        if !snapshot.legacy_issues.is_empty() {
+            text.push_str(&format!("\nLegacy config keys detected:\n{}", list(&snapshot.legacy_issues)));
+        }
+        let path = snapshot.path.display();
+        Failure::new("config-invalid", text).hint(format!("\nFix the named keys in {path}, then run the command again."))
+    }
+
+    /// A path with `~` for the home directory.
+    pub(crate) fn short(&self, path: &Path) -> String {
+        match path.strip_prefix(self.paths().home()) {
+            Ok(rest) if !self.paths().home().as_os_str().is_empty() => format!("~/{}", rest.display()),
+            Ok(_) | Err(_) => path.display().to_string(),
+        }
+    }
+
+    /// A command as this user has to type it.
+    pub(crate) fn hint_command(&self, command: &str) -> String {
+        profile::command_hint(command, self.env())
+    }
+}
+
+/// Unix milliseconds.
+pub(crate) fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}

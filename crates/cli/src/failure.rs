@@ -1,0 +1,56 @@
+//! Why a command did not do what it was asked.
+
+use crate::output;
+
+/// Exit code for every ordinary error (spec `cli.md` §1.1).
+pub(crate) const ERROR: u8 = 1;
+/// Exit code for contradicting profile flags.
+pub(crate) const USAGE: u8 = 2;
+
+/// What is printed on stderr, and the exit code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// Machine-readable kind for `--json`.
+    pub(crate) code: &'static str,
+    /// What happened, and to what. May have several lines.
+    pub(crate) message: String,
+    /// What to do next.
+    pub(crate) hint: Option<String>,
+    /// Exit code.
+    pub(crate) exit: u8,
+}
+
+/// The result of a command: its exit code.
+pub(crate) type Outcome = Result<u8, Failure>;
+
+impl Failure {
+    /// An ordinary error.
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None, exit: ERROR }
+    }
+
+    /// A mistake in the arguments.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new("usage", message)
+    }
+
+    /// The same with what to do next.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Prints it: text on stderr, and with `--json` one document on stdout.
+    pub(crate) fn report(&self, json: bool) {
+        output::error_line(&self.message);
+        if let Some(hint) = &self.hint {
+            output::error_line(hint);
+        }
+        if json {
+            output::json(&serde_json::json!({
+                "error": { "code": self.code, "message": self.message, "hint": self.hint },
+            }));
+        }
+    }
+}

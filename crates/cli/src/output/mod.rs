@@ -1,0 +1,39 @@
+//! Printing: data on stdout, everything else on stderr (spec `cli.md` §1.2).
+
+mod age;
+mod style;
+mod table;
+
+use std::io::Write as _;
+
+use serde::Serialize;
+
+pub(crate) use age::{age, count, duration};
+pub(crate) use style::Style;
+pub(crate) use table::{Column, boxed, columns};
+
+/// Prints a line of data. A reader that went away is nobody's error.
+pub(crate) fn line(text: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
+
+/// Prints a line for people.
+pub(crate) fn error_line(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Prints one document, indented by two spaces.
+pub(crate) fn json(value: &impl Serialize) {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => line(&text),
+        Err(error) => error_line(&format!("could not print the result as JSON: {error}")),
+    }
+}
+
+/// Prints one document in one line.
+pub(crate) fn json_line(value: &impl Serialize) {
+    match serde_json::to_string(value) {
+        Ok(text) => line(&text),
+        Err(error) => error_line(&format!("could not print the result as JSON: {error}")),
+    }
+}

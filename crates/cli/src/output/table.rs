@@ -1,0 +1,95 @@
+//! Text in columns.
+
+/// A column: heading and width; longer cells push the rest to the right.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    /// Heading.
+    pub(crate) name: &'static str,
+    /// Least width, in characters.
+    pub(crate) width: usize,
+}
+
+/// Lines of plain columns, separated by one space, the heading first.
+pub(crate) fn columns(columns: &[Column], rows: &[Vec<String>]) -> Vec<String> {
+    let heading: Vec<String> = columns.iter().map(|column| column.name.to_owned()).collect();
+    let render = |row: &Vec<String>| {
+        let cells = row.iter().zip(columns).map(|(cell, column)| pad(cell, column.width));
+        cells.collect::<Vec<_>>().join(" ").trim_end().to_owned()
+    };
+    std::iter::once(&heading).chain(rows).map(render).collect()
+}
+
+/// Lines of a box with two columns. `width` is the whole width, in characters.
+pub(crate) fn boxed(heading: [&str; 2], rows: &[(String, String)], width: usize) -> Vec<String> {
+    let first = rows.iter().map(|(key, _)| key.chars().count()).chain([heading[0].len()]).max().unwrap_or_default();
+    let second = width.saturating_sub(first + 7).max(20);
+    let rule = |left: char, middle: char, right: char| {
+        let (a, b) = ("─".repeat(first + 2), "─".repeat(second + 2));
+        format!("{left}{a}{middle}{b}{right}")
+    };
+    let row = |key: &str, value: &str| format!("│ {} │ {} │", pad(key, first), pad(value, second));
+    let mut lines = vec![rule('┌', '┬', '┐'), row(heading[0], heading[1]), rule('├', '┼', '┤')];
+    for (key, value) in rows {
+        let mut parts = wrap(value, second).into_iter();
+        lines.push(row(key, &parts.next().unwrap_or_default()));
+        lines.extend(parts.map(|part| row("", &part)));
+    }
+    lines.push(rule('└', '┴', '┘'));
+    lines
+}
+
+fn pad(text: &str, width: usize) -> String {
+    let missing = width.saturating_sub(text.chars().count());
+    format!("{text}{}", " ".repeat(missing))
+}
+
+/// Breaks at spaces; a word that is too long is broken anywhere.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let mut rest = word.to_owned();
+        loop {
+            let used = lines.last().map_or(0, |line| line.chars().count());
+            let gap = usize::from(used > 0);
+            if used + gap + rest.chars().count() <= width {
+                if let Some(line) = lines.last_mut() {
+                    line.push_str(if gap == 1 { " " } else { "" });
+                    line.push_str(&rest);
+                }
+                break;
+            }
+            if used > 0 {
+                lines.push(String::new());
+                continue;
+            }
+            let head: String = rest.chars().take(width).collect();
+            rest = rest.chars().skip(width).collect();
+            if let Some(line) = lines.last_mut() {
+                line.push_str(&head);
+            }
+            lines.push(String::new());
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_wraps_at_words_and_breaks_long_ones() {
+        let rows = [("Key".to_owned(), "one two three four five".to_owned()), ("K".to_owned(), "x".repeat(25))];
+        let text = boxed(["Item", "Value"], &rows, 31).join("\n");
+        expect_test::expect![[r#"
+            ┌──────┬──────────────────────┐
+            │ Item │ Value                │
+            ├──────┼──────────────────────┤
+            │ Key  │ one two three four   │
+            │      │ five                 │
+            │ K    │ xxxxxxxxxxxxxxxxxxxx │
+            │      │ xxxxx                │
+            └──────┴──────────────────────┘"#]]
+        .assert_eq(&text);
+    }
+}

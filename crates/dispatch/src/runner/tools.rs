@@ -1,0 +1,125 @@
+//! Which tools a run is offered (spec `tools.md` §8.2).
+
+use openclaw_agent::session_kind::is_subagent;
+use openclaw_agent::tool_policy::{self, Candidate, PolicyStep, Profile, Sender, ToolPolicy};
+use openclaw_config::ResolvedAgent;
+use openclaw_config::settings::{Config, ToolPolicy as Configured, ToolProfile};
+use openclaw_tools::CORE_TOOLS;
+
+/// The names that pass every step of the policy, in the order in which a model is offered them. Whoever reaches the
+/// gateway's own protocol is the owner.
+pub(super) fn allowed(
+    config: &Config,
+    agent: &ResolvedAgent,
+    provider: &str,
+    model: &str,
+    session_key: &str,
+) -> Vec<String> {
+    let tools = CORE_TOOLS.map(Candidate::core);
+    let selection =
+        tool_policy::select(&tools, Sender::Owner, &steps(config, agent, provider, model, session_key));
+    for warning in selection.warnings {
+        tracing::warn!(agent = %agent.id, %warning, "tool policy");
+    }
+    selection.names
+}
+
+/// The configured steps in the order of the specification. Each narrows what the ones before left.
+fn steps(
+    config: &Config,
+    agent: &ResolvedAgent,
+    provider: &str,
+    model: &str,
+    session_key: &str,
+) -> Vec<PolicyStep> {
+    let by = |policies: &'_ std::collections::BTreeMap<String, Configured>| {
+        let keys: Vec<&str> = policies.keys().map(String::as_str).collect();
+        policies.get(tool_policy::provider_key(&keys, provider, model)?).cloned()
+    };
+    let (shared, shared_by) = (&config.tools.policy, by(&config.tools.by_provider));
+    let (own, own_by) = (&agent.tool_policy, by(&agent.tool_policy_by_provider));
+    let profile_of = |own: Option<&Configured>, shared: Option<&Configured>| {
+        own.filter(|policy| policy.profile.is_some()).or(shared).cloned()
+    };
+    let mut steps = Vec::new();
+    steps.extend(
+        profile_of(Some(own), Some(shared)).and_then(|policy| profile_step("tools.profile", &policy)),
+    );
+    steps.extend(
+        profile_of(own_by.as_ref(), shared_by.as_ref())
+            .and_then(|policy| profile_step("tools.byProvider.profile", &policy)),
+    );
+    steps.push(list_step("tools", shared));
+    steps.extend(shared_by.iter().map(|policy| list_step("tools.byProvider", policy)));
+    steps.push(list_step("agents.list[].tools", own));
+    steps.extend(own_by.iter().map(|policy| list_step("agents.list[].tools.byProvider", policy)));
+    if is_subagent(session_key) {
+        steps.push(tool_policy::subagent_step(lists(&config.tools.subagents.tools)));
+    }
+    steps
+}
+
+fn profile_step(label: &str, policy: &Configured) -> Option<PolicyStep> {
+    let profile = match policy.profile? {
+        ToolProfile::Minimal => Profile::Minimal,
+        ToolProfile::Coding => Profile::Coding,
+        ToolProfile::Messaging => Profile::Messaging,
+        ToolProfile::Full => Profile::Full,
+    };
+    let also_allow = policy.also_allow.clone().unwrap_or_default();
+    let policy = ToolPolicy { also_allow, ..ToolPolicy::default() };
+    Some(PolicyStep { label: label.to_owned(), profile: Some(profile), policy })
+}
+
+fn list_step(label: &str, policy: &Configured) -> PolicyStep {
+    PolicyStep { label: label.to_owned(), profile: None, policy: lists(policy) }
+}
+
+fn lists(policy: &Configured) -> ToolPolicy {
+    ToolPolicy {
+        allow: policy.allow.clone(),
+        also_allow: policy.also_allow.clone().unwrap_or_default(),
+        deny: policy.deny.clone().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_protocol::AgentId;
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(tools: serde_json::Value, agent_tools: serde_json::Value, key: &str, expected: &[&str]) {
+        let document = json!({"tools": tools, "agents": {"list": [{"id": "main", "tools": agent_tools}]}});
+        let config: Config = serde_json::from_value(document.clone()).unwrap();
+        let agent = config.agent(&AgentId::default());
+        assert_eq!(allowed(&config, &agent, "google", "g-1", key), expected, "{document}");
+    }
+
+    #[test]
+    fn every_step_narrows_what_the_ones_before_left() {
+        const KEY: &str = "agent:main:main";
+        check(json!({}), json!({}), KEY, &["read", "edit", "write", "exec"]);
+        check(json!({"allow": ["read"]}), json!({}), KEY, &["read"]);
+        check(json!({"deny": ["group:fs"]}), json!({}), KEY, &["exec"]);
+        check(json!({"profile": "minimal", "alsoAllow": ["read"]}), json!({}), KEY, &["read"]);
+        check(json!({"profile": "coding", "deny": ["exec"]}), json!({}), KEY, &["read", "edit", "write"]);
+        check(
+            json!({"profile": "minimal"}),
+            json!({"profile": "coding"}),
+            KEY,
+            &["read", "edit", "write", "exec"],
+        );
+        check(json!({"byProvider": {"google": {"allow": ["read"]}}}), json!({}), KEY, &["read"]);
+        check(json!({"byProvider": {"openai": {"allow": ["read"]}}}), json!({}), KEY, &CORE_TOOLS);
+        check(json!({"deny": ["exec"]}), json!({"allow": ["exec", "read"]}), KEY, &["read"]);
+        check(json!({"subagents": {"tools": {"allow": ["read"]}}}), json!({}), KEY, &CORE_TOOLS);
+        check(
+            json!({"subagents": {"tools": {"allow": ["read"]}}}),
+            json!({}),
+            "agent:main:subagent:x",
+            &["read"],
+        );
+    }
+}

@@ -1,0 +1,408 @@
+//! A dispatcher in a temporary state directory with a model server that does what a test says.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_agent::prompt::HostFacts;
+use openclaw_config::{Config, Environment};
+use openclaw_models::{Http, ModelSettings, Models, Variables};
+use openclaw_protocol::{AgentId, RunId};
+use openclaw_sessions::store::{FileStore, FileStoreOptions};
+use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionSettings, SessionStore};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+
+use crate::api::{AgentMessage, Broadcast, ChatMessage, RunRecord};
+use crate::handle::{Deps, Dispatch, Settings};
+
+pub(crate) const KEY: &str = "agent:main:main";
+
+/// No test waits longer than this for anything; it is a failure, not a measure.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What the model server does with one request.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    /// Says this.
+    Text(&'static str),
+    /// Asks for a tool.
+    Call(&'static str, Value),
+    /// Says the beginning of something and then nothing, until the client leaves.
+    Stall(&'static str),
+    /// Waits until [`FakeModel::release`], then says this.
+    Held(&'static str),
+    /// Answers with a status and a body.
+    Fail(u16, &'static str),
+}
+
+/// A server that speaks OpenAI's Chat Completions. Requests beyond the script are answered with `reply <n>`.
+pub(crate) struct FakeModel {
+    state: Arc<ModelState>,
+    url: String,
+    _tasks: JoinSet<()>,
+}
+
+struct ModelState {
+    script: Mutex<VecDeque<Answer>>,
+    requests: watch::Sender<Vec<Value>>,
+    release: Notify,
+}
+
+impl FakeModel {
+    pub(crate) async fn start(script: impl IntoIterator<Item = Answer>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let state = Arc::new(ModelState {
+            script: Mutex::new(script.into_iter().collect()),
+            requests: watch::channel(Vec::new()).0,
+            release: Notify::new(),
+        });
+        let mut tasks = JoinSet::new();
+        let shared = Arc::clone(&state);
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let state = Arc::clone(&shared);
+                connections.spawn(async move { drop(state.serve(stream).await) });
+            }
+        });
+        Self { state, url, _tasks: tasks }
+    }
+
+    /// Lets the request that is held go on.
+    pub(crate) fn release(&self) {
+        self.state.release.notify_one();
+    }
+
+    /// Waits until there were so many requests.
+    pub(crate) async fn asked(&self, count: usize) {
+        let mut requests = self.state.requests.subscribe();
+        let enough = requests.wait_for(|requests| requests.len() >= count);
+        tokio::time::timeout(PATIENCE, enough).await.expect("the model is asked").unwrap();
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.state.requests.borrow().len()
+    }
+
+    /// The messages of a request after the system prompt, as `role: text`.
+    pub(crate) fn heard(&self, request: usize) -> Vec<String> {
+        let requests = self.state.requests.borrow();
+        let messages = requests[request]["messages"].as_array().unwrap();
+        messages
+            .iter()
+            .filter(|message| message["role"] != "system" && message["role"] != "developer")
+            .map(line)
+            .collect()
+    }
+}
+
+fn line(message: &Value) -> String {
+    let text = match &message["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("|")
+        }
+        _ => String::new(),
+    };
+    let calls = message["tool_calls"].as_array().map_or(0, Vec::len);
+    let calls = if calls > 0 { format!(" +{calls} calls") } else { String::new() };
+    format!("{}: {text}{calls}", message["role"].as_str().unwrap())
+}
+
+impl ModelState {
+    async fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        let body = read_request(&mut stream).await?;
+        let mut number = 0;
+        self.requests.send_modify(|requests| {
+            requests.push(body);
+            number = requests.len();
+        });
+        let answer = self.script.lock().pop_front();
+        let said = match answer {
+            Some(Answer::Fail(status, body)) => {
+                let head = format!(
+                    "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                    body.len()
+                );
+                return stream.write_all(format!("{head}{body}").as_bytes()).await;
+            }
+            Some(Answer::Held(text)) => {
+                self.release.notified().await;
+                json!({"content": text})
+            }
+            Some(Answer::Text(text) | Answer::Stall(text)) => json!({"content": text}),
+            Some(Answer::Call(name, ref args)) => json!({"tool_calls": [{
+                "index": 0, "id": format!("call_{number}"), "type": "function",
+                "function": {"name": name, "arguments": args.to_string()},
+            }]}),
+            None => json!({"content": format!("reply {number}")}),
+        };
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
+            .await?;
+        stream.write_all(chunk(&said, None).as_bytes()).await?;
+        if matches!(answer, Some(Answer::Stall(_))) {
+            stream.flush().await?;
+            // Ends when the client leaves.
+            let mut rest = [0; 1];
+            return stream.read(&mut rest).await.map(drop);
+        }
+        let reason = if matches!(answer, Some(Answer::Call(..))) { "tool_calls" } else { "stop" };
+        stream.write_all(chunk(&json!({}), Some(reason)).as_bytes()).await?;
+        stream.write_all(b"data: [DONE]\n\n").await
+    }
+}
+
+fn chunk(delta: &Value, finish: Option<&str>) -> String {
+    let mut chunk = json!({"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+    if finish.is_some() {
+        chunk["usage"] = json!({"prompt_tokens": 100, "completion_tokens": 7, "total_tokens": 107});
+    }
+    format!("data: {chunk}\n\n")
+}
+
+async fn read_request(stream: &mut TcpStream) -> std::io::Result<Value> {
+    let mut bytes = Vec::new();
+    let body_at = loop {
+        if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if stream.read_buf(&mut bytes).await? == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+    };
+    let head = String::from_utf8_lossy(&bytes[..body_at]).to_lowercase();
+    let length =
+        head.lines().find_map(|line| line.strip_prefix("content-length:")).unwrap().trim().parse::<usize>();
+    let length = length.unwrap();
+    while bytes.len() < body_at + length {
+        if stream.read_buf(&mut bytes).await? == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(serde_json::from_slice(&bytes[body_at..]).unwrap())
+}
+
+/// A dispatcher on a directory.
+pub(crate) struct Rig {
+    pub(crate) dispatch: Dispatch,
+    pub(crate) store: Arc<dyn SessionStore>,
+    events: tokio::sync::mpsc::UnboundedReceiver<Broadcast>,
+    _pump: JoinSet<()>,
+}
+
+impl Rig {
+    pub(crate) async fn start(dir: &Path, model: &FakeModel) -> Self {
+        Self::with_config(dir, model, json!({})).await
+    }
+
+    /// `extra` is laid over the test's own config, section by section.
+    pub(crate) async fn with_config(dir: &Path, model: &FakeModel, extra: Value) -> Self {
+        openclaw_models::net::install_tls();
+        let deps = deps(dir, model, extra);
+        let store = Arc::clone(&deps.store);
+        let dispatch = Dispatch::start(deps).await.unwrap();
+        let mut subscription = dispatch.subscribe();
+        let (sender, events) = tokio::sync::mpsc::unbounded_channel();
+        let mut pump = JoinSet::new();
+        pump.spawn(async move {
+            while let Some(event) = subscription.recv().await {
+                if sender.send(event).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { dispatch, store, events, _pump: pump }
+    }
+
+    /// The next event, as a short line.
+    pub(crate) async fn event(&mut self) -> String {
+        let event =
+            tokio::time::timeout(PATIENCE, self.events.recv()).await.expect("an event comes").unwrap();
+        short(&event)
+    }
+
+    /// Every event up to and including the one with this line.
+    pub(crate) async fn events_until(&mut self, last: &str) -> Vec<String> {
+        let mut events = Vec::new();
+        loop {
+            let event = self.event().await;
+            let found = event == last;
+            events.push(event);
+            if found {
+                return events;
+            }
+            assert!(events.len() < 1000, "no {last} in {events:#?}");
+        }
+    }
+
+    pub(crate) async fn end(&self, run_id: &str) -> RunRecord {
+        let run_id = RunId::new(run_id);
+        match self.dispatch.wait(&run_id, PATIENCE).await {
+            crate::api::Waited::Ended(record) => record,
+            crate::api::Waited::TimedOut => panic!("{run_id} did not end"),
+        }
+    }
+
+    pub(crate) async fn entry(&self) -> SessionEntry {
+        let key = SessionKey::parse(KEY).unwrap();
+        (*self.store.get(&key).await.unwrap().expect("a row").entry).clone()
+    }
+}
+
+/// One event in one line: run, what, and the text where there is one.
+fn short(event: &Broadcast) -> String {
+    let payload = &event.payload;
+    let run = payload["runId"].as_str().unwrap();
+    if event.name == "chat" {
+        let text = payload.pointer("/message/content/0/text").and_then(Value::as_str);
+        let extra =
+            payload["stopReason"].as_str().or(payload["errorMessage"].as_str()).or(text).unwrap_or("-");
+        return format!("{run} chat {} {extra}", payload["state"].as_str().unwrap());
+    }
+    let data = &payload["data"];
+    let what = data["phase"].as_str().or(data["text"].as_str()).unwrap_or("-");
+    let aborted = if data["aborted"] == json!(true) { " aborted" } else { "" };
+    format!("{run} {} {what}{aborted}", payload["stream"].as_str().unwrap())
+}
+
+fn deps(dir: &Path, model: &FakeModel, extra: Value) -> Deps {
+    let mut document = json!({
+        "agents": {"defaults": {"model": {"primary": "fake/fake-1"}, "userTimezone": "UTC", "skipBootstrap": true}},
+        "models": {"providers": {"fake": {
+            "baseUrl": model.url, "apiKey": "fake-key", "api": "openai-completions",
+            "models": [{
+                "id": "fake-1", "name": "Fake", "reasoning": false, "input": ["text"],
+                "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
+                "contextWindow": 32000, "maxTokens": 4096,
+            }],
+        }}},
+    });
+    for (key, value) in extra.as_object().unwrap() {
+        document[key] = value.clone();
+    }
+    let home = dir.display().to_string();
+    let environment = Environment::new(
+        [
+            ("OPENCLAW_STATE_DIR", home.as_str()),
+            ("HOME", home.as_str()),
+            ("PATH", "/usr/bin:/bin"),
+            ("SHELL", "/bin/sh"),
+        ],
+        dir,
+    );
+    let config = Config::from_json5(&document.to_string(), &environment).unwrap();
+    let sessions = SessionSettings {
+        send_policy: document
+            .pointer("/session/sendPolicy")
+            .map(|rules| serde_json::from_value(rules.clone()).unwrap()),
+        ..SessionSettings::default()
+    };
+    let layout = Layout::new(dir, dir, None);
+    let options = FileStoreOptions::new(layout.clone(), sessions.key_rules(), vec![AgentId::default()]);
+    let settings = Settings {
+        models: Arc::new(ModelSettings::from(config.as_ref())),
+        sessions: Arc::new(sessions),
+        config,
+    };
+    Deps {
+        state_dir: dir.to_path_buf(),
+        // The sender may go: what was sent stays.
+        settings: watch::channel(Arc::new(settings)).1,
+        store: Arc::new(FileStore::open(options).unwrap()),
+        layout,
+        models: Models::new(Variables::from(&environment), Http::default()),
+        host: HostFacts::default(),
+    }
+}
+
+pub(crate) fn chat(run_id: &str, text: &str) -> ChatMessage {
+    ChatMessage {
+        run_id: RunId::new(run_id),
+        session_key: KEY.to_owned(),
+        text: text.to_owned(),
+        images: Vec::new(),
+        thinking: None,
+        timeout_ms: None,
+    }
+}
+
+pub(crate) fn agent(run_id: &str, text: &str) -> AgentMessage {
+    AgentMessage {
+        run_id: RunId::new(run_id),
+        agent_id: AgentId::default(),
+        session_key: KEY.to_owned(),
+        session_id: None,
+        text: text.to_owned(),
+        images: Vec::new(),
+        thinking: None,
+        timeout_seconds: None,
+        lane: None,
+        extra_system_prompt: None,
+        entry_patch: serde_json::Map::new(),
+    }
+}
+
+/// Copies a state directory as a crash would leave it: what is written is there, nothing is closed.
+pub(crate) fn crash(dir: &Path) -> tempfile::TempDir {
+    fn copy(from: &Path, to: &Path) {
+        std::fs::create_dir_all(to).unwrap();
+        for item in std::fs::read_dir(from).unwrap() {
+            let item = item.unwrap();
+            let target = to.join(item.file_name());
+            if item.file_type().unwrap().is_dir() {
+                copy(&item.path(), &target);
+            } else if !item.file_name().to_string_lossy().ends_with("-shm") {
+                std::fs::copy(item.path(), target).unwrap();
+            }
+        }
+    }
+    let to = tempfile::tempdir().unwrap();
+    copy(dir, to.path());
+    to
+}
+
+/// The messages of every transcript, as `role: text`, with tool calls counted.
+pub(crate) fn said(dir: &Path) -> Vec<String> {
+    let sessions = dir.join("agents/main/sessions");
+    let mut files: Vec<_> =
+        std::fs::read_dir(sessions).into_iter().flatten().map(|file| file.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
+    files.sort();
+    let mut out = Vec::new();
+    for file in files {
+        for entry in std::fs::read_to_string(file).unwrap().lines() {
+            let entry: Value = serde_json::from_str(entry).unwrap();
+            if entry["type"] == "message" {
+                out.push(said_line(&entry["message"]));
+            }
+        }
+    }
+    out
+}
+
+fn said_line(message: &Value) -> String {
+    let blocks = message["content"].as_array().unwrap();
+    let text: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    // The envelope's time is today's.
+    let text = text.join("|");
+    let text = match text.strip_prefix('[').and_then(|rest| rest.split_once("UTC] ")) {
+        Some((_, rest)) => rest.to_owned(),
+        None => text,
+    };
+    let calls = blocks.iter().filter(|block| block["type"] == "toolCall").count();
+    let calls = if calls > 0 { format!(" +{calls} calls") } else { String::new() };
+    let stop = match message["stopReason"].as_str() {
+        Some("stop" | "toolUse") | None => String::new(),
+        Some(other) => format!(" ({other})"),
+    };
+    format!("{}: {text}{calls}{stop}", message["role"].as_str().unwrap())
+}

@@ -1,0 +1,120 @@
+//! The log: JSON lines in a file, as OpenClaw's tools read them, and lines for people on the console
+//! (spec `operations.md` §4).
+//!
+//! [`capture`] turns events into records on the spot; everything slow (masking secrets, formatting, writing, rotating)
+//! happens on one thread of its own.
+
+mod capture;
+mod console;
+mod file;
+mod record;
+mod redact;
+mod sink;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use openclaw_config::settings::{ConsoleStyle, LogLevel, Logging, RedactSensitive};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+pub use redact::Redactor;
+pub use sink::LogGuard;
+
+/// What to log where.
+#[derive(Debug, Clone)]
+pub struct LogPlan {
+    /// The file, unless there is none.
+    pub file: Option<LogFile>,
+    /// Level of the file.
+    pub file_level: LogLevel,
+    /// Level of the console.
+    pub console_level: LogLevel,
+    /// Look of the console.
+    pub console_style: ConsoleStyle,
+    /// Whether the console may use colour.
+    pub colour: bool,
+    /// What is masked.
+    pub redactor: Arc<Redactor>,
+}
+
+/// Where the file log is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogFile {
+    /// `openclaw-<date>.log` in a directory; a new one every day.
+    Daily(PathBuf),
+    /// Always the same file.
+    Fixed(PathBuf),
+}
+
+impl LogFile {
+    /// The file that is written today.
+    pub fn current(&self) -> PathBuf {
+        match self {
+            Self::Daily(dir) => file::daily_path(dir, jiff::Zoned::now().date()),
+            Self::Fixed(path) => path.clone(),
+        }
+    }
+}
+
+impl LogPlan {
+    /// The plan of a config. `is_terminal` and `no_colour` are of the console; under `journald` there is a file only when
+    /// the config names one, so that nothing is kept twice.
+    pub fn new(logging: &Logging, log_dir: &Path, console: ConsoleFacts) -> Self {
+        let file = match &logging.file {
+            Some(path) => Some(LogFile::Fixed(PathBuf::from(path))),
+            None if console.is_journald => None,
+            None => Some(LogFile::Daily(log_dir.to_owned())),
+        };
+        let plain = if console.is_terminal { ConsoleStyle::Pretty } else { ConsoleStyle::Compact };
+        let verbose = console.verbose && rank(logging.console_level) < rank(LogLevel::Debug);
+        Self {
+            file,
+            file_level: logging.level,
+            console_level: if verbose { LogLevel::Debug } else { logging.console_level },
+            console_style: logging.console_style.unwrap_or(plain),
+            colour: console.is_terminal && !console.no_colour,
+            redactor: Arc::new(match logging.redact_sensitive {
+                RedactSensitive::Off => Redactor::off(),
+                RedactSensitive::Tools => Redactor::new(&logging.redact_patterns),
+            }),
+        }
+    }
+
+    /// Starts logging for the whole process. The guard writes what is left when it is dropped. When another subscriber is
+    /// installed already (tests), that one stays.
+    pub fn install(self) -> LogGuard {
+        let most = if rank(self.file_level) > rank(self.console_level) { self.file_level } else { self.console_level };
+        let (sender, guard) = sink::start(self);
+        let layer = capture::Capture::new(sender, most);
+        // An error means that there is a subscriber already.
+        let _ = tracing_subscriber::registry().with(layer).try_init();
+        guard
+    }
+}
+
+/// What is known of the console.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ConsoleFacts {
+    /// Whether a person looks at it.
+    pub is_terminal: bool,
+    /// `NO_COLOR` or `--no-color`.
+    pub no_colour: bool,
+    /// `--verbose`.
+    pub verbose: bool,
+    /// `JOURNAL_STREAM` is set: systemd keeps what is printed.
+    pub is_journald: bool,
+}
+
+/// More is chattier.
+fn rank(level: LogLevel) -> u8 {
+    match level {
+        LogLevel::Silent => 0,
+        LogLevel::Fatal => 1,
+        LogLevel::Error => 2,
+        LogLevel::Warn => 3,
+        LogLevel::Info => 4,
+        LogLevel::Debug => 5,
+        LogLevel::Trace => 6,
+    }
+}

@@ -1,0 +1,133 @@
+//! `chat.send`, `chat.history`, `chat.abort`, `chat.inject` (spec `gateway-protocol.md` §6.4).
+
+mod display;
+mod history;
+
+use openclaw_dispatch::api::{Accepted, ChatMessage, RunOutcome, RunRecord};
+use openclaw_dispatch::{AbortReason, AbortTarget, InjectMessage};
+use openclaw_protocol::params::chat::{
+    ChatAbortParams, ChatAborted, ChatInjectParams, ChatInjected, ChatSendParams, ChatSendResult, ChatSendStatus,
+};
+use openclaw_protocol::{ErrorShape, RunId};
+use openclaw_sessions::SessionKey;
+
+use super::agent::images;
+use super::keys::canonical;
+use crate::attachments;
+use crate::payload::Payload;
+use crate::request::{Failure, RequestContext};
+
+pub(super) use history::history;
+
+/// Messages that stop the session's runs, besides `/stop`.
+const STOP_WORDS: [&str; 6] = ["stop", "esc", "abort", "wait", "exit", "interrupt"];
+const STOP_COMMAND: &str = "/stop";
+
+pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<ChatSendResult, Failure> {
+    let key = canonical(&ctx, &params.session_key.0)?;
+    let attached = params.attachments.as_deref().unwrap_or_default();
+    if params.message.trim().is_empty() && !attachments::any(attached) {
+        return Err(ErrorShape::invalid("message or attachment required").into());
+    }
+    let images = images(attached)?;
+    if is_stop(&params.message) {
+        return Ok(ChatSendResult::Stopped(stop(&ctx, &key, AbortTarget::All, AbortReason::Stop).await?));
+    }
+    let run_id = RunId::new(&params.idempotency_key.0);
+    ctx.listen_to_tools(&run_id);
+    let message = ChatMessage {
+        run_id: run_id.clone(),
+        session_key: key.as_str().to_owned(),
+        text: params.message,
+        images,
+        thinking: params.thinking,
+        timeout_ms: params.timeout_ms,
+    };
+    let receipt = ctx.gateway.dispatch.chat(message).await?;
+    let answer = answer(&run_id, &receipt.accepted);
+    ctx.hold(receipt);
+    answer
+}
+
+/// Whether a message is a stop command: nothing but the command or one of the words.
+fn is_stop(message: &str) -> bool {
+    let text = message.trim();
+    text.eq_ignore_ascii_case(STOP_COMMAND) || STOP_WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+fn answer(run_id: &RunId, accepted: &Accepted) -> Result<ChatSendResult, Failure> {
+    let run = |status, summary| ChatSendResult::Run { run_id: run_id.as_str().to_owned(), status, summary };
+    match accepted {
+        Accepted::New { .. } => Ok(run(ChatSendStatus::Started, None)),
+        Accepted::InFlight { .. } => Ok(run(ChatSendStatus::InFlight, None)),
+        Accepted::Finished(RunRecord { outcome: RunOutcome::Ok { .. } | RunOutcome::Aborted { .. }, .. }) => {
+            Ok(run(ChatSendStatus::Ok, None))
+        }
+        Accepted::Finished(RunRecord { outcome: RunOutcome::Error { message, .. }, .. }) => {
+            let payload = Payload::of(&run(ChatSendStatus::Error, Some(message.clone())))?;
+            Err(Failure::with_payload(ErrorShape::unavailable(message.clone()), payload))
+        }
+    }
+}
+
+pub(super) async fn abort(ctx: RequestContext, params: ChatAbortParams) -> Result<ChatAborted, Failure> {
+    let key = canonical(&ctx, &params.session_key.0)?;
+    let target = params.run_id.map_or(AbortTarget::All, |id| AbortTarget::Run(RunId::new(&id.0)));
+    stop(&ctx, &key, target, AbortReason::Rpc).await
+}
+
+async fn stop(
+    ctx: &RequestContext,
+    key: &SessionKey,
+    target: AbortTarget,
+    reason: AbortReason,
+) -> Result<ChatAborted, Failure> {
+    let stopped = ctx.gateway.dispatch.abort(key.as_str(), target, reason).await?;
+    let run_ids: Vec<String> = stopped.iter().map(|id| id.as_str().to_owned()).collect();
+    Ok(ChatAborted { ok: true, aborted: !run_ids.is_empty(), run_ids })
+}
+
+pub(super) async fn inject(ctx: RequestContext, params: ChatInjectParams) -> Result<ChatInjected, Failure> {
+    let key = canonical(&ctx, &params.session_key.0)?;
+    let injected = ctx.gateway.dispatch.inject(InjectMessage {
+        session_key: key.as_str().to_owned(),
+        text: params.message.0,
+        label: params.label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty()),
+    });
+    Ok(ChatInjected { ok: true, message_id: injected.await?.message_id })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn stop_commands_stand_alone() {
+        for text in ["/stop", " /STOP ", "stop", "Esc", "abort", "wait", "exit", "interrupt\n"] {
+            assert!(is_stop(text), "{text:?}");
+        }
+        for text in ["", "stop it", "/stop now", "stop.", "please wait", "/abort"] {
+            assert!(!is_stop(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_repeated_key_is_answered_by_how_its_run_stands() {
+        let record = |outcome| Accepted::Finished(RunRecord { run_id: RunId::new("r"), started_at: None, ended_at: 2, outcome });
+        let rows = [
+            (Accepted::New { accepted_at: 1 }, "started"),
+            (Accepted::InFlight { accepted_at: 1 }, "in_flight"),
+            (record(RunOutcome::Ok { result: Value::Null }), "ok"),
+            (record(RunOutcome::Aborted { reason: "rpc".into(), result: None }), "ok"),
+        ];
+        for (accepted, status) in rows {
+            let answer = answer(&RunId::new("r"), &accepted).unwrap();
+            assert_eq!(serde_json::to_value(answer).unwrap(), json!({"runId": "r", "status": status}));
+        }
+        let failed = answer(&RunId::new("r"), &record(RunOutcome::Error { message: "no".into(), result: None }));
+        let failed = failed.unwrap_err();
+        assert_eq!(failed.error, ErrorShape::unavailable("no"));
+        assert_eq!(failed.payload.unwrap().as_str(), r#"{"runId":"r","status":"error","summary":"no"}"#);
+    }
+}

@@ -1,0 +1,221 @@
+//! `status` (spec `gateway-protocol.md` §6.1).
+
+use openclaw_models::{Ask, AskedThinking};
+use openclaw_protocol::AgentId;
+use openclaw_protocol::params::Ignored;
+use openclaw_protocol::params::sessions::SessionKind;
+use openclaw_protocol::params::status::{
+    AgentBeat, AgentSessions, HeartbeatSummary, SessionsSummary, StatusDefaults, StatusRow, StatusSummary,
+};
+use openclaw_sessions::entry::ChatType;
+use openclaw_sessions::store::Rows;
+use openclaw_sessions::{Row, SessionKey};
+
+use crate::clock::now_ms;
+use crate::request::{Failure, RequestContext};
+
+/// Sessions shown in each list.
+const RECENT: usize = 10;
+/// More than this is not said of a context that has run over.
+const MAX_PERCENT: u64 = 999;
+
+pub(super) async fn status(ctx: RequestContext, _params: Ignored) -> Result<StatusSummary, Failure> {
+    let health = ctx.gateway.health_snapshot().await;
+    let beats = health.agents.iter().map(|agent| AgentBeat {
+        agent_id: agent.agent_id.clone(),
+        enabled: agent.heartbeat.enabled,
+        every: agent.heartbeat.every.clone(),
+        every_ms: agent.heartbeat.every_ms,
+    });
+    let main = ctx.gateway.main_session_key();
+    Ok(StatusSummary {
+        link_channel: None,
+        heartbeat: HeartbeatSummary { default_agent_id: health.default_agent_id.clone(), agents: beats.collect() },
+        channel_summary: Vec::new(),
+        queued_system_events: ctx.gateway.system_events.peek(main.as_str()),
+        sessions: sessions(&ctx).await?,
+    })
+}
+
+async fn sessions(ctx: &RequestContext) -> Result<SessionsSummary, Failure> {
+    let defaults = defaults(ctx).await;
+    let now = now_ms();
+    let mut by_agent = Vec::new();
+    let mut all = Vec::new();
+    for agent in ctx.gateway.config().agent_ids() {
+        let rows = ctx.gateway.sessions.rows(Rows::Of(&agent)).await?;
+        let rows = newest_first(rows);
+        let recent: Vec<StatusRow> = rows.iter().take(RECENT).map(|row| status_row(row, &agent, &defaults, now)).collect();
+        all.extend(recent.iter().cloned());
+        by_agent.push(AgentSessions {
+            agent_id: agent.to_string(),
+            path: ctx.gateway.layout.store_path(&agent).display().to_string(),
+            count: rows.len() as u64,
+            recent,
+        });
+    }
+    all.sort_by_key(|row| std::cmp::Reverse(row.updated_at));
+    all.truncate(RECENT);
+    let mut paths: Vec<String> = by_agent.iter().map(|agent| agent.path.clone()).collect();
+    paths.dedup();
+    Ok(SessionsSummary { paths, count: by_agent.iter().map(|agent| agent.count).sum(), defaults, recent: all, by_agent })
+}
+
+/// What a session without override uses; nothing where no model can be found.
+async fn defaults(ctx: &RequestContext) -> StatusDefaults {
+    let settings = ctx.gateway.settings();
+    let agent = settings.config.default_agent();
+    let ask = Ask {
+        agent: &agent,
+        agent_dir: &settings.config.agent(&agent).agent_dir,
+        model: None,
+        profile: None,
+        thinking: AskedThinking::Default,
+    };
+    match ctx.gateway.models.describe(&settings.models, &ask).await {
+        Ok(model) => StatusDefaults {
+            model: Some(model.reference.model.to_string()),
+            context_tokens: Some(model.window.tokens),
+        },
+        Err(error) => {
+            tracing::debug!(%error, "status has no default model");
+            StatusDefaults { model: None, context_tokens: None }
+        }
+    }
+}
+
+/// Sessions of people and groups; the buckets `global` and `unknown` are not shown.
+fn newest_first(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.retain(|row| !row.key.is_global() && !row.key.is_unknown());
+    rows.sort_by(|a, b| b.entry.updated_at.cmp(&a.entry.updated_at).then_with(|| a.key.as_str().cmp(b.key.as_str())));
+    rows
+}
+
+fn status_row(row: &Row, agent: &AgentId, defaults: &StatusDefaults, now: i64) -> StatusRow {
+    let entry = &row.entry;
+    let text = |value: &Option<Box<str>>| value.as_deref().map(str::to_owned);
+    let context_tokens = entry.context_tokens.or(defaults.context_tokens);
+    let total = entry
+        .total_tokens
+        .unwrap_or_else(|| entry.input_tokens.unwrap_or_default().saturating_add(entry.output_tokens.unwrap_or_default()));
+    StatusRow {
+        agent_id: Some(agent.to_string()),
+        key: row.key.as_str().to_owned(),
+        kind: kind(&row.key, entry.chat_type),
+        session_id: entry.session_id.as_ref().map(|id| id.as_str().to_owned()),
+        updated_at: entry.updated_at,
+        age: entry.updated_at.map(|at| now.saturating_sub(at)),
+        thinking_level: text(&entry.thinking_level),
+        verbose_level: entry.verbose_level.map(|level| level.as_str().to_owned()),
+        reasoning_level: entry.reasoning_level.map(|level| level.as_str().to_owned()),
+        elevated_level: entry.elevated_level.map(|level| level.as_str().to_owned()),
+        system_sent: entry.system_sent,
+        aborted_last_run: entry.aborted_last_run,
+        input_tokens: entry.input_tokens,
+        output_tokens: entry.output_tokens,
+        total_tokens: total,
+        remaining_tokens: context_tokens.map(|context| context.saturating_sub(total)),
+        percent_used: context_tokens.and_then(|context| percent(total, context)),
+        model: text(&entry.model).or_else(|| defaults.model.clone()),
+        context_tokens,
+        flags: flags(row),
+    }
+}
+
+/// `round(total / context * 100)`, at most [`MAX_PERCENT`].
+fn percent(total: u64, context: u64) -> Option<u64> {
+    let doubled = total.saturating_mul(200).checked_div(context)?;
+    Some(doubled.saturating_add(1) / 2).map(|percent| percent.min(MAX_PERCENT))
+}
+
+fn kind(key: &SessionKey, chat_type: Option<ChatType>) -> SessionKind {
+    match chat_type {
+        _ if key.is_global() => SessionKind::Global,
+        _ if key.is_unknown() => SessionKind::Unknown,
+        Some(ChatType::Group | ChatType::Channel) => SessionKind::Group,
+        Some(ChatType::Direct) | None if key.is_group() => SessionKind::Group,
+        Some(ChatType::Direct) | None => SessionKind::Direct,
+    }
+}
+
+/// What differs from a fresh session, for people.
+fn flags(row: &Row) -> Vec<String> {
+    let entry = &row.entry;
+    let named = |name: &str, level: Option<&str>| level.map(|level| format!("{name}:{level}"));
+    let flags = [
+        named("think", entry.thinking_level.as_deref()),
+        named("verbose", entry.verbose_level.map(|level| level.as_str())),
+        named("reasoning", entry.reasoning_level.map(|level| level.as_str())),
+        named("elevated", entry.elevated_level.map(|level| level.as_str())),
+        entry.system_sent.filter(|sent| *sent).map(|_| "system".to_owned()),
+        entry.aborted_last_run.filter(|aborted| *aborted).map(|_| "aborted".to_owned()),
+        named("id", entry.session_id.as_ref().map(|id| id.as_str())),
+    ];
+    flags.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use openclaw_sessions::SessionEntry;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn row(key: &str, entry: Value) -> Row {
+        let entry: SessionEntry = serde_json::from_value(entry).unwrap();
+        Row { key: SessionKey::parse(key).unwrap(), entry: Arc::new(entry) }
+    }
+
+    /// The row of `cli-status.json`.
+    #[test]
+    fn a_row_says_how_full_the_context_is() {
+        let row = row(
+            "agent:main:main",
+            json!({"sessionId": "test1", "updatedAt": 100, "abortedLastRun": false, "inputTokens": 1000,
+                   "outputTokens": 5, "totalTokens": 1000, "model": "mock-1", "contextTokens": 32000}),
+        );
+        let defaults = StatusDefaults { model: Some("other".into()), context_tokens: Some(1) };
+        let made = status_row(&row, &AgentId::default(), &defaults, 150);
+        let expect = json!({
+            "agentId": "main", "key": "agent:main:main", "kind": "direct", "sessionId": "test1", "updatedAt": 100,
+            "age": 50, "abortedLastRun": false, "inputTokens": 1000, "outputTokens": 5, "totalTokens": 1000,
+            "remainingTokens": 31000, "percentUsed": 3, "model": "mock-1", "contextTokens": 32000, "flags": ["id:test1"],
+        });
+        assert_eq!(serde_json::to_string(&made).unwrap(), expect.to_string());
+    }
+
+    #[test]
+    fn percentages_are_rounded_and_bounded() {
+        let rows = [(0, 10, Some(0)), (5, 1000, Some(1)), (4, 1000, Some(0)), (1, 0, None), (u64::MAX, 1, Some(999))];
+        for (total, context, expect) in rows {
+            assert_eq!(percent(total, context), expect, "{total}/{context}");
+        }
+    }
+
+    #[test]
+    fn flags_name_what_differs() {
+        let row = row(
+            "agent:main:main",
+            json!({"thinkingLevel": "high", "verboseLevel": "on", "systemSent": true, "abortedLastRun": true,
+                   "sessionId": "s"}),
+        );
+        assert_eq!(flags(&row), ["think:high", "verbose:on", "system", "aborted", "id:s"]);
+    }
+
+    #[test]
+    fn groups_are_told_by_type_or_key() {
+        let rows = [
+            ("agent:main:main", json!({}), SessionKind::Direct),
+            ("agent:main:telegram:group:1", json!({}), SessionKind::Group),
+            ("agent:main:x", json!({"chatType": "channel"}), SessionKind::Group),
+            ("global", json!({}), SessionKind::Global),
+            ("unknown", json!({}), SessionKind::Unknown),
+        ];
+        for (key, entry, expect) in rows {
+            let row = row(key, entry);
+            assert_eq!(kind(&row.key, row.entry.chat_type), expect, "{key}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! HTTP beside the WebSocket (spec `gateway-protocol.md` §10): health for supervisors, and the web UI.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use serde_json::json;
+
+use crate::connection::{driver, upgrade};
+use crate::server::web_ui;
+use crate::state::GatewayState;
+
+/// Both ends of a TCP connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Caller {
+    /// The other end.
+    pub(crate) peer: SocketAddr,
+    /// Ours.
+    pub(crate) local: SocketAddr,
+}
+
+/// Answers one request.
+pub(crate) async fn respond(mut request: Request<Incoming>, caller: Caller, state: Arc<GatewayState>) -> Response<Body> {
+    if upgrade::is_requested(&request) {
+        return open_socket(&mut request, caller, state);
+    }
+    match request.uri().path() {
+        "/healthz" => read_only(&request).unwrap_or_else(|| json_response(StatusCode::OK, &json!({"ok": true, "status": "live"}))),
+        "/readyz" => read_only(&request).unwrap_or_else(|| ready(&state)),
+        _ => web_ui::respond(request.method(), request.uri(), &state),
+    }
+}
+
+fn open_socket(request: &mut Request<Incoming>, caller: Caller, state: Arc<GatewayState>) -> Response<Body> {
+    if state.stopping.is_cancelled() {
+        return text_response(StatusCode::SERVICE_UNAVAILABLE, "gateway is stopping");
+    }
+    let Some(pending) = state.admission.enter(caller.peer.ip()) else {
+        return text_response(StatusCode::SERVICE_UNAVAILABLE, "too many pending handshakes");
+    };
+    let origination = upgrade::origination(request.headers(), caller.peer, caller.local);
+    let upgrade::Upgrade { socket, response } = match upgrade::accept(request) {
+        Ok(upgrade) => upgrade,
+        Err(refusal) => return *refusal,
+    };
+    let driven = Arc::clone(&state);
+    state.tasks.spawn(async move {
+        match socket.await {
+            Ok(upgraded) => driver::drive(upgraded, origination, pending, driven).await,
+            Err(error) => tracing::debug!(peer = %caller.peer, %error, "upgrade failed"),
+        }
+    });
+    response
+}
+
+/// Ready is who takes work. There is nothing yet that could be degraded.
+fn ready(state: &GatewayState) -> Response<Body> {
+    let draining = state.stopping.is_cancelled();
+    let status = if draining { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+    json_response(status, &json!({"ready": !draining, "draining": draining, "degraded": [], "channels": {}}))
+}
+
+/// The refusal of a request that wants more than to read.
+fn read_only<B>(request: &Request<B>) -> Option<Response<Body>> {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    (!is_read).then(|| {
+        let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        response
+    })
+}
+
+fn json_response(status: StatusCode, value: &serde_json::Value) -> Response<Body> {
+    typed(status, "application/json; charset=utf-8", value.to_string().into())
+}
+
+/// A plain text answer.
+pub(super) fn text_response(status: StatusCode, text: &'static str) -> Response<Body> {
+    typed(status, "text/plain; charset=utf-8", text.into())
+}
+
+/// An answer of a media type.
+pub(super) fn typed(status: StatusCode, media_type: &str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    if let Ok(value) = HeaderValue::from_str(media_type) {
+        response.headers_mut().insert(CONTENT_TYPE, value);
+    }
+    response
+}

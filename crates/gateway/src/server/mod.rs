@@ -1,0 +1,9 @@
+//! The gateway's one port: listeners, HTTP, and the clock that ticks beside them.
+
+pub(crate) mod accept;
+pub(crate) mod http;
+pub(crate) mod listen;
+pub(crate) mod ticker;
+pub(crate) mod web_ui;
+
+pub use listen::ListenError;

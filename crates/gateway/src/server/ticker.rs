@@ -1,0 +1,41 @@
+//! What happens regularly: `tick`, presence, health, sweeping.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_protocol::event::Tick;
+use tokio::time::{MissedTickBehavior, interval_at};
+
+use crate::clock::now_ms;
+use crate::events::Event;
+use crate::health::MAX_AGE;
+use crate::payload::Payload;
+use crate::state::GatewayState;
+
+/// Between two ticks: `policy.tickIntervalMs`. Clients give a connection up after two missing ones.
+pub(crate) const TICK: Duration = Duration::from_secs(30);
+
+/// Ticks until the gateway stops.
+pub(crate) async fn run(state: Arc<GatewayState>) {
+    let start = tokio::time::Instant::now() + TICK;
+    let mut ticks = interval_at(start, TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut health = interval_at(tokio::time::Instant::now(), MAX_AGE);
+    health.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! { biased;
+            () = state.stopping.cancelled() => return,
+            _ = ticks.tick() => tick(&state),
+            _ = health.tick() => drop(state.probe_health().await),
+        }
+    }
+}
+
+fn tick(state: &GatewayState) {
+    let now = now_ms();
+    state.presence.refresh_connected();
+    state.events.sweep(now);
+    if let Ok(payload) = Payload::of(&Tick { ts: now }) {
+        state.events.publish(Event::named("tick", payload));
+    }
+}

@@ -1,0 +1,231 @@
+//! The web UI: built assets from `ui/dist`, part of the binary (spec `gateway-protocol.md` §10.5, `operations.md` §9.1).
+
+use axum::body::Body;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
+};
+use http::{HeaderValue, Method, Response, StatusCode, Uri};
+use openclaw_config::Config;
+use rust_embed::RustEmbed;
+use sha2::{Digest, Sha256};
+
+use super::http::{text_response, typed};
+use crate::state::GatewayState;
+
+#[derive(RustEmbed)]
+#[folder = "../../ui/dist"]
+struct Assets;
+
+const MISSING: &str = "Control UI assets not found. Build them with `cargo xtask ui`.";
+
+/// What a path of the UI leads to.
+#[derive(Debug, PartialEq, Eq)]
+enum Target<'a> {
+    /// A file, or the page when there is none of this name.
+    FileOrPage(&'a str),
+    /// A file; a missing one is not found, since a page in its place only confuses browsers.
+    Asset(&'a str),
+    /// The avatar of an agent.
+    Avatar(&'a str),
+    /// To the base path with a slash.
+    Redirect,
+    /// Nothing.
+    NotFound,
+}
+
+/// Answers a request to the UI.
+pub(crate) fn respond(method: &Method, uri: &Uri, state: &GatewayState) -> Response<Body> {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return text_response(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
+    }
+    let config = state.config();
+    if !config.gateway.control_ui.is_enabled() {
+        return text_response(StatusCode::NOT_FOUND, "Not Found");
+    }
+    let base = base_path(config.gateway.control_ui.base_path.as_deref());
+    let response = match target(&base, uri.path()) {
+        Target::FileOrPage(path) => file(path).unwrap_or_else(|| page(&config, &base)),
+        Target::Asset(path) => file(path).unwrap_or_else(not_found),
+        Target::Avatar(_) if uri.query().is_some_and(|query| query.split('&').any(|item| item == "meta=1")) => {
+            typed(StatusCode::OK, "application/json; charset=utf-8", r#"{"avatarUrl":null}"#.into())
+        }
+        Target::Avatar(_) | Target::NotFound => not_found(),
+        Target::Redirect => redirect(&base, uri.query()),
+    };
+    hardened(response)
+}
+
+/// `/ui` for `ui`, `/ui/` and `/ui`; empty for the root.
+fn base_path(configured: Option<&str>) -> String {
+    let name = configured.unwrap_or_default().trim().trim_matches('/');
+    if name.is_empty() { String::new() } else { format!("/{name}") }
+}
+
+fn target<'a>(base: &str, path: &'a str) -> Target<'a> {
+    if base.is_empty() && (path == "/ui" || path.starts_with("/ui/")) {
+        return Target::NotFound;
+    }
+    let Some(rest) = path.strip_prefix(base) else { return Target::NotFound };
+    match rest {
+        "" => return Target::Redirect,
+        rest if !rest.starts_with('/') => return Target::NotFound,
+        _ => {}
+    }
+    if let Some(agent) = rest.strip_prefix("/avatar/") {
+        return if is_agent_id(agent) { Target::Avatar(agent) } else { Target::NotFound };
+    }
+    // A nested route of the page asks for assets relative to itself.
+    match rest.rfind("/assets/") {
+        Some(at) => rest.get(at + 1..).map_or(Target::NotFound, Target::Asset),
+        None => Target::FileOrPage(rest.trim_start_matches('/')),
+    }
+}
+
+fn is_agent_id(id: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    (1..=64).contains(&id.len()) && id.chars().all(plain) && !id.starts_with(['-', '_'])
+}
+
+/// An embedded file as it is. The assets are looked up by name, so no path leads out of them.
+fn file(path: &str) -> Option<Response<Body>> {
+    if path.is_empty() || path == "index.html" {
+        return None;
+    }
+    let file = Assets::get(path)?;
+    let media_type = match file.metadata.mimetype() {
+        "text/javascript" => "text/javascript; charset=utf-8".to_owned(),
+        text if text.starts_with("text/") => format!("{text}; charset=utf-8"),
+        other => other.to_owned(),
+    };
+    let body = match file.data {
+        std::borrow::Cow::Borrowed(bytes) => Body::from(bytes),
+        std::borrow::Cow::Owned(bytes) => Body::from(bytes),
+    };
+    Some(typed(StatusCode::OK, &media_type, body))
+}
+
+/// The page, with what it has to know before it runs.
+fn page(config: &Config, base: &str) -> Response<Body> {
+    let Some(index) = Assets::get("index.html") else {
+        return text_response(StatusCode::SERVICE_UNAVAILABLE, MISSING);
+    };
+    let html = String::from_utf8_lossy(&index.data);
+    let script = settings_script(config, base);
+    let tag = format!("<script>{script}</script>");
+    let html = html.replacen("</head>", &format!("{tag}</head>"), 1);
+    let mut response = typed(StatusCode::OK, "text/html; charset=utf-8", html.into());
+    if let Ok(policy) = HeaderValue::from_str(&content_policy(&script)) {
+        response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    response
+}
+
+fn settings_script(config: &Config, base: &str) -> String {
+    let assistant = &config.ui.assistant;
+    let name = assistant.name.as_deref().unwrap_or("Assistant");
+    let avatar = assistant.avatar.as_deref().unwrap_or("A");
+    // `<` is escaped so that no name ends the script.
+    let text = |value: &str| serde_json::Value::from(value).to_string().replace('<', "\\u003c");
+    format!(
+        "window.__OPENCLAW_CONTROL_UI_BASE_PATH__={};window.__OPENCLAW_ASSISTANT_NAME__={};\
+         window.__OPENCLAW_ASSISTANT_AVATAR__={};",
+        text(base),
+        text(name),
+        text(avatar),
+    )
+}
+
+/// Only our own scripts and the one inlined above run; nobody frames the page.
+fn content_policy(script: &str) -> String {
+    let hash = STANDARD.encode(Sha256::digest(script));
+    format!(
+        "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' data: https:; style-src 'self' \
+         'unsafe-inline'; script-src 'self' 'sha256-{hash}'; frame-ancestors 'none'"
+    )
+}
+
+fn not_found() -> Response<Body> {
+    text_response(StatusCode::NOT_FOUND, "Not Found")
+}
+
+fn redirect(base: &str, query: Option<&str>) -> Response<Body> {
+    let to = query.map_or_else(|| format!("{base}/"), |query| format!("{base}/?{query}"));
+    let mut response = text_response(StatusCode::FOUND, "");
+    if let Ok(to) = HeaderValue::from_str(&to) {
+        response.headers_mut().insert(LOCATION, to);
+    }
+    response
+}
+
+/// Headers that every answer of the UI has.
+fn hardened(mut response: Response<Body>) -> Response<Body> {
+    const HEADERS: &[(HeaderName, &str)] = &[
+        (X_FRAME_OPTIONS, "DENY"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (CACHE_CONTROL, "no-cache"),
+    ];
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static("frame-ancestors 'none'"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_paths_have_a_leading_slash_only() {
+        for (configured, expect) in [(None, ""), (Some(""), ""), (Some(" "), ""), (Some("/"), ""), (Some("ui"), "/ui"), (Some("/ui/"), "/ui")] {
+            assert_eq!(base_path(configured), expect, "{configured:?}");
+        }
+    }
+
+    /// Vectors of `operations.md` §15.4 and `gw-http-control-ui`.
+    #[test]
+    fn paths_lead_to_files_the_page_or_nowhere() {
+        let rows = [
+            ("", "/", Target::FileOrPage("")),
+            ("", "/chat", Target::FileOrPage("chat")),
+            ("", "/favicon.svg", Target::FileOrPage("favicon.svg")),
+            ("", "/../../etc/passwd", Target::FileOrPage("../../etc/passwd")),
+            ("", "/ui", Target::NotFound),
+            ("", "/ui/x", Target::NotFound),
+            ("", "/assets/missing.js", Target::Asset("assets/missing.js")),
+            ("", "/avatar/main", Target::Avatar("main")),
+            ("", "/avatar/bad%20id", Target::NotFound),
+            ("", "/avatar/a/b", Target::NotFound),
+            ("/ui", "/ui", Target::Redirect),
+            ("/ui", "/ui/sessions", Target::FileOrPage("sessions")),
+            ("/ui", "/ui/x/assets/index.js", Target::Asset("assets/index.js")),
+            ("/ui", "/other", Target::NotFound),
+            ("/ui", "/uix", Target::NotFound),
+        ];
+        for (base, path, expect) in rows {
+            assert_eq!(target(base, path), expect, "{base} {path}");
+        }
+    }
+
+    #[test]
+    fn the_page_tells_its_base_path_and_allows_just_its_own_script() {
+        let config = Config::default();
+        let response = page(&config, "/ui");
+        assert_eq!(response.status(), StatusCode::OK);
+        let script = settings_script(&config, "/ui");
+        assert!(script.starts_with(r#"window.__OPENCLAW_CONTROL_UI_BASE_PATH__="/ui";"#));
+        assert!(content_policy(&script).contains("frame-ancestors 'none'"));
+    }
+
+    #[test]
+    fn no_configured_name_ends_the_script() {
+        let mut config = Config::default();
+        config.ui.assistant.name = Some("</script><script>alert(1)".to_owned());
+        assert!(!settings_script(&config, "").contains("</script>"));
+    }
+}

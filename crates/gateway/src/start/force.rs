@@ -1,0 +1,76 @@
+//! `--force`: ends the gateway that holds the port (spec `cli.md` §9.5). Other programs are left alone.
+
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::process::{command_line, is_gateway, listeners_on};
+
+/// From SIGTERM to SIGKILL.
+const POLITE: Duration = Duration::from_millis(700);
+/// From SIGKILL to giving up.
+const FIRM: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_millis(20);
+
+/// Why the port could not be freed.
+#[derive(Debug, thiserror::Error)]
+pub enum ForceError {
+    /// Something else listens there; the operator decides.
+    #[error("Force: port {port} is held by pid {pid} ({command}), which is not a gateway; stop it, or choose another port")]
+    NotGateway {
+        /// The port.
+        port: u16,
+        /// The process.
+        pid: u32,
+        /// Its command line.
+        command: String,
+    },
+    /// It does not go away.
+    #[error("Force: pid {pid} still holds port {port}")]
+    Stays {
+        /// The port.
+        port: u16,
+        /// The process.
+        pid: u32,
+    },
+}
+
+/// Ends the gateways that listen on the port; lines for the log.
+pub(crate) async fn free_port(port: u16) -> Result<Vec<String>, ForceError> {
+    let holders: Vec<u32> = listeners_on(port).into_iter().filter(|pid| *pid != std::process::id()).collect();
+    let mut killed = Vec::new();
+    for pid in &holders {
+        let words = command_line(*pid).unwrap_or_default();
+        let command = words.join(" ");
+        if !is_gateway(&words) {
+            return Err(ForceError::NotGateway { port, pid: *pid, command });
+        }
+        killed.push((*pid, command));
+    }
+    for (pid, _) in &killed {
+        end(*pid, port).await?;
+    }
+    Ok(killed.into_iter().map(|(pid, command)| format!("force: killed pid {pid} ({command}) on port {port}")).collect())
+}
+
+async fn end(pid: u32, port: u16) -> Result<(), ForceError> {
+    for (signal, patience) in [(Signal::SIGTERM, POLITE), (Signal::SIGKILL, FIRM)] {
+        signal_process(pid, signal);
+        let deadline = tokio::time::Instant::now() + patience;
+        while tokio::time::Instant::now() < deadline {
+            if !listeners_on(port).contains(&pid) {
+                return Ok(());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+    Err(ForceError::Stays { port, pid })
+}
+
+fn signal_process(pid: u32, signal: Signal) {
+    if let Ok(pid) = i32::try_from(pid) {
+        // It may have gone by itself meanwhile.
+        let _ = kill(Pid::from_raw(pid), signal);
+    }
+}

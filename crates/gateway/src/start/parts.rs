@@ -1,0 +1,123 @@
+//! Putting the gateway's parts together.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use openclaw_agent::prompt::HostFacts;
+use openclaw_config::gateway_options::ResolvedAuth;
+use openclaw_config::settings::AuthKind;
+use openclaw_config::{Config, Loaded};
+use openclaw_dispatch::{Deps, Dispatch, Settings};
+use openclaw_models::{Http, Models, Variables};
+use openclaw_sessions::store::{FileStore, FileStoreOptions};
+use openclaw_sessions::{Layout, SessionStore};
+use parking_lot::Mutex;
+use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::run::StartError;
+use super::settings::settings;
+use crate::connection::admission::Admission;
+use crate::events::EventHub;
+use crate::handshake::machine::{ControlUiRules, Door};
+use crate::handshake::throttle::Throttle;
+use crate::handshake::{AddressBook, SecretDigest, SharedSecret};
+use crate::health::HealthMonitor;
+use crate::host::{Host, VERSION};
+use crate::logging::LogFile;
+use crate::pairing::DeviceStore;
+use crate::presence::Presence;
+use crate::state::GatewayState;
+use crate::system_events::SystemEvents;
+
+/// What a state is made of besides the config.
+pub(super) struct Ingredients {
+    pub(super) loaded: Arc<Loaded>,
+    pub(super) auth: ResolvedAuth,
+    pub(super) port: u16,
+    pub(super) log_file: Option<LogFile>,
+    pub(super) started: Instant,
+}
+
+/// Opens the stores, starts dispatch, and puts everything together.
+pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result<GatewayState, StartError> {
+    let paths = &given.loaded.paths;
+    let environment = config.environment();
+    let settings = Arc::new(settings(config)?);
+    let layout = Layout::new(paths.state_dir(), paths.home(), config.session.store.as_deref());
+    let sessions = open_sessions(&layout, &settings)?;
+    let models = Models::new(Variables::from(environment), Http::default());
+    let (sender, receiver) = watch::channel(Arc::clone(&settings));
+    let dispatch = Dispatch::start(Deps {
+        state_dir: paths.state_dir().to_path_buf(),
+        settings: receiver,
+        store: Arc::clone(&sessions),
+        layout: layout.clone(),
+        models: models.clone(),
+        host: HostFacts::detect(environment.get_nonblank("SHELL"), VERSION),
+    })
+    .await?;
+    let host = Host::detect();
+    Ok(GatewayState {
+        settings: sender,
+        sessions,
+        layout,
+        models,
+        dispatch,
+        events: EventHub::new(),
+        presence: Presence::new(host.presence()),
+        system_events: SystemEvents::default(),
+        health: HealthMonitor::default(),
+        devices: DeviceStore::new(paths.devices_dir()),
+        host,
+        log_file: given.log_file,
+        started: given.started,
+        stopping: CancellationToken::new(),
+        tasks: TaskTracker::new(),
+        port: given.port,
+        door: door(config, &given.auth),
+        throttle: Mutex::new(Throttle::default()),
+        admission: Admission::default(),
+        loaded: given.loaded,
+    })
+}
+
+fn open_sessions(layout: &Layout, settings: &Settings) -> Result<Arc<dyn SessionStore>, StartError> {
+    let agents = settings.config.agent_ids();
+    let options = FileStoreOptions::new(layout.clone(), settings.sessions.key_rules(), agents);
+    Ok(Arc::new(FileStore::open(options)?))
+}
+
+/// What is asked of those who connect.
+fn door(config: &Config, auth: &ResolvedAuth) -> Door {
+    let digest = |secret: &Option<SecretString>| secret.as_ref().map(|secret| SecretDigest::of(secret.expose_secret()));
+    let control_ui = &config.gateway.control_ui;
+    Door {
+        secret: match auth.mode {
+            AuthKind::Token => SharedSecret::Token(digest(&auth.token)),
+            AuthKind::Password => SharedSecret::Password(digest(&auth.password)),
+            AuthKind::None => SharedSecret::Open,
+        },
+        addresses: AddressBook { trusted_proxies: trusted_proxies(config), own: Vec::new() },
+        control_ui: ControlUiRules {
+            allow_insecure_auth: control_ui.allow_insecure_auth,
+            disable_device_auth: control_ui.dangerously_disable_device_auth,
+            allowed_origins: control_ui.allowed_origins.clone(),
+        },
+    }
+}
+
+/// Exact addresses only: a proxy that can't be read is one that is not trusted.
+fn trusted_proxies(config: &Config) -> Vec<IpAddr> {
+    let read = |text: &String| {
+        let ip = text.trim().parse::<IpAddr>();
+        if ip.is_err() {
+            tracing::warn!(entry = %text, "gateway.trustedProxies: not an IP address, ignored");
+        }
+        ip.ok().map(|ip| ip.to_canonical())
+    };
+    config.gateway.trusted_proxies.iter().filter_map(read).collect()
+}

@@ -1,0 +1,266 @@
+//! The order of events from the command line to the exit.
+
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use openclaw_config::gateway_options::{GatewayFlags, GatewayOptions, StartRefusal, gateway_options};
+use openclaw_config::{Config, Environment, InvalidConfig, Loaded, load, unsupported};
+use openclaw_dispatch::StartError as DispatchStartError;
+use openclaw_models::{Ask, AskedThinking};
+use openclaw_sessions::StoreError;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::force::{ForceError, free_port};
+use super::instance_lock::{InstanceLock, LockError, config_lock_path, state_lock_path};
+use super::parts::{Ingredients, assemble};
+use super::settings::UnusableSection;
+use super::stop::{self, Signals};
+use crate::atomic_file::private_dir;
+use crate::host::own_addresses;
+use crate::logging::{ConsoleFacts, LogFile, LogGuard, LogPlan};
+use crate::server::listen::{ListenError, listen};
+use crate::server::{accept, ticker};
+use crate::state::GatewayState;
+
+/// How to run a gateway.
+pub struct RunOptions {
+    /// Variables, home and working directory.
+    pub environment: Environment,
+    /// `--port`, `--bind`, `--token` and so on.
+    pub flags: GatewayFlags,
+    /// `--force`: end the gateway that holds the port.
+    pub force: bool,
+    /// Where the log goes.
+    pub log: LogTarget,
+    /// Told once, when clients can connect.
+    pub ready: Option<oneshot::Sender<Ready>>,
+    /// Stops the gateway, like SIGTERM.
+    pub stop: CancellationToken,
+}
+
+impl RunOptions {
+    /// A gateway as the environment and its config want it, logging for the whole process.
+    pub fn new(environment: Environment) -> Self {
+        Self {
+            environment,
+            flags: GatewayFlags::default(),
+            force: false,
+            log: LogTarget::Process { verbose: false, no_colour: false },
+            ready: None,
+            stop: CancellationToken::new(),
+        }
+    }
+}
+
+/// Where the log of a gateway goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogTarget {
+    /// To the log file and the console, for the whole process.
+    Process {
+        /// `--verbose`
+        verbose: bool,
+        /// `--no-color` or `NO_COLOR`
+        no_colour: bool,
+    },
+    /// Wherever the process logs already. For gateways inside of tests.
+    Existing,
+}
+
+/// A gateway that clients can connect to.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    /// Where it listens, the main address first.
+    pub addresses: Vec<SocketAddr>,
+    /// Its parts.
+    pub state: Arc<GatewayState>,
+}
+
+impl std::fmt::Debug for GatewayState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GatewayState").field("port", &self.port).finish_non_exhaustive()
+    }
+}
+
+/// How a gateway ended. Both are exit code 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitStatus {
+    /// Everything was finished, closed and flushed.
+    Stopped,
+    /// The time for stopping was over; what was accepted is safe and goes on after the next start.
+    OutOfTime,
+}
+
+/// Why a gateway does not start. The text is for the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no config.
+    #[error("Missing config. Run `openclaw setup` or set gateway.mode=local (or pass --allow-unconfigured).")]
+    MissingConfig,
+    /// The config has mistakes.
+    #[error("{0}\nRun \"openclaw doctor\" to repair, then retry.")]
+    InvalidConfig(#[from] InvalidConfig),
+    /// The settings don't allow it.
+    #[error(transparent)]
+    Refused(#[from] StartRefusal),
+    /// A section can't be used.
+    #[error(transparent)]
+    Section(#[from] UnusableSection),
+    /// TLS is asked for.
+    #[error("gateway.tls.enabled is set, but this version does not serve TLS yet; set it to false and put a TLS proxy or a tunnel in front")]
+    Tls,
+    /// The state directory can't be used.
+    #[error("the state directory {path} cannot be used: {source}; make it writable, or set OPENCLAW_STATE_DIR")]
+    StateDir {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// Another gateway runs.
+    #[error("Gateway failed to start: {0}\nIf the gateway is supervised, stop it with: openclaw gateway stop")]
+    Lock(#[from] LockError),
+    /// The port was not freed.
+    #[error(transparent)]
+    Force(#[from] ForceError),
+    /// The address can't be had.
+    #[error("Gateway failed to start: {0}\nIf the gateway is supervised, stop it with: openclaw gateway stop")]
+    Listen(#[from] ListenError),
+    /// The session store can't be opened.
+    #[error("Gateway failed to start: {0}")]
+    Sessions(#[from] StoreError),
+    /// Dispatch can't start.
+    #[error("Gateway failed to start: {0}")]
+    Dispatch(#[from] DispatchStartError),
+    /// The system gives no signals.
+    #[error("Gateway failed to start: cannot listen for signals: {0}")]
+    Signals(std::io::Error),
+}
+
+/// Runs a gateway until it is told to stop.
+///
+/// # Errors
+/// When it does not start.
+pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
+    let started = Instant::now();
+    let loaded = Arc::new(load(&options.environment));
+    let config = usable_config(&loaded, &options.flags)?;
+    let gateway = gateway_options(&config, &loaded.environment, &options.flags)?;
+    if config.gateway.tls.enabled {
+        return Err(StartError::Tls);
+    }
+    let state_dir = loaded.paths.state_dir();
+    private_dir(state_dir).map_err(|source| StartError::StateDir { path: state_dir.to_path_buf(), source })?;
+    let (log_file, _log) = start_log(&options, &loaded, &config);
+    let mut signals = Signals::listen().map_err(StartError::Signals)?;
+    let force = if options.force { free_port(gateway.port).await? } else { Vec::new() };
+    let lock = lock(&loaded).await?;
+    let listeners = listen(&gateway, &own_addresses())?;
+    let addresses: Vec<SocketAddr> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+    let port = addresses.first().map_or(gateway.port, SocketAddr::port);
+    let given = Ingredients { loaded, auth: gateway.auth.clone(), port, log_file, started };
+    let state = Arc::new(assemble(&config, given).await?);
+    serve(&state, listeners);
+    if let Some(ready) = options.ready {
+        // Whoever wanted to know may have given up.
+        let _ = ready.send(Ready { addresses: addresses.clone(), state: Arc::clone(&state) });
+    }
+    force.iter().for_each(|line| tracing::info!("{line}"));
+    report(&state, &gateway, &addresses);
+    tokio::select! {
+        () = options.stop.cancelled() => {}
+        () = signals.stop_asked() => {}
+    }
+    let status = tokio::select! {
+        stopped = timeout(stop::LIMIT, stop::stop(&state)) => stopped.map_or(ExitStatus::OutOfTime, |()| ExitStatus::Stopped),
+        () = signals.ignored() => ExitStatus::OutOfTime,
+    };
+    drop(lock);
+    Ok(status)
+}
+
+fn usable_config(loaded: &Loaded, flags: &GatewayFlags) -> Result<Arc<Config>, StartError> {
+    if !loaded.snapshot.exists && !flags.allow_unconfigured {
+        return Err(StartError::MissingConfig);
+    }
+    Ok(Arc::clone(loaded.config()?))
+}
+
+fn start_log(options: &RunOptions, loaded: &Loaded, config: &Config) -> (Option<LogFile>, Option<LogGuard>) {
+    let LogTarget::Process { verbose, no_colour } = options.log else { return (None, None) };
+    let console = ConsoleFacts {
+        is_terminal: std::io::stdout().is_terminal(),
+        no_colour: no_colour || loaded.environment.get_nonblank("NO_COLOR").is_some(),
+        verbose,
+        is_journald: loaded.environment.get_nonblank("JOURNAL_STREAM").is_some(),
+    };
+    let plan = LogPlan::new(&config.logging, loaded.paths.log_dir(), console);
+    (plan.file.clone(), Some(plan.install()))
+}
+
+/// One gateway per state directory, always; per config unless `OPENCLAW_ALLOW_MULTI_GATEWAY` says otherwise.
+async fn lock(loaded: &Loaded) -> Result<InstanceLock, StartError> {
+    let paths = &loaded.paths;
+    let mut files = vec![state_lock_path(paths.state_dir())];
+    if !loaded.environment.is_truthy("OPENCLAW_ALLOW_MULTI_GATEWAY") {
+        files.push(config_lock_path(paths.lock_dir(), paths.config_path()));
+    }
+    Ok(InstanceLock::acquire(&files, paths.config_path()).await?)
+}
+
+/// Starts the tasks that a gateway consists of.
+fn serve(state: &Arc<GatewayState>, listeners: Vec<TcpListener>) {
+    let mut said = state.dispatch.subscribe();
+    let hub = Arc::clone(state);
+    state.tasks.spawn(async move {
+        while let Some(broadcast) = said.recv().await {
+            hub.events.forward(broadcast);
+        }
+    });
+    for listener in listeners {
+        state.tasks.spawn(accept::run(listener, Arc::clone(state)));
+    }
+    state.tasks.spawn(ticker::run(Arc::clone(state)));
+}
+
+/// What an operator finds in the log after a start.
+fn report(state: &Arc<GatewayState>, gateway: &GatewayOptions, addresses: &[SocketAddr]) {
+    for address in addresses {
+        tracing::info!("listening on ws://{address} (PID {})", std::process::id());
+    }
+    if let Some(file) = &state.log_file {
+        tracing::info!("log file: {}", file.current().display());
+    }
+    tracing::info!(
+        state = %state.paths().state_dir().display(),
+        config = %state.paths().config_path().display(),
+        started_in_ms = state.uptime_ms(),
+        "gateway started",
+    );
+    for path in unsupported(&state.loaded) {
+        tracing::warn!("not supported yet: {path}");
+    }
+    let findings = state.loaded.snapshot.warnings.iter().map(openclaw_config::Issue::line);
+    for line in gateway.warnings.iter().cloned().chain(state.loaded.snapshot.migrated.iter().cloned()).chain(findings) {
+        tracing::warn!("{line}");
+    }
+    let told = Arc::clone(state);
+    state.tasks.spawn(async move { report_model(&told).await });
+}
+
+/// Names the default agent's model; finding it out may take a while.
+async fn report_model(state: &GatewayState) {
+    let settings = state.settings();
+    let agent = settings.config.default_agent();
+    let agent_dir = settings.config.agent(&agent).agent_dir;
+    let ask = Ask { agent: &agent, agent_dir: &agent_dir, model: None, profile: None, thinking: AskedThinking::Default };
+    match state.models.describe(&settings.models, &ask).await {
+        Ok(described) => tracing::info!("agent model: {}", described.reference),
+        Err(error) => tracing::warn!(%error, "agent {agent} has no usable model"),
+    }
+}

@@ -1,0 +1,12 @@
+//! Where keys come from: `auth-profiles.json`, the environment, `models.providers.<p>.apiKey` (spec `models.md` §8).
+
+mod command;
+mod order;
+mod resolve;
+mod store;
+
+pub(crate) use command::KeyCommands;
+pub use order::profile_order;
+pub(crate) use resolve::{Key, Keyring};
+pub use resolve::{AuthLabel, CredentialError};
+pub use store::{AuthStore, Credential, FILE, Secret, StoreError, UsageStats};

@@ -1,0 +1,198 @@
+//! Which profiles of a provider are asked, and in which order (spec `models.md` §8.2).
+
+use secrecy::{ExposeSecret, SecretString};
+
+use super::store::{AuthStore, Credential, Secret};
+use crate::reference::ProviderId;
+use crate::settings::{AuthMode, ModelSettings};
+
+/// The usable profiles of a provider at `now` (Unix milliseconds). Those that rest come last, the soonest back first.
+pub fn profile_order(
+    provider: &ProviderId,
+    store: &AuthStore,
+    settings: &ModelSettings,
+    preferred: Option<&str>,
+    now: i64,
+) -> Vec<String> {
+    let explicit = explicit_order(provider, store, settings);
+    let base = explicit.clone().unwrap_or_else(|| all_profiles(provider, store, settings));
+    let mut usable: Vec<String> = Vec::new();
+    for id in base {
+        if !usable.contains(&id) && is_usable(&id, provider, store, settings, now) {
+            usable.push(id);
+        }
+    }
+    let (mut ready, mut resting): (Vec<_>, Vec<_>) =
+        usable.into_iter().partition(|id| store.usage(id).unusable_until() <= now);
+    if explicit.is_none() {
+        ready.sort_by_key(|id| (kind_rank(store.get(id)), store.usage(id).last_used.unwrap_or(0)));
+    }
+    resting.sort_by_key(|id| store.usage(id).unusable_until());
+    ready.extend(resting);
+    if let Some(at) = preferred.and_then(|wanted| ready.iter().position(|id| id == wanted)) {
+        let first = ready.remove(at);
+        ready.insert(0, first);
+    }
+    ready
+}
+
+fn explicit_order(provider: &ProviderId, store: &AuthStore, settings: &ModelSettings) -> Option<Vec<String>> {
+    let configured = || {
+        let found = settings.auth_order.iter().find(|(id, _)| ProviderId::normalize(id) == *provider);
+        found.map(|(_, ids)| ids.clone())
+    };
+    store.order(provider).map(<[String]>::to_vec).or_else(configured)
+}
+
+/// The ids the configuration names, else all of the store.
+fn all_profiles(provider: &ProviderId, store: &AuthStore, settings: &ModelSettings) -> Vec<String> {
+    let named: Vec<String> = settings
+        .auth_profiles
+        .iter()
+        .filter(|(_, profile)| ProviderId::normalize(&profile.provider) == *provider)
+        .map(|(id, _)| id.clone())
+        .collect();
+    if !named.is_empty() {
+        return named;
+    }
+    let of_provider = store.profiles().filter(|(_, credential)| credential.provider == *provider);
+    of_provider.map(|(id, _)| id.to_owned()).collect()
+}
+
+fn is_usable(id: &str, provider: &ProviderId, store: &AuthStore, settings: &ModelSettings, now: i64) -> bool {
+    let Some(credential) = store.get(id).filter(|credential| credential.provider == *provider) else {
+        return false;
+    };
+    let agrees = settings.auth_profiles.get(id).is_none_or(|profile| {
+        let mode_fits = match (profile.mode, &credential.secret) {
+            (AuthMode::ApiKey, Secret::ApiKey(_))
+            | (AuthMode::Token | AuthMode::OAuth, Secret::Token { .. })
+            | (AuthMode::OAuth, Secret::OAuth { .. }) => true,
+            (AuthMode::ApiKey | AuthMode::Token | AuthMode::OAuth, _) => false,
+        };
+        ProviderId::normalize(&profile.provider) == *provider && mode_fits
+    });
+    agrees && holds_something(credential, now)
+}
+
+fn holds_something(credential: &Credential, now: i64) -> bool {
+    let some = |secret: &SecretString| !secret.expose_secret().trim().is_empty();
+    match &credential.secret {
+        Secret::ApiKey(key) => some(key),
+        Secret::Token { token, expires } => some(token) && expires.is_none_or(|at| now < at),
+        Secret::OAuth { access, refresh, .. } => some(access) || some(refresh),
+    }
+}
+
+fn kind_rank(credential: Option<&Credential>) -> u8 {
+    match credential.map(|credential| &credential.secret) {
+        Some(Secret::OAuth { .. }) => 0,
+        Some(Secret::Token { .. }) => 1,
+        Some(Secret::ApiKey(_)) | None => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::settings::AuthProfileSettings;
+
+    const NOW: i64 = 1_000_000;
+
+    fn store(document: &Value) -> AuthStore {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(super::super::store::FILE), document.to_string()).unwrap();
+        AuthStore::load(dir.path()).unwrap()
+    }
+
+    fn key(provider: &str) -> Value {
+        json!({"type": "api_key", "provider": provider, "key": "k"})
+    }
+
+    fn oauth(provider: &str) -> Value {
+        json!({"type": "oauth", "provider": provider, "access": "a", "refresh": "r", "expires": 1})
+    }
+
+    fn check(document: Value, order: &[(&str, &[&str])], preferred: Option<&str>, expect: &[&str]) {
+        let order = order
+            .iter()
+            .map(|(provider, ids)| ((*provider).to_owned(), ids.iter().map(|id| (*id).to_owned()).collect()))
+            .collect();
+        let settings = ModelSettings { auth_order: order, ..ModelSettings::default() };
+        let provider = if document.to_string().contains("zai") { "zai" } else { "anthropic" };
+        let found = profile_order(&ProviderId::normalize(provider), &store(&document), &settings, preferred, NOW);
+        assert_eq!(found, expect, "{document}");
+    }
+
+    /// Vectors of `models.md` §8.2.
+    #[test]
+    fn profiles_are_ordered_as_the_spec_lists() {
+        let used = |rows: &[(&str, i64)]| -> Value {
+            rows.iter().map(|(id, at)| ((*id).to_owned(), json!({"lastUsed": at}))).collect::<serde_json::Map<_, _>>().into()
+        };
+        let two = json!({"work": key("anthropic"), "default": key("anthropic")});
+        check(
+            json!({"profiles": two, "usageStats": used(&[("work", 200), ("default", 100)]), "lastGood": {"anthropic": "work"}}),
+            &[],
+            None,
+            &["default", "work"],
+        );
+        check(
+            json!({"profiles": {"default": key("anthropic"), "work": oauth("anthropic")}}),
+            &[],
+            None,
+            &["work", "default"],
+        );
+        check(
+            json!({"profiles": {"a": oauth("anthropic"), "b": oauth("anthropic"), "c": key("anthropic")},
+                "usageStats": used(&[("a", 300), ("b", 100), ("c", 50)])}),
+            &[],
+            None,
+            &["b", "a", "c"],
+        );
+        check(json!({"profiles": two}), &[("anthropic", &["work", "default"])], None, &["work", "default"]);
+        check(
+            json!({"profiles": two, "usageStats": {"default": {"cooldownUntil": NOW + 60_000}}}),
+            &[("anthropic", &["default", "work"])],
+            None,
+            &["work", "default"],
+        );
+        check(
+            json!({"profiles": {"zai:work": key("zai"), "zai:b": key("z.ai")}}),
+            &[("z.ai", &["zai:work", "zai:b"])],
+            None,
+            &["zai:work", "zai:b"],
+        );
+        check(
+            json!({"profiles": {"old": {"type": "token", "provider": "anthropic", "token": "t", "expires": NOW - 1},
+                "new": {"type": "token", "provider": "anthropic", "token": "t", "expires": NOW + 1}}}),
+            &[],
+            None,
+            &["new"],
+        );
+        check(json!({"profiles": two}), &[], Some("default"), &["default", "work"]);
+        check(json!({"profiles": two, "order": {"anthropic": ["default"]}}), &[("anthropic", &["work"])], None, &["default"]);
+    }
+
+    #[test]
+    fn the_configuration_may_name_profiles_and_their_mode() {
+        let store = store(&json!({"profiles": {
+            "a": key("anthropic"), "b": oauth("anthropic"),
+            "t": {"type": "token", "provider": "anthropic", "token": "t"}, "blank": {"type": "api_key", "provider": "anthropic", "key": " "}}}));
+        let profile = |mode| AuthProfileSettings { provider: "anthropic".to_owned(), mode };
+        let settings = ModelSettings {
+            auth_profiles: [
+                ("a".to_owned(), profile(AuthMode::OAuth)),
+                ("t".to_owned(), profile(AuthMode::OAuth)),
+                ("blank".to_owned(), profile(AuthMode::ApiKey)),
+                ("gone".to_owned(), profile(AuthMode::ApiKey)),
+            ]
+            .into(),
+            ..ModelSettings::default()
+        };
+        let found = profile_order(&ProviderId::normalize("anthropic"), &store, &settings, None, NOW);
+        assert_eq!(found, ["t"]);
+    }
+}

@@ -1,0 +1,120 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+const NOW: i64 = 1_000_000;
+
+/// Looks a provider's keys up and shows `source=key` of each.
+async fn check(
+    profiles: Value,
+    providers: Value,
+    variables: &[(&str, &str)],
+    asked: (&str, Option<&str>),
+    expect: Result<&[&str], &str>,
+) {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join(FILE), profiles.to_string()).unwrap();
+    let Value::Object(providers) = providers else { panic!() };
+    let settings = ModelSettings {
+        providers: providers.into_iter().map(|(id, p)| (id, serde_json::from_value(p).unwrap())).collect(),
+        ..ModelSettings::default()
+    };
+    let keyring = Keyring {
+        store: &AuthStore::load(dir.path()).unwrap(),
+        catalog: &Catalog::new(&settings),
+        settings: &settings,
+        variables: &variables.iter().copied().collect(),
+        commands: &KeyCommands::default(),
+        agent_dir: Path::new("/agents/main/agent"),
+        now: NOW,
+    };
+    let found = keyring.keys(&ProviderId::normalize(asked.0), asked.1).await;
+    let shown = found.map(|keys| {
+        let show = |key: &Key| {
+            let secret = key.secret.as_ref().map_or("-", ExposeSecret::expose_secret);
+            format!("{} {}={secret}", key.label.mode, key.label.source)
+        };
+        keys.iter().map(show).collect::<Vec<_>>()
+    });
+    let expect = expect.map(|rows| rows.iter().map(|row| (*row).to_owned()).collect()).map_err(str::to_owned);
+    assert_eq!(shown.map_err(|error| error.to_string()), expect, "{asked:?}");
+}
+
+fn profile(id: &str, provider: &str, key: &str) -> Value {
+    json!({"profiles": {id: {"type": "api_key", "provider": provider, "key": key}}})
+}
+
+#[tokio::test]
+async fn profiles_come_before_variables_before_the_configuration() {
+    let configured = json!({"groq": {"baseUrl": "https://g", "apiKey": "from-config", "models": []}});
+    let env = [("GROQ_API_KEY", "from-env")];
+    let none = json!({});
+    check(profile("groq:a", "groq", "from-profile"), configured.clone(), &env, ("groq", None), Ok(&["api-key profile:groq:a=from-profile"])).await;
+    check(none.clone(), configured.clone(), &env, ("groq", None), Ok(&["api-key env: GROQ_API_KEY=from-env"])).await;
+    check(none.clone(), configured, &[], ("groq", None), Ok(&["api-key models.json=from-config"])).await;
+    let both = [("ANTHROPIC_API_KEY", "key"), ("ANTHROPIC_OAUTH_TOKEN", "token")];
+    check(none, json!({}), &both, ("anthropic", None), Ok(&["oauth env: ANTHROPIC_OAUTH_TOKEN=token"])).await;
+}
+
+#[tokio::test]
+async fn a_configured_key_may_be_a_literal_a_variable_a_reference_or_a_command() {
+    let env = [("MY_KEY", "from-env"), ("PATH", "/usr/bin:/bin")];
+    let rows: [(&str, Result<&[&str], &str>); 6] = [
+        ("literal", Ok(&["api-key models.json=literal"])),
+        ("MY_KEY", Ok(&["api-key models.json=from-env"])),
+        ("${MY_KEY}", Ok(&["api-key models.json=from-env"])),
+        ("!echo from-command", Ok(&["api-key models.json=from-command"])),
+        ("!exit 2", Err("the apiKey command of provider \"mine\" failed with exit status: 2")),
+        ("OTHER_KEY", Ok(&["api-key models.json=OTHER_KEY"])),
+    ];
+    for (written, expect) in rows {
+        let providers = json!({"mine": {"baseUrl": "https://m", "apiKey": written, "models": []}});
+        check(json!({}), providers, &env, ("mine", None), expect).await;
+    }
+}
+
+#[tokio::test]
+async fn only_a_server_on_this_machine_needs_no_key() {
+    let local = json!({"mine": {"baseUrl": "http://127.0.0.1:8080/v1", "models": []}});
+    check(json!({}), local, &[], ("mine", None), Ok(&["none =-"])).await;
+    let remote = json!({"mine": {"baseUrl": "https://example.com/v1", "models": []}});
+    let text = "No API key found for provider \"mine\". Auth store: /agents/main/agent/auth-profiles.json (agentDir: \
+                /agents/main/agent). Configure auth for this agent (openclaw agents add <id>) or copy \
+                auth-profiles.json from the main agentDir.";
+    check(json!({}), remote, &[], ("mine", None), Err(text)).await;
+}
+
+#[tokio::test]
+async fn a_profile_asked_for_is_the_only_one() {
+    let two = json!({"profiles": {
+        "groq:a": {"type": "api_key", "provider": "groq", "key": "a"},
+        "groq:b": {"type": "token", "provider": "groq", "token": "b", "expires": NOW + 1},
+        "old": {"type": "oauth", "provider": "groq", "access": "x", "refresh": "y", "expires": NOW}}});
+    let ask = |id| ("groq", Some(id));
+    check(two.clone(), json!({}), &[], ask("groq:b"), Ok(&["token profile:groq:b=b"])).await;
+    check(two.clone(), json!({}), &[], ask("gone"), Err("No credentials found for profile \"gone\".")).await;
+    check(two.clone(), json!({}), &[], ask("old"), Err("the login of profile \"old\" has expired and can't be renewed yet; log in again with OpenClaw, or use an API key")).await;
+    check(two.clone(), json!({}), &[], ("xai", Some("groq:a")), Err("Auth profile \"groq:a\" is for groq, not xai.")).await;
+    check(two, json!({}), &[], ("groq", None), Ok(&["token profile:groq:b=b", "api-key profile:groq:a=a"])).await;
+}
+
+#[tokio::test]
+async fn when_all_profiles_rest_nobody_is_asked() {
+    let resting = json!({
+        "profiles": {"groq:a": {"type": "api_key", "provider": "groq", "key": "a"}},
+        "usageStats": {"groq:a": {"cooldownUntil": NOW + 1}}});
+    let text = "No available auth profile for groq (all in cooldown or unavailable).";
+    check(resting, json!({}), &[("GROQ_API_KEY", "k")], ("groq", None), Err(text)).await;
+}
+
+#[test]
+fn labels_show_too_little_of_a_key_to_use_it() {
+    let rows = [
+        ("sk-mock-0123456789abcdef0123456789abcdef", "sk-mock-...89abcdef", "sk-m…cdef"),
+        ("fake-key", "fa...ey", "fa…ey"),
+        ("lk", "...", "…"),
+    ];
+    for (key, masked, short) in rows {
+        assert_eq!((mask(key).as_str(), snippet(key).as_str()), (masked, short));
+    }
+}

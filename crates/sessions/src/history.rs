@@ -1,0 +1,215 @@
+//! What clients see of a transcript: `chat.history`, previews, titles (spec `sessions.md` §4.9, KB-17). Everything here
+//! reads from the end of the file and follows the branch of its last entry. Blocking.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::display;
+use crate::mend::mend;
+use crate::time;
+use crate::transcript::backward::{first_entries, walk_branch};
+use crate::transcript::index::Kind;
+
+/// `chat.history`'s default `limit`.
+pub const DEFAULT_LIMIT: usize = 200;
+/// Its largest `limit`.
+pub const MAX_LIMIT: usize = 1000;
+/// Bytes of JSON a history may have.
+pub const MAX_BYTES: usize = 6 * 1024 * 1024;
+
+#[derive(Deserialize)]
+struct MessageLine<'a> {
+    #[serde(borrow)]
+    message: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct CompactionLine {
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    timestamp: String,
+}
+
+/// The last `limit` messages of the branch as stored, oldest first: user texts without what was added for the model, each
+/// compaction as a marker, at most [`MAX_BYTES`] altogether. A missing file is an empty history.
+pub fn read(path: &Path, limit: usize) -> io::Result<Vec<Box<RawValue>>> {
+    let limit = limit.clamp(1, MAX_LIMIT);
+    let mut items = Vec::new();
+    let mut bytes = 2;
+    let walked = walk_branch(path, |head, line| {
+        let item = match head.kind {
+            Kind::Compaction => compaction_marker(line),
+            kind if kind.is_message() => message(kind, line),
+            _ => None,
+        };
+        if let Some(item) = item {
+            // Walking from the newest: what no longer fits would be dropped from the front anyway.
+            bytes += item.get().len() + usize::from(!items.is_empty());
+            if bytes > MAX_BYTES && !items.is_empty() {
+                return ControlFlow::Break(());
+            }
+            items.push(item);
+        }
+        if items.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    match walked {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    }
+    items.reverse();
+    Ok(items)
+}
+
+/// How many of the last items fit into `max` bytes as a JSON array; the last one always counts as fitting.
+pub fn fitting(lengths: &[usize], max: usize) -> usize {
+    let mut bytes = 2;
+    let mut count = 0;
+    for length in lengths.iter().rev() {
+        bytes += length + usize::from(count > 0);
+        if bytes > max && count > 0 {
+            break;
+        }
+        count += 1;
+    }
+    count
+}
+
+fn message(kind: Kind, line: &[u8]) -> Option<Box<RawValue>> {
+    let mended;
+    let line: MessageLine<'_> = match serde_json::from_slice(line) {
+        Ok(line) => line,
+        Err(_) => {
+            mended = mend(line);
+            serde_json::from_str(&mended).ok()?
+        }
+    };
+    if kind != Kind::User {
+        return Some(line.message.to_owned());
+    }
+    let Ok(mut value) = serde_json::from_str::<Value>(line.message.get()) else { return None };
+    if display::strip_user_message(&mut value) {
+        serde_json::value::to_raw_value(&value).ok()
+    } else {
+        Some(line.message.to_owned())
+    }
+}
+
+fn compaction_marker(line: &[u8]) -> Option<Box<RawValue>> {
+    let line: CompactionLine = serde_json::from_slice(line).ok()?;
+    let marker = serde_json::json!({
+        "role": "system",
+        "content": [{"type": "text", "text": "Compaction"}],
+        "timestamp": time::parse_iso(&line.timestamp).unwrap_or(0),
+        "__openclaw": {"kind": "compaction", "id": line.id},
+    });
+    serde_json::value::to_raw_value(&marker).ok()
+}
+
+/// Who says something in a preview.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PreviewRole {
+    /// A person or channel.
+    User,
+    /// The agent.
+    Assistant,
+    /// A tool, or the agent calling one without saying anything.
+    Tool,
+    /// The gateway.
+    System,
+    /// Anything else.
+    Other,
+}
+
+/// One item of a preview.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct PreviewItem {
+    /// Who.
+    pub role: PreviewRole,
+    /// What, cut to the asked length.
+    pub text: String,
+}
+
+/// Entries looked at for a preview; tool chatter in between does not make it endless.
+const PREVIEW_ENTRIES: usize = 400;
+
+/// The last `limit` things said, each cut to `max_chars`.
+pub fn preview(path: &Path, limit: usize, max_chars: usize) -> io::Result<Vec<PreviewItem>> {
+    let mut items = Vec::new();
+    let mut seen = 0;
+    walk_branch(path, |head, line| {
+        seen += 1;
+        if head.kind.is_message() {
+            items.extend(preview_item(line, max_chars));
+        }
+        if items.len() < limit && seen < PREVIEW_ENTRIES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    items.reverse();
+    Ok(items)
+}
+
+fn preview_item(line: &[u8], max_chars: usize) -> Option<PreviewItem> {
+    let value: Value = serde_json::from_slice(line).or_else(|_| serde_json::from_str(&mend(line))).ok()?;
+    let message = value.get("message")?;
+    let calls = display::tool_names(message);
+    let role = match message.get("role").and_then(Value::as_str) {
+        Some("user") => PreviewRole::User,
+        Some("toolResult" | "tool") => PreviewRole::Tool,
+        Some("assistant") if !calls.is_empty() && display::message_text(message).trim().is_empty() => PreviewRole::Tool,
+        Some("assistant") => PreviewRole::Assistant,
+        Some("system") => PreviewRole::System,
+        Some(_) | None => PreviewRole::Other,
+    };
+    let mut text = display::message_text(message).trim().to_owned();
+    if role == PreviewRole::User {
+        text = display::strip_user_text(&text).trim().to_owned();
+    }
+    if text.is_empty() && !calls.is_empty() {
+        text = display::calls_line(&calls);
+    }
+    (!text.is_empty()).then(|| PreviewItem { role, text: display::cut(&text, max_chars, "...") })
+}
+
+/// Entries and bytes looked at for the first user message.
+const TITLE_ENTRIES: usize = 10;
+const TITLE_BYTES: u64 = 64 * 1024;
+
+/// The text of the first user message, stripped of what was added for the model.
+pub fn first_user_text(path: &Path) -> io::Result<Option<String>> {
+    let mut found = None;
+    first_entries(path, TITLE_ENTRIES, TITLE_BYTES, |head, line| {
+        if head.kind != Kind::User {
+            return ControlFlow::Continue(());
+        }
+        found = preview_item(line, usize::MAX).map(|item| item.text);
+        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(found)
+}
+
+/// Entries looked at for the last thing said.
+const LAST_ENTRIES: usize = 20;
+
+/// The last text of the agent or the user, cut to `max_chars`.
+pub fn last_text(path: &Path, max_chars: usize) -> io::Result<Option<String>> {
+    let mut found = None;
+    let mut seen = 0;
+    walk_branch(path, |head, line| {
+        seen += 1;
+        if matches!(head.kind, Kind::User | Kind::Assistant) {
+            let said = |item: &PreviewItem| matches!(item.role, PreviewRole::User | PreviewRole::Assistant);
+            found = preview_item(line, max_chars).filter(said).map(|item| item.text);
+        }
+        if found.is_none() && seen < LAST_ENTRIES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests;

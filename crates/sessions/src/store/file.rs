@@ -1,0 +1,205 @@
+//! The file store: rows in memory, OpenClaw's `sessions.json` on disk, a journal beside it.
+//!
+//! Reading is a look into memory after a look at the file's stamp. Everything else is a command to the store's own
+//! thread ([`super::writer`]), which is the only one that changes files and rows.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_protocol::AgentId;
+use parking_lot::RwLock;
+use tokio::sync::{mpsc, oneshot};
+
+use super::table::Table;
+use super::writer::{Command, Target, Writer};
+use super::{Change, Row, Rows, SessionStore, StoreError, StoreFuture};
+use crate::disk::Stamp;
+use crate::key::{KeyRules, SessionKey};
+use crate::layout::Layout;
+
+/// How a [`FileStore`] behaves.
+#[derive(Debug, Clone)]
+pub struct FileStoreOptions {
+    /// Where the files are.
+    pub layout: Layout,
+    /// How keys are read.
+    pub rules: KeyRules,
+    /// Agents that exist by configuration; those on disk are found.
+    pub agents: Vec<AgentId>,
+    /// How long a store must be quiet before `sessions.json` is written.
+    pub quiet: Duration,
+    /// How long it is written at the latest when it is never quiet.
+    pub at_most: Duration,
+    /// Bytes of journal after which it is written at once.
+    pub journal_limit: u64,
+}
+
+impl FileStoreOptions {
+    /// The defaults: one second of quiet, half a minute at most, 4 MiB of journal.
+    pub fn new(layout: Layout, rules: KeyRules, agents: Vec<AgentId>) -> Self {
+        Self {
+            layout,
+            rules,
+            agents,
+            quiet: Duration::from_secs(1),
+            at_most: Duration::from_secs(30),
+            journal_limit: 4 * 1024 * 1024,
+        }
+    }
+}
+
+/// What readers share with the writer: the rows of one file, and which version of the file they are.
+#[derive(Debug)]
+pub(crate) struct Published {
+    pub(crate) table: Table,
+    pub(crate) stamp: Option<Stamp>,
+}
+
+/// Stores by path.
+pub(crate) type Shelf = RwLock<HashMap<PathBuf, Arc<RwLock<Published>>>>;
+
+/// [`SessionStore`] on OpenClaw's files. Cheap to clone; all clones share one thread, which ends with the last of them.
+#[derive(Debug, Clone)]
+pub struct FileStore {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    options: FileStoreOptions,
+    shelf: Arc<Shelf>,
+    commands: mpsc::Sender<Command>,
+}
+
+/// Commands that wait for the thread; senders wait when it is full.
+const QUEUE: usize = 1024;
+
+impl FileStore {
+    /// Starts the store. Files are read when they are first needed.
+    pub fn open(options: FileStoreOptions) -> Result<Self, StoreError> {
+        let shelf = Arc::new(Shelf::default());
+        let (commands, receiver) = mpsc::channel(QUEUE);
+        let writer = Writer::new(options.clone(), Arc::clone(&shelf));
+        let started = std::thread::Builder::new().name("session-store".to_owned()).spawn(move || writer.run(receiver));
+        match started {
+            Ok(_) => Ok(Self { inner: Arc::new(Inner { options, shelf, commands }) }),
+            Err(source) => {
+                let path = options.layout.state_dir().to_path_buf();
+                Err(StoreError::Io { what: "start", path, source: Arc::new(source) })
+            }
+        }
+    }
+
+    /// The paths of this store.
+    pub fn layout(&self) -> &Layout {
+        &self.inner.options.layout
+    }
+
+    /// Agents that are configured or have a directory, the default agent first.
+    pub fn agents(&self) -> Vec<AgentId> {
+        let options = &self.inner.options;
+        let mut out = vec![options.rules.default_agent.clone()];
+        for agent in options.agents.iter().cloned().chain(options.layout.agents_on_disk()) {
+            if !out.contains(&agent) {
+                out.push(agent);
+            }
+        }
+        out
+    }
+
+    fn target(&self, agent: &AgentId) -> Target {
+        let options = &self.inner.options;
+        let owner = if options.layout.is_per_agent() { agent } else { &options.rules.default_agent };
+        Target { path: options.layout.store_path(agent), agent: owner.clone() }
+    }
+
+    /// The rows of a file as it is on disk now, read again when it was changed by someone else.
+    async fn fresh(&self, target: Target) -> Result<Arc<RwLock<Published>>, StoreError> {
+        if let Some(published) = self.inner.shelf.read().get(&target.path).cloned() {
+            let known = published.read().stamp;
+            if Stamp::of(&target.path).is_ok_and(|stamp| stamp == known) {
+                return Ok(published);
+            }
+        }
+        let path = target.path.clone();
+        self.ask(|reply| Command::Load { target, reply }).await?;
+        self.inner.shelf.read().get(&path).cloned().ok_or(StoreError::Closed)
+    }
+
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Command,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.inner.commands.send(command(reply)).await.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    async fn rows_of(&self, which: Rows<'_>) -> Result<Vec<Row>, StoreError> {
+        let agents = match which {
+            Rows::All => self.agents(),
+            Rows::Of(agent) => vec![agent.clone()],
+        };
+        let mut seen = Vec::new();
+        let mut out = Vec::new();
+        for agent in agents {
+            let target = self.target(&agent);
+            if seen.contains(&target.path) {
+                continue;
+            }
+            seen.push(target.path.clone());
+            let published = self.fresh(target).await?;
+            let rows = published.read().table.snapshot();
+            if out.is_empty() { out = rows } else { out.extend(rows) }
+        }
+        match which {
+            Rows::Of(agent) if !self.inner.options.layout.is_per_agent() => {
+                let rules = &self.inner.options.rules;
+                out.retain(|row: &Row| rules.agent_of(&row.key) == *agent);
+            }
+            Rows::Of(_) | Rows::All => {}
+        }
+        Ok(out)
+    }
+}
+
+impl SessionStore for FileStore {
+    fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>> {
+        Box::pin(async move {
+            let target = self.target(&self.rules().agent_of(key));
+            let published = self.fresh(target).await?;
+            let guard = published.read();
+            Ok(guard.table.find(key).map(|(_, entry)| Row { key: key.clone(), entry: Arc::clone(entry) }))
+        })
+    }
+
+    fn rows<'a>(&'a self, which: Rows<'a>) -> StoreFuture<'a, Vec<Row>> {
+        Box::pin(self.rows_of(which))
+    }
+
+    fn update<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row> {
+        let target = self.target(&self.rules().agent_of(key));
+        let key = key.clone();
+        Box::pin(self.ask(move |reply| Command::Update { target, key, change, reply }))
+    }
+
+    fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>> {
+        let target = self.target(&self.rules().agent_of(key));
+        let key = key.clone();
+        Box::pin(self.ask(move |reply| Command::Delete { target, key, reply }))
+    }
+
+    fn flush(&self) -> StoreFuture<'_, ()> {
+        Box::pin(self.ask(|reply| Command::Flush { then_close: false, reply }))
+    }
+
+    fn close(&self) -> StoreFuture<'_, ()> {
+        Box::pin(self.ask(|reply| Command::Flush { then_close: true, reply }))
+    }
+
+    fn rules(&self) -> &KeyRules {
+        &self.inner.options.rules
+    }
+}

@@ -1,0 +1,398 @@
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use openclaw_protocol::SessionId;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::layout::Layout;
+
+struct Bench {
+    dir: tempfile::TempDir,
+    options: FileStoreOptions,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path(), dir.path(), None);
+        let mut options = FileStoreOptions::new(layout, KeyRules::default(), Vec::new());
+        // Nothing is written on its own: tests flush.
+        options.quiet = Duration::from_secs(3600);
+        options.at_most = Duration::from_secs(3600);
+        Self { dir, options }
+    }
+
+    fn with_file(text: &str) -> Self {
+        let bench = Self::new();
+        std::fs::create_dir_all(bench.path().parent().unwrap()).unwrap();
+        std::fs::write(bench.path(), text).unwrap();
+        bench
+    }
+
+    fn open(&self) -> FileStore {
+        FileStore::open(self.options.clone()).unwrap()
+    }
+
+    fn path(&self) -> PathBuf {
+        self.options.layout.store_path(&AgentId::default())
+    }
+
+    fn text(&self) -> String {
+        std::fs::read_to_string(self.path()).unwrap()
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.text()).unwrap()
+    }
+
+    fn files(&self) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(self.path().parent().unwrap())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+fn key(text: &str) -> SessionKey {
+    KeyRules::default().canonical(text).unwrap()
+}
+
+fn set(patch: Value) -> Change {
+    Box::new(move |edit| {
+        for (name, value) in patch.as_object().unwrap() {
+            if value.is_null() { edit.entry.clear_field(name) } else { edit.entry.set_field(name, value.clone()) }
+        }
+        Ok(())
+    })
+}
+
+async fn row(store: &dyn SessionStore, text: &str) -> Option<Value> {
+    store.get(&key(text)).await.unwrap().map(|row| serde_json::to_value(&*row.entry).unwrap())
+}
+
+/// What every implementation of [`SessionStore`] keeps.
+async fn contract(store: &dyn SessionStore) {
+    assert_eq!(store.get(&key("main")).await.unwrap(), None);
+    let made = store.update(&key("main"), set(json!({"label": "x", "novel": [1]}))).await.unwrap();
+    assert!(made.entry.session_id.is_some() && made.entry.updated_at.is_some());
+    assert_eq!(store.get(&key("main")).await.unwrap().unwrap(), made);
+
+    let refused: Change = Box::new(|edit| {
+        assert!(!edit.is_new);
+        edit.entry.label = None;
+        Err(Refused("no".to_owned()))
+    });
+    let error = store.update(&key("main"), refused).await.unwrap_err();
+    assert!(matches!(error, StoreError::Refused(Refused(text)) if text == "no"));
+    let panics: Change = Box::new(|_| panic!("a change that panics"));
+    assert!(store.update(&key("main"), panics).await.is_err());
+    assert_eq!(store.get(&key("main")).await.unwrap().unwrap(), made);
+
+    let taken = store.update(&key("other"), set(json!({"label": "x"}))).await.unwrap_err();
+    assert_eq!(taken.to_string(), "label already in use: x");
+    assert_eq!(store.get(&key("other")).await.unwrap(), None);
+    store.update(&key("main"), set(json!({"label": null}))).await.unwrap();
+    store.update(&key("other"), set(json!({"label": "x", "lastChannel": "slack"}))).await.unwrap();
+    let other = row(store, "other").await.unwrap();
+    assert_eq!(other["deliveryContext"], json!({"channel": "slack"}), "delivery fields agree");
+
+    store.update(&key("agent:ops:main"), set(json!({"sessionId": "ops"}))).await.unwrap();
+    let mut all: Vec<String> =
+        store.rows(Rows::All).await.unwrap().iter().map(|row| row.key.to_string()).collect();
+    all.sort();
+    assert_eq!(all, ["agent:main:main", "agent:main:other", "agent:ops:main"]);
+    let ops = store.rows(Rows::Of(&AgentId::normalize("ops"))).await.unwrap();
+    assert_eq!(ops.len(), 1);
+
+    let gone = store.delete(&key("agent:ops:main")).await.unwrap().unwrap();
+    assert_eq!(gone.entry.session_id, Some(SessionId::new("ops")));
+    assert_eq!(store.delete(&key("agent:ops:main")).await.unwrap(), None);
+    store.flush().await.unwrap();
+    store.close().await.unwrap();
+    assert!(matches!(store.update(&key("main"), set(json!({}))).await, Err(StoreError::Closed)));
+}
+
+#[tokio::test]
+async fn the_file_store_keeps_the_contract() {
+    contract(&Bench::new().open()).await;
+}
+
+#[tokio::test]
+async fn one_shared_file_keeps_the_contract() {
+    let mut bench = Bench::new();
+    let path = bench.dir.path().join("all.json");
+    bench.options.layout = Layout::new(bench.dir.path(), bench.dir.path(), path.to_str());
+    contract(&bench.open()).await;
+}
+
+#[tokio::test]
+async fn the_file_is_openclaws_own() {
+    let bench = Bench::new();
+    let store = bench.open();
+    store.update(&key("main"), set(json!({"sessionId": "a", "updatedAt": 5}))).await.unwrap();
+    assert!(!bench.path().exists(), "an update costs no rewrite");
+    store.flush().await.unwrap();
+    let expect = "{\n  \"agent:main:main\": {\n    \"sessionId\": \"a\",\n    \"updatedAt\": 5\n  }\n}";
+    assert_eq!(bench.text(), expect);
+    assert_eq!(bench.files(), ["sessions.json"], "no journal, lock or temporary file is left");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&bench.path()), 0o600);
+        assert_eq!(mode(bench.path().parent().unwrap()), 0o700);
+    }
+}
+
+const TWO_ROWS: &str = r#"{
+  "agent:main:zeta": {
+    "updatedAt": 1,
+    "novel": {
+      "b": 1,
+      "a": []
+    },
+    "sessionId": "z"
+  },
+  "odd": 5,
+  "agent:main:telegram:direct:7": {
+    "sessionId": "t",
+    "updatedAt": 2
+  }
+}"#;
+
+#[tokio::test]
+async fn only_what_changed_changes_in_a_file() {
+    let bench = Bench::with_file(TWO_ROWS);
+    let store = bench.open();
+    assert_eq!(store.rows(Rows::All).await.unwrap().len(), 2);
+    store.update(&key("zeta"), Box::new(|_| Ok(()))).await.unwrap();
+    store.flush().await.unwrap();
+    assert_eq!((bench.text().as_str(), bench.files().len()), (TWO_ROWS, 1), "reading and idle updates write nothing");
+    store.update(&key("agent:main:telegram:dm:7"), set(json!({"updatedAt": 3}))).await.unwrap();
+    store.flush().await.unwrap();
+    assert_eq!(bench.text(), TWO_ROWS.replace("\"updatedAt\": 2", "\"updatedAt\": 3"));
+}
+
+#[tokio::test]
+async fn rows_of_old_versions_move_to_their_key_when_changed() {
+    let bench = Bench::with_file(r#"{"main":{"sessionId":"new","updatedAt":9},"agent:main:main":{"sessionId":"old","updatedAt":1}}"#);
+    let store = bench.open();
+    assert_eq!(row(&store, "main").await.unwrap()["sessionId"], "new");
+    store.update(&key("main"), set(json!({"systemSent": true}))).await.unwrap();
+    store.flush().await.unwrap();
+    assert_eq!(bench.json(), json!({"agent:main:main": {"sessionId": "new", "updatedAt": 9, "systemSent": true}}));
+}
+
+#[tokio::test]
+async fn deleting_a_session_removes_every_row_of_it() {
+    let bench = Bench::with_file(r#"{"main":{"updatedAt":1},"agent:main:main":{"updatedAt":2},"agent:main:x":{}}"#);
+    let store = bench.open();
+    store.delete(&key("main")).await.unwrap().unwrap();
+    assert_eq!(row(&store, "main").await, None);
+    store.flush().await.unwrap();
+    assert_eq!(bench.json(), json!({"agent:main:x": {}}));
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_survives_without_a_snapshot() {
+    let bench = Bench::with_file(TWO_ROWS);
+    {
+        let store = bench.open();
+        store.update(&key("zeta"), set(json!({"label": "l"}))).await.unwrap();
+        store.update(&key("new"), set(json!({"sessionId": "n"}))).await.unwrap();
+        store.delete(&key("agent:main:telegram:dm:7")).await.unwrap();
+    }
+    assert_eq!(bench.text(), TWO_ROWS);
+    let store = bench.open();
+    assert_eq!(row(&store, "zeta").await.unwrap()["label"], "l");
+    assert_eq!(row(&store, "new").await.unwrap()["sessionId"], "n");
+    assert_eq!(row(&store, "agent:main:telegram:dm:7").await, None);
+    store.close().await.unwrap();
+    assert_eq!(bench.files(), ["sessions.json"]);
+    let keys: Vec<String> = bench.json().as_object().unwrap().keys().cloned().collect();
+    assert_eq!(keys, ["agent:main:zeta", "odd", "agent:main:new"]);
+}
+
+#[tokio::test]
+async fn a_journal_torn_at_any_byte_keeps_the_updates_before() {
+    let bench = Bench::new();
+    {
+        let store = bench.open();
+        for n in 0..3 {
+            store.update(&key(&format!("s{n}")), set(json!({"sessionId": format!("id{n}"), "updatedAt": n}))).await.unwrap();
+        }
+    }
+    let journal = bench.path().with_file_name("sessions.json.journal.1");
+    let whole = std::fs::read(&journal).unwrap();
+    for cut in 0..=whole.len() {
+        std::fs::write(&journal, &whole[..cut]).unwrap();
+        let lines = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
+        let store = bench.open();
+        assert_eq!(store.rows(Rows::All).await.unwrap().len(), lines, "{cut}");
+        // The next update must be as durable as if nothing had been torn.
+        store.update(&key("after"), set(json!({"sessionId": "after"}))).await.unwrap();
+        drop(store);
+        let again = bench.open();
+        assert_eq!(again.rows(Rows::All).await.unwrap().len(), lines + 1, "{cut}");
+        for name in bench.files().iter().filter(|name| **name != "sessions.json.journal.1") {
+            std::fs::remove_file(bench.path().with_file_name(name)).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn edits_by_hand_are_seen_and_merged() {
+    let bench = Bench::with_file(r#"{"agent:main:a":{"sessionId":"a","updatedAt":1},"agent:main:b":{"sessionId":"b","updatedAt":1}}"#);
+    let store = bench.open();
+    store.update(&key("a"), set(json!({"inputTokens": 5}))).await.unwrap();
+    store.update(&key("c"), set(json!({"sessionId": "c", "updatedAt": 1}))).await.unwrap();
+    let by_hand = r#"{"agent:main:a":{"sessionId":"a","updatedAt":1,"sendPolicy":"deny"},"agent:main:d":{"sessionId":"d","updatedAt":1}}"#;
+    std::fs::write(bench.path(), by_hand).unwrap();
+    assert_eq!(row(&store, "b").await, None, "the removed row is gone");
+    assert_eq!(row(&store, "d").await.unwrap()["sessionId"], "d");
+    let merged = json!({"sessionId": "a", "updatedAt": 1, "sendPolicy": "deny", "inputTokens": 5});
+    assert_eq!(row(&store, "a").await.unwrap(), merged);
+    store.flush().await.unwrap();
+    let expect = json!({"agent:main:a": merged, "agent:main:d": {"sessionId": "d", "updatedAt": 1},
+                        "agent:main:c": {"sessionId": "c", "updatedAt": 1}});
+    assert_eq!(bench.json(), expect);
+}
+
+#[tokio::test]
+async fn a_store_that_is_removed_is_empty_and_comes_back_with_the_next_update() {
+    let bench = Bench::with_file(TWO_ROWS);
+    let store = bench.open();
+    assert_eq!(store.rows(Rows::All).await.unwrap().len(), 2);
+    std::fs::remove_file(bench.path()).unwrap();
+    assert_eq!(store.rows(Rows::All).await.unwrap().len(), 0);
+    store.update(&key("a"), set(json!({"sessionId": "a", "updatedAt": 1}))).await.unwrap();
+    store.flush().await.unwrap();
+    assert_eq!(bench.json(), json!({"agent:main:a": {"sessionId": "a", "updatedAt": 1}}));
+}
+
+#[tokio::test]
+async fn a_store_cut_in_half_is_kept_in_a_copy_and_recovered() {
+    let cut = &TWO_ROWS[..TWO_ROWS.len() - 20];
+    let bench = Bench::with_file(cut);
+    let store = bench.open();
+    assert_eq!(store.rows(Rows::All).await.unwrap().len(), 1);
+    let copies = |bench: &Bench| -> Vec<String> {
+        bench.files().into_iter().filter(|name| name.contains(".damaged-")).collect()
+    };
+    let copy = copies(&bench);
+    assert_eq!(copy.len(), 1);
+    assert_eq!(std::fs::read_to_string(bench.path().with_file_name(&copy[0])).unwrap(), cut);
+    assert_eq!(bench.text(), cut, "reading does not change the file");
+    drop(store);
+    let store = bench.open();
+    store.update(&key("zeta"), set(json!({"updatedAt": 9}))).await.unwrap();
+    store.flush().await.unwrap();
+    assert_eq!(bench.json()["agent:main:zeta"]["updatedAt"], 9);
+    assert_eq!(copies(&bench), copy, "one copy is enough");
+}
+
+#[tokio::test]
+async fn a_file_broken_while_running_is_kept_before_it_is_replaced() {
+    let bench = Bench::with_file(TWO_ROWS);
+    let store = bench.open();
+    store.update(&key("zeta"), set(json!({"updatedAt": 9}))).await.unwrap();
+    std::fs::write(bench.path(), "[1, 2").unwrap();
+    assert_eq!(row(&store, "zeta").await.unwrap()["updatedAt"], 9);
+    store.flush().await.unwrap();
+    assert_eq!(bench.json().as_object().unwrap().len(), 3);
+    let copy = bench.files().into_iter().find(|name| name.contains(".damaged-")).unwrap();
+    assert_eq!(std::fs::read_to_string(bench.path().with_file_name(copy)).unwrap(), "[1, 2");
+}
+
+#[tokio::test]
+async fn a_directory_that_cannot_be_written_refuses_updates_and_changes_nothing() {
+    let bench = Bench::new();
+    // A file where the directory should be: it fails for every user.
+    std::fs::create_dir_all(bench.dir.path().join("agents/main")).unwrap();
+    let blocker = bench.dir.path().join("agents/main/sessions");
+    std::fs::write(&blocker, "").unwrap();
+    let store = bench.open();
+    let error = store.update(&key("main"), set(json!({}))).await.unwrap_err();
+    assert!(matches!(error, StoreError::Io { .. }), "{error}");
+    assert!(error.to_string().contains("sessions.json"), "{error}");
+    std::fs::remove_file(&blocker).unwrap();
+    assert_eq!(row(&store, "main").await, None);
+    store.update(&key("main"), set(json!({}))).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_lock_of_a_living_process_holds_the_snapshot_up_but_no_update() {
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.path().parent().unwrap()).unwrap();
+    let lock = bench.path().with_file_name("sessions.json.lock");
+    let parent = nix::unistd::getppid();
+    std::fs::write(&lock, format!("{{\"pid\":{parent},\"startedAt\":1}}")).unwrap();
+    let store = bench.open();
+    store.update(&key("main"), set(json!({"sessionId": "a"}))).await.unwrap();
+    let flushing = { let store = store.clone(); tokio::spawn(async move { store.flush().await }) };
+    store.update(&key("main"), set(json!({"sessionId": "b"}))).await.unwrap();
+    assert!(!bench.path().exists() && lock.exists());
+    std::fs::remove_file(&lock).unwrap();
+    flushing.await.unwrap().unwrap();
+    assert_eq!(bench.json()["agent:main:main"]["sessionId"], "b");
+    assert!(!lock.exists());
+}
+
+#[tokio::test]
+async fn a_lock_of_a_dead_process_is_taken_over() {
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.path().parent().unwrap()).unwrap();
+    let lock = bench.path().with_file_name("sessions.json.lock");
+    std::fs::write(&lock, r#"{"pid":2147483646,"startedAt":1}"#).unwrap();
+    let store = bench.open();
+    store.update(&key("main"), set(json!({"sessionId": "a"}))).await.unwrap();
+    store.flush().await.unwrap();
+    assert_eq!(bench.files(), ["sessions.json"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn concurrent_updates_are_all_kept() {
+    let bench = Bench::new();
+    let store = bench.open();
+    let mut tasks = tokio::task::JoinSet::new();
+    for task in 0..8_u64 {
+        let store = store.clone();
+        tasks.spawn(async move {
+            for turn in 0..25 {
+                let count: Change = Box::new(|edit| {
+                    edit.entry.input_tokens = Some(edit.entry.input_tokens.unwrap_or(0) + 1);
+                    Ok(())
+                });
+                store.update(&key("shared"), count).await.unwrap();
+                store.update(&key(&format!("own-{task}-{turn}")), set(json!({"updatedAt": turn}))).await.unwrap();
+                if turn == 12 {
+                    store.flush().await.unwrap();
+                }
+            }
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
+    assert_eq!(row(&store, "shared").await.unwrap()["inputTokens"], 200);
+    drop(store);
+    let again = bench.open();
+    assert_eq!(row(&again, "shared").await.unwrap()["inputTokens"], 200);
+    assert_eq!(again.rows(Rows::All).await.unwrap().len(), 201);
+}
+
+#[tokio::test]
+async fn typed_updates_hand_back_their_result_and_their_error() {
+    let bench = Bench::new();
+    let store = bench.open();
+    let (row, value) =
+        update_with(&store, &key("main"), |edit| Ok::<_, Refused>(edit.is_new)).await.unwrap();
+    assert!(value && row.entry.session_id.is_some());
+    let error = update_with(&store, &key("main"), |_| Err::<(), _>(KeyError::Missing)).await.unwrap_err();
+    assert!(matches!(error, UpdateError::Refused(KeyError::Missing)));
+}
+
+use crate::key::KeyError;

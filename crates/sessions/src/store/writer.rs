@@ -1,0 +1,356 @@
+//! The store's own thread. It takes commands in batches: changes are made in memory, journaled with one write and one
+//! sync a file and batch, and only then acknowledged; a failed write takes them back. `sessions.json` itself is written
+//! by a helper thread from a snapshot, so that a big store does not hold updates up.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use openclaw_protocol::AgentId;
+use parking_lot::RwLock;
+use tokio::sync::{mpsc, oneshot};
+
+use super::file::{FileStoreOptions, Shelf};
+use super::journal::{Op, line};
+use super::table::Undo;
+use super::{Change, Edit, Refused, Row, StoreError};
+use crate::entry::{SessionEntry, new_session_id};
+use crate::key::SessionKey;
+use crate::time::now_ms;
+
+mod snapshot;
+mod store_file;
+
+use snapshot::Finished;
+use store_file::StoreFile;
+
+/// The file a command is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) path: PathBuf,
+    /// The agent that rows without an agent part belong to.
+    pub(crate) agent: AgentId,
+}
+
+type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
+
+/// What the thread is asked to do.
+pub(crate) enum Command {
+    /// Read a file, again if it was changed.
+    Load { target: Target, reply: Reply<()> },
+    /// Change a row.
+    Update { target: Target, key: SessionKey, change: Change, reply: Reply<Row> },
+    /// Remove a row.
+    Delete { target: Target, key: SessionKey, reply: Reply<Option<Row>> },
+    /// Write every file that is not up to date.
+    Flush { then_close: bool, reply: Reply<()> },
+}
+
+/// An answer that waits for the batch's sync.
+enum Answer {
+    Updated(Reply<Row>, Row),
+    Deleted(Reply<Option<Row>>, Option<Row>),
+}
+
+/// What a batch did to one file.
+#[derive(Default)]
+struct Staged {
+    lines: Vec<u8>,
+    undos: Vec<Undo>,
+    touched: Vec<(Arc<str>, Option<Arc<SessionEntry>>)>,
+    answers: Vec<Answer>,
+}
+
+struct Flush {
+    reply: Reply<()>,
+    deadline: Instant,
+    then_close: bool,
+}
+
+/// Most commands of one batch.
+const BATCH: usize = 256;
+/// How long a flush waits for another process's lock (spec `sessions.md` §3.4).
+const FLUSH_PATIENCE: Duration = Duration::from_secs(10);
+
+/// State of the thread.
+pub(crate) struct Writer {
+    options: FileStoreOptions,
+    shelf: Arc<Shelf>,
+    files: HashMap<PathBuf, StoreFile>,
+    flushes: Vec<Flush>,
+    finished: (mpsc::Sender<Finished>, mpsc::Receiver<Finished>),
+}
+
+impl Writer {
+    pub(crate) fn new(options: FileStoreOptions, shelf: Arc<Shelf>) -> Self {
+        Self { options, shelf, files: HashMap::new(), flushes: Vec::new(), finished: mpsc::channel(16) }
+    }
+
+    /// Works until every handle is gone or the store is closed.
+    pub(crate) fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_time().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                tracing::error!(%error, "cannot start the session store");
+                return;
+            }
+        };
+        runtime.block_on(async {
+            loop {
+                let due = self.next_due();
+                let sleep = async {
+                    match due {
+                        Some(due) => tokio::time::sleep_until(due.into()).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! { biased;
+                    Some(finished) = self.finished.1.recv() => self.on_finished(finished),
+                    command = commands.recv() => match command {
+                        Some(first) => self.on_batch(first, &mut commands),
+                        None => break,
+                    },
+                    () = sleep => {}
+                }
+                self.start_due_snapshots();
+                if self.answer_flushes() {
+                    break;
+                }
+            }
+        });
+        for file in self.files.values_mut() {
+            file.join_snapshot();
+        }
+    }
+
+    fn on_batch(&mut self, first: Command, commands: &mut mpsc::Receiver<Command>) {
+        let mut staged: HashMap<PathBuf, Staged> = HashMap::new();
+        let mut next = Some(first);
+        let mut count = 0;
+        while let Some(command) = next {
+            self.on_command(command, &mut staged);
+            count += 1;
+            next = if count < BATCH { commands.try_recv().ok() } else { None };
+        }
+        for (path, staged) in staged {
+            self.commit(&path, staged);
+        }
+    }
+
+    fn on_command(&mut self, command: Command, staged: &mut HashMap<PathBuf, Staged>) {
+        match command {
+            Command::Load { target, reply } => {
+                let loaded = self.load(&target, staged);
+                let _ = reply.send(loaded);
+            }
+            Command::Update { target, key, change, reply } => {
+                let outcome = self.load(&target, staged).and_then(|()| self.stage_update(&target, &key, change, staged));
+                match outcome {
+                    Ok(row) => staged.entry(target.path).or_default().answers.push(Answer::Updated(reply, row)),
+                    Err(error) => drop(reply.send(Err(error))),
+                }
+            }
+            Command::Delete { target, key, reply } => {
+                let outcome = self.load(&target, staged).and_then(|()| self.stage_delete(&target, &key, staged));
+                match outcome {
+                    Ok(row) => staged.entry(target.path).or_default().answers.push(Answer::Deleted(reply, row)),
+                    Err(error) => drop(reply.send(Err(error))),
+                }
+            }
+            Command::Flush { then_close, reply } => {
+                let deadline = Instant::now() + FLUSH_PATIENCE;
+                self.files.values_mut().for_each(StoreFile::forget_failure);
+                self.flushes.push(Flush { reply, deadline, then_close });
+            }
+        }
+    }
+
+    /// Makes a file's rows those on disk, once a batch: later commands of it work on what earlier ones made.
+    fn load(&mut self, target: &Target, staged: &HashMap<PathBuf, Staged>) -> Result<(), StoreError> {
+        match self.files.get_mut(&target.path) {
+            Some(_) if staged.get(&target.path).is_some_and(|staged| !staged.undos.is_empty()) => Ok(()),
+            Some(file) => file.take_in_edits(),
+            None => {
+                let file = StoreFile::load(target, &self.options)?;
+                self.shelf.write().insert(target.path.clone(), file.published());
+                self.files.insert(target.path.clone(), file);
+                Ok(())
+            }
+        }
+    }
+
+    fn stage_update(
+        &mut self,
+        target: &Target,
+        key: &SessionKey,
+        change: Change,
+        staged: &mut HashMap<PathBuf, Staged>,
+    ) -> Result<Row, StoreError> {
+        let file = self.files.get_mut(&target.path).ok_or(StoreError::Closed)?;
+        let published = file.published();
+        let mut guard = published.write();
+        let table = &mut guard.table;
+        let found = table.find(key).map(|(stored, entry)| (Arc::clone(stored), Arc::clone(entry)));
+        let old = found.as_ref().map(|(_, entry)| &**entry);
+        let new = changed(old, change)?;
+        if let Some(label) = &new.label
+            && old.and_then(|old| old.label.as_ref()) != Some(label)
+            && table.label_in_use(label)
+        {
+            return Err(StoreError::LabelInUse(label.to_string()));
+        }
+        let spelling = table.spelling_for_write(key);
+        if found.as_ref().is_some_and(|(stored, entry)| **entry == new && *stored == spelling) {
+            let entry = found.map(|(_, entry)| entry).unwrap_or_default();
+            return Ok(Row { key: key.clone(), entry });
+        }
+        let in_place = table.row(&spelling).cloned();
+        let mut ops = vec![Op::update(&spelling, in_place.as_deref(), &new)];
+        let entry = Arc::new(new);
+        let staged = staged.entry(target.path.clone()).or_default();
+        staged.touched.push((Arc::clone(&spelling), in_place));
+        staged.undos.push(table.put(&spelling, Arc::clone(&entry)));
+        if let Some((stored, old)) = found
+            && stored != spelling
+        {
+            // A row of an old version moves to its canonical key.
+            ops.push(Op::delete(&stored));
+            staged.undos.push(table.remove(&stored));
+            staged.touched.push((stored, Some(old)));
+        }
+        staged.lines.extend(line(&ops).map_err(|source| io_error("write", &target.path, source))?);
+        Ok(Row { key: key.clone(), entry })
+    }
+
+    fn stage_delete(
+        &mut self,
+        target: &Target,
+        key: &SessionKey,
+        staged: &mut HashMap<PathBuf, Staged>,
+    ) -> Result<Option<Row>, StoreError> {
+        let file = self.files.get_mut(&target.path).ok_or(StoreError::Closed)?;
+        let published = file.published();
+        let mut guard = published.write();
+        let table = &mut guard.table;
+        let Some((_, entry)) = table.find(key) else { return Ok(None) };
+        let row = Row { key: key.clone(), entry: Arc::clone(entry) };
+        let staged = staged.entry(target.path.clone()).or_default();
+        let mut ops = Vec::new();
+        for stored in table.spellings(key) {
+            ops.push(Op::delete(&stored));
+            staged.touched.push((Arc::clone(&stored), table.row(&stored).cloned()));
+            staged.undos.push(table.remove(&stored));
+        }
+        staged.lines.extend(line(&ops).map_err(|source| io_error("write", &target.path, source))?);
+        Ok(Some(row))
+    }
+
+    /// Makes a batch durable and answers it, or takes it back and says why.
+    fn commit(&mut self, path: &Path, staged: Staged) {
+        let Some(file) = self.files.get_mut(path) else { return };
+        let written = if staged.lines.is_empty() { Ok(()) } else { file.journal(&staged.lines, staged.touched) };
+        match written {
+            Ok(()) => staged.answers.into_iter().for_each(Answer::send),
+            Err(source) => {
+                let published = file.published();
+                let mut guard = published.write();
+                staged.undos.into_iter().rev().for_each(|undo| guard.table.undo(undo));
+                drop(guard);
+                let error = io_error("write", path, source);
+                tracing::error!(store = %path.display(), %error, "a session update was refused");
+                staged.answers.into_iter().for_each(|answer| answer.fail(&error));
+            }
+        }
+    }
+
+    fn on_finished(&mut self, finished: Finished) {
+        if let Some(file) = self.files.get_mut(&finished.path) {
+            file.on_snapshot(finished.outcome);
+        }
+    }
+
+    fn start_due_snapshots(&mut self) {
+        let flushing = !self.flushes.is_empty();
+        let now = Instant::now();
+        for file in self.files.values_mut() {
+            if file.wants_snapshot(flushing, now) {
+                file.start_snapshot(self.finished.0.clone());
+            }
+        }
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        let flushing = !self.flushes.is_empty();
+        let now = Instant::now();
+        let files = self.files.values().filter_map(|file| file.due(flushing, now));
+        files.chain(self.flushes.iter().map(|flush| flush.deadline)).min()
+    }
+
+    /// Answers flushes that are done or out of patience. Returns whether the store is to close.
+    fn answer_flushes(&mut self) -> bool {
+        let behind = self.files.values().find(|file| file.is_behind());
+        let now = Instant::now();
+        let mut close = false;
+        for flush in std::mem::take(&mut self.flushes) {
+            let outcome = match behind {
+                None => Ok(()),
+                Some(file) => match file.failure() {
+                    Some(error) => Err(error),
+                    None if now >= flush.deadline => Err(file.lock_timeout()),
+                    None => {
+                        self.flushes.push(flush);
+                        continue;
+                    }
+                },
+            };
+            close |= flush.then_close;
+            let _ = flush.reply.send(outcome);
+        }
+        close
+    }
+}
+
+impl Answer {
+    fn send(self) {
+        match self {
+            Self::Updated(reply, row) => drop(reply.send(Ok(row))),
+            Self::Deleted(reply, row) => drop(reply.send(Ok(row))),
+        }
+    }
+
+    fn fail(self, error: &StoreError) {
+        match self {
+            Self::Updated(reply, _) => drop(reply.send(Err(error.clone()))),
+            Self::Deleted(reply, _) => drop(reply.send(Err(error.clone()))),
+        }
+    }
+}
+
+/// The row after a change, complete and tidy. A change that panics is refused; the store lives on.
+fn changed(old: Option<&SessionEntry>, change: Change) -> Result<SessionEntry, Refused> {
+    let now = now_ms();
+    let mut entry = old.cloned().unwrap_or_default();
+    let edit = Edit { entry: &mut entry, is_new: old.is_none(), now };
+    let verdict = catch_unwind(AssertUnwindSafe(|| change(edit)));
+    verdict.unwrap_or_else(|_| Err(Refused("the change of the session failed unexpectedly".to_owned())))?;
+    if old == Some(&entry) {
+        return Ok(entry);
+    }
+    if entry.session_id.is_none() {
+        entry.session_id = Some(new_session_id());
+    }
+    if entry.updated_at.is_none() {
+        entry.updated_at = Some(now);
+    }
+    entry.normalize();
+    Ok(entry)
+}
+
+fn io_error(what: &'static str, path: &Path, source: std::io::Error) -> StoreError {
+    StoreError::Io { what, path: path.to_path_buf(), source: Arc::new(source) }
+}
+
+/// Rows of one file, shared with readers.
+type SharedRows = Arc<RwLock<super::file::Published>>;

@@ -1,0 +1,293 @@
+use std::path::Path;
+
+use openclaw_protocol::message::{AssistantMessage, Block, Message, ToolCall, UserMessage};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn new() -> NewTranscript {
+    NewTranscript { session_id: "s".into(), cwd: "/w".into(), parent: None }
+}
+
+fn user(text: &str) -> Message {
+    Message::User(UserMessage::text(text, 1))
+}
+
+fn assistant(text: &str) -> Message {
+    Message::Assistant(AssistantMessage {
+        content: vec![Block::text(text)],
+        provider: "p".into(),
+        model: "m".into(),
+        timestamp: 2,
+        ..AssistantMessage::default()
+    })
+}
+
+fn say(file: &mut TranscriptFile, message: Message) -> EntryId {
+    file.append(Body::Message(StoredMessage::Known(message)), None).unwrap()
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn texts(context: &Context) -> Vec<String> {
+    context
+        .messages
+        .iter()
+        .map(|message| match message {
+            Message::User(m) => m.content.to_text(),
+            Message::Assistant(m) => m.text(),
+            Message::ToolResult(m) => m.tool_call_id.clone(),
+        })
+        .collect()
+}
+
+fn backups(dir: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.to_string_lossy().contains(".bak-")).collect()
+}
+
+#[tokio::test]
+async fn a_fresh_transcript_begins_as_openclaw_begins_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("new/s.jsonl");
+    let mut transcript = Transcript::open_or_create(&path, new()).await.unwrap();
+    let settings = ModelSettings {
+        provider: "anthropic".into(),
+        model_id: "claude".into(),
+        api: "anthropic-messages".into(),
+        thinking_level: "off".into(),
+    };
+    transcript.note_settings(settings.clone()).await.unwrap();
+    let id = transcript.append_message(user("hi"), Some(EntryId::new("cafe0001"))).await.unwrap();
+    transcript.append_message(assistant("hello"), None).await.unwrap();
+    transcript.note_settings(ModelSettings { thinking_level: "high".into(), ..settings }).await.unwrap();
+    transcript.sync().await.unwrap();
+    let lines = lines(&path);
+    let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    let expect = ["session", "model_change", "thinking_level_change", "custom", "message", "message"];
+    assert_eq!(kinds[..6], expect);
+    // The assistant of this test is another model than the settings name: both are said again.
+    assert_eq!(kinds[6..], ["model_change", "thinking_level_change"]);
+    assert_eq!(lines[0], json!({"type": "session", "version": 3, "id": "s", "timestamp": lines[0]["timestamp"], "cwd": "/w"}));
+    assert_eq!(lines[1]["parentId"], Value::Null);
+    assert_eq!(lines[3]["customType"], "model-snapshot");
+    assert_eq!(lines[3]["data"]["modelApi"], "anthropic-messages");
+    for pair in lines[1..].windows(2) {
+        assert_eq!(pair[1]["parentId"], pair[0]["id"]);
+    }
+    assert_eq!((lines[4]["id"].as_str(), id.as_str()), (Some("cafe0001"), "cafe0001"));
+    assert!(lines[5]["id"].as_str().unwrap().chars().all(|c| c.is_ascii_hexdigit() && !c.is_uppercase()));
+    assert!(transcript.contains("cafe0001") && !transcript.contains("nothing"));
+    let again = transcript.append_message(user("hi"), Some(EntryId::new("cafe0001"))).await;
+    assert!(matches!(again, Err(TranscriptError::DuplicateId { .. })));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[tokio::test]
+async fn context_and_settings_follow_the_branch() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    let u1 = say(&mut file, user("u1"));
+    let a1 = say(&mut file, assistant("a1"));
+    say(&mut file, user("u2"));
+    file.append(Body::ThinkingLevelChange { thinking_level: "low".into() }, None).unwrap();
+    file.branch(Branch::At(a1.clone())).unwrap();
+    say(&mut file, user("u9"));
+    let context = file.context().unwrap();
+    assert_eq!(texts(&context), ["u1", "a1", "u9"]);
+    assert_eq!((context.thinking_level, context.model), (None, Some(("p".into(), "m".into()))));
+
+    let compaction = format::Compaction {
+        summary: "S".into(),
+        first_kept_entry_id: a1.to_string(),
+        tokens_before: 9,
+        details: None,
+        from_hook: None,
+    };
+    file.append(Body::Compaction(compaction), None).unwrap();
+    say(&mut file, user("u10"));
+    let mut again = TranscriptFile::open(&path).unwrap();
+    let shown = texts(&again.context().unwrap());
+    assert!(shown[0].contains("<summary>\nS\n</summary>"));
+    assert_eq!(shown[1..], ["a1", "u9", "u10"]);
+    again.branch(Branch::Root).unwrap();
+    assert_eq!(again.context().unwrap(), Context::default());
+    again.branch(Branch::Latest).unwrap();
+    assert_eq!(again.len(), 7);
+    assert!(matches!(again.branch(Branch::At(EntryId::new("x"))), Err(TranscriptError::UnknownId { .. })));
+    assert!(again.message(u1.as_str()).unwrap().is_some());
+}
+
+#[test]
+fn a_file_cut_at_any_byte_opens_and_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    say(&mut file, user("one"));
+    say(&mut file, assistant("two é"));
+    let whole = std::fs::read(&path).unwrap();
+    for cut in 0..=whole.len() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let mut file = TranscriptFile::open_or_create(&path, &new()).unwrap();
+        let newlines = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
+        // A last line that lacks nothing but its newline is whole.
+        let complete = newlines + usize::from(whole.get(cut) == Some(&b'\n'));
+        assert_eq!(file.len(), complete.saturating_sub(1), "{cut}");
+        say(&mut file, user("next"));
+        let parsed = lines(&path);
+        assert_eq!(parsed.len(), complete.max(1) + 1, "{cut}");
+        let torn = cut > 0 && complete == newlines && whole[..cut].last() != Some(&b'\n');
+        let kept = backups(dir.path());
+        assert_eq!(kept.len(), usize::from(torn), "{cut}");
+        if torn && newlines > 0 {
+            let start = whole[..cut].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+            assert_eq!(std::fs::read(&kept[0]).unwrap(), &whole[start..cut]);
+        }
+    }
+}
+
+#[test]
+fn malformed_lines_and_unknown_entries_stay_in_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let text = concat!(
+        "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n",
+        "garbage\n\n",
+        "{\"type\":\"message\",\"id\":\"a\",\"parentId\":null,\"timestamp\":\"t\",\"message\":{\"role\":\"user\",\"content\":\"x\\ud83d\",\"timestamp\":1}}\n",
+        "{\"type\":\"novel\",\"id\":\"b\",\"parentId\":\"a\",\"timestamp\":\"t\",\"x\":1}\n",
+    );
+    std::fs::write(&path, text).unwrap();
+    let mut file = TranscriptFile::open(&path).unwrap();
+    assert_eq!((file.len(), file.leaf().map(EntryId::as_str)), (2, Some("b")));
+    assert_eq!(texts(&file.context().unwrap()), ["x\u{fffd}"]);
+    say(&mut file, user("y"));
+    let now = std::fs::read_to_string(&path).unwrap();
+    assert!(now.starts_with(text));
+    assert!(now[text.len()..].contains("\"parentId\":\"b\""));
+    assert!(backups(dir.path()).is_empty());
+}
+
+#[test]
+fn what_is_no_transcript_is_refused_or_moved_aside() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    for text in ["hello\n", "{\"type\":\"message\",\"id\":\"a\"}\n", "{\"type\":\"session\",\"id\":5}\n"] {
+        std::fs::write(&path, text).unwrap();
+        assert!(matches!(TranscriptFile::open(&path), Err(TranscriptError::NotATranscript(_))), "{text}");
+        TranscriptFile::open_or_create(&path, &new()).unwrap();
+        let kept = backups(dir.path());
+        assert_eq!(std::fs::read_to_string(&kept[0]).unwrap(), text);
+        std::fs::remove_file(&kept[0]).unwrap();
+    }
+    assert!(matches!(TranscriptFile::open(&dir.path().join("none")), Err(TranscriptError::Missing(_))));
+    assert!(TranscriptFile::create(&path, &new()).is_err(), "an existing file is never overwritten");
+}
+
+#[test]
+fn a_line_of_twenty_megabytes_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    let big = "x".repeat(20 * 1024 * 1024);
+    say(&mut file, user(&big));
+    say(&mut file, user("after"));
+    let mut again = TranscriptFile::open(&path).unwrap();
+    let shown = texts(&again.context().unwrap());
+    assert_eq!((shown[0].len(), shown[1].as_str()), (big.len(), "after"));
+}
+
+#[test]
+fn what_another_process_appends_is_taken_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut ours = TranscriptFile::create(&path, &new()).unwrap();
+    say(&mut ours, user("a"));
+    let mut theirs = TranscriptFile::open(&path).unwrap();
+    let b = say(&mut theirs, user("b"));
+    say(&mut ours, user("c"));
+    assert_eq!(lines(&path)[3]["parentId"], b.as_str());
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(matches!(ours.refresh(), Err(TranscriptError::Missing(_))));
+    std::fs::write(&path, whole).unwrap();
+    say(&mut ours, user("d"));
+    assert_eq!(texts(&ours.context().unwrap()), ["a", "b", "c", "d"]);
+}
+
+const FIRST_VERSION: &str = concat!(
+    "{\"type\":\"session\",\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n",
+    "{\"type\":\"message\",\"timestamp\":\"t\",\"message\":{\"role\":\"user\",\"content\":\"one\",\"timestamp\":1}}\n",
+    "{\"type\":\"message\",\"timestamp\":\"t\",\"message\":{\"role\":\"user\",\"content\":\"two\",\"timestamp\":1}}\n",
+    "{\"type\":\"compaction\",\"timestamp\":\"t\",\"summary\":\"S\",\"firstKeptEntryIndex\":2,\"tokensBefore\":5}\n",
+    "{\"type\":\"message\",\"timestamp\":\"t\",\"message\":{\"role\":\"hookMessage\",\"content\":\"three\",\"timestamp\":1}}\n",
+);
+
+#[test]
+fn files_of_the_first_version_are_read_as_they_are_and_rewritten_when_appended_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    std::fs::write(&path, FIRST_VERSION).unwrap();
+    let mut file = TranscriptFile::open(&path).unwrap();
+    let shown = texts(&file.context().unwrap());
+    assert_eq!(shown[1..], ["two", "three"]);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), FIRST_VERSION);
+    say(&mut file, user("four"));
+    let kept = backups(dir.path());
+    assert_eq!(std::fs::read_to_string(&kept[0]).unwrap(), FIRST_VERSION);
+    let lines = lines(&path);
+    assert_eq!(lines[0]["version"], 3);
+    assert_eq!(lines[3]["firstKeptEntryId"], lines[2]["id"]);
+    assert_eq!(lines[4]["message"]["role"], "custom");
+    assert_eq!(lines[5]["parentId"], lines[4]["id"]);
+    let shown = texts(&TranscriptFile::open(&path).unwrap().context().unwrap());
+    assert_eq!(shown[1..], ["two", "three", "four"]);
+}
+
+#[test]
+fn calls_left_open_by_a_crash_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    let call = |id: &str| {
+        Block::ToolCall(ToolCall { id: id.into(), name: "exec".into(), arguments: json!({}), ..ToolCall::default() })
+    };
+    say(&mut file, user("go"));
+    say(&mut file, Message::Assistant(AssistantMessage { content: vec![call("1"), call("2")], ..AssistantMessage::default() }));
+    let result: Message =
+        serde_json::from_value(json!({"role": "toolResult", "toolCallId": "1", "content": [], "timestamp": 1})).unwrap();
+    say(&mut file, result);
+    let mut pending = TranscriptFile::open(&path).unwrap().pending_calls().unwrap();
+    assert_eq!(pending.calls().collect::<Vec<_>>(), [("2", "exec")]);
+    for message in pending.close(5) {
+        say(&mut file, message);
+    }
+    assert!(file.pending_calls().unwrap().is_empty());
+}
+
+#[test]
+fn a_fork_holds_the_branch_and_names_its_parent() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    let u1 = say(&mut file, user("u1"));
+    file.append(Body::Label { target_id: u1.clone(), label: Some("l".into()) }, None).unwrap();
+    say(&mut file, user("u2"));
+    let (id, forked) = fork(&path, "/child").unwrap();
+    assert_eq!(forked.parent(), path.parent());
+    let lines = lines(&forked);
+    assert_eq!(lines[0]["parentSession"], path.to_str().unwrap());
+    assert_eq!((lines[0]["id"].as_str(), lines[0]["cwd"].as_str()), (Some(id.as_str()), Some("/child")));
+    let kinds: Vec<&str> = lines[1..].iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["message", "message", "label"]);
+    assert_eq!(lines[1]["id"], u1.as_str());
+    assert_eq!(texts(&TranscriptFile::open(&forked).unwrap().context().unwrap()), ["u1", "u2"]);
+}

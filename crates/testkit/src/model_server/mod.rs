@@ -1,0 +1,334 @@
+//! A model server that answers what the test says, over real HTTP on 127.0.0.1.
+//!
+//! It speaks Anthropic Messages, OpenAI Chat Completions, OpenAI Responses and embeddings, told apart by the end of the
+//! path, so that any base URL works. Answers come from a queue, from a function of the request, or are those of the
+//! recorded reference stub ([`ModelServer::reference`]). Nothing waits unless the script says so.
+//!
+//! ```no_run
+//! # use openclaw_testkit::model_server::{ModelServer, Reply, Step};
+//! # async fn test() {
+//! let server = ModelServer::queue([
+//!     Reply::tool("call_1", "read", &serde_json::json!({"path": "a.txt"})),
+//!     Reply::deltas(["It ", "says hi."]),
+//! ])
+//! .await;
+//! // … point a provider's baseUrl at server.v1() …
+//! assert_eq!(server.requests()[0].tool_names(), ["read"]);
+//! # }
+//! ```
+
+mod captured;
+mod encode;
+mod reference;
+mod script;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, Method, Response, StatusCode, Uri, header};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+pub use captured::Captured;
+pub use reference::{HELLO, Pace, reply as reference_reply};
+pub use script::{Gate, Reply, ScriptedCall, ScriptedUsage, Step, Stop};
+
+use encode::{Encoder, Protocol};
+use script::Head;
+
+/// Length of an embedding unless the request says otherwise.
+const DIMENSIONS: usize = 16;
+/// Largest request body; far above any test's.
+const MAX_REQUEST: usize = 256 * 1024 * 1024;
+
+/// A running server. It ends when dropped.
+#[derive(Debug)]
+pub struct ModelServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+struct Shared {
+    script: Script,
+    seen: Mutex<Vec<Captured>>,
+    /// How many requests have come in, and which of them are over.
+    progress: watch::Sender<Progress>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("seen", &self.seen).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct Progress {
+    arrived: usize,
+    over: Vec<usize>,
+}
+
+enum Script {
+    Queue(Mutex<VecDeque<Reply>>),
+    Function(Box<dyn Fn(&Captured) -> Reply + Send + Sync>),
+}
+
+impl ModelServer {
+    /// Answers with these replies, one a request; afterwards with status 500 and a text that says so.
+    pub async fn queue(replies: impl IntoIterator<Item = Reply>) -> Self {
+        Self::start(Script::Queue(Mutex::new(replies.into_iter().collect()))).await
+    }
+
+    /// Answers with what a function of the request returns.
+    pub async fn answering(reply: impl Fn(&Captured) -> Reply + Send + Sync + 'static) -> Self {
+        Self::start(Script::Function(Box::new(reply))).await
+    }
+
+    /// Answers as the recorded reference stub did, at its pace.
+    pub async fn reference() -> Self {
+        Self::reference_at(Pace::RECORDED).await
+    }
+
+    /// Answers as the recorded reference stub did, at another pace.
+    pub async fn reference_at(pace: Pace) -> Self {
+        Self::answering(move |request| reference::reply(request, pace)).await
+    }
+
+    /// # Panics
+    /// When no port can be had: the test can't run.
+    #[expect(clippy::expect_used, reason = "testkit: without a port there is no test")]
+    async fn start(script: Script) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port on 127.0.0.1");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let shared = Arc::new(Shared {
+            script,
+            seen: Mutex::default(),
+            progress: watch::Sender::new(Progress::default()),
+        });
+        let app = axum::Router::new()
+            .fallback(answer)
+            .layer(DefaultBodyLimit::max(MAX_REQUEST))
+            .with_state(Arc::clone(&shared));
+        // Owned by the server: aborted when it is dropped.
+        let task = tokio::spawn(async move {
+            let _ = axum::serve(listener, app).await;
+        });
+        Self { address, shared, task }
+    }
+
+    /// `http://127.0.0.1:<port>`: the base URL of an Anthropic provider.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// `http://127.0.0.1:<port>/v1`: the base URL of an OpenAI provider.
+    pub fn v1(&self) -> String {
+        format!("{}/v1", self.url())
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Adds an answer to the end of the queue. A server that answers by a function takes none.
+    pub fn push(&self, reply: Reply) {
+        if let Script::Queue(queue) = &self.shared.script {
+            lock(queue).push_back(reply);
+        }
+    }
+
+    /// The requests so far, in the order they came.
+    pub fn requests(&self) -> Vec<Captured> {
+        lock(&self.shared.seen).clone()
+    }
+
+    /// Waits until `count` requests have come in.
+    pub async fn arrived(&self, count: usize) {
+        let mut progress = self.shared.progress.subscribe();
+        let _ = progress.wait_for(|progress| progress.arrived >= count).await;
+    }
+
+    /// Waits until the answer to request `number` (from 0) is over: sent whole, cut, or the client hung up.
+    pub async fn over(&self, number: usize) {
+        let mut progress = self.shared.progress.subscribe();
+        let _ = progress.wait_for(|progress| progress.over.contains(&number)).await;
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Shared {
+    /// Notes a request; the guard says when its answer is over.
+    fn capture(self: &Arc<Self>, request: Captured) -> Ending {
+        let mut seen = lock(&self.seen);
+        let number = seen.len();
+        seen.push(request);
+        drop(seen);
+        self.progress.send_modify(|progress| progress.arrived += 1);
+        Ending { shared: Arc::clone(self), number }
+    }
+
+    fn reply(&self, request: &Captured) -> Reply {
+        match &self.script {
+            Script::Function(reply) => reply(request),
+            Script::Queue(queue) => lock(queue).pop_front().unwrap_or_else(|| {
+                Reply::openai_error(500, "script_error", "the script has no more replies")
+            }),
+        }
+    }
+}
+
+/// Tells when an answer is over, by being dropped with it.
+struct Ending {
+    shared: Arc<Shared>,
+    number: usize,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.shared.progress.send_modify(|progress| progress.over.push(self.number));
+    }
+}
+
+/// Takes a request and answers it.
+async fn answer(
+    State(shared): State<Arc<Shared>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response<Body> {
+    let text = |value: &axum::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let request = Captured {
+        method: method.to_string(),
+        path: uri.to_string(),
+        headers: headers
+            .iter()
+            .map(|(name, value)| (name.to_string(), text(value)))
+            .collect::<BTreeMap<_, _>>(),
+        body: serde_json::from_slice(&body).unwrap_or(Value::Null),
+    };
+    let ending = shared.capture(request.clone());
+    let path = uri.path();
+    if path.ends_with("/embeddings") {
+        let dimensions = request.body.get("dimensions").and_then(Value::as_u64);
+        let dimensions = dimensions.and_then(|n| usize::try_from(n).ok()).unwrap_or(DIMENSIONS);
+        return json_answer(&encode::embeddings(&request.body, dimensions));
+    }
+    let protocol = if path.ends_with("/messages") {
+        Protocol::AnthropicMessages
+    } else if path.ends_with("/chat/completions") {
+        Protocol::ChatCompletions
+    } else if path.ends_with("/responses") {
+        Protocol::Responses
+    } else {
+        let message = format!("the scripted model server has nothing at {method} {path}");
+        return build(404, &[], Body::from(json!({"error": {"message": message}}).to_string()));
+    };
+    let reply = shared.reply(&request);
+    speak(protocol, &request, reply, ending).await
+}
+
+async fn speak(protocol: Protocol, request: &Captured, reply: Reply, ending: Ending) -> Response<Body> {
+    let model = request.body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let wants_stream = request.body.get("stream").and_then(Value::as_bool).unwrap_or(false);
+    match &reply.head {
+        Head::Never => {
+            std::future::pending::<Infallible>().await;
+            unreachable_answer()
+        }
+        Head::Plain { status, headers, body } => build(*status, headers, Body::from(body.clone())),
+        Head::Stream if wants_stream => {
+            let kind = ("content-type".to_owned(), "text/event-stream".to_owned());
+            build(200, &[kind], Body::from_stream(stream(protocol, &model, reply, ending)))
+        }
+        Head::Stream | Head::Document => json_answer(&encode::document(protocol, &model, &reply)),
+    }
+}
+
+/// The body of a streamed answer. A cut is an error, which closes the connection without the end of the body.
+fn stream(
+    protocol: Protocol,
+    model: &str,
+    reply: Reply,
+    ending: Ending,
+) -> impl futures_util::Stream<Item = Result<Bytes, std::io::Error>> + Send + use<> {
+    let encoder = Encoder::new(protocol, model, &reply);
+    let first = encoder.begin();
+    let speech = Speech { encoder, steps: reply.steps.into(), said: Some(first), _ending: ending };
+    futures_util::stream::unfold(speech, Speech::next)
+}
+
+struct Speech {
+    encoder: Encoder,
+    steps: VecDeque<Step>,
+    /// What comes before the first step; gone once it is said, like the speech itself.
+    said: Option<String>,
+    _ending: Ending,
+}
+
+impl Speech {
+    async fn next(mut self) -> Option<(Result<Bytes, std::io::Error>, Self)> {
+        if self.said.as_ref().is_some_and(String::is_empty) {
+            return None;
+        }
+        if let Some(first) = self.said.take() {
+            return Some((Ok(Bytes::from(first)), self));
+        }
+        while let Some(step) = self.steps.pop_front() {
+            match &step {
+                Step::Delay(pause) => tokio::time::sleep(*pause).await,
+                Step::Wait(gate) => gate.pass().await,
+                Step::Hang => std::future::pending::<()>().await,
+                Step::Cut => return Some((Err(std::io::Error::other("cut by the script")), self)),
+                Step::Raw(bytes) => return Some((Ok(Bytes::from(bytes.clone())), self)),
+                Step::Text(_)
+                | Step::Thinking(_)
+                | Step::Signature(_)
+                | Step::ToolCalls(_)
+                | Step::HalfToolCall(_) => {
+                    let words = self.encoder.step(&step);
+                    if !words.is_empty() {
+                        return Some((Ok(Bytes::from(words)), self));
+                    }
+                }
+            }
+        }
+        let last = self.encoder.end();
+        self.said = Some(String::new());
+        Some((Ok(Bytes::from(last)), self))
+    }
+}
+
+fn json_answer(document: &Value) -> Response<Body> {
+    let kind = ("content-type".to_owned(), "application/json".to_owned());
+    build(200, &[kind], Body::from(document.to_string()))
+}
+
+fn build(status: u16, headers: &[(String, String)], body: Body) -> Response<Body> {
+    let mut response = Response::builder().status(status).header(header::CACHE_CONTROL, "no-store");
+    for (name, value) in headers {
+        response = response.header(name, value);
+    }
+    response.body(body).unwrap_or_else(|_| unreachable_answer())
+}
+
+/// For a script that asks for a status or header that does not exist.
+fn unreachable_answer() -> Response<Body> {
+    let mut response = Response::new(Body::from("the script asks for an impossible answer"));
+    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    response
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,160 @@
+//! Recorded conversations with a model behind them: streaming, tools, abort, waiting, sessions (spec
+//! `gateway-protocol.md` §15). They were recorded one after the other on one gateway, and the later ones show the
+//! sessions of the earlier ones, so they are replayed like that.
+
+use openclaw_testkit::GatewayUnderTest;
+use openclaw_testkit::golden::{Change, Deviation, Replay};
+use openclaw_testkit::model_server::{Captured, ModelServer, Pace, Reply, Step, reference_reply};
+use serde_json::{Value, json};
+
+use crate::{differs, gateway, recording};
+
+/// The recorded stub, but slow answers stand still where the recording's client acts, instead of taking their time.
+fn stub(request: &Captured) -> Reply {
+    let text = request.last_user_text();
+    let ticks = [("SLOW one", 3), ("SLOW two", 2), ("SLOW alias", 1)];
+    match ticks.iter().find(|(keyword, _)| text.contains(keyword)) {
+        Some((_, count)) => {
+            Reply::deltas(["tick0", " tick1", " tick2"].into_iter().take(*count)).then(Step::Hang)
+        }
+        None => reference_reply(request, Pace::FAST),
+    }
+}
+
+async fn started() -> (ModelServer, GatewayUnderTest) {
+    let model = ModelServer::answering(stub).await;
+    let mut gateway = gateway().fake_model(&model.v1()).prepare().unwrap();
+    let workspace = gateway.state_dir().join("workspace");
+    std::fs::create_dir_all(&workspace).unwrap();
+    std::fs::write(workspace.join("NOTE.txt"), "hello note\n").unwrap();
+    gateway.start().await.unwrap();
+    (model, gateway)
+}
+
+/// KB-16: an aborted run says that it is over, when it is; the reference says nothing.
+fn end_of_an_aborted_run(frame: &Value) -> bool {
+    frame["event"] == "agent" && frame["payload"]["data"]["aborted"] == true
+}
+
+/// KB-18: events carry the canonical key.
+fn canonical_key(frame: &mut Value) {
+    frame["payload"]["sessionKey"] = json!("agent:main:main");
+}
+
+fn skip(lines: std::ops::RangeInclusive<usize>, why: &'static str) -> Deviation {
+    Deviation { lines, why, change: Change::Skip }
+}
+
+/// A failed run says so (KB-16); the reference ends it as if all were well.
+fn failed_run(run: &str, key: &str) -> (Value, Value) {
+    let error = "400 fake model rejected the request";
+    let data = json!({"phase": "error", "error": error, "endedAt": 0});
+    let agent =
+        json!({"runId": run, "stream": "lifecycle", "data": data, "sessionKey": key, "seq": 2, "ts": 0});
+    let chat = json!({"runId": run, "sessionKey": key, "seq": 2, "state": "error", "errorMessage": error});
+    (
+        json!({"type": "event", "event": "agent", "payload": agent}),
+        json!({"type": "event", "event": "chat", "payload": chat}),
+    )
+}
+
+fn chat_send(replay: Replay<'_>) -> Replay<'_> {
+    let history = |frame: &mut Value| {
+        // Without the answer to `/status`.
+        frame["payload"]["messages"].as_array_mut().unwrap().remove(4);
+    };
+    replay.deviations([
+        skip(29..=31, "commands are another issue"),
+        differs(35, "KB-16", Change::Instead(|| failed_run("run-fail-1", "agent:main:main").0)),
+        differs(36, "KB-16", Change::Instead(|| failed_run("run-fail-1", "agent:main:main").1)),
+        differs(38, "commands are another issue", Change::Edit(history)),
+        differs(40, "KB-18", Change::Edit(canonical_key)),
+    ])
+}
+
+fn abort(replay: Replay<'_>) -> Replay<'_> {
+    let history = |frame: &mut Value| frame["payload"]["messages"] = json!(["…"]);
+    replay.passing_over(end_of_an_aborted_run).deviations([differs(36, "KB-42", Change::Edit(history))])
+}
+
+/// KB-18: the run is found by the canonical key, so the first of the three aborts has it.
+fn abort_alias(replay: Replay<'_>) -> Replay<'_> {
+    let aborted = || {
+        let payload = json!({"runId": "run-alias", "sessionKey": "agent:main:main", "seq": 3, "state": "aborted", "stopReason": "rpc"});
+        json!({"type": "event", "event": "chat", "payload": payload})
+    };
+    replay.passing_over(end_of_an_aborted_run).deviations([
+        differs(11, "KB-18", Change::Instead(aborted)),
+        differs(11, "KB-18", Change::Then(|| aborted_answer("5", &["run-alias"]))),
+        differs(13, "KB-18", Change::Instead(|| aborted_answer("6", &[]))),
+        skip(15..=15, "KB-18"),
+        differs(16, "KB-18", Change::Instead(|| aborted_answer("7", &[]))),
+    ])
+}
+
+fn aborted_answer(id: &str, runs: &[&str]) -> Value {
+    let payload = json!({"ok": true, "aborted": !runs.is_empty(), "runIds": runs});
+    json!({"type": "res", "id": id, "ok": true, "payload": payload})
+}
+
+fn agent_and_wait(replay: Replay<'_>) -> Replay<'_> {
+    let report = |frame: &mut Value| {
+        // Its lists were cut in the recording; `the_system_prompt_is_reported` looks at ours.
+        frame["payload"]["result"]["meta"]["systemPromptReport"] = json!({"…": "…"});
+    };
+    let failed = |frame: &mut Value| {
+        frame["payload"]["result"]["meta"] = json!({"…": "…"});
+        frame["payload"]["result"]["payloads"] = json!([{"…": "…"}]);
+    };
+    let waited = |frame: &mut Value| {
+        frame["payload"]["status"] = json!("error");
+        frame["payload"]["…"] = json!("…");
+    };
+    let lifecycle = || failed_run("run-agent-3", "agent:main:side").0;
+    let chat = || failed_run("run-agent-3", "agent:main:side").1;
+    replay.deviations([
+        differs(38, "cut", Change::Edit(report)),
+        differs(40, "cut", Change::Edit(report)),
+        differs(69, "cut", Change::Edit(report)),
+        differs(74, "KB-16", Change::Instead(lifecycle)),
+        differs(76, "KB-16", Change::Instead(lifecycle)),
+        differs(75, "KB-16", Change::Instead(chat)),
+        differs(77, "KB-16", Change::Instead(chat)),
+        differs(78, "KB-16", Change::Edit(failed)),
+        differs(80, "KB-16", Change::Edit(waited)),
+    ])
+}
+
+fn sessions(replay: Replay<'_>) -> Replay<'_> {
+    replay.without(&["sessions.compact"])
+}
+
+type Adapt = fn(Replay<'_>) -> Replay<'_>;
+
+#[tokio::test]
+async fn the_recorded_conversations_go_as_recorded() {
+    let (_model, gateway) = started().await;
+    let scenes: [(&str, Adapt); 5] = [
+        ("gw-chat-send", chat_send),
+        ("gw-chat-tool-events", |replay| replay),
+        ("gw-chat-abort", abort),
+        ("gw-agent-and-wait", agent_and_wait),
+        ("gw-sessions", sessions),
+    ];
+    let mut failures = Vec::new();
+    for (name, adapt) in scenes {
+        if let Err(error) = adapt(Replay::new(&gateway)).play(&recording(name)).await {
+            failures.push(format!("{name}: {error:#}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+#[tokio::test]
+async fn an_abort_finds_its_run_by_any_spelling_of_the_key() {
+    let (_model, gateway) = started().await;
+    let played = abort_alias(Replay::new(&gateway)).play(&recording("gw-chat-abort-alias")).await;
+    if let Err(error) = played {
+        panic!("{error:#}");
+    }
+}
