@@ -8,11 +8,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use openclaw_testkit::model_server::ModelServer;
 use openclaw_testkit::{GatewaySetup, GatewayUnderTest, Login, TOKEN, WsClient};
 use serde_json::json;
 
-use crate::build::{Profile, binary};
+use crate::build::{Profile, binary, echo};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -130,7 +129,10 @@ fn write_sessions(state: &Path, count: usize) -> Result<()> {
     let mut rows = serde_json::Map::new();
     for n in 0..count {
         let id = format!("00000000-0000-4000-8000-{n:012}");
-        rows.insert(format!("agent:main:telegram:group:{n}"), json!({"sessionId": id, "updatedAt": 1_770_000_000_000_i64 + n as i64}));
+        rows.insert(
+            format!("agent:main:telegram:group:{n}"),
+            json!({"sessionId": id, "updatedAt": 1_770_000_000_000_i64 + n as i64}),
+        );
         let header = json!({"type": "session", "version": 3, "id": id, "timestamp": "2026-02-09T10:00:00.000Z", "cwd": "/"});
         std::fs::write(dir.join(format!("{id}.jsonl")), format!("{header}\n"))?;
     }
@@ -139,8 +141,8 @@ fn write_sessions(state: &Path, count: usize) -> Result<()> {
 }
 
 async fn turn_rows(program: &Path, turns: usize) -> Result<Vec<Row>> {
-    let model = ModelServer::echo().await?;
-    let gateway = GatewaySetup::new(program).fake_model(&model.base_url()).start().await?;
+    let model = echo().await;
+    let gateway = GatewaySetup::new(program).fake_model(&model.v1()).start().await?;
     let mut client = gateway.client().await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let idle = resident(&gateway)?;
@@ -168,7 +170,9 @@ async fn one_turn(client: &mut WsClient, turn: usize) -> Result<Duration> {
     let run = format!("turn-{turn}");
     let session = format!("budget-{}", turn / 20);
     let start = Instant::now();
-    client.request("chat.send", json!({"sessionKey": session, "message": "hello", "idempotencyKey": run})).await?;
+    client
+        .request("chat.send", json!({"sessionKey": session, "message": "hello", "idempotencyKey": run}))
+        .await?;
     client.event("chat", |chat| chat["runId"] == run.as_str() && chat["state"] == "final").await?;
     let took = start.elapsed();
     client.take_passed();

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use openclaw_testkit::model_server::ModelServer;
 use openclaw_testkit::{GatewaySetup, GatewayUnderTest};
 
-use crate::build::{Profile, binary};
+use crate::build::{Profile, binary, echo};
 use crate::generate::root;
 
 /// What is installed. The overrides replace releases that the registry no longer has.
@@ -28,7 +27,10 @@ const CHECKS: &[(&[&str], &str)] = &[
     (&["agent", "--agent", "main", "--message", "hello from 2.9"], "hello from 2.9"),
     (&["agent", "--agent", "main", "--message", "again from 2.9", "--json"], "\"status\": \"ok\""),
     (&["sessions"], "agent:main:main"),
-    (&["gateway", "call", "chat.history", "--params", r#"{"sessionKey":"main"}"#, "--json"], "hello from 2.9"),
+    (
+        &["gateway", "call", "chat.history", "--params", r#"{"sessionKey":"main"}"#, "--json"],
+        "hello from 2.9",
+    ),
 ];
 
 pub(crate) fn run(_: &[String]) -> Result<()> {
@@ -58,8 +60,8 @@ fn install(dir: &Path) -> Result<(PathBuf, PathBuf)> {
 }
 
 async fn check(program: &Path, node: &Path, cli: &Path) -> Result<()> {
-    let model = ModelServer::echo().await?;
-    let gateway = GatewaySetup::new(program).fake_model(&model.base_url()).start().await?;
+    let model = echo().await;
+    let gateway = GatewaySetup::new(program).fake_model(&model.v1()).start().await?;
     let mut failures = 0;
     for (args, wanted) in CHECKS {
         let output = openclaw(&gateway, node, cli, args).await?;

@@ -92,11 +92,15 @@ async fn converse(port: u16) -> Result<()> {
     client.request("sessions.patch", json!({"key": "main", "verboseLevel": "full"})).await?;
     let run = format!("demo-{}", std::process::id());
     println!("you: {MESSAGE}");
-    client.request("chat.send", json!({"sessionKey": "main", "message": MESSAGE, "idempotencyKey": run})).await?;
+    client
+        .request("chat.send", json!({"sessionKey": "main", "message": MESSAGE, "idempotencyKey": run}))
+        .await?;
     print!("agent: ");
     let mut shown = HashSet::new();
     loop {
-        let Received::Frame(frame) = client.receive().await? else { bail!("the gateway closed the connection") };
+        let Received::Frame(frame) = client.receive().await? else {
+            bail!("the gateway closed the connection")
+        };
         match step(&frame, &mut shown) {
             Step::Text(text) => print!("{text}"),
             Step::Line(line) => println!("\n  [{line}]"),
@@ -124,7 +128,9 @@ fn step(frame: &Value, shown: &mut HashSet<String>) -> Step {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     match (frame["event"].as_str(), payload["stream"].as_str(), payload["state"].as_str()) {
         (Some("agent"), Some("assistant"), _) => Step::Text(text(&data["delta"])),
-        (Some("agent"), Some("tool"), _) if shown.insert(format!("{}{}", data["toolCallId"], data["phase"])) => {
+        (Some("agent"), Some("tool"), _)
+            if shown.insert(format!("{}{}", data["toolCallId"], data["phase"])) =>
+        {
             match data["phase"].as_str() {
                 Some("start") => Step::Line(format!("calls {} {}", text(&data["name"]), data["args"])),
                 Some("result") => Step::Line(format!("{} answered", text(&data["name"]))),

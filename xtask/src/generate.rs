@@ -36,7 +36,8 @@ fn check() -> Result<()> {
         install()?;
         let fresh = scratch()?;
         build(&fresh.join("protocol.ts"), &fresh.join("dist"))?;
-        if std::fs::read(fresh.join("protocol.ts"))? != std::fs::read(root().join(TYPES)).unwrap_or_default() {
+        if std::fs::read(fresh.join("protocol.ts"))? != std::fs::read(root().join(TYPES)).unwrap_or_default()
+        {
             stale.push(TYPES);
         }
         if files(&fresh.join("dist"))? != files(&root().join(ASSETS))? {
@@ -60,8 +61,9 @@ fn schema() -> Result<String> {
 fn types_schema() -> serde_json::Value {
     let definitions = openclaw_protocol::export()["definitions"].take();
     let names = definitions.as_object().into_iter().flat_map(|all| all.keys());
-    let properties: serde_json::Map<_, _> =
-        names.map(|name| (name.clone(), serde_json::json!({"$ref": format!("#/definitions/{name}")}))).collect();
+    let properties: serde_json::Map<_, _> = names
+        .map(|name| (name.clone(), serde_json::json!({"$ref": format!("#/definitions/{name}")})))
+        .collect();
     serde_json::json!({"title": "Definitions", "type": "object", "properties": properties, "definitions": definitions})
 }
 
@@ -75,9 +77,28 @@ fn install() -> Result<()> {
 fn build(types: &Path, assets: &Path) -> Result<()> {
     let input = scratch()?.join("types.schema.json");
     std::fs::write(&input, types_schema().to_string())?;
-    npm(&["run", "--silent", "types", "--", "-i", &input.display().to_string(), "-o", &types.display().to_string()])?;
+    npm(&[
+        "run",
+        "--silent",
+        "types",
+        "--",
+        "-i",
+        &input.display().to_string(),
+        "-o",
+        &types.display().to_string(),
+    ])?;
     npm(&["run", "--silent", "check"])?;
-    npm(&["exec", "--", "vite", "build", "--logLevel", "warn", "--emptyOutDir", "--outDir", &assets.display().to_string()])
+    npm(&[
+        "exec",
+        "--",
+        "vite",
+        "build",
+        "--logLevel",
+        "warn",
+        "--emptyOutDir",
+        "--outDir",
+        &assets.display().to_string(),
+    ])
 }
 
 fn npm(args: &[&str]) -> Result<()> {
@@ -97,7 +118,9 @@ fn files(dir: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut found = Vec::new();
     let mut open = vec![dir.to_owned()];
     while let Some(current) = open.pop() {
-        for entry in std::fs::read_dir(&current).with_context(|| format!("cannot read {}", current.display()))? {
+        for entry in
+            std::fs::read_dir(&current).with_context(|| format!("cannot read {}", current.display()))?
+        {
             let path = entry?.path();
             if path.is_dir() {
                 open.push(path);

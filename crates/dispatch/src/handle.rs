@@ -7,13 +7,15 @@ use std::time::Duration;
 use openclaw_agent::prompt::HostFacts;
 use openclaw_config::Config;
 use openclaw_models::{ModelSettings, Models};
-use openclaw_protocol::message::Message;
 use openclaw_protocol::{RunId, SessionId};
 use openclaw_sessions::{Layout, SessionSettings, SessionStore};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::api::{Accepted, AgentMessage, ChatMessage, DispatchError, RunRecord, Waited};
+use crate::api::{
+    AbortReason, AbortTarget, Accepted, ActiveRun, AgentMessage, ChatMessage, DispatchError, InjectError,
+    InjectMessage, Injected, RunOfOtherSession, RunRecord, StillActive, Waited,
+};
 use crate::clock::now_ms;
 use crate::events::{Events, Hub};
 use crate::inbox::{Inbox, Insert, Known, Payload, Row};
@@ -70,111 +72,6 @@ pub struct Receipt {
     _gate: Option<DropGuard>,
 }
 
-/// Which runs of a session to stop.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AbortTarget {
-    /// All, also the queued ones.
-    All,
-    /// This one.
-    Run(RunId),
-}
-
-/// Why runs are stopped; [`AbortReason::as_str`] is the `stopReason` on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AbortReason {
-    /// `chat.abort`.
-    Rpc,
-    /// `/stop` or a stop word.
-    Stop,
-    /// The deadline of the run has passed.
-    Timeout,
-    /// A newer message took its place (queue mode `interrupt`).
-    Interrupt,
-}
-
-impl AbortReason {
-    /// The `stopReason` on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Rpc => "rpc",
-            Self::Stop => "stop",
-            Self::Timeout => "timeout",
-            Self::Interrupt => "interrupt",
-        }
-    }
-
-    /// Reads a stored reason; anything unknown counts as a person's `stop`.
-    pub(crate) fn parse(text: &str) -> Self {
-        match text {
-            "rpc" => Self::Rpc,
-            "timeout" => Self::Timeout,
-            "interrupt" => Self::Interrupt,
-            _ => Self::Stop,
-        }
-    }
-}
-
-/// The run exists and is active, in a session other than the one named (`runId does not match sessionKey`).
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("runId does not match sessionKey")]
-pub struct RunOfOtherSession;
-
-/// A run that has not ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ActiveRun {
-    /// The run.
-    pub run_id: RunId,
-    /// Canonical key of its session.
-    pub session_key: String,
-    /// Unix milliseconds of acceptance.
-    pub accepted_at: i64,
-    /// How far it is.
-    pub phase: RunPhase,
-}
-
-/// How far a run that has not ended is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunPhase {
-    /// Waits for its session or for a global lane.
-    Queued,
-    /// Works.
-    Running,
-}
-
-/// A `chat.inject`: text put into a transcript in the assistant's name.
-#[derive(Debug, Clone)]
-pub struct InjectMessage {
-    /// Canonical session key.
-    pub session_key: String,
-    /// The text.
-    pub text: String,
-    /// Put before the text as `[label]` and a blank line.
-    pub label: Option<String>,
-}
-
-/// What [`Dispatch::inject`] did.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Injected {
-    /// Id of the new transcript entry.
-    pub message_id: String,
-    /// The message as stored.
-    pub message: Message,
-}
-
-/// Why nothing was injected.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum InjectError {
-    /// The key has no entry or no transcript.
-    #[error("session not found")]
-    UnknownSession,
-    /// The transcript could not be written.
-    #[error("failed to write transcript: {0}")]
-    Storage(String),
-    /// The gateway is going down.
-    #[error("gateway is shutting down")]
-    ShuttingDown,
-}
-
 /// Dispatch could not start; the gateway must not.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -187,11 +84,6 @@ pub enum StartError {
         reason: String,
     },
 }
-
-/// The session's run did not end in time.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("session {0} is still active; try again in a moment")]
-pub struct StillActive(pub String);
 
 impl Dispatch {
     /// Opens the inbox and takes up every unfinished message, in order of acceptance per session.

@@ -21,7 +21,4 @@ mod testing;
 
 pub use api::*;
 pub use events::Events;
-pub use handle::{
-    AbortReason, AbortTarget, ActiveRun, Deps, Dispatch, InjectError, InjectMessage, Injected, Receipt,
-    RunOfOtherSession, RunPhase, Settings, StartError, StillActive,
-};
+pub use handle::{Deps, Dispatch, Receipt, Settings, StartError};

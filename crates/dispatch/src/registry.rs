@@ -6,8 +6,7 @@ use openclaw_protocol::RunId;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, futures::Notified, watch};
 
-use crate::api::RunRecord;
-use crate::handle::{ActiveRun, RunPhase};
+use crate::api::{ActiveRun, RunPhase, RunRecord};
 
 /// Every run from acceptance to its last event. Leaf data: nothing is awaited under its lock.
 #[derive(Debug, Default)]

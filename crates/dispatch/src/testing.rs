@@ -9,7 +9,8 @@ use openclaw_agent::prompt::HostFacts;
 use openclaw_config::{Config, Environment};
 use openclaw_models::{Http, ModelSettings, Models, Variables};
 use openclaw_protocol::{AgentId, RunId};
-use openclaw_sessions::store::{FileStore, FileStoreOptions};
+use openclaw_sessions::key::KeyRules;
+use openclaw_sessions::store::{Change, FileStore, FileStoreOptions, Row, Rows, StoreFuture};
 use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionSettings, SessionStore};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -207,7 +208,7 @@ impl Rig {
     /// `extra` is laid over the test's own config, section by section.
     pub(crate) async fn with_config(dir: &Path, model: &FakeModel, extra: Value) -> Self {
         openclaw_models::net::install_tls();
-        let deps = deps(dir, model, extra);
+        let deps = deps(dir, model, &extra);
         let store = Arc::clone(&deps.store);
         let dispatch = Dispatch::start(deps).await.unwrap();
         let mut subscription = dispatch.subscribe();
@@ -274,7 +275,7 @@ fn short(event: &Broadcast) -> String {
     format!("{run} {} {what}{aborted}", payload["stream"].as_str().unwrap())
 }
 
-fn deps(dir: &Path, model: &FakeModel, extra: Value) -> Deps {
+fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
     let mut document = json!({
         "agents": {"defaults": {"model": {"primary": "fake/fake-1"}, "userTimezone": "UTC", "skipBootstrap": true}},
         "models": {"providers": {"fake": {
@@ -317,10 +318,47 @@ fn deps(dir: &Path, model: &FakeModel, extra: Value) -> Deps {
         state_dir: dir.to_path_buf(),
         // The sender may go: what was sent stays.
         settings: watch::channel(Arc::new(settings)).1,
-        store: Arc::new(FileStore::open(options).unwrap()),
+        store: Arc::new(Faulty(FileStore::open(options).unwrap())),
         layout,
         models: Models::new(Variables::from(&environment), Http::default()),
         host: HostFacts::default(),
+    }
+}
+
+/// The session whose row can't be changed without a panic.
+pub(crate) const PANICS: &str = "agent:main:panics";
+
+/// A store in which [`PANICS`] lies.
+struct Faulty(FileStore);
+
+impl SessionStore for Faulty {
+    fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>> {
+        self.0.get(key)
+    }
+
+    fn rows<'a>(&'a self, which: Rows<'a>) -> StoreFuture<'a, Vec<Row>> {
+        self.0.rows(which)
+    }
+
+    fn update<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row> {
+        assert_ne!(key.as_str(), PANICS, "a bug");
+        self.0.update(key, change)
+    }
+
+    fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>> {
+        self.0.delete(key)
+    }
+
+    fn flush(&self) -> StoreFuture<'_, ()> {
+        self.0.flush()
+    }
+
+    fn close(&self) -> StoreFuture<'_, ()> {
+        self.0.close()
+    }
+
+    fn rules(&self) -> &KeyRules {
+        self.0.rules()
     }
 }
 

@@ -68,9 +68,12 @@ fn attachments(items: &[Value]) -> impl Iterator<Item = Attachment<'_>> {
         (!content.trim().is_empty()).then_some((item, content))
     });
     with_content.enumerate().map(|(index, (item, content))| {
-        let text = |key: &str| item.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+        let text =
+            |key: &str| item.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
         Attachment {
-            label: text("fileName").or(text("type")).map_or_else(|| format!("attachment-{}", index + 1), str::to_owned),
+            label: text("fileName")
+                .or(text("type"))
+                .map_or_else(|| format!("attachment-{}", index + 1), str::to_owned),
             mime: text("mimeType").map(essence),
             content,
         }
@@ -101,8 +104,9 @@ impl Decoded {
                 if let (Some(found), Some(declared)) = (found, declared)
                     && found != declared
                 {
-                    self.warnings
-                        .push(format!("attachment {label}: mime mismatch ({declared} -> {found}), using detected"));
+                    self.warnings.push(format!(
+                        "attachment {label}: mime mismatch ({declared} -> {found}), using detected"
+                    ));
                 }
                 let mime_type = found.or(declared).unwrap_or_default().to_owned();
                 self.images.push(Block::Image(ImageBlock { data, mime_type, ..ImageBlock::default() }));
@@ -162,7 +166,10 @@ mod tests {
         let big = STANDARD.encode(vec![0_u8; MAX_BYTES + 1]);
         let rows = [
             (json!([{"type": "image", "mimeType": "image/png", "content": png}]), "[image/png]"),
-            (json!([{"mimeType": "image/png", "content": format!("data:image/png;base64,{png}")}]), "[image/png]"),
+            (
+                json!([{"mimeType": "image/png", "content": format!("data:image/png;base64,{png}")}]),
+                "[image/png]",
+            ),
             (json!([{"content": "%not-base64%"}]), "Error: attachment attachment-1: invalid base64 content"),
             (
                 json!([{"fileName": "big.png", "content": big}]),
@@ -177,7 +184,10 @@ mod tests {
                 json!([{"fileName": "a", "mimeType": "image/jpeg", "content": png}]),
                 "[image/png] attachment a: mime mismatch (image/jpeg -> image/png), using detected",
             ),
-            (json!([{"content": unknown}]), "[] attachment attachment-1: unable to detect image mime type, dropping"),
+            (
+                json!([{"content": unknown}]),
+                "[] attachment attachment-1: unable to detect image mime type, dropping",
+            ),
             (json!([{"content": unknown, "mimeType": "Image/X-Own; a=b"}]), "[image/x-own]"),
             (
                 json!([{"content": png}, {"content": pdf}]),

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use openclaw_config::{Config, DurationUnit, parse_duration};
 use openclaw_config::settings::Heartbeat;
+use openclaw_config::{Config, DurationUnit, parse_duration};
 use openclaw_protocol::AgentId;
-use openclaw_protocol::params::health::{AgentHealth, AgentHeartbeat, HealthSnapshot, RecentSession, SessionsHealth};
+use openclaw_protocol::params::health::{
+    AgentHealth, AgentHeartbeat, HealthSnapshot, RecentSession, SessionsHealth,
+};
 use openclaw_sessions::SessionStore;
 use openclaw_sessions::store::Rows;
 use parking_lot::Mutex;
@@ -59,7 +61,8 @@ impl HealthMonitor {
     fn is_news(&self, snapshot: &Arc<HealthSnapshot>) -> bool {
         let mut told = self.told.lock();
         let is_old = told.as_ref().is_none_or(|(before, at)| {
-            at.elapsed() >= MAX_AGE.saturating_sub(Duration::from_secs(1)) || timeless(before) != timeless(snapshot)
+            at.elapsed() >= MAX_AGE.saturating_sub(Duration::from_secs(1))
+                || timeless(before) != timeless(snapshot)
         });
         if is_old {
             *told = Some((Arc::clone(snapshot), Instant::now()));
@@ -121,7 +124,11 @@ fn timeless(snapshot: &HealthSnapshot) -> HealthSnapshot {
     plain
 }
 
-async fn snapshot(config: &Config, store: &dyn SessionStore, layout: &openclaw_sessions::Layout) -> HealthSnapshot {
+async fn snapshot(
+    config: &Config,
+    store: &dyn SessionStore,
+    layout: &openclaw_sessions::Layout,
+) -> HealthSnapshot {
     let started = Instant::now();
     let now = now_ms();
     let mut agents = Vec::new();
@@ -144,7 +151,9 @@ async fn snapshot(config: &Config, store: &dyn SessionStore, layout: &openclaw_s
         channels: Map::new(),
         channel_order: Vec::new(),
         channel_labels: Map::new(),
-        heartbeat_seconds: default.and_then(|agent| agent.heartbeat.every_ms).map_or(0, |ms| ms.div_ceil(1_000)),
+        heartbeat_seconds: default
+            .and_then(|agent| agent.heartbeat.every_ms)
+            .map_or(0, |ms| ms.div_ceil(1_000)),
         default_agent_id: config.default_agent().to_string(),
         sessions: own.unwrap_or_else(|| SessionsHealth { path: String::new(), count: 0, recent: Vec::new() }),
         agents,
@@ -189,14 +198,17 @@ fn heartbeat(config: &Config, id: &AgentId) -> AgentHeartbeat {
     let any_own = config.agents.list.iter().any(|entry| entry.heartbeat.is_some());
     let enabled = if any_own { own.is_some() } else { *id == config.default_agent() };
     let own = own.unwrap_or_default();
-    let pick = |field: fn(&Heartbeat) -> &Option<String>| field(&own).clone().or_else(|| field(&shared).clone());
+    let pick =
+        |field: fn(&Heartbeat) -> &Option<String>| field(&own).clone().or_else(|| field(&shared).clone());
     let every = pick(|beat| &beat.every).unwrap_or_else(|| DEFAULT_EVERY.to_owned());
     let every_ms = interval_ms(&every).filter(|_| enabled);
     AgentHeartbeat {
         enabled,
         every: if enabled { every } else { "disabled".to_owned() },
         every_ms,
-        prompt: pick(|beat| &beat.prompt).filter(|text| !text.trim().is_empty()).unwrap_or_else(|| DEFAULT_PROMPT.to_owned()),
+        prompt: pick(|beat| &beat.prompt)
+            .filter(|text| !text.trim().is_empty())
+            .unwrap_or_else(|| DEFAULT_PROMPT.to_owned()),
         target: pick(|beat| &beat.target).unwrap_or_else(|| DEFAULT_TARGET.to_owned()),
         model: pick(|beat| &beat.model),
         ack_max_chars: DEFAULT_ACK_MAX_CHARS,
@@ -232,8 +244,16 @@ mod tests {
         let make = |ts, count| {
             let sessions = SessionsHealth { path: "p".to_owned(), count, recent: Vec::new() };
             Arc::new(HealthSnapshot {
-                ok: true, ts, duration_ms: 0, channels: Map::new(), channel_order: Vec::new(), channel_labels: Map::new(),
-                heartbeat_seconds: 0, default_agent_id: "main".to_owned(), agents: Vec::new(), sessions,
+                ok: true,
+                ts,
+                duration_ms: 0,
+                channels: Map::new(),
+                channel_order: Vec::new(),
+                channel_labels: Map::new(),
+                heartbeat_seconds: 0,
+                default_agent_id: "main".to_owned(),
+                agents: Vec::new(),
+                sessions,
             })
         };
         let monitor = HealthMonitor::default();

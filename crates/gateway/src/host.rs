@@ -81,7 +81,10 @@ pub fn tailnet(addresses: &[IpAddr]) -> Option<Ipv4Addr> {
 }
 
 fn primary(addresses: &[IpAddr]) -> Option<IpAddr> {
-    addresses.iter().copied().find(|ip| matches!(ip, IpAddr::V4(v4) if !v4.is_loopback() && !v4.is_link_local()))
+    addresses
+        .iter()
+        .copied()
+        .find(|ip| matches!(ip, IpAddr::V4(v4) if !v4.is_loopback() && !v4.is_link_local()))
 }
 
 fn node_arch(arch: &'static str) -> &'static str {
@@ -120,6 +123,9 @@ mod tests {
             ip: Some("192.0.2.10".parse().unwrap()),
         };
         let text = host.presence().text.unwrap();
-        assert_eq!(text, format!("Gateway: gateway-host (192.0.2.10) · app {VERSION} · mode gateway · reason self"));
+        assert_eq!(
+            text,
+            format!("Gateway: gateway-host (192.0.2.10) · app {VERSION} · mode gateway · reason self")
+        );
     }
 }

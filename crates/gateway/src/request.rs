@@ -83,7 +83,9 @@ impl RequestContext {
     pub(crate) fn finish(&self, result: HandlerResult) {
         let response = match result {
             Ok(payload) => Response::ok(&*self.request_id, payload),
-            Err(Failure { error, payload }) => Response { id: self.request_id.to_string(), ok: false, payload, error: Some(error) },
+            Err(Failure { error, payload }) => {
+                Response { id: self.request_id.to_string(), ok: false, payload, error: Some(error) }
+            }
         };
         self.connection.respond(response);
         drop(self.held.lock().take());

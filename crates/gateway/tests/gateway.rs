@@ -151,7 +151,10 @@ async fn a_client_with_the_token_gets_hello_ok_and_answers() {
     let hello = client.frame().await;
     let payload = &hello["payload"];
     assert_eq!((&hello["id"], &hello["ok"], &payload["protocol"]), (&json!("c1"), &json!(true), &json!(3)));
-    assert_eq!(payload["policy"], json!({"maxPayload": 26_214_400, "maxBufferedBytes": 1_572_864, "tickIntervalMs": 30_000}));
+    assert_eq!(
+        payload["policy"],
+        json!({"maxPayload": 26_214_400, "maxBufferedBytes": 1_572_864, "tickIntervalMs": 30_000})
+    );
     assert_eq!(payload["snapshot"]["sessionDefaults"]["mainSessionKey"], "agent:main:main");
     assert_eq!(payload["canvasHostUrl"], format!("http://{}", gateway.address));
     assert_eq!(payload["snapshot"]["presence"][1]["text"], "Node: golden · mode test");
@@ -232,7 +235,10 @@ async fn a_device_on_this_host_is_paired_and_comes_back_with_its_token() {
     let auth = first.frame().await["payload"]["auth"].clone();
     assert_eq!((&auth["role"], &auth["scopes"]), (&json!("operator"), &json!(["operator.read"])));
     let resolved = watcher.frame().await;
-    assert_eq!((&resolved["event"], &resolved["payload"]["decision"]), (&json!("device.pair.resolved"), &json!("approved")));
+    assert_eq!(
+        (&resolved["event"], &resolved["payload"]["decision"]),
+        (&json!("device.pair.resolved"), &json!("approved"))
+    );
 
     let mut second = gateway.client().await;
     let token = auth["deviceToken"].as_str().unwrap();
@@ -255,7 +261,10 @@ async fn a_client_that_does_not_read_misses_events_and_is_closed_in_the_end() {
     // Far more than two sockets' buffers and the queue hold.
     const EVENTS: u64 = 120;
     for n in 0..EVENTS {
-        gateway.state.events.publish(Event::named("presence", json!({"n": n, "text": "x".repeat(300_000)}).into()));
+        gateway
+            .state
+            .events
+            .publish(Event::named("presence", json!({"n": n, "text": "x".repeat(300_000)}).into()));
         loop {
             if fast.frame().await["payload"]["n"] == n {
                 break;
@@ -314,7 +323,12 @@ async fn http_tells_health_and_serves_the_page() {
     for path in ["/", "/chat?session=main", "/%2e%2e/%2e%2e/etc/passwd"] {
         let (head, page) = gateway.http(&format!("GET {path}")).await;
         assert!(page.contains("__OPENCLAW_CONTROL_UI_BASE_PATH__"), "{path}: {page}");
-        for header in ["x-frame-options: deny", "x-content-type-options: nosniff", "cache-control: no-cache", "frame-ancestors 'none'"] {
+        for header in [
+            "x-frame-options: deny",
+            "x-content-type-options: nosniff",
+            "cache-control: no-cache",
+            "frame-ancestors 'none'",
+        ] {
             assert!(head.contains(header), "{path}: {header} in {head}");
         }
     }

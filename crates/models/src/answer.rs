@@ -190,4 +190,4 @@ pub(crate) fn describe_page(page: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

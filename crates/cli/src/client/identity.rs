@@ -146,29 +146,28 @@ impl DeviceTokens {
             return Ok(());
         }
         let entry = json!({ "token": token, "role": role, "scopes": scopes, "updatedAtMs": now_ms() });
-        self.tokens().insert(role.to_owned(), entry);
+        if let Some(tokens) = self.tokens() {
+            tokens.insert(role.to_owned(), entry);
+        }
         self.save()
     }
 
     /// Forgets the token for a role.
     pub(crate) fn forget(&mut self, role: &str) -> io::Result<()> {
-        if self.tokens().shift_remove(role).is_none() {
-            return Ok(());
+        match self.tokens().and_then(|tokens| tokens.shift_remove(role)) {
+            Some(_) => self.save(),
+            None => Ok(()),
         }
-        self.save()
     }
 
-    fn tokens(&mut self) -> &mut Map<String, Value> {
+    fn tokens(&mut self) -> Option<&mut Map<String, Value>> {
         self.document.insert("version".to_owned(), json!(1));
         self.document.insert("deviceId".to_owned(), json!(self.device_id));
         let tokens = self.document.entry("tokens").or_insert_with(|| json!({}));
         if !tokens.is_object() {
             *tokens = json!({});
         }
-        match tokens {
-            Value::Object(map) => map,
-            _ => unreachable!("made an object above"),
-        }
+        tokens.as_object_mut()
     }
 
     fn save(&self) -> io::Result<()> {

@@ -182,14 +182,11 @@ impl Emitter {
 
     fn agent(&mut self, now: i64, stream: &str, data: Value) -> Broadcast {
         self.seq += 1;
-        let payload = json!({
-            "runId": self.run_id,
-            "stream": stream,
-            "data": data,
-            "sessionKey": self.session_key,
-            "seq": self.seq,
-            "ts": now,
-        });
+        let mut payload = json!({"runId": self.run_id, "stream": stream});
+        insert(&mut payload, "data", data);
+        insert(&mut payload, "sessionKey", json!(self.session_key));
+        insert(&mut payload, "seq", json!(self.seq));
+        insert(&mut payload, "ts", json!(now));
         self.broadcast("agent", payload, Loss::Forbidden)
     }
 

@@ -52,17 +52,14 @@ impl Hub {
 
     /// Sends to every subscriber, waiting for those that are behind; a droppable event is lost to them instead.
     pub(crate) async fn publish(&self, broadcast: Broadcast) {
-        let mut gone = false;
         let subscribers = self.subscribers.lock().clone();
-        for subscriber in &subscribers {
-            let item = Item::Event(Box::new(broadcast.clone()));
-            gone |= if broadcast.droppable {
-                matches!(subscriber.try_send(item), Err(mpsc::error::TrySendError::Closed(_)))
-            } else {
-                subscriber.send(item).await.is_err()
-            };
+        let Some((last, others)) = subscribers.split_last() else { return };
+        let mut all_there = true;
+        for subscriber in others {
+            all_there &= offer(subscriber, broadcast.clone()).await;
         }
-        if gone {
+        all_there &= offer(last, broadcast).await;
+        if !all_there {
             self.subscribers.lock().retain(|subscriber| !subscriber.is_closed());
         }
     }
@@ -82,6 +79,17 @@ impl Hub {
     /// Ends every subscription after what was published.
     pub(crate) fn close(&self) {
         self.subscribers.lock().clear();
+    }
+}
+
+/// Whether the subscriber is still there.
+async fn offer(subscriber: &mpsc::Sender<Item>, broadcast: Broadcast) -> bool {
+    let droppable = broadcast.droppable;
+    let item = Item::Event(Box::new(broadcast));
+    if droppable {
+        !matches!(subscriber.try_send(item), Err(mpsc::error::TrySendError::Closed(_)))
+    } else {
+        subscriber.send(item).await.is_ok()
     }
 }
 

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::RunOutcome;
-use crate::testing::{Answer, FakeModel, KEY, PATIENCE, Rig, agent, chat, crash, said};
+use crate::testing::{Answer, FakeModel, KEY, PANICS, PATIENCE, Rig, agent, chat, crash, said};
 
 fn dir() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
@@ -471,4 +471,73 @@ async fn the_agent_method_keeps_what_the_request_says_of_the_session() {
     let entry = rig.entry().await;
     assert_eq!(entry.label.as_deref(), Some("side-label"));
     assert!(dir.path().join("agents/main/sessions/my-session.jsonl").exists());
+}
+
+#[tokio::test]
+async fn a_panic_ends_its_run_alone() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Text("hey")]).await);
+    let mut rig = Rig::start(dir.path(), &model).await;
+    let mut message = chat("r1", "hi");
+    message.session_key = PANICS.to_owned();
+    drop(rig.dispatch.chat(message).await.unwrap());
+    let record = rig.end("r1").await;
+    let RunOutcome::Error { message, .. } = &record.outcome else { panic!("{record:?}") };
+    assert_eq!(rig.event().await, format!("r1 chat error {message}"));
+    send(&rig, "r2", "hi").await;
+    assert_eq!(texts(&rig.end("r2").await), ["hey"]);
+}
+
+#[tokio::test]
+async fn a_run_out_of_time_says_so() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Stall("tick")]).await);
+    let mut rig = Rig::start(dir.path(), &model).await;
+    let mut message = agent("r1", "hi");
+    message.timeout_seconds = Some(1);
+    drop(rig.dispatch.agent(message).await.unwrap());
+    let events = rig.events_until("r1 chat aborted timeout").await;
+    assert_eq!(events.get(events.len() - 2).map(String::as_str), Some("r1 lifecycle end aborted"));
+    let record = rig.end("r1").await;
+    assert!(
+        matches!(&record.outcome, RunOutcome::Aborted { reason, .. } if reason == "timeout"),
+        "{record:?}"
+    );
+    assert_eq!(rig.entry().await.aborted_last_run, Some(false), "nobody stopped it");
+}
+
+#[tokio::test]
+async fn an_interrupt_takes_the_place_of_what_runs() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Stall("tick"), Answer::Text("now this")]).await);
+    let config = json!({"messages": {"queue": {"byChannel": {"webchat": "interrupt"}}}});
+    let mut rig = Rig::with_config(dir.path(), &model, config).await;
+    send(&rig, "r1", "hi").await;
+    rig.events_until("r1 chat delta tick").await;
+    send(&rig, "r2", "no, that").await;
+    assert_eq!(texts(&rig.end("r2").await), ["now this"]);
+    let record = rig.end("r1").await;
+    assert!(
+        matches!(&record.outcome, RunOutcome::Aborted { reason, .. } if reason == "interrupt"),
+        "{record:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_crash_before_the_row_names_the_new_transcript_finds_it_all_the_same() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Stall("half")]).await);
+    let mut rig = Rig::start(dir.path(), &model).await;
+    send(&rig, "r1", "hi").await;
+    rig.events_until("r1 chat delta half").await;
+    let crashed = crash(dir.path());
+    // The machine stopped before the note of step 4 and the row of step 5 reached the disk; the transcript did.
+    let inbox = rusqlite::Connection::open(crashed.path().join(crate::inbox::FILE_NAME)).unwrap();
+    inbox.execute("UPDATE inbox SET session_id = NULL", []).unwrap();
+    drop(inbox);
+    for file in std::fs::read_dir(crashed.path().join("agents/main/sessions")).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "jsonl") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    let model = FakeModel::start([Answer::Text("whole")]).await;
+    let (_rig, said) = after(&crashed, &model, &["r1"]).await;
+    assert_eq!(said, ["user: hi\n[message_id: r1]", "assistant: whole"]);
 }

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use openclaw_protocol::{RunId, SessionId};
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use format::{AgentPayload, ChatPayload, Payload};
+pub(crate) use format::Payload;
+#[cfg(test)]
+pub(crate) use format::{AgentPayload, ChatPayload};
 
-use crate::api::RunRecord;
-use crate::handle::AbortReason;
+use crate::api::{AbortReason, RunRecord};
 use reader::Reader;
 use writer::{Command, Writer};
 

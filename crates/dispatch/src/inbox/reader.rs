@@ -6,8 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::format::StoredOutcome;
 use super::{InboxError, Known, Row};
-use crate::api::RunRecord;
-use crate::handle::AbortReason;
+use crate::api::{AbortReason, RunRecord};
 
 /// A read-only connection. The lock is held for one indexed lookup, on a blocking thread.
 pub(super) struct Reader {

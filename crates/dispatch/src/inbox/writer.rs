@@ -8,8 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::format::StoredOutcome;
 use super::{InboxError, Insert, Row, reader};
-use crate::api::RunRecord;
-use crate::handle::AbortReason;
+use crate::api::{AbortReason, RunRecord};
 
 /// Commands in one transaction.
 const BATCH: usize = 256;

@@ -10,15 +10,18 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::deadline::chat_deadline_ms;
 use super::machine::{Effect, Input, Machine, Turn};
 use super::queue_mode::QueueMode;
+use super::running::{Running, next_event};
 use super::steering::SteeringQueue;
-use crate::api::{Broadcast, RunOutcome, RunRecord};
+use crate::api::{
+    AbortReason, AbortTarget, Broadcast, InjectError, InjectMessage, Injected, RunOutcome, RunRecord,
+};
 use crate::clock::now_ms;
 use crate::events::{Emitter, injected};
-use crate::handle::{AbortReason, AbortTarget, InjectError, InjectMessage, Injected};
 use crate::inbox::{Payload, Row};
 use crate::runner::{Ending, RunControl};
 use crate::shared::Shared;
@@ -82,17 +85,6 @@ pub(super) struct Actor {
     tasks: JoinSet<Ending>,
     deadlines: Vec<(Instant, RunId)>,
     later: Vec<Later>,
-}
-
-/// The run under way.
-struct Running {
-    job: Job,
-    cancel: CancellationToken,
-    reason: Arc<OnceLock<AbortReason>>,
-    steering: Arc<SteeringQueue>,
-    events: mpsc::Receiver<RunEvent>,
-    emitter: Emitter,
-    begun: bool,
 }
 
 enum Later {
@@ -261,7 +253,8 @@ impl Actor {
             events: events_in,
         };
         let (shared, work) = (Arc::clone(&self.shared), job.clone());
-        self.tasks.spawn(async move { crate::runner::work(&shared, &work, control).await });
+        let span = tracing::info_span!("message", run_id = %job.row.run_id);
+        self.tasks.spawn(async move { crate::runner::work(&shared, &work, control).await }.instrument(span));
         self.running = Some(Running { job, cancel, reason, steering, events, emitter, begun: false });
     }
 
@@ -353,7 +346,7 @@ impl Actor {
             Ok(Ending::Interrupted) => return self.interrupted(),
             Err(error) => self.crashed(&running.job, &error).await,
         };
-        let broadcasts = last_events(&mut running, &record);
+        let broadcasts = running.last_events(&record);
         self.publish(broadcasts).await;
         for job in running.steering.drain_taken() {
             self.settle(RunRecord { run_id: job.row.run_id.clone(), ..record.clone() });
@@ -450,31 +443,6 @@ impl Actor {
         if tokio::time::timeout(LET_GO, all).await.is_err() {
             tracing::warn!(session = %self.key, "a run did not let go and is dropped");
         }
-    }
-}
-
-/// What clients hear last of a run, from what was stored.
-fn last_events(running: &mut Running, record: &RunRecord) -> Vec<Broadcast> {
-    let chat = matches!(running.job.row.payload, Payload::Chat(_));
-    let end = match &record.outcome {
-        RunOutcome::Ok { .. } => RunEnd::Completed,
-        // The client of an `agent` request hears it in the answer (golden `gw-agent-and-wait`, run-agent-4).
-        RunOutcome::Error { .. } if !running.begun && !chat => return Vec::new(),
-        RunOutcome::Error { message, .. } if !running.begun => return running.emitter.failed_early(message),
-        RunOutcome::Error { message, .. } => RunEnd::Failed(message.clone()),
-        RunOutcome::Aborted { reason, .. } if !running.begun => return running.emitter.aborted(reason),
-        RunOutcome::Aborted { reason, .. } if reason == AbortReason::Timeout.as_str() => RunEnd::TimedOut,
-        RunOutcome::Aborted { .. } => RunEnd::Aborted,
-    };
-    let started_at = record.started_at.unwrap_or(record.ended_at);
-    running.emitter.on(now_ms(), RunEvent::Ended { started_at, ended_at: record.ended_at, end })
-}
-
-async fn next_event(running: &mut Option<Running>) -> RunEvent {
-    let Some(running) = running else { return std::future::pending().await };
-    match running.events.recv().await {
-        Some(event) => event,
-        None => std::future::pending().await,
     }
 }
 

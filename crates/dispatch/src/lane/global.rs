@@ -2,10 +2,15 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use openclaw_config::Config;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+/// A longer wait than this is told in the log (spec `queue.md` §1).
+const WORTH_A_WARNING: Duration = Duration::from_secs(2);
 
 /// Places of the named lanes. Any other lane has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,9 +77,15 @@ impl GlobalLanes {
 
     /// Waits for a place in a lane; blank names mean `main`.
     pub(crate) async fn enter(&self, name: &str) -> Place {
+        let since = Instant::now();
         let lane = self.lane(name);
         // The semaphores are never closed; were one, its lane would simply not limit any more.
-        Place { _permit: lane.acquire_owned().await.ok() }
+        let permit = lane.acquire_owned().await.ok();
+        let waited = since.elapsed();
+        if waited >= WORTH_A_WARNING {
+            tracing::warn!(lane = name, waited_ms = waited.as_millis(), "lane wait exceeded");
+        }
+        Place { _permit: permit }
     }
 
     fn lane(&self, name: &str) -> Arc<Semaphore> {
@@ -105,14 +116,14 @@ mod tests {
         let lanes = GlobalLanes::new(LaneSizes::default());
         for (name, places) in [("main", 4), (" ", 0), ("subagent", 8), ("cron", 1), ("nested", 4), ("own", 1)]
         {
-            let held: Vec<_> = (0..places).map(|_| lanes.enter(name).now_or_never().unwrap()).collect();
+            let mut held: Vec<_> = (0..places).map(|_| lanes.enter(name).now_or_never().unwrap()).collect();
             if places == 0 {
                 continue;
             }
             let (fifth, sixth) = (lanes.enter(name), lanes.enter(name));
             tokio::pin!(fifth, sixth);
             assert!(poll!(&mut fifth).is_pending() && poll!(&mut sixth).is_pending(), "{name}");
-            drop(held.into_iter().next());
+            drop(held.pop());
             assert!(poll!(&mut sixth).is_pending(), "{name}: first come, first served");
             assert!(poll!(&mut fifth).is_ready(), "{name}");
         }

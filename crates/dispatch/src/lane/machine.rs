@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::queue_mode::QueueMode;
-use crate::handle::{AbortReason, AbortTarget};
+use crate::api::{AbortReason, AbortTarget};
 use openclaw_protocol::RunId;
 
 /// Something that waits for its turn.

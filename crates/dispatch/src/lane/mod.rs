@@ -1,6 +1,6 @@
 //! One lane a session: what happens to a message that comes while another is being worked on, and who works on it.
 //!
-//! [`machine`] decides, [`actor`] does. [`queue_mode`] names the ways to treat a message, [`steering`] hands messages to a
+//! [`machine`] decides, [`actor`] does, with a [`running`] run. [`queue_mode`] names the ways to treat a message, [`steering`] hands messages to a
 //! run under way, [`global`] are the lanes all sessions share, [`deadline`] says when a run has to be over.
 
 mod actor;
@@ -8,6 +8,7 @@ pub(crate) mod deadline;
 mod global;
 mod machine;
 mod queue_mode;
+mod running;
 mod steering;
 mod supervisor;
 

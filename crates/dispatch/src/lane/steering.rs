@@ -12,7 +12,7 @@ use openclaw_protocol::message::UserMessage;
 use parking_lot::Mutex;
 
 use super::actor::Job;
-use crate::handle::AbortReason;
+use crate::api::AbortReason;
 
 /// The messages one run is handed.
 #[derive(Debug, Default)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 
 use super::actor::{Actor, Command};
 use crate::shared::Shared;
@@ -71,7 +72,8 @@ impl Supervisor {
         let (sender, mailbox) = mpsc::channel(MAILBOX);
         lanes.insert(key.to_owned(), sender.clone());
         let actor = Actor::new(key.to_owned(), Arc::clone(shared), mailbox);
-        self.tasks.spawn(actor.run());
+        let span = tracing::info_span!(parent: None, "session", key);
+        self.tasks.spawn(actor.run().instrument(span));
         sender
     }
 }

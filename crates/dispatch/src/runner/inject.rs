@@ -5,8 +5,8 @@ use openclaw_sessions::SessionKey;
 use openclaw_sessions::transcript::{Transcript, TranscriptError};
 
 use super::Runner;
+use crate::api::{InjectError, InjectMessage, Injected};
 use crate::clock::now_ms;
-use crate::handle::{InjectError, InjectMessage, Injected};
 
 impl Runner {
     /// Appends and syncs.

@@ -24,14 +24,15 @@ use openclaw_models::Models;
 use openclaw_protocol::message::UserMessage;
 use openclaw_sessions::entry::{SendPolicy, VerboseLevel};
 use openclaw_sessions::send_policy::{self, SendSubject};
+use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionStore, StoreError};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{DispatchError, RunOutcome, RunRecord};
+use crate::api::{AbortReason, DispatchError, RunOutcome, RunRecord};
 use crate::clock::now_ms;
 use crate::events::Verbose;
-use crate::handle::{AbortReason, Deps, Settings};
+use crate::handle::{Deps, Settings};
 use crate::inbox::{Payload, Row};
 use crate::lane::{Job, QueueMode, SteeringQueue};
 use crate::shared::Shared;
@@ -266,11 +267,21 @@ impl Runner {
     }
 
     async fn store_figures(&self, key: &SessionKey, figures: Figures) -> Result<(), StoreError> {
-        let change = Box::new(move |edit: openclaw_sessions::store::Edit<'_>| {
+        let change = Box::new(move |edit: Edit<'_>| {
+            if edit.is_new || edit.entry.session_id.as_ref() != Some(&figures.session_id) {
+                return Err(Refused("the session was deleted or reset while its run ended".to_owned()));
+            }
             figures.apply(edit.entry, edit.now);
             Ok(())
         });
-        self.store.update(key, change).await.map(drop)
+        match self.store.update(key, change).await {
+            Ok(_) => Ok(()),
+            Err(StoreError::Refused(reason)) => {
+                tracing::debug!(session = %key, %reason, "figures of a run have no row to go to");
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -22,9 +22,9 @@ use super::result::Figures;
 use super::session::Session;
 use super::wording::{self, Circumstances};
 use super::{NotBegun, RunControl, Runner, WEBCHAT, tools};
-use crate::api::RunOutcome;
+use crate::api::{AbortReason, RunOutcome};
 use crate::clock::now_ms;
-use crate::handle::{AbortReason, Settings};
+use crate::handle::Settings;
 use crate::inbox::{Payload, Row};
 use crate::shared::Shared;
 
@@ -61,6 +61,7 @@ impl Prepared {
             RunOutcome::Ok { .. } | RunOutcome::Error { .. } => None,
         };
         Figures {
+            session_id: self.session.id.clone(),
             window: window.map_or(0, |candidate| candidate.model.context_window()),
             meta: ended.meta,
             last_usage: ended.last_usage,

@@ -2,12 +2,12 @@
 
 use openclaw_agent::event::RunEnd;
 use openclaw_agent::{Outcome, RunMeta};
+use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Usage;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::Json;
 
-use crate::api::RunOutcome;
-use crate::handle::AbortReason;
+use crate::api::{AbortReason, RunOutcome};
 
 /// The remembered outcome. `reason` is who stopped the run, if anybody did.
 pub(super) fn outcome(ended: &Outcome, reason: Option<AbortReason>) -> RunOutcome {
@@ -28,6 +28,8 @@ pub(super) fn aborted(reason: AbortReason, result: Option<serde_json::Value>) ->
 /// What the session's row learns from a run (spec `models.md` §7: `totalTokens` is what the last call had in context, not
 /// the sum over all calls).
 pub(super) struct Figures {
+    /// The transcript the run wrote; a row that has another one by now is left alone.
+    pub(super) session_id: SessionId,
     pub(super) meta: RunMeta,
     pub(super) last_usage: Option<Usage>,
     /// Tokens the model's window holds.

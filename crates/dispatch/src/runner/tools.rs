@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    fn check(tools: serde_json::Value, agent_tools: serde_json::Value, key: &str, expected: &[&str]) {
+    fn check(tools: &serde_json::Value, agent_tools: &serde_json::Value, key: &str, expected: &[&str]) {
         let document = json!({"tools": tools, "agents": {"list": [{"id": "main", "tools": agent_tools}]}});
         let config: Config = serde_json::from_value(document.clone()).unwrap();
         let agent = config.agent(&AgentId::default());
@@ -100,21 +100,21 @@ mod tests {
     #[test]
     fn every_step_narrows_what_the_ones_before_left() {
         const KEY: &str = "agent:main:main";
-        check(json!({}), json!({}), KEY, &["read", "edit", "write", "exec"]);
-        check(json!({"allow": ["read"]}), json!({}), KEY, &["read"]);
-        check(json!({"deny": ["group:fs"]}), json!({}), KEY, &["exec"]);
-        check(json!({"profile": "minimal", "alsoAllow": ["read"]}), json!({}), KEY, &["read"]);
-        check(json!({"profile": "coding", "deny": ["exec"]}), json!({}), KEY, &["read", "edit", "write"]);
+        check(&json!({}), &json!({}), KEY, &["read", "edit", "write", "exec"]);
+        check(&json!({"allow": ["read"]}), &json!({}), KEY, &["read"]);
+        check(&json!({"deny": ["group:fs"]}), &json!({}), KEY, &["exec"]);
+        check(&json!({"profile": "minimal", "alsoAllow": ["read"]}), &json!({}), KEY, &["read"]);
+        check(&json!({"profile": "coding", "deny": ["exec"]}), &json!({}), KEY, &["read", "edit", "write"]);
         check(
             json!({"profile": "minimal"}),
             json!({"profile": "coding"}),
             KEY,
             &["read", "edit", "write", "exec"],
         );
-        check(json!({"byProvider": {"google": {"allow": ["read"]}}}), json!({}), KEY, &["read"]);
-        check(json!({"byProvider": {"openai": {"allow": ["read"]}}}), json!({}), KEY, &CORE_TOOLS);
-        check(json!({"deny": ["exec"]}), json!({"allow": ["exec", "read"]}), KEY, &["read"]);
-        check(json!({"subagents": {"tools": {"allow": ["read"]}}}), json!({}), KEY, &CORE_TOOLS);
+        check(&json!({"byProvider": {"google": {"allow": ["read"]}}}), &json!({}), KEY, &["read"]);
+        check(&json!({"byProvider": {"openai": {"allow": ["read"]}}}), &json!({}), KEY, &CORE_TOOLS);
+        check(&json!({"deny": ["exec"]}), &json!({"allow": ["exec", "read"]}), KEY, &["read"]);
+        check(&json!({"subagents": {"tools": {"allow": ["read"]}}}), &json!({}), KEY, &CORE_TOOLS);
         check(
             json!({"subagents": {"tools": {"allow": ["read"]}}}),
             json!({}),

@@ -49,7 +49,12 @@ const BUFFER_BYTES: usize = 8 * 1024;
 type Socket = WebSocketStream<FrameGate<TokioIo<Upgraded>>>;
 
 /// Drives a socket from its upgrade to its end.
-pub(crate) async fn drive(upgraded: Upgraded, origination: Origination, pending: Pending, state: Arc<GatewayState>) {
+pub(crate) async fn drive(
+    upgraded: Upgraded,
+    origination: Origination,
+    pending: Pending,
+    state: Arc<GatewayState>,
+) {
     let (gate, latch) = FrameGate::closed(TokioIo::new(upgraded));
     let config = WebSocketConfig::default()
         .read_buffer_size(BUFFER_BYTES)
@@ -240,7 +245,8 @@ impl Reader<'_> {
             settle(&claim, &mut PairingBook::default(), now_ms(), &mut mint)
         } else {
             let asked = claim.clone();
-            let settled = self.state.devices.update(move |book| settle(&asked, book, now_ms(), &mut mint)).await;
+            let settled =
+                self.state.devices.update(move |book| settle(&asked, book, now_ms(), &mut mint)).await;
             settled.map_err(|error| {
                 tracing::error!(%error, "pairing failed");
                 Refusal::answered(&claim.request_id, ErrorShape::unavailable(error.to_string()))

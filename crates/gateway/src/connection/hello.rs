@@ -9,9 +9,9 @@ use openclaw_protocol::params::connect::{
     Features, HelloAuth, HelloKind, HelloOk, HelloServer, MaybeHealth, Policy, Snapshot,
 };
 
+use super::ConnectionInfo;
 use super::driver::MAX_FRAME_BYTES;
 use super::outbound::SLOW_BYTES;
-use super::{ConnectionInfo};
 use crate::handshake::Origination;
 use crate::handshake::client_address::plain;
 use crate::host::VERSION;
@@ -38,12 +38,16 @@ pub(super) fn hello(
             conn_id: info.conn_id.as_str().to_owned(),
         },
         features: Features {
-            methods: method::advertised().filter(|name| methods::find(name).is_some()).map(str::to_owned).collect(),
+            methods: method::advertised()
+                .filter(|name| methods::find(name).is_some())
+                .map(str::to_owned)
+                .collect(),
             events: event::EVENTS.iter().map(|event| event.name.to_owned()).collect(),
         },
         snapshot: Snapshot {
             presence: state.presence.list(),
-            health: health.map_or(MaybeHealth::Unknown {}, |known| MaybeHealth::Known(Box::new((*known).clone()))),
+            health: health
+                .map_or(MaybeHealth::Unknown {}, |known| MaybeHealth::Known(Box::new((*known).clone()))),
             state_version: state.events.state_version(),
             uptime_ms: state.uptime_ms(),
             config_path: state.paths().config_path().display().to_string(),
@@ -67,7 +71,8 @@ pub(super) fn hello(
 
 /// Where a client finds the gateway's HTTP side: under the name by which it came, at the gateway's port.
 fn canvas_host_url(origination: &Origination, port: u16) -> String {
-    let is_https = origination.forwarded_proto.as_deref().is_some_and(|proto| proto.eq_ignore_ascii_case("https"));
+    let is_https =
+        origination.forwarded_proto.as_deref().is_some_and(|proto| proto.eq_ignore_ascii_case("https"));
     let scheme = if is_https { "https" } else { "http" };
     let name = origination.host.as_deref().map(crate::handshake::client_address::host_name);
     let local = SocketAddr::new(plain(origination.local.ip()), port);
@@ -91,7 +96,8 @@ mod tests {
             (None, None, "http://192.168.1.2:18789"),
         ];
         for (host, proto, expect) in rows {
-            let mut origination = Origination::bare("10.0.0.1:5".parse().unwrap(), "192.168.1.2:18789".parse().unwrap());
+            let mut origination =
+                Origination::bare("10.0.0.1:5".parse().unwrap(), "192.168.1.2:18789".parse().unwrap());
             origination.host = host.map(str::to_owned);
             origination.forwarded_proto = proto.map(str::to_owned);
             assert_eq!(canvas_host_url(&origination, 18_789), expect);

@@ -56,7 +56,9 @@ impl Requests {
                 self.start(handler, request, slot);
             }
             Asked::Mistake(id, error) => self.connection.respond(Response::<Value>::failed(id, error)),
-            Asked::Nothing => tracing::debug!(conn = %self.connection.info().conn_id, "frame that is not JSON"),
+            Asked::Nothing => {
+                tracing::debug!(conn = %self.connection.info().conn_id, "frame that is not JSON")
+            }
         }
     }
 
@@ -79,7 +81,8 @@ impl Requests {
         }
         let info = self.connection.info();
         access::authorize(info.role, &info.scopes, &request.method)?;
-        let method = method::find(&request.method).ok_or_else(|| ErrorShape::unknown_method(&request.method))?;
+        let method =
+            method::find(&request.method).ok_or_else(|| ErrorShape::unknown_method(&request.method))?;
         let missing = || ErrorShape::not_implemented(&request.method);
         let handler = methods::find(&request.method).filter(|_| method.implemented()).ok_or_else(missing)?;
         check_params(method, request.params.as_ref())?;
@@ -88,7 +91,8 @@ impl Requests {
 
     fn start(&self, handler: Handler, request: Request, slot: OwnedSemaphorePermit) {
         let context = RequestContext::new(Arc::clone(&self.state), Arc::clone(&self.connection), &request.id);
-        let span = tracing::info_span!("conn", id = %self.connection.info().conn_id, method = %request.method);
+        let span =
+            tracing::info_span!("conn", id = %self.connection.info().conn_id, method = %request.method);
         let params = request.params.unwrap_or_else(|| Value::Object(Map::new()));
         let connection = Arc::clone(&self.connection);
         let work = async move {

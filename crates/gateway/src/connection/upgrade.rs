@@ -19,7 +19,8 @@ pub(crate) struct Upgrade {
 
 /// Whether the request wants a WebSocket; any path will do.
 pub(crate) fn is_requested<B>(request: &Request<B>) -> bool {
-    has_token(request.headers(), &CONNECTION, "upgrade") && has_token(request.headers(), &UPGRADE, "websocket")
+    has_token(request.headers(), &CONNECTION, "upgrade")
+        && has_token(request.headers(), &UPGRADE, "websocket")
 }
 
 /// Answers an upgrade request.
@@ -40,7 +41,8 @@ pub(crate) fn accept<B>(request: &mut Request<B>) -> Result<Upgrade, Box<Respons
     }
     let key = request.headers().get(SEC_WEBSOCKET_KEY).ok_or_else(|| refuse(StatusCode::BAD_REQUEST))?;
     let accept = derive_accept_key(key.as_bytes());
-    let socket = request.extensions_mut().remove::<OnUpgrade>().ok_or_else(|| refuse(StatusCode::BAD_REQUEST))?;
+    let socket =
+        request.extensions_mut().remove::<OnUpgrade>().ok_or_else(|| refuse(StatusCode::BAD_REQUEST))?;
     let response = Response::builder()
         .status(StatusCode::SWITCHING_PROTOCOLS)
         .header(CONNECTION, "Upgrade")

@@ -86,7 +86,11 @@ mod tests {
     fn the_text_is_that_of_the_protocols_event_frame() {
         let version = StateVersion { presence: 2, health: 3 };
         let rows = [
-            (Some(7), Some(version), r#"{"type":"event","event":"health","payload":{"ok":true},"seq":7,"stateVersion":{"presence":2,"health":3}}"#),
+            (
+                Some(7),
+                Some(version),
+                r#"{"type":"event","event":"health","payload":{"ok":true},"seq":7,"stateVersion":{"presence":2,"health":3}}"#,
+            ),
             (Some(1), None, r#"{"type":"event","event":"health","payload":{"ok":true},"seq":1}"#),
             (None, None, r#"{"type":"event","event":"health","payload":{"ok":true}}"#),
         ];

@@ -184,7 +184,14 @@ mod tests {
     }
 
     fn said(run: &RunId, name: &'static str, payload: Value, audience: Audience) -> Broadcast {
-        Broadcast { name, payload, run_id: run.clone(), session_key: "agent:main:main".into(), audience, droppable: false }
+        Broadcast {
+            name,
+            payload,
+            run_id: run.clone(),
+            session_key: "agent:main:main".into(),
+            audience,
+            droppable: false,
+        }
     }
 
     #[test]
@@ -194,7 +201,10 @@ mod tests {
         hub.publish(Event::named("tick", json!({"ts": 1}).into()));
         let late = Client::join(&hub, Role::Operator, &[]);
         let node = Client::join(&hub, Role::Node, &[]);
-        hub.publish_versioned_except(Event::named("presence", json!({}).into()), &late.connection.info().conn_id);
+        hub.publish_versioned_except(
+            Event::named("presence", json!({}).into()),
+            &late.connection.info().conn_id,
+        );
         hub.publish(Event::named("tick", json!({"ts": 2}).into()));
         assert_eq!(early.received(), ["tick#1", "presence#2", "tick#3"]);
         assert_eq!(late.received(), ["tick#1"]);

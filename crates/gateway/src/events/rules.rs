@@ -6,8 +6,15 @@ use openclaw_protocol::event;
 use crate::connection::ConnectionInfo;
 
 /// What nodes get. Runs of sessions they subscribed to reach them otherwise.
-const FOR_NODES: &[&str] =
-    &["connect.challenge", "tick", "health", "shutdown", "voicewake.changed", "talk.mode", "node.invoke.request"];
+const FOR_NODES: &[&str] = &[
+    "connect.challenge",
+    "tick",
+    "health",
+    "shutdown",
+    "voicewake.changed",
+    "talk.mode",
+    "node.invoke.request",
+];
 
 /// Whether a slow client may miss an event, unless its sender says otherwise.
 pub(crate) fn droppable(name: &str) -> bool {
@@ -51,7 +58,8 @@ mod tests {
             ("shutdown", "APXRN"),
         ];
         for (name, expect) in rows {
-            let got: String = clients.iter().filter(|(_, info)| admits(info, name)).map(|(label, _)| *label).collect();
+            let got: String =
+                clients.iter().filter(|(_, info)| admits(info, name)).map(|(label, _)| *label).collect();
             assert_eq!(got, expect, "{name}");
         }
     }

@@ -111,7 +111,9 @@ fn names_this_host(origination: &Origination, book: &AddressBook) -> bool {
     }
     name.parse::<IpAddr>().is_ok_and(|ip| {
         let ip = plain(ip);
-        ip == IpAddr::from([127, 0, 0, 1]) || ip == IpAddr::from(std::net::Ipv6Addr::LOCALHOST) || book.own.contains(&ip)
+        ip == IpAddr::from([127, 0, 0, 1])
+            || ip == IpAddr::from(std::net::Ipv6Addr::LOCALHOST)
+            || book.own.contains(&ip)
     })
 }
 
@@ -213,7 +215,14 @@ mod tests {
 
     #[test]
     fn host_names_lose_port_and_brackets() {
-        let rows = [("A.b:1", "a.b"), ("[::1]:18789", "::1"), ("[::1]", "::1"), ("::1", "::1"), ("x", "x"), ("", "")];
+        let rows = [
+            ("A.b:1", "a.b"),
+            ("[::1]:18789", "::1"),
+            ("[::1]", "::1"),
+            ("::1", "::1"),
+            ("x", "x"),
+            ("", ""),
+        ];
         for (host, expect) in rows {
             assert_eq!(host_name(host), expect, "{host:?}");
         }

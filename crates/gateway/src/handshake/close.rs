@@ -59,7 +59,8 @@ mod tests {
                    constant; at /client/id: m";
         let accents = "é".repeat(61);
         let odd = format!("x{accents}");
-        let rows = [("", ""), (recorded, cut), (accents.as_str(), &accents[..120]), (odd.as_str(), &odd[..119])];
+        let rows =
+            [("", ""), (recorded, cut), (accents.as_str(), &accents[..120]), (odd.as_str(), &odd[..119])];
         for (reason, expect) in rows {
             assert_eq!(Closing::policy(reason).reason, expect);
         }

@@ -151,7 +151,8 @@ mod tests {
     const KEY: &str = "iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w";
     const V2: &str = "nQpG9J9MSX7Xm5z6H2TRD-hk-0ekpHaAOpAm2VsSevxsZHnNdBnmp70wMRQk4kwaDkW3Lovx8ruJqcr86T-oAA";
     const V1: &str = "AaxNtk5Wpau63sBG4g6qu7KTT0ymc1bg-EfwC4_lsIZAOunZu1uSbk4LNXhjml8VVt2H3aumPYYnxP1jhgAHBQ";
-    const NODE: &str = "P59zVayDjf4sSuO_0OdXTG5bQSepdh4-vkkhRasulMB0TYZ8t1ll-OPXk-ASpFTWs2xr8ICsZ7VXULnDm-ZsDA";
+    const NODE: &str =
+        "P59zVayDjf4sSuO_0OdXTG5bQSepdh4-vkkhRasulMB0TYZ8t1ll-OPXk-ASpFTWs2xr8ICsZ7VXULnDm-ZsDA";
     const NONCE: &str = "11111111-2222-4333-8444-555555555555";
     const AT: i64 = 1_770_000_000_000;
 
@@ -172,7 +173,13 @@ mod tests {
     fn published_signatures_verify() {
         let all = scopes(&["operator.admin", "operator.approvals", "operator.pairing"]);
         let admin = scopes(&["operator.admin"]);
-        let node = SignedFacts { client_id: "node-host", client_mode: "node", role: "node", scopes: &[], token: None };
+        let node = SignedFacts {
+            client_id: "node-host",
+            client_mode: "node",
+            role: "node",
+            scopes: &[],
+            token: None,
+        };
         let rows = [
             (claim(V2, Some(NONCE)), operator(&all, Some("tok-123")), NONCE, false),
             (claim(V1, None), operator(&admin, None), NONCE, true),

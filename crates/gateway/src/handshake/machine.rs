@@ -273,27 +273,34 @@ impl Refusal {
     }
 
     fn protocol_mismatch(request_id: &str) -> Box<Self> {
-        let error =
-            ErrorShape::invalid("protocol mismatch").with_details(json!({ "expectedProtocol": PROTOCOL_VERSION }));
+        let error = ErrorShape::invalid("protocol mismatch")
+            .with_details(json!({ "expectedProtocol": PROTOCOL_VERSION }));
         Box::new(Self { closing: Closing::protocol_mismatch(), ..*Self::answered(request_id, error) })
     }
 
     fn locked_out(request_id: &str, wait_ms: i64) -> Box<Self> {
         let wait_ms = wait_ms.unsigned_abs();
-        let text = format!("unauthorized: too many failed attempts, try again in {} s", wait_ms.div_ceil(1_000));
-        let error = ErrorShape { retryable: Some(true), retry_after_ms: Some(wait_ms), ..ErrorShape::invalid(text) };
+        let text =
+            format!("unauthorized: too many failed attempts, try again in {} s", wait_ms.div_ceil(1_000));
+        let error =
+            ErrorShape { retryable: Some(true), retry_after_ms: Some(wait_ms), ..ErrorShape::invalid(text) };
         Self::answered(request_id, error)
     }
 
     /// Step 13.
-    pub(crate) fn unauthorized(request_id: &str, failure: AuthFailure, client: &ClientDescription) -> Box<Self> {
+    pub(crate) fn unauthorized(
+        request_id: &str,
+        failure: AuthFailure,
+        client: &ClientDescription,
+    ) -> Box<Self> {
         let refusal = Self::answered(request_id, ErrorShape::invalid(failure.message(client)));
         Box::new(Self { is_guess: failure.is_guess(), ..*refusal })
     }
 
     /// Step 14.
     pub(crate) fn pairing_required(request_id: &str, pairing_id: &str) -> Box<Self> {
-        let error = ErrorShape::not_paired("pairing required").with_details(json!({ "requestId": pairing_id }));
+        let error =
+            ErrorShape::not_paired("pairing required").with_details(json!({ "requestId": pairing_id }));
         Self::answered(request_id, error)
     }
 }

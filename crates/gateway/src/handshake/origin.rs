@@ -3,8 +3,7 @@
 use super::client_address::host_name;
 
 /// Text of the refusal and of the close reason.
-pub(crate) const REFUSAL: &str =
-    "origin not allowed (open the Control UI from the gateway host or allow it in gateway.controlUi.allowedOrigins)";
+pub(crate) const REFUSAL: &str = "origin not allowed (open the Control UI from the gateway host or allow it in gateway.controlUi.allowedOrigins)";
 
 /// Whether a page of this origin may connect to a gateway that was addressed as `host`.
 pub(crate) fn is_allowed(origin: Option<&str>, host: Option<&str>, allowed: &[String]) -> bool {
@@ -21,7 +20,8 @@ pub(crate) fn is_allowed(origin: Option<&str>, host: Option<&str>, allowed: &[St
 fn authority(origin: &str) -> Option<&str> {
     let (scheme, rest) = origin.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
-    let plain_scheme = !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    let plain_scheme =
+        !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
     let plain_authority = !authority.is_empty() && !authority.contains(['@', ' ', '\\']);
     (plain_scheme && plain_authority).then_some(authority)
 }

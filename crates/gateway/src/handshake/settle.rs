@@ -30,7 +30,12 @@ impl Settlement {
 }
 
 /// Settles a claim against the paired devices. `mint` makes random UUIDs.
-pub(crate) fn settle(claim: &Claim, book: &mut PairingBook, now: i64, mint: &mut dyn FnMut() -> String) -> Settlement {
+pub(crate) fn settle(
+    claim: &Claim,
+    book: &mut PairingBook,
+    now: i64,
+    mint: &mut dyn FnMut() -> String,
+) -> Settlement {
     let scopes = match authorize(claim, book, now) {
         Ok(scopes) => scopes,
         Err(refusal) => return Settlement::quiet(Err(refusal)),
@@ -46,9 +51,10 @@ pub(crate) fn settle(claim: &Claim, book: &mut PairingBook, now: i64, mint: &mut
             outcome: Ok(Entry { scopes, token: Some(admission.token) }),
             announcement: admission.announcement,
         },
-        Settled::PairingRequired { request_id, announcement } => {
-            Settlement { outcome: Err(Refusal::pairing_required(&claim.request_id, &request_id)), announcement }
-        }
+        Settled::PairingRequired { request_id, announcement } => Settlement {
+            outcome: Err(Refusal::pairing_required(&claim.request_id, &request_id)),
+            announcement,
+        },
     }
 }
 
@@ -132,7 +138,10 @@ mod tests {
     #[test]
     fn without_scopes_the_secret_gives_admin_and_a_device_token_what_it_is_for() {
         let mut book = PairingBook::default();
-        assert_eq!(run(&mut book, &claim(shared(), true, Role::Operator, &[READ])), Ok(vec![READ.to_owned()]));
+        assert_eq!(
+            run(&mut book, &claim(shared(), true, Role::Operator, &[READ])),
+            Ok(vec![READ.to_owned()])
+        );
         let by_token = |scopes: &[&str], token| claim(with_token(token), true, Role::Operator, scopes);
         assert_eq!(run(&mut book, &by_token(&[], "token")), Ok(vec![READ.to_owned()]));
         assert_eq!(run(&mut book, &by_token(&[READ], "token")), Ok(vec![READ.to_owned()]));
@@ -146,8 +155,14 @@ mod tests {
     #[test]
     fn only_devices_that_must_be_paired_are() {
         let mut book = PairingBook::default();
-        assert_eq!(run(&mut book, &claim(shared(), false, Role::Operator, &[])), Err("pairing required".to_owned()));
-        for device in [ClaimedDevice::None, ClaimedDevice::Unpaired(VerifiedDevice { id: "d".into(), public_key: "k".into() })] {
+        assert_eq!(
+            run(&mut book, &claim(shared(), false, Role::Operator, &[])),
+            Err("pairing required".to_owned())
+        );
+        for device in [
+            ClaimedDevice::None,
+            ClaimedDevice::Unpaired(VerifiedDevice { id: "d".into(), public_key: "k".into() }),
+        ] {
             let free = Claim { device, ..claim(shared(), false, Role::Operator, &[]) };
             assert_eq!(run(&mut book, &free), Ok(vec![ADMIN.to_owned()]));
         }

@@ -132,9 +132,12 @@ impl AuthFailure {
                 "unauthorized: gateway token not configured on gateway (set gateway.auth.token)".to_owned()
             }
             Self::PasswordMissing => format!("unauthorized: gateway password missing ({})", hint.password()),
-            Self::PasswordMismatch => format!("unauthorized: gateway password mismatch ({})", hint.password()),
+            Self::PasswordMismatch => {
+                format!("unauthorized: gateway password mismatch ({})", hint.password())
+            }
             Self::PasswordNotConfigured => {
-                "unauthorized: gateway password not configured on gateway (set gateway.auth.password)".to_owned()
+                "unauthorized: gateway password not configured on gateway (set gateway.auth.password)"
+                    .to_owned()
             }
         }
     }

@@ -10,9 +10,9 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
+use super::rank;
 use super::record::{Record, subsystem};
 use super::sink::Sender;
-use super::rank;
 
 /// Longest value of a field, and longest message, in characters.
 const MAX_CHARS: usize = 8_000;

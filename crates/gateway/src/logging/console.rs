@@ -37,7 +37,8 @@ pub(super) fn print(record: &Record, line: &str) {
 
 /// At most two parts, without what every line of a gateway has in common.
 fn short(subsystem: &str) -> String {
-    let rest = ["gateway/", "channels/", "providers/"].iter().find_map(|prefix| subsystem.strip_prefix(prefix));
+    let rest =
+        ["gateway/", "channels/", "providers/"].iter().find_map(|prefix| subsystem.strip_prefix(prefix));
     rest.unwrap_or(subsystem).split('/').take(2).collect::<Vec<_>>().join("/")
 }
 
@@ -71,7 +72,9 @@ mod tests {
 
     #[test]
     fn subsystems_are_shortened() {
-        for (long, expect) in [("gateway/ws", "ws"), ("gateway", "gateway"), ("channels/telegram/api/x", "telegram/api")] {
+        for (long, expect) in
+            [("gateway/ws", "ws"), ("gateway", "gateway"), ("channels/telegram/api/x", "telegram/api")]
+        {
             assert_eq!(short(long), expect);
         }
     }

@@ -118,8 +118,10 @@ mod tests {
     use jiff::civil::date;
 
     fn names(dir: &Path) -> Vec<String> {
-        let mut names: Vec<_> =
-            fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> = fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -150,7 +152,12 @@ mod tests {
         let make = |name: &str, age: u64, bytes: usize| {
             let path = temp.path().join(name);
             fs::write(&path, vec![b'x'; bytes]).unwrap();
-            File::options().write(true).open(path).unwrap().set_modified(now - Duration::from_secs(age)).unwrap();
+            File::options()
+                .write(true)
+                .open(path)
+                .unwrap()
+                .set_modified(now - Duration::from_secs(age))
+                .unwrap();
         };
         make("openclaw-2026-02-09.log", 0, 60);
         make("openclaw-2026-02-08.log.1", 86_400, 30);
@@ -159,6 +166,9 @@ mod tests {
         make("openclaw-notes.log", 30 * 86_400, 1);
         make("gateway.sqlite", 30 * 86_400, 1_000);
         sweep(temp.path(), now, 100);
-        assert_eq!(names(temp.path()), ["gateway.sqlite", "openclaw-2026-02-08.log.1", "openclaw-2026-02-09.log", "openclaw-notes.log"]);
+        assert_eq!(
+            names(temp.path()),
+            ["gateway.sqlite", "openclaw-2026-02-08.log.1", "openclaw-2026-02-09.log", "openclaw-notes.log"]
+        );
     }
 }

@@ -84,7 +84,11 @@ impl LogPlan {
     /// Starts logging for the whole process. The guard writes what is left when it is dropped. When another subscriber is
     /// installed already (tests), that one stays.
     pub fn install(self) -> LogGuard {
-        let most = if rank(self.file_level) > rank(self.console_level) { self.file_level } else { self.console_level };
+        let most = if rank(self.file_level) > rank(self.console_level) {
+            self.file_level
+        } else {
+            self.console_level
+        };
         let (sender, guard) = sink::start(self);
         let layer = capture::Capture::new(sender, most);
         // An error means that there is a subscriber already.

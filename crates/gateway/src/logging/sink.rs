@@ -81,7 +81,8 @@ struct Writer {
 impl Writer {
     fn new(plan: LogPlan, lost: Arc<AtomicU64>) -> Self {
         let file = plan.file.clone().map(RollingFile::new);
-        let hostname = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let hostname =
+            nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Self { plan, file, hostname, lost, last: None, repeated: 0 }
     }
 
@@ -151,7 +152,10 @@ impl Writer {
             record.level = Level::ERROR;
             record.message = format!("the log file cannot be written, logging to the console only: {error}");
             record.fields.clear();
-            console::print(&record, &console::line(&record, self.plan.console_style, self.plan.colour, &self.hostname));
+            console::print(
+                &record,
+                &console::line(&record, self.plan.console_style, self.plan.colour, &self.hostname),
+            );
         }
     }
 }
@@ -190,21 +194,28 @@ mod tests {
         }
         drop(guard);
         let text = std::fs::read_to_string(path).unwrap_or_default();
-        let message = |line: &str| serde_json::from_str::<Value>(line).unwrap()["1"].as_str().unwrap().to_owned();
+        let message =
+            |line: &str| serde_json::from_str::<Value>(line).unwrap()["1"].as_str().unwrap().to_owned();
         text.lines().map(message).collect()
     }
 
     /// The reference inverts the filter (spec `operations.md` §4.1).
     #[test]
     fn a_level_lets_through_what_is_as_grave_or_graver() {
-        let all = [(Level::DEBUG, "debug"), (Level::INFO, "info"), (Level::WARN, "warn"), (Level::ERROR, "error")];
+        let all =
+            [(Level::DEBUG, "debug"), (Level::INFO, "info"), (Level::WARN, "warn"), (Level::ERROR, "error")];
         assert_eq!(written(LogLevel::Warn, &all), ["warn", "error"]);
         assert_eq!(written(LogLevel::Debug, &all), ["debug", "info", "warn", "error"]);
     }
 
     #[test]
     fn repetitions_are_counted_and_secrets_masked() {
-        let lines = [(Level::INFO, "same"), (Level::INFO, "same"), (Level::INFO, "same"), (Level::INFO, "TOKEN=hush")];
+        let lines = [
+            (Level::INFO, "same"),
+            (Level::INFO, "same"),
+            (Level::INFO, "same"),
+            (Level::INFO, "TOKEN=hush"),
+        ];
         assert_eq!(written(LogLevel::Info, &lines), ["same", "same (repeated 2×)", "TOKEN=***"]);
     }
 }

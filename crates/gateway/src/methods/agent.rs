@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use openclaw_channels::registry;
 use openclaw_dispatch::api::{Accepted, AgentMessage, RunOutcome, RunRecord, Waited};
-use openclaw_protocol::params::agent::{AgentAnswer, AgentParams, AgentWaitParams, AgentWaitResult, WaitStatus};
+use openclaw_protocol::params::agent::{
+    AgentAnswer, AgentParams, AgentWaitParams, AgentWaitResult, WaitStatus,
+};
 use openclaw_protocol::{AgentId, Call, ErrorShape, RunId, SessionId, params};
 use openclaw_sessions::layout::checked_id;
 use openclaw_sessions::store::Rows;
@@ -111,7 +113,8 @@ fn check_channels(params: &AgentParams) -> Result<(), Failure> {
         match registry::by_name(name) {
             None => return Err(wrong(&format!("unknown channel: {name}"))),
             Some(channel) if params.deliver == Some(true) && channel.deliverable => {
-                let text = format!("cannot deliver to {}: it is not connected; send without deliver", channel.id);
+                let text =
+                    format!("cannot deliver to {}: it is not connected; send without deliver", channel.id);
                 return Err(ErrorShape::unavailable(text).into());
             }
             Some(_) => {}
@@ -204,7 +207,13 @@ pub(super) async fn wait(ctx: RequestContext, params: AgentWaitParams) -> Result
 fn wait_result(run_id: &RunId, waited: Waited) -> AgentWaitResult {
     let run_id = run_id.as_str().to_owned();
     let Waited::Ended(record) = waited else {
-        return AgentWaitResult { run_id, status: WaitStatus::Timeout, started_at: None, ended_at: None, error: None };
+        return AgentWaitResult {
+            run_id,
+            status: WaitStatus::Timeout,
+            started_at: None,
+            ended_at: None,
+            error: None,
+        };
     };
     let (status, error) = match record.outcome {
         RunOutcome::Ok { .. } | RunOutcome::Aborted { .. } => (WaitStatus::Ok, None),
@@ -230,7 +239,8 @@ mod tests {
     #[test]
     fn outcomes_are_answered_as_clients_know_them() {
         let ok = outcome(record(RunOutcome::Ok { result: json!({"payloads": []}) })).unwrap();
-        let expect = json!({"runId": "r", "status": "ok", "summary": "completed", "result": {"payloads": []}});
+        let expect =
+            json!({"runId": "r", "status": "ok", "summary": "completed", "result": {"payloads": []}});
         assert_eq!(serde_json::to_value(ok).unwrap(), expect);
         let aborted = outcome(record(RunOutcome::Aborted { reason: "rpc".into(), result: None })).unwrap();
         let result = json!({"payloads": [], "meta": {"aborted": true}});
@@ -278,7 +288,8 @@ mod tests {
             ),
         ];
         for (value, expect) in rows {
-            let text = check_channels(&params(value.clone())).map_or_else(|f| f.error.message, |()| "ok".to_owned());
+            let text =
+                check_channels(&params(value.clone())).map_or_else(|f| f.error.message, |()| "ok".to_owned());
             assert_eq!(text, expect, "{value}");
         }
     }

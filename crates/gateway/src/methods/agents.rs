@@ -49,7 +49,8 @@ fn row(config: &Config, id: &AgentId) -> AgentRow {
 }
 
 fn identity_row(identity: &Identity, workspace: &Path) -> Option<IdentityRow> {
-    let text = |value: &Option<String>| value.as_deref().map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned);
+    let text =
+        |value: &Option<String>| value.as_deref().map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned);
     let row = IdentityRow {
         name: text(&identity.name),
         theme: text(&identity.theme),
@@ -76,8 +77,15 @@ mod tests {
     #[test]
     fn an_identity_without_content_is_left_out() {
         let workspace = Path::new("/nowhere");
-        assert_eq!(identity_row(&Identity { name: Some(" ".into()), ..Identity::default() }, workspace), None);
-        let given = Identity { emoji: Some("🧪".into()), avatar: Some("https://x/y.png".into()), ..Identity::default() };
+        assert_eq!(
+            identity_row(&Identity { name: Some(" ".into()), ..Identity::default() }, workspace),
+            None
+        );
+        let given = Identity {
+            emoji: Some("🧪".into()),
+            avatar: Some("https://x/y.png".into()),
+            ..Identity::default()
+        };
         let expect = IdentityRow {
             emoji: Some("🧪".into()),
             avatar: Some("https://x/y.png".into()),

@@ -1,12 +1,12 @@
 //! `chat.send`, `chat.history`, `chat.abort`, `chat.inject` (spec `gateway-protocol.md` §6.4).
 
-mod display;
 mod history;
 
 use openclaw_dispatch::api::{Accepted, ChatMessage, RunOutcome, RunRecord};
 use openclaw_dispatch::{AbortReason, AbortTarget, InjectMessage};
 use openclaw_protocol::params::chat::{
-    ChatAbortParams, ChatAborted, ChatInjectParams, ChatInjected, ChatSendParams, ChatSendResult, ChatSendStatus,
+    ChatAbortParams, ChatAborted, ChatInjectParams, ChatInjected, ChatSendParams, ChatSendResult,
+    ChatSendStatus,
 };
 use openclaw_protocol::{ErrorShape, RunId};
 use openclaw_sessions::SessionKey;
@@ -60,9 +60,9 @@ fn answer(run_id: &RunId, accepted: &Accepted) -> Result<ChatSendResult, Failure
     match accepted {
         Accepted::New { .. } => Ok(run(ChatSendStatus::Started, None)),
         Accepted::InFlight { .. } => Ok(run(ChatSendStatus::InFlight, None)),
-        Accepted::Finished(RunRecord { outcome: RunOutcome::Ok { .. } | RunOutcome::Aborted { .. }, .. }) => {
-            Ok(run(ChatSendStatus::Ok, None))
-        }
+        Accepted::Finished(RunRecord {
+            outcome: RunOutcome::Ok { .. } | RunOutcome::Aborted { .. }, ..
+        }) => Ok(run(ChatSendStatus::Ok, None)),
         Accepted::Finished(RunRecord { outcome: RunOutcome::Error { message, .. }, .. }) => {
             let payload = Payload::of(&run(ChatSendStatus::Error, Some(message.clone())))?;
             Err(Failure::with_payload(ErrorShape::unavailable(message.clone()), payload))
@@ -114,7 +114,9 @@ mod tests {
 
     #[test]
     fn a_repeated_key_is_answered_by_how_its_run_stands() {
-        let record = |outcome| Accepted::Finished(RunRecord { run_id: RunId::new("r"), started_at: None, ended_at: 2, outcome });
+        let record = |outcome| {
+            Accepted::Finished(RunRecord { run_id: RunId::new("r"), started_at: None, ended_at: 2, outcome })
+        };
         let rows = [
             (Accepted::New { accepted_at: 1 }, "started"),
             (Accepted::InFlight { accepted_at: 1 }, "in_flight"),
@@ -125,7 +127,8 @@ mod tests {
             let answer = answer(&RunId::new("r"), &accepted).unwrap();
             assert_eq!(serde_json::to_value(answer).unwrap(), json!({"runId": "r", "status": status}));
         }
-        let failed = answer(&RunId::new("r"), &record(RunOutcome::Error { message: "no".into(), result: None }));
+        let failed =
+            answer(&RunId::new("r"), &record(RunOutcome::Error { message: "no".into(), result: None }));
         let failed = failed.unwrap_err();
         assert_eq!(failed.error, ErrorShape::unavailable("no"));
         assert_eq!(failed.payload.unwrap().as_str(), r#"{"runId":"r","status":"error","summary":"no"}"#);

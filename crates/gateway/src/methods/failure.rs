@@ -47,7 +47,9 @@ impl From<DispatchError> for Failure {
     fn from(error: DispatchError) -> Self {
         match error {
             DispatchError::SendBlocked => invalid(&error),
-            DispatchError::Storage(_) | DispatchError::ShuttingDown => later(&error),
+            DispatchError::Storage(_) | DispatchError::QueueFull(_) | DispatchError::ShuttingDown => {
+                later(&error)
+            }
         }
     }
 }

@@ -108,8 +108,10 @@ mod tests {
         let expect = ("Golden Helper".into(), "/ui/avatar/golden-helper".into(), text("🧪"));
         assert_eq!(make(&none.0, &none.1, &file), expect);
         let own = Identity { name: text("Own"), avatar: text("../escape.png"), ..Identity::default() };
-        assert_eq!(make(&none.0, &own, &IdentityFile { emoji: text("🦀"), ..IdentityFile::default() }),
-            ("Own".into(), "🦀".into(), text("🦀")));
+        assert_eq!(
+            make(&none.0, &own, &IdentityFile { emoji: text("🦀"), ..IdentityFile::default() }),
+            ("Own".into(), "🦀".into(), text("🦀"))
+        );
         let assistant = Assistant { name: text(&"n".repeat(60)), avatar: text("AB") };
         assert_eq!(make(&assistant, &own, &file), ("n".repeat(50), "AB".into(), text("🧪")));
     }

@@ -108,7 +108,9 @@ fn existing(configured: &Path) -> PathBuf {
 /// `openclaw-YYYY-MM-DD.log`
 fn is_daily(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
-    let Some(day) = name.strip_prefix("openclaw-").and_then(|rest| rest.strip_suffix(".log")) else { return false };
+    let Some(day) = name.strip_prefix("openclaw-").and_then(|rest| rest.strip_suffix(".log")) else {
+        return false;
+    };
     day.len() == 10 && day.parse::<jiff::civil::Date>().is_ok()
 }
 
@@ -128,7 +130,11 @@ mod tests {
             (1500, Some(10), 400, (1100, true, true)),
         ];
         for (size, cursor, max, (start, truncated, reset)) in rows {
-            assert_eq!(window(size, cursor, max), Window { start, truncated, reset }, "{size} {cursor:?} {max}");
+            assert_eq!(
+                window(size, cursor, max),
+                Window { start, truncated, reset },
+                "{size} {cursor:?} {max}"
+            );
         }
     }
 
@@ -153,7 +159,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gateway.log");
         let name = path.display().to_string();
-        let tail = |cursor, limit, max_bytes| read_tail(&path, LogsTailParams { cursor, limit, max_bytes }).unwrap();
+        let tail =
+            |cursor, limit, max_bytes| read_tail(&path, LogsTailParams { cursor, limit, max_bytes }).unwrap();
         let expect = |cursor: u64, lines: &[&str], truncated, reset| LogsTailResult {
             file: name.clone(),
             cursor,

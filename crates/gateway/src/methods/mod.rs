@@ -23,7 +23,9 @@ use std::pin::Pin;
 
 use openclaw_protocol::params;
 use openclaw_protocol::params::Call;
+use openclaw_protocol::params::chat::ChatHistoryResult;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::payload::Payload;
 use crate::request::{HandlerResult, RequestContext};
@@ -39,10 +41,13 @@ pub(crate) fn find(name: &str) -> Option<Handler> {
 /// A row of the table: reads the params of a method, calls its function and serialises what it answers.
 macro_rules! on {
     ($call:ty => $function:path) => {
+        on!($call, <$call as Call>::Output => $function)
+    };
+    ($call:ty, $output:ty => $function:path) => {
         (<$call as Call>::NAME, |ctx, params| {
             Box::pin(async move {
                 let params = <$call as Call>::decode(params)?;
-                let answer: <$call as Call>::Output = $function(ctx, params).await?;
+                let answer: $output = $function(ctx, params).await?;
                 Ok(Payload::of(&answer)?)
             })
         })
@@ -59,7 +64,7 @@ const HANDLERS: &[(&str, Handler)] = &[
     on!(params::agent::AgentWait => agent::wait),
     on!(params::agent::AgentIdentityGet => identity::get),
     on!(params::chat::ChatSend => chat::send),
-    on!(params::chat::ChatHistory => chat::history),
+    on!(params::chat::ChatHistory, ChatHistoryResult<Box<RawValue>> => chat::history),
     on!(params::chat::ChatAbort => chat::abort),
     on!(params::chat::ChatInject => chat::inject),
     on!(params::sessions::SessionsList => sessions::list),
@@ -82,8 +87,11 @@ mod tests {
 
     #[test]
     fn every_implemented_method_has_a_handler_and_no_other() {
-        let mut expect: Vec<&str> =
-            METHODS.iter().filter(|row| row.implemented() && row.name != "connect").map(|row| row.name).collect();
+        let mut expect: Vec<&str> = METHODS
+            .iter()
+            .filter(|row| row.implemented() && row.name != "connect")
+            .map(|row| row.name)
+            .collect();
         let mut names: Vec<&str> = HANDLERS.iter().map(|(name, _)| *name).collect();
         expect.sort_unstable();
         names.sort_unstable();

@@ -7,7 +7,10 @@ use openclaw_protocol::params::models::{ModelChoice, ModelsListResult};
 
 use crate::request::{Failure, RequestContext};
 
-pub(super) fn list(ctx: RequestContext, _params: Nothing) -> impl Future<Output = Result<ModelsListResult, Failure>> {
+pub(super) fn list(
+    ctx: RequestContext,
+    _params: Nothing,
+) -> impl Future<Output = Result<ModelsListResult, Failure>> {
     let rows = ctx.gateway.models.rows(&ctx.gateway.settings().models);
     let models = rows.into_iter().map(|row| ModelChoice {
         id: row.id,

@@ -30,7 +30,10 @@ pub(super) async fn status(ctx: RequestContext, _params: Ignored) -> Result<Stat
     let main = ctx.gateway.main_session_key();
     Ok(StatusSummary {
         link_channel: None,
-        heartbeat: HeartbeatSummary { default_agent_id: health.default_agent_id.clone(), agents: beats.collect() },
+        heartbeat: HeartbeatSummary {
+            default_agent_id: health.default_agent_id.clone(),
+            agents: beats.collect(),
+        },
         channel_summary: Vec::new(),
         queued_system_events: ctx.gateway.system_events.peek(main.as_str()),
         sessions: sessions(&ctx).await?,
@@ -45,7 +48,8 @@ async fn sessions(ctx: &RequestContext) -> Result<SessionsSummary, Failure> {
     for agent in ctx.gateway.config().agent_ids() {
         let rows = ctx.gateway.sessions.rows(Rows::Of(&agent)).await?;
         let rows = newest_first(rows);
-        let recent: Vec<StatusRow> = rows.iter().take(RECENT).map(|row| status_row(row, &agent, &defaults, now)).collect();
+        let recent: Vec<StatusRow> =
+            rows.iter().take(RECENT).map(|row| status_row(row, &agent, &defaults, now)).collect();
         all.extend(recent.iter().cloned());
         by_agent.push(AgentSessions {
             agent_id: agent.to_string(),
@@ -58,7 +62,13 @@ async fn sessions(ctx: &RequestContext) -> Result<SessionsSummary, Failure> {
     all.truncate(RECENT);
     let mut paths: Vec<String> = by_agent.iter().map(|agent| agent.path.clone()).collect();
     paths.dedup();
-    Ok(SessionsSummary { paths, count: by_agent.iter().map(|agent| agent.count).sum(), defaults, recent: all, by_agent })
+    Ok(SessionsSummary {
+        paths,
+        count: by_agent.iter().map(|agent| agent.count).sum(),
+        defaults,
+        recent: all,
+        by_agent,
+    })
 }
 
 /// What a session without override uses; nothing where no model can be found.
@@ -87,7 +97,9 @@ async fn defaults(ctx: &RequestContext) -> StatusDefaults {
 /// Sessions of people and groups; the buckets `global` and `unknown` are not shown.
 fn newest_first(mut rows: Vec<Row>) -> Vec<Row> {
     rows.retain(|row| !row.key.is_global() && !row.key.is_unknown());
-    rows.sort_by(|a, b| b.entry.updated_at.cmp(&a.entry.updated_at).then_with(|| a.key.as_str().cmp(b.key.as_str())));
+    rows.sort_by(|a, b| {
+        b.entry.updated_at.cmp(&a.entry.updated_at).then_with(|| a.key.as_str().cmp(b.key.as_str()))
+    });
     rows
 }
 
@@ -95,9 +107,9 @@ fn status_row(row: &Row, agent: &AgentId, defaults: &StatusDefaults, now: i64) -
     let entry = &row.entry;
     let text = |value: &Option<Box<str>>| value.as_deref().map(str::to_owned);
     let context_tokens = entry.context_tokens.or(defaults.context_tokens);
-    let total = entry
-        .total_tokens
-        .unwrap_or_else(|| entry.input_tokens.unwrap_or_default().saturating_add(entry.output_tokens.unwrap_or_default()));
+    let total = entry.total_tokens.unwrap_or_else(|| {
+        entry.input_tokens.unwrap_or_default().saturating_add(entry.output_tokens.unwrap_or_default())
+    });
     StatusRow {
         agent_id: Some(agent.to_string()),
         key: row.key.as_str().to_owned(),
@@ -188,7 +200,13 @@ mod tests {
 
     #[test]
     fn percentages_are_rounded_and_bounded() {
-        let rows = [(0, 10, Some(0)), (5, 1000, Some(1)), (4, 1000, Some(0)), (1, 0, None), (u64::MAX, 1, Some(999))];
+        let rows = [
+            (0, 10, Some(0)),
+            (5, 1000, Some(1)),
+            (4, 1000, Some(0)),
+            (1, 0, None),
+            (u64::MAX, 1, Some(999)),
+        ];
         for (total, context, expect) in rows {
             assert_eq!(percent(total, context), expect, "{total}/{context}");
         }

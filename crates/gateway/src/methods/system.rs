@@ -17,7 +17,10 @@ pub(super) fn presence(
     ready(Ok(ctx.gateway.presence.list()))
 }
 
-pub(super) fn event(ctx: RequestContext, params: SystemEventParams) -> impl Future<Output = Result<Done, Failure>> {
+pub(super) fn event(
+    ctx: RequestContext,
+    params: SystemEventParams,
+) -> impl Future<Output = Result<Done, Failure>> {
     let Some(text) = given(params.text.as_deref()) else {
         return ready(Err(ErrorShape::invalid("text required").into()));
     };

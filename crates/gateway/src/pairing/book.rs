@@ -141,7 +141,12 @@ impl PairingBook {
 
     /// Lets a device in, pairs it without asking when it is local, or records that it wants to be paired.
     /// `mint` makes random UUIDs.
-    pub fn settle(&mut self, device: &ConnectingDevice, now: i64, mint: &mut dyn FnMut() -> String) -> Settled {
+    pub fn settle(
+        &mut self,
+        device: &ConnectingDevice,
+        now: i64,
+        mint: &mut dyn FnMut() -> String,
+    ) -> Settled {
         self.prune(now);
         match self.need(device) {
             None => Settled::Admitted(Admission { token: self.admit(device, now, mint), announcement: None }),
@@ -153,7 +158,11 @@ impl PairingBook {
     fn prune(&mut self, now: i64) {
         self.pending.retain(|_, request| now.saturating_sub(request.ts) <= PENDING_TTL_MS);
         while self.pending.len() > MAX_PENDING {
-            let oldest = self.pending.values().min_by_key(|request| request.ts).map(|request| request.request_id.clone());
+            let oldest = self
+                .pending
+                .values()
+                .min_by_key(|request| request.ts)
+                .map(|request| request.request_id.clone());
             let Some(oldest) = oldest else { break };
             self.pending.remove(&oldest);
         }
@@ -161,7 +170,8 @@ impl PairingBook {
 
     fn need(&self, device: &ConnectingDevice) -> Option<Need> {
         let role = device.role.as_str();
-        let record = self.paired.get(&device.device_id).filter(|record| record.public_key == device.public_key);
+        let record =
+            self.paired.get(&device.device_id).filter(|record| record.public_key == device.public_key);
         let Some(record) = record else { return Some(Need::NotPaired) };
         if record.tokens.get(role).is_some_and(|token| token.revoked_at_ms.is_some()) {
             return Some(Need::Revoked);
@@ -173,7 +183,12 @@ impl PairingBook {
     }
 
     /// Refreshes what is known of a paired device and makes sure that it has a token.
-    fn admit(&mut self, device: &ConnectingDevice, now: i64, mint: &mut dyn FnMut() -> String) -> DeviceToken {
+    fn admit(
+        &mut self,
+        device: &ConnectingDevice,
+        now: i64,
+        mint: &mut dyn FnMut() -> String,
+    ) -> DeviceToken {
         let role = device.role.as_str();
         let held = self.paired.get_mut(&device.device_id).and_then(|record| {
             if device.display_name.is_some() {
@@ -220,7 +235,12 @@ impl PairingBook {
         token
     }
 
-    fn pair_silently(&mut self, device: &ConnectingDevice, now: i64, mint: &mut dyn FnMut() -> String) -> Settled {
+    fn pair_silently(
+        &mut self,
+        device: &ConnectingDevice,
+        now: i64,
+        mint: &mut dyn FnMut() -> String,
+    ) -> Settled {
         let request = self.pending_of(device, mint(), now);
         let token = self.approve(&request, now, mint);
         let announcement =
@@ -230,7 +250,8 @@ impl PairingBook {
 
     /// Pairs a device as it asked: roles and scopes are added to those it has, its token allows what it asked for.
     fn approve(&mut self, request: &Pending, now: i64, mint: &mut dyn FnMut() -> String) -> DeviceToken {
-        let before = self.paired.remove(&request.device_id).filter(|record| record.public_key == request.public_key);
+        let before =
+            self.paired.remove(&request.device_id).filter(|record| record.public_key == request.public_key);
         let (roles, scopes, tokens, created_at_ms, extra) = match before {
             Some(record) => (record.roles, record.scopes, record.tokens, record.created_at_ms, record.extra),
             None => (Vec::new(), Vec::new(), BTreeMap::new(), now, Map::new()),
@@ -259,7 +280,9 @@ impl PairingBook {
 
     /// Records that a device wants to be paired; what it asks for is added to a request it made before (KB-8).
     fn request(&mut self, device: &ConnectingDevice, now: i64, mint: &mut dyn FnMut() -> String) -> Settled {
-        let same = |request: &&mut Pending| request.device_id == device.device_id && request.public_key == device.public_key;
+        let same = |request: &&mut Pending| {
+            request.device_id == device.device_id && request.public_key == device.public_key
+        };
         let Some(request) = self.pending.values_mut().find(same) else {
             let request = self.pending_of(device, mint(), now);
             let request_id = request.request_id.clone();

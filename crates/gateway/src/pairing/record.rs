@@ -131,6 +131,9 @@ impl DeviceToken {
 
 impl std::fmt::Debug for DeviceToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DeviceToken").field("role", &self.role).field("scopes", &self.scopes).finish_non_exhaustive()
+        f.debug_struct("DeviceToken")
+            .field("role", &self.role)
+            .field("scopes", &self.scopes)
+            .finish_non_exhaustive()
     }
 }

@@ -128,7 +128,11 @@ fn read_map<T: DeserializeOwned>(path: &Path) -> Result<BTreeMap<String, T>, Sto
 }
 
 /// Two-space JSON without a final line break, as OpenClaw 2026.2.9 writes it.
-fn write_map<T: Serialize>(path: &Path, map: &BTreeMap<String, T>, durability: Durability) -> Result<(), StoreError> {
+fn write_map<T: Serialize>(
+    path: &Path,
+    map: &BTreeMap<String, T>,
+    durability: Durability,
+) -> Result<(), StoreError> {
     let text = serde_json::to_vec_pretty(map)
         .map_err(|source| StoreError::Format { path: path.to_owned(), source })?;
     atomic_file::replace(path, &text, durability)
@@ -153,7 +157,10 @@ mod tests {
         store.update(|book| book.pending.insert("r1".to_owned(), request("r1"))).await.unwrap();
         let path = dir.path().join("devices/pending.json");
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(text.starts_with("{\n  \"r1\": {\n    \"requestId\": \"r1\"") && !text.ends_with('\n'), "{text}");
+        assert!(
+            text.starts_with("{\n  \"r1\": {\n    \"requestId\": \"r1\"") && !text.ends_with('\n'),
+            "{text}"
+        );
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;

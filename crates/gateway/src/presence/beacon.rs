@@ -62,7 +62,10 @@ mod tests {
             reason: Some("launch".to_owned()),
         };
         let rows = [
-            ("Node: Golden-Mac (192.0.2.77) · app 1.2.3 · last input 12s ago · mode ui · reason launch", full.clone()),
+            (
+                "Node: Golden-Mac (192.0.2.77) · app 1.2.3 · last input 12s ago · mode ui · reason launch",
+                full.clone(),
+            ),
             ("Node: Golden-Mac (192.0.2.77)·app 1.2.3·last input 12s ago·mode ui·reason launch", full),
             ("plain operator note", Beacon::default()),
             ("Node: half (1.2.3.4) · app 1", Beacon::default()),

@@ -53,10 +53,15 @@ mod tests {
     #[test]
     fn beacons_are_told_only_when_something_changes() {
         let beacon = |ip: &str, version: &str, seconds: u32, reason: &str| {
-            format!("Node: Mac ({ip}) · app {version} · last input {seconds}s ago · mode ui · reason {reason}")
+            format!(
+                "Node: Mac ({ip}) · app {version} · last input {seconds}s ago · mode ui · reason {reason}"
+            )
         };
         let rows = [
-            (beacon("192.0.2.7", "1.2.3", 12, "launch"), Some("Node: Mac (192.0.2.7) · app 1.2.3 · mode ui · reason launch")),
+            (
+                beacon("192.0.2.7", "1.2.3", 12, "launch"),
+                Some("Node: Mac (192.0.2.7) · app 1.2.3 · mode ui · reason launch"),
+            ),
             (beacon("192.0.2.7", "1.2.3", 3, "periodic"), None),
             (beacon("192.0.2.7", "1.2.4", 3, "heartbeat"), Some("app 1.2.4")),
             (beacon("192.0.2.8", "1.2.4", 3, "connect"), Some("Node: Mac (192.0.2.8) · reason connect")),

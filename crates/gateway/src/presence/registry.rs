@@ -116,9 +116,14 @@ impl PresenceRegistry {
 
     fn report_key(&self, params: &SystemEventParams, beacon: &Beacon, text: &str) -> String {
         let start: String = text.chars().take(KEY_CHARS).collect();
-        let choices =
-            [params.device_id.as_deref(), params.instance_id.as_deref(), beacon.host.as_deref(), beacon.ip.as_deref()];
-        let chosen = choices.into_iter().flatten().chain([start.as_str()]).map(normal).find(|key| !key.is_empty());
+        let choices = [
+            params.device_id.as_deref(),
+            params.instance_id.as_deref(),
+            beacon.host.as_deref(),
+            beacon.ip.as_deref(),
+        ];
+        let chosen =
+            choices.into_iter().flatten().chain([start.as_str()]).map(normal).find(|key| !key.is_empty());
         chosen.unwrap_or_else(|| self.own_key.clone())
     }
 
@@ -126,7 +131,8 @@ impl PresenceRegistry {
     pub fn list(&mut self, now: i64) -> Vec<PresenceEntry> {
         self.prune(now);
         self.own.ts = now;
-        let mut rows: Vec<(&PresenceEntry, u64)> = self.rows.values().map(|row| (&row.entry, row.change)).collect();
+        let mut rows: Vec<(&PresenceEntry, u64)> =
+            self.rows.values().map(|row| (&row.entry, row.change)).collect();
         rows.push((&self.own, u64::MAX));
         rows.sort_by_key(|(entry, change)| std::cmp::Reverse((entry.ts, *change)));
         rows.into_iter().map(|(entry, _)| entry.clone()).collect()
@@ -138,7 +144,8 @@ impl PresenceRegistry {
         if excess == 0 {
             return;
         }
-        let mut by_age: Vec<_> = self.rows.iter().map(|(key, row)| (row.entry.ts, row.change, key.clone())).collect();
+        let mut by_age: Vec<_> =
+            self.rows.iter().map(|(key, row)| (row.entry.ts, row.change, key.clone())).collect();
         by_age.sort_unstable();
         for (_, _, key) in by_age.into_iter().take(excess) {
             self.rows.remove(&key);

@@ -23,12 +23,17 @@ pub(crate) struct Caller {
 }
 
 /// Answers one request.
-pub(crate) async fn respond(mut request: Request<Incoming>, caller: Caller, state: Arc<GatewayState>) -> Response<Body> {
+pub(crate) async fn respond(
+    mut request: Request<Incoming>,
+    caller: Caller,
+    state: Arc<GatewayState>,
+) -> Response<Body> {
     if upgrade::is_requested(&request) {
         return open_socket(&mut request, caller, state);
     }
     match request.uri().path() {
-        "/healthz" => read_only(&request).unwrap_or_else(|| json_response(StatusCode::OK, &json!({"ok": true, "status": "live"}))),
+        "/healthz" => read_only(&request)
+            .unwrap_or_else(|| json_response(StatusCode::OK, &json!({"ok": true, "status": "live"}))),
         "/readyz" => read_only(&request).unwrap_or_else(|| ready(&state)),
         _ => web_ui::respond(request.method(), request.uri(), &state),
     }

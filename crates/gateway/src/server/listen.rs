@@ -30,10 +30,14 @@ pub enum ListenError {
         source: std::io::Error,
     },
     /// `bind: "tailnet"` without a Tailscale address.
-    #[error("gateway.bind is tailnet, but this machine has no Tailscale address (100.64.0.0/10); start Tailscale or choose another bind")]
+    #[error(
+        "gateway.bind is tailnet, but this machine has no Tailscale address (100.64.0.0/10); start Tailscale or choose another bind"
+    )]
     NoTailnet,
     /// `bind: "custom"` without an address.
-    #[error("gateway.bind is custom, but gateway.customBindHost is not set; set it, for example to 192.168.1.10")]
+    #[error(
+        "gateway.bind is custom, but gateway.customBindHost is not set; set it, for example to 192.168.1.10"
+    )]
     NoCustomHost,
 }
 
@@ -47,7 +51,11 @@ pub(crate) struct Wanted {
 }
 
 /// The addresses of a bind mode, the main one first.
-pub(crate) fn wanted(bind: BindMode, custom: Option<IpAddr>, own: &[IpAddr]) -> Result<Vec<Wanted>, ListenError> {
+pub(crate) fn wanted(
+    bind: BindMode,
+    custom: Option<IpAddr>,
+    own: &[IpAddr],
+) -> Result<Vec<Wanted>, ListenError> {
     let needed = |ip| Wanted { ip, optional: false };
     let also = |ip| Wanted { ip, optional: true };
     let with_loopback = |ip: IpAddr| {
@@ -72,7 +80,9 @@ pub(crate) fn listen(options: &GatewayOptions, own: &[IpAddr]) -> Result<Vec<Tcp
         match bind(address) {
             Ok(listener) => listeners.push(listener),
             Err(error) if optional => tracing::warn!(%address, %error, "not listening on the loopback alias"),
-            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => return Err(ListenError::InUse { address }),
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                return Err(ListenError::InUse { address });
+            }
             Err(source) => return Err(ListenError::Bind { address, source }),
         }
     }
@@ -118,6 +128,9 @@ mod tests {
         let address = first.local_addr().unwrap();
         assert_eq!(bind(address).unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
         let error = ListenError::InUse { address };
-        assert_eq!(error.to_string(), format!("another gateway instance is already listening on ws://{address}"));
+        assert_eq!(
+            error.to_string(),
+            format!("another gateway instance is already listening on ws://{address}")
+        );
     }
 }

@@ -49,7 +49,9 @@ pub(crate) fn respond(method: &Method, uri: &Uri, state: &GatewayState) -> Respo
     let response = match target(&base, uri.path()) {
         Target::FileOrPage(path) => file(path).unwrap_or_else(|| page(&config, &base)),
         Target::Asset(path) => file(path).unwrap_or_else(not_found),
-        Target::Avatar(_) if uri.query().is_some_and(|query| query.split('&').any(|item| item == "meta=1")) => {
+        Target::Avatar(_)
+            if uri.query().is_some_and(|query| query.split('&').any(|item| item == "meta=1")) =>
+        {
             typed(StatusCode::OK, "application/json; charset=utf-8", r#"{"avatarUrl":null}"#.into())
         }
         Target::Avatar(_) | Target::NotFound => not_found(),
@@ -182,7 +184,14 @@ mod tests {
 
     #[test]
     fn base_paths_have_a_leading_slash_only() {
-        for (configured, expect) in [(None, ""), (Some(""), ""), (Some(" "), ""), (Some("/"), ""), (Some("ui"), "/ui"), (Some("/ui/"), "/ui")] {
+        for (configured, expect) in [
+            (None, ""),
+            (Some(""), ""),
+            (Some(" "), ""),
+            (Some("/"), ""),
+            (Some("ui"), "/ui"),
+            (Some("/ui/"), "/ui"),
+        ] {
             assert_eq!(base_path(configured), expect, "{configured:?}");
         }
     }

@@ -17,7 +17,9 @@ const POLL: Duration = Duration::from_millis(20);
 #[derive(Debug, thiserror::Error)]
 pub enum ForceError {
     /// Something else listens there; the operator decides.
-    #[error("Force: port {port} is held by pid {pid} ({command}), which is not a gateway; stop it, or choose another port")]
+    #[error(
+        "Force: port {port} is held by pid {pid} ({command}), which is not a gateway; stop it, or choose another port"
+    )]
     NotGateway {
         /// The port.
         port: u16,
@@ -51,7 +53,10 @@ pub(crate) async fn free_port(port: u16) -> Result<Vec<String>, ForceError> {
     for (pid, _) in &killed {
         end(*pid, port).await?;
     }
-    Ok(killed.into_iter().map(|(pid, command)| format!("force: killed pid {pid} ({command}) on port {port}")).collect())
+    Ok(killed
+        .into_iter()
+        .map(|(pid, command)| format!("force: killed pid {pid} ({command}) on port {port}"))
+        .collect())
 }
 
 async fn end(pid: u32, port: u16) -> Result<(), ForceError> {

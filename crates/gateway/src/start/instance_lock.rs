@@ -220,7 +220,10 @@ mod tests {
 
     #[test]
     fn the_lock_file_is_named_as_openclaw_names_it() {
-        let path = config_lock_path(Path::new("/tmp/openclaw-1000"), Path::new("/home/user/.openclaw/openclaw.json"));
+        let path = config_lock_path(
+            Path::new("/tmp/openclaw-1000"),
+            Path::new("/home/user/.openclaw/openclaw.json"),
+        );
         // sha1 of the path begins with these eight digits.
         let digest = Sha1::digest(b"/home/user/.openclaw/openclaw.json");
         let start = format!("{:02x}{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2], digest[3]);
@@ -234,7 +237,10 @@ mod tests {
         let first = acquire(&path).await.unwrap();
         let error = acquire(&path).await.unwrap_err().to_string();
         let pid = std::process::id();
-        assert!(error.starts_with(&format!("gateway already running (pid {pid}); lock timeout after 5000ms")), "{error}");
+        assert!(
+            error.starts_with(&format!("gateway already running (pid {pid}); lock timeout after 5000ms")),
+            "{error}"
+        );
         drop(first);
         assert!(!path.exists());
         acquire(&path).await.unwrap();
@@ -248,7 +254,8 @@ mod tests {
         let (me, gone) = (std::process::id(), 4_000_000_u32);
         let left = [
             json!({"pid": gone, "createdAt": "2026-02-09T10:00:00.000Z", "configPath": "x"}).to_string(),
-            json!({"pid": me, "createdAt": "2026-02-09T10:00:00.000Z", "configPath": "x", "startTime": 111}).to_string(),
+            json!({"pid": me, "createdAt": "2026-02-09T10:00:00.000Z", "configPath": "x", "startTime": 111})
+                .to_string(),
             "{\"pid\":".to_owned(),
             String::new(),
         ];

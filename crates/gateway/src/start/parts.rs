@@ -93,7 +93,9 @@ fn open_sessions(layout: &Layout, settings: &Settings) -> Result<Arc<dyn Session
 
 /// What is asked of those who connect.
 fn door(config: &Config, auth: &ResolvedAuth) -> Door {
-    let digest = |secret: &Option<SecretString>| secret.as_ref().map(|secret| SecretDigest::of(secret.expose_secret()));
+    let digest = |secret: &Option<SecretString>| {
+        secret.as_ref().map(|secret| SecretDigest::of(secret.expose_secret()))
+    };
     let control_ui = &config.gateway.control_ui;
     Door {
         secret: match auth.mode {

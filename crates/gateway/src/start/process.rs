@@ -58,14 +58,18 @@ pub(crate) fn is_gateway(words: &[String]) -> bool {
     let name = |word: &String| Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
     let is_openclaw = words.iter().filter_map(name).any(|name| name.starts_with("openclaw"))
         || words.iter().any(|word| word.contains("/openclaw/") || word.ends_with("/entry.js"));
-    let is_daemon = words.iter().skip(1).any(|word| word == "gateway") || words.iter().any(|word| word == "openclaw-gateway");
+    let is_daemon = words.iter().skip(1).any(|word| word == "gateway")
+        || words.iter().any(|word| word == "openclaw-gateway");
     is_openclaw && is_daemon
 }
 
 /// The processes that listen on a TCP port of this machine.
 pub(crate) fn listeners_on(port: u16) -> Vec<u32> {
-    let sockets: Vec<String> =
-        ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|path| std::fs::read_to_string(path).ok()).flat_map(|table| listening_sockets(&table, port)).collect();
+    let sockets: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
+        .iter()
+        .filter_map(|path| std::fs::read_to_string(path).ok())
+        .flat_map(|table| listening_sockets(&table, port))
+        .collect();
     if sockets.is_empty() {
         return Vec::new();
     }
@@ -92,9 +96,9 @@ fn holds_any(pid: u32, sockets: &[String]) -> bool {
     let Ok(open) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
     open.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok()).any(|link| {
         let link = link.to_string_lossy();
-        link.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')).is_some_and(|inode| {
-            sockets.iter().any(|socket| socket == inode)
-        })
+        link.strip_prefix("socket:[")
+            .and_then(|rest| rest.strip_suffix(']'))
+            .is_some_and(|inode| sockets.iter().any(|socket| socket == inode))
     })
 }
 

@@ -112,10 +112,14 @@ pub enum StartError {
     #[error(transparent)]
     Section(#[from] UnusableSection),
     /// TLS is asked for.
-    #[error("gateway.tls.enabled is set, but this version does not serve TLS yet; set it to false and put a TLS proxy or a tunnel in front")]
+    #[error(
+        "gateway.tls.enabled is set, but this version does not serve TLS yet; set it to false and put a TLS proxy or a tunnel in front"
+    )]
     Tls,
     /// The state directory can't be used.
-    #[error("the state directory {path} cannot be used: {source}; make it writable, or set OPENCLAW_STATE_DIR")]
+    #[error(
+        "the state directory {path} cannot be used: {source}; make it writable, or set OPENCLAW_STATE_DIR"
+    )]
     StateDir {
         /// The directory.
         path: PathBuf,
@@ -123,13 +127,17 @@ pub enum StartError {
         source: std::io::Error,
     },
     /// Another gateway runs.
-    #[error("Gateway failed to start: {0}\nIf the gateway is supervised, stop it with: openclaw gateway stop")]
+    #[error(
+        "Gateway failed to start: {0}\nIf the gateway is supervised, stop it with: openclaw gateway stop"
+    )]
     Lock(#[from] LockError),
     /// The port was not freed.
     #[error(transparent)]
     Force(#[from] ForceError),
     /// The address can't be had.
-    #[error("Gateway failed to start: {0}\nIf the gateway is supervised, stop it with: openclaw gateway stop")]
+    #[error(
+        "Gateway failed to start: {0}\nIf the gateway is supervised, stop it with: openclaw gateway stop"
+    )]
     Listen(#[from] ListenError),
     /// The session store can't be opened.
     #[error("Gateway failed to start: {0}")]
@@ -155,13 +163,15 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
         return Err(StartError::Tls);
     }
     let state_dir = loaded.paths.state_dir();
-    private_dir(state_dir).map_err(|source| StartError::StateDir { path: state_dir.to_path_buf(), source })?;
+    private_dir(state_dir)
+        .map_err(|source| StartError::StateDir { path: state_dir.to_path_buf(), source })?;
     let (log_file, _log) = start_log(&options, &loaded, &config);
     let mut signals = Signals::listen().map_err(StartError::Signals)?;
     let force = if options.force { free_port(gateway.port).await? } else { Vec::new() };
     let lock = lock(&loaded).await?;
     let listeners = listen(&gateway, &own_addresses())?;
-    let addresses: Vec<SocketAddr> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+    let addresses: Vec<SocketAddr> =
+        listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     let port = addresses.first().map_or(gateway.port, SocketAddr::port);
     let given = Ingredients { loaded, auth: gateway.auth.clone(), port, log_file, started };
     let state = Arc::new(assemble(&config, given).await?);
@@ -246,7 +256,9 @@ fn report(state: &Arc<GatewayState>, gateway: &GatewayOptions, addresses: &[Sock
         tracing::warn!("not supported yet: {path}");
     }
     let findings = state.loaded.snapshot.warnings.iter().map(openclaw_config::Issue::line);
-    for line in gateway.warnings.iter().cloned().chain(state.loaded.snapshot.migrated.iter().cloned()).chain(findings) {
+    for line in
+        gateway.warnings.iter().cloned().chain(state.loaded.snapshot.migrated.iter().cloned()).chain(findings)
+    {
         tracing::warn!("{line}");
     }
     let told = Arc::clone(state);
@@ -258,7 +270,13 @@ async fn report_model(state: &GatewayState) {
     let settings = state.settings();
     let agent = settings.config.default_agent();
     let agent_dir = settings.config.agent(&agent).agent_dir;
-    let ask = Ask { agent: &agent, agent_dir: &agent_dir, model: None, profile: None, thinking: AskedThinking::Default };
+    let ask = Ask {
+        agent: &agent,
+        agent_dir: &agent_dir,
+        model: None,
+        profile: None,
+        thinking: AskedThinking::Default,
+    };
     match state.models.describe(&settings.models, &ask).await {
         Ok(described) => tracing::info!("agent model: {}", described.reference),
         Err(error) => tracing::warn!(%error, "agent {agent} has no usable model"),

@@ -56,7 +56,10 @@ fn session_settings(config: &Config) -> Result<SessionSettings, UnusableSection>
     })
 }
 
-fn part<T: DeserializeOwned>(value: Option<&Value>, path: &'static str) -> Result<Option<T>, UnusableSection> {
+fn part<T: DeserializeOwned>(
+    value: Option<&Value>,
+    path: &'static str,
+) -> Result<Option<T>, UnusableSection> {
     let value = value.filter(|value| !value.is_null()).cloned();
     value.map(serde_json::from_value).transpose().map_err(|source| UnusableSection { path, source })
 }
@@ -64,6 +67,8 @@ fn part<T: DeserializeOwned>(value: Option<&Value>, path: &'static str) -> Resul
 /// Links in the order of the file.
 fn identity_links(value: Option<&Value>) -> Result<Vec<(String, Vec<String>)>, UnusableSection> {
     let links: Map<String, Value> = part(value, "session.identityLinks")?.unwrap_or_default();
-    let ids = |(name, ids): (String, Value)| Ok((name, part(Some(&ids), "session.identityLinks")?.unwrap_or_default()));
+    let ids = |(name, ids): (String, Value)| {
+        Ok((name, part(Some(&ids), "session.identityLinks")?.unwrap_or_default()))
+    };
     links.into_iter().map(ids).collect()
 }

@@ -1,0 +1,137 @@
+use std::sync::Arc;
+
+use openclaw_protocol::message::AssistantMessage;
+use proptest::prelude::*;
+
+use super::*;
+use crate::anthropic::AnthropicDecoder;
+use crate::api::Api;
+use crate::openai_completions::CompletionsDecoder;
+
+fn answer(spec: &ModelSpec) -> Answer {
+    let decoder: Box<dyn Decoder> = match spec.api {
+        Api::AnthropicMessages => Box::new(AnthropicDecoder::default()),
+        _ => Box::new(CompletionsDecoder::default()),
+    };
+    Answer::new(Arc::new(spec.clone()), decoder, 7)
+}
+
+/// The events of a body that arrives in these chunks.
+fn receive<'c>(spec: &ModelSpec, chunks: impl IntoIterator<Item = &'c [u8]>) -> Vec<ModelEvent> {
+    let mut answer = answer(spec);
+    let mut events = Vec::new();
+    for chunk in chunks {
+        if !answer.has_ended() {
+            answer.push(chunk);
+        }
+        events.extend(std::iter::from_fn(|| answer.next_event()));
+    }
+    answer.eof();
+    events.extend(std::iter::from_fn(|| answer.next_event()));
+    events
+}
+
+/// The events of a body, and that they are the same wherever it is cut.
+pub(crate) fn check_stream(spec: &ModelSpec, body: &str) -> Vec<ModelEvent> {
+    let bytes = body.as_bytes();
+    let whole = receive(spec, [bytes]);
+    for cut in 0..=bytes.len() {
+        let (a, b) = bytes.split_at(cut);
+        assert_eq!(receive(spec, [a, b]), whole, "cut at {cut}");
+    }
+    assert_eq!(receive(spec, bytes.chunks(1)), whole, "byte by byte");
+    assert_eq!(whole.iter().filter(|event| matches!(event, ModelEvent::Done { .. })).count(), 1);
+    whole
+}
+
+/// The message that ends the events.
+pub(crate) fn message_of(events: &[ModelEvent]) -> AssistantMessage {
+    match events.last() {
+        Some(ModelEvent::Done { message, .. }) => message.clone(),
+        other => panic!("no end: {other:?}"),
+    }
+}
+
+/// The failure that ends the events.
+pub(crate) fn failure_of(events: &[ModelEvent]) -> ModelFailure {
+    match events.last() {
+        Some(ModelEvent::Done { failure: Some(failure), message }) => {
+            assert_eq!(message.stop_reason, StopReason::Error);
+            assert_eq!(message.error_message.as_deref(), Some(failure.message.as_str()));
+            failure.clone()
+        }
+        other => panic!("no failure: {other:?}"),
+    }
+}
+
+const APIS: [&str; 2] = ["anthropic-messages", "openai-completions"];
+
+#[test]
+fn what_is_no_answer_is_named() {
+    let rows: [(&[u8], FailureKind, &str); 8] = [
+        (b"", FailureKind::Transient, "an empty answer"),
+        (b" \r\n ", FailureKind::Transient, "an empty answer"),
+        (b"<html><title>Just a\n moment...</title>", FailureKind::Other, "a web page titled \"Just a moment...\""),
+        (b"<p>", FailureKind::Other, "a web page instead"),
+        (b"data: {nonsense}\n\n", FailureKind::Transient, "{nonsense}"),
+        (b"data: \xff\xfe\n\n", FailureKind::Transient, "not valid UTF-8"),
+        (b"{\"a\":\xff}", FailureKind::Transient, "not valid UTF-8"),
+        (b"{\"hello\":1}", FailureKind::Transient, "{\"hello\":1}"),
+    ];
+    for api in APIS {
+        let spec = ModelSpec::sample("p", "m", api);
+        for (body, kind, text) in rows {
+            let failure = failure_of(&receive(&spec, [body]));
+            assert_eq!(failure.kind, kind, "{api} {}", failure.message);
+            assert!(failure.message.contains(text), "{api} {}", failure.message);
+        }
+        let hung_up = failure_of(&receive(&spec, [b": comment\n\n".as_slice()]));
+        assert!(hung_up.message.contains("hung up"), "{}", hung_up.message);
+    }
+}
+
+#[test]
+fn an_answer_over_its_cap_ends_with_an_error() {
+    let spec = ModelSpec::sample("p", "m", "openai-completions");
+    let delta = "x".repeat(1024 * 1024);
+    let chunk = format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{delta}\"}}}}]}}\n\n");
+    let found = receive(&spec, std::iter::repeat_n(chunk.as_bytes(), 40));
+    assert!(failure_of(&found).message.contains("larger than 32 MiB"));
+    assert_eq!(message_of(&found).text().len(), 32 * 1024 * 1024);
+    let huge = format!("data: {}\n\n", "x".repeat(17 * 1024 * 1024));
+    let found = receive(&spec, huge.as_bytes().chunks(65_536));
+    assert!(failure_of(&found).message.contains("an event of more than"));
+}
+
+#[test]
+fn an_aborted_answer_keeps_what_was_said() {
+    let spec = ModelSpec::sample("p", "m", "openai-completions");
+    let mut answer = answer(&spec);
+    answer.push(b"data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n");
+    answer.abort();
+    // Nothing after the end counts.
+    answer.push(b"data: {\"choices\":[{\"delta\":{\"content\":\" more\"}}]}\n\n");
+    answer.eof();
+    let events: Vec<_> = std::iter::from_fn(|| answer.next_event()).collect();
+    let Some(ModelEvent::Done { message, failure: None }) = events.last() else { panic!("{events:?}") };
+    assert_eq!((message.text().as_str(), message.stop_reason), ("half", StopReason::Aborted));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_end_in_exactly_one_message(
+        bytes in prop::collection::vec(prop_oneof![
+            Just(b"data: ".to_vec()), Just(b"\n\n".to_vec()), Just(b"{\"type\":\"content_block_delta\",\"delta\":{}}".to_vec()),
+            Just(b"{\"choices\":[{\"delta\":{\"tool_calls\":[{}]}}]}".to_vec()), Just(b"[DONE]".to_vec()),
+            Just(b"{\"type\":\"message_stop\"}".to_vec()), prop::collection::vec(any::<u8>(), 0..8)], 0..12),
+        api in prop::sample::select(&APIS[..]))
+    {
+        let spec = ModelSpec::sample("p", "m", api);
+        let whole = bytes.concat();
+        let events = receive(&spec, bytes.iter().map(Vec::as_slice));
+        prop_assert_eq!(events.iter().filter(|e| matches!(e, ModelEvent::Done { .. })).count(), 1);
+        let ended = matches!(events.last(), Some(ModelEvent::Done { .. }));
+        prop_assert!(ended);
+        prop_assert_eq!(receive(&spec, [whole.as_slice()]), events);
+    }
+}

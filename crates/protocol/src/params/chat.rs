@@ -40,17 +40,17 @@ impl ChatHistoryParams {
     pub const DEFAULT_LIMIT: u64 = 200;
 }
 
-/// Result of `chat.history`.
+/// Result of `chat.history`. `M` is a message: a [`Value`] when read, anything serialisable when written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ChatHistoryResult {
+pub struct ChatHistoryResult<M = Value> {
     /// The key as the client sent it.
     pub session_key: String,
     /// Absent when the session does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Stored messages ([`crate::message::Message`]), oldest first.
-    pub messages: Vec<Value>,
+    pub messages: Vec<M>,
     /// Effective level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,

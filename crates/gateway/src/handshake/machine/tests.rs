@@ -21,7 +21,13 @@ fn local(origin: Option<&str>) -> Origination {
     origination
 }
 
-fn judge_at(door: &Door, origination: &Origination, nonce: &str, now: i64, text: &str) -> Result<Claim, Box<Refusal>> {
+fn judge_at(
+    door: &Door,
+    origination: &Origination,
+    nonce: &str,
+    now: i64,
+    text: &str,
+) -> Result<Claim, Box<Refusal>> {
     let address = ClientAddress::of(origination, &door.addresses);
     judge(door, &Attempt { origination, address, nonce, locked_for: None, now }, text)
 }
@@ -46,7 +52,10 @@ fn recorded(file: &str) -> Vec<Recorded> {
             let payload = &line["frame"]["payload"];
             let nonce = payload["nonce"].as_str().unwrap().to_owned();
             let ts = payload["ts"].as_i64().unwrap();
-            sockets.push((label, Recorded { nonce, ts, sent: String::new(), response: None, code: 0, reason: String::new() }));
+            sockets.push((
+                label,
+                Recorded { nonce, ts, sent: String::new(), response: None, code: 0, reason: String::new() },
+            ));
             continue;
         }
         let (_, socket) = sockets.iter_mut().rev().find(|(own, _)| *own == label).unwrap();
@@ -67,12 +76,20 @@ fn check(door: &Door, file: &str, origin: Option<&str>) {
     assert!(!cases.is_empty(), "{file} shows a refusal");
     for case in cases {
         let refusal = judge_at(door, &local(origin), &case.nonce, case.ts, &case.sent).expect_err(file);
-        let response = refusal.response.map(|response| serde_json::to_value(Frame::Response(response)).unwrap());
+        let response =
+            refusal.response.map(|response| serde_json::to_value(Frame::Response(response)).unwrap());
         assert_eq!(response, case.response, "{file}");
         // KB-5: the reference closes some without saying why.
-        let (code, reason) =
-            if case.code == 1000 { (1008, "invalid request frame") } else { (case.code, case.reason.as_str()) };
-        assert_eq!((u64::from(refusal.closing.code), refusal.closing.reason.as_str()), (code, reason), "{file}");
+        let (code, reason) = if case.code == 1000 {
+            (1008, "invalid request frame")
+        } else {
+            (case.code, case.reason.as_str())
+        };
+        assert_eq!(
+            (u64::from(refusal.closing.code), refusal.closing.reason.as_str()),
+            (code, reason),
+            "{file}"
+        );
     }
 }
 
@@ -117,7 +134,10 @@ fn connect(extra: Value) -> String {
 }
 
 fn reason(outcome: Result<Claim, Box<Refusal>>) -> String {
-    outcome.map_or_else(|refusal| refusal.closing.reason, |claim| format!("{:?} {:?}", claim.proof, claim.device))
+    outcome.map_or_else(
+        |refusal| refusal.closing.reason,
+        |claim| format!("{:?} {:?}", claim.proof, claim.device),
+    )
 }
 
 /// KB-10: the reference breaks on this token.

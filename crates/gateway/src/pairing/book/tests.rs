@@ -99,7 +99,10 @@ fn a_remote_device_waits_for_a_person_and_may_add_to_its_request() {
     assert_eq!(same, request_id);
     assert!(announcement.is_some());
     let grown = book.pending.get(&request_id).unwrap();
-    assert_eq!((grown.roles.clone(), grown.scopes.clone()), (strings(&["operator", "node"]), strings(&[READ, WRITE])));
+    assert_eq!(
+        (grown.roles.clone(), grown.scopes.clone()),
+        (strings(&["operator", "node"]), strings(&[READ, WRITE]))
+    );
     assert_eq!(grown.ts, 0);
 
     let (fresh, _) = required(ids.settle(&mut book, &remote, PENDING_TTL_MS + 1));
@@ -111,7 +114,8 @@ fn a_remote_device_waits_for_a_person_and_may_add_to_its_request() {
 fn a_paired_device_needs_pairing_again_for_a_new_role_a_new_scope_or_another_key() {
     let (mut book, mut ids) = (PairingBook::default(), Ids(0));
     admitted(ids.settle(&mut book, &device(true, Role::Operator, &[ADMIN]), 0));
-    let other_key = ConnectingDevice { public_key: "other".to_owned(), ..device(false, Role::Operator, &[ADMIN]) };
+    let other_key =
+        ConnectingDevice { public_key: "other".to_owned(), ..device(false, Role::Operator, &[ADMIN]) };
     let rows = [
         (device(false, Role::Operator, &[ADMIN]), None),
         (device(false, Role::Operator, &[]), None),

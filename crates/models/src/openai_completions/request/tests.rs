@@ -1,0 +1,207 @@
+use openclaw_protocol::message::UserMessage;
+
+use super::*;
+use crate::catalog::Compat;
+
+fn llama() -> ModelSpec {
+    let mut spec = ModelSpec::sample("local", "llama", "openai-completions");
+    spec.base_url = "http://127.0.0.1:1/v1".to_owned();
+    spec.max_tokens = 4096;
+    spec
+}
+
+fn user(text: &str) -> Message {
+    Message::User(UserMessage::text(text, 1))
+}
+
+fn assistant(spec: &ModelSpec, content: Value) -> Message {
+    Message::Assistant(AssistantMessage {
+        content: serde_json::from_value(content).unwrap(),
+        api: spec.api.as_str().to_owned(),
+        provider: spec.provider().to_owned(),
+        model: spec.id().to_owned(),
+        ..AssistantMessage::default()
+    })
+}
+
+fn result(id: &str, content: Value) -> Message {
+    Message::ToolResult(ToolResultMessage {
+        tool_call_id: id.to_owned(),
+        tool_name: "x".to_owned(),
+        content: serde_json::from_value(content).unwrap(),
+        ..ToolResultMessage::default()
+    })
+}
+
+fn with(messages: Vec<Message>) -> ModelRequest {
+    ModelRequest { messages, ..ModelRequest::default() }
+}
+
+fn tool_x() -> ToolSpec {
+    ToolSpec { name: "x".to_owned(), description: "d".to_owned(), parameters: json!({"type": "object"}) }
+}
+
+fn call(id: &str) -> Value {
+    json!({"type": "toolCall", "id": id, "name": "x", "arguments": {"a": 1}})
+}
+
+/// The captured request, with the elided prose filled in; the capture shows the first tool whole.
+#[test]
+fn the_request_is_the_recorded_one() {
+    let golden: Value =
+        serde_json::from_str(include_str!("../../../tests/golden/agent-openai-completions-request.json")).unwrap();
+    let mut expect = golden["body"].clone();
+    expect["messages"][0]["content"] = json!("the prompt");
+    expect.as_object_mut().unwrap().shift_remove("toolNames");
+    let function = &mut expect["tools"][0]["function"];
+    function["description"] = json!("reads");
+    let tool = ToolSpec {
+        name: "read".to_owned(),
+        description: "reads".to_owned(),
+        parameters: function["parameters"].clone(),
+    };
+    let request = ModelRequest {
+        system: "the prompt".to_owned(),
+        tools: vec![tool],
+        ..with(vec![user("[Sat 2026-11-21 02:45 UTC] hi lo")])
+    };
+    assert_eq!(body(&llama(), &request), expect);
+    let built = build(&llama(), Some(&SecretString::from("lk")), &request).unwrap();
+    assert_eq!(built.url, format!("http://127.0.0.1:1{}", golden["url"].as_str().unwrap()));
+    let mut recorded: Vec<(String, String)> =
+        serde_json::from_value::<std::collections::BTreeMap<_, _>>(golden["headers"].clone())
+            .unwrap()
+            .into_iter()
+            .filter(|(name, _): &(String, String)| name != "user-agent")
+            .collect();
+    let mut sent = built.headers.pairs();
+    recorded.sort();
+    sent.sort();
+    assert_eq!(sent, recorded);
+}
+
+#[test]
+fn without_a_key_no_authorization_is_sent() {
+    let built = build(&llama(), None, &with(vec![])).unwrap();
+    assert!(built.headers.pairs().iter().all(|(name, _)| name != "authorization"));
+}
+
+#[test]
+fn calls_results_and_their_images_take_their_shape() {
+    let mut spec = llama();
+    spec.images = true;
+    let said = assistant(
+        &spec,
+        json!([{"type": "thinking", "thinking": "hm", "thinkingSignature": "reasoning_content"},
+            {"type": "text", "text": "one"}, {"type": "text", "text": " "}, call("a"), call("b")]),
+    );
+    let image = json!([{"type": "image", "data": "QQ==", "mimeType": "image/png"}]);
+    let messages = vec![
+        said,
+        result("a", json!([{"type": "text", "text": "1"}, {"type": "text", "text": "2"}])),
+        result("b", image),
+        user("go on"),
+        assistant(&spec, json!([{"type": "thinking", "thinking": "only thoughts"}])),
+        assistant(&spec, json!([call("c")])),
+        result("c", json!([])),
+    ];
+    let found = body(&spec, &with(messages));
+    let called = |id: &str| json!({"id": id, "type": "function", "function": {"name": "x", "arguments": "{\"a\":1}"}});
+    assert_eq!(
+        found["messages"],
+        json!([
+            {"role": "assistant", "content": [{"type": "text", "text": "one"}], "reasoning_content": "hm",
+                "tool_calls": [called("a"), called("b")]},
+            {"role": "tool", "tool_call_id": "a", "content": "1\n2"},
+            {"role": "tool", "tool_call_id": "b", "content": "(see attached image)"},
+            {"role": "user", "content": [{"type": "text", "text": "Attached image(s) from tool result:"},
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,QQ=="}}]},
+            {"role": "user", "content": [{"type": "text", "text": "go on"}]},
+            {"role": "assistant", "content": null, "tool_calls": [called("c")]},
+            {"role": "tool", "tool_call_id": "c", "content": "(no output)"}])
+    );
+    assert_eq!(found["tools"], json!([]), "tools in the history and none on offer");
+    assert_eq!(body(&spec, &with(vec![user("hi")])).get("tools"), None);
+}
+
+#[test]
+fn dialects_change_the_request() {
+    let body_of = |change: &dyn Fn(&mut ModelSpec), level: ThinkingLevel| {
+        let mut spec = llama();
+        spec.reasoning = true;
+        change(&mut spec);
+        let messages = vec![
+            assistant(&spec, json!([{"type": "thinking", "thinking": "hm"}, call("call-12345")])),
+            result("call-12345", json!([{"type": "text", "text": "1"}])),
+            user("go on"),
+        ];
+        body(&spec, &ModelRequest { system: "s".to_owned(), thinking: level, tools: vec![tool_x()], ..with(messages) })
+    };
+    let openai = body_of(&|_| (), ThinkingLevel::Medium);
+    assert_eq!(
+        (&openai["messages"][0]["role"], &openai["reasoning_effort"], &openai["tools"][0]["function"]["strict"]),
+        (&json!("developer"), &json!("medium"), &json!(false))
+    );
+    assert_eq!(body_of(&|_| (), ThinkingLevel::Off).get("reasoning_effort"), None);
+    assert_eq!(body_of(&|_| (), ThinkingLevel::XHigh)["reasoning_effort"], json!("high"));
+
+    let mistral = body_of(&|spec| spec.base_url = "https://api.mistral.ai/v1".to_owned(), ThinkingLevel::Off);
+    assert_eq!(mistral["max_tokens"], json!(4096));
+    assert_eq!((mistral.get("store"), &mistral["messages"][0]["role"]), (None, &json!("system")));
+    assert_eq!(mistral["messages"][1]["content"], json!([{"type": "text", "text": "hm"}]));
+    assert_eq!(mistral["messages"][2]["name"], json!("x"));
+
+    let zai = body_of(&|spec| spec.base_url = "https://api.z.ai/x".to_owned(), ThinkingLevel::Off);
+    assert_eq!((&zai["thinking"], zai.get("reasoning_effort")), (&json!({"type": "disabled"}), None));
+    let with_compat = |compat: Compat| body_of(&move |spec| spec.compat = compat.clone(), ThinkingLevel::Low);
+    let qwen = with_compat(Compat { thinking_format: Some("qwen".to_owned()), ..Compat::default() });
+    assert_eq!(qwen["enable_thinking"], json!(true));
+    let strict = with_compat(Compat { supports_strict_mode: Some(false), ..Compat::default() });
+    assert_eq!(strict["tools"][0]["function"].get("strict"), None);
+    let usage = with_compat(Compat { supports_usage_in_streaming: Some(false), ..Compat::default() });
+    assert_eq!(usage.get("stream_options"), None);
+    let bridge = with_compat(Compat { requires_assistant_after_tool_result: Some(true), ..Compat::default() });
+    assert_eq!(bridge["messages"][3], json!({"role": "assistant", "content": "I have processed the tool results."}));
+    let routed = with_compat(Compat {
+        open_router_routing: Some(json!({"only": ["a"]})),
+        vercel_gateway_routing: Some(json!({"order": ["b"]})),
+        ..Compat::default()
+    });
+    assert_eq!(routed["provider"], json!({"only": ["a"]}));
+    assert_eq!(routed["providerOptions"], json!({"gateway": {"order": ["b"]}}));
+}
+
+#[test]
+fn ids_of_another_provider_fit_this_one() {
+    let mut spec = ModelSpec::sample("mistral", "m", "openai-completions");
+    spec.base_url = "https://api.mistral.ai/v1".to_owned();
+    let foreign = assistant(&ModelSpec::sample("openai", "gpt", "openai-responses"), json!([call("toolu_1")]));
+    let found = body(&spec, &with(vec![foreign, result("toolu_1", json!([]))]));
+    assert_eq!(found["messages"][0]["tool_calls"][0]["id"], json!("toolu1ABC"));
+    assert_eq!(found["messages"][1]["tool_call_id"], json!("toolu1ABC"));
+}
+
+#[test]
+fn a_server_that_cannot_stream_tool_calls_is_asked_for_a_whole_answer() {
+    let mut spec = llama();
+    spec.streaming = false;
+    let plain = body(&spec, &with(vec![user("hi")]));
+    assert_eq!(plain["stream"], json!(true));
+    let tools = body(&spec, &ModelRequest { tools: vec![tool_x()], ..with(vec![user("hi")]) });
+    assert_eq!((&tools["stream"], tools.get("stream_options")), (&json!(false), None));
+}
+
+#[test]
+fn openrouter_gets_its_headers_and_cache_marks_for_claude() {
+    let mut spec = ModelSpec::sample("openrouter", "anthropic/claude-opus-4.6", "openai-completions");
+    spec.headers = [("x-title".to_owned(), SecretString::from("Mine"))].into();
+    let request = with(vec![user("hi"), assistant(&spec, json!([call("a")])), result("a", json!([])), user("go on")]);
+    let found = body(&spec, &request);
+    assert_eq!(found["messages"][3]["content"][0]["cache_control"], json!({"type": "ephemeral"}));
+    assert_eq!(found["messages"][0]["content"][0].get("cache_control"), None);
+    let headers: std::collections::BTreeMap<_, _> =
+        build(&spec, None, &request).unwrap().headers.pairs().into_iter().collect();
+    assert_eq!((headers["http-referer"].as_str(), headers["x-title"].as_str()), ("https://openclaw.ai", "Mine"));
+    let uncached = body(&spec, &ModelRequest { cache: CacheRetention::None, ..request });
+    assert_eq!(uncached["messages"][3]["content"][0].get("cache_control"), None);
+}

@@ -1,0 +1,104 @@
+//! `openclaw config get|set|unset` (spec `cli.md` §4.1).
+
+use openclaw_config::write::{self, Actor, WriteError};
+use openclaw_config::{json5, redact, value_path};
+use serde_json::Value;
+
+use crate::args::{ConfigArgs, ConfigCommand};
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+
+pub(super) fn run(args: ConfigArgs, context: &Context) -> Outcome {
+    match args.command {
+        Some(ConfigCommand::Get { path, json, show_secrets }) => get(context, &path, json, show_secrets),
+        Some(ConfigCommand::Set { path, value, json }) => set(context, &path, &value, json),
+        Some(ConfigCommand::Unset { path }) => unset(context, &path),
+        None => Err(Failure::usage("openclaw config: the wizard is not implemented yet in this version")
+            .hint("Use: openclaw config get|set|unset <path>")),
+    }
+}
+
+/// The file must parse; it need not be valid, so that these commands can repair it.
+fn require_parsable(context: &Context) -> Result<(), Failure> {
+    if context.loaded.snapshot.is_parsable() { Ok(()) } else { Err(context.invalid_config()) }
+}
+
+fn segments(path: &str) -> Result<Vec<String>, Failure> {
+    if path.trim().is_empty() {
+        return Err(Failure::usage("Error: Path is empty."));
+    }
+    value_path::parse_path(path).map_err(|error| Failure::usage(format!("Error: {error}")))
+}
+
+fn get(context: &Context, path: &str, json: bool, show_secrets: bool) -> Outcome {
+    let segments = segments(path)?;
+    require_parsable(context)?;
+    let snapshot = &context.loaded.snapshot;
+    let found = value_path::get(&snapshot.config, &segments).or_else(|| value_path::get(&snapshot.parsed, &segments));
+    let Some(value) = found else { return Err(not_found(path)) };
+    let mut value = value.clone();
+    // A value that was asked for by its own path is shown; secrets inside an object only on demand.
+    if !show_secrets && (value.is_object() || value.is_array()) {
+        redact::redact(&mut value);
+    }
+    match &value {
+        Value::String(text) if !json => output::line(text),
+        other => output::json(other),
+    }
+    Ok(0)
+}
+
+fn not_found(path: &str) -> Failure {
+    Failure::new("path-not-found", format!("Config path not found: {path}"))
+}
+
+fn set(context: &Context, path: &str, text: &str, json: bool) -> Outcome {
+    let segments = segments(path)?;
+    require_parsable(context)?;
+    let value = match json5::parse_value(text) {
+        Ok(value) => value,
+        Err(error) if json => {
+            return Err(Failure::usage(format!("Error: Failed to parse JSON5 value: SyntaxError: {error}")));
+        }
+        Err(_) => Value::String(text.to_owned()),
+    };
+    write::set_value(&context.loaded, &segments, value, Actor::Cli).map_err(write_failure)?;
+    output::line(&format!("Updated {path}. Restart the gateway to apply."));
+    Ok(0)
+}
+
+fn unset(context: &Context, path: &str) -> Outcome {
+    let segments = segments(path)?;
+    require_parsable(context)?;
+    match write::unset_value(&context.loaded, &segments, Actor::Cli).map_err(write_failure)? {
+        Some(_) => {
+            output::line(&format!("Removed {path}. Restart the gateway to apply."));
+            Ok(0)
+        }
+        None => Err(not_found(path)),
+    }
+}
+
+/// What a refused write means for the person at the keyboard.
+#[expect(clippy::needless_pass_by_value, reason = "used as a function for map_err")]
+pub(super) fn write_failure(error: WriteError) -> Failure {
+    let text = format!("Error: {error}");
+    match &error {
+        WriteError::Invalid { issues } => {
+            let suggestion = issues.iter().find_map(|issue| issue.suggestion.as_ref());
+            let failure = Failure::new("config-invalid", text);
+            match suggestion {
+                Some(key) => failure.hint(format!("Did you mean \"{key}\"?")),
+                None => failure,
+            }
+        }
+        WriteError::Changed => {
+            Failure::new("config-changed", "Error: the config file was changed by somebody else meanwhile")
+                .hint("Run the command again.")
+        }
+        WriteError::Unparsable { .. } | WriteError::Redacted(_) | WriteError::Included(_) | WriteError::Io { .. } => {
+            Failure::new("config-write", text)
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `openclaw gateway call|health|status|probe` (spec `cli.md` §3.4).
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{gateway_probe, gateway_status, health};
+use crate::args::{GatewayCommand, RunArgs, TargetArgs};
+use crate::client::{self, DEFAULT_TIMEOUT, TargetFlags, Wait};
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+
+/// Time for `gateway probe` unless asked otherwise.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+
+pub(super) fn run(command: GatewayCommand, parent: &RunArgs, context: &Context) -> Outcome {
+    match command {
+        // Handled by the caller: it needs the parent's flags whole.
+        GatewayCommand::Run(args) => super::gateway_run::run(args, context),
+        GatewayCommand::Call { method, params, expect_final, json, target } => {
+            let wait = if expect_final { Wait::Final } else { Wait::First };
+            call(context, &merged(target, parent), &method, &params, wait, json)
+        }
+        GatewayCommand::Health { json, target, .. } => {
+            let target = merged(target, parent);
+            let timeout = client::timeout_of(target.timeout.as_deref(), DEFAULT_TIMEOUT)?;
+            let answer =
+                client::call(context, &TargetFlags::from(&target), "health", json!({}), Wait::First, timeout);
+            let health = client::block_on(answer)?;
+            if json {
+                output::json(&health);
+            } else {
+                output::line(&context.style.accent("Gateway Health"));
+                let duration = health.get("durationMs").and_then(Value::as_u64).unwrap_or_default();
+                output::line(&format!("{} ({duration}ms)", context.style.success("OK")));
+                health::text(&health).iter().for_each(|line| output::line(line));
+            }
+            Ok(0)
+        }
+        GatewayCommand::Status { json, no_probe, strict, target, deep: _ } => {
+            let probe = if no_probe { gateway_status::Probe::Skip } else { gateway_status::Probe::Connect };
+            gateway_status::run(context, &merged(target, parent), probe, strict, json)
+        }
+        GatewayCommand::Probe { json, target, ssh, ssh_identity, ssh_auto } => {
+            if ssh.is_some() || ssh_identity.is_some() || ssh_auto {
+                return Err(Failure::usage("gateway probe --ssh: not implemented yet in this version")
+                    .hint("Open the tunnel yourself (ssh -N -L 18789:127.0.0.1:18789 user@host) and probe again."));
+            }
+            let target = merged(target, parent);
+            let timeout = client::timeout_of(target.timeout.as_deref(), PROBE_TIMEOUT)?;
+            gateway_probe::run(context, &TargetFlags::from(&target), timeout, json)
+        }
+    }
+}
+
+/// Options bind to the command that declares them; the parent's count where the command has none of its own.
+fn merged(target: TargetArgs, parent: &RunArgs) -> TargetArgs {
+    TargetArgs {
+        token: target.token.or_else(|| parent.token.clone()),
+        password: target.password.or_else(|| parent.password.clone()),
+        ..target
+    }
+}
+
+fn call(context: &Context, target: &TargetArgs, method: &str, params: &str, wait: Wait, json: bool) -> Outcome {
+    let failed = |failure: Failure| Failure {
+        message: format!("Gateway call failed: Error: {}", failure.message),
+        ..failure
+    };
+    let params: Value = serde_json::from_str(params)
+        .map_err(|error| Failure::usage(format!("Gateway call failed: SyntaxError: --params: {error}")))?;
+    let timeout = client::timeout_of(target.timeout.as_deref(), DEFAULT_TIMEOUT)?;
+    let answer = client::call(context, &TargetFlags::from(target), method, params, wait, timeout);
+    let payload = client::block_on(answer).map_err(failed)?;
+    if !json {
+        output::line(&format!("{}: {method}", context.style.accent("Gateway call")));
+    }
+    output::json(&payload);
+    Ok(0)
+}

@@ -1,0 +1,207 @@
+//! `openclaw gateway probe`: which gateways answer from here (spec `cli.md` §3.4).
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::client::{self, ConnectError, Connection, Target, TargetFlags, Wait};
+use crate::context::{Context, now_ms};
+use crate::failure::{ERROR, Failure, Outcome};
+use crate::output;
+
+/// What one gateway said.
+#[derive(Debug, Default)]
+pub(super) struct Probed {
+    /// Whether it let us in.
+    pub(super) ok: bool,
+    /// How long that took.
+    pub(super) latency_ms: Option<u64>,
+    /// Why not.
+    pub(super) error: Option<String>,
+    /// How it closed.
+    pub(super) close: Option<Value>,
+    /// `{host, ip, version, platform}`.
+    pub(super) itself: Option<Value>,
+    /// Answer to `health`.
+    pub(super) health: Option<Value>,
+    /// Answer to `status`.
+    pub(super) summary: Option<Value>,
+    /// Its presence list.
+    pub(super) presence: Option<Value>,
+    /// Answer to `config.get`.
+    pub(super) config: Option<Value>,
+}
+
+/// Which questions to ask once connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// None.
+    Nothing,
+    /// `status`.
+    Summary,
+    /// All that `gateway probe` shows.
+    All,
+}
+
+/// Connects to a gateway and asks it. Never fails: what went wrong is part of the answer.
+pub(super) async fn probe(context: &Context, target: &Target, timeout: Duration, ask: Ask) -> Probed {
+    let mut probed = Probed::default();
+    let started = Instant::now();
+    if tokio::time::timeout(timeout, interview(context, target, ask, started, &mut probed)).await.is_err() {
+        probed.error.get_or_insert_with(|| "timeout".to_owned());
+    }
+    probed
+}
+
+async fn interview(context: &Context, target: &Target, ask: Ask, started: Instant, probed: &mut Probed) {
+    let mut connection = match Connection::open(context, target).await {
+        Ok(connection) => connection,
+        Err(error) => {
+            probed.close = match &error {
+                ConnectError::Closed { code, reason } => Some(json!({ "code": code, "reason": reason })),
+                ConnectError::Unreachable { .. } => Some(json!({ "code": 1006, "reason": "" })),
+                _ => None,
+            };
+            probed.error = Some(error.to_string());
+            return;
+        }
+    };
+    probed.ok = true;
+    probed.latency_ms = Some(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
+    probed.presence = connection.hello.pointer("/snapshot/presence").cloned();
+    probed.itself = probed.presence.as_ref().and_then(gateway_itself);
+    let mut get = async |method: &str, params: Value| match connection.call(method, params, Wait::First).await {
+        Ok(payload) => Some(payload),
+        Err(error) => {
+            probed.error.get_or_insert_with(|| format!("{method}: {error}"));
+            None
+        }
+    };
+    if ask == Ask::All {
+        probed.health = get("health", json!({})).await;
+        probed.config = get("config.get", json!({})).await;
+    }
+    if ask != Ask::Nothing {
+        probed.summary = get("status", json!({})).await;
+    }
+    connection.close().await;
+}
+
+/// The gateway's own entry of its presence list.
+fn gateway_itself(presence: &Value) -> Option<Value> {
+    let entry = presence.as_array()?.iter().find(|entry| entry.get("mode").and_then(Value::as_str) == Some("gateway"))?;
+    let field = |name: &str| entry.get(name).cloned().unwrap_or_default();
+    Some(json!({ "host": field("host"), "ip": field("ip"), "version": field("version"), "platform": field("platform") }))
+}
+
+pub(super) fn run(context: &Context, flags: &TargetFlags, timeout: Duration, json: bool) -> Outcome {
+    let config = context.config_or_default();
+    let target = Target::of(&config, context.env(), flags)?;
+    let started = Instant::now();
+    let probed = client::block_on(async { Ok::<_, Failure>(probe(context, &target, timeout, Ask::All).await) })?;
+    let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    if json {
+        output::json(&document(&target, flags, &probed, timeout, duration));
+    } else {
+        text(context, &target, &probed, timeout).iter().for_each(|line| output::line(line));
+    }
+    Ok(if probed.ok { 0 } else { ERROR })
+}
+
+fn kind(target: &Target, flags: &TargetFlags) -> &'static str {
+    match (&flags.url, target.bind) {
+        (Some(_), _) => "explicit",
+        (None, None) => "configRemote",
+        (None, Some(_)) => "localLoopback",
+    }
+}
+
+fn document(target: &Target, flags: &TargetFlags, probed: &Probed, timeout: Duration, duration: u64) -> Value {
+    let id = kind(target, flags);
+    let loopback = target.bind.map(|_| target.url.clone());
+    json!({
+        "ok": probed.ok,
+        "ts": now_ms(),
+        "durationMs": duration,
+        "timeoutMs": u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+        "primaryTargetId": probed.ok.then_some(id),
+        "warnings": [],
+        "network": { "localLoopbackUrl": loopback, "localTailnetUrl": null, "tailnetIPv4": null },
+        "discovery": { "timeoutMs": 0, "count": 0, "beacons": [] },
+        "targets": [{
+            "id": id,
+            "kind": id,
+            "url": target.url,
+            "active": true,
+            "tunnel": null,
+            "connect": {
+                "ok": probed.ok,
+                "latencyMs": probed.latency_ms,
+                "error": probed.error,
+                "close": probed.close,
+            },
+            "self": probed.itself,
+            "config": probed.config.as_ref().map(config_summary),
+            "health": probed.health,
+            "summary": probed.summary,
+            "presence": probed.presence,
+        }],
+    })
+}
+
+/// What matters of the answer to `config.get`; never its secrets.
+fn config_summary(answer: &Value) -> Value {
+    let part = |name: &str| answer.get(name).cloned().unwrap_or_default();
+    let gateway = |pointer: &str| answer.pointer(&format!("/config/gateway{pointer}")).cloned().unwrap_or_default();
+    let is_set = |pointer: &str| answer.pointer(&format!("/config/gateway{pointer}")).is_some_and(|v| !v.is_null());
+    json!({
+        "path": part("path"),
+        "exists": part("exists"),
+        "valid": part("valid"),
+        "issues": part("issues"),
+        "legacyIssues": part("legacyIssues"),
+        "gateway": {
+            "mode": gateway("/mode"),
+            "bind": gateway("/bind"),
+            "port": gateway("/port"),
+            "controlUiEnabled": gateway("/controlUi/enabled"),
+            "controlUiBasePath": gateway("/controlUi/basePath"),
+            "authMode": gateway("/auth/mode"),
+            "authTokenConfigured": is_set("/auth/token"),
+            "authPasswordConfigured": is_set("/auth/password"),
+            "remoteUrl": gateway("/remote/url"),
+            "remoteTokenConfigured": is_set("/remote/token"),
+            "remotePasswordConfigured": is_set("/remote/password"),
+            "tailscaleMode": gateway("/tailscale/mode"),
+        },
+        "discovery": { "wideAreaEnabled": answer.pointer("/config/discovery/wideArea/enabled") },
+    })
+}
+
+fn text(context: &Context, target: &Target, probed: &Probed, timeout: Duration) -> Vec<String> {
+    let style = context.style;
+    let reachable = if probed.ok { style.success("yes") } else { style.error("no") };
+    let mut lines = vec![
+        style.accent("Gateway Status"),
+        format!("Reachable: {reachable}"),
+        style.muted(&format!("Probe budget: {}ms", timeout.as_millis())),
+        String::new(),
+        style.accent("Targets"),
+        format!("{} {}", target.source, target.url),
+    ];
+    match (probed.ok, probed.latency_ms, &probed.error) {
+        (true, Some(latency), None) => lines.push(format!("  Connect: ok ({latency}ms) · RPC: ok")),
+        (true, latency, error) => lines.push(format!(
+            "  Connect: ok ({}ms) · RPC: failed - {}",
+            latency.unwrap_or_default(),
+            error.as_deref().unwrap_or("unknown error")
+        )),
+        (false, _, error) => lines.push(format!("  Connect: failed - {}", error.as_deref().unwrap_or("unknown error"))),
+    }
+    if let Some(itself) = &probed.itself {
+        let field = |name: &str| itself.get(name).and_then(Value::as_str).unwrap_or("unknown");
+        let (host, ip, platform, version) = (field("host"), field("ip"), field("platform"), field("version"));
+        lines.push(format!("  Gateway: {host} ({ip}) · {platform} · app {version}"));
+    }
+    lines
+}

@@ -1,0 +1,46 @@
+//! The commands, one module each.
+
+mod agent;
+mod agents;
+mod audit;
+mod config;
+mod gateway_ask;
+mod gateway_probe;
+mod gateway_run;
+mod gateway_status;
+mod health;
+mod heartbeat;
+mod local_run;
+mod logs;
+mod models;
+mod sessions;
+mod setup;
+mod status;
+mod status_text;
+
+use crate::args::{Command, GatewayCommand};
+use crate::context::Context;
+use crate::failure::Outcome;
+
+/// Runs one command. Those that help to repair an installation run with a broken config too (spec `cli.md` §1.5).
+pub(crate) fn run(command: Command, context: &Context) -> Outcome {
+    match command {
+        Command::Agent(args) => {
+            context.config()?;
+            agent::run(args, context)
+        }
+        Command::Agents(args) => agents::run(args, context),
+        Command::Config(args) => config::run(args, context),
+        Command::Gateway(args) => match args.command {
+            None => gateway_run::run(args.run, context),
+            Some(GatewayCommand::Run(run)) => gateway_run::run(gateway_run::merge(run, args.run), context),
+            Some(other) => gateway_ask::run(other, &args.run, context),
+        },
+        Command::Health(args) => health::run(&args, context),
+        Command::Logs(args) => logs::run(&args, context),
+        Command::Models(args) => models::run(args, context),
+        Command::Sessions(args) => sessions::run(&args, context),
+        Command::Setup(args) => setup::run(&args, context),
+        Command::Status(args) => status::run(&args, context),
+    }
+}

@@ -1,0 +1,53 @@
+//! The run a lane has under way.
+
+use std::sync::{Arc, OnceLock};
+
+use openclaw_agent::event::{RunEnd, RunEvent};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::actor::Job;
+use super::steering::SteeringQueue;
+use crate::api::{AbortReason, Broadcast, RunOutcome, RunRecord};
+use crate::clock::now_ms;
+use crate::events::Emitter;
+use crate::inbox::Payload;
+
+/// The run under way.
+pub(super) struct Running {
+    pub(super) job: Job,
+    pub(super) cancel: CancellationToken,
+    pub(super) reason: Arc<OnceLock<AbortReason>>,
+    pub(super) steering: Arc<SteeringQueue>,
+    pub(super) events: mpsc::Receiver<RunEvent>,
+    pub(super) emitter: Emitter,
+    pub(super) begun: bool,
+}
+
+impl Running {
+    /// What clients hear last of a run, from what was stored.
+    pub(super) fn last_events(&mut self, record: &RunRecord) -> Vec<Broadcast> {
+        let chat = matches!(self.job.row.payload, Payload::Chat(_));
+        let end = match &record.outcome {
+            RunOutcome::Ok { .. } => RunEnd::Completed,
+            // The client of an `agent` request hears it in the answer (golden `gw-agent-and-wait`, run-agent-4).
+            RunOutcome::Error { .. } if !self.begun && !chat => return Vec::new(),
+            RunOutcome::Error { message, .. } if !self.begun => return self.emitter.failed_early(message),
+            RunOutcome::Error { message, .. } => RunEnd::Failed(message.clone()),
+            RunOutcome::Aborted { reason, .. } if !self.begun => return self.emitter.aborted(reason),
+            RunOutcome::Aborted { reason, .. } if reason == AbortReason::Timeout.as_str() => RunEnd::TimedOut,
+            RunOutcome::Aborted { .. } => RunEnd::Aborted,
+        };
+        let started_at = record.started_at.unwrap_or(record.ended_at);
+        self.emitter.on(now_ms(), RunEvent::Ended { started_at, ended_at: record.ended_at, end })
+    }
+}
+
+/// The next event of the run, if there is a run and it still has any.
+pub(super) async fn next_event(running: &mut Option<Running>) -> RunEvent {
+    let Some(running) = running else { return std::future::pending().await };
+    match running.events.recv().await {
+        Some(event) => event,
+        None => std::future::pending().await,
+    }
+}
