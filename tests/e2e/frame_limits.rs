@@ -26,7 +26,7 @@ async fn a_client_may_say_25_mib_and_no_more() {
     assert_eq!(limit, 25 * 1024 * 1024);
 
     // What the reference closes for is an ordinary request (`gw-connect-fail-payload-too-big`).
-    let answer = client.call("health", json!({"x": "x".repeat(600_000)})).await.unwrap();
+    let answer = client.call("config.get", json!({"x": "x".repeat(600_000)})).await.unwrap();
     assert_eq!(answer.error["code"], "INVALID_REQUEST");
 
     let _ = client.send_raw(&"x".repeat(limit + 1)).await;

@@ -49,7 +49,12 @@ async fn every_accepted_message_is_answered_once_however_often_the_gateway_is_ki
     ensure!(accepted.len() > KILLS, "only {} messages were accepted: the test kills nothing", accepted.len());
     let told = transcripts(&gateway.state_dir().join("agents/main/sessions"))?;
     for run in &accepted {
-        assert_eq!(told.get(run), Some(&Told { asked: 1, answered: 1 }), "{run}, in {}", gateway.home().display());
+        assert_eq!(
+            told.get(run),
+            Some(&Told { asked: 1, answered: 1 }),
+            "{run}, in {}",
+            gateway.home().display()
+        );
     }
     for (run, told) in &told {
         assert!(told.asked <= 1 && told.answered <= 1, "{run}: {told:?}");
@@ -180,7 +185,8 @@ fn transcripts(dir: &Path) -> Result<BTreeMap<String, Told>> {
             continue;
         }
         for line in std::fs::read_to_string(&path)?.lines() {
-            let entry: Value = serde_json::from_str(line).with_context(|| format!("{}: {line}", path.display()))?;
+            let entry: Value =
+                serde_json::from_str(line).with_context(|| format!("{}: {line}", path.display()))?;
             note(&entry["message"], &mut told);
         }
     }

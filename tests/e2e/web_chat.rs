@@ -36,7 +36,8 @@ async fn a_person_chats_stops_an_answer_and_finds_it_all_again_after_a_reload() 
     assert_eq!(page.eval("location.hash").await?, "", "the token stays in the address bar");
 
     page.eval(&say("greet me")).await?;
-    page.wait_for("document.querySelector('article.assistant strong')?.textContent === 'Hello'", DEADLINE).await?;
+    page.wait_for("document.querySelector('article.assistant strong')?.textContent === 'Hello'", DEADLINE)
+        .await?;
     page.wait_for("!document.querySelector('button.stop')", DEADLINE).await?;
     assert_eq!(page.eval("document.querySelectorAll('article.assistant').length").await?, 1);
     assert_eq!(page.eval("window.pwned === undefined").await?, true, "a script of the model ran");
@@ -66,13 +67,21 @@ async fn a_wrong_token_asks_for_the_right_one() -> Result<()> {
     };
     let gateway = crate::gateway().start().await?;
     page.open(&format!("http://127.0.0.1:{}/#token=wrong", gateway.port()), DEADLINE).await?;
-    page.wait_for("document.querySelector('form.secret')?.innerText.includes('gateway token mismatch')", DEADLINE).await?;
+    page.wait_for(
+        "document.querySelector('form.secret')?.innerText.includes('gateway token mismatch')",
+        DEADLINE,
+    )
+    .await?;
     Ok(())
 }
 
 fn answer(request: &Captured, gate: &Gate) -> Reply {
     if request.last_user_text().contains("talk for ever") {
-        return Reply::steps([Step::Text("once upon a time".to_owned()), Step::Wait(gate.clone()), Step::Text(" …".to_owned())]);
+        return Reply::steps([
+            Step::Text("once upon a time".to_owned()),
+            Step::Wait(gate.clone()),
+            Step::Text(" …".to_owned()),
+        ]);
     }
     Reply::deltas(["**Hel", "lo** there", "<img src=x onerror='window.pwned=1'>"])
 }

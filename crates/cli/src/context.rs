@@ -13,6 +13,7 @@ use crate::output::{self, Style};
 pub(crate) struct Context {
     /// Config, paths and environment.
     pub(crate) loaded: Loaded,
+    process: Environment,
     /// Colour.
     pub(crate) style: Style,
 }
@@ -22,12 +23,17 @@ impl Context {
     pub(crate) fn new(env: &Environment, no_color: bool) -> Self {
         let loaded = openclaw_config::load(env);
         let style = Style::of(&loaded.environment, no_color);
-        Self { loaded, style }
+        Self { loaded, process: env.clone(), style }
     }
 
     /// Where this instance's files are.
     pub(crate) fn paths(&self) -> &Paths {
         &self.loaded.paths
+    }
+
+    /// The environment as it was given, for a daemon that reads the rest itself.
+    pub(crate) fn process(&self) -> &Environment {
+        &self.process
     }
 
     /// The environment, `.env` files applied.

@@ -90,10 +90,10 @@ impl GatewayState {
         let snapshot = Arc::new(snapshot(&self.config(), self.sessions.as_ref(), &self.layout).await);
         *self.health.last.lock() = Some(Made { snapshot: Arc::clone(&snapshot), at: Instant::now() });
         self.events.health_refreshed();
-        if self.health.is_news(&snapshot) {
-            if let Ok(payload) = Payload::of(&*snapshot) {
-                self.events.publish_versioned(Event::named("health", payload));
-            }
+        if self.health.is_news(&snapshot)
+            && let Ok(payload) = Payload::of(&*snapshot)
+        {
+            self.events.publish_health(Event::named("health", payload));
         }
         snapshot
     }

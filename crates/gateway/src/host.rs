@@ -62,7 +62,7 @@ impl Host {
 }
 
 /// The addresses of this machine's interfaces, loopback included.
-pub fn own_addresses() -> Vec<IpAddr> {
+pub(crate) fn own_addresses() -> Vec<IpAddr> {
     let Ok(interfaces) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
     let addresses = interfaces.filter_map(|interface| {
         let address = interface.address?;
@@ -73,7 +73,7 @@ pub fn own_addresses() -> Vec<IpAddr> {
 }
 
 /// The Tailscale address among some: the first in 100.64.0.0/10.
-pub fn tailnet(addresses: &[IpAddr]) -> Option<Ipv4Addr> {
+pub(crate) fn tailnet(addresses: &[IpAddr]) -> Option<Ipv4Addr> {
     addresses.iter().find_map(|ip| match ip {
         IpAddr::V4(v4) if v4.octets()[0] == 100 && v4.octets()[1] & 0xc0 == 64 => Some(*v4),
         IpAddr::V4(_) | IpAddr::V6(_) => None,

@@ -11,12 +11,11 @@ use openclaw_protocol::params::connect::SessionDefaults;
 use openclaw_protocol::params::system::SystemEventParams;
 use openclaw_sessions::{Layout, SessionKey, SessionStore};
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::now_ms;
-use crate::connection::ConnectionInfo;
 use crate::connection::admission::Admission;
 use crate::events::{Event, EventHub};
 use crate::handshake::machine::Door;
@@ -63,6 +62,8 @@ pub struct GatewayState {
     pub stopping: CancellationToken,
     /// Owns tasks that outlive a request; awaited at shutdown.
     pub tasks: TaskTracker,
+    /// Somebody came or went; see [`crate::server::ticker`].
+    pub(crate) presence_news: Notify,
     /// TCP port.
     pub(crate) port: u16,
     pub(crate) door: Door,
@@ -124,16 +125,13 @@ impl GatewayState {
             self.system_events.enqueue(session.as_str(), &line, about, now_ms());
         }
         self.events.presence_changed();
-        self.broadcast_presence(None);
+        self.broadcast_presence();
     }
 
-    /// Tells everyone who is here; not `except`, which knows from its `hello-ok`.
-    pub(crate) fn broadcast_presence(&self, except: Option<&ConnectionInfo>) {
-        let Ok(payload) = Payload::of(&PresenceEvent { presence: self.presence.list() }) else { return };
-        let event = Event::named("presence", payload);
-        match except {
-            Some(info) => self.events.publish_versioned_except(event, &info.conn_id),
-            None => self.events.publish_versioned(event),
+    /// Tells everyone who is here.
+    pub(crate) fn broadcast_presence(&self) {
+        if let Ok(payload) = Payload::of(&PresenceEvent { presence: self.presence.list() }) {
+            self.events.publish_presence(Event::named("presence", payload));
         }
     }
 }

@@ -1,4 +1,5 @@
 //! A gateway in this process, talked to over its sockets.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -61,7 +62,7 @@ impl Gateway {
 
     async fn connected(&self) -> Client {
         let mut client = self.client().await;
-        client.request("c1", "connect", connect(json!({"auth": {"token": TOKEN}}))).await;
+        client.request("c1", "connect", connect(&json!({"auth": {"token": TOKEN}}))).await;
         let hello = client.frame().await;
         assert_eq!(hello["payload"]["type"], "hello-ok", "{hello}");
         client
@@ -86,11 +87,11 @@ impl Gateway {
 
 fn environment(dir: &Path) -> Environment {
     let dir_text = dir.display().to_string();
-    let vars = [("OPENCLAW_STATE_DIR", dir_text.clone()), ("HOME", dir_text.clone())];
+    let vars = [("OPENCLAW_STATE_DIR", dir_text.clone()), ("HOME", dir_text)];
     Environment::new(vars, dir).with_temp_dir(dir.join("tmp"))
 }
 
-fn connect(extra: Value) -> Value {
+fn connect(extra: &Value) -> Value {
     let mut params = json!({
         "minProtocol": 3, "maxProtocol": 3,
         "client": {"id": "test", "displayName": "golden", "version": "1.0.0", "platform": "linux", "mode": "test"},
@@ -147,7 +148,7 @@ impl Client {
 async fn a_client_with_the_token_gets_hello_ok_and_answers() {
     let gateway = Gateway::start().await;
     let mut client = gateway.client().await;
-    client.request("c1", "connect", connect(json!({"auth": {"token": TOKEN}}))).await;
+    client.request("c1", "connect", connect(&json!({"auth": {"token": TOKEN}}))).await;
     let hello = client.frame().await;
     let payload = &hello["payload"];
     assert_eq!((&hello["id"], &hello["ok"], &payload["protocol"]), (&json!("c1"), &json!(true), &json!(3)));
@@ -179,7 +180,7 @@ async fn a_client_with_the_token_gets_hello_ok_and_answers() {
 async fn frames_sent_behind_connect_are_answered_in_turn() {
     let gateway = Gateway::start().await;
     let mut client = gateway.client().await;
-    client.request("c1", "connect", connect(json!({"auth": {"token": TOKEN}}))).await;
+    client.request("c1", "connect", connect(&json!({"auth": {"token": TOKEN}}))).await;
     client.request("h1", "no.such.method", json!({})).await;
     assert_eq!(client.frame().await["id"], "c1");
     assert_eq!(client.response("h1").await["ok"], false);
@@ -190,7 +191,7 @@ async fn frames_sent_behind_connect_are_answered_in_turn() {
 async fn a_wrong_token_is_refused_with_answer_and_close() {
     let gateway = Gateway::start().await;
     let mut client = gateway.client().await;
-    client.request("c1", "connect", connect(json!({"auth": {"token": "wrong"}}))).await;
+    client.request("c1", "connect", connect(&json!({"auth": {"token": "wrong"}}))).await;
     let (frames, code, reason) = client.rest().await;
     let message = "unauthorized: gateway token mismatch (provide gateway auth token)";
     let expect = json!({"type": "res", "id": "c1", "ok": false, "error": {"code": "INVALID_REQUEST", "message": message}});
@@ -230,7 +231,7 @@ async fn a_device_on_this_host_is_paired_and_comes_back_with_its_token() {
     };
     let mut watcher = gateway.connected().await;
     let mut first = gateway.client().await;
-    let params = connect(proof(&first.nonce, TOKEN));
+    let params = connect(&proof(&first.nonce, TOKEN));
     first.request("c1", "connect", params).await;
     let auth = first.frame().await["payload"]["auth"].clone();
     assert_eq!((&auth["role"], &auth["scopes"]), (&json!("operator"), &json!(["operator.read"])));
@@ -242,7 +243,7 @@ async fn a_device_on_this_host_is_paired_and_comes_back_with_its_token() {
 
     let mut second = gateway.client().await;
     let token = auth["deviceToken"].as_str().unwrap();
-    let params = connect(proof(&second.nonce, token));
+    let params = connect(&proof(&second.nonce, token));
     second.request("c1", "connect", params).await;
     assert_eq!(second.frame().await["payload"]["auth"], auth);
     second.request("1", "config.get", json!({})).await;
@@ -333,4 +334,17 @@ async fn http_tells_health_and_serves_the_page() {
         }
     }
     gateway.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_hundred_clients_at_once_are_let_in_and_told_of_each_other() {
+    let gateway = Gateway::start().await;
+    let joining = (0..500).map(|_| gateway.connected());
+    let mut clients = futures_util::future::join_all(joining).await;
+    assert_eq!(gateway.state.events.connections().len(), 500);
+    for client in &mut clients {
+        client.request("1", "no.such.method", json!({})).await;
+        assert_eq!(client.response("1").await["ok"], false);
+    }
+    assert_eq!(gateway.end().await, ExitStatus::Stopped);
 }

@@ -62,7 +62,8 @@ pub trait Call {
             value = Value::Object(Map::new());
         }
         whole_numbers(&mut value);
-        serde_json::from_value(value).map_err(|error| ErrorShape::invalid_params(Self::NAME, &error.to_string()))
+        serde_json::from_value(value)
+            .map_err(|error| ErrorShape::invalid_params(Self::NAME, &error.to_string()))
     }
 }
 

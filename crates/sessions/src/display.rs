@@ -5,8 +5,19 @@ use serde_json::Value;
 
 /// Labels that begin an envelope even without a date.
 const CHANNEL_LABELS: &[&str] = &[
-    "WebChat", "WhatsApp", "Telegram", "Signal", "Slack", "Discord", "Google Chat", "iMessage", "Teams", "Matrix",
-    "Zalo Personal", "Zalo", "BlueBubbles",
+    "WebChat",
+    "WhatsApp",
+    "Telegram",
+    "Signal",
+    "Slack",
+    "Discord",
+    "Google Chat",
+    "iMessage",
+    "Teams",
+    "Matrix",
+    "Zalo Personal",
+    "Zalo",
+    "BlueBubbles",
 ];
 
 /// A user's text without system event lines, envelope and message id lines.
@@ -37,7 +48,9 @@ pub fn strip_user_message(message: &mut Value) -> bool {
         Some(Value::String(text)) => strip(text),
         Some(Value::Array(blocks)) => {
             let mut changed = false;
-            for block in blocks.iter_mut().filter(|block| block.get("type").is_some_and(|kind| kind == "text")) {
+            for block in
+                blocks.iter_mut().filter(|block| block.get("type").is_some_and(|kind| kind == "text"))
+            {
                 if let Some(Value::String(text)) = block.get_mut("text") {
                     changed |= strip(text);
                 }
@@ -65,7 +78,9 @@ fn strip_system_block(text: &str) -> &str {
 
 /// A leading `[…]` that holds a date and time, or begins with a channel's label.
 fn strip_envelope(text: &str) -> &str {
-    let Some((envelope, body)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) else { return text };
+    let Some((envelope, body)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+        return text;
+    };
     let labelled = CHANNEL_LABELS
         .iter()
         .any(|label| envelope.strip_prefix(label).is_some_and(|rest| rest.starts_with(' ')));
@@ -145,7 +160,8 @@ pub fn title(text: &str) -> Option<String> {
         return Some(folded);
     }
     let kept: String = folded.chars().take(TITLE_CHARS - 1).collect();
-    let space = kept.rfind(' ').filter(|at| kept.get(..*at).is_some_and(|s| s.chars().count() * 5 > TITLE_CHARS * 3));
+    let space =
+        kept.rfind(' ').filter(|at| kept.get(..*at).is_some_and(|s| s.chars().count() * 5 > TITLE_CHARS * 3));
     let kept = space.and_then(|at| kept.get(..at)).unwrap_or(&kept);
     Some(format!("{kept}…"))
 }

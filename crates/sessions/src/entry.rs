@@ -297,7 +297,9 @@ impl SessionEntry {
     pub fn merge(&mut self, patch: &serde_json::Map<String, serde_json::Value>, now: i64) {
         for (name, value) in patch {
             match value {
-                serde_json::Value::Null if name != "sessionId" && name != "updatedAt" => self.clear_field(name),
+                serde_json::Value::Null if name != "sessionId" && name != "updatedAt" => {
+                    self.clear_field(name)
+                }
                 serde_json::Value::Null => {}
                 value if name == "updatedAt" => self.touch(value.as_i64().unwrap_or(now)),
                 value => self.set_field(name, value.clone()),
@@ -312,7 +314,8 @@ impl SessionEntry {
 
     /// Old field names (spec `sessions.md` §3.2). Done on every read.
     pub fn rename_legacy_fields(&mut self) {
-        for (old, new) in [("provider", "channel"), ("lastProvider", "lastChannel"), ("room", "groupChannel")] {
+        for (old, new) in [("provider", "channel"), ("lastProvider", "lastChannel"), ("room", "groupChannel")]
+        {
             if let Some(value) = self.extra.get(old).filter(|value| value.is_string()).cloned() {
                 if !self.has_text(new) {
                     self.set_field(new, value);

@@ -148,7 +148,11 @@ pub fn preview(path: &Path, limit: usize, max_chars: usize) -> io::Result<Vec<Pr
         if head.kind.is_message() {
             items.extend(preview_item(line, max_chars));
         }
-        if items.len() < limit && seen < PREVIEW_ENTRIES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if items.len() < limit && seen < PREVIEW_ENTRIES {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
     })?;
     items.reverse();
     Ok(items)
@@ -161,7 +165,9 @@ fn preview_item(line: &[u8], max_chars: usize) -> Option<PreviewItem> {
     let role = match message.get("role").and_then(Value::as_str) {
         Some("user") => PreviewRole::User,
         Some("toolResult" | "tool") => PreviewRole::Tool,
-        Some("assistant") if !calls.is_empty() && display::message_text(message).trim().is_empty() => PreviewRole::Tool,
+        Some("assistant") if !calls.is_empty() && display::message_text(message).trim().is_empty() => {
+            PreviewRole::Tool
+        }
         Some("assistant") => PreviewRole::Assistant,
         Some("system") => PreviewRole::System,
         Some(_) | None => PreviewRole::Other,
@@ -206,7 +212,11 @@ pub fn last_text(path: &Path, max_chars: usize) -> io::Result<Option<String>> {
             let said = |item: &PreviewItem| matches!(item.role, PreviewRole::User | PreviewRole::Assistant);
             found = preview_item(line, max_chars).filter(said).map(|item| item.text);
         }
-        if found.is_none() && seen < LAST_ENTRIES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if found.is_none() && seen < LAST_ENTRIES {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
     })?;
     Ok(found)
 }

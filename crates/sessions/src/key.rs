@@ -129,7 +129,10 @@ impl SessionKey {
     /// Whether this is the alias row of one cron run (`cron:<job>:run:<id>`); lists hide it.
     pub fn is_cron_run(&self) -> bool {
         let mut parts = self.rest().split(':');
-        parts.next() == Some("cron") && parts.next().is_some() && parts.next() == Some("run") && parts.next().is_some()
+        parts.next() == Some("cron")
+            && parts.next().is_some()
+            && parts.next() == Some("run")
+            && parts.next().is_some()
     }
 
     /// Whether the key names a group or a room.
@@ -300,19 +303,29 @@ pub fn normalize_account_id(text: &str) -> String {
     }
     let id = AgentId::normalize(lower);
     // `normalize` falls back to `main` for text without a usable character; for accounts that fallback is `default`.
-    let usable = lower.to_lowercase().chars().any(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    let usable =
+        lower.to_lowercase().chars().any(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     if usable { id.as_str().to_owned() } else { "default".to_owned() }
 }
 
 /// First parts of keys whose second and third parts are free text, not `dm`.
-const NOT_CHANNELS: &[&str] =
-    &["subagent", "acp", "cron", "hook", "openai", "openai-user", "openresponses", "openresponses-user", "main"];
+const NOT_CHANNELS: &[&str] = &[
+    "subagent",
+    "acp",
+    "cron",
+    "hook",
+    "openai",
+    "openai-user",
+    "openresponses",
+    "openresponses-user",
+    "main",
+];
 
 /// Where the direct-chat segment stands: first, after the channel, or after channel and account.
 fn dm_position(parts: &[&str]) -> Option<usize> {
-    let is_dm = |part: &&str| *part == "dm" || *part == "direct";
+    let is_dm = |part: &str| part == "dm" || part == "direct";
     for (at, part) in parts.iter().enumerate().take(3) {
-        if is_dm(&part) {
+        if is_dm(part) {
             return (parts.len() > at + 1).then_some(at);
         }
         let other_room = at == 0 && (NOT_CHANNELS.contains(part) || part.starts_with("node-"));

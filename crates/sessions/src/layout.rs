@@ -75,7 +75,11 @@ impl Layout {
     }
 
     /// The transcript of a row: its explicit file, else the path of its id. Nothing when it has no id.
-    pub fn transcript_of(&self, agent: &AgentId, entry: &SessionEntry) -> Result<Option<PathBuf>, BadSessionId> {
+    pub fn transcript_of(
+        &self,
+        agent: &AgentId,
+        entry: &SessionEntry,
+    ) -> Result<Option<PathBuf>, BadSessionId> {
         if let Some(file) = entry.session_file.as_deref().map(str::trim).filter(|file| !file.is_empty()) {
             let path = self.expand_home(file);
             return Ok(Some(if path.is_absolute() { path } else { self.sessions_dir(agent).join(path) }));
@@ -121,7 +125,9 @@ impl Layout {
     fn expand_home(&self, path: &str) -> PathBuf {
         match path.strip_prefix('~') {
             Some("") => self.home.clone(),
-            Some(rest) if rest.starts_with(['/', '\\']) => self.home.join(rest.trim_start_matches(['/', '\\'])),
+            Some(rest) if rest.starts_with(['/', '\\']) => {
+                self.home.join(rest.trim_start_matches(['/', '\\']))
+            }
             Some(_) | None => PathBuf::from(path),
         }
     }
@@ -139,7 +145,9 @@ pub fn transcript_name(id: &SessionId, thread: Option<&str>) -> Result<String, B
 /// Whether a client's session id may name a file.
 pub fn checked_id(id: &str) -> Result<&str, BadSessionId> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let fits = (1..=128).contains(&id.len()) && id.chars().all(plain) && id.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let fits = (1..=128).contains(&id.len())
+        && id.chars().all(plain)
+        && id.starts_with(|c: char| c.is_ascii_alphanumeric());
     if fits { Ok(id) } else { Err(BadSessionId(id.chars().take(160).collect())) }
 }
 
@@ -240,9 +248,11 @@ mod tests {
     fn an_explicit_file_wins() {
         let layout = Layout::new("/s", "/h", None);
         let agent = AgentId::default();
-        let entry: SessionEntry = serde_json::from_str(r#"{"sessionId":"a","sessionFile":" /else/b.jsonl "}"#).unwrap();
+        let entry: SessionEntry =
+            serde_json::from_str(r#"{"sessionId":"a","sessionFile":" /else/b.jsonl "}"#).unwrap();
         assert_eq!(layout.transcript_of(&agent, &entry).unwrap(), Some(PathBuf::from("/else/b.jsonl")));
-        let expect = ["/else/b.jsonl", "/s/agents/main/sessions/a.jsonl", "/s/sessions/a.jsonl"].map(PathBuf::from);
+        let expect =
+            ["/else/b.jsonl", "/s/agents/main/sessions/a.jsonl", "/s/sessions/a.jsonl"].map(PathBuf::from);
         assert_eq!(layout.transcript_candidates(&agent, &entry), expect);
     }
 

@@ -12,6 +12,7 @@ pub mod key;
 pub mod layout;
 mod lockfile;
 mod mend;
+pub mod methods;
 mod ordered;
 pub mod reset;
 pub mod routing;

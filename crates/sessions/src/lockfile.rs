@@ -108,7 +108,10 @@ fn is_alive(pid: u32) -> bool {
         if pid <= 0 {
             return false;
         }
-        !matches!(nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None), Err(nix::errno::Errno::ESRCH))
+        !matches!(
+            nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None),
+            Err(nix::errno::Errno::ESRCH)
+        )
     }
     #[cfg(not(unix))]
     {

@@ -9,7 +9,9 @@ pub(crate) fn mend(json: &[u8]) -> String {
         let (before, escape) = rest.split_at(at);
         out.push_str(before);
         let (kept, used) = match unit(escape) {
-            None => (escape.chars().take(2).collect::<String>(), escape.chars().take(2).map(char::len_utf8).sum()),
+            None => {
+                (escape.chars().take(2).collect::<String>(), escape.chars().take(2).map(char::len_utf8).sum())
+            }
             Some(high @ 0xD800..=0xDBFF) => match escape.get(6..).and_then(unit) {
                 Some(low @ 0xDC00..=0xDFFF) => (format!("\\u{high:04x}\\u{low:04x}"), 12),
                 _ => ("\\ufffd".to_owned(), 6),

@@ -101,19 +101,30 @@ pub fn policy(settings: &ResetSettings, kind: ResetType, channel: Option<&str>) 
     let hit = channel.and_then(|name| by_channel(settings, name));
     let base = hit.copied().or(settings.reset);
     let by_type = if hit.is_some() { None } else { by_type(settings, kind) };
-    let pick = |field: fn(&ResetRule) -> Option<f64>| by_type.as_ref().and_then(field).or(base.as_ref().and_then(field));
-    let legacy_idle = settings.reset.is_none() && settings.reset_by_type.is_none() && settings.idle_minutes.is_some();
+    let pick = |field: fn(&ResetRule) -> Option<f64>| {
+        by_type.as_ref().and_then(field).or(base.as_ref().and_then(field))
+    };
+    let legacy_idle =
+        settings.reset.is_none() && settings.reset_by_type.is_none() && settings.idle_minutes.is_some();
     let implied = if hit.is_none() && legacy_idle { ResetMode::Idle } else { ResetMode::Daily };
     let mode = by_type.and_then(|rule| rule.mode).or(base.and_then(|rule| rule.mode)).unwrap_or(implied);
     let legacy = if hit.is_some() { None } else { settings.idle_minutes };
     let idle = pick(|rule| rule.idle_minutes).or(legacy).map(whole_minutes);
     let idle = idle.or((mode == ResetMode::Idle).then_some(DEFAULT_IDLE_MINUTES));
-    ResetPolicy { mode, at_hour: pick(|rule| rule.at_hour).map_or(DEFAULT_HOUR, whole_hour), idle_minutes: idle }
+    ResetPolicy {
+        mode,
+        at_hour: pick(|rule| rule.at_hour).map_or(DEFAULT_HOUR, whole_hour),
+        idle_minutes: idle,
+    }
 }
 
 fn by_channel<'a>(settings: &'a ResetSettings, name: &str) -> Option<&'a ResetRule> {
     let name = name.trim().to_lowercase();
-    settings.reset_by_channel.iter().find(|(channel, _)| channel.trim().to_lowercase() == name).map(|(_, rule)| rule)
+    settings
+        .reset_by_channel
+        .iter()
+        .find(|(channel, _)| channel.trim().to_lowercase() == name)
+        .map(|(_, rule)| rule)
 }
 
 fn by_type(settings: &ResetSettings, kind: ResetType) -> Option<ResetRule> {
@@ -140,7 +151,8 @@ fn whole_minutes(minutes: f64) -> i64 {
 /// of `zone`, with its daylight saving. A conversation without a time is stale.
 pub fn is_fresh(policy: &ResetPolicy, updated_at: Option<i64>, now: i64, zone: &TimeZone) -> bool {
     let Some(updated_at) = updated_at else { return false };
-    let idle_out = policy.idle_minutes.is_some_and(|minutes| now > updated_at.saturating_add(minutes * 60_000));
+    let idle_out =
+        policy.idle_minutes.is_some_and(|minutes| now > updated_at.saturating_add(minutes * 60_000));
     let day_out = policy.mode == ResetMode::Daily && updated_at < last_daily_reset(policy.at_hour, now, zone);
     !idle_out && !day_out
 }

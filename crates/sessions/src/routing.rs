@@ -111,7 +111,9 @@ type Tier = (MatchedBy, fn(&BindingMatch, &Inbound) -> bool);
 
 /// Most specific first (spec `sessions.md` §2.2).
 const TIERS: &[Tier] = &[
-    (MatchedBy::Peer, |m, i| m.peer.is_some() && same_peer(m.peer.as_ref(), i.peer.as_ref()) && fits_scope(m, i)),
+    (MatchedBy::Peer, |m, i| {
+        m.peer.is_some() && same_peer(m.peer.as_ref(), i.peer.as_ref()) && fits_scope(m, i)
+    }),
     (MatchedBy::ParentPeer, |m, i| {
         m.peer.is_some() && same_peer(m.peer.as_ref(), i.parent_peer.as_ref()) && fits_scope(m, i)
     }),
@@ -175,7 +177,8 @@ fn same_peer(wanted: Option<&Peer>, peer: Option<&Peer>) -> bool {
 
 /// Server and workspace, where the binding names them, are those of the message.
 fn fits_scope(binding: &BindingMatch, inbound: &Inbound) -> bool {
-    let same = |wanted: &Option<String>, is: &Option<String>| given(wanted).is_none_or(|w| given(is) == Some(w));
+    let same =
+        |wanted: &Option<String>, is: &Option<String>| given(wanted).is_none_or(|w| given(is) == Some(w));
     same(&binding.guild_id, &inbound.guild_id) && same(&binding.team_id, &inbound.team_id)
 }
 
@@ -211,7 +214,8 @@ fn channel_accounts<'a>(
     settings.bindings.iter().filter_map(move |binding| {
         let account = given(&binding.matches.account_id).filter(|account| *account != ANY_ACCOUNT)?;
         let on_channel = normalize_channel(&binding.matches.channel) == channel;
-        on_channel.then(|| (bound_agent(settings, &binding.agent_id), crate::key::normalize_account_id(account)))
+        on_channel
+            .then(|| (bound_agent(settings, &binding.agent_id), crate::key::normalize_account_id(account)))
     })
 }
 

@@ -83,12 +83,12 @@ impl Facts {
         let bare = AgentKey::parse(&key).map_or_else(|| key.clone(), |parts| parts.rest);
         let entry = subject.entry;
         let given = subject.channel.map(str::to_owned);
-        let stored = || entry.and_then(|e| e.channel.as_deref().or(e.last_channel.as_deref())).map(str::to_owned);
-        let channel = given.or_else(stored).or_else(|| derived_channel(&bare)).map(|c| c.trim().to_lowercase());
-        let chat_type = subject
-            .chat_type
-            .or_else(|| entry.and_then(|e| e.chat_type))
-            .or_else(|| derived_chat_type(&key));
+        let stored =
+            || entry.and_then(|e| e.channel.as_deref().or(e.last_channel.as_deref())).map(str::to_owned);
+        let channel =
+            given.or_else(stored).or_else(|| derived_channel(&bare)).map(|c| c.trim().to_lowercase());
+        let chat_type =
+            subject.chat_type.or_else(|| entry.and_then(|e| e.chat_type)).or_else(|| derived_chat_type(&key));
         let direct = SessionKey::parse(&key).ok().and_then(|key| {
             let spelled = key.direct_spelling()?;
             let bare = AgentKey::parse(&spelled)?.rest;
@@ -98,15 +98,21 @@ impl Facts {
     }
 
     fn fit(&self, rule: &SendPolicyMatch) -> bool {
-        let given = |text: &Option<String>| text.as_deref().map(|t| t.trim().to_lowercase()).filter(|t| !t.is_empty());
+        let given = |text: &Option<String>| {
+            text.as_deref().map(|t| t.trim().to_lowercase()).filter(|t| !t.is_empty())
+        };
         let channel = given(&rule.channel).is_none_or(|want| self.channel.as_deref() == Some(want.as_str()));
-        let kind = given(&rule.chat_type).is_none_or(|want| self.chat_type.is_some() && ChatType::parse(&want) == self.chat_type);
+        let kind = given(&rule.chat_type)
+            .is_none_or(|want| self.chat_type.is_some() && ChatType::parse(&want) == self.chat_type);
         let prefix = given(&rule.key_prefix).is_none_or(|want| self.starts_with(&want));
         channel && kind && prefix
     }
 
     fn starts_with(&self, prefix: &str) -> bool {
-        let direct = self.direct.as_ref().is_some_and(|(full, bare)| full.starts_with(prefix) || bare.starts_with(prefix));
+        let direct = self
+            .direct
+            .as_ref()
+            .is_some_and(|(full, bare)| full.starts_with(prefix) || bare.starts_with(prefix));
         self.key.starts_with(prefix) || self.bare.starts_with(prefix) || direct
     }
 }
@@ -175,10 +181,25 @@ mod tests {
                 "agent:main:main",
                 Deny,
             ),
-            (policy(None, vec![rule(Deny, json!({"chatType": "group"}))]), json!({}), "agent:main:discord:channel:1", Allow),
-            (policy(None, vec![rule(Deny, json!({"chatType": "dm"}))]), json!({"chatType": "direct"}), "agent:main:main", Deny),
+            (
+                policy(None, vec![rule(Deny, json!({"chatType": "group"}))]),
+                json!({}),
+                "agent:main:discord:channel:1",
+                Allow,
+            ),
+            (
+                policy(None, vec![rule(Deny, json!({"chatType": "dm"}))]),
+                json!({"chatType": "direct"}),
+                "agent:main:main",
+                Deny,
+            ),
             // better: the channel is read from the key without its agent part
-            (policy(None, vec![rule(Deny, json!({"channel": "discord"}))]), json!({}), "agent:main:discord:channel:1", Deny),
+            (
+                policy(None, vec![rule(Deny, json!({"channel": "discord"}))]),
+                json!({}),
+                "agent:main:discord:channel:1",
+                Deny,
+            ),
             // either spelling of a direct chat's key fits a prefix
             (
                 policy(None, vec![rule(Deny, json!({"keyPrefix": "agent:main:telegram:direct:"}))]),

@@ -101,7 +101,11 @@ impl SessionSettings {
 
     /// Whether an agent exists: listed, or `main` when nothing is listed.
     pub fn knows_agent(&self, id: &AgentId) -> bool {
-        if self.agents.is_empty() { id.as_str() == AgentId::MAIN } else { self.agents.iter().any(|a| a.id == *id) }
+        if self.agents.is_empty() {
+            id.as_str() == AgentId::MAIN
+        } else {
+            self.agents.iter().any(|a| a.id == *id)
+        }
     }
 
     /// The rules for reading keys.
@@ -111,7 +115,8 @@ impl SessionSettings {
 
     /// The effective reset triggers.
     pub fn triggers(&self) -> Vec<&str> {
-        let given: Vec<&str> = self.reset_triggers.iter().map(|t| t.trim()).filter(|t| !t.is_empty()).collect();
+        let given: Vec<&str> =
+            self.reset_triggers.iter().map(|t| t.trim()).filter(|t| !t.is_empty()).collect();
         if given.is_empty() { vec!["/new", "/reset"] } else { given }
     }
 }

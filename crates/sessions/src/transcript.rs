@@ -7,8 +7,8 @@
 pub mod backward;
 pub mod context;
 pub mod file;
-pub mod format;
 mod fork;
+pub mod format;
 pub mod guard;
 pub mod index;
 pub mod lock;
@@ -99,7 +99,10 @@ impl Transcript {
     }
 
     /// Opens a transcript, or creates it where there is none. A file that is no transcript is moved aside.
-    pub async fn open_or_create(path: impl Into<PathBuf>, new: NewTranscript) -> Result<Self, TranscriptError> {
+    pub async fn open_or_create(
+        path: impl Into<PathBuf>,
+        new: NewTranscript,
+    ) -> Result<Self, TranscriptError> {
         let path = path.into();
         let at = path.clone();
         run(&path, move || TranscriptFile::open_or_create(&at, &new)).await.map(Self::from_file)

@@ -45,7 +45,7 @@ impl GatewaySetup {
         Self { program: program.into(), config, args: Vec::new(), environment: Vec::new() }
     }
 
-    /// Sets part of `openclaw.json`: objects are merged, anything else replaces.
+    /// Sets part of `openclaw.json`: objects are merged, `null` removes, anything else replaces.
     #[must_use]
     pub fn config(mut self, part: Value) -> Self {
         merge(&mut self.config, part);
@@ -316,7 +316,11 @@ fn merge(into: &mut Value, part: Value) {
     match (into, part) {
         (Value::Object(into), Value::Object(part)) => {
             for (key, value) in part {
-                merge(into.entry(key).or_insert(Value::Null), value);
+                if value.is_null() {
+                    into.shift_remove(&key);
+                } else {
+                    merge(into.entry(key).or_insert(Value::Null), value);
+                }
             }
         }
         (into, part) => *into = part,

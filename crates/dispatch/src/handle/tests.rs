@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::RunOutcome;
+use crate::api::{RunOutcome, RunPhase};
 use crate::testing::{Answer, FakeModel, KEY, PANICS, PATIENCE, Rig, agent, chat, crash, said};
 
 fn dir() -> tempfile::TempDir {

@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use openclaw_agent::event::{RunEnd, RunEvent};
+use openclaw_agent::event::RunEvent;
 use openclaw_protocol::RunId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinError, JoinSet};

@@ -14,7 +14,6 @@ use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::{Map, Value};
 
 use super::{NotBegun, Runner};
-use crate::clock::now_ms;
 use crate::handle::Settings;
 use crate::inbox::{Payload, Row};
 use crate::shared::Shared;
@@ -165,7 +164,8 @@ fn asked_reset(row: &Row, settings: &Settings) -> Option<String> {
     reset::find_trigger(&triggers, &chat.text, &chat.text).map(|asked| asked.rest)
 }
 
-/// Whether the row's conversation goes on. An `agent` request never starts a new one by time (2.9 keeps the id).
+/// Whether the row's conversation goes on, judged at the time of acceptance: a restart on the next day chooses the same. An
+/// `agent` request never starts a new one by time (2.9 keeps the id).
 fn goes_on(row: &Row, entry: &SessionEntry, key: &SessionKey, settings: &Settings) -> bool {
     match row.payload {
         Payload::Agent(_) => true,
@@ -173,7 +173,7 @@ fn goes_on(row: &Row, entry: &SessionEntry, key: &SessionKey, settings: &Setting
             let kind = ResetType::of(key.as_str(), false, false);
             let policy = reset::policy(&settings.sessions.reset, kind, Some(super::WEBCHAT));
             let last = entry.last_interaction_at.or(entry.updated_at);
-            reset::is_fresh(&policy, last, now_ms(), &TimeZone::system())
+            reset::is_fresh(&policy, last, row.accepted_at, &TimeZone::system())
         }
     }
 }

@@ -106,8 +106,8 @@ mod tests {
         check(&json!({"profile": "minimal", "alsoAllow": ["read"]}), &json!({}), KEY, &["read"]);
         check(&json!({"profile": "coding", "deny": ["exec"]}), &json!({}), KEY, &["read", "edit", "write"]);
         check(
-            json!({"profile": "minimal"}),
-            json!({"profile": "coding"}),
+            &json!({"profile": "minimal"}),
+            &json!({"profile": "coding"}),
             KEY,
             &["read", "edit", "write", "exec"],
         );
@@ -116,8 +116,8 @@ mod tests {
         check(&json!({"deny": ["exec"]}), &json!({"allow": ["exec", "read"]}), KEY, &["read"]);
         check(&json!({"subagents": {"tools": {"allow": ["read"]}}}), &json!({}), KEY, &CORE_TOOLS);
         check(
-            json!({"subagents": {"tools": {"allow": ["read"]}}}),
-            json!({}),
+            &json!({"subagents": {"tools": {"allow": ["read"]}}}),
+            &json!({}),
             "agent:main:subagent:x",
             &["read"],
         );

@@ -281,13 +281,14 @@ impl Reader<'_> {
         let connection = Arc::new(Connection::new(info, Arc::clone(&self.outbound)));
         state.events.admit(&connection, || self.greet(&connection, &request_id, token.as_ref()));
         if is_shown {
-            state.broadcast_presence(Some(connection.info()));
+            state.presence_news.notify_one();
         }
         state.refresh_health_later();
         connection
     }
 
     fn greet(&self, connection: &Connection, request_id: &str, token: Option<&DeviceToken>) {
+        connection.greeted_with(self.state.events.state_version().presence);
         let payload = hello(&self.state, connection.info(), token, &self.origination);
         connection.respond(Response::ok(request_id, payload));
     }
@@ -303,7 +304,7 @@ impl Reader<'_> {
                 text = async { outbound.has_room().await; self.next_text().await } => text,
             };
             let Some(text) = text else { return };
-            requests.take(&text).await;
+            requests.take(text).await;
         }
     }
 }
@@ -353,6 +354,6 @@ fn leave(state: &GatewayState, connection: &Connection) {
     tracing::info!(conn = %info.conn_id, "disconnected");
     if state.presence.disconnected(info) {
         state.events.presence_changed();
-        state.broadcast_presence(None);
+        state.presence_news.notify_one();
     }
 }

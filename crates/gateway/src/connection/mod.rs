@@ -9,7 +9,7 @@ pub(crate) mod outbound;
 mod requests;
 pub(crate) mod upgrade;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use openclaw_protocol::frame::Response;
 use serde::Serialize;
@@ -27,16 +27,29 @@ use outbound::Outbound;
 pub struct Connection {
     info: ConnectionInfo,
     outbound: Arc<Outbound>,
+    /// The version of the presence list in its `hello-ok`.
+    greeted: OnceLock<u64>,
 }
 
 impl Connection {
     pub(crate) fn new(info: ConnectionInfo, outbound: Arc<Outbound>) -> Self {
-        Self { info, outbound }
+        Self { info, outbound, greeted: OnceLock::new() }
     }
 
     /// Who is connected.
     pub fn info(&self) -> &ConnectionInfo {
         &self.info
+    }
+
+    /// Notes which version of the presence list the client was given first.
+    pub(crate) fn greeted_with(&self, presence: u64) {
+        // It is greeted once.
+        let _ = self.greeted.set(presence);
+    }
+
+    /// Whether the client has this version of the presence list from its `hello-ok`.
+    pub(crate) fn knows_presence(&self, version: u64) -> bool {
+        self.greeted.get().is_some_and(|greeted| *greeted >= version)
     }
 
     /// Queues a response.

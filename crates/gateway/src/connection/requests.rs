@@ -13,6 +13,7 @@ use openclaw_protocol::params::Call;
 use openclaw_protocol::params::connect::Connect;
 use serde_json::{Map, Value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tracing::Instrument;
 
 use super::Connection;
@@ -22,6 +23,8 @@ use crate::state::GatewayState;
 
 /// Requests of one connection that are worked on at once; further ones wait in the socket.
 const CONCURRENT: usize = 256;
+/// Frames over this size are read on a blocking thread, in bytes.
+const BIG_FRAME: usize = 128 * 1024;
 /// How long a request may go on after its client has gone.
 const ORPHAN_GRACE: Duration = Duration::from_secs(10);
 
@@ -48,8 +51,8 @@ impl Requests {
     }
 
     /// Answers a frame, or starts its handler. Waits when too many are under way.
-    pub(super) async fn take(&self, text: &str) {
-        match self.read(text) {
+    pub(super) async fn take(&self, text: Utf8Bytes) {
+        match self.read(parse(text).await) {
             Asked::Call(handler, request) => {
                 // The semaphore is never closed.
                 let Ok(slot) = Arc::clone(&self.slots).acquire_owned().await else { return };
@@ -62,8 +65,8 @@ impl Requests {
         }
     }
 
-    fn read(&self, text: &str) -> Asked {
-        let request = match parse_inbound(text) {
+    fn read(&self, inbound: Inbound) -> Asked {
+        let request = match inbound {
             Inbound::Request(request) => request,
             Inbound::Invalid { id, error } => return Asked::Mistake(id, error),
             Inbound::NotJson => return Asked::Nothing,
@@ -113,6 +116,15 @@ impl Requests {
         };
         self.state.tasks.spawn(work.instrument(span));
     }
+}
+
+/// Reads a frame; a big one where it holds nobody up.
+async fn parse(text: Utf8Bytes) -> Inbound {
+    if text.len() <= BIG_FRAME {
+        return parse_inbound(&text);
+    }
+    // The pool refuses only when the process ends.
+    tokio::task::spawn_blocking(move || parse_inbound(&text)).await.unwrap_or(Inbound::NotJson)
 }
 
 fn check_params(method: &Method, params: Option<&Value>) -> Result<(), ErrorShape> {

@@ -72,24 +72,24 @@ impl EventHub {
 
     /// Sends an event to everyone who gets it.
     pub fn publish(&self, event: Event) {
-        self.send(event.encode(None), None);
+        self.send(event.encode(None), |_| true);
     }
 
-    /// Sends `presence` or `health`, which carry the state versions.
-    pub fn publish_versioned(&self, event: Event) {
-        self.send(event.encode(Some(self.state_version())), None);
+    /// Sends `health`, which carries the state versions.
+    pub(crate) fn publish_health(&self, event: Event) {
+        self.send(event.encode(Some(self.state_version())), |_| true);
     }
 
-    /// Like [`Self::publish_versioned`], without the connection that already has the news.
-    pub(crate) fn publish_versioned_except(&self, event: Event, conn_id: &ConnId) {
-        self.send(event.encode(Some(self.state_version())), Some(conn_id));
+    /// Sends `presence`, which carries the state versions; not to those who have this list from their `hello-ok`.
+    pub(crate) fn publish_presence(&self, event: Event) {
+        let version = self.state_version();
+        self.send(event.encode(Some(version)), |connection| !connection.knows_presence(version.presence));
     }
 
-    fn send(&self, event: EncodedEvent, except: Option<&ConnId>) {
+    fn send(&self, event: EncodedEvent, wanted: impl Fn(&Connection) -> bool) {
         let event = Arc::new(event);
         for connection in self.connections.read().values() {
-            let info = connection.info();
-            if Some(&info.conn_id) != except && rules::admits(info, event.name()) {
+            if wanted(connection) && rules::admits(connection.info(), event.name()) {
                 connection.broadcast(&event);
             }
         }
@@ -201,10 +201,9 @@ mod tests {
         hub.publish(Event::named("tick", json!({"ts": 1}).into()));
         let late = Client::join(&hub, Role::Operator, &[]);
         let node = Client::join(&hub, Role::Node, &[]);
-        hub.publish_versioned_except(
-            Event::named("presence", json!({}).into()),
-            &late.connection.info().conn_id,
-        );
+        hub.presence_changed();
+        late.connection.greeted_with(hub.state_version().presence);
+        hub.publish_presence(Event::named("presence", json!({}).into()));
         hub.publish(Event::named("tick", json!({"ts": 2}).into()));
         assert_eq!(early.received(), ["tick#1", "presence#2", "tick#3"]);
         assert_eq!(late.received(), ["tick#1"]);

@@ -83,8 +83,8 @@ mod tests {
         let mut listeners = ToolListeners::default();
         listeners.add(&run, conn.clone(), 0);
         listeners.add(&run, conn.clone(), 1);
-        assert_eq!(listeners.of(&run, IDLE_MS), [conn.clone()]);
-        assert_eq!(listeners.of(&run, 2 * IDLE_MS - 1), [conn.clone()]);
+        assert_eq!(listeners.of(&run, IDLE_MS), std::slice::from_ref(&conn));
+        assert_eq!(listeners.of(&run, 2 * IDLE_MS - 1), std::slice::from_ref(&conn));
         listeners.run_ended(&run, 2 * IDLE_MS);
         assert_eq!(listeners.of(&run, 2 * IDLE_MS + ENDED_MS - 1), [conn]);
         assert_eq!(listeners.of(&run, 2 * IDLE_MS + ENDED_MS), []);
@@ -96,7 +96,7 @@ mod tests {
         let mut listeners = ToolListeners::default();
         let (here, gone) = (ConnId::random(), ConnId::random());
         listeners.add(&RunId::new("kept"), here.clone(), 0);
-        listeners.add(&RunId::new("orphan"), gone.clone(), 0);
+        listeners.add(&RunId::new("orphan"), gone, 0);
         listeners.sweep(1, |conn| *conn == here);
         assert_eq!(listeners.runs.keys().map(RunId::as_str).collect::<Vec<_>>(), ["kept"]);
         listeners.sweep(IDLE_MS, |_| true);

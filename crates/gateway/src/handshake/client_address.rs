@@ -83,7 +83,7 @@ impl ClientAddress {
 }
 
 /// IPv4 addresses in their plain form: `::ffff:127.0.0.1` is `127.0.0.1`.
-pub fn plain(ip: IpAddr) -> IpAddr {
+pub(crate) fn plain(ip: IpAddr) -> IpAddr {
     ip.to_canonical()
 }
 
@@ -118,7 +118,7 @@ fn names_this_host(origination: &Origination, book: &AddressBook) -> bool {
 }
 
 /// The name part of a `Host` header: lower case, without port and brackets.
-pub fn host_name(host: &str) -> String {
+pub(crate) fn host_name(host: &str) -> String {
     let host = host.trim().to_ascii_lowercase();
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split(']').next().unwrap_or(rest).to_owned();

@@ -5,12 +5,12 @@
 pub struct Closing {
     /// The WebSocket close code.
     pub code: u16,
-    /// At most [`MAX_REASON_BYTES`].
+    /// At most 120 bytes.
     pub reason: String,
 }
 
 /// Reasons are cut to this many bytes of UTF-8, whole characters only (§16.11).
-pub const MAX_REASON_BYTES: usize = 120;
+const MAX_REASON_BYTES: usize = 120;
 
 impl Closing {
     /// 1001: the gateway stops (KB-39).
@@ -31,11 +31,6 @@ impl Closing {
     /// 1009: the frame was too big.
     pub fn too_big() -> Self {
         Self::new(1009, "")
-    }
-
-    /// 1012: the gateway restarts.
-    pub fn restarting() -> Self {
-        Self::new(1012, "service restart")
     }
 
     fn new(code: u16, reason: &str) -> Self {

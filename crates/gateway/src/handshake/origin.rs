@@ -38,20 +38,21 @@ mod tests {
     #[test]
     fn pages_connect_from_the_gateways_host_from_loopback_or_when_listed() {
         let listed = ["https://ui.example.com".to_owned()];
-        let rows: [(Option<&str>, Option<&str>, &[String], bool); 13] = [
-            (Some("http://127.0.0.1:18789"), Some("127.0.0.1:18789"), &[], true),
-            (Some("http://localhost:5173"), Some("127.0.0.1:18789"), &[], true),
-            (Some("https://ui.example.com"), Some("gw.example.com"), &listed, true),
-            (Some("HTTPS://UI.example.com "), Some("gw.example.com"), &listed, true),
-            (Some("https://evil.example"), Some("gw.example.com"), &[], false),
-            (Some("https://evil.example"), Some("127.0.0.1:18789"), &[], false),
-            (Some("https://127.0.0.1.evil.example"), Some("127.0.0.1:18789"), &[], false),
-            (Some("http://gw.example.com:18789"), Some("gw.example.com:18789"), &[], true),
-            (Some("http://gw.example.com:1"), Some("gw.example.com:18789"), &[], false),
-            (Some("null"), Some("127.0.0.1:18789"), &[], false),
-            (Some("http://x@localhost"), Some("127.0.0.1:18789"), &[], false),
-            (None, Some("127.0.0.1:18789"), &listed, false),
-            (Some("http://[::1]:18789"), Some("localhost:18789"), &[], true),
+        let none: &[String] = &[];
+        let rows = [
+            (Some("http://127.0.0.1:18789"), Some("127.0.0.1:18789"), none, true),
+            (Some("http://localhost:5173"), Some("127.0.0.1:18789"), none, true),
+            (Some("https://ui.example.com"), Some("gw.example.com"), &listed[..], true),
+            (Some("HTTPS://UI.example.com "), Some("gw.example.com"), &listed[..], true),
+            (Some("https://evil.example"), Some("gw.example.com"), none, false),
+            (Some("https://evil.example"), Some("127.0.0.1:18789"), none, false),
+            (Some("https://127.0.0.1.evil.example"), Some("127.0.0.1:18789"), none, false),
+            (Some("http://gw.example.com:18789"), Some("gw.example.com:18789"), none, true),
+            (Some("http://gw.example.com:1"), Some("gw.example.com:18789"), none, false),
+            (Some("null"), Some("127.0.0.1:18789"), none, false),
+            (Some("http://x@localhost"), Some("127.0.0.1:18789"), none, false),
+            (None, Some("127.0.0.1:18789"), &listed[..], false),
+            (Some("http://[::1]:18789"), Some("localhost:18789"), none, true),
         ];
         for (origin, host, allowed, expect) in rows {
             assert_eq!(is_allowed(origin, host, allowed), expect, "{origin:?} {host:?}");

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn record(fields: Value) -> Record {
+    fn record(fields: &Value) -> Record {
         Record {
             at: SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_230_000_123),
             level: Level::WARN,
@@ -122,7 +122,7 @@ mod tests {
     /// What log readers look at (spec `operations.md` §15.3).
     #[test]
     fn the_line_has_the_keys_that_log_readers_look_for() {
-        let line: Value = serde_json::from_str(&record(json!({"conn": "c1"})).json_line("host")).unwrap();
+        let line: Value = serde_json::from_str(&record(&json!({"conn": "c1"})).json_line("host")).unwrap();
         let name = r#"{"subsystem":"gateway/ws"}"#;
         let expect = json!({
             "0": name, "1": {"conn": "c1"}, "2": "connected",
@@ -133,7 +133,7 @@ mod tests {
             "time": "2026-11-21T03:00:00.123Z",
         });
         assert_eq!(line, expect);
-        let plain: Value = serde_json::from_str(&record(json!({})).json_line("host")).unwrap();
+        let plain: Value = serde_json::from_str(&record(&json!({})).json_line("host")).unwrap();
         assert_eq!(plain["1"], "connected");
     }
 

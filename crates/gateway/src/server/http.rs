@@ -29,7 +29,7 @@ pub(crate) async fn respond(
     state: Arc<GatewayState>,
 ) -> Response<Body> {
     if upgrade::is_requested(&request) {
-        return open_socket(&mut request, caller, state);
+        return open_socket(&mut request, caller, &state);
     }
     match request.uri().path() {
         "/healthz" => read_only(&request)
@@ -39,7 +39,7 @@ pub(crate) async fn respond(
     }
 }
 
-fn open_socket(request: &mut Request<Incoming>, caller: Caller, state: Arc<GatewayState>) -> Response<Body> {
+fn open_socket(request: &mut Request<Incoming>, caller: Caller, state: &Arc<GatewayState>) -> Response<Body> {
     if state.stopping.is_cancelled() {
         return text_response(StatusCode::SERVICE_UNAVAILABLE, "gateway is stopping");
     }
@@ -51,7 +51,7 @@ fn open_socket(request: &mut Request<Incoming>, caller: Caller, state: Arc<Gatew
         Ok(upgrade) => upgrade,
         Err(refusal) => return *refusal,
     };
-    let driven = Arc::clone(&state);
+    let driven = Arc::clone(state);
     state.tasks.spawn(async move {
         match socket.await {
             Ok(upgraded) => driver::drive(upgraded, origination, pending, driven).await,

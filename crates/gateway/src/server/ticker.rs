@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_protocol::event::Tick;
-use tokio::time::{MissedTickBehavior, interval_at};
+use tokio::time::{MissedTickBehavior, interval_at, sleep};
 
 use crate::clock::now_ms;
 use crate::events::Event;
@@ -14,6 +14,24 @@ use crate::state::GatewayState;
 
 /// Between two ticks: `policy.tickIntervalMs`. Clients give a connection up after two missing ones.
 pub(crate) const TICK: Duration = Duration::from_secs(30);
+
+/// Comings and goings are told at most this often: when hundreds of clients connect at once, a list for each of them to
+/// each of them would be what keeps the gateway busy.
+const PRESENCE_PAUSE: Duration = Duration::from_millis(500);
+
+/// Tells who is here when that has changed, until the gateway stops.
+pub(crate) async fn tell_presence(state: Arc<GatewayState>) {
+    loop {
+        tokio::select! { biased;
+            () = state.stopping.cancelled() => return,
+            () = state.presence_news.notified() => state.broadcast_presence(),
+        }
+        tokio::select! { biased;
+            () = state.stopping.cancelled() => return,
+            () = sleep(PRESENCE_PAUSE) => {}
+        }
+    }
+}
 
 /// Ticks until the gateway stops.
 pub(crate) async fn run(state: Arc<GatewayState>) {

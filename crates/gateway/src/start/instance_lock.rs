@@ -64,7 +64,7 @@ pub(crate) struct Owner {
 /// The locks of a running gateway; dropping lets go of them.
 #[derive(Debug)]
 pub(crate) struct InstanceLock {
-    held: Vec<Held>,
+    _held: Vec<Held>,
 }
 
 #[derive(Debug)]
@@ -111,12 +111,7 @@ impl InstanceLock {
                 }
             }
         }
-        Ok(Self { held })
-    }
-
-    /// Names the files, for the log.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.held.iter().map(|held| held.path.as_path())
+        Ok(Self { _held: held })
     }
 }
 

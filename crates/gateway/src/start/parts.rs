@@ -14,7 +14,7 @@ use openclaw_sessions::store::{FileStore, FileStoreOptions};
 use openclaw_sessions::{Layout, SessionStore};
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -77,6 +77,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         started: given.started,
         stopping: CancellationToken::new(),
         tasks: TaskTracker::new(),
+        presence_news: Notify::new(),
         port: given.port,
         door: door(config, &given.auth),
         throttle: Mutex::new(Throttle::default()),

@@ -19,10 +19,10 @@ pub(crate) fn liveness(pid: u32, started: Option<u64>) -> Liveness {
     if !is_alive(pid) {
         return Liveness::Gone;
     }
-    if let (Some(then), Some(now)) = (started, start_time(pid)) {
-        if then != now {
-            return Liveness::Gone;
-        }
+    if let (Some(then), Some(now)) = (started, start_time(pid))
+        && then != now
+    {
+        return Liveness::Gone;
     }
     match command_line(pid) {
         Some(words) if is_gateway(&words) => Liveness::Gateway,

@@ -236,6 +236,7 @@ fn serve(state: &Arc<GatewayState>, listeners: Vec<TcpListener>) {
         state.tasks.spawn(accept::run(listener, Arc::clone(state)));
     }
     state.tasks.spawn(ticker::run(Arc::clone(state)));
+    state.tasks.spawn(ticker::tell_presence(Arc::clone(state)));
 }
 
 /// What an operator finds in the log after a start.

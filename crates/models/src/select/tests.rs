@@ -1,0 +1,243 @@
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::settings::ModelChoice;
+
+/// An installation with an agent directory of its own.
+struct Place {
+    dir: tempfile::TempDir,
+    settings: ModelSettings,
+    variables: Vec<(&'static str, &'static str)>,
+}
+
+impl Place {
+    fn new(providers: Value) -> Self {
+        let Value::Object(providers) = providers else { panic!() };
+        let providers = providers.into_iter().map(|(id, p)| (id, serde_json::from_value(p).unwrap())).collect();
+        let settings = ModelSettings { providers, ..ModelSettings::default() };
+        Self { dir: tempfile::tempdir().unwrap(), settings, variables: Vec::new() }
+    }
+
+    fn primary(mut self, model: &str) -> Self {
+        self.settings.default_model.primary = Some(model.to_owned());
+        self
+    }
+
+    fn fallbacks(mut self, models: &[&str]) -> Self {
+        self.settings.default_model.fallbacks = Some(models.iter().map(|m| (*m).to_owned()).collect());
+        self
+    }
+
+    fn listed(mut self, keys: &[&str]) -> Self {
+        let listed = |key: &&str| ListedModel { key: (*key).to_owned(), ..ListedModel::default() };
+        self.settings.listed = keys.iter().map(listed).collect();
+        self
+    }
+
+    fn env(mut self, name: &'static str, value: &'static str) -> Self {
+        self.variables.push((name, value));
+        self
+    }
+
+    fn profiles(self, text: &str) -> Self {
+        std::fs::write(self.dir.path().join(crate::credentials::FILE), text).unwrap();
+        self
+    }
+
+    fn models(&self) -> Models {
+        Models::new(self.variables.iter().copied().collect(), Http::default())
+    }
+
+    async fn ask(&self, model: Option<&str>, thinking: AskedThinking) -> Result<Selected, String> {
+        let (agent, agent_dir): (AgentId, PathBuf) = (AgentId::default(), self.dir.path().to_path_buf());
+        let ask = Ask { agent: &agent, agent_dir: &agent_dir, model, profile: None, thinking };
+        self.models().select(&self.settings, &ask).await.map_err(|error| error.to_string())
+    }
+
+    /// The candidates as `reference source`.
+    async fn candidates(&self, model: Option<&str>) -> Result<Vec<String>, String> {
+        let shown = |c: &Candidate| format!("{} {}", c.reference, c.auth.source);
+        Ok(self.ask(model, AskedThinking::Default).await?.candidates.iter().map(shown).collect())
+    }
+}
+
+fn two() -> Value {
+    json!({
+        "a": {"baseUrl": "http://a/v1", "apiKey": "key-a", "api": "openai-completions", "models": [{"id": "x"}, {"id": "y", "reasoning": true}]},
+        "b": {"baseUrl": "http://b", "apiKey": "key-b", "api": "anthropic-messages", "models": [{"id": "z"}]}})
+}
+
+#[tokio::test]
+async fn offline_answers_only_when_nothing_at_all_is_connected() {
+    let offline = Place::new(json!({})).ask(None, AskedThinking::Default).await.unwrap();
+    assert!(offline.is_offline());
+    assert_eq!(offline.candidates[0].model.provider(), "offline");
+    assert_eq!(offline.candidates[0].thinking, ThinkingLevel::Off);
+
+    let key = Place::new(json!({})).env("ANTHROPIC_API_KEY", "k");
+    assert_eq!(key.candidates(None).await.unwrap(), ["anthropic/claude-opus-4-6 env: ANTHROPIC_API_KEY"]);
+    let unrelated = Place::new(json!({})).env("GITHUB_TOKEN", "t").env("HF_TOKEN", "t");
+    assert!(unrelated.ask(None, AskedThinking::Default).await.unwrap().is_offline());
+    for place in [
+        Place::new(json!({})).primary("anthropic/claude-opus-4-6"),
+        Place::new(two()),
+        Place::new(json!({})).env("GROQ_API_KEY", "k"),
+        Place::new(json!({})).profiles(r#"{"profiles":{"p":{"type":"api_key","provider":"xai","key":"k"}}}"#),
+    ] {
+        let error = place.candidates(None).await.unwrap_err();
+        assert!(error.starts_with("No API key found for provider \"anthropic\"."), "{error}");
+    }
+    let asked = Place::new(two()).primary("a/x");
+    assert_eq!(asked.candidates(Some("offline/guide")).await.unwrap()[0], "offline/guide ");
+}
+
+#[tokio::test]
+async fn a_missing_key_for_the_default_model_names_what_is_connected() {
+    let error = Place::new(two()).env("GROQ_API_KEY", "k").candidates(None).await.unwrap_err();
+    assert!(error.ends_with(
+        "No model is configured, so the default was tried; connected: groq, a, b. Set agents.defaults.model.primary to \
+         <provider>/<model> to use one of them."
+    ), "{error}");
+    let chosen = Place::new(two()).primary("xai/grok").candidates(None).await.unwrap_err();
+    assert!(!chosen.contains("No model is configured"), "{chosen}");
+}
+
+#[tokio::test]
+async fn damaged_credentials_are_named_and_do_not_lead_offline() {
+    let damaged = Place::new(json!({})).profiles("{\"profiles\":");
+    let error = damaged.candidates(None).await.unwrap_err();
+    assert!(error.contains("auth-profiles.json is damaged (line 1)"), "{error}");
+    let usable = Place::new(two()).primary("a/x").profiles("{\"profiles\":");
+    let selected = usable.ask(None, AskedThinking::Default).await.unwrap();
+    assert_eq!(selected.candidates.len(), 1);
+    assert!(selected.warnings[0].contains("is damaged"));
+}
+
+#[tokio::test]
+async fn primary_then_fallbacks_then_the_configured_primary() {
+    let place = Place::new(two()).primary("a/x").fallbacks(&["b/z", "a/x", "b/z", "/bad"]);
+    assert_eq!(place.candidates(None).await.unwrap(), ["a/x models.json", "b/z models.json"]);
+    assert_eq!(place.candidates(Some("a/y")).await.unwrap(), ["a/y models.json", "b/z models.json", "a/x models.json"]);
+    let selected = place.ask(None, AskedThinking::Default).await.unwrap();
+    assert_eq!(selected.warnings, ["fallback \"/bad\" is not of the form provider/model and is left out"]);
+
+    let mut own = Place::new(two()).primary("a/x").fallbacks(&["b/z"]);
+    let choice = ModelChoice { primary: Some("a/y".to_owned()), fallbacks: Some(vec![]) };
+    own.settings.agent_models.insert(AgentId::default(), choice);
+    assert_eq!(own.candidates(None).await.unwrap(), ["a/y models.json"], "an empty list of its own means none");
+}
+
+#[tokio::test]
+async fn every_profile_of_a_model_is_a_candidate() {
+    let profiles = r#"{"profiles":{
+        "a:1":{"type":"api_key","provider":"a","key":"one"},"a:2":{"type":"api_key","provider":"a","key":"two"}},
+        "usageStats":{"a:1":{"lastUsed":9}}}"#;
+    let place = Place::new(two()).primary("a/x").fallbacks(&["b/z"]).profiles(profiles);
+    assert_eq!(place.candidates(None).await.unwrap(), ["a/x profile:a:2", "a/x profile:a:1", "b/z models.json"]);
+}
+
+#[tokio::test]
+async fn a_fallback_that_cannot_be_bound_is_passed_over_and_named() {
+    let place = Place::new(two()).primary("openai/gpt-5.2").fallbacks(&["a/x"]).env("OPENAI_API_KEY", "k");
+    let selected = place.ask(None, AskedThinking::Default).await.unwrap();
+    assert_eq!(selected.candidates[0].reference.to_string(), "a/x");
+    assert_eq!(
+        selected.skipped[0].1.to_string(),
+        "provider openai speaks openai-responses, which is not supported yet"
+    );
+    let alone = Place::new(json!({})).primary("openai/gpt-5.2").env("OPENAI_API_KEY", "k");
+    let error = alone.candidates(None).await.unwrap_err();
+    assert_eq!(error, "provider openai speaks openai-responses, which is not supported yet");
+}
+
+#[tokio::test]
+async fn models_that_do_not_exist_or_are_not_allowed_are_told() {
+    let place = Place::new(two()).primary("a/x").listed(&["a/x", "b/z"]);
+    let ignored = place.ask(Some("a/y"), AskedThinking::Default).await.unwrap();
+    assert!(ignored.override_ignored);
+    assert_eq!(ignored.candidates[0].reference.to_string(), "a/x");
+    assert_eq!(ignored.warnings, ["model a/y is not allowed any more; the default is used"]);
+    assert_eq!(place.candidates(Some(" ")).await.unwrap_err(), "invalid model: empty");
+    assert_eq!(place.candidates(Some("x/")).await.unwrap_err(), "invalid model: x/");
+    let nobody = Place::new(two()).candidates(Some("nobody/x")).await.unwrap_err();
+    assert_eq!(nobody, "Unknown model: nobody/x");
+    let switch = |text| check_switch(&place.settings, &AgentId::default(), text).map(|m| m.to_string()).map_err(|e| e.to_string());
+    assert_eq!(switch("b/z"), Ok("b/z".to_owned()));
+    assert_eq!(switch("a/y"), Err("model not allowed: a/y".to_owned()));
+    let hollow = Place::new(two()).primary("a/x").listed(&["gone/1"]);
+    assert_eq!(hollow.candidates(Some("a/y")).await.unwrap()[0], "a/y models.json", "a list of nothing restricts nothing");
+}
+
+#[tokio::test]
+async fn levels_follow_the_model() {
+    use ThinkingLevel::{High, Low, Medium, Off, XHigh};
+    let place = Place::new(two());
+    let level = async |model: &str, asked| {
+        let selected = place.ask(Some(model), asked).await?;
+        Ok::<_, String>(selected.candidates[0].thinking)
+    };
+    assert_eq!(level("a/x", AskedThinking::Explicit(High)).await, Ok(Off));
+    assert_eq!(level("a/y", AskedThinking::Default).await, Ok(Low));
+    assert_eq!(level("a/y", AskedThinking::Stored(XHigh)).await, Ok(High));
+    let refused = level("a/y", AskedThinking::Explicit(XHigh)).await.unwrap_err();
+    assert!(refused.starts_with("thinking level \"xhigh\" is only supported for openai/gpt-5.2, "), "{refused}");
+    let mut set = Place::new(two());
+    set.settings.thinking_default = Some(Medium);
+    assert_eq!(set.ask(Some("a/y"), AskedThinking::Default).await.unwrap().candidates[0].thinking, Medium);
+}
+
+#[tokio::test]
+async fn parameters_cache_and_window_come_with_the_candidate() {
+    let mut place = Place::new(two()).primary("a/x").env("ANTHROPIC_API_KEY", "k");
+    place.settings.listed = vec![
+        ListedModel {
+            key: "a/x".to_owned(),
+            max_tokens: Some(9),
+            temperature: Some(0.5),
+            cache: Some(CacheRetention::None),
+            ..ListedModel::default()
+        },
+        ListedModel { key: "anthropic/opus-4.6".to_owned(), ..ListedModel::default() },
+    ];
+    place.settings.context_tokens = Some(50_000);
+    let selected = place.ask(None, AskedThinking::Default).await.unwrap();
+    let first = &selected.candidates[0];
+    assert_eq!((first.max_tokens, first.temperature, first.cache), (Some(9), Some(0.5), CacheRetention::None));
+    assert_eq!((first.window.tokens, first.window.source.as_str()), (50_000, "agentContextTokens"));
+    assert_eq!(first.model.context_window(), 50_000);
+    let opus = place.ask(Some("anthropic/opus-4.6"), AskedThinking::Default).await.unwrap();
+    assert_eq!(opus.candidates[0].cache, CacheRetention::Long, "an API key pays for the hour");
+    place.settings.context_tokens = Some(8_000);
+    let small = place.candidates(None).await.unwrap_err();
+    assert_eq!(small, "Model context window too small (8000 tokens). Minimum is 16000.");
+}
+
+#[tokio::test]
+async fn a_description_needs_no_key() {
+    let place = Place::new(two()).primary("b/z");
+    let (agent, dir) = (AgentId::default(), place.dir.path().to_path_buf());
+    let ask = Ask { agent: &agent, agent_dir: &dir, model: None, profile: None, thinking: AskedThinking::Default };
+    let found = place.models().describe(&place.settings, &ask).await.unwrap();
+    assert_eq!((found.reference.to_string().as_str(), found.api.as_str()), ("b/z", "anthropic-messages"));
+    assert_eq!((found.window.tokens, found.auth.unwrap().source.as_str()), (200_000, "models.json"));
+    let bare = Place::new(json!({})).primary("openai/gpt-5.2");
+    let found = bare.models().describe(&bare.settings, &ask).await.unwrap();
+    assert_eq!((found.name.as_str(), found.reasons, found.sees, found.auth), ("GPT-5.2", true, true, None));
+    let offline = Place::new(json!({}));
+    let found = offline.models().describe(&offline.settings, &ask).await.unwrap();
+    assert_eq!(found.reference.to_string(), "offline/guide");
+}
+
+#[tokio::test]
+async fn the_rows_of_models_list_begin_with_the_owners() {
+    let place = Place::new(two()).env("MOONSHOT_API_KEY", "k");
+    let rows = place.models().rows(&place.settings);
+    let keys: Vec<_> = rows.iter().map(|row| format!("{}/{}", row.provider, row.id)).collect();
+    assert_eq!(keys[..3], ["a/x", "a/y", "b/z"]);
+    assert!(keys.contains(&"moonshot/kimi-k2.5".to_owned()));
+    assert!(!keys.contains(&"qianfan/deepseek-v3.2".to_owned()));
+    let row = &rows[0];
+    assert_eq!((row.context_window, row.reasoning, row.input.join("+").as_str()), (Some(200_000), false, "text"));
+}

@@ -163,9 +163,13 @@ impl From<AgentAnswer> for AnswerFields {
                 summary: Some(summary),
                 result: Some(result),
             },
-            AgentAnswer::Error { run_id, summary, result } => {
-                Self { run_id, status: AnswerStatus::Error, accepted_at: None, summary: Some(summary), result }
-            }
+            AgentAnswer::Error { run_id, summary, result } => Self {
+                run_id,
+                status: AnswerStatus::Error,
+                accepted_at: None,
+                summary: Some(summary),
+                result,
+            },
         }
     }
 }
@@ -181,7 +185,9 @@ impl TryFrom<AnswerFields> for AgentAnswer {
                 let accepted_at = accepted_at.ok_or("an accepted run has no acceptedAt")?;
                 Ok(Self::Accepted { run_id, accepted_at })
             }
-            AnswerStatus::Ok => Ok(Self::Ok { run_id, summary, result: result.ok_or("a run that is ok has no result")? }),
+            AnswerStatus::Ok => {
+                Ok(Self::Ok { run_id, summary, result: result.ok_or("a run that is ok has no result")? })
+            }
             AnswerStatus::Error => Ok(Self::Error { run_id, summary, result }),
         }
     }

@@ -94,7 +94,12 @@ impl DeliveryContext {
     pub fn route_key(&self) -> Option<String> {
         let own = self.normalized()?;
         let thread = own.thread_id.map(|id| id.to_string()).unwrap_or_default();
-        Some(format!("{}|{}|{}|{thread}", own.channel?, own.to?, own.account_id.as_deref().unwrap_or_default()))
+        Some(format!(
+            "{}|{}|{}|{thread}",
+            own.channel?,
+            own.to?,
+            own.account_id.as_deref().unwrap_or_default()
+        ))
     }
 }
 

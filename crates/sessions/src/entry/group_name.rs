@@ -20,7 +20,8 @@ pub struct GroupNaming<'a> {
 impl GroupNaming<'_> {
     /// `<channel>:<token>`, or the channel alone when no token is left.
     pub fn display_name(&self) -> String {
-        let given = |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+        let given =
+            |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
         let room = given(self.group_channel);
         let space = given(self.space);
         let detail = match (&space, &room) {
@@ -76,7 +77,10 @@ mod tests {
                 },
                 "discord:friends-of-openclaw#general",
             ),
-            (GroupNaming { channel: "whatsapp", subject: Some("Family Chat"), ..base }, "whatsapp:g-family-chat"),
+            (
+                GroupNaming { channel: "whatsapp", subject: Some("Family Chat"), ..base },
+                "whatsapp:g-family-chat",
+            ),
             (GroupNaming { channel: "telegram", id: Some("-100123"), ..base }, "telegram:g-100123"),
             (GroupNaming { channel: "slack", subject: Some("#ops"), ..base }, "slack:g-ops"),
             (

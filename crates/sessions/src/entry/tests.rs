@@ -76,7 +76,10 @@ fn merge_keeps_what_the_patch_does_not_name() {
 #[test]
 fn old_field_names_are_renamed_without_overwriting() {
     let rows = [
-        (json!({"provider": "slack", "lastProvider": "x", "room": "#r"}), json!({"channel": "slack", "lastChannel": "x", "groupChannel": "#r"})),
+        (
+            json!({"provider": "slack", "lastProvider": "x", "room": "#r"}),
+            json!({"channel": "slack", "lastChannel": "x", "groupChannel": "#r"}),
+        ),
         (json!({"provider": "slack", "channel": "discord"}), json!({"channel": "discord"})),
         (json!({"room": 5}), json!({})),
         (json!({"provider": 5}), json!({"provider": 5})),
@@ -97,7 +100,10 @@ fn delivery_context_and_last_route_agree() {
             json!({"channel": "telegram", "lastChannel": "telegram", "lastTo": "1", "lastAccountId": "b",
                    "deliveryContext": {"channel": "telegram", "to": "1", "accountId": "b"}}),
         ),
-        (json!({"lastChannel": " webchat "}), json!({"lastChannel": "webchat", "deliveryContext": {"channel": "webchat"}})),
+        (
+            json!({"lastChannel": " webchat "}),
+            json!({"lastChannel": "webchat", "deliveryContext": {"channel": "webchat"}}),
+        ),
         (json!({"deliveryContext": {"to": "  "}, "lastTo": ""}), json!({})),
         (
             json!({"lastChannel": "slack", "lastTo": "C", "lastThreadId": 4.9}),

@@ -11,9 +11,11 @@ struct File {
 fn file(entries: &[(&str, Option<&str>, Value)]) -> File {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.jsonl");
-    let mut text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n".to_owned();
+    let mut text =
+        "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n".to_owned();
     for (id, parent, rest) in entries {
-        let mut entry = json!({"type": "message", "id": id, "parentId": parent, "timestamp": "1970-01-01T00:00:05.000Z"});
+        let mut entry =
+            json!({"type": "message", "id": id, "parentId": parent, "timestamp": "1970-01-01T00:00:05.000Z"});
         entry.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
         text.push_str(&format!("{entry}\n"));
     }
@@ -25,15 +27,15 @@ fn user(text: &str) -> Value {
     json!({"message": {"role": "user", "content": [{"type": "text", "text": text}], "timestamp": 1}})
 }
 
-fn assistant(content: Value) -> Value {
+fn assistant(content: &Value) -> Value {
     json!({"message": {"role": "assistant", "content": content, "api": "a", "timestamp": 2}})
 }
 
 fn said(text: &str) -> Value {
-    assistant(json!([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": text}]))
+    assistant(&json!([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": text}]))
 }
 
-fn values(items: Vec<Box<RawValue>>) -> Vec<Value> {
+fn values(items: &[Box<RawValue>]) -> Vec<Value> {
     items.iter().map(|item| serde_json::from_str(item.get()).unwrap()).collect()
 }
 
@@ -44,7 +46,11 @@ fn the_branch_of_the_leaf_is_shown_with_markers() {
         ("u1", Some("s"), user("[Sat 2026-11-21 02:42 UTC] one\n[message_id: x]")),
         ("a1", Some("u1"), said("left")),
         ("a2", Some("u1"), said("taken")),
-        ("c", Some("a2"), json!({"type": "compaction", "summary": "S", "firstKeptEntryId": "a2", "tokensBefore": 1})),
+        (
+            "c",
+            Some("a2"),
+            json!({"type": "compaction", "summary": "S", "firstKeptEntryId": "a2", "tokensBefore": 1}),
+        ),
         ("o", Some("c"), json!({"message": {"role": "bashExecution", "command": "ls"}})),
     ]);
     let expect = [
@@ -54,8 +60,8 @@ fn the_branch_of_the_leaf_is_shown_with_markers() {
                "__openclaw": {"kind": "compaction", "id": "c"}}),
         json!({"role": "bashExecution", "command": "ls"}),
     ];
-    assert_eq!(values(read(&file.path, 200).unwrap()), expect);
-    assert_eq!(values(read(&file.path, 2).unwrap()), expect[2..]);
+    assert_eq!(values(&read(&file.path, 200).unwrap()), expect);
+    assert_eq!(values(&read(&file.path, 2).unwrap()), expect[2..]);
 }
 
 #[test]
@@ -88,8 +94,16 @@ fn a_history_stays_below_its_bytes() {
 fn previews_show_who_said_what() {
     let file = file(&[
         ("1", None, user("[Sat 2026-11-21 02:42 UTC] hello agent\n[message_id: r]")),
-        ("2", Some("1"), assistant(json!([{"type": "toolCall", "id": "c", "name": "exec", "arguments": {}}]))),
-        ("3", Some("2"), json!({"message": {"role": "toolResult", "content": [{"type": "text", "text": "out"}]}})),
+        (
+            "2",
+            Some("1"),
+            assistant(&json!([{"type": "toolCall", "id": "c", "name": "exec", "arguments": {}}])),
+        ),
+        (
+            "3",
+            Some("2"),
+            json!({"message": {"role": "toolResult", "content": [{"type": "text", "text": "out"}]}}),
+        ),
         ("4", Some("3"), said(&"long ".repeat(20))),
         ("5", Some("4"), said(" ")),
     ]);

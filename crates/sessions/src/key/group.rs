@@ -36,8 +36,26 @@ impl GroupRef {
 
 /// Channels whose name may start a `From` text.
 pub const SURFACES: &[&str] = &[
-    "telegram", "whatsapp", "discord", "irc", "googlechat", "slack", "signal", "imessage", "bluebubbles", "msteams",
-    "matrix", "mattermost", "nextcloud-talk", "nostr", "tlon", "twitch", "zalo", "zalouser", "line", "feishu",
+    "telegram",
+    "whatsapp",
+    "discord",
+    "irc",
+    "googlechat",
+    "slack",
+    "signal",
+    "imessage",
+    "bluebubbles",
+    "msteams",
+    "matrix",
+    "mattermost",
+    "nextcloud-talk",
+    "nostr",
+    "tlon",
+    "twitch",
+    "zalo",
+    "zalouser",
+    "line",
+    "feishu",
     "webchat",
 ];
 

@@ -48,7 +48,9 @@ fn shapes_tell_malformed_keys_from_aliases() {
 
 #[test]
 fn predicates_look_at_raw_and_full_keys() {
-    assert!(is_subagent("subagent:1") && is_subagent("agent:main:SubAgent:1") && !is_subagent("agent:main:main"));
+    assert!(
+        is_subagent("subagent:1") && is_subagent("agent:main:SubAgent:1") && !is_subagent("agent:main:main")
+    );
     assert!(is_acp("acp:1") && is_acp("agent:x:acp:1") && !is_acp("agent:acp:main"));
     let key = |text| SessionKey::parse(text).unwrap();
     assert!(key("agent:main:cron:j:run:5").is_cron_run() && !key("agent:main:cron:j").is_cron_run());
@@ -80,9 +82,12 @@ fn account_segments_fall_back_to_default() {
 #[test]
 fn peers_get_their_keys() {
     use DmScope::{Main, PerAccountChannelPeer, PerChannelPeer, PerPeer};
-    let links =
-        vec![("Alice".to_owned(), vec!["telegram:111".to_owned(), " Discord:222".to_owned()]), ("x".to_owned(), vec![])];
-    let rows: &[(DmScope, &str, Option<&str>, PeerKind, &str, &str)] = &[
+    let links = vec![
+        ("Alice".to_owned(), vec!["telegram:111".to_owned(), " Discord:222".to_owned()]),
+        ("x".to_owned(), vec![]),
+    ];
+    type Row = (DmScope, &'static str, Option<&'static str>, PeerKind, &'static str, &'static str);
+    let rows: &[Row] = &[
         (Main, "whatsapp", None, PeerKind::Direct, "+1555", "agent:main:main"),
         (PerPeer, "whatsapp", None, PeerKind::Direct, "+1555", "agent:main:dm:+1555"),
         (PerChannelPeer, "WhatsApp ", None, PeerKind::Direct, "+1555", "agent:main:whatsapp:dm:+1555"),
@@ -94,7 +99,14 @@ fn peers_get_their_keys() {
             "7550",
             "agent:main:telegram:tasks-bot:dm:7550",
         ),
-        (PerAccountChannelPeer, "telegram", None, PeerKind::Direct, "7550", "agent:main:telegram:default:dm:7550"),
+        (
+            PerAccountChannelPeer,
+            "telegram",
+            None,
+            PeerKind::Direct,
+            "7550",
+            "agent:main:telegram:default:dm:7550",
+        ),
         (PerPeer, "telegram", None, PeerKind::Direct, "111", "agent:main:dm:alice"),
         (PerChannelPeer, "discord", None, PeerKind::Direct, "222", "agent:main:discord:dm:alice"),
         (Main, "telegram", None, PeerKind::Group, "-100:topic:99", "agent:main:telegram:group:-100:topic:99"),
@@ -199,7 +211,8 @@ fn groups_are_found_in_inbound_contexts() {
 #[test]
 fn contexts_without_a_key_fall_into_group_or_main() {
     let rules = KeyRules::default();
-    let from = |from| InboundContext { from: Some(from), chat_type: Some("group"), ..InboundContext::default() };
+    let from =
+        |from| InboundContext { from: Some(from), chat_type: Some("group"), ..InboundContext::default() };
     assert_eq!(session_key(&from("discord:channel:9"), &rules).as_str(), "agent:main:discord:channel:9");
     let direct = InboundContext { from: Some("+1"), chat_type: Some("direct"), ..InboundContext::default() };
     assert_eq!(session_key(&direct, &rules).as_str(), "agent:main:main");

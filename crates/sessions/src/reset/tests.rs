@@ -15,10 +15,20 @@ fn policy_is_resolved_from_type_channel_base_and_legacy_minutes() {
     let rows = [
         (json!({}), Direct, None, (Daily, 4, None)),
         (json!({"idleMinutes": 30}), Direct, None, (Idle, 4, Some(30))),
-        (json!({"reset": {"mode": "daily", "atHour": 4, "idleMinutes": 120}}), Direct, None, (Daily, 4, Some(120))),
+        (
+            json!({"reset": {"mode": "daily", "atHour": 4, "idleMinutes": 120}}),
+            Direct,
+            None,
+            (Daily, 4, Some(120)),
+        ),
         (thread_only.clone(), Direct, None, (Daily, 4, None)),
         (thread_only, Thread, None, (Idle, 4, Some(180))),
-        (json!({"resetByType": {"dm": {"mode": "idle", "idleMinutes": 5}}}), Direct, None, (Idle, 4, Some(5))),
+        (
+            json!({"resetByType": {"dm": {"mode": "idle", "idleMinutes": 5}}}),
+            Direct,
+            None,
+            (Idle, 4, Some(5)),
+        ),
         (json!({"reset": {"mode": "idle"}}), Group, None, (Idle, 4, Some(60))),
         (json!({"idleMinutes": 30, "reset": {"mode": "daily"}}), Direct, None, (Daily, 4, Some(30))),
         (
@@ -62,7 +72,11 @@ fn freshness_follows_the_local_day_and_the_silence() {
         ("2026-03-07T03:30", "2026-03-08T03:30", daily, false),
     ];
     for (updated, now, policy, fresh) in rows {
-        assert_eq!(is_fresh(&policy, Some(ms(updated, &zone)), ms(now, &zone), &zone), fresh, "{updated} {now}");
+        assert_eq!(
+            is_fresh(&policy, Some(ms(updated, &zone)), ms(now, &zone), &zone),
+            fresh,
+            "{updated} {now}"
+        );
     }
 }
 

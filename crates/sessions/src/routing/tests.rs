@@ -6,7 +6,8 @@ use crate::settings::AgentRef;
 
 fn settings(agents: &[&str], bindings: serde_json::Value) -> SessionSettings {
     let bindings = serde_json::from_value(bindings).unwrap();
-    let agents = agents.iter().map(|id| AgentRef { id: AgentId::normalize(id), default: *id == "home" }).collect();
+    let agents =
+        agents.iter().map(|id| AgentRef { id: AgentId::normalize(id), default: *id == "home" }).collect();
     SessionSettings { agents, bindings, ..SessionSettings::default() }
 }
 
@@ -67,7 +68,11 @@ fn peer_beats_account_and_guild() {
     let in_guild = |id| Inbound { guild_id: Some("g1".into()), ..inbound("discord", "", Channel, id) };
     check(&rooms, &in_guild("c1"), ("chan", "agent:chan:discord:channel:c1", "binding.peer"));
     check(&rooms, &in_guild("c2"), ("guild", "agent:guild:discord:channel:c2", "binding.guild"));
-    check(&rooms, &inbound("discord", "", Channel, "c2"), ("acct", "agent:acct:discord:channel:c2", "binding.account"));
+    check(
+        &rooms,
+        &inbound("discord", "", Channel, "c2"),
+        ("acct", "agent:acct:discord:channel:c2", "binding.account"),
+    );
 }
 
 #[test]
@@ -77,8 +82,10 @@ fn threads_inherit_from_their_parent() {
         guild_id: Some("g1".into()),
         ..inbound("discord", "", PeerKind::Channel, "T")
     };
-    let parent = json!({"agentId": "adecco", "match": {"channel": "discord", "peer": {"kind": "channel", "id": "P"}}});
-    let own = json!({"agentId": "x", "match": {"channel": "discord", "peer": {"kind": "channel", "id": "T"}}});
+    let parent =
+        json!({"agentId": "adecco", "match": {"channel": "discord", "peer": {"kind": "channel", "id": "P"}}});
+    let own =
+        json!({"agentId": "x", "match": {"channel": "discord", "peer": {"kind": "channel", "id": "T"}}});
     let guild = json!({"agentId": "guild", "match": {"channel": "discord", "guildId": "g1"}});
     let rows = [
         (json!([parent]), ("adecco", "agent:adecco:discord:channel:t", "binding.peer.parent")),
@@ -96,7 +103,8 @@ fn every_given_field_of_a_binding_must_hold() {
         &[],
         json!([{"agentId": "a", "match": {"channel": "discord", "guildId": "g2", "peer": {"kind": "channel", "id": "c1"}}}]),
     );
-    let elsewhere = Inbound { guild_id: Some("g1".into()), ..inbound("discord", "", PeerKind::Channel, "c1") };
+    let elsewhere =
+        Inbound { guild_id: Some("g1".into()), ..inbound("discord", "", PeerKind::Channel, "c1") };
     check(&both, &elsewhere, ("main", "agent:main:discord:channel:c1", "default"));
 }
 

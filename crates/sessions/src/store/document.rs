@@ -121,7 +121,11 @@ fn stored_text(text: &str) -> Result<Stored, serde_json::Error> {
     fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
         serde_json::from_str(text).or_else(|_| serde_json::from_str(&mend(text.as_bytes())))
     }
-    if text.starts_with('{') { read(text).map(row) } else { read(text).map(|value| Stored::Opaque(Arc::new(value))) }
+    if text.starts_with('{') {
+        read(text).map(row)
+    } else {
+        read(text).map(|value| Stored::Opaque(Arc::new(value)))
+    }
 }
 
 fn stored(value: Value) -> Stored {
@@ -221,12 +225,17 @@ mod tests {
     fn json5_is_read() {
         let document = read(b"// mine\n{ 'agent:main:main': {sessionId: 'a', updatedAt: 5,}, }");
         assert_eq!(document.damage, None);
-        assert_eq!(text(&document), "{\n  \"agent:main:main\": {\n    \"sessionId\": \"a\",\n    \"updatedAt\": 5\n  }\n}");
+        assert_eq!(
+            text(&document),
+            "{\n  \"agent:main:main\": {\n    \"sessionId\": \"a\",\n    \"updatedAt\": 5\n  }\n}"
+        );
     }
 
     #[test]
     fn what_is_no_object_is_damage() {
-        for file in ["[]", "5", "", "hello", "null", "\0\0\0", &"[".repeat(100_000), &"{\"a\":".repeat(100_000)] {
+        for file in
+            ["[]", "5", "", "hello", "null", "\0\0\0", &"[".repeat(100_000), &"{\"a\":".repeat(100_000)]
+        {
             let document = read(file.as_bytes());
             assert!(document.rows.is_empty() && document.damage.is_some(), "{:.20}", file);
         }
@@ -248,7 +257,8 @@ mod tests {
 
     #[test]
     fn a_text_cut_in_a_surrogate_pair_does_not_cost_the_file() {
-        let file = r#"{"agent:main:a":{"sessionId":"a","subject":"x\ud83d"},"agent:main:b":{"sessionId":"b"}}"#;
+        let file =
+            r#"{"agent:main:a":{"sessionId":"a","subject":"x\ud83d"},"agent:main:b":{"sessionId":"b"}}"#;
         let document = read(file.as_bytes());
         assert_eq!((document.rows.len(), document.damage.clone()), (2, None));
         assert!(text(&document).contains("x\u{fffd}"));

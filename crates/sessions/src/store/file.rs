@@ -82,7 +82,8 @@ impl FileStore {
         let shelf = Arc::new(Shelf::default());
         let (commands, receiver) = mpsc::channel(QUEUE);
         let writer = Writer::new(options.clone(), Arc::clone(&shelf));
-        let started = std::thread::Builder::new().name("session-store".to_owned()).spawn(move || writer.run(receiver));
+        let started =
+            std::thread::Builder::new().name("session-store".to_owned()).spawn(move || writer.run(receiver));
         match started {
             Ok(_) => Ok(Self { inner: Arc::new(Inner { options, shelf, commands }) }),
             Err(source) => {

@@ -81,7 +81,8 @@ impl Journal {
             Some(Ok(entries)) => {
                 for entry in entries {
                     let name = entry?.file_name();
-                    let number = name.to_str().and_then(|name| name.strip_prefix(&prefix)?.parse::<u64>().ok());
+                    let number =
+                        name.to_str().and_then(|name| name.strip_prefix(&prefix)?.parse::<u64>().ok());
                     segments.extend(number);
                 }
             }
@@ -113,7 +114,9 @@ impl Journal {
                 match serde_json::from_slice::<Vec<Op>>(lines.bytes()) {
                     Ok(ops) if line.ended => ops.iter().for_each(|op| op.apply(rows)),
                     _ if !line.ended => {}
-                    _ => tracing::warn!(journal = %path.display(), offset = line.offset, "skipped a malformed line"),
+                    _ => {
+                        tracing::warn!(journal = %path.display(), offset = line.offset, "skipped a malformed line")
+                    }
                 }
             }
         }
@@ -206,7 +209,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("sessions.json");
         let mut journal = Journal::open(&store).unwrap();
-        let (old, new) = (entry(r#"{"sessionId":"a","label":"x"}"#), entry(r#"{"sessionId":"a","inputTokens":5}"#));
+        let (old, new) =
+            (entry(r#"{"sessionId":"a","label":"x"}"#), entry(r#"{"sessionId":"a","inputTokens":5}"#));
         let ops = [
             Op::update("agent:main:a", Some(&old), &new),
             Op::update("agent:main:b", None, &entry(r#"{"sessionId":"b"}"#)),
@@ -215,8 +219,7 @@ mod tests {
         ];
         journal.append(&line(&ops).unwrap()).unwrap();
         let base = r#"{"agent:main:a":{"sessionId":"a","label":"x","sendPolicy":"deny"},"agent:main:c":{}}"#;
-        let expect =
-            r#"{"agent:main:a":{"sessionId":"a","sendPolicy":"deny","inputTokens":5},"agent:main:b":{"sessionId":"b"}}"#;
+        let expect = r#"{"agent:main:a":{"sessionId":"a","sendPolicy":"deny","inputTokens":5},"agent:main:b":{"sessionId":"b"}}"#;
         let reopened = Journal::open(&store).unwrap();
         assert_eq!(rows_after(&reopened, base), expect);
         assert_eq!(rows_after(&reopened, expect), expect, "replay over its own result changes nothing");
@@ -258,5 +261,18 @@ mod tests {
         assert_eq!(rows_after(&reopened, "{}"), r#"{"agent:main:a":{"sessionId":"11"}}"#);
         reopened.remove_through(10);
         assert_eq!(Journal::open(&store).unwrap().segments, [11]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_refuses_the_append_and_the_next_one_goes_elsewhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(&dir.path().join("sessions.json")).unwrap();
+        let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        journal.current = Some(Segment { file: full, len: 0 });
+        let lines = line(&[Op::update("agent:main:a", None, &entry(r#"{"sessionId":"a"}"#))]).unwrap();
+        assert_eq!(journal.append(&lines).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        journal.append(&lines).unwrap();
+        assert_eq!(rows_after(&journal, "{}"), r#"{"agent:main:a":{"sessionId":"a"}}"#);
     }
 }

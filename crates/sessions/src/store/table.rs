@@ -33,8 +33,14 @@ pub(crate) struct Undo {
 
 impl Table {
     pub(crate) fn new(rows: Rows, agent: AgentId, rules: KeyRules) -> Self {
-        let mut table =
-            Self { rows, index: HashMap::new(), shadows: HashMap::new(), labels: HashMap::new(), agent, rules };
+        let mut table = Self {
+            rows,
+            index: HashMap::new(),
+            shadows: HashMap::new(),
+            labels: HashMap::new(),
+            agent,
+            rules,
+        };
         table.reindex();
         table
     }
@@ -241,12 +247,18 @@ mod tests {
         let table = table(
             r#"{"agent:main:telegram:direct:7":{"updatedAt":1},"agent:main:Foo":{"updatedAt":1},"cron:j":{},"odd":5,"group:":{}}"#,
         );
-        assert_eq!(found(&table, "agent:main:telegram:dm:7").as_deref(), Some("agent:main:telegram:direct:7"));
+        assert_eq!(
+            found(&table, "agent:main:telegram:dm:7").as_deref(),
+            Some("agent:main:telegram:direct:7")
+        );
         assert_eq!(found(&table, "foo").as_deref(), Some("agent:main:Foo"));
         assert_eq!(found(&table, "cron:j").as_deref(), Some("cron:j"));
         assert_eq!(found(&table, "odd"), None);
         assert_eq!(table.snapshot().len(), 3);
-        assert_eq!(&*table.spelling_for_write(&key("agent:main:telegram:dm:7")), "agent:main:telegram:direct:7");
+        assert_eq!(
+            &*table.spelling_for_write(&key("agent:main:telegram:dm:7")),
+            "agent:main:telegram:direct:7"
+        );
         assert_eq!(&*table.spelling_for_write(&key("foo")), "agent:main:foo");
     }
 
@@ -261,7 +273,8 @@ mod tests {
 
     #[test]
     fn undo_restores_rows_places_and_labels() {
-        let json = r#"{"agent:main:a":{"label":"x"},"main":{"updatedAt":9},"agent:main:main":{"updatedAt":1}}"#;
+        let json =
+            r#"{"agent:main:a":{"label":"x"},"main":{"updatedAt":9},"agent:main:main":{"updatedAt":1}}"#;
         let mut table = table(json);
         let before: Vec<_> = table.rows().clone().into_iter().collect();
         let a: Arc<str> = Arc::from("agent:main:a");

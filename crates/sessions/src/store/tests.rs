@@ -63,7 +63,11 @@ fn key(text: &str) -> SessionKey {
 fn set(patch: Value) -> Change {
     Box::new(move |edit| {
         for (name, value) in patch.as_object().unwrap() {
-            if value.is_null() { edit.entry.clear_field(name) } else { edit.entry.set_field(name, value.clone()) }
+            if value.is_null() {
+                edit.entry.clear_field(name)
+            } else {
+                edit.entry.set_field(name, value.clone())
+            }
         }
         Ok(())
     })
@@ -170,7 +174,11 @@ async fn only_what_changed_changes_in_a_file() {
     assert_eq!(store.rows(Rows::All).await.unwrap().len(), 2);
     store.update(&key("zeta"), Box::new(|_| Ok(()))).await.unwrap();
     store.flush().await.unwrap();
-    assert_eq!((bench.text().as_str(), bench.files().len()), (TWO_ROWS, 1), "reading and idle updates write nothing");
+    assert_eq!(
+        (bench.text().as_str(), bench.files().len()),
+        (TWO_ROWS, 1),
+        "reading and idle updates write nothing"
+    );
     store.update(&key("agent:main:telegram:dm:7"), set(json!({"updatedAt": 3}))).await.unwrap();
     store.flush().await.unwrap();
     assert_eq!(bench.text(), TWO_ROWS.replace("\"updatedAt\": 2", "\"updatedAt\": 3"));
@@ -178,17 +186,23 @@ async fn only_what_changed_changes_in_a_file() {
 
 #[tokio::test]
 async fn rows_of_old_versions_move_to_their_key_when_changed() {
-    let bench = Bench::with_file(r#"{"main":{"sessionId":"new","updatedAt":9},"agent:main:main":{"sessionId":"old","updatedAt":1}}"#);
+    let bench = Bench::with_file(
+        r#"{"main":{"sessionId":"new","updatedAt":9},"agent:main:main":{"sessionId":"old","updatedAt":1}}"#,
+    );
     let store = bench.open();
     assert_eq!(row(&store, "main").await.unwrap()["sessionId"], "new");
     store.update(&key("main"), set(json!({"systemSent": true}))).await.unwrap();
     store.flush().await.unwrap();
-    assert_eq!(bench.json(), json!({"agent:main:main": {"sessionId": "new", "updatedAt": 9, "systemSent": true}}));
+    assert_eq!(
+        bench.json(),
+        json!({"agent:main:main": {"sessionId": "new", "updatedAt": 9, "systemSent": true}})
+    );
 }
 
 #[tokio::test]
 async fn deleting_a_session_removes_every_row_of_it() {
-    let bench = Bench::with_file(r#"{"main":{"updatedAt":1},"agent:main:main":{"updatedAt":2},"agent:main:x":{}}"#);
+    let bench =
+        Bench::with_file(r#"{"main":{"updatedAt":1},"agent:main:main":{"updatedAt":2},"agent:main:x":{}}"#);
     let store = bench.open();
     store.delete(&key("main")).await.unwrap().unwrap();
     assert_eq!(row(&store, "main").await, None);
@@ -222,7 +236,10 @@ async fn a_journal_torn_at_any_byte_keeps_the_updates_before() {
     {
         let store = bench.open();
         for n in 0..3 {
-            store.update(&key(&format!("s{n}")), set(json!({"sessionId": format!("id{n}"), "updatedAt": n}))).await.unwrap();
+            store
+                .update(&key(&format!("s{n}")), set(json!({"sessionId": format!("id{n}"), "updatedAt": n})))
+                .await
+                .unwrap();
         }
     }
     let journal = bench.path().with_file_name("sessions.json.journal.1");
@@ -245,7 +262,9 @@ async fn a_journal_torn_at_any_byte_keeps_the_updates_before() {
 
 #[tokio::test]
 async fn edits_by_hand_are_seen_and_merged() {
-    let bench = Bench::with_file(r#"{"agent:main:a":{"sessionId":"a","updatedAt":1},"agent:main:b":{"sessionId":"b","updatedAt":1}}"#);
+    let bench = Bench::with_file(
+        r#"{"agent:main:a":{"sessionId":"a","updatedAt":1},"agent:main:b":{"sessionId":"b","updatedAt":1}}"#,
+    );
     let store = bench.open();
     store.update(&key("a"), set(json!({"inputTokens": 5}))).await.unwrap();
     store.update(&key("c"), set(json!({"sessionId": "c", "updatedAt": 1}))).await.unwrap();
@@ -332,7 +351,10 @@ async fn the_lock_of_a_living_process_holds_the_snapshot_up_but_no_update() {
     std::fs::write(&lock, format!("{{\"pid\":{parent},\"startedAt\":1}}")).unwrap();
     let store = bench.open();
     store.update(&key("main"), set(json!({"sessionId": "a"}))).await.unwrap();
-    let flushing = { let store = store.clone(); tokio::spawn(async move { store.flush().await }) };
+    let flushing = {
+        let store = store.clone();
+        tokio::spawn(async move { store.flush().await })
+    };
     store.update(&key("main"), set(json!({"sessionId": "b"}))).await.unwrap();
     assert!(!bench.path().exists() && lock.exists());
     std::fs::remove_file(&lock).unwrap();
@@ -367,7 +389,10 @@ async fn concurrent_updates_are_all_kept() {
                     Ok(())
                 });
                 store.update(&key("shared"), count).await.unwrap();
-                store.update(&key(&format!("own-{task}-{turn}")), set(json!({"updatedAt": turn}))).await.unwrap();
+                store
+                    .update(&key(&format!("own-{task}-{turn}")), set(json!({"updatedAt": turn})))
+                    .await
+                    .unwrap();
                 if turn == 12 {
                     store.flush().await.unwrap();
                 }
@@ -388,8 +413,7 @@ async fn concurrent_updates_are_all_kept() {
 async fn typed_updates_hand_back_their_result_and_their_error() {
     let bench = Bench::new();
     let store = bench.open();
-    let (row, value) =
-        update_with(&store, &key("main"), |edit| Ok::<_, Refused>(edit.is_new)).await.unwrap();
+    let (row, value) = update_with(&store, &key("main"), |edit| Ok::<_, Refused>(edit.is_new)).await.unwrap();
     assert!(value && row.entry.session_id.is_some());
     let error = update_with(&store, &key("main"), |_| Err::<(), _>(KeyError::Missing)).await.unwrap_err();
     assert!(matches!(error, UpdateError::Refused(KeyError::Missing)));

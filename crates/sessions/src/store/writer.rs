@@ -146,16 +146,23 @@ impl Writer {
                 let _ = reply.send(loaded);
             }
             Command::Update { target, key, change, reply } => {
-                let outcome = self.load(&target, staged).and_then(|()| self.stage_update(&target, &key, change, staged));
+                let outcome = self
+                    .load(&target, staged)
+                    .and_then(|()| self.stage_update(&target, &key, change, staged));
                 match outcome {
-                    Ok(row) => staged.entry(target.path).or_default().answers.push(Answer::Updated(reply, row)),
+                    Ok(row) => {
+                        staged.entry(target.path).or_default().answers.push(Answer::Updated(reply, row))
+                    }
                     Err(error) => drop(reply.send(Err(error))),
                 }
             }
             Command::Delete { target, key, reply } => {
-                let outcome = self.load(&target, staged).and_then(|()| self.stage_delete(&target, &key, staged));
+                let outcome =
+                    self.load(&target, staged).and_then(|()| self.stage_delete(&target, &key, staged));
                 match outcome {
-                    Ok(row) => staged.entry(target.path).or_default().answers.push(Answer::Deleted(reply, row)),
+                    Ok(row) => {
+                        staged.entry(target.path).or_default().answers.push(Answer::Deleted(reply, row))
+                    }
                     Err(error) => drop(reply.send(Err(error))),
                 }
             }
@@ -250,7 +257,8 @@ impl Writer {
     /// Makes a batch durable and answers it, or takes it back and says why.
     fn commit(&mut self, path: &Path, staged: Staged) {
         let Some(file) = self.files.get_mut(path) else { return };
-        let written = if staged.lines.is_empty() { Ok(()) } else { file.journal(&staged.lines, staged.touched) };
+        let written =
+            if staged.lines.is_empty() { Ok(()) } else { file.journal(&staged.lines, staged.touched) };
         match written {
             Ok(()) => staged.answers.into_iter().for_each(Answer::send),
             Err(source) => {

@@ -78,7 +78,10 @@ impl<R: Read + Seek> LinesBackward<R> {
 
 /// Visits the entries of the branch that ends with the last entry of the file, leaf first, until `visit` breaks. Lines of
 /// other branches and malformed lines are passed over. Blocking.
-pub fn walk_branch(path: &Path, mut visit: impl FnMut(&LineHead, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+pub fn walk_branch(
+    path: &Path,
+    mut visit: impl FnMut(&LineHead, &[u8]) -> ControlFlow<()>,
+) -> io::Result<()> {
     let file = File::open(path)?;
     let Some(header) = header_of(&file)? else { return Ok(()) };
     let linear = header.version < 2;
@@ -178,7 +181,8 @@ mod tests {
             format!("{{\"type\":\"message\",\"id\":\"{id}\",\"parentId\":{parent}}}\n")
         };
         let header = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n".to_owned();
-        let lines = [header, entry("a", ""), entry("b", "a"), "torn\n".into(), entry("c", "a"), entry("d", "c")];
+        let lines =
+            [header, entry("a", ""), entry("b", "a"), "torn\n".into(), entry("c", "a"), entry("d", "c")];
         std::fs::write(&path, lines.concat() + "{\"type\":\"mess").unwrap();
         let mut seen = Vec::new();
         walk_branch(&path, |head, _| {

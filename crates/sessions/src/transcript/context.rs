@@ -54,7 +54,8 @@ pub fn plan(branch: &[Step<'_>]) -> Plan {
             kept.and_then(|kept| before.iter().position(|step| step.id == kept)).unwrap_or(at)
         }
     };
-    let shown = branch.iter().enumerate().skip(from).filter(|(_, step)| shows(step.kind)).map(|(at, _)| at).collect();
+    let shown =
+        branch.iter().enumerate().skip(from).filter(|(_, step)| shows(step.kind)).map(|(at, _)| at).collect();
     Plan {
         summary,
         shown,
@@ -71,9 +72,11 @@ pub fn message_of(entry: &Entry) -> Option<Message> {
         Body::Message(StoredMessage::Other(value)) => foreign_message(value, at),
         Body::Compaction(compaction) => Some(user(compaction_text(&compaction.summary), at)),
         Body::BranchSummary(summary) => branch_text(summary).map(|text| user(text, at)),
-        Body::CustomMessage(custom) => {
-            Some(Message::User(UserMessage { content: custom.content.clone(), timestamp: at, ..UserMessage::default() }))
-        }
+        Body::CustomMessage(custom) => Some(Message::User(UserMessage {
+            content: custom.content.clone(),
+            timestamp: at,
+            ..UserMessage::default()
+        })),
         Body::ModelChange { .. }
         | Body::ThinkingLevelChange { .. }
         | Body::Custom { .. }
@@ -110,7 +113,8 @@ fn foreign_message(value: &Value, entry_time: i64) -> Option<Message> {
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
     match text("role") {
         "custom" | "hookMessage" => {
-            let content = value.get("content").cloned().and_then(|content| serde_json::from_value(content).ok());
+            let content =
+                value.get("content").cloned().and_then(|content| serde_json::from_value(content).ok());
             let content: UserContent = content?;
             Some(Message::User(UserMessage { content, timestamp: at, ..UserMessage::default() }))
         }
@@ -197,7 +201,8 @@ mod tests {
     #[test]
     fn settings_come_from_their_last_entry() {
         let kinds = [Kind::ModelChange, Kind::ThinkingLevelChange, Kind::User, Kind::Assistant, Kind::User];
-        let steps: Vec<Step<'_>> = kinds.iter().map(|kind| Step { id: "", kind: *kind, first_kept: None }).collect();
+        let steps: Vec<Step<'_>> =
+            kinds.iter().map(|kind| Step { id: "", kind: *kind, first_kept: None }).collect();
         let plan = plan(&steps);
         assert_eq!((plan.thinking, plan.model), (Some(1), Some(3)));
     }
@@ -205,24 +210,35 @@ mod tests {
     #[test]
     fn entries_become_messages() {
         let line = |body: &str| {
-            let text = format!(r#"{{"id":"a","parentId":null,"timestamp":"1970-01-01T00:00:00.007Z",{body}}}"#);
+            let text =
+                format!(r#"{{"id":"a","parentId":null,"timestamp":"1970-01-01T00:00:00.007Z",{body}}}"#);
             message_of(&Entry::parse(text.as_bytes()).unwrap())
         };
         let user = |text: &str, at| Some(Message::User(UserMessage::text(text, at)));
         assert_eq!(
             line(r#""type":"compaction","summary":"S","firstKeptEntryId":"x","tokensBefore":1"#),
-            user("The conversation history before this point was compacted into the following summary:\n\n<summary>\nS\n</summary>", 7)
+            user(
+                "The conversation history before this point was compacted into the following summary:\n\n<summary>\nS\n</summary>",
+                7
+            )
         );
         assert_eq!(
             line(r#""type":"branch_summary","summary":"S\n","fromId":"root""#),
-            user("The following is a summary of a branch that this conversation came back from:\n\n<summary>\nS\n</summary>", 7)
+            user(
+                "The following is a summary of a branch that this conversation came back from:\n\n<summary>\nS\n</summary>",
+                7
+            )
         );
         assert_eq!(line(r#""type":"branch_summary","summary":" ","fromId":"root""#), None);
         let custom = line(r#""type":"custom_message","customType":"x","content":"hi","display":false"#);
-        assert!(matches!(custom, Some(Message::User(m)) if m.content == UserContent::Text("hi".into()) && m.timestamp == 7));
+        assert!(
+            matches!(custom, Some(Message::User(m)) if m.content == UserContent::Text("hi".into()) && m.timestamp == 7)
+        );
         assert_eq!(line(r#""type":"custom","customType":"x""#), None);
         assert_eq!(line(r#""type":"novel""#), None);
-        let ran = line(r#""type":"message","message":{"role":"bashExecution","command":"ls","output":"x","timestamp":9}"#);
+        let ran = line(
+            r#""type":"message","message":{"role":"bashExecution","command":"ls","output":"x","timestamp":9}"#,
+        );
         assert_eq!(ran, user("Ran `ls`\n```\nx\n```", 9));
     }
 }

@@ -68,10 +68,11 @@ pub struct TranscriptFile {
 impl TranscriptFile {
     /// Opens an existing file. A torn last line is cut off, its bytes kept in a `.bak` copy.
     pub fn open(path: &Path) -> Result<Self, TranscriptError> {
-        let file = OpenOptions::new().read(true).append(true).open(path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => TranscriptError::Missing(path.to_path_buf()),
-            _ => TranscriptError::io("open", path, source),
-        })?;
+        let file =
+            OpenOptions::new().read(true).append(true).open(path).map_err(|source| match source.kind() {
+                std::io::ErrorKind::NotFound => TranscriptError::Missing(path.to_path_buf()),
+                _ => TranscriptError::io("open", path, source),
+            })?;
         let header = read_header(&file, path)?;
         let mut out = Self {
             path: path.to_path_buf(),
@@ -104,14 +105,23 @@ impl TranscriptFile {
         let mut file = disk::private(OpenOptions::new().read(true).append(true).create_new(true))
             .open(path)
             .map_err(fail)?;
-        let written = file.write_all(&line).and_then(|()| file.sync_data()).and_then(|()| disk::sync_parent(path));
+        let written =
+            file.write_all(&line).and_then(|()| file.sync_data()).and_then(|()| disk::sync_parent(path));
         if let Err(source) = written {
             // Half a header is no transcript; without it the next attempt starts clean.
             let _ = std::fs::remove_file(path);
             return Err(fail(source));
         }
         let len = line.len() as u64;
-        Ok(Self { path: path.to_path_buf(), file, header, index: Index::default(), leaf: None, len, unended: false })
+        Ok(Self {
+            path: path.to_path_buf(),
+            file,
+            header,
+            index: Index::default(),
+            leaf: None,
+            len,
+            unended: false,
+        })
     }
 
     /// Opens a file, or creates it. What is no transcript is moved aside to a `.bak` copy first.
@@ -120,11 +130,13 @@ impl TranscriptFile {
             Err(TranscriptError::Missing(_)) => Self::create(path, new),
             Err(TranscriptError::NotATranscript(_)) => {
                 if std::fs::metadata(path).is_ok_and(|meta| meta.len() == 0) {
-                    std::fs::remove_file(path).map_err(|source| TranscriptError::io("replace", path, source))?;
+                    std::fs::remove_file(path)
+                        .map_err(|source| TranscriptError::io("replace", path, source))?;
                     return Self::create(path, new);
                 }
                 let aside = disk::backup_path(path);
-                std::fs::rename(path, &aside).map_err(|source| TranscriptError::io("move aside", path, source))?;
+                std::fs::rename(path, &aside)
+                    .map_err(|source| TranscriptError::io("move aside", path, source))?;
                 let (file, kept) = (path.display(), aside.display());
                 tracing::warn!(%file, %kept, "no transcript, moved aside and begun anew");
                 Self::create(path, new)
@@ -261,7 +273,9 @@ impl TranscriptFile {
         let from = branch.iter().rposition(turns).unwrap_or(branch.len());
         let mut pending = PendingCalls::default();
         for at in branch.iter().skip(from) {
-            if let Some(Entry { body: Body::Message(StoredMessage::Known(message)), .. }) = self.read_entry(*at)? {
+            if let Some(Entry { body: Body::Message(StoredMessage::Known(message)), .. }) =
+                self.read_entry(*at)?
+            {
                 pending.after(&message);
             }
         }
@@ -316,7 +330,8 @@ impl TranscriptFile {
     ) -> Result<Context, TranscriptError> {
         let mut out = Context::default();
         if let Some(at) = thinking
-            && let Some(Entry { body: Body::ThinkingLevelChange { thinking_level }, .. }) = self.entry_on(branch, at)?
+            && let Some(Entry { body: Body::ThinkingLevelChange { thinking_level }, .. }) =
+                self.entry_on(branch, at)?
         {
             out.thinking_level = Some(thinking_level);
         }
@@ -333,9 +348,13 @@ impl TranscriptFile {
             if self.place(at).is_none_or(|place| place.kind != Kind::Custom) {
                 continue;
             }
-            let Some(Entry { body: Body::Custom { custom_type, data }, .. }) = self.read_entry(at)? else { continue };
+            let Some(Entry { body: Body::Custom { custom_type, data }, .. }) = self.read_entry(at)? else {
+                continue;
+            };
             if custom_type == MODEL_SNAPSHOT {
-                let says = |name: &str, value: &str| data.as_ref().and_then(|d| d.get(name)?.as_str()) == Some(value);
+                let says = |name: &str, value: &str| {
+                    data.as_ref().and_then(|d| d.get(name)?.as_str()) == Some(value)
+                };
                 return Ok(says("provider", &settings.provider)
                     && says("modelApi", &settings.api)
                     && says("modelId", &settings.model_id));
@@ -355,7 +374,8 @@ impl TranscriptFile {
     fn read_entry(&mut self, at: u32) -> Result<Option<Entry>, TranscriptError> {
         let Some(place) = self.place(at).cloned() else { return Ok(None) };
         let mut line = vec![0; place.len as usize];
-        let read = self.file.seek(SeekFrom::Start(place.offset)).and_then(|_| self.file.read_exact(&mut line));
+        let read =
+            self.file.seek(SeekFrom::Start(place.offset)).and_then(|_| self.file.read_exact(&mut line));
         read.map_err(|source| self.fail("read", source))?;
         if self.header.version >= VERSION {
             return Ok(Entry::parse(&line));
@@ -388,7 +408,9 @@ impl TranscriptFile {
                 }
                 _ if blank => {}
                 _ if !line.ended => torn = Some(line.offset),
-                _ => tracing::warn!(file = %self.path.display(), offset = line.offset, "skipped a malformed line"),
+                _ => {
+                    tracing::warn!(file = %self.path.display(), offset = line.offset, "skipped a malformed line")
+                }
             }
             self.len = line.offset + line.len + u64::from(line.ended);
         }

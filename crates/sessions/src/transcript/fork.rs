@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use openclaw_protocol::SessionId;
 
+use super::TranscriptError;
 use super::file::{NewTranscript, TranscriptFile};
 use super::format::Body;
-use super::TranscriptError;
 use crate::disk;
 use crate::time::{iso, now_ms};
 
@@ -29,7 +29,8 @@ pub fn fork(parent: &Path, cwd: &str) -> Result<(SessionId, PathBuf), Transcript
     let (labels, rest): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|entry| matches!(entry.body, Body::Label { .. }));
     let copied = rest.into_iter().try_for_each(|entry| child.append(entry.body, Some(entry.id)).map(|_| ()));
-    let labelled = copied.and_then(|()| labels.into_iter().try_for_each(|entry| child.append(entry.body, None).map(|_| ())));
+    let labelled = copied
+        .and_then(|()| labels.into_iter().try_for_each(|entry| child.append(entry.body, None).map(|_| ())));
     if let Err(error) = labelled.and_then(|()| child.sync()) {
         let _ = std::fs::remove_file(&path);
         return Err(error);

@@ -141,6 +141,7 @@ pub enum Body {
 /// A message as stored: one of the three roles, or something else that is kept as it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "nearly every stored message is a known one")]
 pub enum StoredMessage {
     /// `user`, `assistant` or `toolResult`.
     Known(Message),
@@ -241,7 +242,11 @@ impl Serialize for Entry {
 }
 
 impl Entry {
-    fn write_other<S: Serializer>(&self, fields: &Map<String, Value>, serializer: S) -> Result<S::Ok, S::Error> {
+    fn write_other<S: Serializer>(
+        &self,
+        fields: &Map<String, Value>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         let mut fields = fields.clone();
         fields.insert("id".to_owned(), self.id.as_str().into());
         fields.insert("parentId".to_owned(), self.parent_id.as_ref().map(EntryId::as_str).into());
@@ -286,9 +291,8 @@ impl Body {
             }
             "compaction" => typed(&value).map(Self::Compaction),
             "branch_summary" => typed(&value).map(Self::BranchSummary),
-            "custom" => {
-                text("customType").map(|custom_type| Self::Custom { custom_type, data: value.get("data").cloned() })
-            }
+            "custom" => text("customType")
+                .map(|custom_type| Self::Custom { custom_type, data: value.get("data").cloned() }),
             "custom_message" => typed(&value).map(Self::CustomMessage),
             "label" => text("targetId")
                 .map(|target| Self::Label { target_id: EntryId::new(target), label: text("label") }),
@@ -305,7 +309,9 @@ impl Body {
                 map.serialize_entry("provider", provider)?;
                 map.serialize_entry("modelId", model_id)
             }
-            Self::ThinkingLevelChange { thinking_level } => map.serialize_entry("thinkingLevel", thinking_level),
+            Self::ThinkingLevelChange { thinking_level } => {
+                map.serialize_entry("thinkingLevel", thinking_level)
+            }
             Self::Compaction(body) => write_fields(map, body),
             Self::BranchSummary(body) => write_fields(map, body),
             Self::Custom { custom_type, data } => {
@@ -368,14 +374,17 @@ mod tests {
             let header: Header = serde_json::from_str(row).unwrap();
             assert_eq!(serde_json::to_string(&header).unwrap(), row);
         }
-        let old: Header = serde_json::from_str(r#"{"type":"session","id":"s","timestamp":"t","cwd":"/w"}"#).unwrap();
+        let old: Header =
+            serde_json::from_str(r#"{"type":"session","id":"s","timestamp":"t","cwd":"/w"}"#).unwrap();
         assert_eq!(old.version, 1);
         assert!(serde_json::from_str::<Header>(r#"{"type":"message","id":"s"}"#).is_err());
     }
 
     #[test]
     fn what_is_no_entry_is_not_read() {
-        for bad in ["", "{", "5", "[]", r#"{"type":"message"}"#, r#"{"id":"a"}"#, r#"{"type":"message","id":5}"#] {
+        for bad in
+            ["", "{", "5", "[]", r#"{"type":"message"}"#, r#"{"id":"a"}"#, r#"{"type":"message","id":5}"#]
+        {
             assert!(Entry::parse(bad.as_bytes()).is_none(), "{bad}");
         }
     }

@@ -1,6 +1,8 @@
 //! What is checked before a message is appended (spec `sessions.md` §4.6). Pure.
 
-use openclaw_protocol::message::{AssistantMessage, Block, Message, StopReason, TextBlock, ToolResultMessage};
+use openclaw_protocol::message::{
+    AssistantMessage, Block, Message, StopReason, TextBlock, ToolResultMessage,
+};
 
 /// Most characters of text in one tool result.
 pub const MAX_RESULT_CHARS: usize = 400_000;
@@ -11,8 +13,7 @@ const MIN_BLOCK_CHARS: usize = 2_000;
 pub const CUT_SUFFIX: &str = "\n\n⚠️ [Content truncated during persistence — original exceeded size limit. Use offset/limit parameters or request specific sections for large content.]";
 
 /// Text of the result that stands for one that never came.
-pub const MISSING_RESULT: &str =
-    "[openclaw] missing tool result in session history; inserted synthetic error result for transcript repair.";
+pub const MISSING_RESULT: &str = "[openclaw] missing tool result in session history; inserted synthetic error result for transcript repair.";
 
 /// Cuts the text of a tool result that is too long, each block in proportion, at a line's end where one is near.
 pub fn cap_result(result: &mut ToolResultMessage) {
@@ -90,7 +91,8 @@ impl PendingCalls {
         match message {
             Message::ToolResult(result) => self.calls.retain(|(id, _)| *id != result.tool_call_id),
             // Calls of a failed or stopped answer are never run (spec §4.6).
-            Message::Assistant(answer) if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) => {}
+            Message::Assistant(answer)
+                if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) => {}
             Message::Assistant(answer) => {
                 self.calls.extend(answer.tool_calls().map(|call| (call.id.clone(), call.name.clone())));
             }
@@ -163,11 +165,14 @@ mod tests {
 
     #[test]
     fn calls_without_arguments_are_dropped() {
-        let mut message =
-            AssistantMessage { content: vec![call("a", json!(null)), call("b", json!({}))], ..AssistantMessage::default() };
+        let mut message = AssistantMessage {
+            content: vec![call("a", json!(null)), call("b", json!({}))],
+            ..AssistantMessage::default()
+        };
         assert!(drop_incomplete_calls(&mut message));
         assert_eq!(message.content, [call("b", json!({}))]);
-        let mut empty = AssistantMessage { content: vec![call("a", json!(null))], ..AssistantMessage::default() };
+        let mut empty =
+            AssistantMessage { content: vec![call("a", json!(null))], ..AssistantMessage::default() };
         assert!(!drop_incomplete_calls(&mut empty));
         assert!(drop_incomplete_calls(&mut AssistantMessage::default()));
     }

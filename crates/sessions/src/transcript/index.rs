@@ -249,7 +249,10 @@ mod tests {
     fn heads_are_read_without_bodies() {
         let line = br#"{"type":"message","id":"a","parentId":"b","message":{"content":[{"role":"x"}],"role":"toolResult"}}"#;
         let head = LineHead::parse(line).unwrap();
-        assert_eq!((head.kind, head.id, head.parent_id), (Kind::ToolResult, Some(EntryId::new("a")), Some(EntryId::new("b"))));
+        assert_eq!(
+            (head.kind, head.id, head.parent_id),
+            (Kind::ToolResult, Some(EntryId::new("a")), Some(EntryId::new("b")))
+        );
         assert_eq!(LineHead::parse(br#"{"type":"message","message":5}"#).unwrap().kind, Kind::OtherMessage);
         assert_eq!(LineHead::parse(br#"{"type":"novel"}"#).unwrap().kind, Kind::Other);
         for bad in [&b"{"[..], b"[]", b"{}", b"{\"type\":5}", b"\xff"] {

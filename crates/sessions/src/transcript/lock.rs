@@ -130,7 +130,8 @@ mod tests {
         let parent = nix::unistd::getppid();
         std::fs::write(lock_path(&transcript), format!("{{\"pid\":{parent},\"createdAt\":\"x\"}}")).unwrap();
         let error = TranscriptLock::acquire_within(&transcript, Duration::ZERO).await.unwrap_err();
-        let expect = format!("session file locked (timeout 0ms): pid={parent} {}", lock_path(&transcript).display());
+        let expect =
+            format!("session file locked (timeout 0ms): pid={parent} {}", lock_path(&transcript).display());
         assert_eq!(error.to_string(), expect);
         assert!(lock_path(&transcript).exists());
     }

@@ -70,7 +70,10 @@ async fn a_fresh_transcript_begins_as_openclaw_begins_it() {
     assert_eq!(kinds[..6], expect);
     // The assistant of this test is another model than the settings name: both are said again.
     assert_eq!(kinds[6..], ["model_change", "thinking_level_change"]);
-    assert_eq!(lines[0], json!({"type": "session", "version": 3, "id": "s", "timestamp": lines[0]["timestamp"], "cwd": "/w"}));
+    assert_eq!(
+        lines[0],
+        json!({"type": "session", "version": 3, "id": "s", "timestamp": lines[0]["timestamp"], "cwd": "/w"})
+    );
     assert_eq!(lines[1]["parentId"], Value::Null);
     assert_eq!(lines[3]["customType"], "model-snapshot");
     assert_eq!(lines[3]["data"]["modelApi"], "anthropic-messages");
@@ -258,12 +261,25 @@ fn calls_left_open_by_a_crash_are_found() {
     let path = dir.path().join("s.jsonl");
     let mut file = TranscriptFile::create(&path, &new()).unwrap();
     let call = |id: &str| {
-        Block::ToolCall(ToolCall { id: id.into(), name: "exec".into(), arguments: json!({}), ..ToolCall::default() })
+        Block::ToolCall(ToolCall {
+            id: id.into(),
+            name: "exec".into(),
+            arguments: json!({}),
+            ..ToolCall::default()
+        })
     };
     say(&mut file, user("go"));
-    say(&mut file, Message::Assistant(AssistantMessage { content: vec![call("1"), call("2")], ..AssistantMessage::default() }));
-    let result: Message =
-        serde_json::from_value(json!({"role": "toolResult", "toolCallId": "1", "content": [], "timestamp": 1})).unwrap();
+    say(
+        &mut file,
+        Message::Assistant(AssistantMessage {
+            content: vec![call("1"), call("2")],
+            ..AssistantMessage::default()
+        }),
+    );
+    let result: Message = serde_json::from_value(
+        json!({"role": "toolResult", "toolCallId": "1", "content": [], "timestamp": 1}),
+    )
+    .unwrap();
     say(&mut file, result);
     let mut pending = TranscriptFile::open(&path).unwrap().pending_calls().unwrap();
     assert_eq!(pending.calls().collect::<Vec<_>>(), [("2", "exec")]);

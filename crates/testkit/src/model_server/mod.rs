@@ -289,7 +289,11 @@ impl Speech {
                 Step::Delay(pause) => tokio::time::sleep(*pause).await,
                 Step::Wait(gate) => gate.pass().await,
                 Step::Hang => std::future::pending::<()>().await,
-                Step::Cut => return Some((Err(std::io::Error::other("cut by the script")), self)),
+                Step::Cut => {
+                    // What was said before goes out first: the server flushes when the body has nothing for a moment.
+                    tokio::task::yield_now().await;
+                    return Some((Err(std::io::Error::other("cut by the script")), self));
+                }
                 Step::Raw(bytes) => return Some((Ok(Bytes::from(bytes.clone())), self)),
                 Step::Text(_)
                 | Step::Thinking(_)

@@ -67,7 +67,7 @@ fn responses_are_not_dropped_for_slowness_but_bounded() {
         backlog.respond(chunk.clone());
     }
     assert_eq!(backlog.closing, None);
-    backlog.respond(chunk.clone());
+    backlog.respond(chunk);
     assert_eq!(backlog.closing, Some(Closing::policy("slow consumer")));
     assert_eq!(backlog.queue.len(), fitting);
 }

@@ -124,7 +124,7 @@ fn recorded_refusals_are_repeated() {
     check(&password, "gw-auth-password-mode", None);
 }
 
-fn connect(extra: Value) -> String {
+fn connect(extra: &Value) -> String {
     let mut params = json!({
         "minProtocol": 3, "maxProtocol": 3,
         "client": {"id": "test", "version": "1", "platform": "x", "mode": "test"},
@@ -143,7 +143,7 @@ fn reason(outcome: Result<Claim, Box<Refusal>>) -> String {
 /// KB-10: the reference breaks on this token.
 #[test]
 fn a_token_of_other_characters_is_a_mismatch() {
-    let text = connect(json!({"auth": {"token": "é".repeat(19)}}));
+    let text = connect(&json!({"auth": {"token": "é".repeat(19)}}));
     let refusal = judge_at(&token_door(), &local(None), "n", 0, &text).unwrap_err();
     assert_eq!(refusal.closing.reason, "unauthorized: gateway token mismatch (provide gateway auth token)");
     assert!(refusal.is_guess);
@@ -158,7 +158,7 @@ fn only_wrong_secrets_count_as_guesses() {
         (json!({"role": "admin"}), false),
     ];
     for (extra, expect) in rows {
-        let refusal = judge_at(&token_door(), &local(None), "n", 0, &connect(extra.clone())).unwrap_err();
+        let refusal = judge_at(&token_door(), &local(None), "n", 0, &connect(&extra)).unwrap_err();
         assert_eq!(refusal.is_guess, expect, "{extra}");
     }
 }
@@ -168,7 +168,7 @@ fn who_guessed_too_often_has_to_wait_even_with_the_right_secret() {
     let (door, origination) = (token_door(), local(None));
     let address = ClientAddress::of(&origination, &door.addresses);
     let attempt = Attempt { origination: &origination, address, nonce: "n", locked_for: Some(1_500), now: 0 };
-    let refusal = judge(&door, &attempt, &connect(json!({"auth": {"token": "<TOKEN>"}}))).unwrap_err();
+    let refusal = judge(&door, &attempt, &connect(&json!({"auth": {"token": "<TOKEN>"}}))).unwrap_err();
     let error = refusal.response.unwrap().error.unwrap();
     assert_eq!(error.message, "unauthorized: too many failed attempts, try again in 2 s");
     assert_eq!((error.retryable, error.retry_after_ms), (Some(true), Some(1_500)));
@@ -177,7 +177,7 @@ fn who_guessed_too_often_has_to_wait_even_with_the_right_secret() {
 #[test]
 fn a_control_ui_needs_no_device_only_when_the_config_waives_it() {
     let ui = |auth: Value| {
-        connect(json!({
+        connect(&json!({
             "client": {"id": "openclaw-control-ui", "version": "1", "platform": "web", "mode": "webchat"},
             "auth": auth,
         }))

@@ -127,7 +127,8 @@ impl StoreFile {
         if stamp == known {
             return Ok(());
         }
-        let (stamp, document) = read_document(&self.path).map_err(|source| io_error("read", &self.path, source))?;
+        let (stamp, document) =
+            read_document(&self.path).map_err(|source| io_error("read", &self.path, source))?;
         if let Some(damage) = &document.damage {
             // Perhaps only half written yet: memory stays as it is until the file can be read again.
             tracing::debug!(store = %self.path.display(), %damage, "the session store was changed and can't be read");

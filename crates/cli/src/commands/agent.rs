@@ -1,0 +1,281 @@
+//! `openclaw agent`: one turn, through the gateway or in this process (spec `cli.md` §5.1).
+
+use std::time::Duration;
+
+use openclaw_protocol::AgentId;
+use serde_json::{Map, Value, json};
+
+use super::local_run::{self, LocalRun};
+use crate::args::AgentArgs;
+use crate::client::{self, Target, TargetFlags, Wait};
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+
+/// Levels of `--thinking`.
+const THINKING: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh"];
+/// Deadline of a run unless configured, in seconds.
+const DEFAULT_TIMEOUT_SECONDS: u64 = 600;
+/// What the call may take beyond the run.
+const CALL_MARGIN: Duration = Duration::from_secs(30);
+const MIN_CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The checked arguments.
+#[derive(Debug, PartialEq)]
+struct Request {
+    message: String,
+    agent: Option<AgentId>,
+    to: Option<String>,
+    session_id: Option<String>,
+    thinking: Option<String>,
+    verbose: Option<String>,
+    timeout_seconds: Option<u64>,
+}
+
+pub(super) fn run(args: AgentArgs, context: &Context) -> Outcome {
+    let request = check(&args, context)?;
+    context.print_warnings();
+    if args.local {
+        if args.deliver {
+            return Err(Failure::usage("--deliver needs the gateway; leave --local away"));
+        }
+        return run_local(request, args.json, context);
+    }
+    let timeout_seconds = request
+        .timeout_seconds
+        .or(context.config()?.agents.defaults.timeout_seconds)
+        .unwrap_or(DEFAULT_TIMEOUT_SECONDS);
+    let timeout = (Duration::from_secs(timeout_seconds) + CALL_MARGIN).max(MIN_CALL_TIMEOUT);
+    let answer = client::block_on(async {
+        if let Some(level) = &request.verbose {
+            set_verbose(context, &request, level).await?;
+        }
+        let params = params(&request, &args);
+        client::call(context, &TargetFlags::default(), "agent", params, Wait::Final, timeout).await
+    });
+    match answer {
+        Ok(payload) if args.json => {
+            output::json(&payload);
+            Ok(0)
+        }
+        Ok(payload) => {
+            print_reply(payload.get("result").unwrap_or(&Value::Null));
+            Ok(0)
+        }
+        Err(failure) if may_run_here(&failure, context) => {
+            let first = failure.message.lines().next().unwrap_or_default().to_owned();
+            output::error_line(&format!("Gateway agent failed; falling back to embedded: Error: {first}"));
+            run_local(request, args.json, context)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Only when nobody listens, so that nothing can have been accepted; and only instead of the gateway of this host. The
+/// lock of the state directory makes sure of the rest.
+fn may_run_here(failure: &Failure, context: &Context) -> bool {
+    let is_local = Target::resolve(context, &TargetFlags::default()).is_ok_and(|target| target.bind.is_some());
+    failure.code == "unreachable" && is_local
+}
+
+fn check(args: &AgentArgs, context: &Context) -> Result<Request, Failure> {
+    let given = |text: &Option<String>| text.as_deref().map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned);
+    let Some(message) = args.message.clone() else {
+        return Err(Failure::usage("error: required option '-m, --message <text>' not specified"));
+    };
+    if message.trim().is_empty() {
+        return Err(Failure::usage("Message (--message) is required"));
+    }
+    let (to, session_id, agent) = (given(&args.to), given(&args.session_id), given(&args.agent));
+    if to.is_none() && session_id.is_none() && agent.is_none() {
+        return Err(Failure::usage("Pass --to <E.164>, --session-id, or --agent to choose a session"));
+    }
+    if let Some(name) = &agent
+        && !context.config()?.has_agent(&AgentId::normalize(name))
+    {
+        return Err(Failure::new(
+            "unknown-agent",
+            format!("Unknown agent id \"{name}\". Use \"openclaw agents list\" to see configured agents."),
+        ));
+    }
+    let timeout_seconds = match given(&args.timeout) {
+        None => None,
+        Some(text) => match text.parse::<u64>() {
+            Ok(seconds) if seconds > 0 => Some(seconds),
+            Ok(_) | Err(_) => return Err(Failure::usage("--timeout must be a positive integer (seconds)")),
+        },
+    };
+    let thinking = given(&args.thinking).map(|level| level.to_lowercase());
+    if let Some(level) = thinking.as_deref().filter(|level| !THINKING.contains(level)) {
+        let known = THINKING.join(", ");
+        return Err(Failure::usage(format!("Invalid thinking level \"{level}\". Use one of: {known}.")));
+    }
+    let verbose = given(&args.verbose).map(|level| level.to_lowercase());
+    if let Some(level) = verbose.as_deref().filter(|level| !matches!(*level, "on" | "full" | "off")) {
+        return Err(Failure::usage(format!("Invalid verbose level \"{level}\". Use \"on\", \"full\", or \"off\".")));
+    }
+    let agent = agent.map(|name| AgentId::normalize(&name));
+    Ok(Request { message, agent, to, session_id, thinking, verbose, timeout_seconds })
+}
+
+/// Parameters of the `agent` method; the gateway finds the session.
+fn params(request: &Request, args: &AgentArgs) -> Value {
+    let mut params = Map::new();
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            params.insert(name.to_owned(), value);
+        }
+    };
+    let text = |value: &Option<String>| value.as_ref().map(|text| json!(text));
+    put("message", Some(json!(request.message)));
+    put("agentId", request.agent.as_ref().map(|id| json!(id)));
+    put("to", text(&request.to));
+    put("sessionId", text(&request.session_id));
+    put("thinking", text(&request.thinking));
+    put("deliver", args.deliver.then_some(Value::Bool(true)));
+    put("channel", text(&args.channel));
+    put("replyTo", text(&args.reply_to));
+    put("replyChannel", text(&args.reply_channel));
+    put("replyAccountId", text(&args.reply_account));
+    put("timeout", request.timeout_seconds.map(|seconds| json!(seconds)));
+    put("idempotencyKey", Some(json!(uuid::Uuid::new_v4().to_string())));
+    Value::Object(params)
+}
+
+/// `--verbose` is kept with the session.
+async fn set_verbose(context: &Context, request: &Request, level: &str) -> Result<(), Failure> {
+    let flags = TargetFlags::default();
+    let key = match (&request.session_id, &request.agent) {
+        (Some(id), _) => {
+            let found = client::call(
+                context,
+                &flags,
+                "sessions.resolve",
+                json!({ "sessionId": id }),
+                Wait::First,
+                client::DEFAULT_TIMEOUT,
+            );
+            let found = found.await?;
+            found.get("key").and_then(Value::as_str).unwrap_or("main").to_owned()
+        }
+        (None, Some(agent)) => format!("agent:{agent}:main"),
+        (None, None) => "main".to_owned(),
+    };
+    let patch = json!({ "key": key, "verboseLevel": level });
+    client::call(context, &flags, "sessions.patch", patch, Wait::First, client::DEFAULT_TIMEOUT).await?;
+    Ok(())
+}
+
+fn run_local(request: Request, json: bool, context: &Context) -> Outcome {
+    if request.verbose.is_some() {
+        return Err(Failure::usage("--verbose needs the gateway; leave it away, or start one with `openclaw gateway`"));
+    }
+    let agent = match request.agent {
+        Some(agent) => agent,
+        None => context.config()?.default_agent(),
+    };
+    let run = LocalRun {
+        agent,
+        session_id: request.session_id,
+        text: request.message,
+        thinking: request.thinking,
+        timeout_seconds: request.timeout_seconds,
+    };
+    let result = client::block_on(local_run::run(context, run))?;
+    if json {
+        output::json(&result);
+    } else {
+        print_reply(&result);
+    }
+    Ok(0)
+}
+
+fn print_reply(result: &Value) {
+    reply_lines(result).iter().for_each(|line| output::line(line));
+}
+
+/// The texts of a reply; media as `MEDIA:<url>`.
+fn reply_lines(result: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    for payload in result.get("payloads").and_then(Value::as_array).into_iter().flatten() {
+        let text = payload.get("text").and_then(Value::as_str).map(str::trim_end).filter(|text| !text.is_empty());
+        lines.extend(text.map(str::to_owned));
+        let many = payload.get("mediaUrls").and_then(Value::as_array).filter(|urls| !urls.is_empty());
+        let urls: Vec<&str> = match many {
+            Some(urls) => urls.iter().filter_map(Value::as_str).collect(),
+            None => payload.get("mediaUrl").and_then(Value::as_str).into_iter().collect(),
+        };
+        lines.extend(urls.into_iter().map(|url| format!("MEDIA:{url}")));
+    }
+    if lines.is_empty() {
+        lines.push("No reply from agent.".to_owned());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use openclaw_config::Environment;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn parsed(line: &str) -> AgentArgs {
+        match Cli::try_parse_from(format!("openclaw agent {line}").split_whitespace()).unwrap().command {
+            Some(Command::Agent(args)) => args,
+            _ => panic!("agent"),
+        }
+    }
+
+    #[test]
+    fn arguments_are_checked_in_the_words_of_the_reference() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
+        let context = Context::new(&env, true);
+        let rows = [
+            ("--session-id s", "error: required option '-m, --message <text>' not specified"),
+            ("--message hi", "Pass --to <E.164>, --session-id, or --agent to choose a session"),
+            (
+                "--agent nope --message hi",
+                "Unknown agent id \"nope\". Use \"openclaw agents list\" to see configured agents.",
+            ),
+            ("--agent main --message hi --timeout -5", "--timeout must be a positive integer (seconds)"),
+            (
+                "--agent main -m hi --thinking ultra",
+                "Invalid thinking level \"ultra\". Use one of: off, minimal, low, medium, high, xhigh.",
+            ),
+        ];
+        for (line, expect) in rows {
+            assert_eq!(check(&parsed(line), &context).unwrap_err().message, expect, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_what_was_given_is_sent() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
+        let args = parsed("--agent Main -m hi --timeout 5 --deliver --reply-channel telegram --reply-to @c");
+        let request = check(&args, &Context::new(&env, true)).unwrap();
+        let mut params = params(&request, &args);
+        assert!(params["idempotencyKey"].as_str().is_some_and(|key| key.len() == 36));
+        params["idempotencyKey"] = json!("");
+        assert_eq!(
+            params,
+            json!({
+                "message": "hi", "agentId": "main", "deliver": true, "replyTo": "@c", "replyChannel": "telegram",
+                "timeout": 5, "idempotencyKey": "",
+            })
+        );
+    }
+
+    #[test]
+    fn replies_are_printed_with_their_media() {
+        let result = json!({ "payloads": [
+            { "text": "Hello.\n", "mediaUrl": null },
+            { "text": "", "mediaUrl": "a.png", "mediaUrls": ["a.png", "b.png"] },
+        ] });
+        assert_eq!(reply_lines(&result), ["Hello.", "MEDIA:a.png", "MEDIA:b.png"]);
+        assert_eq!(reply_lines(&Value::Null), ["No reply from agent."]);
+    }
+}

@@ -1,0 +1,151 @@
+//! `openclaw gateway [run]`: resolves the flags and hands over to the daemon (spec `cli.md` §9.5).
+
+use openclaw_config::gateway_options::GatewayFlags;
+use openclaw_config::settings::{AuthKind, BindMode, TailscaleMode};
+use openclaw_gateway::{ExitStatus, LogTarget, RunOptions, StartError};
+use secrecy::SecretString;
+
+use crate::args::RunArgs;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+
+/// The flags of `run`, those given before the word `run` filling its gaps.
+pub(super) fn merge(own: RunArgs, parent: RunArgs) -> RunArgs {
+    RunArgs {
+        port: own.port.or(parent.port),
+        bind: own.bind.or(parent.bind),
+        token: own.token.or(parent.token),
+        auth: own.auth.or(parent.auth),
+        password: own.password.or(parent.password),
+        tailscale: own.tailscale.or(parent.tailscale),
+        tailscale_reset_on_exit: own.tailscale_reset_on_exit || parent.tailscale_reset_on_exit,
+        allow_unconfigured: own.allow_unconfigured || parent.allow_unconfigured,
+        dev: own.dev || parent.dev,
+        reset: own.reset || parent.reset,
+        force: own.force || parent.force,
+        verbose: own.verbose || parent.verbose,
+        ws_log: if own.ws_log == "auto" { parent.ws_log } else { own.ws_log },
+        compact: own.compact || parent.compact,
+        claude_cli_logs: own.claude_cli_logs || parent.claude_cli_logs,
+        raw_stream: own.raw_stream || parent.raw_stream,
+        raw_stream_path: own.raw_stream_path.or(parent.raw_stream_path),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the arguments end here")]
+pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
+    let flags = flags(&args)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new("runtime", format!("could not start: {error}")))?;
+    let options = RunOptions {
+        flags,
+        force: args.force,
+        log: LogTarget::Process { verbose: args.verbose, no_colour: context.style == crate::output::Style::PLAIN },
+        ..RunOptions::new(context.process().clone())
+    };
+    openclaw_models::install_tls();
+    match runtime.block_on(openclaw_gateway::run(options)) {
+        Ok(ExitStatus::Stopped | ExitStatus::OutOfTime) => Ok(0),
+        Err(StartError::InvalidConfig(_)) => Err(context.invalid_config()),
+        Err(error) => Err(Failure::new("gateway-start", error.to_string())),
+    }
+}
+
+/// Checks the flags in the order of the reference.
+fn flags(args: &RunArgs) -> Result<GatewayFlags, Failure> {
+    if args.reset && !args.dev {
+        return Err(Failure::usage("Use --reset with --dev."));
+    }
+    if !matches!(args.ws_log.as_str(), "auto" | "full" | "compact") {
+        return Err(Failure::usage("Invalid --ws-log (use \"auto\", \"full\", \"compact\")"));
+    }
+    if args.dev {
+        return Err(Failure::usage("gateway --dev: not implemented yet in this version")
+            .hint("Use a profile of its own instead: openclaw --dev setup, then openclaw --dev gateway."));
+    }
+    if args.raw_stream || args.raw_stream_path.is_some() {
+        return Err(Failure::usage("gateway --raw-stream: not implemented yet in this version"));
+    }
+    let port = match args.port.as_deref() {
+        None => None,
+        // 0 lets the system choose; tests use it.
+        Some(text) => Some(text.trim().parse::<u16>().map_err(|_| {
+            Failure::usage("Invalid port").hint("Use a number from 1 to 65535, or 0 for any free port.")
+        })?),
+    };
+    let auth = match args.auth.as_deref() {
+        None => None,
+        Some("token") => Some(AuthKind::Token),
+        Some("password") => Some(AuthKind::Password),
+        Some(_) => return Err(Failure::usage("Invalid --auth (use \"token\" or \"password\")")),
+    };
+    let tailscale = match args.tailscale.as_deref() {
+        None => None,
+        Some("off") => Some(TailscaleMode::Off),
+        Some("serve" | "funnel") => {
+            return Err(Failure::usage("gateway --tailscale: not implemented yet in this version")
+                .hint("Run `tailscale serve` yourself, with gateway.bind=loopback."));
+        }
+        Some(_) => return Err(Failure::usage("Invalid --tailscale (use \"off\", \"serve\", or \"funnel\")")),
+    };
+    let bind = match args.bind.as_deref() {
+        None => None,
+        Some(text) => Some(BindMode::parse(text).ok_or_else(|| {
+            Failure::usage("Invalid --bind (use \"loopback\", \"lan\", \"tailnet\", \"auto\", or \"custom\")")
+        })?),
+    };
+    let secret = |text: &Option<String>| text.clone().map(SecretString::from);
+    Ok(GatewayFlags {
+        port,
+        bind,
+        auth,
+        token: secret(&args.token),
+        password: secret(&args.password),
+        tailscale,
+        allow_unconfigured: args.allow_unconfigured,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args() -> RunArgs {
+        RunArgs { ws_log: "auto".to_owned(), ..RunArgs::default() }
+    }
+
+    #[test]
+    fn wrong_flags_are_refused_in_the_words_of_the_reference() {
+        let text = |value: &str| Some(value.to_owned());
+        let rows = [
+            (RunArgs { reset: true, ..args() }, "Use --reset with --dev."),
+            (RunArgs { ws_log: "x".to_owned(), ..args() }, "Invalid --ws-log (use \"auto\", \"full\", \"compact\")"),
+            (RunArgs { port: text("abc"), ..args() }, "Invalid port"),
+            (RunArgs { port: text("70000"), ..args() }, "Invalid port"),
+            (RunArgs { port: text("-1"), ..args() }, "Invalid port"),
+            (RunArgs { auth: text("none"), ..args() }, "Invalid --auth (use \"token\" or \"password\")"),
+            (
+                RunArgs { tailscale: text("on"), ..args() },
+                "Invalid --tailscale (use \"off\", \"serve\", or \"funnel\")",
+            ),
+            (
+                RunArgs { bind: text("public"), ..args() },
+                "Invalid --bind (use \"loopback\", \"lan\", \"tailnet\", \"auto\", or \"custom\")",
+            ),
+        ];
+        for (args, expect) in rows {
+            assert_eq!(flags(&args).unwrap_err().message, expect);
+        }
+    }
+
+    #[test]
+    fn flags_before_the_word_run_count_too() {
+        let parent = RunArgs { port: Some("1".to_owned()), verbose: true, ..args() };
+        let own = RunArgs { port: Some("2".to_owned()), force: true, ..args() };
+        let merged = merge(own, parent);
+        assert_eq!((merged.port.as_deref(), merged.verbose, merged.force), (Some("2"), true, true));
+        assert_eq!(flags(&merged).unwrap().port, Some(2));
+    }
+}

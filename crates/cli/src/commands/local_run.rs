@@ -1,0 +1,129 @@
+//! `agent --local`: a run inside this process.
+//!
+//! A gateway is started for the one run, on a free loopback port with a secret nobody knows, and stopped afterwards. So the
+//! run takes the same way as every other, and the lock of the state directory keeps it apart from a gateway that runs.
+
+use openclaw_config::gateway_options::GatewayFlags;
+use openclaw_config::settings::{AuthKind, BindMode};
+use openclaw_dispatch::{AgentMessage, RunOutcome, RunRecord};
+use openclaw_gateway::{ExitStatus, GatewayState, LogTarget, Ready, RunOptions, StartError};
+use openclaw_protocol::{AgentId, RunId};
+use openclaw_sessions::SessionKey;
+use openclaw_sessions::store::Rows;
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub(super) struct LocalRun {
+    /// Which agent.
+    pub(super) agent: AgentId,
+    /// Transcript to continue.
+    pub(super) session_id: Option<String>,
+    /// The message.
+    pub(super) text: String,
+    /// Thinking level.
+    pub(super) thinking: Option<String>,
+    /// Deadline in seconds.
+    pub(super) timeout_seconds: Option<u64>,
+}
+
+/// Runs it and gives `{payloads, meta}`.
+///
+/// # Errors
+/// When a gateway holds the state directory, the gateway does not start, or the run fails.
+pub(super) async fn run(context: &Context, run: LocalRun) -> Result<Value, Failure> {
+    openclaw_models::install_tls();
+    let (ready, told) = oneshot::channel();
+    let stop = CancellationToken::new();
+    let secret = uuid::Uuid::new_v4().simple().to_string();
+    let flags = GatewayFlags {
+        port: Some(0),
+        bind: Some(BindMode::Loopback),
+        auth: Some(AuthKind::Token),
+        token: Some(secret.into()),
+        allow_unconfigured: true,
+        ..GatewayFlags::default()
+    };
+    let options = RunOptions {
+        flags,
+        log: LogTarget::Existing,
+        ready: Some(ready),
+        stop: stop.clone(),
+        ..RunOptions::new(context.process().clone())
+    };
+    let gateway = openclaw_gateway::run(options);
+    tokio::pin!(gateway);
+    let Ready { state, .. } = tokio::select! {
+        ended = &mut gateway => return Err(start_failure(context, ended)),
+        ready = told => ready.map_err(|_| Failure::new("local", "the run ended before it began"))?,
+    };
+    let result = tokio::select! {
+        ended = &mut gateway => return Err(start_failure(context, ended)),
+        result = answer(&state, run) => result,
+    };
+    drop(state);
+    stop.cancel();
+    // The run is over either way; how the gateway ended changes nothing for the caller.
+    let _ = gateway.await;
+    result
+}
+
+fn start_failure(context: &Context, ended: Result<ExitStatus, StartError>) -> Failure {
+    match ended {
+        Ok(ExitStatus::Stopped | ExitStatus::OutOfTime) => Failure::new("interrupted", "interrupted"),
+        Err(StartError::InvalidConfig(_)) => context.invalid_config(),
+        Err(StartError::Lock(error)) => Failure::new("gateway-running", error.to_string())
+            .hint("A gateway is running on this state directory: leave --local away, or stop it."),
+        Err(error) => Failure::new("local", error.to_string()),
+    }
+}
+
+async fn answer(state: &GatewayState, run: LocalRun) -> Result<Value, Failure> {
+    let run_id = RunId::new(uuid::Uuid::new_v4().to_string());
+    let key = session_key(state, &run).await?;
+    let message = AgentMessage {
+        run_id: run_id.clone(),
+        agent_id: run.agent,
+        session_key: key.as_str().to_owned(),
+        session_id: run.session_id,
+        text: run.text,
+        images: Vec::new(),
+        thinking: run.thinking,
+        timeout_seconds: run.timeout_seconds,
+        lane: None,
+        extra_system_prompt: None,
+        entry_patch: serde_json::Map::new(),
+    };
+    let receipt =
+        state.dispatch.agent(message).await.map_err(|error| Failure::new("not-accepted", error.to_string()))?;
+    drop(receipt);
+    match state.dispatch.ended(&run_id).await {
+        Some(RunRecord { outcome: RunOutcome::Ok { result }, .. }) => Ok(result),
+        Some(RunRecord { outcome: RunOutcome::Error { message, .. }, .. }) => Err(Failure::new("run", message)),
+        Some(RunRecord { outcome: RunOutcome::Aborted { reason, .. }, .. }) => {
+            Err(Failure::new("aborted", format!("the run was stopped ({reason})")))
+        }
+        None => Err(Failure::new("interrupted", "interrupted; the run goes on when a gateway starts")),
+    }
+}
+
+/// The row whose transcript is meant, else the agent's main session.
+async fn session_key(state: &GatewayState, run: &LocalRun) -> Result<SessionKey, Failure> {
+    if let Some(id) = &run.session_id {
+        let rows = state
+            .sessions
+            .rows(Rows::Of(&run.agent))
+            .await
+            .map_err(|error| Failure::new("store", error.to_string()))?;
+        let has_id = |row: &openclaw_sessions::Row| row.entry.session_id.as_ref().is_some_and(|own| own.as_str() == id);
+        if let Some(row) = rows.into_iter().find(has_id) {
+            return Ok(row.key);
+        }
+    }
+    Ok(state.sessions.rules().main(&run.agent))
+}

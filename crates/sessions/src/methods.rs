@@ -1,0 +1,97 @@
+//! What the gateway's `sessions.*` methods do to the store (spec `gateway-protocol.md` §6.2). Who may call them, stopping
+//! runs and telling others is the gateway's.
+
+mod delete;
+mod list;
+mod patch;
+mod preview;
+mod reset;
+mod resolve;
+
+pub use delete::{delete, require_deletable};
+pub use list::{derived_title, display_name, kind_of, list, row_of, select};
+pub use patch::{MAX_LABEL, PatchError, PatchRules, ResolveModel, apply_patch, patch};
+pub use preview::preview;
+pub use reset::reset;
+pub use resolve::{ResolveError, resolve};
+
+use serde_json::{Map, Value};
+
+use crate::entry::SessionEntry;
+use crate::key::{KeyError, SessionKey};
+use crate::store::{StoreError, UpdateError};
+
+/// A provider and a model.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ModelName {
+    /// Provider id.
+    pub provider: String,
+    /// Model id.
+    pub model: String,
+}
+
+impl ModelName {
+    /// A model of a provider.
+    pub fn new(provider: impl Into<String>, model: impl Into<String>) -> Self {
+        Self { provider: provider.into(), model: model.into() }
+    }
+
+    /// The model of a row: its override, else the default. An override without provider is one of the default's.
+    pub fn of_entry(entry: &SessionEntry, default: &Self) -> Self {
+        match entry.model_override_ref() {
+            None => default.clone(),
+            Some((provider, model)) => Self::new(provider.unwrap_or(&default.provider), model),
+        }
+    }
+}
+
+/// Why a method did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum MethodError {
+    /// The key is none.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// No such session, or several.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// A field of a patch is wrong.
+    #[error(transparent)]
+    Patch(#[from] PatchError),
+    /// The main session stays.
+    #[error("Cannot delete the main session ({0}).")]
+    MainSession(SessionKey),
+    /// The store refused or failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl MethodError {
+    /// Whether the request was wrong (`INVALID_REQUEST`); otherwise it may work later (`UNAVAILABLE`).
+    pub fn is_invalid_request(&self) -> bool {
+        match self {
+            Self::Key(_) | Self::Resolve(_) | Self::Patch(_) | Self::MainSession(_) => true,
+            Self::Store(StoreError::Refused(_) | StoreError::LabelInUse(_)) => true,
+            Self::Store(StoreError::Io { .. } | StoreError::Closed) => false,
+        }
+    }
+}
+
+impl<E: Into<MethodError>> From<UpdateError<E>> for MethodError {
+    fn from(error: UpdateError<E>) -> Self {
+        match error {
+            UpdateError::Refused(error) => error.into(),
+            UpdateError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+/// A row as the wire shows it.
+fn wire(entry: &SessionEntry) -> Map<String, Value> {
+    match serde_json::to_value(entry) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) | Err(_) => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

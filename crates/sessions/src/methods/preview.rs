@@ -1,0 +1,71 @@
+//! `sessions.preview`
+
+use openclaw_protocol::params::sessions::{
+    PreviewItem as WireItem, PreviewRole as WireRole, PreviewStatus, SessionPreview, SessionsPreviewParams,
+    SessionsPreviewResult,
+};
+
+use crate::history::{self, PreviewItem, PreviewRole};
+use crate::layout::Layout;
+use crate::store::{SessionStore, StoreError};
+use crate::time::now_ms;
+
+/// Keys that are looked at.
+const MAX_KEYS: usize = 64;
+const DEFAULT_LIMIT: u64 = 12;
+const MAX_LIMIT: u64 = 50;
+const DEFAULT_CHARS: u64 = 240;
+const MIN_CHARS: u64 = 20;
+const MAX_CHARS: u64 = 2000;
+
+/// Answers `sessions.preview`, one preview a key in their order.
+pub async fn preview(
+    store: &dyn SessionStore,
+    layout: &Layout,
+    params: &SessionsPreviewParams,
+) -> Result<SessionsPreviewResult, StoreError> {
+    let limit = params.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+    let chars = params.max_chars.unwrap_or(DEFAULT_CHARS).clamp(MIN_CHARS, MAX_CHARS);
+    let (limit, chars) = (usize::try_from(limit).unwrap_or(1), usize::try_from(chars).unwrap_or(1));
+    let mut previews = Vec::new();
+    for key in params.keys.iter().take(MAX_KEYS) {
+        let (status, items) = one(store, layout, &key.0, limit, chars).await?;
+        previews.push(SessionPreview { key: key.0.clone(), status, items });
+    }
+    Ok(SessionsPreviewResult { ts: now_ms(), previews })
+}
+
+async fn one(
+    store: &dyn SessionStore,
+    layout: &Layout,
+    key: &str,
+    limit: usize,
+    chars: usize,
+) -> Result<(PreviewStatus, Vec<WireItem>), StoreError> {
+    let Ok(key) = store.rules().canonical(key) else { return Ok((PreviewStatus::Missing, Vec::new())) };
+    let Some(row) = store.get(&key).await? else { return Ok((PreviewStatus::Missing, Vec::new())) };
+    if row.entry.session_id.is_none() && row.entry.session_file.is_none() {
+        return Ok((PreviewStatus::Missing, Vec::new()));
+    }
+    let (layout, agent) = (layout.clone(), store.rules().agent_of(&key));
+    let read = move || match layout.find_transcript(&agent, &row.entry) {
+        Some(path) => history::preview(&path, limit, chars),
+        None => Ok(Vec::new()),
+    };
+    Ok(match tokio::task::spawn_blocking(read).await {
+        Ok(Ok(items)) if items.is_empty() => (PreviewStatus::Empty, Vec::new()),
+        Ok(Ok(items)) => (PreviewStatus::Ok, items.into_iter().map(wire_item).collect()),
+        Ok(Err(_)) | Err(_) => (PreviewStatus::Error, Vec::new()),
+    })
+}
+
+fn wire_item(item: PreviewItem) -> WireItem {
+    let role = match item.role {
+        PreviewRole::User => WireRole::User,
+        PreviewRole::Assistant => WireRole::Assistant,
+        PreviewRole::Tool => WireRole::Tool,
+        PreviewRole::System => WireRole::System,
+        PreviewRole::Other => WireRole::Other,
+    };
+    WireItem { role, text: item.text }
+}

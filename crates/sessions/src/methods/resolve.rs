@@ -1,0 +1,113 @@
+//! `sessions.resolve`
+
+use openclaw_protocol::params::sessions::{SessionsListParams, SessionsResolveParams, SessionsResolveResult};
+
+use super::MethodError;
+use super::list::select;
+use crate::key::SessionKey;
+use crate::store::{Row, Rows, SessionStore};
+use crate::time::now_ms;
+
+/// Why no session, or not exactly one, was found.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    /// More than one selector.
+    #[error("Provide either key, sessionId, or label (not multiple)")]
+    Several,
+    /// None.
+    #[error("Either key, sessionId, or label is required")]
+    None,
+    /// Nothing has this key or id.
+    #[error("No session found: {0}")]
+    NotFound(String),
+    /// Nothing has this label.
+    #[error("No session found with label: {0}")]
+    NoLabel(String),
+    /// The id is not unique.
+    #[error("Multiple sessions found for sessionId: {id} ({keys})")]
+    ManyIds {
+        /// The id.
+        id: String,
+        /// The keys, joined with a comma.
+        keys: String,
+    },
+    /// The label is not unique.
+    #[error("Multiple sessions found with label: {label} ({keys})")]
+    ManyLabels {
+        /// The label.
+        label: String,
+        /// The keys, joined with a comma.
+        keys: String,
+    },
+}
+
+/// Answers `sessions.resolve`.
+pub async fn resolve(
+    store: &dyn SessionStore,
+    params: &SessionsResolveParams,
+) -> Result<SessionsResolveResult, MethodError> {
+    let given = |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+    let key = given(params.key.as_ref().map(|key| key.0.as_str()));
+    let id = given(params.session_id.as_ref().map(|id| id.0.as_str()));
+    let label = given(params.label.as_ref().map(|label| label.0.as_str()));
+    let key = match (key, id, label) {
+        (None, None, None) => return Err(ResolveError::None.into()),
+        (Some(key), None, None) => by_key(store, key).await?,
+        (None, Some(id), None) => by_id(store, params, id).await?,
+        (None, None, Some(label)) => by_label(store, params, label).await?,
+        _ => return Err(ResolveError::Several.into()),
+    };
+    Ok(SessionsResolveResult { ok: true, key: key.to_string() })
+}
+
+async fn by_key(store: &dyn SessionStore, text: String) -> Result<SessionKey, MethodError> {
+    let key = store.rules().canonical(&text)?;
+    match store.get(&key).await? {
+        Some(row) => Ok(row.key),
+        None => Err(ResolveError::NotFound(text).into()),
+    }
+}
+
+async fn by_id(
+    store: &dyn SessionStore,
+    params: &SessionsResolveParams,
+    id: String,
+) -> Result<SessionKey, MethodError> {
+    let mut rows = visible(store, params).await?;
+    let is_id = |row: &Row| row.entry.session_id.as_ref().is_some_and(|own| own.as_str() == id);
+    rows.retain(|row| is_id(row) || row.key.as_str() == id);
+    match rows.as_slice() {
+        [] => Err(ResolveError::NotFound(id).into()),
+        [row] => Ok(row.key.clone()),
+        several => Err(ResolveError::ManyIds { id, keys: joined(several) }.into()),
+    }
+}
+
+async fn by_label(
+    store: &dyn SessionStore,
+    params: &SessionsResolveParams,
+    label: String,
+) -> Result<SessionKey, MethodError> {
+    let mut rows = visible(store, params).await?;
+    rows.retain(|row| row.entry.label.as_deref() == Some(label.as_str()));
+    match rows.as_slice() {
+        [] => Err(ResolveError::NoLabel(label).into()),
+        [row] => Ok(row.key.clone()),
+        several => Err(ResolveError::ManyLabels { label, keys: joined(several) }.into()),
+    }
+}
+
+async fn visible(store: &dyn SessionStore, params: &SessionsResolveParams) -> Result<Vec<Row>, MethodError> {
+    let filter = SessionsListParams {
+        agent_id: params.agent_id.clone(),
+        spawned_by: params.spawned_by.clone(),
+        include_global: params.include_global,
+        include_unknown: params.include_unknown,
+        ..SessionsListParams::default()
+    };
+    Ok(select(store.rows(Rows::All).await?, &filter, store.rules(), now_ms()))
+}
+
+fn joined(rows: &[Row]) -> String {
+    rows.iter().map(|row| row.key.as_str()).collect::<Vec<_>>().join(", ")
+}
