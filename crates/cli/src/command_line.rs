@@ -12,12 +12,54 @@ use crate::{commands, output};
 
 /// Commands of OpenClaw that this version does not have; a name of two words is a subcommand.
 const NOT_YET: &[&str] = &[
-    "acp", "approvals", "browser", "channels", "completion", "configure", "cron", "daemon", "dashboard", "devices",
-    "directory", "dns", "docs", "doctor", "hooks", "memory", "message", "node", "nodes", "onboard", "pairing",
-    "plugins", "reset", "sandbox", "security", "skills", "system", "tui", "uninstall", "update", "webhooks",
-    "agents add", "agents delete", "agents set-identity", "gateway discover", "gateway install",
-    "gateway restart", "gateway start", "gateway stop", "gateway uninstall", "gateway usage-cost", "models aliases",
-    "models auth", "models fallbacks", "models image-fallbacks", "models scan", "models set", "models set-image",
+    "acp",
+    "approvals",
+    "browser",
+    "channels",
+    "completion",
+    "configure",
+    "cron",
+    "daemon",
+    "dashboard",
+    "devices",
+    "directory",
+    "dns",
+    "docs",
+    "doctor",
+    "hooks",
+    "memory",
+    "message",
+    "node",
+    "nodes",
+    "onboard",
+    "pairing",
+    "plugins",
+    "reset",
+    "sandbox",
+    "security",
+    "skills",
+    "system",
+    "tui",
+    "uninstall",
+    "update",
+    "webhooks",
+    "agents add",
+    "agents delete",
+    "agents set-identity",
+    "gateway discover",
+    "gateway install",
+    "gateway restart",
+    "gateway start",
+    "gateway stop",
+    "gateway uninstall",
+    "gateway usage-cost",
+    "models aliases",
+    "models auth",
+    "models fallbacks",
+    "models image-fallbacks",
+    "models scan",
+    "models set",
+    "models set-image",
 ];
 
 /// Runs a command line (program name excluded) and returns the exit code.
@@ -89,11 +131,14 @@ fn report_grammar(error: &clap::Error) -> u8 {
             word(ContextKind::InvalidSubcommand).map(|name| format!("error: unknown command '{name}'"))
         }
         ErrorKind::UnknownArgument => word(ContextKind::InvalidArg).map(|name| {
-            if name.starts_with('-') { format!("error: unknown option '{name}'") } else { format!("error: unknown command '{name}'") }
+            if name.starts_with('-') {
+                format!("error: unknown option '{name}'")
+            } else {
+                format!("error: unknown command '{name}'")
+            }
         }),
-        ErrorKind::MissingRequiredArgument => {
-            word(ContextKind::InvalidArg).map(|name| format!("error: missing required argument '{}'", bare(&name)))
-        }
+        ErrorKind::MissingRequiredArgument => word(ContextKind::InvalidArg)
+            .map(|name| format!("error: missing required argument '{}'", bare(&name))),
         ErrorKind::InvalidValue | ErrorKind::TooFewValues => {
             word(ContextKind::InvalidArg).map(|name| format!("error: option '{name}' argument missing"))
         }
@@ -144,7 +189,8 @@ mod tests {
             serde_json::from_str(include_str!("../tests/golden/cli-command-options.json")).unwrap();
         let cli = Cli::command();
         for (name, options) in reference.as_object().unwrap() {
-            let command = name.split(' ').try_fold(&cli, |command, word| command.find_subcommand(word)).unwrap();
+            let command =
+                name.split(' ').try_fold(&cli, |command, word| command.find_subcommand(word)).unwrap();
             for option in options.as_array().unwrap() {
                 let long = option.as_str().unwrap().trim_start_matches('-');
                 let known = command.get_arguments().any(|argument| argument.get_long() == Some(long));

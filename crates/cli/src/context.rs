@@ -51,9 +51,10 @@ impl Context {
 
     /// The config if it is valid, else the defaults, for commands that help to repair it.
     pub(crate) fn config_or_default(&self) -> Arc<Config> {
-        self.loaded.config_for_reading().cloned().unwrap_or_else(|_| {
-            Config::from_json5("{}", self.env()).unwrap_or_default()
-        })
+        self.loaded
+            .config_for_reading()
+            .cloned()
+            .unwrap_or_else(|_| Config::from_json5("{}", self.env()).unwrap_or_default())
     }
 
     /// Says what was migrated or is odd, on stderr.
@@ -77,12 +78,17 @@ impl Context {
         let list = |issues: &[openclaw_config::Issue]| {
             issues.iter().map(|issue| format!("  - {}", issue.line())).collect::<Vec<_>>().join("\n")
         };
-        let mut text = format!("Config invalid\nFile: {}\nProblem:\n{}", self.short(&snapshot.path), list(&snapshot.issues));
+        let mut text = format!(
+            "Config invalid\nFile: {}\nProblem:\n{}",
+            self.short(&snapshot.path),
+            list(&snapshot.issues)
+        );
         if !snapshot.legacy_issues.is_empty() {
             text.push_str(&format!("\nLegacy config keys detected:\n{}", list(&snapshot.legacy_issues)));
         }
         let path = snapshot.path.display();
-        Failure::new("config-invalid", text).hint(format!("\nFix the named keys in {path}, then run the command again."))
+        Failure::new("config-invalid", text)
+            .hint(format!("\nFix the named keys in {path}, then run the command again."))
     }
 
     /// A path with `~` for the home directory.

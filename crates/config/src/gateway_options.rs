@@ -212,7 +212,9 @@ fn check_auth(bind: BindMode, tailscale: TailscaleMode, auth: &ResolvedAuth) -> 
         TailscaleMode::Off | TailscaleMode::Serve | TailscaleMode::Funnel => {}
     }
     match auth.mode {
-        AuthKind::Token if auth.token.is_none() && !auth.allow_tailscale => return Err(StartRefusal::NoToken),
+        AuthKind::Token if auth.token.is_none() && !auth.allow_tailscale => {
+            return Err(StartRefusal::NoToken);
+        }
         AuthKind::Password if auth.password.is_none() => return Err(StartRefusal::NoPassword),
         AuthKind::Token | AuthKind::Password | AuthKind::None => {}
     }

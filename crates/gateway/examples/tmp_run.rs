@@ -3,5 +3,11 @@
 #[tokio::main]
 async fn main() {
     let options = openclaw_gateway::RunOptions::new(openclaw_config::Environment::of_process());
-    match openclaw_gateway::run(options).await { Ok(s) => eprintln!("{s:?}"), Err(e) => { eprintln!("ERR {e}"); std::process::exit(1) } }
+    match openclaw_gateway::run(options).await {
+        Ok(s) => eprintln!("{s:?}"),
+        Err(e) => {
+            eprintln!("ERR {e}");
+            std::process::exit(1)
+        }
+    }
 }

@@ -143,7 +143,7 @@ mod tests {
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0";
     const PDF: &[u8] = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n";
 
-    fn summary(items: Value) -> String {
+    fn summary(items: &Value) -> String {
         match decode(items.as_array().unwrap()) {
             Err(error) => error.to_string(),
             Ok(decoded) => {
@@ -196,7 +196,7 @@ mod tests {
             (json!([{"type": "image"}, 5, {"content": ""}, {"content": png}]), "[image/png]"),
         ];
         for (items, expect) in rows {
-            assert_eq!(summary(items.clone()), expect, "{:.80}", items.to_string());
+            assert_eq!(summary(&items), expect, "{:.80}", items.to_string());
         }
     }
 

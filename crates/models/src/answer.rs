@@ -122,7 +122,7 @@ impl Answer {
                 return Ok(());
             }
         }
-        parsed.map_err(|error| garbage(error))
+        parsed.map_err(garbage)
     }
 
     fn decode(&mut self, event: &SseEvent) -> Result<Flow, ModelFailure> {
@@ -137,7 +137,8 @@ impl Answer {
             Body::Unknown => Err(garbage("an empty answer")),
             Body::WebPage(page) => Err(web_page(&page)),
             Body::Document(bytes) => {
-                let document = String::from_utf8(bytes).map_err(|_| garbage("bytes that are not valid UTF-8"))?;
+                let document =
+                    String::from_utf8(bytes).map_err(|_| garbage("bytes that are not valid UTF-8"))?;
                 let Some(assembly) = &mut self.assembly else { return Ok(StopReason::Stop) };
                 let stop = self.decoder.document(&document, assembly)?;
                 if assembly.is_too_large() { Err(too_large()) } else { Ok(stop) }
@@ -184,7 +185,9 @@ pub(crate) fn describe_page(page: &str) -> String {
         .map(|(title, _)| glimpse(title))
         .filter(|title| !title.is_empty());
     match title {
-        Some(title) => format!("the server answered with a web page titled \"{title}\" instead of a model's answer"),
+        Some(title) => {
+            format!("the server answered with a web page titled \"{title}\" instead of a model's answer")
+        }
         None => "the server answered with a web page instead of a model's answer".to_owned(),
     }
 }

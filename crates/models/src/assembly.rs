@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use openclaw_protocol::message::{AssistantMessage, Block, StopReason, TextBlock, ThinkingBlock, ToolCall, Usage};
+use openclaw_protocol::message::{
+    AssistantMessage, Block, StopReason, TextBlock, ThinkingBlock, ToolCall, Usage,
+};
 use serde_json::Value;
 
 use crate::arguments;
@@ -43,7 +45,14 @@ impl Assembly {
             timestamp: now,
             ..AssistantMessage::default()
         };
-        Self { message, blocks: Vec::new(), events: VecDeque::new(), started: false, size: 0, too_large: false }
+        Self {
+            message,
+            blocks: Vec::new(),
+            events: VecDeque::new(),
+            started: false,
+            size: 0,
+            too_large: false,
+        }
     }
 
     /// The next event for the listener.
@@ -103,7 +112,8 @@ impl Assembly {
         if !self.has_room(data) {
             return;
         }
-        let mut block = ThinkingBlock { thinking_signature: Some(data.to_owned()), ..ThinkingBlock::default() };
+        let mut block =
+            ThinkingBlock { thinking_signature: Some(data.to_owned()), ..ThinkingBlock::default() };
         block.extra.insert("redacted".to_owned(), Value::Bool(true));
         self.open(Open::Thinking(block));
     }

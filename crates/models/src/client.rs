@@ -223,7 +223,10 @@ fn http_failure(api: &Api, status: u16, location: Option<&str>, body: &str) -> M
     };
     let error_type = error.and_then(|error| {
         let named = |name: &str| error.get(name).and_then(Value::as_str);
-        named("code").filter(|code| *code == "insufficient_quota").or_else(|| named("type")).or_else(|| named("code"))
+        named("code")
+            .filter(|code| *code == "insufficient_quota")
+            .or_else(|| named("type"))
+            .or_else(|| named("code"))
     });
     let message = format!("{status} {said}");
     let kind = failure::classify_answer(status, error_type, &message);

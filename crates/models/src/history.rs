@@ -25,7 +25,9 @@ fn translate(messages: &[Message], spec: &ModelSpec, rule: IdRule) -> Vec<Messag
             // Half an answer would be continued as if it had been meant.
             Message::Assistant(answer)
                 if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) => {}
-            Message::Assistant(answer) => out.push(Message::Assistant(translate_answer(answer, spec, &mut ids))),
+            Message::Assistant(answer) => {
+                out.push(Message::Assistant(translate_answer(answer, spec, &mut ids)))
+            }
             Message::ToolResult(result) => {
                 let mut result = result.clone();
                 result.tool_call_id = ids.result(&result.tool_call_id);
@@ -37,9 +39,8 @@ fn translate(messages: &[Message], spec: &ModelSpec, rule: IdRule) -> Vec<Messag
 }
 
 fn translate_answer(answer: &AssistantMessage, spec: &ModelSpec, ids: &mut IdMap) -> AssistantMessage {
-    let own = answer.provider == spec.provider()
-        && answer.api == spec.api.as_str()
-        && answer.model == spec.id();
+    let own =
+        answer.provider == spec.provider() && answer.api == spec.api.as_str() && answer.model == spec.id();
     let content = answer
         .content
         .iter()
@@ -80,7 +81,9 @@ fn answer_every_call(messages: Vec<Message>) -> Vec<Message> {
     for message in messages {
         match &message {
             Message::ToolResult(result) => {
-                let Some(at) = open.iter().position(|(call, _)| call.id == result.tool_call_id) else { continue };
+                let Some(at) = open.iter().position(|(call, _)| call.id == result.tool_call_id) else {
+                    continue;
+                };
                 open.remove(at);
             }
             Message::User(_) | Message::Assistant(_) => {
@@ -130,10 +133,13 @@ mod tests {
         match message {
             Message::User(m) => json!({"user": m.content}),
             Message::Assistant(m) => json!({"assistant": m.content}),
-            Message::ToolResult(m) => json!({"result": m.tool_call_id, "error": m.is_error, "content": m.content}),
+            Message::ToolResult(m) => {
+                json!({"result": m.tool_call_id, "error": m.is_error, "content": m.content})
+            }
         }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "reads better at the call")]
     fn check(messages: &[Message], expect: serde_json::Value) {
         let spec = ModelSpec::sample("anthropic", "claude", "anthropic-messages");
         let found: Vec<_> = for_model(messages, &spec, IdRule::Anthropic).iter().map(content).collect();
@@ -175,7 +181,7 @@ mod tests {
             ..ToolResultMessage::default()
         });
         check(
-            &[answer("other", StopReason::ToolUse, call.clone()), result],
+            &[answer("other", StopReason::ToolUse, call), result],
             json!([
                 {"assistant":[{"type":"toolCall","id":"a_b","name":"x","arguments":{}}]},
                 {"result":"a_b","error":false,"content":[{"type":"text","text":"ok"}]}]),
@@ -186,7 +192,8 @@ mod tests {
     fn failed_answers_are_left_out_and_open_calls_are_answered() {
         let call = json!([{"type":"toolCall","id":"a","name":"x","arguments":{}}]);
         let user = Message::User(UserMessage::text("go on", 6));
-        let orphan = Message::ToolResult(ToolResultMessage { tool_call_id: "a".to_owned(), ..Default::default() });
+        let orphan =
+            Message::ToolResult(ToolResultMessage { tool_call_id: "a".to_owned(), ..Default::default() });
         check(
             &[
                 answer("claude", StopReason::Error, json!([{"type":"text","text":"half"}])),

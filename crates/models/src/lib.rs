@@ -9,9 +9,9 @@
 //! pure machine over [`sse`] and the protocol's decoder. `retry` tries again while nothing was heard; [`failure`] says what
 //! kind a failure is and what people are told. Without any model there is [`offline`].
 
-pub mod api;
 mod answer;
 mod anthropic;
+pub mod api;
 mod arguments;
 mod assembly;
 pub mod catalog;

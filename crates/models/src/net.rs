@@ -77,11 +77,8 @@ impl Http {
     }
 
     fn client(&self, url: &Url) -> Result<&reqwest::Client, NetError> {
-        let (cell, local) = if is_loopback(url) {
-            (&self.shared.loopback, true)
-        } else {
-            (&self.shared.outside, false)
-        };
+        let (cell, local) =
+            if is_loopback(url) { (&self.shared.loopback, true) } else { (&self.shared.outside, false) };
         cell.get_or_init(|| self.build(local)).as_ref().map_err(|error| NetError::Setup(error.clone()))
     }
 
@@ -181,7 +178,9 @@ pub enum NetError {
     #[error("\"{0}\" is not an http(s) address; check the provider's baseUrl")]
     Address(String),
     /// A header can't be sent; the configuration (or the key) must change.
-    #[error("header \"{0}\" has a value that can't be sent; check the provider's headers and key for line breaks")]
+    #[error(
+        "header \"{0}\" has a value that can't be sent; check the provider's headers and key for line breaks"
+    )]
     Header(String),
     /// TLS or the client could not be set up.
     #[error("cannot set up the HTTP client: {0}")]
@@ -341,7 +340,10 @@ mod tests {
 
     #[test]
     fn secrets_are_redacted() {
-        assert_eq!(redact("bad key sk-123456 (sk-123456)", Some("sk-123456")), "bad key [redacted] ([redacted])");
+        assert_eq!(
+            redact("bad key sk-123456 (sk-123456)", Some("sk-123456")),
+            "bad key [redacted] ([redacted])"
+        );
         assert_eq!(redact("a lk b", Some("lk")), "a lk b");
     }
 }

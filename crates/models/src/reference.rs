@@ -192,7 +192,11 @@ pub struct DefaultModel {
 }
 
 /// Resolves the primary model of an agent: its own, else the defaults', else the product's (spec `models.md` §1.2).
-pub fn default_model(agent: Option<&ModelChoice>, defaults: &ModelChoice, names: &ModelNames) -> DefaultModel {
+pub fn default_model(
+    agent: Option<&ModelChoice>,
+    defaults: &ModelChoice,
+    names: &ModelNames,
+) -> DefaultModel {
     let written = agent.and_then(|choice| choice.primary.as_deref()).or(defaults.primary.as_deref());
     let Some(written) = written.map(str::trim).filter(|text| !text.is_empty()) else {
         return DefaultModel { reference: ModelRef::default(), configured: false, warning: None };
@@ -248,7 +252,10 @@ mod tests {
             let parsed = ModelRef::parse(input, DEFAULT_PROVIDER).map(|r| r.to_string());
             assert_eq!(parsed.as_deref(), expect, "{input:?}");
         }
-        assert_eq!(ModelRef::parse("openrouter/moonshotai/kimi-k2", "x").unwrap().model, "moonshotai/kimi-k2");
+        assert_eq!(
+            ModelRef::parse("openrouter/moonshotai/kimi-k2", "x").unwrap().model,
+            "moonshotai/kimi-k2"
+        );
     }
 
     #[test]

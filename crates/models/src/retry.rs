@@ -51,7 +51,8 @@ pub fn decide(made: u32, failure: &ModelFailure, rate_limits: RateLimits) -> Ret
         | FailureKind::ContextOverflow
         | FailureKind::Other => false,
     };
-    let wait = failure.retry_after.unwrap_or_else(|| FIRST_WAIT * 2_u32.saturating_pow(made.saturating_sub(1)));
+    let wait =
+        failure.retry_after.unwrap_or_else(|| FIRST_WAIT * 2_u32.saturating_pow(made.saturating_sub(1)));
     if again && made < MAX_REQUESTS && wait <= MAX_WAIT { Retry::After(wait) } else { Retry::GiveUp }
 }
 
@@ -215,7 +216,12 @@ mod tests {
     use super::*;
 
     fn failure(kind: FailureKind, status: Option<u16>, retry_after: Option<u64>) -> ModelFailure {
-        ModelFailure { kind, status, retry_after: retry_after.map(Duration::from_secs), message: String::new() }
+        ModelFailure {
+            kind,
+            status,
+            retry_after: retry_after.map(Duration::from_secs),
+            message: String::new(),
+        }
     }
 
     #[test]
@@ -248,7 +254,8 @@ mod tests {
         for (failure, limits, expect) in rows {
             assert_eq!(decide(1, &failure, limits), expect, "{failure:?} {limits:?}");
         }
-        let plan = ModelFailure { message: "ChatGPT usage limit".to_owned(), ..failure(RateLimit, None, None) };
+        let plan =
+            ModelFailure { message: "ChatGPT usage limit".to_owned(), ..failure(RateLimit, None, None) };
         assert_eq!(decide(1, &plan, RateLimits::Wait), Retry::GiveUp);
     }
 }

@@ -225,7 +225,11 @@ fn plain_headers(headers: &BTreeMap<String, config::Secret>) -> BTreeMap<String,
 
 /// A count of tokens, which the file may write as `8192.0`.
 fn whole(number: f64) -> Option<u64> {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "finite and positive; as saturates")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "finite and positive; as saturates"
+    )]
     (number.is_finite() && number >= 1.0).then_some(number as u64)
 }
 
@@ -261,7 +265,10 @@ mod tests {
         let listed: Vec<_> = found.listed.iter().map(|l| l.key.as_str()).collect();
         assert_eq!(listed, ["z/1", "a/2"]);
         let last = &found.listed[1];
-        assert_eq!((last.temperature, last.max_tokens, last.cache), (Some(0.5), Some(99), Some(CacheRetention::Long)));
+        assert_eq!(
+            (last.temperature, last.max_tokens, last.cache),
+            (Some(0.5), Some(99), Some(CacheRetention::Long))
+        );
         assert_eq!(found.listed[0].streaming, Some(false));
         assert_eq!((found.context_tokens, found.thinking_default), (Some(50_000), Some(ThinkingLevel::High)));
         assert_eq!(found.catalog_mode, CatalogMode::Replace);

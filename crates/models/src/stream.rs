@@ -33,6 +33,10 @@ pub type ModelStream = Pin<Box<dyn Stream<Item = ModelEvent> + Send>>;
 
 /// One step of an answer. `block` numbers the content blocks of the message from 0.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large one is made once a call, and a box would be in everyone's way"
+)]
 pub enum ModelEvent {
     /// The provider accepted the request and began to answer.
     Start,

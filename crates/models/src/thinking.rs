@@ -30,8 +30,10 @@ pub fn has_xhigh(provider: &str, model: &str) -> bool {
 
 /// The models with level `xhigh`, for error texts.
 pub fn xhigh_models() -> String {
-    let names: Vec<_> =
-        XHIGH_MODELS.iter().map(|(provider, id)| format!("{provider}/{}", id.trim_end_matches('*'))).collect();
+    let names: Vec<_> = XHIGH_MODELS
+        .iter()
+        .map(|(provider, id)| format!("{provider}/{}", id.trim_end_matches('*')))
+        .collect();
     names.join(", ")
 }
 

@@ -65,7 +65,11 @@ pub fn context_fill(last: Option<&Usage>, window: Option<u64>) -> Option<u64> {
 fn tokens(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let number = value.as_f64().filter(|n| n.is_finite() && *n >= 0.0)?;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "finite, not negative; as saturates")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "finite, not negative; as saturates"
+        )]
         Some(number as u64)
     })
 }
@@ -106,12 +110,8 @@ mod tests {
     /// Vectors of `models.md` §7.
     #[test]
     fn context_fill_is_the_last_prompt_capped_at_the_window() {
-        let usage = |input, cache_read, total| Usage {
-            input,
-            cache_read,
-            total_tokens: total,
-            ..Usage::default()
-        };
+        let usage =
+            |input, cache_read, total| Usage { input, cache_read, total_tokens: total, ..Usage::default() };
         assert_eq!(context_fill(Some(&usage(27, 2400, 2433)), Some(200_000)), Some(2427));
         assert_eq!(context_fill(Some(&usage(100, 0, 0)), None), Some(100));
         assert_eq!(context_fill(Some(&usage(0, 0, 5000)), Some(4000)), Some(4000));

@@ -1,13 +1,15 @@
 //! Model calls over real HTTP against the scripted model server, through the same door as the rest of the product.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
+
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use openclaw_models::catalog::ProviderEntry;
-use openclaw_models::net::Timeouts;
+use openclaw_models::net::{Headers, Timeouts};
 use openclaw_models::{
-    Ask, AskedThinking, Candidate, FailureKind, Http, ModelEvent, ModelFailure, ModelSettings, Models, ThinkingLevel,
-    ToolSpec, Variables,
+    Ask, AskedThinking, Candidate, FailureKind, Http, ModelEvent, ModelFailure, ModelSettings, Models,
+    ThinkingLevel, ToolSpec, Variables,
 };
 use openclaw_protocol::AgentId;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage};
@@ -24,7 +26,8 @@ fn settings(server: &ModelServer, fallback: bool) -> ModelSettings {
     let entry = |value: Value| -> ProviderEntry { serde_json::from_value(value).unwrap() };
     let models = json!([{"id": "m", "reasoning": true, "input": ["text", "image"], "maxTokens": 64000,
         "cost": {"input": 1.0, "output": 2.0}}]);
-    let claude = json!({"baseUrl": server.url(), "apiKey": KEY, "api": "anthropic-messages", "models": models});
+    let claude =
+        json!({"baseUrl": server.url(), "apiKey": KEY, "api": "anthropic-messages", "models": models});
     let llama = json!({"baseUrl": server.v1(), "apiKey": KEY, "api": "openai-completions", "models": models});
     let mut settings = ModelSettings {
         providers: vec![("claude".to_owned(), entry(claude)), ("llama".to_owned(), entry(llama))],
@@ -59,7 +62,8 @@ fn user(text: &str) -> Message {
 }
 
 fn read_tool() -> ToolSpec {
-    let parameters = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+    let parameters =
+        json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
     ToolSpec { name: "read".to_owned(), description: "reads".to_owned(), parameters }
 }
 
@@ -138,7 +142,10 @@ async fn a_conversation_with_thinking_and_tools_goes_through_every_protocol() {
         assert!(thought.contains("which?"), "reasoning goes back to its own model: {thought}");
         // What was sent stays as it was, to the byte: the provider's cache lives on it.
         let shared = requests[1].messages().len() - 1;
-        assert_eq!(json!(requests[1].messages()[..shared]).to_string(), json!(requests[2].messages()[..shared]).to_string());
+        assert_eq!(
+            json!(requests[1].messages()[..shared]).to_string(),
+            json!(requests[2].messages()[..shared]).to_string()
+        );
     }
 }
 
@@ -156,17 +163,29 @@ async fn a_server_that_does_not_stream_is_heard_all_the_same() {
 async fn every_failure_has_its_kind_and_its_words() {
     use FailureKind::{Auth, Billing, ContextOverflow, Format, Other, Timeout, Transient};
     let rows: Vec<(Reply, FailureKind, &str)> = vec![
-        (Reply::openai_error(401, "x", &format!("Incorrect API key provided: {KEY}")), Auth, "provided: [redacted]"),
+        (
+            Reply::openai_error(401, "x", &format!("Incorrect API key provided: {KEY}")),
+            Auth,
+            "provided: [redacted]",
+        ),
         (Reply::openai_error(402, "x", "pay"), Billing, "402"),
         (Reply::openai_error(404, "not_found_error", "model: m"), Other, "model: m"),
         (Reply::openai_error(408, "x", "slow").header("retry-after", "100"), Timeout, "408"),
         (Reply::plain(413, "text/plain", ""), ContextOverflow, "413"),
-        (Reply::openai_error(400, "x", "prompt is too long: 2 tokens > 1 maximum"), ContextOverflow, "too long"),
+        (
+            Reply::openai_error(400, "x", "prompt is too long: 2 tokens > 1 maximum"),
+            ContextOverflow,
+            "too long",
+        ),
         (Reply::openai_error(400, "x", "max_tokens: no"), Format, "max_tokens: no"),
         (Reply::html(200, "Sign in"), Other, "a web page titled \"Sign in\""),
         (Reply::html(403, "Just a moment..."), Auth, "403 the server answered with a web page"),
         (Reply::plain(307, "text/plain", "").header("location", "http://x"), Other, "redirects to http://x"),
-        (Reply::text("half").then(Step::Cut), Transient, "closed the connection before the answer was complete"),
+        (
+            Reply::text("half").then(Step::Cut),
+            Transient,
+            "closed the connection before the answer was complete",
+        ),
         (Reply::text("half").then(Step::Raw(b"data: {garbage\n\n".to_vec())), Transient, "garbage"),
         (Reply::text("half").then(Step::Raw(b"data: \"\xff\"\n\n".to_vec())), Transient, "not valid UTF-8"),
     ];
@@ -179,7 +198,10 @@ async fn every_failure_has_its_kind_and_its_words() {
             assert!(found.message.contains(words), "{provider}: {found:?}");
             assert!(!found.message.contains(KEY), "{provider}: {found:?}");
             let message = message(&events);
-            assert_eq!((message.stop_reason, message.error_message), (StopReason::Error, Some(found.message)));
+            assert_eq!(
+                (message.stop_reason, message.error_message),
+                (StopReason::Error, Some(found.message))
+            );
             assert_eq!(message.content.is_empty(), text_deltas(&events).is_empty());
             assert_eq!(server.requests().len(), 1, "{provider}: {kind:?} is not tried again");
         }
@@ -190,7 +212,8 @@ async fn every_failure_has_its_kind_and_its_words() {
 async fn a_hang_up_in_half_a_tool_call_leaves_no_call_behind() {
     for provider in PROVIDERS {
         let call_1 = ScriptedCall::new("call_1", "exec", &json!({"command": "rm -rf /tmp/important"}));
-        let server = ModelServer::queue([Reply::text("ok").then(Step::HalfToolCall(call_1)).then(Step::Cut)]).await;
+        let server =
+            ModelServer::queue([Reply::text("ok").then(Step::HalfToolCall(call_1)).then(Step::Cut)]).await;
         let message = message(&call(&candidate(&server, provider).await, vec![user("hi")]).await);
         assert_eq!((message.text().as_str(), message.tool_calls().count()), ("ok", 0), "{provider}");
         assert_eq!(message.stop_reason, StopReason::Error);
@@ -198,28 +221,45 @@ async fn a_hang_up_in_half_a_tool_call_leaves_no_call_behind() {
 }
 
 #[tokio::test]
-async fn nobody_listening_is_said_so() {
-    let mut server = ModelServer::queue([]).await;
-    let mut settings = settings(&server, false);
+async fn nobody_listening_is_said_so_and_a_cancel_ends_the_tries() {
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = format!("http://{gone}");
+    let error = Http::default().post_json(&address, Headers::default(), Vec::new()).await.unwrap_err();
+    assert_eq!(error.kind(), FailureKind::Transient);
+    assert_eq!(error.to_string(), format!("connection refused by {gone}; is the server running?"));
+
+    let server = ModelServer::queue([]).await;
+    let mut settings = settings(&server, false);
     for (_, provider) in &mut settings.providers {
-        provider.base_url = Some(format!("http://{gone}"));
+        provider.base_url = Some(address.clone());
     }
-    server = ModelServer::queue([]).await;
+    let candidate = bind(&settings, Http::default(), "llama").await.remove(0);
+    let cancel = CancellationToken::new();
+    let request = candidate.request(String::new(), vec![user("hi")], vec![], None);
+    let mut stream = candidate.model.stream(request, cancel.clone());
+    let next = stream.next();
+    tokio::pin!(next);
+    assert!(futures_util::poll!(next.as_mut()).is_pending());
+    cancel.cancel();
+    let Some(ModelEvent::Done { message, failure: None }) = next.await else { panic!() };
+    assert_eq!(message.stop_reason, StopReason::Aborted);
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_by_the_next_call() {
     for provider in PROVIDERS {
-        let candidate = bind(&settings, Http::default(), provider).await.remove(0);
-        let cancel = CancellationToken::new();
-        let request = candidate.request(String::new(), vec![user("hi")], vec![], None);
-        // The first try fails at once; the second would come after two seconds.
-        let mut stream = candidate.model.stream(request, cancel.clone());
-        let next = stream.next();
-        tokio::pin!(next);
-        assert!(futures_util::poll!(next.as_mut()).is_pending());
-        cancel.cancel();
-        let Some(ModelEvent::Done { message, failure: None }) = next.await else { panic!() };
-        assert_eq!(message.stop_reason, StopReason::Aborted);
+        let busy = Reply::anthropic_error(503, "overloaded_error", "x").header("retry-after", "0");
+        let server =
+            ModelServer::queue([busy, Reply::text("one"), Reply::text("two").unstreamed(), Reply::text("3")])
+                .await;
+        let candidate = candidate(&server, provider).await;
+        for _ in 0..3 {
+            call(&candidate, vec![user("hi")]).await;
+        }
+        let peers: std::collections::BTreeSet<_> =
+            server.requests().iter().map(|request| request.peer).collect();
+        assert_eq!((peers.len(), server.requests().len()), (1, 4), "{provider}");
     }
-    drop(server);
 }
 
 #[tokio::test]
@@ -251,7 +291,10 @@ async fn cancelling_closes_the_request_at_once_and_keeps_what_was_said() {
             if matches!(event, ModelEvent::TextDelta { .. }) {
                 cancel.cancel();
             } else if let ModelEvent::Done { message, failure } = event {
-                assert_eq!((message.text().as_str(), message.stop_reason, failure), ("half", StopReason::Aborted, None));
+                assert_eq!(
+                    (message.text().as_str(), message.stop_reason, failure),
+                    ("half", StopReason::Aborted, None)
+                );
             }
         }
         server.over(0).await;
@@ -298,7 +341,11 @@ async fn a_passing_trouble_is_tried_again_up_to_four_times() {
 
         let server = ModelServer::queue(std::iter::repeat_with(busy).take(9)).await;
         let events = call(&candidate(&server, provider).await, vec![user("hi")]).await;
-        assert_eq!((failure(&events).kind, server.requests().len()), (FailureKind::Transient, 4), "{provider}");
+        assert_eq!(
+            (failure(&events).kind, server.requests().len()),
+            (FailureKind::Transient, 4),
+            "{provider}"
+        );
     }
 }
 
@@ -317,7 +364,10 @@ async fn a_rate_limit_is_waited_out_only_by_the_last_candidate() {
     let names: Vec<_> = candidates.iter().map(|c| c.reference.to_string()).collect();
     assert_eq!(names, ["claude/m", "llama/m"]);
     let first = failure(&call(&candidates[0], vec![user("hi")]).await);
-    assert_eq!((first.kind, first.retry_after, server.requests().len()), (FailureKind::RateLimit, Some(Duration::ZERO), 1));
+    assert_eq!(
+        (first.kind, first.retry_after, server.requests().len()),
+        (FailureKind::RateLimit, Some(Duration::ZERO), 1)
+    );
     assert_eq!(message(&call(&candidates[1], vec![user("hi")]).await).text(), "now");
     assert_eq!(server.requests().len(), 3);
 }
@@ -344,7 +394,8 @@ async fn a_wait_for_the_next_try_can_be_cancelled() {
 async fn a_refused_thinking_level_is_replaced_by_one_the_provider_names() {
     let refusal = "Unsupported value: 'medium'. Supported values are: 'low', 'high'.";
     let server =
-        ModelServer::queue([Reply::openai_error(400, "invalid_request_error", refusal), Reply::text("ok")]).await;
+        ModelServer::queue([Reply::openai_error(400, "invalid_request_error", refusal), Reply::text("ok")])
+            .await;
     let events = call(&candidate(&server, "llama").await, vec![user("hi")]).await;
     assert_eq!(message(&events).text(), "ok");
     let asked: Vec<_> = server.requests().iter().map(|r| r.body["reasoning_effort"].clone()).collect();
@@ -364,9 +415,11 @@ async fn the_recorded_stub_answers_as_it_did() {
     assert_eq!(failure(&says("FAIL400 please").await).message, "400 fake model rejected the request");
     assert_eq!(message(&says("BIGUSAGE now").await).usage.input, 31_500);
     let tool = message(&says("TOOL run").await);
-    let calls: Vec<_> = tool.tool_calls().map(|c| (c.id.as_str(), c.name.as_str(), c.arguments.clone())).collect();
+    let calls: Vec<_> =
+        tool.tool_calls().map(|c| (c.id.as_str(), c.name.as_str(), c.arguments.clone())).collect();
     assert_eq!(calls, [("call_fake_1", "read", json!({"path": "NOTE.txt"}))]);
-    let result = Message::ToolResult(ToolResultMessage { tool_call_id: "call_fake_1".into(), ..Default::default() });
+    let result =
+        Message::ToolResult(ToolResultMessage { tool_call_id: "call_fake_1".into(), ..Default::default() });
     let after = call(&model, vec![user("TOOL run"), Message::Assistant(tool), result]).await;
     assert_eq!(message(&after).text(), HELLO.concat());
 }

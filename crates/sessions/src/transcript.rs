@@ -1,6 +1,6 @@
 //! Transcripts: what was said in a session, one JSON line an entry, each the child of another (spec `sessions.md` §4).
 //!
-//! [`format`] is the file format, [`file`] keeps one file open and appends, [`context`] decides what of a branch a model
+//! [`mod@format`] is the file format, [`mod@file`] keeps one file open and appends, [`context`] decides what of a branch a model
 //! sees, [`guard`] holds what is checked before a message is appended, [`lock`] is OpenClaw's write lock, [`backward`]
 //! reads from the end. [`Transcript`] is the handle for asynchronous code.
 

@@ -133,8 +133,10 @@ impl Connection {
         tokens: &mut DeviceTokens,
         secret: Secret,
     ) -> Result<Self, ConnectError> {
-        let config = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
-        let (socket, _) = connect_async_with_config(target.url.as_str(), Some(config), false).await.map_err(open_error)?;
+        let config =
+            WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
+        let (socket, _) =
+            connect_async_with_config(target.url.as_str(), Some(config), false).await.map_err(open_error)?;
         let mut connection = Self { socket, next_id: 1, hello: Value::Null };
         let nonce = connection.challenge().await?;
         let token = match secret {
@@ -142,10 +144,11 @@ impl Connection {
             Secret::Shared => target.token.as_ref().map(|token| token.expose_secret().to_owned()),
         };
         let params = connect_params(target, identity, token.as_deref(), nonce.as_deref());
-        connection.hello = connection.call("connect", params, Wait::First).await.map_err(|error| match error {
-            ConnectError::Answer { code, message } => ConnectError::Refused { code, message },
-            other => other,
-        })?;
+        connection.hello =
+            connection.call("connect", params, Wait::First).await.map_err(|error| match error {
+                ConnectError::Answer { code, message } => ConnectError::Refused { code, message },
+                other => other,
+            })?;
         connection.keep_device_token(tokens)?;
         Ok(connection)
     }
@@ -172,7 +175,9 @@ impl Connection {
             Some("connect.challenge") => {
                 Ok(frame.pointer("/payload/nonce").and_then(Value::as_str).map(str::to_owned))
             }
-            Some(_) | None => Err(ConnectError::Protocol { what: "the first frame is no challenge".to_owned() }),
+            Some(_) | None => {
+                Err(ConnectError::Protocol { what: "the first frame is no challenge".to_owned() })
+            }
         }
     }
 
@@ -180,7 +185,12 @@ impl Connection {
     ///
     /// # Errors
     /// [`ConnectError::Answer`] when the gateway answers with an error.
-    pub(crate) async fn call(&mut self, method: &str, params: Value, wait: Wait) -> Result<Value, ConnectError> {
+    pub(crate) async fn call(
+        &mut self,
+        method: &str,
+        params: Value,
+        wait: Wait,
+    ) -> Result<Value, ConnectError> {
         let id = self.next_id.to_string();
         self.next_id += 1;
         let request = json!({ "type": "req", "id": id, "method": method, "params": params });
@@ -194,9 +204,16 @@ impl Connection {
             }
             if frame.get("ok") != Some(&Value::Bool(true)) {
                 let text = |key: &str, absent: &str| {
-                    frame.pointer(&format!("/error/{key}")).and_then(Value::as_str).unwrap_or(absent).to_owned()
+                    frame
+                        .pointer(&format!("/error/{key}"))
+                        .and_then(Value::as_str)
+                        .unwrap_or(absent)
+                        .to_owned()
                 };
-                return Err(ConnectError::Answer { code: text("code", "UNKNOWN"), message: text("message", "unknown error") });
+                return Err(ConnectError::Answer {
+                    code: text("code", "UNKNOWN"),
+                    message: text("message", "unknown error"),
+                });
             }
             let payload = frame.get_mut("payload").map(Value::take).unwrap_or_default();
             let is_acknowledgement = payload.get("status").and_then(Value::as_str) == Some("accepted");
@@ -215,12 +232,14 @@ impl Connection {
         loop {
             match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => {
-                    return serde_json::from_str(&text)
-                        .map_err(|error| ConnectError::Protocol { what: format!("a frame that is not JSON ({error})") });
+                    return serde_json::from_str(&text).map_err(|error| ConnectError::Protocol {
+                        what: format!("a frame that is not JSON ({error})"),
+                    });
                 }
                 Some(Ok(Message::Close(close))) => {
-                    let (code, reason) =
-                        close.map_or((1005, String::new()), |close| (u16::from(close.code), close.reason.to_string()));
+                    let (code, reason) = close.map_or((1005, String::new()), |close| {
+                        (u16::from(close.code), close.reason.to_string())
+                    });
                     return Err(ConnectError::Closed { code, reason });
                 }
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Binary(_) | Message::Frame(_))) => {}
@@ -275,10 +294,12 @@ fn open_error(error: WsError) -> ConnectError {
     match error {
         WsError::Io(error) => ConnectError::Unreachable { reason: error.to_string() },
         WsError::Url(error) => ConnectError::Url { reason: error.to_string() },
-        WsError::Http(response) => {
-            ConnectError::Protocol { what: format!("HTTP {} instead of a WebSocket", response.status().as_u16()) }
+        WsError::Http(response) => ConnectError::Protocol {
+            what: format!("HTTP {} instead of a WebSocket", response.status().as_u16()),
+        },
+        WsError::ConnectionClosed | WsError::AlreadyClosed => {
+            ConnectError::Closed { code: 1006, reason: String::new() }
         }
-        WsError::ConnectionClosed | WsError::AlreadyClosed => ConnectError::Closed { code: 1006, reason: String::new() },
         other => ConnectError::Unreachable { reason: other.to_string() },
     }
 }

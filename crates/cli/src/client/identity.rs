@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
-use ed25519_dalek::pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, EncodePublicKey as _, KeypairBytes};
+use ed25519_dalek::pkcs8::{
+    DecodePrivateKey as _, EncodePrivateKey as _, EncodePublicKey as _, KeypairBytes,
+};
 use ed25519_dalek::{Signer as _, SigningKey};
 use openclaw_config::Paths;
 use openclaw_config::write::make_private_dir;
@@ -52,7 +54,10 @@ impl Identity {
 
     fn read(path: &Path, text: &str) -> io::Result<Self> {
         let broken = |what: &dyn std::fmt::Display| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("{} is no device identity: {what}", path.display()))
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("{} is no device identity: {what}", path.display()),
+            )
         };
         let file: DeviceFile = serde_json::from_str(text).map_err(|error| broken(&error))?;
         let key = SigningKey::from_pkcs8_pem(&file.private_key_pem).map_err(|error| broken(&error))?;
@@ -63,7 +68,8 @@ impl Identity {
         let mut seed = [0_u8; 32];
         rand::rng().fill_bytes(&mut seed);
         let identity = Self::of(SigningKey::from_bytes(&seed));
-        let pem = |error: &dyn std::fmt::Display| io::Error::other(format!("could not encode the key: {error}"));
+        let pem =
+            |error: &dyn std::fmt::Display| io::Error::other(format!("could not encode the key: {error}"));
         // Without the public half: older readers of the format know only this form.
         let pair = KeypairBytes { secret_key: seed, public_key: None };
         let file = DeviceFile {
@@ -140,7 +146,8 @@ impl DeviceTokens {
         scopes.sort();
         let known = self.document.get("tokens").and_then(|tokens| tokens.get(role));
         let is_known = known.is_some_and(|known| {
-            known.get("token").and_then(Value::as_str) == Some(token) && known.get("scopes") == Some(&json!(scopes))
+            known.get("token").and_then(Value::as_str) == Some(token)
+                && known.get("scopes") == Some(&json!(scopes))
         });
         if is_known {
             return Ok(());
@@ -265,7 +272,8 @@ mod tests {
         tokens.store("operator", "t1", &["z".to_owned(), "b".to_owned()]).unwrap();
         assert_eq!(DeviceTokens::load(&paths(&dir), "a").get("operator"), Some("t1"));
         assert_eq!(DeviceTokens::load(&paths(&dir), "b").get("operator"), None);
-        let text: Value = serde_json::from_str(&fs::read_to_string(paths(&dir).device_auth()).unwrap()).unwrap();
+        let text: Value =
+            serde_json::from_str(&fs::read_to_string(paths(&dir).device_auth()).unwrap()).unwrap();
         assert_eq!(text["tokens"]["operator"]["scopes"], json!(["b", "z"]));
         tokens.forget("operator").unwrap();
         assert_eq!(DeviceTokens::load(&paths(&dir), "a").get("operator"), None);

@@ -9,7 +9,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub(crate) use connect::{ConnectError, Connection, Wait};
-pub(crate) use identity::{DeviceTokens, Identity};
 pub(crate) use target::{Target, TargetFlags};
 
 use crate::args::TargetArgs;
@@ -51,7 +50,10 @@ pub(crate) async fn call(
             "timeout",
             format!("gateway timeout after {}ms\n{}", timeout.as_millis(), target.describe(context)),
         )
-        .hint(format!("Look at `{}`, or give it more time with --timeout.", context.hint_command("openclaw logs")))),
+        .hint(format!(
+            "Look at `{}`, or give it more time with --timeout.",
+            context.hint_command("openclaw logs")
+        ))),
     }
 }
 
@@ -84,6 +86,7 @@ pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) 
 
 /// Runs a future to its end on a runtime of one thread.
 pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    openclaw_models::install_tls();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -62,35 +62,54 @@ impl Target {
 
     /// The same as values only; remote mode without a URL falls back to the local address, with a note.
     pub(crate) fn of(config: &Config, env: &Environment, flags: &TargetFlags) -> Result<Self, Failure> {
-        let nonblank = |text: &Option<String>| text.as_deref().map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned);
+        let nonblank = |text: &Option<String>| {
+            text.as_deref().map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned)
+        };
         let token_flag = nonblank(&flags.token).map(SecretString::from);
         let password_flag = nonblank(&flags.password).map(SecretString::from);
         let explicit = token_flag.is_some() || password_flag.is_some();
         if let Some(url) = nonblank(&flags.url) {
             if !explicit {
-                return Err(Failure::new("credentials", "gateway url override requires explicit credentials")
-                    .hint("Fix: pass --token or --password (or gatewayToken in tools)."));
+                return Err(Failure::new(
+                    "credentials",
+                    "gateway url override requires explicit credentials",
+                )
+                .hint("Fix: pass --token or --password (or gatewayToken in tools)."));
             }
             let source = "cli --url".to_owned();
-            return Ok(Self { url, source, bind: None, note: None, token: token_flag, password: password_flag, explicit });
+            return Ok(Self {
+                url,
+                source,
+                bind: None,
+                note: None,
+                token: token_flag,
+                password: password_flag,
+                explicit,
+            });
         }
         let is_remote = config.gateway.mode == Some(GatewayMode::Remote);
         let remote = &config.gateway.remote;
         let local = local_address(config, env)?;
         let (url, source, note) = match (is_remote, nonblank(&remote.url)) {
             (true, Some(url)) => (url, "config gateway.remote.url".to_owned(), None),
-            (true, None) => {
-                (local.url.clone(), "missing gateway.remote.url (fallback local)".to_owned(), Some(MISSING_URL))
-            }
+            (true, None) => (
+                local.url.clone(),
+                "missing gateway.remote.url (fallback local)".to_owned(),
+                Some(MISSING_URL),
+            ),
             (false, _) => (local.url.clone(), local.source.clone(), None),
         };
-        let var = |names: &[&str]| env.first_nonblank(names).map(|value| SecretString::from(value.to_owned()));
+        let var =
+            |names: &[&str]| env.first_nonblank(names).map(|value| SecretString::from(value.to_owned()));
         let env_token = var(&["OPENCLAW_GATEWAY_TOKEN", "CLAWDBOT_GATEWAY_TOKEN"]);
         let env_password = var(&["OPENCLAW_GATEWAY_PASSWORD", "CLAWDBOT_GATEWAY_PASSWORD"]);
         let auth = &config.gateway.auth;
         let (token, password) = if is_remote {
             // A token in the environment belongs to the gateway of this host.
-            (token_flag.or_else(|| remote.token.clone()), password_flag.or(env_password).or_else(|| remote.password.clone()))
+            (
+                token_flag.or_else(|| remote.token.clone()),
+                password_flag.or(env_password).or_else(|| remote.password.clone()),
+            )
         } else {
             (
                 token_flag.or(env_token).or_else(|| auth.token.clone()),
@@ -137,10 +156,13 @@ fn local_address(config: &Config, env: &Environment) -> Result<LocalAddress, Fai
         BindMode::Lan => own_address(is_lan).map(|ip| (ip, "lan")),
         BindMode::Auto | BindMode::Loopback | BindMode::Custom => None,
     };
-    let custom = config.gateway.custom_bind_host.as_deref().and_then(|host| host.trim().parse::<IpAddr>().ok());
+    let custom =
+        config.gateway.custom_bind_host.as_deref().and_then(|host| host.trim().parse::<IpAddr>().ok());
     let (host, source) = match (own, custom, bind) {
         (Some((ip, kind)), _, _) => (ip.to_string(), format!("local {kind} {ip}")),
-        (None, Some(ip), BindMode::Custom) if !ip.is_unspecified() => (url_host(ip), format!("local custom {ip}")),
+        (None, Some(ip), BindMode::Custom) if !ip.is_unspecified() => {
+            (url_host(ip), format!("local custom {ip}"))
+        }
         (None, _, _) => ("127.0.0.1".to_owned(), "local loopback".to_owned()),
     };
     Ok(LocalAddress { url: format!("{scheme}://{host}:{port}"), source, bind })
@@ -182,9 +204,12 @@ mod tests {
     fn target(config: &str, vars: &[(&str, &str)], flags: TargetFlags) -> Result<[String; 4], String> {
         let env = Environment::new(vars.iter().copied(), "/w");
         let config = Config::from_json5(config, &env).unwrap();
-        let text = |secret: &Option<SecretString>| secret.as_ref().map_or("-", |s| s.expose_secret()).to_owned();
+        let text =
+            |secret: &Option<SecretString>| secret.as_ref().map_or("-", |s| s.expose_secret()).to_owned();
         Target::of(&config, &env, &flags)
-            .map(|target| [target.url.clone(), target.source.clone(), text(&target.token), text(&target.password)])
+            .map(|target| {
+                [target.url.clone(), target.source.clone(), text(&target.token), text(&target.password)]
+            })
             .map_err(|failure| failure.message)
     }
 
@@ -196,7 +221,8 @@ mod tests {
             token: (!token.is_empty()).then(|| token.to_owned()),
             password: None,
         };
-        let remote = "{gateway:{mode:'remote',remote:{url:'wss://r',password:'remote-secret'},auth:{password:'x'}}}";
+        let remote =
+            "{gateway:{mode:'remote',remote:{url:'wss://r',password:'remote-secret'},auth:{password:'x'}}}";
         type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], TargetFlags, Result<[&'a str; 4], &'a str>);
         let rows: Vec<Row<'_>> = vec![
             (
@@ -217,8 +243,18 @@ mod tests {
                 flags("", "f"),
                 Ok(["ws://127.0.0.1:5", "local loopback", "f", "-"]),
             ),
-            ("{}", &[], flags("wss://example.com/ws", "t"), Ok(["wss://example.com/ws", "cli --url", "t", "-"])),
-            ("{}", &[], flags("wss://example.com/ws", ""), Err("gateway url override requires explicit credentials")),
+            (
+                "{}",
+                &[],
+                flags("wss://example.com/ws", "t"),
+                Ok(["wss://example.com/ws", "cli --url", "t", "-"]),
+            ),
+            (
+                "{}",
+                &[],
+                flags("wss://example.com/ws", ""),
+                Err("gateway url override requires explicit credentials"),
+            ),
             (remote, &[], flags("", ""), Ok(["wss://r", "config gateway.remote.url", "-", "remote-secret"])),
             (
                 "{gateway:{mode:'remote',remote:{url:'wss://r',token:'rt'}}}",

@@ -74,12 +74,14 @@ pub(super) fn run(args: AgentArgs, context: &Context) -> Outcome {
 /// Only when nobody listens, so that nothing can have been accepted; and only instead of the gateway of this host. The
 /// lock of the state directory makes sure of the rest.
 fn may_run_here(failure: &Failure, context: &Context) -> bool {
-    let is_local = Target::resolve(context, &TargetFlags::default()).is_ok_and(|target| target.bind.is_some());
+    let is_local =
+        Target::resolve(context, &TargetFlags::default()).is_ok_and(|target| target.bind.is_some());
     failure.code == "unreachable" && is_local
 }
 
 fn check(args: &AgentArgs, context: &Context) -> Result<Request, Failure> {
-    let given = |text: &Option<String>| text.as_deref().map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned);
+    let given =
+        |text: &Option<String>| text.as_deref().map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned);
     let Some(message) = args.message.clone() else {
         return Err(Failure::usage("error: required option '-m, --message <text>' not specified"));
     };
@@ -112,7 +114,9 @@ fn check(args: &AgentArgs, context: &Context) -> Result<Request, Failure> {
     }
     let verbose = given(&args.verbose).map(|level| level.to_lowercase());
     if let Some(level) = verbose.as_deref().filter(|level| !matches!(*level, "on" | "full" | "off")) {
-        return Err(Failure::usage(format!("Invalid verbose level \"{level}\". Use \"on\", \"full\", or \"off\".")));
+        return Err(Failure::usage(format!(
+            "Invalid verbose level \"{level}\". Use \"on\", \"full\", or \"off\"."
+        )));
     }
     let agent = agent.map(|name| AgentId::normalize(&name));
     Ok(Request { message, agent, to, session_id, thinking, verbose, timeout_seconds })
@@ -168,7 +172,9 @@ async fn set_verbose(context: &Context, request: &Request, level: &str) -> Resul
 
 fn run_local(request: Request, json: bool, context: &Context) -> Outcome {
     if request.verbose.is_some() {
-        return Err(Failure::usage("--verbose needs the gateway; leave it away, or start one with `openclaw gateway`"));
+        return Err(Failure::usage(
+            "--verbose needs the gateway; leave it away, or start one with `openclaw gateway`",
+        ));
     }
     let agent = match request.agent {
         Some(agent) => agent,
@@ -198,7 +204,8 @@ fn print_reply(result: &Value) {
 fn reply_lines(result: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     for payload in result.get("payloads").and_then(Value::as_array).into_iter().flatten() {
-        let text = payload.get("text").and_then(Value::as_str).map(str::trim_end).filter(|text| !text.is_empty());
+        let text =
+            payload.get("text").and_then(Value::as_str).map(str::trim_end).filter(|text| !text.is_empty());
         lines.extend(text.map(str::to_owned));
         let many = payload.get("mediaUrls").and_then(Value::as_array).filter(|urls| !urls.is_empty());
         let urls: Vec<&str> = match many {

@@ -1,6 +1,6 @@
 //! `openclaw agents list` (spec `cli.md` §4.3).
 
-use openclaw_agent::identity;
+use openclaw_agent::identity::Identity;
 use openclaw_config::settings::{Binding, PeerKind};
 use openclaw_config::{Config, ResolvedAgent};
 use openclaw_protocol::AgentId;
@@ -59,7 +59,8 @@ fn row(config: &Config, agent: &ResolvedAgent, details: bool) -> AgentRow {
     let configured = &agent.identity;
     let from_file = std::fs::read_to_string(agent.workspace.join("IDENTITY.md"))
         .ok()
-        .and_then(|text| identity::parse(&text));
+        .map(|text| Identity::parse(&text))
+        .filter(|identity| !identity.is_empty());
     let is_configured = configured.name.is_some() || configured.emoji.is_some();
     let (identity_name, identity_emoji, identity_source) = match (is_configured, from_file) {
         (true, _) => (configured.name.clone(), configured.emoji.clone(), Some("config")),
@@ -78,7 +79,8 @@ fn row(config: &Config, agent: &ResolvedAgent, details: bool) -> AgentRow {
         model: agent.model_primary.clone(),
         bindings: mine.len(),
         is_default: agent.is_default,
-        binding_details: (details && !mine.is_empty()).then(|| mine.iter().map(|binding| describe(binding)).collect()),
+        binding_details: (details && !mine.is_empty())
+            .then(|| mine.iter().map(|binding| describe(binding)).collect()),
         routes: is_unrouted.then(|| vec!["default (no explicit rules)"]),
     }
 }
@@ -122,7 +124,9 @@ fn text(rows: &[AgentRow], context: &Context) -> Vec<String> {
             lines.extend(details.iter().map(|detail| format!("    - {detail}")));
         }
     }
-    lines.push("Routing rules map channel/account/peer to an agent. Use --bindings for full rules.".to_owned());
+    lines.push(
+        "Routing rules map channel/account/peer to an agent. Use --bindings for full rules.".to_owned(),
+    );
     lines
 }
 
@@ -144,7 +148,8 @@ mod tests {
             &env,
         )
         .unwrap();
-        let rows: Vec<AgentRow> = config.agent_ids().iter().map(|id| row(&config, &config.agent(id), true)).collect();
+        let rows: Vec<AgentRow> =
+            config.agent_ids().iter().map(|id| row(&config, &config.agent(id), true)).collect();
         let expect: Value = json!([
             {
                 "id": "main", "name": "Main", "workspace": "/ws", "agentDir": "/h/.openclaw/agents/main/agent",

@@ -35,7 +35,8 @@ fn get(context: &Context, path: &str, json: bool, show_secrets: bool) -> Outcome
     let segments = segments(path)?;
     require_parsable(context)?;
     let snapshot = &context.loaded.snapshot;
-    let found = value_path::get(&snapshot.config, &segments).or_else(|| value_path::get(&snapshot.parsed, &segments));
+    let found =
+        value_path::get(&snapshot.config, &segments).or_else(|| value_path::get(&snapshot.parsed, &segments));
     let Some(value) = found else { return Err(not_found(path)) };
     let mut value = value.clone();
     // A value that was asked for by its own path is shown; secrets inside an object only on demand.
@@ -97,8 +98,9 @@ pub(super) fn write_failure(error: WriteError) -> Failure {
             Failure::new("config-changed", "Error: the config file was changed by somebody else meanwhile")
                 .hint("Run the command again.")
         }
-        WriteError::Unparsable { .. } | WriteError::Redacted(_) | WriteError::Included(_) | WriteError::Io { .. } => {
-            Failure::new("config-write", text)
-        }
+        WriteError::Unparsable { .. }
+        | WriteError::Redacted(_)
+        | WriteError::Included(_)
+        | WriteError::Io { .. } => Failure::new("config-write", text),
     }
 }

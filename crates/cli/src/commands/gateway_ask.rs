@@ -25,8 +25,8 @@ pub(super) fn run(command: GatewayCommand, parent: &RunArgs, context: &Context) 
         GatewayCommand::Health { json, target, .. } => {
             let target = merged(target, parent);
             let timeout = client::timeout_of(target.timeout.as_deref(), DEFAULT_TIMEOUT)?;
-            let answer =
-                client::call(context, &TargetFlags::from(&target), "health", json!({}), Wait::First, timeout);
+            let flags = TargetFlags::from(&target);
+            let answer = client::call(context, &flags, "health", json!({}), Wait::First, timeout);
             let health = client::block_on(answer)?;
             if json {
                 output::json(&health);
@@ -44,8 +44,9 @@ pub(super) fn run(command: GatewayCommand, parent: &RunArgs, context: &Context) 
         }
         GatewayCommand::Probe { json, target, ssh, ssh_identity, ssh_auto } => {
             if ssh.is_some() || ssh_identity.is_some() || ssh_auto {
-                return Err(Failure::usage("gateway probe --ssh: not implemented yet in this version")
-                    .hint("Open the tunnel yourself (ssh -N -L 18789:127.0.0.1:18789 user@host) and probe again."));
+                return Err(Failure::usage("gateway probe --ssh: not implemented yet in this version").hint(
+                    "Open the tunnel yourself (ssh -N -L 18789:127.0.0.1:18789 user@host) and probe again.",
+                ));
             }
             let target = merged(target, parent);
             let timeout = client::timeout_of(target.timeout.as_deref(), PROBE_TIMEOUT)?;
@@ -63,7 +64,14 @@ fn merged(target: TargetArgs, parent: &RunArgs) -> TargetArgs {
     }
 }
 
-fn call(context: &Context, target: &TargetArgs, method: &str, params: &str, wait: Wait, json: bool) -> Outcome {
+fn call(
+    context: &Context,
+    target: &TargetArgs,
+    method: &str,
+    params: &str,
+    wait: Wait,
+    json: bool,
+) -> Outcome {
     let failed = |failure: Failure| Failure {
         message: format!("Gateway call failed: Error: {}", failure.message),
         ..failure
@@ -71,7 +79,8 @@ fn call(context: &Context, target: &TargetArgs, method: &str, params: &str, wait
     let params: Value = serde_json::from_str(params)
         .map_err(|error| Failure::usage(format!("Gateway call failed: SyntaxError: --params: {error}")))?;
     let timeout = client::timeout_of(target.timeout.as_deref(), DEFAULT_TIMEOUT)?;
-    let answer = client::call(context, &TargetFlags::from(target), method, params, wait, timeout);
+    let flags = TargetFlags::from(target);
+    let answer = client::call(context, &flags, method, params, wait, timeout);
     let payload = client::block_on(answer).map_err(failed)?;
     if !json {
         output::line(&format!("{}: {method}", context.style.accent("Gateway call")));

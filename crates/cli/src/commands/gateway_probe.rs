@@ -70,7 +70,8 @@ async fn interview(context: &Context, target: &Target, ask: Ask, started: Instan
     probed.latency_ms = Some(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
     probed.presence = connection.hello.pointer("/snapshot/presence").cloned();
     probed.itself = probed.presence.as_ref().and_then(gateway_itself);
-    let mut get = async |method: &str, params: Value| match connection.call(method, params, Wait::First).await {
+    let mut get = async |method: &str, params: Value| match connection.call(method, params, Wait::First).await
+    {
         Ok(payload) => Some(payload),
         Err(error) => {
             probed.error.get_or_insert_with(|| format!("{method}: {error}"));
@@ -89,16 +90,22 @@ async fn interview(context: &Context, target: &Target, ask: Ask, started: Instan
 
 /// The gateway's own entry of its presence list.
 fn gateway_itself(presence: &Value) -> Option<Value> {
-    let entry = presence.as_array()?.iter().find(|entry| entry.get("mode").and_then(Value::as_str) == Some("gateway"))?;
+    let entry = presence
+        .as_array()?
+        .iter()
+        .find(|entry| entry.get("mode").and_then(Value::as_str) == Some("gateway"))?;
     let field = |name: &str| entry.get(name).cloned().unwrap_or_default();
-    Some(json!({ "host": field("host"), "ip": field("ip"), "version": field("version"), "platform": field("platform") }))
+    Some(
+        json!({ "host": field("host"), "ip": field("ip"), "version": field("version"), "platform": field("platform") }),
+    )
 }
 
 pub(super) fn run(context: &Context, flags: &TargetFlags, timeout: Duration, json: bool) -> Outcome {
     let config = context.config_or_default();
     let target = Target::of(&config, context.env(), flags)?;
     let started = Instant::now();
-    let probed = client::block_on(async { Ok::<_, Failure>(probe(context, &target, timeout, Ask::All).await) })?;
+    let probed =
+        client::block_on(async { Ok::<_, Failure>(probe(context, &target, timeout, Ask::All).await) })?;
     let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     if json {
         output::json(&document(&target, flags, &probed, timeout, duration));
@@ -116,7 +123,13 @@ fn kind(target: &Target, flags: &TargetFlags) -> &'static str {
     }
 }
 
-fn document(target: &Target, flags: &TargetFlags, probed: &Probed, timeout: Duration, duration: u64) -> Value {
+fn document(
+    target: &Target,
+    flags: &TargetFlags,
+    probed: &Probed,
+    timeout: Duration,
+    duration: u64,
+) -> Value {
     let id = kind(target, flags);
     let loopback = target.bind.map(|_| target.url.clone());
     json!({
@@ -152,8 +165,10 @@ fn document(target: &Target, flags: &TargetFlags, probed: &Probed, timeout: Dura
 /// What matters of the answer to `config.get`; never its secrets.
 fn config_summary(answer: &Value) -> Value {
     let part = |name: &str| answer.get(name).cloned().unwrap_or_default();
-    let gateway = |pointer: &str| answer.pointer(&format!("/config/gateway{pointer}")).cloned().unwrap_or_default();
-    let is_set = |pointer: &str| answer.pointer(&format!("/config/gateway{pointer}")).is_some_and(|v| !v.is_null());
+    let gateway =
+        |pointer: &str| answer.pointer(&format!("/config/gateway{pointer}")).cloned().unwrap_or_default();
+    let is_set =
+        |pointer: &str| answer.pointer(&format!("/config/gateway{pointer}")).is_some_and(|v| !v.is_null());
     json!({
         "path": part("path"),
         "exists": part("exists"),
@@ -196,7 +211,9 @@ fn text(context: &Context, target: &Target, probed: &Probed, timeout: Duration) 
             latency.unwrap_or_default(),
             error.as_deref().unwrap_or("unknown error")
         )),
-        (false, _, error) => lines.push(format!("  Connect: failed - {}", error.as_deref().unwrap_or("unknown error"))),
+        (false, _, error) => {
+            lines.push(format!("  Connect: failed - {}", error.as_deref().unwrap_or("unknown error")))
+        }
     }
     if let Some(itself) = &probed.itself {
         let field = |name: &str| itself.get(name).and_then(Value::as_str).unwrap_or("unknown");

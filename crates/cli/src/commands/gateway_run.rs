@@ -42,7 +42,10 @@ pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
     let options = RunOptions {
         flags,
         force: args.force,
-        log: LogTarget::Process { verbose: args.verbose, no_colour: context.style == crate::output::Style::PLAIN },
+        log: LogTarget::Process {
+            verbose: args.verbose,
+            no_colour: context.style == crate::output::Style::PLAIN,
+        },
         ..RunOptions::new(context.process().clone())
     };
     openclaw_models::install_tls();
@@ -121,7 +124,10 @@ mod tests {
         let text = |value: &str| Some(value.to_owned());
         let rows = [
             (RunArgs { reset: true, ..args() }, "Use --reset with --dev."),
-            (RunArgs { ws_log: "x".to_owned(), ..args() }, "Invalid --ws-log (use \"auto\", \"full\", \"compact\")"),
+            (
+                RunArgs { ws_log: "x".to_owned(), ..args() },
+                "Invalid --ws-log (use \"auto\", \"full\", \"compact\")",
+            ),
             (RunArgs { port: text("abc"), ..args() }, "Invalid port"),
             (RunArgs { port: text("70000"), ..args() }, "Invalid port"),
             (RunArgs { port: text("-1"), ..args() }, "Invalid port"),

@@ -30,10 +30,8 @@ pub(super) fn run(args: &HealthArgs, context: &Context) -> Outcome {
 /// The snapshot for people.
 pub(super) fn text(health: &Value) -> Vec<String> {
     let list = |pointer: &str| health.pointer(pointer).and_then(Value::as_array).cloned().unwrap_or_default();
-    let mut lines: Vec<String> = list("/channelOrder")
-        .iter()
-        .filter_map(|id| channel_line(health, id.as_str()?))
-        .collect();
+    let mut lines: Vec<String> =
+        list("/channelOrder").iter().filter_map(|id| channel_line(health, id.as_str()?)).collect();
     let agents = list("/agents");
     let names: Vec<String> = agents
         .iter()
@@ -63,7 +61,9 @@ fn channel_line(health: &Value, id: &str) -> Option<String> {
     let state = match channel.pointer("/probe/ok") {
         Some(Value::Bool(true)) => "ok".to_owned(),
         Some(_) => format!("failed (unknown) - {}", text("/probe/error").unwrap_or("no answer")),
-        None if channel.get("linked").is_some() => if is("linked") { "linked" } else { "not linked" }.to_owned(),
+        None if channel.get("linked").is_some() => {
+            if is("linked") { "linked" } else { "not linked" }.to_owned()
+        }
         None => if is("configured") { "configured" } else { "not configured" }.to_owned(),
     };
     Some(format!("{label}: {state}"))
@@ -92,7 +92,8 @@ mod tests {
         let run = |argv: Value| runs.as_array().unwrap().iter().find(|run| run["argv"] == argv).unwrap();
         let health = &run(json!(["openclaw", "health", "--json"]))["stdoutJson"];
         let expect = run(json!(["openclaw", "health"]))["stdout"].as_array().unwrap();
-        let expect: Vec<&str> = expect.iter().map(|line| line.as_str().unwrap()).filter(|line| !line.is_empty()).collect();
+        let expect: Vec<&str> =
+            expect.iter().map(|line| line.as_str().unwrap()).filter(|line| !line.is_empty()).collect();
         assert_eq!(text(health), expect);
     }
 }

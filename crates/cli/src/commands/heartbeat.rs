@@ -21,6 +21,7 @@ pub(super) fn of_agent(config: &Config, id: &AgentId) -> Value {
         .and_then(|heartbeat| heartbeat.every.as_deref())
         .or_else(|| shared.and_then(|heartbeat| heartbeat.every.as_deref()))
         .unwrap_or(DEFAULT_EVERY);
-    let milliseconds = parse_duration(every, DurationUnit::Minutes).ok().filter(|milliseconds| *milliseconds > 0);
+    let milliseconds =
+        parse_duration(every, DurationUnit::Minutes).ok().filter(|milliseconds| *milliseconds > 0);
     json!({ "agentId": id, "enabled": true, "every": every, "everyMs": milliseconds })
 }

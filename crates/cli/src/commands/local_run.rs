@@ -99,12 +99,17 @@ async fn answer(state: &GatewayState, run: LocalRun) -> Result<Value, Failure> {
         extra_system_prompt: None,
         entry_patch: serde_json::Map::new(),
     };
-    let receipt =
-        state.dispatch.agent(message).await.map_err(|error| Failure::new("not-accepted", error.to_string()))?;
+    let receipt = state
+        .dispatch
+        .agent(message)
+        .await
+        .map_err(|error| Failure::new("not-accepted", error.to_string()))?;
     drop(receipt);
     match state.dispatch.ended(&run_id).await {
         Some(RunRecord { outcome: RunOutcome::Ok { result }, .. }) => Ok(result),
-        Some(RunRecord { outcome: RunOutcome::Error { message, .. }, .. }) => Err(Failure::new("run", message)),
+        Some(RunRecord { outcome: RunOutcome::Error { message, .. }, .. }) => {
+            Err(Failure::new("run", message))
+        }
         Some(RunRecord { outcome: RunOutcome::Aborted { reason, .. }, .. }) => {
             Err(Failure::new("aborted", format!("the run was stopped ({reason})")))
         }
@@ -120,7 +125,9 @@ async fn session_key(state: &GatewayState, run: &LocalRun) -> Result<SessionKey,
             .rows(Rows::Of(&run.agent))
             .await
             .map_err(|error| Failure::new("store", error.to_string()))?;
-        let has_id = |row: &openclaw_sessions::Row| row.entry.session_id.as_ref().is_some_and(|own| own.as_str() == id);
+        let has_id = |row: &openclaw_sessions::Row| {
+            row.entry.session_id.as_ref().is_some_and(|own| own.as_str() == id)
+        };
         if let Some(row) = rows.into_iter().find(has_id) {
             return Ok(row.key);
         }

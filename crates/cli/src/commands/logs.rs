@@ -126,14 +126,21 @@ fn newest_log(context: &Context) -> Option<PathBuf> {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         name.starts_with("openclaw-") && name.ends_with(".log")
     };
-    std::fs::read_dir(context.paths().log_dir()).ok()?.flatten().map(|entry| entry.path()).filter(is_log).max()
+    std::fs::read_dir(context.paths().log_dir())
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(is_log)
+        .max()
 }
 
 fn print_page(page: &Value, wanted: Wanted, is_first: bool) {
     let file = page.get("file").and_then(Value::as_str).unwrap_or_default();
     if is_first && wanted.json {
         let number = |key: &str| page.get(key).cloned().unwrap_or_default();
-        output::json_line(&json!({ "type": "meta", "file": file, "cursor": number("cursor"), "size": number("size") }));
+        output::json_line(
+            &json!({ "type": "meta", "file": file, "cursor": number("cursor"), "size": number("size") }),
+        );
     } else if is_first {
         output::line(&wanted.style.muted(&format!("Log file: {file}")));
     }
@@ -236,7 +243,10 @@ mod tests {
                 "message": "Error: Unknown channel: pigeon", "raw": line,
             })
         );
-        assert_eq!(readable(line, Style::PLAIN), "2026-11-21T02:57:10.359Z error Error: Unknown channel: pigeon");
+        assert_eq!(
+            readable(line, Style::PLAIN),
+            "2026-11-21T02:57:10.359Z error Error: Unknown channel: pigeon"
+        );
     }
 
     #[test]

@@ -29,7 +29,11 @@ impl StoredSession {
     }
 
     pub(super) fn number(&self, field: &str) -> Option<u64> {
-        self.entry.get(field).and_then(Value::as_f64).filter(|number| *number >= 0.0).map(|number| number as u64)
+        self.entry
+            .get(field)
+            .and_then(Value::as_f64)
+            .filter(|number| *number >= 0.0)
+            .map(|number| number as u64)
     }
 
     /// Unix milliseconds; 0 when unknown.
@@ -62,7 +66,9 @@ impl StoredSession {
 
     /// Its context window in tokens.
     pub(super) fn context_tokens(&self, config: &Config) -> u64 {
-        self.number("contextTokens").or(config.agents.defaults.context_tokens).unwrap_or(DEFAULT_CONTEXT_TOKENS)
+        self.number("contextTokens")
+            .or(config.agents.defaults.context_tokens)
+            .unwrap_or(DEFAULT_CONTEXT_TOKENS)
     }
 
     /// `think:high`, `id:…`: what is special about it.
@@ -97,7 +103,9 @@ pub(super) fn read_store(path: &Path) -> Result<Vec<StoredSession>, Failure> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Failure::new("store", format!("could not read {}: {error}", path.display()))),
+        Err(error) => {
+            return Err(Failure::new("store", format!("could not read {}: {error}", path.display())));
+        }
     };
     let document: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
         Failure::new("store", format!("{} is no session store: {error}", path.display()))
@@ -200,7 +208,8 @@ const COLUMNS: &[Column] = &[
 ];
 
 fn text(rows: &[StoredSession], path: &Path, active: Option<u64>, config: &Config, now: i64) -> Vec<String> {
-    let mut lines = vec![format!("Session store: {}", path.display()), format!("Sessions listed: {}", rows.len())];
+    let mut lines =
+        vec![format!("Session store: {}", path.display()), format!("Sessions listed: {}", rows.len())];
     lines.extend(active.map(|minutes| format!("Filtered to last {minutes} minute(s)")));
     if rows.is_empty() {
         lines.push("No sessions found.".to_owned());

@@ -18,12 +18,14 @@ use crate::output;
 const TOKEN_BYTES: usize = 24;
 
 pub(super) fn run(args: &SetupArgs, context: &Context) -> Outcome {
-    let wants_wizard = args.wizard || args.non_interactive || args.mode.is_some() || args.remote_url.is_some();
+    let wants_wizard =
+        args.wizard || args.non_interactive || args.mode.is_some() || args.remote_url.is_some();
     if wants_wizard || args.remote_token.is_some() {
         return Err(Failure::usage("openclaw setup: the wizard is not implemented yet in this version")
             .hint("Run `openclaw setup` without these flags, then `openclaw config set …`."));
     }
-    if !context.loaded.snapshot.is_parsable() || (context.loaded.snapshot.exists && context.config().is_err()) {
+    if !context.loaded.snapshot.is_parsable() || (context.loaded.snapshot.exists && context.config().is_err())
+    {
         return Err(context.invalid_config());
     }
     let change = plan(context, args.workspace.as_deref());
@@ -83,7 +85,8 @@ fn plan(context: &Context, workspace: Option<&str>) -> Change {
     let auth = in_effect.pointer("/gateway/auth");
     let has = |key: &str| auth.and_then(|auth| auth.get(key)).is_some_and(|value| !value.is_null());
     let is_remote = in_effect.pointer("/gateway/mode").and_then(Value::as_str) == Some("remote");
-    let from_env = context.env().first_nonblank(&["OPENCLAW_GATEWAY_TOKEN", "OPENCLAW_GATEWAY_PASSWORD"]).is_some();
+    let from_env =
+        context.env().first_nonblank(&["OPENCLAW_GATEWAY_TOKEN", "OPENCLAW_GATEWAY_PASSWORD"]).is_some();
     if !is_remote && !from_env && !has("token") && !has("password") && !has("mode") {
         put("gateway.auth.mode", json!("token"));
         put("gateway.auth.token", json!(new_token()));

@@ -11,15 +11,6 @@ pub(crate) fn age(milliseconds: i64) -> String {
     }
 }
 
-/// A duration of configuration: `30m`, `1h`, `45s`.
-pub(crate) fn duration(milliseconds: u64) -> String {
-    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")];
-    match units.into_iter().find(|(unit, _)| milliseconds >= *unit && milliseconds.is_multiple_of(*unit)) {
-        Some((unit, name)) => format!("{}{name}", milliseconds / unit),
-        None => format!("{milliseconds}ms"),
-    }
-}
-
 /// A count of tokens: `950`, `1.0k`, `32k`, `1.2m`.
 pub(crate) fn count(tokens: u64) -> String {
     match tokens {
@@ -36,15 +27,20 @@ mod tests {
 
     #[test]
     fn ages_are_rounded() {
-        let rows = [(-5, "just now"), (29_000, "just now"), (42_786, "1m ago"), (5_400_000, "2h ago"), (172_800_000, "2d ago")];
+        let rows = [
+            (-5, "just now"),
+            (29_000, "just now"),
+            (42_786, "1m ago"),
+            (5_400_000, "2h ago"),
+            (172_800_000, "2d ago"),
+        ];
         for (milliseconds, expect) in rows {
             assert_eq!(age(milliseconds), expect, "{milliseconds}");
         }
     }
 
     #[test]
-    fn counts_and_durations_are_short() {
+    fn counts_are_short() {
         assert_eq!([999, 1_000, 32_000, 1_250_000].map(count), ["999", "1.0k", "32k", "1.2m"]);
-        assert_eq!([1_800_000, 90_000, 1, 3_600_000].map(duration), ["30m", "90s", "1ms", "1h"]);
     }
 }

@@ -8,7 +8,7 @@ use std::io::Write as _;
 
 use serde::Serialize;
 
-pub(crate) use age::{age, count, duration};
+pub(crate) use age::{age, count};
 pub(crate) use style::Style;
 pub(crate) use table::{Column, boxed, columns};
 

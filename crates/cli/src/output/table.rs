@@ -21,7 +21,8 @@ pub(crate) fn columns(columns: &[Column], rows: &[Vec<String>]) -> Vec<String> {
 
 /// Lines of a box with two columns. `width` is the whole width, in characters.
 pub(crate) fn boxed(heading: [&str; 2], rows: &[(String, String)], width: usize) -> Vec<String> {
-    let first = rows.iter().map(|(key, _)| key.chars().count()).chain([heading[0].len()]).max().unwrap_or_default();
+    let first =
+        rows.iter().map(|(key, _)| key.chars().count()).chain([heading[0].len()]).max().unwrap_or_default();
     let second = width.saturating_sub(first + 7).max(20);
     let rule = |left: char, middle: char, right: char| {
         let (a, b) = ("─".repeat(first + 2), "─".repeat(second + 2));
@@ -79,7 +80,8 @@ mod tests {
 
     #[test]
     fn a_box_wraps_at_words_and_breaks_long_ones() {
-        let rows = [("Key".to_owned(), "one two three four five".to_owned()), ("K".to_owned(), "x".repeat(25))];
+        let rows =
+            [("Key".to_owned(), "one two three four five".to_owned()), ("K".to_owned(), "x".repeat(25))];
         let text = boxed(["Item", "Value"], &rows, 31).join("\n");
         expect_test::expect![[r#"
             ┌──────┬──────────────────────┐

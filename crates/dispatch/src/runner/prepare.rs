@@ -104,7 +104,7 @@ impl Runner {
             }
         };
         let reasoning = reasoning(&session.entry);
-        let limits = Limits { timeout: timeout(row, &session.agent), retries: 0, ..Limits::default() };
+        let limits = Limits { timeout: timeout(row, &session.agent), ..Limits::default() };
         Ok(Prepared { session, models, tools, system_prompt, report, branch, prompt, reasoning, limits })
     }
 
@@ -229,11 +229,10 @@ async fn load_workspace(session: &Session, settings: &Settings) -> Result<Vec<Bo
     let workspace = session.agent.workspace.clone();
     let scope = BootstrapScope::for_session(session.key.as_str(), &settings.sessions.key_rules().main_key);
     let max_chars = usize::try_from(session.agent.bootstrap_max_chars).unwrap_or(usize::MAX);
-    let skip = session.agent.skip_bootstrap;
+    let fill = if session.agent.skip_bootstrap { Fill::DirectoryOnly } else { Fill::Templates };
     let loaded = tokio::task::spawn_blocking(move || {
-        let fill = if skip { Fill::DirectoryOnly } else { Fill::Templates };
         workspace::ensure(&workspace, fill)?;
-        Ok(if skip { Vec::new() } else { bootstrap::load(&workspace, scope, max_chars) })
+        Ok(bootstrap::load(&workspace, scope, max_chars))
     });
     loaded.await?
 }

@@ -226,7 +226,7 @@ fn wait_result(run_id: &RunId, waited: Waited) -> AgentWaitResult {
 mod tests {
     use super::*;
 
-    fn params(value: Value) -> AgentParams {
+    fn params(value: &Value) -> AgentParams {
         let mut fields = json!({"message": "hi", "idempotencyKey": "r"});
         fields.as_object_mut().unwrap().extend(value.as_object().unwrap().clone());
         params::agent::Agent::read(Some(fields)).unwrap()
@@ -288,8 +288,7 @@ mod tests {
             ),
         ];
         for (value, expect) in rows {
-            let text =
-                check_channels(&params(value.clone())).map_or_else(|f| f.error.message, |()| "ok".to_owned());
+            let text = check_channels(&params(&value)).map_or_else(|f| f.error.message, |()| "ok".to_owned());
             assert_eq!(text, expect, "{value}");
         }
     }
@@ -302,10 +301,10 @@ mod tests {
                          "groupChannel": "#c", "groupSpace": " "});
         let of_child = json!({"label": "side", "spawnedBy": "agent:main:main", "channel": "googlechat", "groupId": "g",
                               "groupChannel": "#c"});
-        assert_eq!(Value::from(entry_patch(&params(all.clone()), &child, None)), of_child);
+        assert_eq!(Value::from(entry_patch(&params(&all), &child, None)), of_child);
         let stored: SessionEntry = serde_json::from_str(r#"{"channel":"slack"}"#).unwrap();
         let of_side = json!({"label": "side", "groupId": "g", "groupChannel": "#c"});
-        assert_eq!(Value::from(entry_patch(&params(all), &side, Some(&stored))), of_side);
-        assert_eq!(entry_patch(&params(json!({"channel": "last"})), &side, None), Map::new());
+        assert_eq!(Value::from(entry_patch(&params(&all), &side, Some(&stored))), of_side);
+        assert_eq!(entry_patch(&params(&json!({"channel": "last"})), &side, None), Map::new());
     }
 }

@@ -1,11 +1,10 @@
 //! What an error of the crates below becomes on the wire: the one place that decides (design, "Errors").
 
 use openclaw_dispatch::{DispatchError, InjectError, RunOfOtherSession, StillActive};
-use openclaw_models::SelectError;
 use openclaw_protocol::ErrorShape;
 use openclaw_sessions::KeyError;
+use openclaw_sessions::methods::MethodError;
 use openclaw_sessions::store::StoreError;
-use openclaw_sessions::transcript::TranscriptError;
 
 use crate::attachments::AttachmentError;
 use crate::request::Failure;
@@ -85,14 +84,14 @@ impl From<StoreError> for Failure {
     }
 }
 
-impl From<TranscriptError> for Failure {
-    fn from(error: TranscriptError) -> Self {
-        unavailable(&format!("Error: {error}"))
-    }
-}
-
-impl From<SelectError> for Failure {
-    fn from(error: SelectError) -> Self {
-        invalid(&error)
+impl From<MethodError> for Failure {
+    fn from(error: MethodError) -> Self {
+        match error {
+            MethodError::Store(error) => error.into(),
+            MethodError::Key(_)
+            | MethodError::Resolve(_)
+            | MethodError::Patch(_)
+            | MethodError::MainSession(_) => invalid(&error),
+        }
     }
 }

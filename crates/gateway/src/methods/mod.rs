@@ -8,6 +8,7 @@ mod agent;
 mod agents;
 mod chat;
 mod config;
+mod default_model;
 mod failure;
 mod health;
 mod identity;

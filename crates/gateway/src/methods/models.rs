@@ -1,16 +1,11 @@
 //! `models.list` (spec `gateway-protocol.md` §6.6).
 
-use std::future::{Future, ready};
-
 use openclaw_protocol::params::Nothing;
 use openclaw_protocol::params::models::{ModelChoice, ModelsListResult};
 
 use crate::request::{Failure, RequestContext};
 
-pub(super) fn list(
-    ctx: RequestContext,
-    _params: Nothing,
-) -> impl Future<Output = Result<ModelsListResult, Failure>> {
+pub(super) async fn list(ctx: RequestContext, _params: Nothing) -> Result<ModelsListResult, Failure> {
     let rows = ctx.gateway.models.rows(&ctx.gateway.settings().models);
     let models = rows.into_iter().map(|row| ModelChoice {
         id: row.id,
@@ -20,5 +15,5 @@ pub(super) fn list(
         reasoning: Some(row.reasoning),
         input: Some(row.input),
     });
-    ready(Ok(ModelsListResult { models: models.collect() }))
+    Ok(ModelsListResult { models: models.collect() })
 }

@@ -1,80 +1,106 @@
-//! `sessions.*` (spec `gateway-protocol.md` §6.2).
-
-mod archive;
-mod preview;
-mod resolve;
+//! `sessions.*` (spec `gateway-protocol.md` §6.2). What they mean stands in [`openclaw_sessions::methods`]; here runs are
+//! stopped where they must be, and models are looked up.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_protocol::ErrorShape;
+use openclaw_models::{check_switch, thinking};
 use openclaw_protocol::params::sessions::{
-    SessionsDeleteParams, SessionsDeleteResult, SessionsListParams, SessionsListResult, SessionsPatchParams,
-    SessionsPatchResult, SessionsResetParams, SessionsResetResult,
+    SessionListDefaults, SessionsDeleteParams, SessionsDeleteResult, SessionsListParams, SessionsListResult,
+    SessionsPatchParams, SessionsPatchResult, SessionsPreviewParams, SessionsPreviewResult,
+    SessionsResetParams, SessionsResetResult, SessionsResolveParams, SessionsResolveResult,
 };
-use openclaw_sessions::SessionEntry;
-use openclaw_sessions::entry::{ResetKind, new_session_id};
-use serde_json::{Map, Value};
+use openclaw_sessions::methods::{self, ModelName, PatchRules};
 
+use super::default_model::DefaultModels;
 use super::keys::canonical;
 use crate::request::{Failure, RequestContext};
-
-pub(super) use preview::preview;
-pub(super) use resolve::resolve;
 
 /// How long runs get to stop before a session is reset or deleted.
 const QUIESCE: Duration = Duration::from_secs(15);
 
-pub(super) async fn list(_ctx: RequestContext, _params: SessionsListParams) -> Result<SessionsListResult, Failure> {
-    Err(ErrorShape::not_implemented("sessions.list").into())
-}
-
-pub(super) async fn patch(_ctx: RequestContext, _params: SessionsPatchParams) -> Result<SessionsPatchResult, Failure> {
-    Err(ErrorShape::not_implemented("sessions.patch").into())
-}
-
-/// A new transcript and no tokens; settings stay. Runs of the old conversation are stopped first: what they write at
-/// their end would be taken for the new one's.
-pub(super) async fn reset(ctx: RequestContext, params: SessionsResetParams) -> Result<SessionsResetResult, Failure> {
-    let key = canonical(&ctx, &params.key.0)?;
-    ctx.gateway.dispatch.quiesce(key.as_str(), QUIESCE).await?;
-    let row = ctx.gateway.sessions.update(
-        &key,
-        Box::new(|edit| {
-            *edit.entry = edit.entry.reset(new_session_id(), edit.now, ResetKind::Method);
-            Ok(())
-        }),
-    );
-    Ok(SessionsResetResult { ok: true, key: key.as_str().to_owned(), entry: fields(&row.await?.entry)? })
-}
-
-pub(super) async fn delete(ctx: RequestContext, params: SessionsDeleteParams) -> Result<SessionsDeleteResult, Failure> {
-    let key = canonical(&ctx, &params.key.0)?;
-    let rules = ctx.gateway.sessions.rules();
-    if key == rules.main(&ctx.gateway.config().default_agent()) {
-        return Err(ErrorShape::invalid(format!("Cannot delete the main session ({}).", key.as_str())).into());
-    }
-    ctx.gateway.dispatch.quiesce(key.as_str(), QUIESCE).await?;
-    let row = ctx.gateway.sessions.delete(&key).await?;
-    let deleted = row.is_some();
-    let archived = match row {
-        Some(row) if params.delete_transcript.unwrap_or(true) => {
-            let agent = rules.agent_of(&key);
-            let layout = ctx.gateway.layout.clone();
-            let archive = move || archive::transcripts(&layout, &agent, &row.entry);
-            tokio::task::spawn_blocking(archive)
-                .await
-                .map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?
-        }
-        Some(_) | None => Vec::new(),
+pub(super) async fn list(
+    ctx: RequestContext,
+    params: SessionsListParams,
+) -> Result<SessionsListResult, Failure> {
+    let settings = ctx.gateway.settings();
+    let models = DefaultModels::of(&ctx, &settings).await;
+    let defaults = SessionListDefaults {
+        model_provider: models.provider(),
+        model: models.model(),
+        context_tokens: models.context_tokens,
     };
-    Ok(SessionsDeleteResult { ok: true, key: key.as_str().to_owned(), deleted, archived })
+    let store = ctx.gateway.sessions.as_ref();
+    Ok(methods::list(store, &ctx.gateway.layout, &params, defaults, &|agent| models.get(agent)).await?)
 }
 
-/// A row as it stands in the store.
-fn fields(entry: &Arc<SessionEntry>) -> Result<Map<String, Value>, serde_json::Error> {
-    match serde_json::to_value(&**entry)? {
-        Value::Object(fields) => Ok(fields),
-        _ => Ok(Map::new()),
+pub(super) async fn preview(
+    ctx: RequestContext,
+    params: SessionsPreviewParams,
+) -> Result<SessionsPreviewResult, Failure> {
+    Ok(methods::preview(ctx.gateway.sessions.as_ref(), &ctx.gateway.layout, &params).await?)
+}
+
+pub(super) async fn resolve(
+    ctx: RequestContext,
+    params: SessionsResolveParams,
+) -> Result<SessionsResolveResult, Failure> {
+    Ok(methods::resolve(ctx.gateway.sessions.as_ref(), &params).await?)
+}
+
+pub(super) async fn patch(
+    ctx: RequestContext,
+    params: SessionsPatchParams,
+) -> Result<SessionsPatchResult, Failure> {
+    let settings = ctx.gateway.settings();
+    let agent = ctx.gateway.sessions.rules().agent_of(&canonical(&ctx, &params.key.0)?);
+    let default_model = DefaultModels::of(&ctx, &settings).await.get(&agent);
+    let rules = PatchRules {
+        default_model,
+        resolve_model: Arc::new(move |text| {
+            let model = check_switch(&settings.models, &agent, text).map_err(|error| error.to_string())?;
+            Ok(ModelName::new(model.provider.as_str(), model.model.as_str()))
+        }),
+        has_xhigh: thinking::has_xhigh,
+        xhigh_models: spoken_list(&thinking::xhigh_models()),
+    };
+    Ok(methods::patch(ctx.gateway.sessions.as_ref(), &ctx.gateway.layout, &params, &rules).await?)
+}
+
+/// `a, b, c` as `a, b or c`.
+fn spoken_list(list: &str) -> String {
+    list.rsplit_once(", ").map_or_else(|| list.to_owned(), |(head, last)| format!("{head} or {last}"))
+}
+
+/// Runs of the old conversation are stopped first: what they write at their end would be taken for the new one's.
+pub(super) async fn reset(
+    ctx: RequestContext,
+    params: SessionsResetParams,
+) -> Result<SessionsResetResult, Failure> {
+    let key = canonical(&ctx, &params.key.0)?;
+    ctx.gateway.dispatch.quiesce(key.as_str(), QUIESCE).await?;
+    Ok(methods::reset(ctx.gateway.sessions.as_ref(), &params).await?)
+}
+
+pub(super) async fn delete(
+    ctx: RequestContext,
+    params: SessionsDeleteParams,
+) -> Result<SessionsDeleteResult, Failure> {
+    let store = ctx.gateway.sessions.as_ref();
+    let key = methods::require_deletable(store.rules(), &params.key.0)?;
+    ctx.gateway.dispatch.quiesce(key.as_str(), QUIESCE).await?;
+    Ok(methods::delete(store, &ctx.gateway.layout, &params).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_for_people_end_with_or() {
+        let rows = [("", ""), ("a", "a"), ("a, b", "a or b"), ("a, b, c", "a, b or c")];
+        for (list, expect) in rows {
+            assert_eq!(spoken_list(list), expect);
+        }
     }
 }

@@ -1,16 +1,15 @@
 //! `status` (spec `gateway-protocol.md` §6.1).
 
-use openclaw_models::{Ask, AskedThinking};
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::Ignored;
-use openclaw_protocol::params::sessions::SessionKind;
 use openclaw_protocol::params::status::{
     AgentBeat, AgentSessions, HeartbeatSummary, SessionsSummary, StatusDefaults, StatusRow, StatusSummary,
 };
-use openclaw_sessions::entry::ChatType;
+use openclaw_sessions::Row;
+use openclaw_sessions::methods::kind_of;
 use openclaw_sessions::store::Rows;
-use openclaw_sessions::{Row, SessionKey};
 
+use super::default_model::DefaultModels;
 use crate::clock::now_ms;
 use crate::request::{Failure, RequestContext};
 
@@ -41,11 +40,13 @@ pub(super) async fn status(ctx: RequestContext, _params: Ignored) -> Result<Stat
 }
 
 async fn sessions(ctx: &RequestContext) -> Result<SessionsSummary, Failure> {
-    let defaults = defaults(ctx).await;
+    let settings = ctx.gateway.settings();
+    let models = DefaultModels::of(ctx, &settings).await;
+    let defaults = StatusDefaults { model: models.model(), context_tokens: models.context_tokens };
     let now = now_ms();
     let mut by_agent = Vec::new();
     let mut all = Vec::new();
-    for agent in ctx.gateway.config().agent_ids() {
+    for agent in settings.config.agent_ids() {
         let rows = ctx.gateway.sessions.rows(Rows::Of(&agent)).await?;
         let rows = newest_first(rows);
         let recent: Vec<StatusRow> =
@@ -71,29 +72,6 @@ async fn sessions(ctx: &RequestContext) -> Result<SessionsSummary, Failure> {
     })
 }
 
-/// What a session without override uses; nothing where no model can be found.
-async fn defaults(ctx: &RequestContext) -> StatusDefaults {
-    let settings = ctx.gateway.settings();
-    let agent = settings.config.default_agent();
-    let ask = Ask {
-        agent: &agent,
-        agent_dir: &settings.config.agent(&agent).agent_dir,
-        model: None,
-        profile: None,
-        thinking: AskedThinking::Default,
-    };
-    match ctx.gateway.models.describe(&settings.models, &ask).await {
-        Ok(model) => StatusDefaults {
-            model: Some(model.reference.model.to_string()),
-            context_tokens: Some(model.window.tokens),
-        },
-        Err(error) => {
-            tracing::debug!(%error, "status has no default model");
-            StatusDefaults { model: None, context_tokens: None }
-        }
-    }
-}
-
 /// Sessions of people and groups; the buckets `global` and `unknown` are not shown.
 fn newest_first(mut rows: Vec<Row>) -> Vec<Row> {
     rows.retain(|row| !row.key.is_global() && !row.key.is_unknown());
@@ -113,7 +91,7 @@ fn status_row(row: &Row, agent: &AgentId, defaults: &StatusDefaults, now: i64) -
     StatusRow {
         agent_id: Some(agent.to_string()),
         key: row.key.as_str().to_owned(),
-        kind: kind(&row.key, entry.chat_type),
+        kind: kind_of(&row.key, entry),
         session_id: entry.session_id.as_ref().map(|id| id.as_str().to_owned()),
         updated_at: entry.updated_at,
         age: entry.updated_at.map(|at| now.saturating_sub(at)),
@@ -140,16 +118,6 @@ fn percent(total: u64, context: u64) -> Option<u64> {
     Some(doubled.saturating_add(1) / 2).map(|percent| percent.min(MAX_PERCENT))
 }
 
-fn kind(key: &SessionKey, chat_type: Option<ChatType>) -> SessionKind {
-    match chat_type {
-        _ if key.is_global() => SessionKind::Global,
-        _ if key.is_unknown() => SessionKind::Unknown,
-        Some(ChatType::Group | ChatType::Channel) => SessionKind::Group,
-        Some(ChatType::Direct) | None if key.is_group() => SessionKind::Group,
-        Some(ChatType::Direct) | None => SessionKind::Direct,
-    }
-}
-
 /// What differs from a fresh session, for people.
 fn flags(row: &Row) -> Vec<String> {
     let entry = &row.entry;
@@ -170,7 +138,7 @@ fn flags(row: &Row) -> Vec<String> {
 mod tests {
     use std::sync::Arc;
 
-    use openclaw_sessions::SessionEntry;
+    use openclaw_sessions::{SessionEntry, SessionKey};
     use serde_json::{Value, json};
 
     use super::*;
@@ -220,20 +188,5 @@ mod tests {
                    "sessionId": "s"}),
         );
         assert_eq!(flags(&row), ["think:high", "verbose:on", "system", "aborted", "id:s"]);
-    }
-
-    #[test]
-    fn groups_are_told_by_type_or_key() {
-        let rows = [
-            ("agent:main:main", json!({}), SessionKind::Direct),
-            ("agent:main:telegram:group:1", json!({}), SessionKind::Group),
-            ("agent:main:x", json!({"chatType": "channel"}), SessionKind::Group),
-            ("global", json!({}), SessionKind::Global),
-            ("unknown", json!({}), SessionKind::Unknown),
-        ];
-        for (key, entry, expect) in rows {
-            let row = row(key, entry);
-            assert_eq!(kind(&row.key, row.entry.chat_type), expect, "{key}");
-        }
     }
 }

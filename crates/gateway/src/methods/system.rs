@@ -1,7 +1,5 @@
 //! `system-presence` and `system-event` (spec `gateway-protocol.md` §6.1, §8.1).
 
-use std::future::{Future, ready};
-
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::event::PresenceEntry;
 use openclaw_protocol::params::Ignored;
@@ -10,20 +8,12 @@ use openclaw_protocol::params::system::{Done, SystemEventParams};
 use super::keys::given;
 use crate::request::{Failure, RequestContext};
 
-pub(super) fn presence(
-    ctx: RequestContext,
-    _params: Ignored,
-) -> impl Future<Output = Result<Vec<PresenceEntry>, Failure>> {
-    ready(Ok(ctx.gateway.presence.list()))
+pub(super) async fn presence(ctx: RequestContext, _params: Ignored) -> Result<Vec<PresenceEntry>, Failure> {
+    Ok(ctx.gateway.presence.list())
 }
 
-pub(super) fn event(
-    ctx: RequestContext,
-    params: SystemEventParams,
-) -> impl Future<Output = Result<Done, Failure>> {
-    let Some(text) = given(params.text.as_deref()) else {
-        return ready(Err(ErrorShape::invalid("text required").into()));
-    };
+pub(super) async fn event(ctx: RequestContext, params: SystemEventParams) -> Result<Done, Failure> {
+    let text = given(params.text.as_deref()).ok_or_else(|| ErrorShape::invalid("text required"))?;
     ctx.gateway.system_event(&params, text);
-    ready(Ok(Done::OK))
+    Ok(Done::OK)
 }

@@ -11,8 +11,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
+use crate::server::front::Front;
 use crate::server::http::{Caller, respond};
-use crate::state::GatewayState;
 
 /// How long a client may take to send the head of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,11 +24,11 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const HEAD_BYTES: usize = 64 * 1024;
 
 /// Accepts until the gateway stops.
-pub(crate) async fn run(listener: TcpListener, state: Arc<GatewayState>) {
+pub(crate) async fn run(listener: TcpListener, front: Arc<Front>) {
     let places = Arc::new(Semaphore::new(HTTP_CONNECTIONS));
     loop {
         let accepted = tokio::select! { biased;
-            () = state.stopping.cancelled() => return,
+            () = front.stopping.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
         let (stream, peer) = match accepted {
@@ -41,23 +41,23 @@ pub(crate) async fn run(listener: TcpListener, state: Arc<GatewayState>) {
         };
         // Over the limit the connection is dropped at once: waiting would only fill the system's queue.
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
-        let served = Arc::clone(&state);
-        state.tasks.spawn(async move {
+        let served = Arc::clone(&front);
+        front.tasks.spawn(async move {
             serve(stream, peer, served).await;
             drop(place);
         });
     }
 }
 
-async fn serve(stream: TcpStream, peer: SocketAddr, state: Arc<GatewayState>) {
+async fn serve(stream: TcpStream, peer: SocketAddr, front: Arc<Front>) {
     // Small frames must not wait for each other; without it answers are merely slower.
     let _ = stream.set_nodelay(true);
     let Ok(local) = stream.local_addr() else { return };
     let caller = Caller { peer, local };
-    let service_state = Arc::clone(&state);
+    let service_front = Arc::clone(&front);
     let service = service_fn(move |request| {
-        let state = Arc::clone(&service_state);
-        async move { Ok::<_, Infallible>(respond(request, caller, state).await) }
+        let front = Arc::clone(&service_front);
+        async move { Ok::<_, Infallible>(respond(request, caller, &front).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -68,7 +68,7 @@ async fn serve(stream: TcpStream, peer: SocketAddr, state: Arc<GatewayState>) {
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = state.stopping.cancelled() => {
+        () = front.stopping.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

@@ -10,6 +10,7 @@ use hyper::body::Incoming;
 use serde_json::json;
 
 use crate::connection::{driver, upgrade};
+use crate::server::front::Front;
 use crate::server::web_ui;
 use crate::state::GatewayState;
 
@@ -23,19 +24,19 @@ pub(crate) struct Caller {
 }
 
 /// Answers one request.
-pub(crate) async fn respond(
-    mut request: Request<Incoming>,
-    caller: Caller,
-    state: Arc<GatewayState>,
-) -> Response<Body> {
-    if upgrade::is_requested(&request) {
-        return open_socket(&mut request, caller, &state);
-    }
+pub(crate) async fn respond(mut request: Request<Incoming>, caller: Caller, front: &Front) -> Response<Body> {
+    let is_upgrade = upgrade::is_requested(&request);
     match request.uri().path() {
-        "/healthz" => read_only(&request)
-            .unwrap_or_else(|| json_response(StatusCode::OK, &json!({"ok": true, "status": "live"}))),
-        "/readyz" => read_only(&request).unwrap_or_else(|| ready(&state)),
-        _ => web_ui::respond(request.method(), request.uri(), &state),
+        "/healthz" if !is_upgrade => {
+            let live = || json_response(StatusCode::OK, &json!({"ok": true, "status": "live"}));
+            read_only(&request).unwrap_or_else(live)
+        }
+        "/readyz" if !is_upgrade => read_only(&request).unwrap_or_else(|| ready(front)),
+        _ => match front.wait().await {
+            None => text_response(StatusCode::SERVICE_UNAVAILABLE, "gateway is stopping"),
+            Some(state) if is_upgrade => open_socket(&mut request, caller, state),
+            Some(state) => web_ui::respond(request.method(), request.uri(), state),
+        },
     }
 }
 
@@ -61,11 +62,13 @@ fn open_socket(request: &mut Request<Incoming>, caller: Caller, state: &Arc<Gate
     response
 }
 
-/// Ready is who takes work. There is nothing yet that could be degraded.
-fn ready(state: &GatewayState) -> Response<Body> {
-    let draining = state.stopping.is_cancelled();
-    let status = if draining { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
-    json_response(status, &json!({"ready": !draining, "draining": draining, "degraded": [], "channels": {}}))
+/// Ready is who takes work: from when the gateway is put together until it stops. There is nothing yet that could be
+/// degraded.
+fn ready(front: &Front) -> Response<Body> {
+    let draining = front.stopping.is_cancelled();
+    let ready = front.state().is_some() && !draining;
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    json_response(status, &json!({"ready": ready, "draining": draining, "degraded": [], "channels": {}}))
 }
 
 /// The refusal of a request that wants more than to read.

@@ -1,6 +1,7 @@
 //! The gateway's one port: listeners, HTTP, and the clock that ticks beside them.
 
 pub(crate) mod accept;
+pub(crate) mod front;
 pub(crate) mod http;
 pub(crate) mod listen;
 pub(crate) mod ticker;

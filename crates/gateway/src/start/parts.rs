@@ -15,8 +15,6 @@ use openclaw_sessions::{Layout, SessionStore};
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{Notify, watch};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::run::StartError;
 use super::settings::settings;
@@ -30,6 +28,7 @@ use crate::host::{Host, VERSION};
 use crate::logging::LogFile;
 use crate::pairing::DeviceStore;
 use crate::presence::Presence;
+use crate::server::front::Front;
 use crate::state::GatewayState;
 use crate::system_events::SystemEvents;
 
@@ -40,6 +39,7 @@ pub(super) struct Ingredients {
     pub(super) port: u16,
     pub(super) log_file: Option<LogFile>,
     pub(super) started: Instant,
+    pub(super) front: Arc<Front>,
 }
 
 /// Opens the stores, starts dispatch, and puts everything together.
@@ -75,8 +75,8 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         host,
         log_file: given.log_file,
         started: given.started,
-        stopping: CancellationToken::new(),
-        tasks: TaskTracker::new(),
+        stopping: given.front.stopping.clone(),
+        tasks: given.front.tasks.clone(),
         presence_news: Notify::new(),
         port: given.port,
         door: door(config, &given.auth),

@@ -11,7 +11,6 @@ use openclaw_config::{Config, Environment, InvalidConfig, Loaded, load, unsuppor
 use openclaw_dispatch::StartError as DispatchStartError;
 use openclaw_models::{Ask, AskedThinking};
 use openclaw_sessions::StoreError;
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +23,7 @@ use super::stop::{self, Signals};
 use crate::atomic_file::private_dir;
 use crate::host::own_addresses;
 use crate::logging::{ConsoleFacts, LogFile, LogGuard, LogPlan};
+use crate::server::front::Front;
 use crate::server::listen::{ListenError, listen};
 use crate::server::{accept, ticker};
 use crate::state::GatewayState;
@@ -173,9 +173,17 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     let addresses: Vec<SocketAddr> =
         listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     let port = addresses.first().map_or(gateway.port, SocketAddr::port);
-    let given = Ingredients { loaded, auth: gateway.auth.clone(), port, log_file, started };
+    let front = Arc::new(Front::default());
+    // Whatever goes wrong from here on, nobody is left waiting for a gateway that does not come.
+    let _closing = front.stopping.clone().drop_guard();
+    for listener in listeners {
+        front.tasks.spawn(accept::run(listener, Arc::clone(&front)));
+    }
+    let auth = gateway.auth.clone();
+    let given = Ingredients { loaded, auth, port, log_file, started, front: Arc::clone(&front) };
     let state = Arc::new(assemble(&config, given).await?);
-    serve(&state, listeners);
+    serve(&state);
+    front.open(Arc::clone(&state));
     if let Some(ready) = options.ready {
         // Whoever wanted to know may have given up.
         let _ = ready.send(Ready { addresses: addresses.clone(), state: Arc::clone(&state) });
@@ -224,7 +232,7 @@ async fn lock(loaded: &Loaded) -> Result<InstanceLock, StartError> {
 }
 
 /// Starts the tasks that a gateway consists of.
-fn serve(state: &Arc<GatewayState>, listeners: Vec<TcpListener>) {
+fn serve(state: &Arc<GatewayState>) {
     let mut said = state.dispatch.subscribe();
     let hub = Arc::clone(state);
     state.tasks.spawn(async move {
@@ -232,9 +240,6 @@ fn serve(state: &Arc<GatewayState>, listeners: Vec<TcpListener>) {
             hub.events.forward(broadcast);
         }
     });
-    for listener in listeners {
-        state.tasks.spawn(accept::run(listener, Arc::clone(state)));
-    }
     state.tasks.spawn(ticker::run(Arc::clone(state)));
     state.tasks.spawn(ticker::tell_presence(Arc::clone(state)));
 }

@@ -71,7 +71,11 @@ fn what_is_no_answer_is_named() {
     let rows: [(&[u8], FailureKind, &str); 8] = [
         (b"", FailureKind::Transient, "an empty answer"),
         (b" \r\n ", FailureKind::Transient, "an empty answer"),
-        (b"<html><title>Just a\n moment...</title>", FailureKind::Other, "a web page titled \"Just a moment...\""),
+        (
+            b"<html><title>Just a\n moment...</title>",
+            FailureKind::Other,
+            "a web page titled \"Just a moment...\"",
+        ),
         (b"<p>", FailureKind::Other, "a web page instead"),
         (b"data: {nonsense}\n\n", FailureKind::Transient, "{nonsense}"),
         (b"data: \xff\xfe\n\n", FailureKind::Transient, "not valid UTF-8"),

@@ -94,11 +94,8 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
 /// `max_tokens`, `stream`, and what depends on the thinking level.
 fn add_limits(body: &mut Map<String, Value>, spec: &ModelSpec, request: &ModelRequest) {
     let mut max = spec.output_cap(request.max_tokens);
-    let level = thinking::clamp(
-        request.thinking,
-        spec.reasoning,
-        thinking::has_xhigh(spec.provider(), spec.id()),
-    );
+    let level =
+        thinking::clamp(request.thinking, spec.reasoning, thinking::has_xhigh(spec.provider(), spec.id()));
     let mut thinking = None;
     let mut effort = None;
     if ADAPTIVE.iter().any(|part| spec.id().contains(part)) {
@@ -128,7 +125,9 @@ fn add_limits(body: &mut Map<String, Value>, spec: &ModelSpec, request: &ModelRe
 fn cache_marker(spec: &ModelSpec, retention: CacheRetention) -> Option<Value> {
     match retention {
         CacheRetention::None => None,
-        CacheRetention::Long if spec.base_url.contains(OWN_HOST) => Some(json!({"type": "ephemeral", "ttl": "1h"})),
+        CacheRetention::Long if spec.base_url.contains(OWN_HOST) => {
+            Some(json!({"type": "ephemeral", "ttl": "1h"}))
+        }
         CacheRetention::Short | CacheRetention::Long => Some(json!({"type": "ephemeral"})),
     }
 }
@@ -176,6 +175,7 @@ fn flush(results: &mut Vec<Value>, out: &mut Vec<Value>) {
     push(out, "user", std::mem::take(results));
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "callers hand over what they made")]
 fn push(out: &mut Vec<Value>, role: &str, content: Vec<Value>) {
     if !content.is_empty() {
         out.push(json!({"role": role, "content": content}));

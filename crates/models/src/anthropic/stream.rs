@@ -24,7 +24,11 @@ pub(crate) struct AnthropicDecoder {
 enum Slot {
     Text(Option<usize>),
     Thinking(Option<usize>),
-    Tool { block: usize, any: bool, input: Option<Value> },
+    Tool {
+        block: usize,
+        any: bool,
+        input: Option<Value>,
+    },
     /// A block type of the future.
     Unknown,
 }
@@ -181,7 +185,9 @@ impl AnthropicDecoder {
         let slot = match (self.blocks.get_mut(&index), delta.kind.as_str()) {
             (Some(slot), _) => slot,
             (None, "text_delta") => self.blocks.entry(index).or_insert(Slot::Text(None)),
-            (None, _) => return Err(garbage(format_args!("a {} for a block that was not begun", delta.kind))),
+            (None, _) => {
+                return Err(garbage(format_args!("a {} for a block that was not begun", delta.kind)));
+            }
         };
         match slot {
             Slot::Text(at) => out.text(at, delta.text.as_deref().unwrap_or_default()),

@@ -141,7 +141,9 @@ fn optional_secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     Ok(Option::<String>::deserialize(deserializer)?.map(SecretString::from))
 }
 
-fn secret_values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, SecretString>, D::Error> {
+fn secret_values<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, SecretString>, D::Error> {
     let plain = BTreeMap::<String, String>::deserialize(deserializer)?;
     Ok(plain.into_iter().map(|(name, value)| (name, SecretString::from(value))).collect())
 }

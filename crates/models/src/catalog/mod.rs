@@ -90,7 +90,9 @@ impl Catalog {
     pub fn rows(&self, has_credential: impl Fn(&ProviderId) -> bool) -> Vec<ModelRow> {
         self.providers
             .iter()
-            .filter(|provider| provider.configured || !provider.entry.implicit || has_credential(&provider.id))
+            .filter(|provider| {
+                provider.configured || !provider.entry.implicit || has_credential(&provider.id)
+            })
             .flat_map(|provider| {
                 provider.entry.models.iter().map(|model| ModelRow {
                     id: model.id.clone(),

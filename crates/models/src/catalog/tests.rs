@@ -44,10 +44,12 @@ fn the_built_in_list_parses_and_holds_the_reference_prices() {
 
 #[test]
 fn a_provider_without_models_redirects_the_built_in_ones() {
-    let entry = json!({"anthropic": {"baseUrl": "http://127.0.0.1:9/", "headers": {"x-a": "b"}, "models": []}});
+    let entry =
+        json!({"anthropic": {"baseUrl": "http://127.0.0.1:9/", "headers": {"x-a": "b"}, "models": []}});
     let spec = find(&catalog(entry), "opus-4.6").unwrap();
     assert_eq!((spec.base_url.as_str(), spec.name.as_str()), ("http://127.0.0.1:9", "Claude Opus 4.6"));
-    let headers: Vec<_> = spec.headers.iter().map(|(name, value)| (name.as_str(), value.expose_secret())).collect();
+    let headers: Vec<_> =
+        spec.headers.iter().map(|(name, value)| (name.as_str(), value.expose_secret())).collect();
     assert_eq!(headers, [("x-a", "b")]);
 }
 
@@ -61,7 +63,10 @@ fn configured_models_come_first_and_get_the_documented_defaults() {
     assert_eq!((a.context_window, a.window_configured, a.max_tokens), (None, false, 8192));
     assert_eq!((a.reasoning, a.images, a.price), (false, false, Price::default()));
     let b = find(&catalog, "local/b").unwrap();
-    assert_eq!((b.context_window, b.window_configured, b.max_tokens, b.images), (Some(4096), true, 4096, true));
+    assert_eq!(
+        (b.context_window, b.window_configured, b.max_tokens, b.images),
+        (Some(4096), true, 4096, true)
+    );
     let rows = catalog.rows(|_| false);
     let first: Vec<_> = rows.iter().take(2).map(|row| row.id.as_str()).collect();
     assert_eq!(first, ["a", "b"]);
@@ -76,13 +81,17 @@ fn an_explicit_model_replaces_the_built_in_one_of_its_id() {
         {"id": "claude-opus-4-6", "name": "Mine", "contextWindow": 1000000}]}});
     let catalog = catalog(entry);
     let spec = find(&catalog, "opus-4.6").unwrap();
-    assert_eq!((spec.name.as_str(), spec.context_window, spec.window_configured), ("Mine", Some(1_000_000), true));
+    assert_eq!(
+        (spec.name.as_str(), spec.context_window, spec.window_configured),
+        ("Mine", Some(1_000_000), true)
+    );
     assert!(find(&catalog, "sonnet-4.5").is_ok(), "the others stay");
 }
 
 #[test]
 fn replace_mode_knows_only_what_is_configured() {
-    let entry = json!({"local": {"baseUrl": "http://l", "api": "openai-completions", "models": [{"id": "a"}]}});
+    let entry =
+        json!({"local": {"baseUrl": "http://l", "api": "openai-completions", "models": [{"id": "a"}]}});
     let catalog = Catalog::new(&settings(CatalogMode::Replace, entry));
     assert!(find(&catalog, "local/a").is_ok());
     assert_eq!(find(&catalog, "opus-4.6").unwrap_err(), "Unknown model: anthropic/claude-opus-4-6");
@@ -100,12 +109,18 @@ fn ids_that_are_not_listed_are_looked_up_as_the_spec_says() {
     assert_eq!((dated.id(), dated.max_tokens), ("claude-opus-4-6-20260201", 128_000));
     assert_eq!(find(&catalog, "anthropic/claude-opus-4.6-latest").unwrap().price.output, 25.0);
     let new = find(&catalog, "local/other").unwrap();
-    assert_eq!((new.api.as_str(), new.context_window, new.max_tokens), ("openai-completions", Some(30_000), 100));
+    assert_eq!(
+        (new.api.as_str(), new.context_window, new.max_tokens),
+        ("openai-completions", Some(30_000), 100)
+    );
     assert_eq!(find(&catalog, "bare/new").unwrap().api.as_str(), "openai-responses");
     let open = find(&catalog, "openrouter/moonshotai/kimi-k2").unwrap();
     assert_eq!((open.id(), open.base_url.as_str()), ("moonshotai/kimi-k2", "https://openrouter.ai/api/v1"));
     let ollama = find(&catalog, "ollama/llama3.2").unwrap();
-    assert_eq!((ollama.base_url.as_str(), ollama.context_window), ("http://127.0.0.1:11434/v1", Some(128_000)));
+    assert_eq!(
+        (ollama.base_url.as_str(), ollama.context_window),
+        ("http://127.0.0.1:11434/v1", Some(128_000))
+    );
     assert!(!ollama.streaming);
     let rows = [
         ("anthropic/claude-opus-9", "Unknown model: anthropic/claude-opus-9"),

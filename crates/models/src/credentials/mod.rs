@@ -7,6 +7,6 @@ mod store;
 
 pub(crate) use command::KeyCommands;
 pub use order::profile_order;
-pub(crate) use resolve::{Key, Keyring};
 pub use resolve::{AuthLabel, CredentialError};
+pub(crate) use resolve::{Key, Keyring};
 pub use store::{AuthStore, Credential, FILE, Secret, StoreError, UsageStats};

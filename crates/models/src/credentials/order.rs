@@ -115,6 +115,7 @@ mod tests {
         json!({"type": "oauth", "provider": provider, "access": "a", "refresh": "r", "expires": 1})
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "reads better at the call")]
     fn check(document: Value, order: &[(&str, &[&str])], preferred: Option<&str>, expect: &[&str]) {
         let order = order
             .iter()
@@ -122,7 +123,8 @@ mod tests {
             .collect();
         let settings = ModelSettings { auth_order: order, ..ModelSettings::default() };
         let provider = if document.to_string().contains("zai") { "zai" } else { "anthropic" };
-        let found = profile_order(&ProviderId::normalize(provider), &store(&document), &settings, preferred, NOW);
+        let found =
+            profile_order(&ProviderId::normalize(provider), &store(&document), &settings, preferred, NOW);
         assert_eq!(found, expect, "{document}");
     }
 
@@ -130,7 +132,10 @@ mod tests {
     #[test]
     fn profiles_are_ordered_as_the_spec_lists() {
         let used = |rows: &[(&str, i64)]| -> Value {
-            rows.iter().map(|(id, at)| ((*id).to_owned(), json!({"lastUsed": at}))).collect::<serde_json::Map<_, _>>().into()
+            rows.iter()
+                .map(|(id, at)| ((*id).to_owned(), json!({"lastUsed": at})))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
         };
         let two = json!({"work": key("anthropic"), "default": key("anthropic")});
         check(
@@ -173,7 +178,12 @@ mod tests {
             &["new"],
         );
         check(json!({"profiles": two}), &[], Some("default"), &["default", "work"]);
-        check(json!({"profiles": two, "order": {"anthropic": ["default"]}}), &[("anthropic", &["work"])], None, &["default"]);
+        check(
+            json!({"profiles": two, "order": {"anthropic": ["default"]}}),
+            &[("anthropic", &["work"])],
+            None,
+            &["default"],
+        );
     }
 
     #[test]

@@ -99,7 +99,11 @@ pub enum CredentialError {
 
 impl Keyring<'_> {
     /// The keys to try for a provider, best first; never empty. A profile asked for is the only one.
-    pub(crate) async fn keys(&self, provider: &ProviderId, profile: Option<&str>) -> Result<Vec<Key>, CredentialError> {
+    pub(crate) async fn keys(
+        &self,
+        provider: &ProviderId,
+        profile: Option<&str>,
+    ) -> Result<Vec<Key>, CredentialError> {
         if let Some(id) = profile {
             return Ok(vec![self.asked_profile(provider, id)?]);
         }
@@ -159,7 +163,9 @@ impl Keyring<'_> {
             {
                 (access, "oauth")
             }
-            Secret::Token { .. } | Secret::OAuth { .. } => return Err(CredentialError::Expired(id.to_owned())),
+            Secret::Token { .. } | Secret::OAuth { .. } => {
+                return Err(CredentialError::Expired(id.to_owned()));
+            }
         };
         if is_blank(secret) {
             return Err(missing());
@@ -172,9 +178,11 @@ impl Keyring<'_> {
     /// `models.providers.<p>.apiKey`; a configured server on this machine needs none.
     async fn configured_key(&self, provider: &ProviderId) -> Result<Option<Key>, CredentialError> {
         let Some(entry) = self.catalog.provider(provider) else { return Ok(None) };
-        let written = entry.api_key.as_ref().map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty());
+        let written =
+            entry.api_key.as_ref().map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty());
         let Some(written) = written else {
-            let local = self.catalog.is_configured(provider) && entry.base_url.as_deref().is_some_and(is_local_url);
+            let local =
+                self.catalog.is_configured(provider) && entry.base_url.as_deref().is_some_and(is_local_url);
             return Ok(local.then(Key::none));
         };
         let mode = match entry.auth {

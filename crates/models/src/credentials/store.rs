@@ -182,7 +182,10 @@ impl AuthStore {
 
     /// The file's own order of a provider's profiles, whatever spelling of the provider it uses.
     pub fn order(&self, provider: &ProviderId) -> Option<&[String]> {
-        self.order.iter().find(|(id, _)| ProviderId::normalize(id) == *provider).map(|(_, ids)| ids.as_slice())
+        self.order
+            .iter()
+            .find(|(id, _)| ProviderId::normalize(id) == *provider)
+            .map(|(_, ids)| ids.as_slice())
     }
 
     /// What is known of a profile's use.
@@ -201,7 +204,8 @@ impl AuthStore {
         if let Some(profiles) = profiles.as_object_mut() {
             profiles.insert(id.to_owned(), entry);
         }
-        let credential = Credential { provider: provider.clone(), secret: Secret::ApiKey(SecretString::from(key)) };
+        let credential =
+            Credential { provider: provider.clone(), secret: Secret::ApiKey(SecretString::from(key)) };
         match self.profiles.iter_mut().find(|(known, _)| known == id) {
             Some((_, known)) => *known = credential,
             None => self.profiles.push((id.to_owned(), credential)),
@@ -274,7 +278,10 @@ mod tests {
         let ids: Vec<_> = store.profiles().map(|(id, c)| format!("{id}={}", c.provider)).collect();
         assert_eq!(ids, ["z.ai:a=zai", "t=anthropic", "o=openai-codex"]);
         assert!(matches!(store.get("t").unwrap().secret, Secret::Token { expires: None, .. }));
-        assert!(matches!(store.get("o").unwrap().secret, Secret::OAuth { expires: Some(1_760_000_000_000), .. }));
+        assert!(matches!(
+            store.get("o").unwrap().secret,
+            Secret::OAuth { expires: Some(1_760_000_000_000), .. }
+        ));
         assert_eq!(store.order(&ProviderId::normalize("zai")), Some(["z.ai:a".to_owned()].as_slice()));
         assert_eq!(store.usage("t").unusable_until(), 9);
         assert_eq!(store.usage("z.ai:a"), UsageStats::default());

@@ -5,7 +5,8 @@ use crate::stream::FailureKind;
 use Pattern::{Both, Has, Number, Then, Word};
 
 /// Texts that look like a failure of a kind below but are none.
-const NOT_CLASSIFIED: &[Pattern] = &[Has("image dimensions exceed max allowed size"), Both("image exceeds", "mb")];
+const NOT_CLASSIFIED: &[Pattern] =
+    &[Has("image dimensions exceed max allowed size"), Both("image exceeds", "mb")];
 
 /// First match wins.
 const KINDS: &[(FailureKind, &[Pattern])] = &[
@@ -231,7 +232,10 @@ mod tests {
             ("-", "bad request"),
             ("-", "model not found"),
             ("-", "image exceeds 5 MB maximum"),
-            ("-", "messages.84.content.1.image.source.base64.data: At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels"),
+            (
+                "-",
+                "messages.84.content.1.image.source.base64.data: At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels",
+            ),
             // Numbers and words inside others are not statuses.
             ("-", "request 4290 of batch 14010"),
             ("-", "the unexpiredness of x"),
@@ -285,7 +289,12 @@ mod tests {
             (503, None, "rate limit of a proxy", Transient),
             (408, None, "", Timeout),
             (413, None, "", ContextOverflow),
-            (400, Some("invalid_request_error"), "prompt is too long: 214290 tokens > 200000", ContextOverflow),
+            (
+                400,
+                Some("invalid_request_error"),
+                "prompt is too long: 214290 tokens > 200000",
+                ContextOverflow,
+            ),
             (400, Some("invalid_request_error"), "messages: roles must alternate", Format),
             (404, Some("not_found_error"), "model: claude-x", Other),
             (302, None, "", Other),

@@ -42,7 +42,9 @@ pub fn user_text(raw: &str) -> String {
         return CORRUPTED.to_owned();
     }
     if let Some(limit) = image_limit(&lower) {
-        return format!("Image too large for the model{limit}. Please compress or resize the image and try again.");
+        return format!(
+            "Image too large for the model{limit}. Please compress or resize the image and try again."
+        );
     }
     let error = ApiError::parse(raw);
     if let Some(ApiError { kind: Some(kind), message, .. }) = &error

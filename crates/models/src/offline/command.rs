@@ -126,11 +126,13 @@ fn write(rest: &str) -> Command {
 fn edit(rest: &str) -> Command {
     let parts = rest.split_once(':').and_then(|(path, change)| Some((path, change.split_once("=>")?)));
     match parts {
-        Some((path, (old, new))) if !path.trim().is_empty() && !old.trim().is_empty() => tool(Request::Edit {
-            path: unquote(path.trim()),
-            old: old.trim().to_owned(),
-            new: new.trim().to_owned(),
-        }),
+        Some((path, (old, new))) if !path.trim().is_empty() && !old.trim().is_empty() => {
+            tool(Request::Edit {
+                path: unquote(path.trim()),
+                old: old.trim().to_owned(),
+                new: new.trim().to_owned(),
+            })
+        }
         Some(_) | None => incomplete("edit"),
     }
 }
@@ -178,7 +180,10 @@ mod tests {
                 "edit a.txt: old => new",
                 tool(Request::Edit { path: text("a.txt"), old: text("old"), new: text("new") }),
             ),
-            ("edit a.txt: old =>", tool(Request::Edit { path: text("a.txt"), old: text("old"), new: text("") })),
+            (
+                "edit a.txt: old =>",
+                tool(Request::Edit { path: text("a.txt"), old: text("old"), new: text("") }),
+            ),
             ("run ls -la | head", tool(Request::Run { command: text("ls -la | head") })),
             ("list", tool(Request::List { path: text(".") })),
             ("ls memory", tool(Request::List { path: text("memory") })),
@@ -190,7 +195,10 @@ mod tests {
             ("hello", Command::Help),
             ("", Command::Help),
             ("help", Command::Help),
-            ("Read HEARTBEAT.md if it exists. If nothing needs attention, reply HEARTBEAT_OK.", Command::Heartbeat),
+            (
+                "Read HEARTBEAT.md if it exists. If nothing needs attention, reply HEARTBEAT_OK.",
+                Command::Heartbeat,
+            ),
         ];
         for (message, expect) in rows {
             assert_eq!(Command::parse(message), expect, "{message:?}");

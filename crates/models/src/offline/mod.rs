@@ -8,7 +8,9 @@ mod command;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use openclaw_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage};
+use openclaw_protocol::message::{
+    AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage,
+};
 use tokio_util::sync::CancellationToken;
 
 use self::command::{Command, Request, USAGES};
@@ -136,7 +138,11 @@ fn respond(request: &ModelRequest, now: i64) -> VecDeque<ModelEvent> {
             (vec![Block::text(text)], StopReason::Stop)
         }
         Reply::Call(call) => {
-            events.push_back(ModelEvent::ToolCallStart { block: 0, id: call.id.clone(), name: call.name.clone() });
+            events.push_back(ModelEvent::ToolCallStart {
+                block: 0,
+                id: call.id.clone(),
+                name: call.name.clone(),
+            });
             (vec![Block::ToolCall(call)], StopReason::ToolUse)
         }
     };
@@ -158,7 +164,9 @@ fn answer(request: &ModelRequest) -> Reply {
         Some(Message::User(user)) => match Command::parse(&user.content.to_text()) {
             Command::Help => Reply::Text(guide(&offered)),
             Command::Heartbeat => Reply::Text("HEARTBEAT_OK".to_owned()),
-            Command::Incomplete(usage) => Reply::Text(format!("Something is missing. The command goes: `{usage}`")),
+            Command::Incomplete(usage) => {
+                Reply::Text(format!("Something is missing. The command goes: `{usage}`"))
+            }
             Command::Tool(wanted) => call(&wanted, &offered, request.messages.len()),
         },
         Some(Message::Assistant(_)) | None => Reply::Text(guide(&offered)),
@@ -173,7 +181,10 @@ fn call(wanted: &Request, offered: &[&str], turn: usize) -> Reply {
             arguments,
             ..ToolCall::default()
         }),
-        None => Reply::Text(format!("The tool `{}` is not available here, so I can't do that.", wanted.tool_name())),
+        None => Reply::Text(format!(
+            "The tool `{}` is not available here, so I can't do that.",
+            wanted.tool_name()
+        )),
     }
 }
 
@@ -221,7 +232,9 @@ fn guide(offered: &[&str]) -> String {
     } else {
         format!("What I can do is run the agent's real tools on plain commands:\n\n{}", commands.join("\n"))
     };
-    format!("I am the offline guide, not a language model: no model is connected yet, so I can't understand free text.\n\n{can}\n\n{CONNECT}")
+    format!(
+        "I am the offline guide, not a language model: no model is connected yet, so I can't understand free text.\n\n{can}\n\n{CONNECT}"
+    )
 }
 
 /// How to connect a model.
@@ -339,7 +352,8 @@ mod tests {
     #[tokio::test]
     async fn a_command_becomes_a_tool_call_and_its_result_is_reported() {
         let first = done(&run(vec![user("read NOTES.md")]).await);
-        let calls: Vec<_> = first.tool_calls().map(|call| (call.name.clone(), call.arguments.clone())).collect();
+        let calls: Vec<_> =
+            first.tool_calls().map(|call| (call.name.clone(), call.arguments.clone())).collect();
         assert_eq!(calls, [("read".to_owned(), json!({"path": "NOTES.md"}))]);
         assert_eq!(first.stop_reason, StopReason::ToolUse);
         let result = ToolResultMessage {
@@ -348,8 +362,9 @@ mod tests {
             content: vec![Block::text("some ``` text")],
             ..ToolResultMessage::default()
         };
-        let second =
-            done(&run(vec![user("read NOTES.md"), Message::Assistant(first), Message::ToolResult(result)]).await);
+        let second = done(
+            &run(vec![user("read NOTES.md"), Message::Assistant(first), Message::ToolResult(result)]).await,
+        );
         assert_eq!(second.text(), "The tool `read` answered:\n\n````\nsome ``` text\n````");
     }
 
@@ -381,7 +396,10 @@ mod tests {
         assert!(matches!(stream.next().await, Some(ModelEvent::TextDelta { .. })));
         cancel.cancel();
         let Some(ModelEvent::Done { message, failure: None }) = stream.next().await else { panic!() };
-        assert_eq!((message.stop_reason, message.text().as_str()), (StopReason::Aborted, "I am the offline "));
+        assert_eq!(
+            (message.stop_reason, message.text().as_str()),
+            (StopReason::Aborted, "I am the offline ")
+        );
         assert_eq!(stream.next().await, None);
     }
 }

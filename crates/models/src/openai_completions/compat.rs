@@ -62,9 +62,9 @@ pub(super) struct Dialect {
 impl Dialect {
     /// What the model's `compat` says, else what is known of its vendor, else what OpenAI does.
     pub(super) fn of(spec: &ModelSpec) -> Self {
-        let vendor = VENDORS.iter().find(|vendor| {
-            vendor.provider == spec.provider() || spec.base_url.contains(vendor.address)
-        });
+        let vendor = VENDORS
+            .iter()
+            .find(|vendor| vendor.provider == spec.provider() || spec.base_url.contains(vendor.address));
         let has = |wanted: Trait| vendor.is_some_and(|vendor| vendor.traits.contains(&wanted));
         let compat = &spec.compat;
         let mistral_ids = compat.requires_mistral_tool_ids.unwrap_or(has(Mistral));
@@ -140,9 +140,13 @@ mod tests {
             (zai.developer_role, zai.reasoning_effort, zai.thinking_format),
             (false, false, ThinkingFormat::Zai)
         );
-        let told = Compat { supports_store: Some(true), max_tokens_field: Some("max_tokens".to_owned()), ..none() };
+        let told =
+            Compat { supports_store: Some(true), max_tokens_field: Some("max_tokens".to_owned()), ..none() };
         let xai = dialect("xai", "https://api.x.ai/v1", told);
-        assert_eq!((xai.store, xai.developer_role, xai.max_tokens_field.as_str()), (true, false, "max_tokens"));
+        assert_eq!(
+            (xai.store, xai.developer_role, xai.max_tokens_field.as_str()),
+            (true, false, "max_tokens")
+        );
         assert_eq!(dialect("openai", "x", none()).ids, IdRule::CompletionsOpenAi);
         let qwen = Compat { thinking_format: Some("qwen".to_owned()), ..none() };
         assert_eq!(dialect("local", "x", qwen).thinking_format, ThinkingFormat::Qwen);

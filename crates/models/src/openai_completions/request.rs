@@ -1,6 +1,8 @@
 //! The request of Chat Completions.
 
-use openclaw_protocol::message::{AssistantMessage, Block, ImageBlock, Message, ToolCall, ToolResultMessage, UserContent};
+use openclaw_protocol::message::{
+    AssistantMessage, Block, ImageBlock, Message, ToolCall, ToolResultMessage, UserContent,
+};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
@@ -74,7 +76,10 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
         put("temperature", json!(temperature));
     }
     let mut messages = messages(spec, &dialect, &request.system, &history);
-    if request.cache != CacheRetention::None && spec.provider() == "openrouter" && spec.id().starts_with("anthropic/") {
+    if request.cache != CacheRetention::None
+        && spec.provider() == "openrouter"
+        && spec.id().starts_with("anthropic/")
+    {
         mark_last_text(&mut messages);
     }
     put("messages", Value::Array(messages));
@@ -102,9 +107,7 @@ fn reasoning(spec: &ModelSpec, dialect: &Dialect, level: ThinkingLevel) -> Optio
     let level = thinking::clamp(level, true, thinking::has_xhigh(spec.provider(), spec.id()));
     let on = level != ThinkingLevel::Off;
     match dialect.thinking_format {
-        ThinkingFormat::Zai => {
-            Some(("thinking", json!({"type": if on { "enabled" } else { "disabled" }})))
-        }
+        ThinkingFormat::Zai => Some(("thinking", json!({"type": if on { "enabled" } else { "disabled" }}))),
         ThinkingFormat::Qwen => Some(("enable_thinking", json!(on))),
         ThinkingFormat::OpenAi if on && dialect.reasoning_effort => {
             Some(("reasoning_effort", json!(level.as_str())))
@@ -284,7 +287,8 @@ fn mark_last_text(messages: &mut [Value]) {
     };
     let Some(last) = messages.iter_mut().rev().find(said) else { return };
     let parts = last.get_mut("content").and_then(Value::as_array_mut);
-    let text = parts.and_then(|parts| parts.iter_mut().rev().find(|part| part.get("type") == Some(&json!("text"))));
+    let text =
+        parts.and_then(|parts| parts.iter_mut().rev().find(|part| part.get("type") == Some(&json!("text"))));
     if let Some(fields) = text.and_then(Value::as_object_mut) {
         fields.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
     }

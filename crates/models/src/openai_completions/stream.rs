@@ -189,7 +189,10 @@ impl CompletionsDecoder {
             delta.reasoning.as_ref().and_then(Value::as_str),
             delta.reasoning_text.as_deref(),
         ];
-        let found = REASONING_FIELDS.iter().zip(sent).find_map(|(field, text)| Some((field, text.filter(|t| !t.is_empty())?)));
+        let found = REASONING_FIELDS
+            .iter()
+            .zip(sent)
+            .find_map(|(field, text)| Some((field, text.filter(|t| !t.is_empty())?)));
         if let Some((field, text)) = found {
             self.add_thinking(text, out);
             out.thinking_field(self.thinking, field);

@@ -77,7 +77,9 @@ pub struct Selected {
 impl Selected {
     /// Whether the offline guide answers.
     pub fn is_offline(&self) -> bool {
-        self.candidates.first().is_some_and(|candidate| candidate.reference.provider.as_str() == offline::PROVIDER)
+        self.candidates
+            .first()
+            .is_some_and(|candidate| candidate.reference.provider.as_str() == offline::PROVIDER)
     }
 }
 
@@ -218,11 +220,15 @@ impl Models {
             let limits = if at < last { RateLimits::PassOn } else { RateLimits::Wait };
             match found.candidate(&self.http, limits) {
                 Ok(candidate) => selected.candidates.push(candidate),
-                Err((reference, error)) => selected.skipped.push((reference, error)),
+                Err(skipped) => selected.skipped.push(*skipped),
             }
         }
         if selected.candidates.is_empty() {
-            let (_, error) = selected.skipped.into_iter().next().unwrap_or((ModelRef::default(), SelectError::Invalid("empty".to_owned())));
+            let (_, error) = selected
+                .skipped
+                .into_iter()
+                .next()
+                .unwrap_or((ModelRef::default(), SelectError::Invalid("empty".to_owned())));
             return Err(error);
         }
         Ok(selected)
@@ -261,7 +267,11 @@ impl Models {
         Catalog::new(settings).rows(has_credential)
     }
 
-    async fn prepare<'a>(&'a self, settings: &'a ModelSettings, ask: &Ask<'a>) -> Result<Run<'a>, SelectError> {
+    async fn prepare<'a>(
+        &'a self,
+        settings: &'a ModelSettings,
+        ask: &Ask<'a>,
+    ) -> Result<Run<'a>, SelectError> {
         let catalog = Catalog::new(settings);
         let (store, damage) = load_store(ask.agent_dir).await;
         let mut plan = candidates_of(settings, &catalog, ask)?;
@@ -370,7 +380,7 @@ impl Run<'_> {
 }
 
 impl Bound {
-    fn candidate(self, http: &Http, limits: RateLimits) -> Result<Candidate, (ModelRef, SelectError)> {
+    fn candidate(self, http: &Http, limits: RateLimits) -> Result<Candidate, Box<(ModelRef, SelectError)>> {
         let Self { spec, key, window, thinking, params } = self;
         let (reference, name) = (spec.reference.clone(), spec.name.clone());
         let long = spec.provider() == "anthropic" && key.label.mode == "api-key";
@@ -380,7 +390,7 @@ impl Bound {
             let (provider, api) = (spec.provider().to_owned(), spec.api.as_str().to_owned());
             match HttpModel::bind(spec, key.secret, http.clone(), window) {
                 Ok(model) => Box::new(Retrying::new(model, limits)),
-                Err(_) => return Err((reference, SelectError::Unsupported { provider, api })),
+                Err(_) => return Err(Box::new((reference, SelectError::Unsupported { provider, api }))),
             }
         };
         let default_cache = if long { CacheRetention::Long } else { CacheRetention::Short };
@@ -404,9 +414,9 @@ async fn load_store(agent_dir: &Path) -> (AuthStore, Option<String>) {
     let loaded = tokio::task::spawn_blocking(move || AuthStore::load(&dir)).await;
     match loaded {
         Ok(Ok(store)) => (store, None),
-        Ok(Err(error @ (StoreError::Read { .. } | StoreError::Damaged { .. } | StoreError::Write { .. }))) => {
-            (AuthStore::default(), Some(error.to_string()))
-        }
+        Ok(Err(
+            error @ (StoreError::Read { .. } | StoreError::Damaged { .. } | StoreError::Write { .. }),
+        )) => (AuthStore::default(), Some(error.to_string())),
         Err(_) => (AuthStore::default(), Some("reading the credentials was interrupted".to_owned())),
     }
 }
@@ -417,7 +427,11 @@ fn window_of(spec: &ModelSpec, settings: &ModelSettings) -> ContextWindow {
     ContextWindow::resolve(configured, catalog, settings.context_tokens)
 }
 
-fn level_of(spec: &ModelSpec, settings: &ModelSettings, asked: AskedThinking) -> Result<ThinkingLevel, SelectError> {
+fn level_of(
+    spec: &ModelSpec,
+    settings: &ModelSettings,
+    asked: AskedThinking,
+) -> Result<ThinkingLevel, SelectError> {
     let xhigh = thinking::has_xhigh(spec.provider(), spec.id());
     let wanted = match asked {
         AskedThinking::Explicit(ThinkingLevel::XHigh) if !xhigh => return Err(SelectError::NoXHigh),

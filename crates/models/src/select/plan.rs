@@ -19,7 +19,11 @@ pub(super) struct Plan {
 }
 
 /// Plans a run.
-pub(super) fn candidates_of(settings: &ModelSettings, catalog: &Catalog, ask: &Ask<'_>) -> Result<Plan, SelectError> {
+pub(super) fn candidates_of(
+    settings: &ModelSettings,
+    catalog: &Catalog,
+    ask: &Ask<'_>,
+) -> Result<Plan, SelectError> {
     let names = ModelNames::new(&settings.listed);
     let configured = configured_model(settings, &names, ask.agent);
     let mut plan = Plan {
@@ -46,9 +50,15 @@ pub(super) fn candidates_of(settings: &ModelSettings, catalog: &Catalog, ask: &A
     let own = settings.agent_models.get(ask.agent).and_then(|choice| choice.fallbacks.as_ref());
     for text in own.or(settings.default_model.fallbacks.as_ref()).into_iter().flatten() {
         match names.resolve(text, DEFAULT_PROVIDER) {
-            Some(model) if !names.restricts() || is_allowed(&model, catalog, &names) => plan.references.push(model),
-            Some(model) => plan.warnings.push(format!("fallback {model} is not in agents.defaults.models and is left out")),
-            None => plan.warnings.push(format!("fallback \"{text}\" is not of the form provider/model and is left out")),
+            Some(model) if !names.restricts() || is_allowed(&model, catalog, &names) => {
+                plan.references.push(model)
+            }
+            Some(model) => plan
+                .warnings
+                .push(format!("fallback {model} is not in agents.defaults.models and is left out")),
+            None => plan
+                .warnings
+                .push(format!("fallback \"{text}\" is not of the form provider/model and is left out")),
         }
     }
     if own.is_none() && configured.configured {
@@ -70,7 +80,8 @@ pub(super) fn switch(
     if text.trim().is_empty() {
         return Err(SelectError::Invalid("empty".to_owned()));
     }
-    let model = names.resolve(text, DEFAULT_PROVIDER).ok_or_else(|| SelectError::Invalid(text.trim().to_owned()))?;
+    let model =
+        names.resolve(text, DEFAULT_PROVIDER).ok_or_else(|| SelectError::Invalid(text.trim().to_owned()))?;
     let is_default = configured_model(settings, names, agent).reference == model;
     let guide = model.provider.as_str() == offline::PROVIDER;
     if is_default || guide || is_allowed(&model, catalog, names) {

@@ -15,7 +15,8 @@ struct Place {
 impl Place {
     fn new(providers: Value) -> Self {
         let Value::Object(providers) = providers else { panic!() };
-        let providers = providers.into_iter().map(|(id, p)| (id, serde_json::from_value(p).unwrap())).collect();
+        let providers =
+            providers.into_iter().map(|(id, p)| (id, serde_json::from_value(p).unwrap())).collect();
         let settings = ModelSettings { providers, ..ModelSettings::default() };
         Self { dir: tempfile::tempdir().unwrap(), settings, variables: Vec::new() }
     }
@@ -119,14 +120,21 @@ async fn damaged_credentials_are_named_and_do_not_lead_offline() {
 async fn primary_then_fallbacks_then_the_configured_primary() {
     let place = Place::new(two()).primary("a/x").fallbacks(&["b/z", "a/x", "b/z", "/bad"]);
     assert_eq!(place.candidates(None).await.unwrap(), ["a/x models.json", "b/z models.json"]);
-    assert_eq!(place.candidates(Some("a/y")).await.unwrap(), ["a/y models.json", "b/z models.json", "a/x models.json"]);
+    assert_eq!(
+        place.candidates(Some("a/y")).await.unwrap(),
+        ["a/y models.json", "b/z models.json", "a/x models.json"]
+    );
     let selected = place.ask(None, AskedThinking::Default).await.unwrap();
     assert_eq!(selected.warnings, ["fallback \"/bad\" is not of the form provider/model and is left out"]);
 
     let mut own = Place::new(two()).primary("a/x").fallbacks(&["b/z"]);
     let choice = ModelChoice { primary: Some("a/y".to_owned()), fallbacks: Some(vec![]) };
     own.settings.agent_models.insert(AgentId::default(), choice);
-    assert_eq!(own.candidates(None).await.unwrap(), ["a/y models.json"], "an empty list of its own means none");
+    assert_eq!(
+        own.candidates(None).await.unwrap(),
+        ["a/y models.json"],
+        "an empty list of its own means none"
+    );
 }
 
 #[tokio::test]
@@ -135,7 +143,10 @@ async fn every_profile_of_a_model_is_a_candidate() {
         "a:1":{"type":"api_key","provider":"a","key":"one"},"a:2":{"type":"api_key","provider":"a","key":"two"}},
         "usageStats":{"a:1":{"lastUsed":9}}}"#;
     let place = Place::new(two()).primary("a/x").fallbacks(&["b/z"]).profiles(profiles);
-    assert_eq!(place.candidates(None).await.unwrap(), ["a/x profile:a:2", "a/x profile:a:1", "b/z models.json"]);
+    assert_eq!(
+        place.candidates(None).await.unwrap(),
+        ["a/x profile:a:2", "a/x profile:a:1", "b/z models.json"]
+    );
 }
 
 #[tokio::test]
@@ -163,11 +174,19 @@ async fn models_that_do_not_exist_or_are_not_allowed_are_told() {
     assert_eq!(place.candidates(Some("x/")).await.unwrap_err(), "invalid model: x/");
     let nobody = Place::new(two()).candidates(Some("nobody/x")).await.unwrap_err();
     assert_eq!(nobody, "Unknown model: nobody/x");
-    let switch = |text| check_switch(&place.settings, &AgentId::default(), text).map(|m| m.to_string()).map_err(|e| e.to_string());
+    let switch = |text| {
+        check_switch(&place.settings, &AgentId::default(), text)
+            .map(|m| m.to_string())
+            .map_err(|e| e.to_string())
+    };
     assert_eq!(switch("b/z"), Ok("b/z".to_owned()));
     assert_eq!(switch("a/y"), Err("model not allowed: a/y".to_owned()));
     let hollow = Place::new(two()).primary("a/x").listed(&["gone/1"]);
-    assert_eq!(hollow.candidates(Some("a/y")).await.unwrap()[0], "a/y models.json", "a list of nothing restricts nothing");
+    assert_eq!(
+        hollow.candidates(Some("a/y")).await.unwrap()[0],
+        "a/y models.json",
+        "a list of nothing restricts nothing"
+    );
 }
 
 #[tokio::test]
@@ -182,7 +201,10 @@ async fn levels_follow_the_model() {
     assert_eq!(level("a/y", AskedThinking::Default).await, Ok(Low));
     assert_eq!(level("a/y", AskedThinking::Stored(XHigh)).await, Ok(High));
     let refused = level("a/y", AskedThinking::Explicit(XHigh)).await.unwrap_err();
-    assert!(refused.starts_with("thinking level \"xhigh\" is only supported for openai/gpt-5.2, "), "{refused}");
+    assert!(
+        refused.starts_with("thinking level \"xhigh\" is only supported for openai/gpt-5.2, "),
+        "{refused}"
+    );
     let mut set = Place::new(two());
     set.settings.thinking_default = Some(Medium);
     assert_eq!(set.ask(Some("a/y"), AskedThinking::Default).await.unwrap().candidates[0].thinking, Medium);
@@ -204,7 +226,10 @@ async fn parameters_cache_and_window_come_with_the_candidate() {
     place.settings.context_tokens = Some(50_000);
     let selected = place.ask(None, AskedThinking::Default).await.unwrap();
     let first = &selected.candidates[0];
-    assert_eq!((first.max_tokens, first.temperature, first.cache), (Some(9), Some(0.5), CacheRetention::None));
+    assert_eq!(
+        (first.max_tokens, first.temperature, first.cache),
+        (Some(9), Some(0.5), CacheRetention::None)
+    );
     assert_eq!((first.window.tokens, first.window.source.as_str()), (50_000, "agentContextTokens"));
     assert_eq!(first.model.context_window(), 50_000);
     let opus = place.ask(Some("anthropic/opus-4.6"), AskedThinking::Default).await.unwrap();
@@ -218,7 +243,8 @@ async fn parameters_cache_and_window_come_with_the_candidate() {
 async fn a_description_needs_no_key() {
     let place = Place::new(two()).primary("b/z");
     let (agent, dir) = (AgentId::default(), place.dir.path().to_path_buf());
-    let ask = Ask { agent: &agent, agent_dir: &dir, model: None, profile: None, thinking: AskedThinking::Default };
+    let ask =
+        Ask { agent: &agent, agent_dir: &dir, model: None, profile: None, thinking: AskedThinking::Default };
     let found = place.models().describe(&place.settings, &ask).await.unwrap();
     assert_eq!((found.reference.to_string().as_str(), found.api.as_str()), ("b/z", "anthropic-messages"));
     assert_eq!((found.window.tokens, found.auth.unwrap().source.as_str()), (200_000, "models.json"));
@@ -239,5 +265,8 @@ async fn the_rows_of_models_list_begin_with_the_owners() {
     assert!(keys.contains(&"moonshot/kimi-k2.5".to_owned()));
     assert!(!keys.contains(&"qianfan/deepseek-v3.2".to_owned()));
     let row = &rows[0];
-    assert_eq!((row.context_window, row.reasoning, row.input.join("+").as_str()), (Some(200_000), false, "text"));
+    assert_eq!(
+        (row.context_window, row.reasoning, row.input.join("+").as_str()),
+        (Some(200_000), false, "text")
+    );
 }

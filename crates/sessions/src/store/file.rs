@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use openclaw_protocol::AgentId;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::{mpsc, oneshot};
 
 use super::table::Table;
@@ -71,6 +72,7 @@ struct Inner {
     options: FileStoreOptions,
     shelf: Arc<Shelf>,
     commands: mpsc::Sender<Command>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Commands that wait for the thread; senders wait when it is full.
@@ -85,7 +87,10 @@ impl FileStore {
         let started =
             std::thread::Builder::new().name("session-store".to_owned()).spawn(move || writer.run(receiver));
         match started {
-            Ok(_) => Ok(Self { inner: Arc::new(Inner { options, shelf, commands }) }),
+            Ok(thread) => {
+                let thread = Mutex::new(Some(thread));
+                Ok(Self { inner: Arc::new(Inner { options, shelf, commands, thread }) })
+            }
             Err(source) => {
                 let path = options.layout.state_dir().to_path_buf();
                 Err(StoreError::Io { what: "start", path, source: Arc::new(source) })
@@ -197,7 +202,15 @@ impl SessionStore for FileStore {
     }
 
     fn close(&self) -> StoreFuture<'_, ()> {
-        Box::pin(self.ask(|reply| Command::Flush { then_close: true, reply }))
+        Box::pin(async {
+            let flushed = self.ask(|reply| Command::Flush { then_close: true, reply }).await;
+            let thread = self.inner.thread.lock().take();
+            if let Some(thread) = thread {
+                // A thread that panicked has said so itself.
+                let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+            }
+            flushed
+        })
     }
 
     fn rules(&self) -> &KeyRules {

@@ -156,8 +156,9 @@ impl Table {
             .collect();
         for (stored, entry) in rows {
             self.note(&stored, &entry);
-            self.elect(&stored);
         }
+        let contested: Vec<SessionKey> = self.shadows.keys().cloned().collect();
+        contested.iter().for_each(|key| self.elect_for(key));
     }
 
     /// Counts the label and makes the spelling a candidate for its key.
@@ -201,12 +202,17 @@ impl Table {
 
     /// Chooses the row that stands for the key of a spelling: the newest, among equals the canonical one (spec §1.6).
     fn elect(&mut self, stored: &str) {
-        let Some(key) = self.key_of(stored) else { return };
-        if self.shadows.get(&key).is_none_or(Vec::is_empty) {
-            self.shadows.remove(&key);
+        if let Some(key) = self.key_of(stored) {
+            self.elect_for(&key);
+        }
+    }
+
+    fn elect_for(&mut self, key: &SessionKey) {
+        if self.shadows.get(key).is_none_or(Vec::is_empty) {
+            self.shadows.remove(key);
             return;
         }
-        let mut candidates = self.spellings(&key);
+        let mut candidates = self.spellings(key);
         let rank = |stored: &Arc<str>| {
             let updated = self.row(stored).map_or(i64::MIN, |entry| entry.updated_at_ms());
             (updated, **stored == *key.as_str())
@@ -218,9 +224,9 @@ impl Table {
         }
         let rest: Vec<Arc<str>> = candidates.collect();
         if rest.is_empty() {
-            self.shadows.remove(&key);
+            self.shadows.remove(key);
         } else {
-            self.shadows.insert(key, rest);
+            self.shadows.insert(key.clone(), rest);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! One open transcript: an index in memory, bodies on disk, appends at the end. Blocking.
 
+mod load;
+
 use std::fs::{File, OpenOptions};
-use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use openclaw_protocol::message::Message;
@@ -11,10 +13,11 @@ use super::context::{self, Context, Step};
 use super::format::{Body, Entry, EntryId, Header, HeaderKind, StoredMessage, VERSION};
 use super::guard::PendingCalls;
 use super::index::{Index, Kind, LineHead, Place};
-use super::scan::Lines;
 use super::{TranscriptError, migrate};
 use crate::disk;
 use crate::time::{iso, now_ms};
+
+use load::{push, read_header};
 
 /// What a new transcript's header says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -388,55 +391,6 @@ impl TranscriptFile {
         Ok(migrate::read_old(&line, self.header.version, &place.id, parent.as_ref(), &entry_at))
     }
 
-    /// Indexes the lines from `len` to the end of the file, and repairs a torn last one.
-    fn scan(&mut self) -> Result<(), TranscriptError> {
-        let fail = |source| TranscriptError::io("read", &self.path, source);
-        let mut reader = self.file.try_clone().map_err(fail)?;
-        reader.seek(SeekFrom::Start(self.len)).map_err(fail)?;
-        let mut lines = Lines::new(BufReader::with_capacity(256 * 1024, reader), self.len);
-        let mut torn = None;
-        while let Some(line) = lines.advance().map_err(fail)? {
-            let bytes = lines.bytes();
-            let blank = bytes.iter().all(u8::is_ascii_whitespace);
-            let head = if line.cut || blank { None } else { LineHead::parse(bytes) };
-            match (head, u32::try_from(line.len)) {
-                (Some(head), Ok(len)) => {
-                    if head.kind != Kind::Header {
-                        push(&mut self.index, line.offset, len, head, self.header.version);
-                    }
-                    self.unended = !line.ended;
-                }
-                _ if blank => {}
-                _ if !line.ended => torn = Some(line.offset),
-                _ => {
-                    tracing::warn!(file = %self.path.display(), offset = line.offset, "skipped a malformed line")
-                }
-            }
-            self.len = line.offset + line.len + u64::from(line.ended);
-        }
-        self.leaf = self.index.last();
-        if self.header.version < VERSION {
-            self.link_old_compactions()?;
-        }
-        torn.map_or(Ok(()), |offset| self.cut_torn_tail(offset))
-    }
-
-    /// Keeps the bytes from `offset` on in a copy and cuts them off.
-    fn cut_torn_tail(&mut self, offset: u64) -> Result<(), TranscriptError> {
-        let mut bytes = Vec::new();
-        let read = self.file.seek(SeekFrom::Start(offset)).and_then(|_| self.file.read_to_end(&mut bytes));
-        read.map_err(|source| self.fail("read", source))?;
-        let kept = disk::backup_path(&self.path);
-        disk::write_private(&kept, &bytes).map_err(|source| self.fail("back up", source))?;
-        let cut = self.file.set_len(offset).and_then(|()| self.file.sync_data());
-        cut.map_err(|source| self.fail("repair", source))?;
-        self.len = offset;
-        self.unended = false;
-        let (file, kept) = (self.path.display(), kept.display());
-        tracing::warn!(%file, %kept, bytes = bytes.len(), "cut off a torn last line");
-        Ok(())
-    }
-
     fn write_line(&mut self, line: &[u8]) -> Result<(), TranscriptError> {
         let mut bytes = Vec::with_capacity(line.len() + 1);
         if self.unended {
@@ -458,45 +412,6 @@ impl TranscriptFile {
         Ok(())
     }
 
-    /// The first version names the first kept entry by index: the index learns the id.
-    fn link_old_compactions(&mut self) -> Result<(), TranscriptError> {
-        let last = self.index.last().map_or(0, |last| last + 1);
-        for at in 0..last {
-            if self.place(at).is_some_and(|place| place.kind == Kind::Compaction)
-                && let Some(entry) = self.read_entry(at)?
-                && let Some(kept) = migrate::kept_by(&entry)
-            {
-                self.index.set_first_kept(at, EntryId::new(kept));
-            }
-        }
-        Ok(())
-    }
-
-    /// Rewrites a file of an old version as the current one; the old file stays as a `.bak` copy.
-    fn upgrade(&mut self) -> Result<(), TranscriptError> {
-        let leaf = self.leaf().cloned();
-        let header = Header { version: VERSION, ..self.header.clone() };
-        let mut bytes = serde_json::to_vec(&header).map_err(|error| self.fail("upgrade", error.into()))?;
-        bytes.push(b'\n');
-        let last = self.index.last().map_or(0, |last| last + 1);
-        for at in 0..last {
-            if let Some(entry) = self.read_entry(at)? {
-                bytes.extend(entry.to_line().map_err(|error| self.fail("upgrade", error.into()))?);
-            }
-        }
-        let kept = disk::backup_path(&self.path);
-        let replaced = std::fs::copy(&self.path, &kept).and_then(|_| disk::replace(&self.path, &bytes));
-        replaced.map_err(|source| self.fail("upgrade", source))?;
-        let (file, kept) = (self.path.display(), kept.display());
-        tracing::info!(%file, %kept, from = self.header.version, "rewrote a transcript of an old version");
-        *self = Self::open(&self.path)?;
-        self.leaf = match leaf {
-            Some(id) => self.index.position(id.as_str()),
-            None => None,
-        };
-        Ok(())
-    }
-
     /// Eight hex digits that no entry has; a whole UUID when that fails a hundred times.
     fn new_id(&self) -> EntryId {
         for _ in 0..100 {
@@ -514,30 +429,3 @@ impl TranscriptFile {
 }
 
 const MODEL_SNAPSHOT: &str = "model-snapshot";
-
-/// The first line that is JSON must be a header with an id.
-fn read_header(file: &File, path: &Path) -> Result<Header, TranscriptError> {
-    let fail = |source| TranscriptError::io("read", path, source);
-    let mut lines = Lines::new(BufReader::new(file.try_clone().map_err(fail)?), 0);
-    while let Some(line) = lines.advance().map_err(fail)? {
-        let bytes = lines.bytes();
-        if line.cut || serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_err() {
-            continue;
-        }
-        let header = serde_json::from_slice::<Header>(bytes);
-        return header.map_err(|_| TranscriptError::NotATranscript(path.to_path_buf()));
-    }
-    Err(TranscriptError::NotATranscript(path.to_path_buf()))
-}
-
-/// Adds a line to the index; in a file without ids each entry follows the one before it.
-fn push(index: &mut Index, offset: u64, len: u32, mut head: LineHead, version: u32) -> u32 {
-    let id = match head.id.take() {
-        Some(id) if version > 1 => id,
-        Some(_) | None => migrate::id_for_place(index.len()),
-    };
-    if version < 2 {
-        head.parent_id = index.last().and_then(|last| index.get(last)).map(|place| place.id.clone());
-    }
-    index.push(offset, len, head, id)
-}

@@ -182,7 +182,9 @@ impl Replay<'_> {
 /// recorded hello-ok were cut, its presence was cut to the first entry without a mark.
 fn better_hello(frame: &mut Value) {
     let cut = frame.pointer("/payload/features/methods/0").and_then(Value::as_str) == Some("…");
-    if cut && let Some(presence) = frame.pointer_mut("/payload/snapshot/presence").and_then(Value::as_array_mut) {
+    if cut
+        && let Some(presence) = frame.pointer_mut("/payload/snapshot/presence").and_then(Value::as_array_mut)
+    {
         presence.push("…".into());
     }
     if let Some(limit) = frame.pointer_mut("/payload/policy/maxPayload") {

@@ -1,12 +1,15 @@
 //! What the server was asked.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use serde_json::Value;
 
 /// One request as it came in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Captured {
+    /// The client's end of the connection: the same one means that the connection was used again.
+    pub peer: SocketAddr,
     /// `POST`, usually.
     pub method: String,
     /// Path with query.

@@ -28,7 +28,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Method, Response, StatusCode, Uri, header};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -112,7 +112,8 @@ impl ModelServer {
         let app = axum::Router::new()
             .fallback(answer)
             .layer(DefaultBodyLimit::max(MAX_REQUEST))
-            .with_state(Arc::clone(&shared));
+            .with_state(Arc::clone(&shared))
+            .into_make_service_with_connect_info::<SocketAddr>();
         // Owned by the server: aborted when it is dropped.
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, app).await;
@@ -202,6 +203,7 @@ impl Drop for Ending {
 /// Takes a request and answers it.
 async fn answer(
     State(shared): State<Arc<Shared>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
@@ -209,6 +211,7 @@ async fn answer(
 ) -> Response<Body> {
     let text = |value: &axum::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let request = Captured {
+        peer,
         method: method.to_string(),
         path: uri.to_string(),
         headers: headers

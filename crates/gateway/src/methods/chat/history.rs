@@ -1,11 +1,11 @@
 //! `chat.history` (spec `gateway-protocol.md` §6.4).
 
-use openclaw_models::{Ask, AskedThinking};
 use openclaw_protocol::params::chat::{ChatHistoryParams, ChatHistoryResult};
 use openclaw_protocol::{AgentId, ErrorShape};
 use openclaw_sessions::{SessionEntry, history as transcript};
 use serde_json::value::RawValue;
 
+use crate::methods::default_model::describe;
 use crate::methods::keys::canonical;
 use crate::request::{Failure, RequestContext};
 
@@ -49,20 +49,10 @@ async fn thinking_level(ctx: &RequestContext, agent: &AgentId, entry: &SessionEn
     if let Some(level) = entry.thinking_level.as_deref() {
         return level.to_owned();
     }
-    let settings = ctx.gateway.settings();
     let own = entry.model_override_ref().map(|(provider, model)| match provider {
         Some(provider) => format!("{provider}/{model}"),
         None => model.to_owned(),
     });
-    let ask = Ask {
-        agent,
-        agent_dir: &settings.config.agent(agent).agent_dir,
-        model: own.as_deref(),
-        profile: None,
-        thinking: AskedThinking::Default,
-    };
-    match ctx.gateway.models.describe(&settings.models, &ask).await {
-        Ok(model) => model.thinking.as_str().to_owned(),
-        Err(_) => NO_THINKING.to_owned(),
-    }
+    let described = describe(ctx, &ctx.gateway.settings(), agent, own.as_deref()).await;
+    described.map_or_else(|| NO_THINKING.to_owned(), |model| model.thinking.as_str().to_owned())
 }

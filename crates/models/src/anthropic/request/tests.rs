@@ -79,11 +79,14 @@ fn the_request_is_the_recorded_one() {
     let built = build(&opus(), Some(&SecretString::from("sk-ant-api03-fakekey")), &request).unwrap();
     assert_eq!(built.url, format!("http://127.0.0.1:1{}", golden["url"].as_str().unwrap()));
     // Left out on purpose: the client library's name and its browser switch.
-    let mut recorded: Vec<(String, String)> = serde_json::from_value::<std::collections::BTreeMap<_, _>>(golden["headers"].clone())
-        .unwrap()
-        .into_iter()
-        .filter(|(name, _): &(String, String)| !name.contains("user-agent") && !name.contains("dangerous"))
-        .collect();
+    let mut recorded: Vec<(String, String)> =
+        serde_json::from_value::<std::collections::BTreeMap<_, _>>(golden["headers"].clone())
+            .unwrap()
+            .into_iter()
+            .filter(|(name, _): &(String, String)| {
+                !name.contains("user-agent") && !name.contains("dangerous")
+            })
+            .collect();
     let mut sent = built.headers.pairs();
     recorded.sort();
     sent.sort();
@@ -94,7 +97,9 @@ fn the_request_is_the_recorded_one() {
 fn a_setup_token_goes_out_as_bearer_and_headers_of_the_owner_win() {
     let mut spec = opus();
     spec.base_url = "https://proxy.example/v1".to_owned();
-    spec.headers = [("X-Extra".to_owned(), SecretString::from("1")), ("Accept".to_owned(), SecretString::from("*/*"))].into();
+    spec.headers =
+        [("X-Extra".to_owned(), SecretString::from("1")), ("Accept".to_owned(), SecretString::from("*/*"))]
+            .into();
     let built = build(&spec, Some(&SecretString::from("sk-ant-oat01-x")), &with(vec![])).unwrap();
     let headers: std::collections::BTreeMap<_, _> = built.headers.pairs().into_iter().collect();
     assert_eq!(headers["authorization"], "Bearer sk-ant-oat01-x");
@@ -157,7 +162,8 @@ fn consecutive_results_become_one_message_and_users_are_not_merged_into_it() {
         ],
     );
     let used = |id: &str| json!({"type": "tool_use", "id": id, "name": "x", "input": {"a": 1}});
-    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QQ=="}});
+    let image =
+        json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QQ=="}});
     let answered = |id: &str, content: Value| json!({"type": "tool_result", "tool_use_id": id, "content": content, "is_error": false});
     assert_eq!(
         found,
@@ -201,7 +207,8 @@ fn blank_text_and_images_for_the_blind_are_dropped_with_their_message() {
         .unwrap(),
     );
     let image = Message::User(UserMessage { content: blocks, ..UserMessage::default() });
-    let plain = Message::User(UserMessage { content: UserContent::Text("hi".to_owned()), ..UserMessage::default() });
+    let plain =
+        Message::User(UserMessage { content: UserContent::Text("hi".to_owned()), ..UserMessage::default() });
     let mut blind = opus();
     blind.images = false;
     assert_eq!(
@@ -225,7 +232,8 @@ fn the_refusal_trigger_is_defused_for_anthropic_alone() {
 fn the_request_of_the_next_turn_begins_with_the_same_bytes() {
     let call = json!([{"type": "thinking", "thinking": "hm", "thinkingSignature": "s"},
         {"type": "toolCall", "id": "a", "name": "x", "arguments": {"b": 1, "a": 2}}]);
-    let mut messages = vec![user("one"), assistant(call), result("a", json!([{"type": "text", "text": "1"}]))];
+    let mut messages =
+        vec![user("one"), assistant(call), result("a", json!([{"type": "text", "text": "1"}]))];
     let first = messages_of(&opus(), messages.clone()).to_string();
     messages.push(assistant(json!([{"type": "text", "text": "done"}])));
     messages.push(user("two"));

@@ -21,10 +21,12 @@ fn start() -> Value {
         "cache_read_input_tokens": 11, "output_tokens": 1}}})
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "reads better at the call")]
 fn delta(index: u64, delta: Value) -> Value {
     json!({"type": "content_block_delta", "index": index, "delta": delta})
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "reads better at the call")]
 fn open(index: u64, block: Value) -> Value {
     json!({"type": "content_block_start", "index": index, "content_block": block})
 }
@@ -56,7 +58,10 @@ fn text_and_usage_arrive_as_the_spec_shows() {
     assert_eq!(message.text(), "Hello");
     assert_eq!(message.stop_reason, StopReason::Stop);
     let usage = message.usage;
-    assert_eq!((usage.input, usage.output, usage.cache_read, usage.cache_write, usage.total_tokens), (100, 9, 11, 7, 127));
+    assert_eq!(
+        (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.total_tokens),
+        (100, 9, 11, 7, 127)
+    );
     assert!((usage.cost.total - 0.000_774_25).abs() < 1e-12);
 }
 
@@ -83,7 +88,8 @@ fn reasoning_signatures_and_tool_calls_are_put_together() {
     ];
     events.extend(end("tool_use"));
     let message = message_of(&check_stream(&spec(), &sse(&events)));
-    let content: Vec<Value> = message.content.iter().map(|block| serde_json::to_value(block).unwrap()).collect();
+    let content: Vec<Value> =
+        message.content.iter().map(|block| serde_json::to_value(block).unwrap()).collect();
     assert_eq!(
         Value::Array(content),
         json!([
@@ -145,7 +151,10 @@ fn a_whole_message_is_read_like_a_stream_of_one() {
             {"type": "tool_use", "id": "t", "name": "read", "input": {"path": "x"}}],
         "stop_reason": "tool_use", "usage": {"input_tokens": 3, "output_tokens": 4}});
     let message = message_of(&check_stream(&spec(), &document.to_string()));
-    assert_eq!((message.text().as_str(), message.stop_reason, message.usage.total_tokens), ("hi", StopReason::ToolUse, 7));
+    assert_eq!(
+        (message.text().as_str(), message.stop_reason, message.usage.total_tokens),
+        ("hi", StopReason::ToolUse, 7)
+    );
     assert_eq!(message.tool_calls().next().unwrap().arguments, json!({"path": "x"}));
     let error = json!({"type": "error", "error": {"type": "authentication_error", "message": "no"}});
     assert_eq!(failure_of(&check_stream(&spec(), &error.to_string())).kind, crate::FailureKind::Auth);

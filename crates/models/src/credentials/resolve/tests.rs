@@ -49,8 +49,22 @@ async fn profiles_come_before_variables_before_the_configuration() {
     let configured = json!({"groq": {"baseUrl": "https://g", "apiKey": "from-config", "models": []}});
     let env = [("GROQ_API_KEY", "from-env")];
     let none = json!({});
-    check(profile("groq:a", "groq", "from-profile"), configured.clone(), &env, ("groq", None), Ok(&["api-key profile:groq:a=from-profile"])).await;
-    check(none.clone(), configured.clone(), &env, ("groq", None), Ok(&["api-key env: GROQ_API_KEY=from-env"])).await;
+    check(
+        profile("groq:a", "groq", "from-profile"),
+        configured.clone(),
+        &env,
+        ("groq", None),
+        Ok(&["api-key profile:groq:a=from-profile"]),
+    )
+    .await;
+    check(
+        none.clone(),
+        configured.clone(),
+        &env,
+        ("groq", None),
+        Ok(&["api-key env: GROQ_API_KEY=from-env"]),
+    )
+    .await;
     check(none.clone(), configured, &[], ("groq", None), Ok(&["api-key models.json=from-config"])).await;
     let both = [("ANTHROPIC_API_KEY", "key"), ("ANTHROPIC_OAUTH_TOKEN", "token")];
     check(none, json!({}), &both, ("anthropic", None), Ok(&["oauth env: ANTHROPIC_OAUTH_TOKEN=token"])).await;
@@ -94,8 +108,16 @@ async fn a_profile_asked_for_is_the_only_one() {
     check(two.clone(), json!({}), &[], ask("groq:b"), Ok(&["token profile:groq:b=b"])).await;
     check(two.clone(), json!({}), &[], ask("gone"), Err("No credentials found for profile \"gone\".")).await;
     check(two.clone(), json!({}), &[], ask("old"), Err("the login of profile \"old\" has expired and can't be renewed yet; log in again with OpenClaw, or use an API key")).await;
-    check(two.clone(), json!({}), &[], ("xai", Some("groq:a")), Err("Auth profile \"groq:a\" is for groq, not xai.")).await;
-    check(two, json!({}), &[], ("groq", None), Ok(&["token profile:groq:b=b", "api-key profile:groq:a=a"])).await;
+    check(
+        two.clone(),
+        json!({}),
+        &[],
+        ("xai", Some("groq:a")),
+        Err("Auth profile \"groq:a\" is for groq, not xai."),
+    )
+    .await;
+    check(two, json!({}), &[], ("groq", None), Ok(&["token profile:groq:b=b", "api-key profile:groq:a=a"]))
+        .await;
 }
 
 #[tokio::test]

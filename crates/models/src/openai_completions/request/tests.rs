@@ -49,7 +49,8 @@ fn call(id: &str) -> Value {
 #[test]
 fn the_request_is_the_recorded_one() {
     let golden: Value =
-        serde_json::from_str(include_str!("../../../tests/golden/agent-openai-completions-request.json")).unwrap();
+        serde_json::from_str(include_str!("../../../tests/golden/agent-openai-completions-request.json"))
+            .unwrap();
     let mut expect = golden["body"].clone();
     expect["messages"][0]["content"] = json!("the prompt");
     expect.as_object_mut().unwrap().shift_remove("toolNames");
@@ -106,7 +107,8 @@ fn calls_results_and_their_images_take_their_shape() {
         result("c", json!([])),
     ];
     let found = body(&spec, &with(messages));
-    let called = |id: &str| json!({"id": id, "type": "function", "function": {"name": "x", "arguments": "{\"a\":1}"}});
+    let called =
+        |id: &str| json!({"id": id, "type": "function", "function": {"name": "x", "arguments": "{\"a\":1}"}});
     assert_eq!(
         found["messages"],
         json!([
@@ -135,11 +137,23 @@ fn dialects_change_the_request() {
             result("call-12345", json!([{"type": "text", "text": "1"}])),
             user("go on"),
         ];
-        body(&spec, &ModelRequest { system: "s".to_owned(), thinking: level, tools: vec![tool_x()], ..with(messages) })
+        body(
+            &spec,
+            &ModelRequest {
+                system: "s".to_owned(),
+                thinking: level,
+                tools: vec![tool_x()],
+                ..with(messages)
+            },
+        )
     };
     let openai = body_of(&|_| (), ThinkingLevel::Medium);
     assert_eq!(
-        (&openai["messages"][0]["role"], &openai["reasoning_effort"], &openai["tools"][0]["function"]["strict"]),
+        (
+            &openai["messages"][0]["role"],
+            &openai["reasoning_effort"],
+            &openai["tools"][0]["function"]["strict"]
+        ),
         (&json!("developer"), &json!("medium"), &json!(false))
     );
     assert_eq!(body_of(&|_| (), ThinkingLevel::Off).get("reasoning_effort"), None);
@@ -160,8 +174,12 @@ fn dialects_change_the_request() {
     assert_eq!(strict["tools"][0]["function"].get("strict"), None);
     let usage = with_compat(Compat { supports_usage_in_streaming: Some(false), ..Compat::default() });
     assert_eq!(usage.get("stream_options"), None);
-    let bridge = with_compat(Compat { requires_assistant_after_tool_result: Some(true), ..Compat::default() });
-    assert_eq!(bridge["messages"][3], json!({"role": "assistant", "content": "I have processed the tool results."}));
+    let bridge =
+        with_compat(Compat { requires_assistant_after_tool_result: Some(true), ..Compat::default() });
+    assert_eq!(
+        bridge["messages"][3],
+        json!({"role": "assistant", "content": "I have processed the tool results."})
+    );
     let routed = with_compat(Compat {
         open_router_routing: Some(json!({"only": ["a"]})),
         vercel_gateway_routing: Some(json!({"order": ["b"]})),
@@ -175,7 +193,8 @@ fn dialects_change_the_request() {
 fn ids_of_another_provider_fit_this_one() {
     let mut spec = ModelSpec::sample("mistral", "m", "openai-completions");
     spec.base_url = "https://api.mistral.ai/v1".to_owned();
-    let foreign = assistant(&ModelSpec::sample("openai", "gpt", "openai-responses"), json!([call("toolu_1")]));
+    let foreign =
+        assistant(&ModelSpec::sample("openai", "gpt", "openai-responses"), json!([call("toolu_1")]));
     let found = body(&spec, &with(vec![foreign, result("toolu_1", json!([]))]));
     assert_eq!(found["messages"][0]["tool_calls"][0]["id"], json!("toolu1ABC"));
     assert_eq!(found["messages"][1]["tool_call_id"], json!("toolu1ABC"));
@@ -195,13 +214,17 @@ fn a_server_that_cannot_stream_tool_calls_is_asked_for_a_whole_answer() {
 fn openrouter_gets_its_headers_and_cache_marks_for_claude() {
     let mut spec = ModelSpec::sample("openrouter", "anthropic/claude-opus-4.6", "openai-completions");
     spec.headers = [("x-title".to_owned(), SecretString::from("Mine"))].into();
-    let request = with(vec![user("hi"), assistant(&spec, json!([call("a")])), result("a", json!([])), user("go on")]);
+    let request =
+        with(vec![user("hi"), assistant(&spec, json!([call("a")])), result("a", json!([])), user("go on")]);
     let found = body(&spec, &request);
     assert_eq!(found["messages"][3]["content"][0]["cache_control"], json!({"type": "ephemeral"}));
     assert_eq!(found["messages"][0]["content"][0].get("cache_control"), None);
     let headers: std::collections::BTreeMap<_, _> =
         build(&spec, None, &request).unwrap().headers.pairs().into_iter().collect();
-    assert_eq!((headers["http-referer"].as_str(), headers["x-title"].as_str()), ("https://openclaw.ai", "Mine"));
+    assert_eq!(
+        (headers["http-referer"].as_str(), headers["x-title"].as_str()),
+        ("https://openclaw.ai", "Mine")
+    );
     let uncached = body(&spec, &ModelRequest { cache: CacheRetention::None, ..request });
     assert_eq!(uncached["messages"][3]["content"][0].get("cache_control"), None);
 }

@@ -9,6 +9,7 @@ fn spec() -> ModelSpec {
     ModelSpec::sample("local", "llama", "openai-completions")
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "reads better at the call")]
 fn delta(delta: Value) -> Value {
     json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
 }
@@ -53,9 +54,13 @@ fn text_and_usage_arrive() {
 
 #[test]
 fn parallel_calls_are_told_apart_by_index_even_when_they_interleave() {
-    let piece = |index: u64, text: &str| delta(json!({"tool_calls": [{"index": index, "function": {"arguments": text}}]}));
+    let piece = |index: u64, text: &str| {
+        delta(json!({"tool_calls": [{"index": index, "function": {"arguments": text}}]}))
+    };
     let begin = |index: u64, id: &str| {
-        delta(json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": {"name": "read", "arguments": ""}}]}))
+        delta(
+            json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": {"name": "read", "arguments": ""}}]}),
+        )
     };
     let chunks = [
         begin(0, "a"),
@@ -77,10 +82,14 @@ fn parallel_calls_are_told_apart_by_index_even_when_they_interleave() {
 
 #[test]
 fn calls_of_careless_servers_are_understood() {
-    let calls = |calls: Value| check_stream(&spec(), &sse(&[delta(json!({"tool_calls": calls})), finish("stop")]));
+    let calls =
+        |calls: Value| check_stream(&spec(), &sse(&[delta(json!({"tool_calls": calls})), finish("stop")]));
     // No index, no id, arguments as an object, and a finish reason that denies the call.
     let found = calls(json!([{"function": {"name": "x", "arguments": {"a": 1}}}]));
-    assert_eq!(content(&found), json!([{"type": "toolCall", "id": "call_7_0", "name": "x", "arguments": {"a": 1}}]));
+    assert_eq!(
+        content(&found),
+        json!([{"type": "toolCall", "id": "call_7_0", "name": "x", "arguments": {"a": 1}}])
+    );
     assert_eq!(message_of(&found).stop_reason, StopReason::ToolUse);
     // Every call numbered 0.
     let found = calls(json!([{"index": 0, "id": "a", "function": {"name": "x", "arguments": "{}"}},
@@ -102,7 +111,9 @@ fn calls_of_careless_servers_are_understood() {
 #[test]
 fn arguments_that_never_become_json_are_kept_aside() {
     let chunks = [
-        delta(json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "exec", "arguments": "{\"command\":\"rm -rf /x"}}]})),
+        delta(
+            json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "exec", "arguments": "{\"command\":\"rm -rf /x"}}]}),
+        ),
         finish("length"),
     ];
     let message = message_of(&check_stream(&spec(), &sse(&chunks)));
@@ -130,7 +141,10 @@ fn reasoning_is_found_under_each_of_its_names() {
     }
     let parts = json!([{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "so"}]);
     let found = check_stream(&spec(), &sse(&[delta(json!({"content": parts})), finish("stop")]));
-    assert_eq!(content(&found), json!([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "so"}]));
+    assert_eq!(
+        content(&found),
+        json!([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "so"}])
+    );
 }
 
 #[test]
@@ -210,6 +224,7 @@ fn a_whole_completion_is_read_like_a_stream_of_one() {
     );
     let message = message_of(&found);
     assert_eq!((message.stop_reason, message.usage.total_tokens), (StopReason::ToolUse, 7));
-    let error = failure_of(&check_stream(&spec(), r#"{"error":{"message":"model not found","type":"not_found"}}"#));
+    let error =
+        failure_of(&check_stream(&spec(), r#"{"error":{"message":"model not found","type":"not_found"}}"#));
     assert_eq!(error.message, "model not found");
 }

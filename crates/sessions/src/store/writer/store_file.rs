@@ -51,6 +51,8 @@ pub(super) struct StoreFile {
     options: (Duration, Duration, u64),
     /// A broken file that is already kept in a copy.
     kept_copy_of: Option<Option<Stamp>>,
+    /// A version of the file that someone else broke.
+    unreadable: Option<Stamp>,
     failure: Option<Arc<io::Error>>,
     lock_wait: Option<LockWait>,
 }
@@ -98,6 +100,7 @@ impl StoreFile {
             rest: Duration::ZERO,
             options: (options.quiet, options.at_most, options.journal_limit),
             kept_copy_of,
+            unreadable: None,
             failure: None,
             lock_wait: None,
         };
@@ -124,14 +127,15 @@ impl StoreFile {
         }
         let known = self.shared.read().stamp;
         let stamp = Stamp::of(&self.path).map_err(|source| io_error("read", &self.path, source))?;
-        if stamp == known {
+        if stamp == known || (stamp.is_some() && stamp == self.unreadable) {
             return Ok(());
         }
         let (stamp, document) =
             read_document(&self.path).map_err(|source| io_error("read", &self.path, source))?;
         if let Some(damage) = &document.damage {
             // Perhaps only half written yet: memory stays as it is until the file can be read again.
-            tracing::debug!(store = %self.path.display(), %damage, "the session store was changed and can't be read");
+            tracing::warn!(store = %self.path.display(), %damage, "the session store was changed and can't be read");
+            self.unreadable = stamp;
             return Ok(());
         }
         let mut guard = self.shared.write();

@@ -1,0 +1,185 @@
+//! `openclaw gateway status` (spec `cli.md` §3.4).
+
+use std::net::TcpListener;
+
+use openclaw_config::gateway_options::gateway_port;
+use openclaw_config::settings::BindMode;
+use serde_json::{Value, json};
+
+use super::gateway_probe::{Ask, Probed, probe};
+use super::status::service_file;
+use crate::args::TargetArgs;
+use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
+use crate::context::Context;
+use crate::failure::{ERROR, Failure, Outcome};
+use crate::output;
+
+/// Whether to connect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Probe {
+    /// Connect and ask.
+    Connect,
+    /// `--no-probe`.
+    Skip,
+}
+
+pub(super) fn run(context: &Context, args: &TargetArgs, wanted: Probe, strict: bool, json: bool) -> Outcome {
+    let config = context.config_or_default();
+    let flags = TargetFlags::from(args);
+    let target = Target::of(&config, context.env(), &flags)?;
+    let timeout = client::timeout_of(args.timeout.as_deref(), DEFAULT_TIMEOUT)?;
+    let probed = match wanted {
+        Probe::Connect => Some(client::block_on(async {
+            Ok::<_, Failure>(probe(context, &target, timeout, Ask::Nothing).await)
+        })?),
+        Probe::Skip => None,
+    };
+    let port =
+        gateway_port(&config, context.env()).map_err(|error| Failure::new("port", error.to_string()))?;
+    let bind = config.gateway.bind.unwrap_or_default();
+    let status = document(context, &target, bind, port, probed.as_ref());
+    if json {
+        output::json(&status);
+    } else {
+        text(context, &status).iter().for_each(|line| output::line(line));
+    }
+    let is_down = probed.is_some_and(|probed| !probed.ok);
+    Ok(if strict && is_down { ERROR } else { 0 })
+}
+
+fn document(context: &Context, target: &Target, bind: BindMode, port: u16, probed: Option<&Probed>) -> Value {
+    let (label, file) = service_file(context, "openclaw-gateway");
+    let is_installed = file.exists();
+    let snapshot = &context.loaded.snapshot;
+    let path = snapshot.path.display().to_string();
+    let config = json!({ "path": path, "exists": snapshot.exists, "valid": snapshot.valid });
+    let mut cli = config.clone();
+    if let (false, Some(cli)) = (snapshot.issues.is_empty(), cli.as_object_mut()) {
+        cli.insert("issues".to_owned(), json!(snapshot.issues));
+    }
+    let host = match bind {
+        BindMode::Lan => "0.0.0.0",
+        BindMode::Auto | BindMode::Loopback | BindMode::Custom | BindMode::Tailnet => "127.0.0.1",
+    };
+    let is_busy = TcpListener::bind(("127.0.0.1", port)).is_err();
+    let hints: Vec<&str> = if is_busy {
+        vec!["The port is in use. If it is not the gateway, use another one: openclaw gateway --port <port>."]
+    } else {
+        Vec::new()
+    };
+    let mut out = json!({
+        "service": {
+            "label": label,
+            "loaded": is_installed,
+            "loadedText": "enabled",
+            "notLoadedText": "disabled",
+            "command": null,
+            "runtime": { "status": "unknown", "detail": "managing services is not implemented yet" },
+            "configAudit": { "ok": true, "issues": [] },
+        },
+        "config": { "cli": cli, "daemon": config },
+        "gateway": {
+            "bindMode": bind.as_str(),
+            "bindHost": host,
+            "port": port,
+            "portSource": "env/config",
+            "probeUrl": target.url,
+            "probeNote": probe_note(bind),
+        },
+        "port": {
+            "port": port,
+            "status": if is_busy { "busy" } else { "free" },
+            "listeners": [],
+            "hints": hints,
+        },
+    });
+    if let Some(out) = out.as_object_mut() {
+        if let Some(probed) = probed {
+            let mut rpc = json!({ "ok": probed.ok, "url": target.url });
+            if let (Some(error), Some(rpc)) = (&probed.error, rpc.as_object_mut()) {
+                rpc.insert("error".to_owned(), json!(error));
+            }
+            out.insert("rpc".to_owned(), rpc);
+        }
+        out.insert("extraServices".to_owned(), json!([]));
+    }
+    out
+}
+
+fn probe_note(bind: BindMode) -> &'static str {
+    match bind {
+        BindMode::Loopback => "Loopback-only gateway; only local clients can connect.",
+        BindMode::Lan => "Reachable from the local network.",
+        BindMode::Tailnet => "Reachable from the tailnet.",
+        BindMode::Auto | BindMode::Custom => "Reachability depends on the address.",
+    }
+}
+
+fn text(context: &Context, status: &Value) -> Vec<String> {
+    let style = context.style;
+    let text = |pointer: &str| status.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let is = |pointer: &str| status.pointer(pointer) == Some(&Value::Bool(true));
+    let loaded =
+        if is("/service/loaded") { text("/service/loadedText") } else { text("/service/notLoadedText") };
+    let port = status.pointer("/gateway/port").and_then(Value::as_u64).unwrap_or_default();
+    let url = text("/gateway/probeUrl");
+    let path = context.short(&context.loaded.snapshot.path);
+    let mut lines = vec![
+        format!("Service: {} ({loaded})", text("/service/label")),
+        format!("File logs: {}", context.short(context.paths().log_dir())),
+        String::new(),
+        format!("Config (cli): {path}"),
+    ];
+    lines.extend(
+        context.loaded.snapshot.issues.iter().map(|issue| style.error(&format!("  {}", issue.line()))),
+    );
+    lines.extend([
+        String::new(),
+        format!(
+            "Gateway: bind={} ({}), port={port} (env/config)",
+            text("/gateway/bindMode"),
+            text("/gateway/bindHost")
+        ),
+        format!("Probe target: {url}"),
+        format!("Dashboard: {}/", url.replacen("ws", "http", 1)),
+        format!("Probe note: {}", text("/gateway/probeNote")),
+        String::new(),
+    ]);
+    match status.get("rpc") {
+        None => {}
+        Some(_) if is("/rpc/ok") => lines.push(format!("RPC probe: {}", style.success("ok"))),
+        Some(_) => {
+            lines.push(format!("RPC probe: {}", style.error("failed")));
+            lines.push(format!("  {}", text("/rpc/error")));
+            lines.push(format!("Next: {}", context.hint_command("openclaw gateway")));
+        }
+    }
+    lines.push(format!("Port {port}: {}", text("/port/status")));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::Environment;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_those_of_the_reference() {
+        let runs: Value =
+            serde_json::from_str(include_str!("../../tests/golden/cli-gateway-status.json")).unwrap();
+        let golden = &runs["stdoutJson"];
+        let home = tempfile::tempdir().unwrap();
+        let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
+        let context = Context::new(&env, true);
+        let target =
+            Target::of(&context.config_or_default(), context.env(), &TargetFlags::default()).unwrap();
+        let probed = Probed { ok: true, ..Probed::default() };
+        let ours = document(&context, &target, BindMode::Loopback, 18789, Some(&probed));
+        let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(keys(&ours), keys(golden));
+        for part in ["service", "config", "gateway", "port", "rpc"] {
+            assert_eq!(keys(&ours[part]), keys(&golden[part]), "{part}");
+        }
+    }
+}

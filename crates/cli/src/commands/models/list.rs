@@ -1,0 +1,152 @@
+//! `openclaw models list`.
+
+use openclaw_models::{ModelRef, ProviderId};
+use serde::Serialize;
+use serde_json::json;
+
+use super::View;
+use crate::failure::Outcome;
+use crate::output::{self, Column, columns};
+
+/// Which models.
+pub(super) struct Filter {
+    /// Every known one.
+    pub(super) all: bool,
+    /// Only local ones.
+    pub(super) local: bool,
+    /// Only of this provider.
+    pub(super) provider: Option<String>,
+}
+
+/// How they are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A table.
+    Table,
+    /// One document.
+    Json,
+    /// One name a line.
+    Plain,
+}
+
+impl Form {
+    /// The form that the flags ask for.
+    pub(super) fn of(json: bool, plain: bool) -> Self {
+        match (json, plain) {
+            (true, _) => Self::Json,
+            (false, true) => Self::Plain,
+            (false, false) => Self::Table,
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    key: String,
+    name: String,
+    input: String,
+    context_window: Option<u64>,
+    local: bool,
+    available: bool,
+    tags: Vec<String>,
+    missing: bool,
+}
+
+pub(super) fn run(view: &View, filter: &Filter, form: Form) -> Outcome {
+    let wanted = filter.provider.as_deref().map(ProviderId::normalize);
+    let rows: Vec<Row> = references(view, filter.all)
+        .iter()
+        .filter(|reference| wanted.as_ref().is_none_or(|provider| reference.provider == *provider))
+        .map(|reference| row(view, reference))
+        .filter(|row| row.local || !filter.local)
+        .collect();
+    match form {
+        Form::Json => output::json(&json!({ "count": rows.len(), "models": rows })),
+        Form::Plain => rows.iter().for_each(|row| output::line(&row.key)),
+        Form::Table if rows.is_empty() => output::line("No models found."),
+        Form::Table => table(&rows).iter().for_each(|line| output::line(line)),
+    }
+    Ok(0)
+}
+
+fn references(view: &View, all: bool) -> Vec<ModelRef> {
+    let mut references = view.in_use();
+    if all {
+        for row in view.catalog.rows(|provider| view.credentials.is_usable(provider)) {
+            let reference = ModelRef::new(&row.provider, &row.id);
+            if !references.contains(&reference) {
+                references.push(reference);
+            }
+        }
+    }
+    references
+}
+
+fn row(view: &View, reference: &ModelRef) -> Row {
+    let known = view.catalog.lookup(reference).ok();
+    let is_offline = reference.provider.as_str() == super::OFFLINE.0;
+    let name = known.as_ref().map_or_else(|| reference.model.to_string(), |spec| spec.name.clone());
+    Row {
+        key: reference.to_string(),
+        name,
+        input: if known.as_ref().is_some_and(|spec| spec.images) { "text+image" } else { "text" }.to_owned(),
+        context_window: known.as_ref().and_then(|spec| spec.context_window),
+        local: view.credentials.is_local(&reference.provider),
+        available: view.credentials.is_usable(&reference.provider),
+        tags: tags(view, reference),
+        missing: known.is_none() && !is_offline,
+    }
+}
+
+fn tags(view: &View, reference: &ModelRef) -> Vec<String> {
+    let mut tags = Vec::new();
+    if view.primary == *reference {
+        tags.push("default".to_owned());
+    }
+    let at = view.fallbacks.iter().position(|fallback| fallback == reference);
+    tags.extend(at.map(|at| format!("fallback#{}", at + 1)));
+    match view.image.iter().position(|image| image == reference) {
+        Some(0) => tags.push("image".to_owned()),
+        Some(at) => tags.push(format!("img-fallback#{at}")),
+        None => {}
+    }
+    if view.names.lists(reference) {
+        tags.push("configured".to_owned());
+    }
+    tags.extend(view.aliases_of(reference).into_iter().map(|alias| format!("alias:{alias}")));
+    tags
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "Model", width: 42 },
+    Column { name: "Input", width: 10 },
+    Column { name: "Ctx", width: 8 },
+    Column { name: "Local", width: 5 },
+    Column { name: "Auth", width: 5 },
+    Column { name: "Tags", width: 0 },
+];
+
+fn table(rows: &[Row]) -> Vec<String> {
+    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| {
+            let window =
+                row.context_window.map_or("-".to_owned(), |tokens| format!("{}k", (tokens + 512) / 1024));
+            let mut tags = row.tags.clone();
+            if row.missing {
+                tags.push("missing".to_owned());
+            }
+            vec![
+                row.key.clone(),
+                row.input.clone(),
+                window,
+                yes(row.local),
+                yes(row.available),
+                tags.join(","),
+            ]
+        })
+        .collect();
+    columns(COLUMNS, &cells)
+}

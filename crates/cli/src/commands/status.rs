@@ -1,0 +1,302 @@
+//! `openclaw status`: what an operator asks first (spec `cli.md` §3.1).
+
+use std::time::Duration;
+
+use openclaw_config::Config;
+use openclaw_gateway::Host;
+use openclaw_protocol::AgentId;
+use serde_json::{Map, Value, json};
+
+use super::gateway_probe::{Ask, Probed, probe};
+use super::sessions::{StoredSession, read_store};
+use super::{audit, heartbeat, status_text};
+use crate::args::StatusArgs;
+use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
+use crate::context::{Context, now_ms};
+use crate::failure::{Failure, Outcome};
+use crate::output;
+
+/// Sessions shown.
+const RECENT: usize = 10;
+
+pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
+    let timeout = client::timeout_of(args.timeout.as_deref(), DEFAULT_TIMEOUT)?;
+    let config = context.config_or_default();
+    context.print_warnings();
+    for issue in &context.loaded.snapshot.issues {
+        output::error_line(&context.style.error(&format!("config: {}", issue.line())));
+    }
+    let target = Target::of(&config, context.env(), &TargetFlags::default())?;
+    let ask = if args.deep || args.all { Ask::All } else { Ask::Summary };
+    let probed = ask_gateway(context, &target, timeout, ask)?;
+    let mut status = document(context, &config, &target, &probed)?;
+    if let Some(status) = status.as_object_mut() {
+        if args.deep || args.all {
+            status.insert("health".to_owned(), json!(probed.health));
+        }
+        if args.usage {
+            // Quotas of providers are asked for by the gateway; this version does not ask.
+            status.insert("usage".to_owned(), json!({ "updatedAt": now_ms(), "providers": [] }));
+        }
+    }
+    if args.json {
+        output::json(&status);
+    } else {
+        status_text::lines(&status, context, &config).iter().for_each(|line| output::line(line));
+    }
+    Ok(0)
+}
+
+fn ask_gateway(context: &Context, target: &Target, timeout: Duration, ask: Ask) -> Result<Probed, Failure> {
+    match target.note {
+        Some(note) => Ok(Probed { error: Some(note.to_owned()), ..Probed::default() }),
+        None => client::block_on(async { Ok(probe(context, target, timeout, ask).await) }),
+    }
+}
+
+fn document(context: &Context, config: &Config, target: &Target, probed: &Probed) -> Result<Value, Failure> {
+    let agents = config.agent_ids();
+    let now = now_ms();
+    let mut stores = Vec::new();
+    for id in &agents {
+        stores.push((id.clone(), read_store(&config.session_store(id))?));
+    }
+    let summary = |key: &str| probed.summary.as_ref().and_then(|summary| summary.get(key)).cloned();
+    let host = Host::detect();
+    let (os, release) = host.platform.split_once(' ').unwrap_or((host.platform.as_str(), ""));
+    Ok(json!({
+        "linkChannel": summary("linkChannel"),
+        "heartbeat": {
+            "defaultAgentId": config.default_agent(),
+            "agents": agents.iter().map(|id| heartbeat::of_agent(config, id)).collect::<Vec<_>>(),
+        },
+        "channelSummary": summary("channelSummary").unwrap_or(json!([])),
+        "queuedSystemEvents": summary("queuedSystemEvents").unwrap_or(json!([])),
+        "sessions": sessions(config, &stores, now),
+        "os": {
+            "platform": os,
+            "arch": host.arch,
+            "release": release,
+            "label": format!("{} ({})", host.platform, host.arch),
+        },
+        "update": {
+            "root": std::env::current_exe().ok().and_then(|path| Some(path.parent()?.display().to_string())),
+            "installKind": "unknown",
+            "packageManager": "unknown",
+            "registry": { "latestVersion": null },
+        },
+        "updateChannel": "stable",
+        "updateChannelSource": "default",
+        "memory": null,
+        "memoryPlugin": { "enabled": false, "slot": null, "reason": "not implemented yet" },
+        "gateway": {
+            "mode": if target.bind.is_some() { "local" } else { "remote" },
+            "url": target.url,
+            "urlSource": target.source,
+            "misconfigured": target.note.is_some(),
+            "reachable": probed.ok,
+            "connectLatencyMs": probed.latency_ms,
+            "self": probed.itself,
+            "error": probed.error,
+        },
+        "gatewayService": service(context, "openclaw-gateway"),
+        "nodeService": service(context, "openclaw-node"),
+        "agents": agents_part(config, &stores, now),
+        "securityAudit": audit::report(context, config),
+    }))
+}
+
+type Stores = [(AgentId, Vec<StoredSession>)];
+
+fn sessions(config: &Config, stores: &Stores, now: i64) -> Value {
+    let row = |id: &AgentId, session: &StoredSession| session_row(config, id, session, now);
+    let mut all: Vec<(&AgentId, &StoredSession)> =
+        stores.iter().flat_map(|(id, sessions)| sessions.iter().map(move |session| (id, session))).collect();
+    all.sort_by_key(|(_, session)| std::cmp::Reverse(session.updated_at()));
+    let by_agent: Vec<Value> = stores
+        .iter()
+        .map(|(id, sessions)| {
+            json!({
+                "agentId": id,
+                "path": config.session_store(id).display().to_string(),
+                "count": sessions.len(),
+                "recent": sessions.iter().take(RECENT).map(|session| row(id, session)).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let none = StoredSession { key: String::new(), entry: Map::new() };
+    json!({
+        "paths": stores.iter().map(|(id, _)| config.session_store(id).display().to_string()).collect::<Vec<_>>(),
+        "count": all.len(),
+        "defaults": { "model": none.model(config), "contextTokens": none.context_tokens(config) },
+        "recent": all.iter().take(RECENT).map(|(id, session)| row(id, session)).collect::<Vec<_>>(),
+        "byAgent": by_agent,
+    })
+}
+
+/// Fields that are shown when they are set, in their order.
+const OPTIONAL_FIELDS: &[&str] = &[
+    "thinkingLevel",
+    "verboseLevel",
+    "reasoningLevel",
+    "elevatedLevel",
+    "systemSent",
+    "abortedLastRun",
+    "inputTokens",
+    "outputTokens",
+];
+
+fn session_row(config: &Config, agent: &AgentId, session: &StoredSession, now: i64) -> Value {
+    let window = session.context_tokens(config);
+    let total = session.number("totalTokens").unwrap_or_else(|| {
+        session.number("inputTokens").unwrap_or(0) + session.number("outputTokens").unwrap_or(0)
+    });
+    let mut out = Map::new();
+    let mut put = |key: &str, value: Value| {
+        out.insert(key.to_owned(), value);
+    };
+    put("agentId", json!(agent));
+    put("key", json!(session.key));
+    put("kind", json!(session.kind()));
+    put("sessionId", json!(session.text("sessionId")));
+    put("updatedAt", json!(session.updated_at()));
+    put("age", json!(now - session.updated_at()));
+    for field in OPTIONAL_FIELDS {
+        if let Some(value) = session.entry.get(*field) {
+            put(field, value.clone());
+        }
+    }
+    put("totalTokens", json!(total));
+    put("remainingTokens", json!(window.saturating_sub(total)));
+    put("percentUsed", json!(total.saturating_mul(100).checked_div(window).map(|percent| percent.min(999))));
+    put("model", json!(session.model(config)));
+    put("contextTokens", json!(window));
+    put("flags", json!(session.flags()));
+    Value::Object(out)
+}
+
+fn agents_part(config: &Config, stores: &Stores, now: i64) -> Value {
+    let mut pending = 0;
+    let agents: Vec<Value> = stores
+        .iter()
+        .map(|(id, sessions)| {
+            let agent = config.agent(id);
+            let is_pending = agent.workspace.join("BOOTSTRAP.md").exists();
+            pending += usize::from(is_pending);
+            let last = sessions.iter().map(StoredSession::updated_at).max();
+            let mut out = json!({ "id": id });
+            if let (Some(name), Some(out)) = (&agent.name, out.as_object_mut()) {
+                out.insert("name".to_owned(), json!(name));
+            }
+            let rest = json!({
+                "workspaceDir": agent.workspace.display().to_string(),
+                "bootstrapPending": is_pending,
+                "sessionsPath": config.session_store(id).display().to_string(),
+                "sessionsCount": sessions.len(),
+                "lastUpdatedAt": last,
+                "lastActiveAgeMs": last.map(|at| now - at),
+            });
+            if let (Some(out), Value::Object(rest)) = (out.as_object_mut(), rest) {
+                out.extend(rest);
+            }
+            out
+        })
+        .collect();
+    json!({
+        "defaultId": config.default_agent(),
+        "agents": agents,
+        "totalSessions": stores.iter().map(|(_, sessions)| sessions.len()).sum::<usize>(),
+        "bootstrapPendingCount": pending,
+    })
+}
+
+/// Whether a service file is there; managing services is not part of this version.
+pub(super) fn service(context: &Context, name: &str) -> Value {
+    let (label, file) = service_file(context, name);
+    let is_installed = file.exists();
+    let text = if is_installed { "installed" } else { "not installed" };
+    json!({ "label": label, "installed": is_installed, "loadedText": text, "runtimeShort": null })
+}
+
+/// The manager's name and the file of a service (spec `cli.md` §9.1).
+pub(super) fn service_file(context: &Context, name: &str) -> (&'static str, std::path::PathBuf) {
+    let suffix = context.paths().profile().map(|profile| format!("-{profile}")).unwrap_or_default();
+    let home = context.paths().home();
+    if cfg!(target_os = "macos") {
+        let label = context.paths().profile().unwrap_or(name.trim_start_matches("openclaw-"));
+        ("LaunchAgent", home.join("Library/LaunchAgents").join(format!("ai.openclaw.{label}.plist")))
+    } else {
+        ("systemd", home.join(".config/systemd/user").join(format!("{name}{suffix}.service")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::Environment;
+
+    use super::*;
+
+    fn golden() -> Value {
+        let runs: Value = serde_json::from_str(include_str!("../../tests/golden/cli-status.json")).unwrap();
+        let is_json = |run: &&Value| run["argv"] == json!(["openclaw", "status", "--json"]);
+        runs.as_array().unwrap().iter().find(is_json).unwrap()["stdoutJson"].clone()
+    }
+
+    fn ours() -> Value {
+        let home = tempfile::tempdir().unwrap();
+        let sessions = home.path().join(".openclaw/agents/main/sessions");
+        std::fs::create_dir_all(&sessions).unwrap();
+        let row = json!({
+            "sessionId": "test1", "updatedAt": 1_795_229_479_704_i64, "abortedLastRun": false, "inputTokens": 1000,
+            "outputTokens": 5, "totalTokens": 1000, "model": "mock-1", "contextTokens": 32000,
+        });
+        std::fs::write(sessions.join("sessions.json"), json!({ "agent:main:main": row }).to_string())
+            .unwrap();
+        let config = "{ agents: { list: [{ id: 'main', name: 'Main', default: true }, { id: 'work', name: 'Work' }] } }";
+        std::fs::write(home.path().join(".openclaw/openclaw.json"), config).unwrap();
+        let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
+        let context = Context::new(&env, true);
+        let config = context.config_or_default();
+        let target = Target::of(&config, context.env(), &TargetFlags::default()).unwrap();
+        document(&context, &config, &target, &Probed::default()).unwrap()
+    }
+
+    fn keys(value: &Value) -> Vec<&str> {
+        value.as_object().map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default()
+    }
+
+    #[test]
+    fn keys_and_their_order_are_those_of_the_reference() {
+        let (golden, ours) = (golden(), ours());
+        assert_eq!(keys(&ours), keys(&golden));
+        let places = [
+            "/heartbeat",
+            "/heartbeat/agents/0",
+            "/sessions",
+            "/sessions/recent/0",
+            "/sessions/byAgent/0",
+            "/os",
+            "/gateway",
+            "/gatewayService",
+            "/agents",
+            "/agents/agents/0",
+            "/securityAudit",
+            "/securityAudit/summary",
+        ];
+        for place in places {
+            let at = |document: &Value| document.pointer(place).cloned().unwrap();
+            assert_eq!(keys(&at(&ours)), keys(&at(&golden)), "{place}");
+        }
+    }
+
+    #[test]
+    fn a_session_row_has_the_recorded_values() {
+        let (golden, ours) = (golden(), ours());
+        let at = |document: &Value| {
+            let mut row = document.pointer("/sessions/recent/0").cloned().unwrap();
+            row["age"] = json!(0);
+            row
+        };
+        assert_eq!(at(&ours).to_string(), at(&golden).to_string());
+    }
+}

@@ -1,0 +1,78 @@
+//! The model that a session without an override uses, for lists and cards. Asks no provider.
+
+use std::collections::HashMap;
+
+use openclaw_dispatch::Settings;
+use openclaw_models::select::Described;
+use openclaw_models::{Ask, AskedThinking};
+use openclaw_protocol::AgentId;
+use openclaw_sessions::methods::ModelName;
+
+use crate::request::RequestContext;
+
+/// What an agent would run with, `model` being the session's own. Nothing where no model can be found: the run will say
+/// why, a list need not.
+pub(super) async fn describe(
+    ctx: &RequestContext,
+    settings: &Settings,
+    agent: &AgentId,
+    model: Option<&str>,
+) -> Option<Described> {
+    let ask = Ask {
+        agent,
+        agent_dir: &settings.config.agent(agent).agent_dir,
+        model,
+        profile: None,
+        thinking: AskedThinking::Default,
+    };
+    match ctx.gateway.models.describe(&settings.models, &ask).await {
+        Ok(described) => Some(described),
+        Err(error) => {
+            tracing::debug!(%agent, %error, "no model can be found");
+            None
+        }
+    }
+}
+
+/// The default models of the configured agents.
+#[derive(Debug)]
+pub(super) struct DefaultModels {
+    by_agent: HashMap<AgentId, ModelName>,
+    /// For agents that are not configured.
+    other: ModelName,
+    /// Context window of `other`, in tokens.
+    pub(super) context_tokens: Option<u64>,
+}
+
+impl DefaultModels {
+    pub(super) async fn of(ctx: &RequestContext, settings: &Settings) -> Self {
+        let default = settings.config.default_agent();
+        let mut models = Self { by_agent: HashMap::new(), other: ModelName::default(), context_tokens: None };
+        for agent in settings.config.agent_ids() {
+            let Some(described) = describe(ctx, settings, &agent, None).await else { continue };
+            let name =
+                ModelName::new(described.reference.provider.as_str(), described.reference.model.as_str());
+            if agent == default {
+                models.other = name.clone();
+                models.context_tokens = Some(described.window.tokens);
+            }
+            models.by_agent.insert(agent, name);
+        }
+        models
+    }
+
+    /// The default model of an agent.
+    pub(super) fn get(&self, agent: &AgentId) -> ModelName {
+        self.by_agent.get(agent).unwrap_or(&self.other).clone()
+    }
+
+    /// Provider of the default agent's model.
+    pub(super) fn provider(&self) -> Option<String> {
+        Some(self.other.provider.clone()).filter(|provider| !provider.is_empty())
+    }
+
+    /// The default agent's model.
+    pub(super) fn model(&self) -> Option<String> {
+        Some(self.other.model.clone()).filter(|model| !model.is_empty())
+    }
+}

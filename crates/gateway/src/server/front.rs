@@ -1,0 +1,43 @@
+//! What listens before the gateway is put together.
+//!
+//! Opening the stores takes longer than a supervisor should wait for a sign of life, so the listeners serve from the
+//! first moment: health at once, everything else as soon as there is a gateway behind it.
+
+use std::sync::Arc;
+
+use tokio::sync::SetOnce;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::state::GatewayState;
+
+/// The listening side of a gateway.
+#[derive(Debug, Default)]
+pub(crate) struct Front {
+    /// Cancelled when the gateway begins to stop.
+    pub(crate) stopping: CancellationToken,
+    /// Owns the tasks of connections and requests.
+    pub(crate) tasks: TaskTracker,
+    state: SetOnce<Arc<GatewayState>>,
+}
+
+impl Front {
+    /// The gateway is put together.
+    pub(crate) fn open(&self, state: Arc<GatewayState>) {
+        // It is opened once.
+        let _ = self.state.set(state);
+    }
+
+    /// The gateway, if it is put together.
+    pub(crate) fn state(&self) -> Option<&Arc<GatewayState>> {
+        self.state.get()
+    }
+
+    /// The gateway, once it is put together; `None` when it stops before.
+    pub(crate) async fn wait(&self) -> Option<&Arc<GatewayState>> {
+        tokio::select! { biased;
+            state = self.state.wait() => Some(state),
+            () = self.stopping.cancelled() => None,
+        }
+    }
+}
