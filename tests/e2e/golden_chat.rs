@@ -148,9 +148,19 @@ fn plain_entry(entry: &mut Value) {
 fn plain_rows(frame: &mut Value) {
     for row in frame["payload"]["sessions"].as_array_mut().unwrap() {
         plain_entry(row);
-        if row["key"].as_str().unwrap().starts_with("agent:main:tools-") {
+        match row["key"].as_str().unwrap() {
             // The size of the last prompt; the reference adds up those of all calls (spec `sessions.md` §3.2).
-            row["totalTokens"] = json!(100);
+            "agent:main:tools-on" | "agent:main:tools-full" | "agent:main:tools-off" => {
+                row["totalTokens"] = json!(100)
+            }
+            // The reference's `agent` forgets what the row held when the last run failed.
+            "agent:main:side" => {
+                row.as_object_mut().unwrap().shift_remove("totalTokens");
+                row["…"] = json!("…");
+            }
+            // Its last run was aborted.
+            "agent:main:abort" => row["abortedLastRun"] = json!(true),
+            _ => {}
         }
     }
 }

@@ -1,10 +1,14 @@
 //! End-to-end tests: the real binary, as a user would start it.
 
+mod abort;
 mod frame_limits;
 mod golden_chat;
 mod golden_connect;
 mod golden_methods;
+mod kills;
 mod slow_consumer;
+mod tools;
+mod web_chat;
 
 use openclaw_testkit::GatewaySetup;
 use openclaw_testkit::golden::{Change, Deviation};

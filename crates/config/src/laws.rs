@@ -95,7 +95,7 @@ proptest! {
     #[test]
     fn an_edited_text_says_what_was_asked(before in any_value(), after in any_value(), seed in any::<u64>()) {
         let text = by_hand(&before, seed, 0);
-        prop_assert_eq!(json5::parse_value(&text).unwrap(), before.clone(), "{}", text);
+        prop_assert_eq!(&json5::parse_value(&text).unwrap(), &before, "{}", text);
         let edited = edit_text(&text, &after).unwrap();
         prop_assert_eq!(json5::parse_value(&edited).unwrap(), after, "{}\n->\n{}", text, edited);
         prop_assert_eq!(edit_text(&text, &before).unwrap(), text);
@@ -335,7 +335,8 @@ fn a_gateway_starts_only_with_a_secret_and_on_purpose() {
     type Expect = Result<(u16, BindMode, AuthKind), StartRefusal>;
     let token = |text: &str| GatewayFlags { token: Some(text.to_owned().into()), ..GatewayFlags::default() };
     let none = GatewayFlags::default;
-    let rows: Vec<(&str, &[(&str, &str)], GatewayFlags, Expect)> = vec![
+    type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], GatewayFlags, Expect);
+    let rows: Vec<Row<'_>> = vec![
         ("{}", &[], none(), Err(StartRefusal::NotConfigured { current: "unset".to_owned() })),
         (
             "{gateway:{mode:'remote'}}",

@@ -17,6 +17,7 @@ pub struct Paths {
     home: PathBuf,
     state_dir: PathBuf,
     state_dir_is_override: bool,
+    workspace_root: PathBuf,
     config_path: PathBuf,
     oauth_dir: PathBuf,
     main_agent_dir: Option<PathBuf>,
@@ -47,6 +48,7 @@ impl Paths {
                 .first_nonblank(&["OPENCLAW_AGENT_DIR", "PI_CODING_AGENT_DIR"])
                 .map(|dir| env.expand_path(dir)),
             profile: env.get_nonblank("OPENCLAW_PROFILE").map(str::to_owned),
+            workspace_root: workspace_root(env, &home, over.as_deref()),
             home,
             state_dir_is_override: over.is_some(),
             state_dir,
@@ -122,7 +124,7 @@ impl Paths {
             Some(profile) => format!("workspace-{profile}"),
             None => "workspace".to_owned(),
         };
-        self.workspace_root().join(name)
+        self.workspace_root.join(name)
     }
 
     /// The workspace of an agent without a configured one: the default agent's, or `workspace-<id>` beside it.
@@ -130,7 +132,7 @@ impl Paths {
         if is_default {
             self.default_workspace()
         } else {
-            self.workspace_root().join(format!("workspace-{agent}"))
+            self.workspace_root.join(format!("workspace-{agent}"))
         }
     }
 
@@ -158,9 +160,16 @@ impl Paths {
     pub fn last_good_config(&self) -> PathBuf {
         self.state_dir.join("config-last-good.json5")
     }
+}
 
-    fn workspace_root(&self) -> PathBuf {
-        if self.state_dir_is_override { self.state_dir.clone() } else { self.home.join(".openclaw") }
+/// Workspaces lie in `~/.openclaw`, also those of a profile, whose name tells them apart. Below a state directory that was
+/// chosen freely, since nothing else would keep two instances from sharing one.
+fn workspace_root(env: &Environment, home: &Path, chosen: Option<&Path>) -> PathBuf {
+    let shared = home.join(".openclaw");
+    let of_profile = env.get_nonblank("OPENCLAW_PROFILE").map(|name| home.join(format!(".openclaw-{name}")));
+    match chosen {
+        Some(dir) if of_profile.as_deref() != Some(dir) => dir.to_path_buf(),
+        Some(_) | None => shared,
     }
 }
 
@@ -184,4 +193,31 @@ fn find_config(home: &Path, state_dir: &Path, is_override: bool) -> PathBuf {
         .flat_map(|dir| CONFIG_FILE_NAMES.iter().map(|name| dir.join(name)))
         .find(|file| file.exists())
         .unwrap_or_else(|| state_dir.join("openclaw.json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workspaces_are_where_the_reference_puts_them_unless_the_state_directory_was_chosen() {
+        type Row<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a str);
+        let rows: &[Row<'_>] = &[
+            (&[], "/h/.openclaw/workspace", "/h/.openclaw/workspace-ops"),
+            (
+                &[("OPENCLAW_PROFILE", "p"), ("OPENCLAW_STATE_DIR", "/h/.openclaw-p")],
+                "/h/.openclaw/workspace-p",
+                "/h/.openclaw/workspace-ops",
+            ),
+            (&[("OPENCLAW_STATE_DIR", "/s")], "/s/workspace", "/s/workspace-ops"),
+            (&[("OPENCLAW_PROFILE", "default")], "/h/.openclaw/workspace", "/h/.openclaw/workspace-ops"),
+        ];
+        for (vars, main, ops) in rows {
+            let env = Environment::new(vars.iter().copied().chain([("HOME", "/h")]), "/w");
+            let paths = Paths::resolve(&env);
+            let ops_agent = AgentId::normalize("ops");
+            let got = (paths.workspace(&AgentId::default(), true), paths.workspace(&ops_agent, false));
+            assert_eq!(got, (PathBuf::from(main), PathBuf::from(ops)), "{vars:?}");
+        }
+    }
 }

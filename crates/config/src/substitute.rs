@@ -30,7 +30,7 @@ pub(crate) fn substitute(
     unresolved: Unresolved,
 ) -> Vec<MissingVariable> {
     let mut walk = Walk { env, unresolved, missing: Vec::new() };
-    walk.value(value, String::new());
+    walk.value(value, "");
     walk.missing
 }
 
@@ -42,26 +42,26 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Returns whether the value stays.
-    fn value(&mut self, value: &mut Value, path: String) -> bool {
+    fn value(&mut self, value: &mut Value, path: &str) -> bool {
         match value {
             Value::String(text) if text.contains("${") => match expand(text, self.env) {
                 Ok(expanded) => *text = expanded,
                 Err(names) => {
-                    let missing = |name| MissingVariable { name, path: path.clone() };
+                    let missing = |name| MissingVariable { name, path: path.to_owned() };
                     self.missing.extend(names.into_iter().map(missing));
                     return self.unresolved == Unresolved::Keep;
                 }
             },
             Value::Object(map) => map.retain(|key, each| {
                 let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                self.value(each, path)
+                self.value(each, &path)
             }),
             Value::Array(items) => {
                 let mut index = 0;
                 items.retain_mut(|each| {
                     let path = format!("{path}[{index}]");
                     index += 1;
-                    self.value(each, path)
+                    self.value(each, &path)
                 });
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::arguments;
 use crate::catalog::ModelSpec;
+use crate::retry::ABORTED;
 use crate::stream::{FailureKind, ModelEvent, ModelFailure};
 use crate::usage;
 
@@ -206,7 +207,7 @@ impl Assembly {
     pub(crate) fn abort(mut self, spec: &ModelSpec) -> VecDeque<ModelEvent> {
         self.settle(spec);
         self.message.stop_reason = StopReason::Aborted;
-        self.message.error_message = Some("Request was aborted".to_owned());
+        self.message.error_message = Some(ABORTED.to_owned());
         self.events.push_back(ModelEvent::Done { message: self.message, failure: None });
         self.events
     }

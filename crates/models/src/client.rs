@@ -84,14 +84,17 @@ impl HttpModel {
         let body = incoming.error_body().await;
         let mut failure = http_failure(&self.spec.api, status, location.as_deref(), &body);
         failure.retry_after = retry_after;
-        self.redacted(failure)
+        failure
     }
 
-    fn redacted(&self, mut failure: ModelFailure) -> ModelFailure {
+    /// Takes the key out of what a failure says, wherever in the answer it came from, and bounds it.
+    fn clean(&self, event: ModelEvent) -> ModelEvent {
+        let ModelEvent::Done { mut message, failure: Some(mut failure) } = event else { return event };
         let key = self.key.as_ref().map(ExposeSecret::expose_secret);
         failure.message = redact(&failure.message, key).chars().take(MAX_ERROR_CHARS).collect();
+        message.error_message = Some(failure.message.clone());
         tracing::debug!(model = %self.spec.reference, kind = ?failure.kind, status = ?failure.status, "the call failed");
-        failure
+        ModelEvent::Done { message, failure: Some(failure) }
     }
 }
 
@@ -145,7 +148,7 @@ impl Call {
     async fn next(mut self) -> Option<(ModelEvent, Self)> {
         loop {
             if let Some(event) = self.answer.next_event() {
-                return Some((event, self));
+                return Some((self.model.clean(event), self));
             }
             if self.answer.has_ended() {
                 return None;
@@ -181,7 +184,7 @@ impl Call {
                     release(incoming).await;
                 }
                 Ok(None) => self.answer.eof(),
-                Err(error) => self.answer.fail(self.model.redacted(net_failure(&error))),
+                Err(error) => self.answer.fail(net_failure(&error)),
             },
             Step::Over => self.answer.abort(),
         }

@@ -11,6 +11,8 @@ use crate::stream::FailureKind;
 
 /// Bytes of an error answer that are read; the rest says nothing new.
 const MAX_ERROR_BODY: usize = 64 * 1024;
+/// How long an error answer is listened to.
+const ERROR_BODY_DEADLINE: Duration = Duration::from_secs(10);
 /// What we call ourselves towards providers.
 const USER_AGENT: &str = concat!("openclaw/", env!("CARGO_PKG_VERSION"));
 
@@ -157,16 +159,20 @@ impl Incoming {
         }
     }
 
-    /// The body of an error answer as text, cut at 64 KiB. What can't be read is left out.
+    /// The body of an error answer as text, cut at 64 KiB and after 10 s. What can't be read is left out.
     pub async fn error_body(mut self) -> String {
         let mut bytes = Vec::new();
-        while let Ok(Some(chunk)) = self.chunk().await {
-            let room = MAX_ERROR_BODY - bytes.len();
-            bytes.extend(chunk.iter().take(room));
-            if bytes.len() >= MAX_ERROR_BODY {
-                break;
+        let read = async {
+            while let Ok(Some(chunk)) = self.chunk().await {
+                let room = MAX_ERROR_BODY - bytes.len();
+                bytes.extend(chunk.iter().take(room));
+                if bytes.len() >= MAX_ERROR_BODY {
+                    break;
+                }
             }
-        }
+        };
+        // Too late is like cut: what came is enough to say what is wrong.
+        let _ = tokio::time::timeout(ERROR_BODY_DEADLINE, read).await;
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }

@@ -17,6 +17,9 @@ pub const MAX_WAIT: Duration = Duration::from_secs(60);
 /// The first wait; each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
 
+/// What an aborted answer says of itself.
+pub(crate) const ABORTED: &str = "Request was aborted";
+
 /// What to do about rate limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateLimits {
@@ -205,6 +208,7 @@ impl Attempt {
     ) -> ModelEvent {
         if self.cancel.is_cancelled() {
             message.stop_reason = StopReason::Aborted;
+            message.error_message = Some(ABORTED.to_owned());
             return ModelEvent::Done { message, failure: None };
         }
         ModelEvent::Done { message, failure: Some(failure) }

@@ -162,7 +162,14 @@ async fn a_server_that_does_not_stream_is_heard_all_the_same() {
 #[tokio::test]
 async fn every_failure_has_its_kind_and_its_words() {
     use FailureKind::{Auth, Billing, ContextOverflow, Format, Other, Timeout, Transient};
+    let told =
+        format!(r#"data: {{"type":"error","error":{{"type":"api_error","message":"key {KEY} broke us"}}}}"#);
     let rows: Vec<(Reply, FailureKind, &str)> = vec![
+        (
+            Reply::text("half").then(Step::Raw(format!("{told}\n\n").into_bytes())),
+            Transient,
+            "key [redacted] broke us",
+        ),
         (
             Reply::openai_error(401, "x", &format!("Incorrect API key provided: {KEY}")),
             Auth,

@@ -4,6 +4,7 @@
 
 mod document;
 mod file;
+mod glance;
 mod journal;
 mod table;
 mod writer;
@@ -20,6 +21,7 @@ use crate::entry::SessionEntry;
 use crate::key::{KeyRules, SessionKey};
 
 pub use file::{FileStore, FileStoreOptions};
+pub use glance::glance;
 
 /// A future of the storage interface.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;

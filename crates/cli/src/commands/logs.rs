@@ -190,21 +190,22 @@ fn entry(line: &str) -> Value {
     out
 }
 
+/// Numbered arguments of a log call that are looked at.
+const MAX_ARGUMENTS: usize = 16;
+
 /// The numbered arguments of a log call, joined; the first may only say who speaks.
 fn message(log: &Value) -> String {
     if let Some(text) = log.get("message").and_then(Value::as_str) {
         return text.to_owned();
     }
-    let mut parts = Vec::new();
-    for index in 0..16 {
-        let Some(part) = log.get(index.to_string()) else { break };
-        match part {
-            Value::String(text) if index == 0 && text.starts_with("{\"") => {}
-            Value::String(text) => parts.push(text.clone()),
-            other => parts.push(other.to_string()),
-        }
-    }
-    parts.join(" ")
+    let arguments = (0..MAX_ARGUMENTS).map_while(|index| log.get(index.to_string()));
+    let is_speaker =
+        |index: usize, part: &Value| index == 0 && part.as_str().is_some_and(|text| text.starts_with("{\""));
+    let parts = arguments.enumerate().filter(|(index, part)| !is_speaker(*index, part));
+    parts
+        .map(|(_, part)| part.as_str().map_or_else(|| part.to_string(), str::to_owned))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// `<time> <level> [subsystem] <message>`.

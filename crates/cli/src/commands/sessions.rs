@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use openclaw_config::Config;
 use openclaw_protocol::AgentId;
+use openclaw_sessions::store::glance;
 use serde_json::{Map, Value, json};
 
 use crate::args::SessionsArgs;
@@ -98,24 +99,15 @@ impl StoredSession {
 /// The rows of a store file, newest first. A missing file has none.
 ///
 /// # Errors
-/// When the file can't be read or is no store.
+/// When the file can't be read.
 pub(super) fn read_store(path: &Path) -> Result<Vec<StoredSession>, Failure> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => {
-            return Err(Failure::new("store", format!("could not read {}: {error}", path.display())));
-        }
-    };
-    let document: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
-        Failure::new("store", format!("{} is no session store: {error}", path.display()))
-            .hint("A running gateway repairs it at start and keeps a copy of the broken file.")
-    })?;
-    let mut rows: Vec<StoredSession> = document
+    let rows = glance(path)
+        .map_err(|error| Failure::new("store", format!("could not read {}: {error}", path.display())))?;
+    let mut rows: Vec<StoredSession> = rows
         .into_iter()
-        .filter_map(|(key, value)| match value {
-            Value::Object(entry) => Some(StoredSession { key, entry }),
-            _ => None,
+        .filter_map(|(key, entry)| match serde_json::to_value(entry.as_ref()) {
+            Ok(Value::Object(entry)) => Some(StoredSession { key, entry }),
+            Ok(_) | Err(_) => None,
         })
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at()));

@@ -90,7 +90,7 @@ fn rename(map: &mut Map<String, Value>, from: &str, to: &str) -> bool {
     }
 }
 
-fn each_match<'a>(list: Option<&'a mut Value>) -> impl Iterator<Item = &'a mut Map<String, Value>> {
+fn each_match(list: Option<&mut Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
     list.and_then(Value::as_array_mut)
         .into_iter()
         .flatten()

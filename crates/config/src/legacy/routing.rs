@@ -181,12 +181,14 @@ fn transcription(root: &mut Map<String, Value>, old: &Value, changes: &mut Vec<S
         changes.push("Removed routing.transcribeAudio (tools.media.audio.models already set).".to_owned());
         return;
     }
-    let mut model = json!({ "command": program, "type": "cli" });
+    let mut model = Map::new();
+    model.insert("command".to_owned(), json!(program));
+    model.insert("type".to_owned(), json!("cli"));
     if !args.is_empty() {
-        model["args"] = json!(args);
+        model.insert("args".to_owned(), json!(args));
     }
     if let Some(seconds) = old.get("timeoutSeconds") {
-        model["timeoutSeconds"] = seconds.clone();
+        model.insert("timeoutSeconds".to_owned(), seconds.clone());
     }
     audio.entry("enabled").or_insert(Value::Bool(true));
     audio.insert("models".to_owned(), json!([model]));

@@ -1,6 +1,6 @@
 //! From the first frame of a socket to an authenticated connection (spec `gateway-protocol.md` §3).
 //!
-//! [`machine`] decides; the other files are the checks it makes. No I/O here: the driver in
+//! `machine` decides; the other files are the checks it makes. No I/O here: the driver in
 //! [`crate::connection`] performs what is decided.
 
 pub(crate) mod client_address;

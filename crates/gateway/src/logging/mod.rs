@@ -1,7 +1,7 @@
 //! The log: JSON lines in a file, as OpenClaw's tools read them, and lines for people on the console
 //! (spec `operations.md` §4).
 //!
-//! [`capture`] turns events into records on the spot; everything slow (masking secrets, formatting, writing, rotating)
+//! `capture` turns events into records on the spot; everything slow (masking secrets, formatting, writing, rotating)
 //! happens on one thread of its own.
 
 mod capture;

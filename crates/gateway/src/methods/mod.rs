@@ -2,7 +2,7 @@
 //!
 //! A handler is `async fn(RequestContext, Params) -> Result<Output, Failure>` with the types of
 //! [`openclaw_protocol::params`]. It maps params to calls of the crates below and their answers back, and decides as little
-//! as it can. What errors become on the wire stands in [`failure`].
+//! as it can. What errors become on the wire stands in `failure`.
 
 mod agent;
 mod agents;

@@ -1,7 +1,7 @@
 //! Who is here: the gateway itself, connected clients, and devices that report by `system-event`
 //! (spec `gateway-protocol.md` §8.1).
 //!
-//! [`beacon`] reads the line such devices send, [`registry`] keeps the rows, [`notes`] decides what of a report the
+//! `beacon` reads the line such devices send, `registry` keeps the rows, `notes` decides what of a report the
 //! agent is told. [`Presence`] is the registry as the gateway shares it.
 
 mod beacon;

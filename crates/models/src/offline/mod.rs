@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use self::command::{Command, Request, USAGES};
 use crate::client::now_ms;
 use crate::request::ModelRequest;
+use crate::retry::ABORTED;
 use crate::stream::{Model, ModelEvent, ModelStream};
 
 /// The guide's provider id.
@@ -122,7 +123,7 @@ impl Speech {
     fn aborted(&mut self) -> AssistantMessage {
         AssistantMessage {
             stop_reason: StopReason::Aborted,
-            error_message: Some("Request was aborted".to_owned()),
+            error_message: Some(ABORTED.to_owned()),
             timestamp: now_ms(),
             ..envelope(std::mem::take(&mut self.said.content))
         }

@@ -1,5 +1,6 @@
 //! From settings and what a session asks for to models that can be called.
 
+mod bind;
 mod plan;
 
 use std::path::Path;
@@ -7,18 +8,17 @@ use std::path::Path;
 use openclaw_protocol::AgentId;
 use openclaw_protocol::message::Message;
 
-use self::plan::{Plan, candidates_of};
-use crate::api::Api;
-use crate::catalog::{Catalog, LookupError, ModelRow, ModelSpec, key_variables, providers_with_key};
-use crate::client::{HttpModel, now_ms};
+use self::bind::{Bound, Run, describe_offline, level_of, soften, window_of};
+use self::plan::candidates_of;
+use crate::catalog::{Catalog, LookupError, ModelRow, key_variables, providers_with_key};
 use crate::context_window::{ContextWindow, WindowTooSmall};
-use crate::credentials::{AuthLabel, AuthStore, CredentialError, Key, KeyCommands, Keyring, StoreError};
+use crate::credentials::{AuthLabel, AuthStore, CredentialError, KeyCommands, StoreError};
 use crate::net::Http;
-use crate::offline::{self, OfflineGuide};
+use crate::offline;
 use crate::reference::{ModelNames, ModelRef, ProviderId};
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
-use crate::retry::{RateLimits, Retrying};
-use crate::settings::{ListedModel, ModelSettings};
+use crate::retry::RateLimits;
+use crate::settings::ModelSettings;
 use crate::stream::Model;
 use crate::thinking;
 use crate::variables::Variables;
@@ -41,7 +41,8 @@ pub struct Ask<'a> {
     pub agent_dir: &'a Path,
     /// The session's or the request's own model: reference or alias. Fallbacks still apply.
     pub model: Option<&'a str>,
-    /// The session's credential profile (`authProfileOverride`).
+    /// The session's credential profile (`authProfileOverride`): the only one the first model is called with. One that is
+    /// gone or another provider's is passed over.
     pub profile: Option<&'a str>,
     /// Thinking level.
     pub thinking: AskedThinking,
@@ -72,6 +73,8 @@ pub struct Selected {
     pub warnings: Vec<String>,
     /// The model asked for is not allowed any more and was passed over: a stored override should be cleared.
     pub override_ignored: bool,
+    /// The same of the profile asked for.
+    pub profile_ignored: bool,
 }
 
 impl Selected {
@@ -204,12 +207,22 @@ impl Models {
             skipped: Vec::new(),
             warnings: run.plan.warnings.clone(),
             override_ignored: run.plan.override_ignored,
+            profile_ignored: false,
         };
+        let profile = ask.profile.filter(|id| {
+            run.plan.references.first().is_some_and(|first| run.has_profile(&first.provider, id))
+        });
+        if let (Some(gone), None) = (ask.profile, profile) {
+            selected.warnings.push(format!(
+                "auth profile \"{gone}\" can't be used with this model; the usual order is used"
+            ));
+            selected.profile_ignored = true;
+        }
         let mut bound: Vec<Bound> = Vec::new();
         for (at, reference) in run.plan.references.iter().enumerate() {
             // Only the first model may be picky about the level: fallbacks take what they have.
             let thinking = if at == 0 { ask.thinking } else { soften(ask.thinking) };
-            match run.bind(reference, thinking, ask.profile.filter(|_| at == 0)).await {
+            match run.bind(reference, thinking, profile.filter(|_| at == 0)).await {
                 Ok(found) => bound.extend(found),
                 Err(error @ SelectError::NoXHigh) => return Err(error),
                 Err(error) => selected.skipped.push((reference.clone(), error)),
@@ -245,7 +258,8 @@ impl Models {
             return Ok(describe_offline(settings));
         }
         let spec = run.catalog.lookup(&reference)?;
-        let auth = run.keyring().keys(&reference.provider, ask.profile).await.ok();
+        let profile = ask.profile.filter(|id| run.has_profile(&reference.provider, id));
+        let auth = run.keyring().keys(&reference.provider, profile).await.ok();
         Ok(Described {
             window: window_of(&spec, settings),
             thinking: level_of(&spec, settings, soften(ask.thinking)).unwrap_or_default(),
@@ -289,125 +303,6 @@ impl Models {
     }
 }
 
-/// One selection under way.
-struct Run<'a> {
-    models: &'a Models,
-    settings: &'a ModelSettings,
-    catalog: Catalog,
-    store: AuthStore,
-    plan: Plan,
-    agent_dir: &'a Path,
-}
-
-/// A model with one of its keys.
-struct Bound {
-    spec: ModelSpec,
-    key: Key,
-    window: ContextWindow,
-    thinking: ThinkingLevel,
-    params: ListedModel,
-}
-
-impl Run<'_> {
-    fn keyring(&self) -> Keyring<'_> {
-        Keyring {
-            store: &self.store,
-            settings: self.settings,
-            catalog: &self.catalog,
-            variables: &self.models.variables,
-            commands: &self.models.commands,
-            agent_dir: self.agent_dir,
-            now: now_ms(),
-        }
-    }
-
-    /// Binds a model to each of its keys.
-    async fn bind(
-        &self,
-        reference: &ModelRef,
-        thinking: AskedThinking,
-        profile: Option<&str>,
-    ) -> Result<Vec<Bound>, SelectError> {
-        let spec = self.spec(reference)?;
-        let window = window_of(&spec, self.settings).check()?;
-        let thinking = level_of(&spec, self.settings, thinking)?;
-        let params = self.params(reference);
-        let keys = if spec.api == Api::Offline {
-            vec![Key::none()]
-        } else {
-            let found = self.keyring().keys(&reference.provider, profile).await;
-            found.map_err(|error| SelectError::Credential { hint: self.hint(&error), error })?
-        };
-        let bound = |key| Bound { spec: spec.clone(), key, window, thinking, params: params.clone() };
-        Ok(keys.into_iter().map(bound).collect())
-    }
-
-    fn spec(&self, reference: &ModelRef) -> Result<ModelSpec, SelectError> {
-        if reference.provider.as_str() == offline::PROVIDER {
-            return Ok(offline_spec());
-        }
-        let mut spec = self.catalog.lookup(reference)?;
-        if let Api::Other(api) = &spec.api {
-            return Err(SelectError::Unsupported { provider: spec.provider().to_owned(), api: api.clone() });
-        }
-        if let Some(streaming) = self.params(reference).streaming {
-            spec.streaming = streaming;
-        }
-        Ok(spec)
-    }
-
-    fn params(&self, reference: &ModelRef) -> ListedModel {
-        let names_it = |listed: &&ListedModel| {
-            ModelRef::parse(&listed.key, crate::reference::DEFAULT_PROVIDER).as_ref() == Some(reference)
-        };
-        self.settings.listed.iter().find(names_it).cloned().unwrap_or_default()
-    }
-
-    /// When nobody chose the model and its key is missing, the keys that are there say what was meant.
-    fn hint(&self, error: &CredentialError) -> String {
-        let found = providers_with_key(&self.models.variables);
-        let configured = self.settings.providers.iter().map(|(id, _)| ProviderId::normalize(id));
-        let others: Vec<String> = found.into_iter().chain(configured).map(|id| id.to_string()).collect();
-        match error {
-            CredentialError::NoKey { .. } if self.plan.is_default && !others.is_empty() => format!(
-                " No model is configured, so the default was tried; connected: {}. Set agents.defaults.model.primary \
-                 to <provider>/<model> to use one of them.",
-                others.join(", ")
-            ),
-            _ => String::new(),
-        }
-    }
-}
-
-impl Bound {
-    fn candidate(self, http: &Http, limits: RateLimits) -> Result<Candidate, Box<(ModelRef, SelectError)>> {
-        let Self { spec, key, window, thinking, params } = self;
-        let (reference, name) = (spec.reference.clone(), spec.name.clone());
-        let long = spec.provider() == "anthropic" && key.label.mode == "api-key";
-        let model: Box<dyn Model> = if spec.api == Api::Offline {
-            Box::new(OfflineGuide::new(window.tokens))
-        } else {
-            let (provider, api) = (spec.provider().to_owned(), spec.api.as_str().to_owned());
-            match HttpModel::bind(spec, key.secret, http.clone(), window) {
-                Ok(model) => Box::new(Retrying::new(model, limits)),
-                Err(_) => return Err(Box::new((reference, SelectError::Unsupported { provider, api }))),
-            }
-        };
-        let default_cache = if long { CacheRetention::Long } else { CacheRetention::Short };
-        Ok(Candidate {
-            reference,
-            name,
-            model,
-            thinking,
-            max_tokens: params.max_tokens,
-            temperature: params.temperature,
-            cache: params.cache.unwrap_or(default_cache),
-            window,
-            auth: key.label,
-        })
-    }
-}
-
 /// The store, and what is wrong with it; a damaged one counts as empty.
 async fn load_store(agent_dir: &Path) -> (AuthStore, Option<String>) {
     let dir = agent_dir.to_path_buf();
@@ -418,66 +313,6 @@ async fn load_store(agent_dir: &Path) -> (AuthStore, Option<String>) {
             error @ (StoreError::Read { .. } | StoreError::Damaged { .. } | StoreError::Write { .. }),
         )) => (AuthStore::default(), Some(error.to_string())),
         Err(_) => (AuthStore::default(), Some("reading the credentials was interrupted".to_owned())),
-    }
-}
-
-fn window_of(spec: &ModelSpec, settings: &ModelSettings) -> ContextWindow {
-    let (configured, catalog) =
-        if spec.window_configured { (spec.context_window, None) } else { (None, spec.context_window) };
-    ContextWindow::resolve(configured, catalog, settings.context_tokens)
-}
-
-fn level_of(
-    spec: &ModelSpec,
-    settings: &ModelSettings,
-    asked: AskedThinking,
-) -> Result<ThinkingLevel, SelectError> {
-    let xhigh = thinking::has_xhigh(spec.provider(), spec.id());
-    let wanted = match asked {
-        AskedThinking::Explicit(ThinkingLevel::XHigh) if !xhigh => return Err(SelectError::NoXHigh),
-        AskedThinking::Explicit(level) | AskedThinking::Stored(level) => level,
-        AskedThinking::Default => settings.thinking_default.unwrap_or(ThinkingLevel::Low),
-    };
-    Ok(thinking::clamp(wanted, spec.reasoning, xhigh))
-}
-
-fn soften(asked: AskedThinking) -> AskedThinking {
-    match asked {
-        AskedThinking::Explicit(level) => AskedThinking::Stored(level),
-        AskedThinking::Stored(_) | AskedThinking::Default => asked,
-    }
-}
-
-fn offline_spec() -> ModelSpec {
-    ModelSpec {
-        reference: ModelRef::new(offline::PROVIDER, offline::MODEL),
-        name: offline::NAME.to_owned(),
-        api: Api::Offline,
-        base_url: String::new(),
-        reasoning: false,
-        images: false,
-        price: crate::catalog::Price::default(),
-        context_window: None,
-        window_configured: false,
-        max_tokens: 8_192,
-        headers: std::collections::BTreeMap::new(),
-        auth_header: false,
-        compat: crate::catalog::Compat::default(),
-        streaming: true,
-    }
-}
-
-fn describe_offline(settings: &ModelSettings) -> Described {
-    let spec = offline_spec();
-    Described {
-        window: window_of(&spec, settings),
-        reference: spec.reference,
-        name: spec.name,
-        api: offline::API.to_owned(),
-        reasons: false,
-        sees: false,
-        thinking: ThinkingLevel::Off,
-        auth: None,
     }
 }
 

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::settings::ModelChoice;
+use crate::settings::{ListedModel, ModelChoice};
 
 /// An installation with an agent directory of its own.
 struct Place {
@@ -147,6 +147,25 @@ async fn every_profile_of_a_model_is_a_candidate() {
         place.candidates(None).await.unwrap(),
         ["a/x profile:a:2", "a/x profile:a:1", "b/z models.json"]
     );
+}
+
+#[tokio::test]
+async fn a_session_keeps_its_profile_as_long_as_it_can_be_used() {
+    let profiles = r#"{"profiles":{
+        "a:1":{"type":"api_key","provider":"a","key":"one"},"a:2":{"type":"api_key","provider":"a","key":"two"},
+        "b:1":{"type":"api_key","provider":"b","key":"three"}}}"#;
+    let place = Place::new(two()).primary("a/x").profiles(profiles);
+    let sources = async |profile| {
+        let (agent, dir) = (AgentId::default(), place.dir.path().to_path_buf());
+        let thinking = AskedThinking::Default;
+        let ask = Ask { agent: &agent, agent_dir: &dir, model: None, profile: Some(profile), thinking };
+        let selected = place.models().select(&place.settings, &ask).await.unwrap();
+        let sources: Vec<_> = selected.candidates.iter().map(|c| c.auth.profile.clone().unwrap()).collect();
+        (sources.join(" "), selected.profile_ignored)
+    };
+    assert_eq!(sources("a:2").await, ("a:2".to_owned(), false));
+    assert_eq!(sources("gone").await, ("a:1 a:2".to_owned(), true));
+    assert_eq!(sources("b:1").await, ("a:1 a:2".to_owned(), true));
 }
 
 #[tokio::test]

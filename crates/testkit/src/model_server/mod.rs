@@ -18,6 +18,7 @@
 //! ```
 
 mod captured;
+mod embeddings;
 mod encode;
 mod reference;
 mod script;
@@ -225,7 +226,7 @@ async fn answer(
     if path.ends_with("/embeddings") {
         let dimensions = request.body.get("dimensions").and_then(Value::as_u64);
         let dimensions = dimensions.and_then(|n| usize::try_from(n).ok()).unwrap_or(DIMENSIONS);
-        return json_answer(&encode::embeddings(&request.body, dimensions));
+        return json_answer(&embeddings::embeddings(&request.body, dimensions));
     }
     let protocol = if path.ends_with("/messages") {
         Protocol::AnthropicMessages

@@ -1,0 +1,47 @@
+//! A model that uses its tools, through everything.
+
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use serde_json::{Value, json};
+
+use crate::gateway;
+
+#[tokio::test]
+async fn a_model_writes_edits_runs_and_reads() {
+    let model = ModelServer::queue([
+        Reply::tool("c1", "write", &json!({"path": "notes/a.txt", "content": "one\ntwo\n"})),
+        Reply::tool("c2", "edit", &json!({"path": "notes/a.txt", "oldText": "two", "newText": "2"})),
+        Reply::tool("c3", "exec", &json!({"command": "cat notes/a.txt; exit 3"})),
+        Reply::tool("c4", "read", &json!({"path": "notes/a.txt", "offset": 2, "limit": 1})),
+        Reply::tool("c5", "read", &json!({"path": "none.txt"})),
+        Reply::text("done"),
+    ])
+    .await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let params = json!({"sessionKey": "main", "message": "go", "idempotencyKey": "run-1"});
+    client.request("chat.send", params).await.unwrap();
+    client.event("chat", |payload| payload["state"] == "final").await.unwrap();
+
+    assert_eq!(model.requests()[0].tool_names(), ["read", "edit", "write", "exec"]);
+    let last = model.requests().pop().unwrap();
+    let results: Vec<Value> = last.body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| json!([message["tool_call_id"], message["content"]]))
+        .collect();
+    let failed = |tool: &str, error: &str| {
+        serde_json::to_string_pretty(&json!({"status": "error", "tool": tool, "error": error})).unwrap()
+    };
+    let expected = [
+        json!(["c1", "Successfully wrote 8 bytes to notes/a.txt"]),
+        json!(["c2", "Successfully replaced text in notes/a.txt."]),
+        json!(["c3", failed("exec", "one\n2\n\nCommand exited with code 3")]),
+        json!(["c4", "2\n\n[1 more lines in file. Use offset=3 to continue.]"]),
+        json!(["c5", failed("read", "File not found: none.txt")]),
+    ];
+    assert_eq!(results, expected);
+    let file = gateway.state_dir().join("workspace/notes/a.txt");
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "one\n2\n");
+}
