@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 const KILLS: usize = 200;
 const CLIENTS: usize = 4;
 /// Frames seen by all clients together before a kill, at most.
-const LIFETIME: usize = 40;
+const LIFETIME: usize = 200;
 const SEED: u64 = 20_261_121;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

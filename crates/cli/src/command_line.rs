@@ -73,7 +73,7 @@ pub(crate) fn run(args: &[String]) -> u8 {
         }
     };
     apply_profile(&flags, &mut env);
-    let (no_color, rest) = take_no_color(rest);
+    let (no_color, rest) = take_no_color(&rest);
     if rest.first().is_some_and(|word| word == "--version" || word == "-V") {
         output::line(env!("CARGO_PKG_VERSION"));
         return 0;
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &[String]) -> u8 {
     }
 }
 
-fn take_no_color(words: Vec<String>) -> (bool, Vec<String>) {
+fn take_no_color(words: &[String]) -> (bool, Vec<String>) {
     let before = words.iter().take_while(|word| word.starts_with('-')).count();
     let (head, tail) = words.split_at(before);
     let kept: Vec<String> = head.iter().filter(|word| *word != "--no-color").cloned().collect();
@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn flags_before_the_command_are_taken_and_later_ones_left() {
-        assert_eq!(take_no_color(words("--no-color logs")), (true, words("logs")));
-        assert_eq!(take_no_color(words("logs --no-color")), (false, words("logs --no-color")));
+        assert_eq!(take_no_color(&words("--no-color logs")), (true, words("logs")));
+        assert_eq!(take_no_color(&words("logs --no-color")), (false, words("logs --no-color")));
     }
 
     #[test]

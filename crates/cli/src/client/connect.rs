@@ -307,7 +307,7 @@ fn open_error(error: WsError) -> ConnectError {
 fn lost(error: WsError) -> ConnectError {
     match error {
         WsError::Capacity(error) => ConnectError::Protocol { what: error.to_string() },
-        WsError::Utf8(error) => ConnectError::Protocol { what: error.to_string() },
+        WsError::Utf8(what) => ConnectError::Protocol { what },
         _ => ConnectError::Closed { code: 1006, reason: String::new() },
     }
 }

@@ -32,8 +32,8 @@ struct Request {
     timeout_seconds: Option<u64>,
 }
 
-pub(super) fn run(args: AgentArgs, context: &Context) -> Outcome {
-    let request = check(&args, context)?;
+pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
+    let request = check(args, context)?;
     context.print_warnings();
     if args.local {
         if args.deliver {
@@ -50,7 +50,7 @@ pub(super) fn run(args: AgentArgs, context: &Context) -> Outcome {
         if let Some(level) = &request.verbose {
             set_verbose(context, &request, level).await?;
         }
-        let params = params(&request, &args);
+        let params = params(&request, args);
         client::call(context, &TargetFlags::default(), "agent", params, Wait::Final, timeout).await
     });
     match answer {

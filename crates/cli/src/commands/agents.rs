@@ -36,9 +36,9 @@ struct AgentRow {
     routes: Option<Vec<&'static str>>,
 }
 
-pub(super) fn run(args: AgentsArgs, context: &Context) -> Outcome {
-    let (json, details) = match args.command {
-        Some(AgentsCommand::List { json, bindings }) => (json, bindings),
+pub(super) fn run(args: &AgentsArgs, context: &Context) -> Outcome {
+    let (json, details) = match &args.command {
+        Some(AgentsCommand::List { json, bindings }) => (*json, *bindings),
         None => (false, false),
     };
     let config = context.config()?;

@@ -26,7 +26,7 @@ pub(super) fn report(context: &Context, config: &Config) -> Value {
     json!({ "ts": now_ms(), "summary": summary, "findings": findings })
 }
 
-fn finding(id: &str, severity: &str, title: &str, detail: String, remediation: Option<String>) -> Value {
+fn finding(id: &str, severity: &str, title: &str, detail: &str, remediation: Option<String>) -> Value {
     let mut out = json!({ "checkId": id, "severity": severity, "title": title, "detail": detail });
     if let (Some(remediation), Some(out)) = (remediation, out.as_object_mut()) {
         out.insert("remediation".to_owned(), json!(remediation));
@@ -47,7 +47,7 @@ fn gateway(context: &Context, config: &Config, findings: &mut Vec<Value>) {
                     "gateway.token_too_short",
                     "warn",
                     "Gateway token looks short",
-                    format!("gateway auth token is {length} chars; prefer a long random token."),
+                    &format!("gateway auth token is {length} chars; prefer a long random token."),
                     None,
                 ));
             }
@@ -63,7 +63,7 @@ fn gateway(context: &Context, config: &Config, findings: &mut Vec<Value>) {
             "gateway.control_ui.device_auth_disabled",
             "critical",
             "Control UI device auth is disabled",
-            "gateway.controlUi.dangerouslyDisableDeviceAuth=true lets browsers connect without a device identity.".to_owned(),
+            "gateway.controlUi.dangerouslyDisableDeviceAuth=true lets browsers connect without a device identity.",
             Some("Set it to false.".to_owned()),
         ));
     }
@@ -72,7 +72,7 @@ fn gateway(context: &Context, config: &Config, findings: &mut Vec<Value>) {
             "gateway.control_ui.insecure_auth",
             "critical",
             "Control UI accepts insecure auth",
-            "gateway.controlUi.allowInsecureAuth=true lets browsers on plain HTTP connect with the token alone.".to_owned(),
+            "gateway.controlUi.allowInsecureAuth=true lets browsers on plain HTTP connect with the token alone.",
             Some("Set it to false and use HTTPS or localhost.".to_owned()),
         ));
     }
@@ -88,7 +88,7 @@ fn no_auth(bind: BindMode) -> Value {
         id,
         "critical",
         title,
-        format!("gateway.bind={} and no usable secret is configured.", bind.as_str()),
+        &format!("gateway.bind={} and no usable secret is configured.", bind.as_str()),
         Some("Set gateway.auth.token, or run openclaw setup.".to_owned()),
     )
 }
@@ -116,7 +116,7 @@ fn files(context: &Context, findings: &mut Vec<Value>) {
         findings.extend(row.map(|(id, title)| {
             let severity = if id.ends_with("world_writable") { "critical" } else { "warn" };
             let detail = format!("{shown} mode={mode:o}; consider restricting to 700.");
-            finding(id, severity, title, detail, Some(format!("chmod 700 {shown}")))
+            finding(id, severity, title, &detail, Some(format!("chmod 700 {shown}")))
         }));
     }
     let config = context.paths().config_path();
@@ -136,7 +136,7 @@ fn files(context: &Context, findings: &mut Vec<Value>) {
         };
         findings.extend(row.map(|(id, severity, title)| {
             let detail = format!("{shown} mode={mode:o}; config can contain tokens and private settings.");
-            finding(id, severity, title, detail, Some(format!("chmod 600 {shown}")))
+            finding(id, severity, title, &detail, Some(format!("chmod 600 {shown}")))
         }));
     }
 }

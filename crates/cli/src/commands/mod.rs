@@ -27,9 +27,9 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
     match command {
         Command::Agent(args) => {
             context.config()?;
-            agent::run(args, context)
+            agent::run(&args, context)
         }
-        Command::Agents(args) => agents::run(args, context),
+        Command::Agents(args) => agents::run(&args, context),
         Command::Config(args) => config::run(args, context),
         Command::Gateway(args) => match args.command {
             None => gateway_run::run(args.run, context),

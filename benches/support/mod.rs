@@ -1,0 +1,74 @@
+//! What the benchmarks share: a gateway of the real binary, and stores and transcripts of a given size.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::{GatewaySetup, GatewayUnderTest, WsClient};
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+/// A gateway, a client of it, and the runtime they live on.
+pub struct Bench {
+    /// Drives the client.
+    pub runtime: Runtime,
+    /// Logged in.
+    pub client: WsClient,
+    /// The real binary.
+    pub gateway: GatewayUnderTest,
+    _model: ModelServer,
+}
+
+/// Starts a gateway whose model answers at once, with this many sessions on disk.
+pub fn gateway(sessions: usize) -> Bench {
+    let runtime = Runtime::new().unwrap();
+    let (gateway, client, model) = runtime.block_on(async {
+        let model = ModelServer::answering(|_| Reply::text("hello to you too")).await;
+        let setup = GatewaySetup::new(env!("CARGO_BIN_EXE_openclaw")).fake_model(&model.v1());
+        let mut gateway = setup.prepare().unwrap();
+        write_store(&gateway.state_dir(), sessions);
+        gateway.start().await.unwrap();
+        let client = gateway.client().await.unwrap();
+        (gateway, client, model)
+    });
+    Bench { runtime, client, gateway, _model: model }
+}
+
+/// Writes a `sessions.json` of this many group sessions under a state directory.
+pub fn write_store(state: &Path, sessions: usize) {
+    let dir = state.join("agents/main/sessions");
+    std::fs::create_dir_all(&dir).unwrap();
+    let rows: serde_json::Map<_, _> = (0..sessions)
+        .map(|n| {
+            let row = json!({
+                "sessionId": format!("00000000-0000-4000-8000-{n:012}"), "updatedAt": 1_770_000_000_000_u64 + n as u64,
+                "chatType": "group", "channel": "telegram", "subject": format!("Group {n}"), "modelProvider": "fake",
+                "model": "fake-1", "inputTokens": 100, "outputTokens": 7, "totalTokens": 107, "contextTokens": 32000,
+            });
+            (format!("agent:main:telegram:group:{n}"), row)
+        })
+        .collect();
+    std::fs::write(dir.join("sessions.json"), serde_json::to_vec_pretty(&rows).unwrap()).unwrap();
+}
+
+/// Writes a transcript of this many entries, user and assistant in turns.
+pub fn write_transcript(path: &Path, entries: usize) {
+    let at = "2026-02-09T10:00:00.000Z";
+    let mut text = format!("{}\n", json!({"type": "session", "version": 3, "id": "s", "timestamp": at, "cwd": "/"}));
+    for n in 0..entries {
+        let content = json!([{"type": "text", "text": format!("Line {n} of a long talk about nothing in particular.")}]);
+        let message = match n % 2 {
+            0 => json!({"role": "user", "content": content, "timestamp": 1_770_000_000_000_u64 + n as u64}),
+            _ => json!({
+                "role": "assistant", "content": content, "api": "openai-completions", "provider": "fake",
+                "model": "fake-1", "stopReason": "stop", "timestamp": 1_770_000_000_000_u64 + n as u64,
+                "usage": {"input": 100, "output": 7, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 107,
+                    "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}},
+            }),
+        };
+        let parent = n.checked_sub(1).map(|parent| format!("{parent:08x}"));
+        let line = json!({"type": "message", "id": format!("{n:08x}"), "parentId": parent, "timestamp": at, "message": message});
+        writeln!(text, "{line}").unwrap();
+    }
+    std::fs::write(path, text).unwrap();
+}
