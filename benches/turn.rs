@@ -26,7 +26,8 @@ fn chat_send_to_final(bencher: Bencher<'_, '_>, sessions: usize) {
         let params = json!({"sessionKey": session, "message": "hello", "idempotencyKey": run});
         bench.runtime.block_on(async {
             bench.client.request("chat.send", params).await.unwrap();
-            let is_final = |chat: &serde_json::Value| chat["runId"] == run.as_str() && chat["state"] == "final";
+            let is_final =
+                |chat: &serde_json::Value| chat["runId"] == run.as_str() && chat["state"] == "final";
             bench.client.event("chat", is_final).await.unwrap();
             bench.client.take_passed();
         });

@@ -9,18 +9,18 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 /// A gateway, a client of it, and the runtime they live on.
-pub struct Bench {
+pub(crate) struct Bench {
     /// Drives the client.
-    pub runtime: Runtime,
+    pub(crate) runtime: Runtime,
     /// Logged in.
-    pub client: WsClient,
+    pub(crate) client: WsClient,
     /// The real binary.
-    pub gateway: GatewayUnderTest,
+    pub(crate) gateway: GatewayUnderTest,
     _model: ModelServer,
 }
 
 /// Starts a gateway whose model answers at once, with this many sessions on disk.
-pub fn gateway(sessions: usize) -> Bench {
+pub(crate) fn gateway(sessions: usize) -> Bench {
     let runtime = Runtime::new().unwrap();
     let (gateway, client, model) = runtime.block_on(async {
         let model = ModelServer::answering(|_| Reply::text("hello to you too")).await;
@@ -35,7 +35,7 @@ pub fn gateway(sessions: usize) -> Bench {
 }
 
 /// Writes a `sessions.json` of this many group sessions under a state directory.
-pub fn write_store(state: &Path, sessions: usize) {
+pub(crate) fn write_store(state: &Path, sessions: usize) {
     let dir = state.join("agents/main/sessions");
     std::fs::create_dir_all(&dir).unwrap();
     let rows: serde_json::Map<_, _> = (0..sessions)
@@ -52,9 +52,10 @@ pub fn write_store(state: &Path, sessions: usize) {
 }
 
 /// Writes a transcript of this many entries, user and assistant in turns.
-pub fn write_transcript(path: &Path, entries: usize) {
+pub(crate) fn write_transcript(path: &Path, entries: usize) {
     let at = "2026-02-09T10:00:00.000Z";
-    let mut text = format!("{}\n", json!({"type": "session", "version": 3, "id": "s", "timestamp": at, "cwd": "/"}));
+    let mut text =
+        format!("{}\n", json!({"type": "session", "version": 3, "id": "s", "timestamp": at, "cwd": "/"}));
     for n in 0..entries {
         let content = json!([{"type": "text", "text": format!("Line {n} of a long talk about nothing in particular.")}]);
         let message = match n % 2 {

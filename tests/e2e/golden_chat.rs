@@ -145,6 +145,13 @@ fn plain_entry(entry: &mut Value) {
     }
 }
 
+/// Entries also hold the prompt report and when somebody last spoke, which the reference's `agent` had just forgotten.
+fn open_entry(frame: &mut Value) {
+    let entry = &mut frame["payload"]["entry"];
+    plain_entry(entry);
+    entry["…"] = json!("…");
+}
+
 fn plain_rows(frame: &mut Value) {
     for row in frame["payload"]["sessions"].as_array_mut().unwrap() {
         plain_entry(row);
@@ -165,12 +172,27 @@ fn plain_rows(frame: &mut Value) {
     }
 }
 
+/// KB-14: titles come from what was said; the reference looks in the wrong place and falls back to the id.
+fn real_titles(frame: &mut Value) {
+    for row in frame["payload"]["sessions"].as_array_mut().unwrap() {
+        row["derivedTitle"] = json!("…");
+        row["lastMessagePreview"] = json!("…");
+    }
+}
+
 fn sessions(replay: Replay<'_>) -> Replay<'_> {
-    let entries = [22, 28, 30, 34, 36, 52].map(|line| {
-        differs(line, "entry", Change::Edit(|frame| plain_entry(&mut frame["payload"]["entry"])))
-    });
+    let entries = [22, 28, 30, 34, 36, 52].map(|line| differs(line, "entry", Change::Edit(open_entry)));
     let rows = [6, 8, 64].map(|line| differs(line, "rows", Change::Edit(plain_rows)));
-    replay.without(&["sessions.compact"]).deviations(entries).deviations(rows)
+    let levels = differs(
+        32,
+        "our catalogue knows more models that can",
+        Change::Edit(|frame| {
+            frame["error"]["message"] =
+                json!("thinkingLevel \"xhigh\" is only supported for openai/gpt-5.2, …")
+        }),
+    );
+    let titles = differs(8, "KB-14", Change::Edit(real_titles));
+    replay.without(&["sessions.compact"]).deviations(entries).deviations(rows).deviations([titles, levels])
 }
 
 type Adapt = fn(Replay<'_>) -> Replay<'_>;

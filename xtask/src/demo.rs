@@ -90,7 +90,7 @@ async fn converse(port: u16) -> Result<()> {
     let login = Login::token(TOKEN).with("caps", json!(["tool-events"]));
     let (mut client, _) = WsClient::connect(port, login).await?;
     client.request("sessions.patch", json!({"key": "main", "verboseLevel": "full"})).await?;
-    let run = format!("demo-{}", std::process::id());
+    let run = format!("demo-{}", std::time::UNIX_EPOCH.elapsed()?.as_millis());
     println!("you: {MESSAGE}");
     client
         .request("chat.send", json!({"sessionKey": "main", "message": MESSAGE, "idempotencyKey": run}))

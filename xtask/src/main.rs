@@ -17,7 +17,11 @@ const TASKS: &[(&str, &str, Task)] = &[
     ("ci", "formatting, clippy, licences, tests, docs, generated files: what .ci/run runs", ci::run),
     ("demo", "a gateway, one message, its streamed reply; --once ends after it", demo::run),
     ("generate", "write the generated files anew; --check only compares", generate::run),
-    ("budget", "measure the release binary against the performance budget; --turns N", budget::run),
+    (
+        "budget",
+        "measure the release binary against the performance budget; --turns N, --program PATH",
+        budget::run,
+    ),
     ("compat", "run OpenClaw 2026.2.9's own command line against the gateway", compat::run),
     ("layers", "check that the crates depend only downwards", layers::run),
 ];

@@ -114,6 +114,12 @@ fn checked(specs: &[ToolSpec], call: &ToolCall) -> Result<Value, Outcome> {
     let Some(spec) = specs.iter().find(|spec| spec.name == call.name) else {
         return Err(Outcome::refused(ToolError::Unknown(call.name.clone()).to_string()));
     };
+    if let Some(received) = openclaw_models::invalid_arguments(call) {
+        return Err(Outcome::refused(format!(
+            "Validation failed for tool \"{}\":\n  - root: must be a JSON object\n\nReceived arguments:\n{received}",
+            call.name
+        )));
+    }
     let schema = Schema::compile(&spec.parameters);
     let mut args = call.arguments.clone();
     coerce(&schema, &mut args);
@@ -161,6 +167,15 @@ mod tests {
             [Block::Text(text)] => text.text.clone(),
             other => format!("{other:?}"),
         })
+    }
+
+    #[test]
+    fn arguments_that_are_no_json_are_answered_and_not_run() {
+        let mut call = ToolCall { name: "exec".into(), arguments: json!({}), ..ToolCall::default() };
+        call.extra.insert("invalidArguments".into(), json!("{\"command\": \"rm"));
+        let refused = checked(&[spec()], &call).map_err(|refused| refused.output.content);
+        let text = "Validation failed for tool \"exec\":\n  - root: must be a JSON object\n\nReceived arguments:\n{\"command\": \"rm";
+        assert_eq!(refused, Err(vec![Block::text(text)]));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use clap::{CommandFactory as _, Parser as _};
 use openclaw_config::Environment;
 use openclaw_config::profile::{apply_profile, take_profile_flags};
 
-use crate::args::Cli;
+use crate::args::{Cli, Command, ConfigArgs, ConfigCommand};
 use crate::context::Context;
 use crate::failure::{ERROR, USAGE};
 use crate::{commands, output};
@@ -86,7 +86,10 @@ pub(crate) fn run(args: &[String]) -> u8 {
     let words = std::iter::once("openclaw".to_owned()).chain(rest.clone());
     match Cli::try_parse_from(words) {
         Ok(Cli { command: Some(command) }) => {
-            let json = rest.iter().take_while(|word| *word != "--").any(|word| word == "--json");
+            // For `config set` the word is about the value, not about the output.
+            let is_set =
+                matches!(&command, Command::Config(ConfigArgs { command: Some(ConfigCommand::Set { .. }) }));
+            let json = !is_set && rest.iter().take_while(|word| *word != "--").any(|word| word == "--json");
             let context = Context::new(&env, no_color);
             commands::run(command, &context).unwrap_or_else(|failure| {
                 failure.report(json);
@@ -153,8 +156,8 @@ fn report_grammar(error: &clap::Error) -> u8 {
     ERROR
 }
 
-fn bare(name: &str) -> &str {
-    name.trim_matches(['<', '>', '[', ']'])
+fn bare(name: &str) -> String {
+    name.trim_matches(['<', '>', '[', ']']).to_lowercase()
 }
 
 #[cfg(test)]

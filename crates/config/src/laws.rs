@@ -346,7 +346,7 @@ fn a_gateway_starts_only_with_a_secret_and_on_purpose() {
         ),
         ("{gateway:{mode:'local'}}", &[], none(), Err(StartRefusal::NoToken)),
         ("{gateway:{mode:'local'}}", &[], token("t"), Ok((18789, BindMode::Loopback, AuthKind::Token))),
-        ("{gateway:{mode:'local',bind:'lan'}}", &[], none(), Err(StartRefusal::OpenBind { bind: "lan" })),
+        ("{gateway:{mode:'local',bind:'lan'}}", &[], none(), Err(StartRefusal::NoToken)),
         (
             "{gateway:{mode:'local',auth:{password:'p'}}}",
             &[("OPENCLAW_GATEWAY_PORT", "7")],

@@ -151,10 +151,22 @@ impl Dispatch {
 
     /// Waits for the end of a run, which need not have been accepted yet. `Duration::ZERO` polls.
     pub async fn wait(&self, run_id: &RunId, timeout: Duration) -> Waited {
+        // What has ended already is found however short the wait: looking it up takes a moment of its own.
+        if let Some(record) = self.ended_already(run_id).await {
+            return Waited::Ended(record);
+        }
         match tokio::time::timeout(timeout, self.end(run_id)).await {
             Ok(Some(record)) => Waited::Ended(record),
             Ok(None) | Err(_) => Waited::TimedOut,
         }
+    }
+
+    /// The end of a run that is over. Does not wait for one that is not.
+    async fn ended_already(&self, run_id: &RunId) -> Option<RunRecord> {
+        let Some(end) = self.shared.registry.end_of(run_id) else { return self.finished(run_id).await };
+        let record = end.borrow().clone()?;
+        self.shared.hub.flush().await;
+        Some(record)
     }
 
     /// The end of a run that is here, was here, or will come. `None` on shutdown.
@@ -181,6 +193,11 @@ impl Dispatch {
             self.shared.hub.flush().await;
             return record;
         }
+        self.finished(run_id).await
+    }
+
+    /// What the inbox remembers of a run that is over.
+    async fn finished(&self, run_id: &RunId) -> Option<RunRecord> {
         match self.shared.inbox.find(run_id).await {
             Ok(Some(Known::Finished(record))) => Some(record),
             Ok(Some(Known::Unfinished { .. }) | None) => None,

@@ -20,9 +20,14 @@ const CHANNEL_LABELS: &[&str] = &[
     "BlueBubbles",
 ];
 
-/// A user's text without system event lines, envelope and message id lines.
+/// First words, for the model, of the turn after one that a person stopped (spec `sessions.md` §5.6).
+pub const ABORT_NOTE: &str =
+    "Note: The previous agent run was aborted by the user. Resume carefully or ask for clarification.\n\n";
+
+/// A user's text without system event lines, note about an abort, envelope and message id lines.
 pub fn strip_user_text(text: &str) -> String {
-    let body = strip_envelope(strip_system_block(text));
+    let said = strip_system_block(text);
+    let body = strip_envelope(said.strip_prefix(ABORT_NOTE).unwrap_or(said));
     let mut out: Vec<&str> = Vec::new();
     let mut removed = false;
     for line in body.split('\n') {
@@ -193,6 +198,10 @@ mod tests {
             ("see [message_id: x] here", "see [message_id: x] here"),
             (
                 "System: [2026-11-21 02:42:00 UTC] node up\nSystem: [2026-11-21 02:43:00 UTC] x\n\n[Sat 2026-11-21 02:42 UTC] hi",
+                "hi",
+            ),
+            (
+                "System: [2026-11-21 02:42:00 UTC] x\n\nNote: The previous agent run was aborted by the user. Resume carefully or ask for clarification.\n\n[Sat 2026-11-21 02:42 UTC] hi\n[message_id: r]",
                 "hi",
             ),
             ("System: [not a date] x", "System: [not a date] x"),

@@ -201,12 +201,12 @@ fn own_address(_wanted: fn(std::net::Ipv4Addr) -> bool) -> Option<std::net::Ipv4
 mod tests {
     use super::*;
 
-    fn target(config: &str, vars: &[(&str, &str)], flags: TargetFlags) -> Result<[String; 4], String> {
+    fn target(config: &str, vars: &[(&str, &str)], flags: &TargetFlags) -> Result<[String; 4], String> {
         let env = Environment::new(vars.iter().copied(), "/w");
         let config = Config::from_json5(config, &env).unwrap();
         let text =
             |secret: &Option<SecretString>| secret.as_ref().map_or("-", |s| s.expose_secret()).to_owned();
-        Target::of(&config, &env, &flags)
+        Target::of(&config, &env, flags)
             .map(|target| {
                 [target.url.clone(), target.source.clone(), text(&target.token), text(&target.password)]
             })
@@ -277,7 +277,7 @@ mod tests {
         ];
         for (config, vars, flags, expect) in rows {
             let expect = expect.map(|parts| parts.map(str::to_owned)).map_err(str::to_owned);
-            assert_eq!(target(config, vars, flags), expect, "{config} {vars:?}");
+            assert_eq!(target(config, vars, &flags), expect, "{config} {vars:?}");
         }
     }
 }

@@ -58,7 +58,8 @@ mod tests {
     #[test]
     fn no_color_wins_over_force_color() {
         let env = |vars: &[(&str, &str)]| Environment::new(vars.iter().copied(), "/");
-        let rows: &[(&[(&str, &str)], bool, bool)] = &[
+        type Row<'a> = (&'a [(&'a str, &'a str)], bool, bool);
+        let rows: &[Row<'_>] = &[
             (&[("FORCE_COLOR", "1")], false, true),
             (&[("FORCE_COLOR", "0")], false, false),
             (&[("FORCE_COLOR", "1"), ("NO_COLOR", "1")], false, false),

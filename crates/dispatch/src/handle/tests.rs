@@ -189,7 +189,7 @@ async fn a_wait_may_come_before_the_message_and_gives_up_on_time() {
     assert!(futures_util::poll!(&mut waiting).is_pending());
     send(&rig, "r1", "hi").await;
     assert!(matches!(waiting.await, Waited::Ended(_)));
-    assert!(matches!(rig.dispatch.wait(&run, Duration::from_secs(1)).await, Waited::Ended(_)));
+    assert!(matches!(rig.dispatch.wait(&run, Duration::ZERO).await, Waited::Ended(_)));
 }
 
 #[tokio::test]

@@ -4,12 +4,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use openclaw_agent::user_time::with_timestamp;
 use openclaw_protocol::message::{Block, UserContent, UserMessage};
+use openclaw_sessions::display::ABORT_NOTE;
 
 use crate::inbox::{Payload, Row};
-
-/// First words of the turn after one that a person stopped.
-const AFTER_ABORT: &str =
-    "Note: The previous agent run was aborted by the user. Resume carefully or ask for clarification.\n\n";
 
 /// What the model is asked when a session was reset and nothing else was said.
 const GREETING: &str = "A new session was started via /new or /reset. Greet the user in your configured persona, if \
@@ -48,7 +45,7 @@ fn text(row: &Row, circumstances: &Circumstances) -> String {
     match row.payload {
         Payload::Agent(_) => body,
         Payload::Chat(_) => {
-            let note = if circumstances.after_abort { AFTER_ABORT } else { "" };
+            let note = if circumstances.after_abort { ABORT_NOTE } else { "" };
             format!("{note}{body}\n[message_id: {}]", row.run_id)
         }
     }
