@@ -185,7 +185,7 @@ fn sessions(replay: Replay<'_>) -> Replay<'_> {
     let rows = [6, 8, 64].map(|line| differs(line, "rows", Change::Edit(plain_rows)));
     let levels = differs(
         32,
-        "our catalogue knows more models that can",
+        "spec `models.md` §5: Opus 4.6 can, too",
         Change::Edit(|frame| {
             frame["error"]["message"] =
                 json!("thinkingLevel \"xhigh\" is only supported for openai/gpt-5.2, …")

@@ -1,11 +1,31 @@
 //! End-to-end tests: the real binary, as a user would start it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of this is test code; the lints' exception for tests knows only functions marked as tests"
+)]
 
 mod abort;
+mod bad_commands;
+mod bad_config;
+mod bad_disk;
+mod bad_frames;
+mod bad_load;
+mod bad_model;
+mod bad_start;
+mod bad_stop;
+mod bad_store;
+mod bad_transcript;
+mod command;
+mod conversation;
 mod frame_limits;
 mod golden_chat;
 mod golden_connect;
 mod golden_methods;
 mod kills;
+mod mount;
 mod slow_consumer;
 mod tools;
 mod web_chat;

@@ -80,7 +80,7 @@ pub fn timestamp_prefix(at: Timestamp, zone: &TimeZone) -> String {
 }
 
 /// `EST` and the like; zones without letters as JavaScript prints them: `GMT+5:30`.
-fn zone_label(local: &jiff::Zoned) -> String {
+pub fn zone_label(local: &jiff::Zoned) -> String {
     let label = local.strftime("%Z").to_string();
     if label.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return label;

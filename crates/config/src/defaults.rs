@@ -73,10 +73,11 @@ pub(crate) fn overridden(document: &Value) -> Option<String> {
 
 /// Sections of channels and `commands` carry the schema's defaults; plugins keep their own.
 fn fill_schema_defaults(config: &mut Value) {
-    let schema = accepted();
+    const FILLED: [&str; 2] = ["commands", "channels"];
     let Value::Object(root) = config else { return };
     root.entry("commands").or_insert_with(|| json!({}));
-    for key in ["commands", "channels"] {
+    let schema = accepted(|section| FILLED.contains(&section) && root.contains_key(section));
+    for key in FILLED {
         if let (Some(value), Some(part)) = (root.get_mut(key), schema.pointer(&format!("/properties/{key}")))
         {
             fill_defaults(part, value);

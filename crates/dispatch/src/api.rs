@@ -19,6 +19,8 @@ pub struct ChatMessage {
     pub thinking: Option<String>,
     /// Deadline of the run in milliseconds, as the client sent it; 0 and absent take the configured one.
     pub timeout_ms: Option<u64>,
+    /// What the client calls itself; the session is listed under it where it has no other name.
+    pub sender: Option<String>,
 }
 
 /// An `agent` request. Already authorised, validated and canonicalised.

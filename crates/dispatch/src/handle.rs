@@ -23,6 +23,7 @@ use crate::lane::{Arrival, Command, GlobalLanes, Job, LaneSizes, Supervisor};
 use crate::registry::Registry;
 use crate::runner::Runner;
 use crate::shared::Shared;
+use crate::system_events::SystemEvents;
 
 /// Messages of one session that may wait. Far beyond what a person sends; a script in a loop meets it.
 const MAX_WAITING: usize = 1_000;
@@ -41,6 +42,8 @@ pub struct Deps {
     pub models: Models,
     /// What the prompt says about this machine.
     pub host: HostFacts,
+    /// What agents are told besides messages.
+    pub system_events: Arc<SystemEvents>,
 }
 
 /// One reading of the configuration, in the shapes the crates below want it.

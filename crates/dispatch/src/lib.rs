@@ -16,9 +16,11 @@ mod lane;
 mod registry;
 mod runner;
 mod shared;
+mod system_events;
 #[cfg(test)]
 mod testing;
 
 pub use api::*;
 pub use events::Events;
 pub use handle::{Deps, Dispatch, Receipt, Settings, StartError};
+pub use system_events::SystemEvents;

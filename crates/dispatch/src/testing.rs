@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 
 use crate::api::{AgentMessage, Broadcast, ChatMessage, RunRecord};
 use crate::handle::{Deps, Dispatch, Settings};
+use crate::system_events::SystemEvents;
 
 pub(crate) const KEY: &str = "agent:main:main";
 
@@ -196,6 +197,7 @@ async fn read_request(stream: &mut TcpStream) -> std::io::Result<Value> {
 pub(crate) struct Rig {
     pub(crate) dispatch: Dispatch,
     pub(crate) store: Arc<dyn SessionStore>,
+    pub(crate) system_events: Arc<SystemEvents>,
     events: tokio::sync::mpsc::UnboundedReceiver<Broadcast>,
     _pump: JoinSet<()>,
 }
@@ -209,7 +211,7 @@ impl Rig {
     pub(crate) async fn with_config(dir: &Path, model: &FakeModel, extra: Value) -> Self {
         openclaw_models::net::install_tls();
         let deps = deps(dir, model, &extra);
-        let store = Arc::clone(&deps.store);
+        let (store, system_events) = (Arc::clone(&deps.store), Arc::clone(&deps.system_events));
         let dispatch = Dispatch::start(deps).await.unwrap();
         let mut subscription = dispatch.subscribe();
         let (sender, events) = tokio::sync::mpsc::unbounded_channel();
@@ -221,7 +223,7 @@ impl Rig {
                 }
             }
         });
-        Self { dispatch, store, events, _pump: pump }
+        Self { dispatch, store, system_events, events, _pump: pump }
     }
 
     /// The next event, as a short line.
@@ -322,6 +324,7 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
         layout,
         models: Models::new(Variables::from(&environment), Http::default()),
         host: HostFacts::default(),
+        system_events: Arc::default(),
     }
 }
 
@@ -370,6 +373,7 @@ pub(crate) fn chat(run_id: &str, text: &str) -> ChatMessage {
         images: Vec::new(),
         thinking: None,
         timeout_ms: None,
+        sender: Some("golden".to_owned()),
     }
 }
 

@@ -23,7 +23,6 @@ mod request;
 mod server;
 mod start;
 mod state;
-mod system_events;
 
 pub use host::{Host, VERSION};
 pub use payload::Payload;
@@ -33,4 +32,3 @@ pub use start::{
     ExitStatus, ForceError, LockError, LogTarget, Ready, RunOptions, StartError, UnusableSection, run,
 };
 pub use state::GatewayState;
-pub use system_events::{SystemEvents, SystemLine};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use openclaw_config::{Config, Loaded, Paths};
-use openclaw_dispatch::{Dispatch, Settings};
+use openclaw_dispatch::{Dispatch, Settings, SystemEvents};
 use openclaw_models::Models;
 use openclaw_protocol::event::PresenceEvent;
 use openclaw_protocol::params::connect::SessionDefaults;
@@ -26,7 +26,6 @@ use crate::logging::LogFile;
 use crate::pairing::DeviceStore;
 use crate::payload::Payload;
 use crate::presence::{Presence, note_of};
-use crate::system_events::SystemEvents;
 
 /// Everything a handler can reach. One per process, held by `Arc`.
 pub struct GatewayState {
@@ -47,7 +46,7 @@ pub struct GatewayState {
     /// Who is here.
     pub presence: Presence,
     /// Lines that wait to be told to an agent.
-    pub system_events: SystemEvents,
+    pub system_events: Arc<SystemEvents>,
     /// The health snapshot.
     pub health: HealthMonitor,
     /// Paired devices.

@@ -348,3 +348,41 @@ async fn five_hundred_clients_at_once_are_let_in_and_told_of_each_other() {
     }
     assert_eq!(gateway.end().await, ExitStatus::Stopped);
 }
+
+/// The offline guide answers: this needs no model.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_system_event_reaches_the_agent_once_and_the_row_names_the_client() {
+    let gateway = Gateway::start().await;
+    let mut client = gateway.connected().await;
+    client.request("1", "system-event", json!({"text": "somebody knocks"})).await;
+    assert_eq!(client.response("1").await["ok"], true);
+    client.request("2", "status", json!({})).await;
+    assert_eq!(client.response("2").await["payload"]["queuedSystemEvents"], json!(["somebody knocks"]));
+    let send = json!({"sessionKey": "main", "message": "hello there", "idempotencyKey": "run-1"});
+    client.request("3", "chat.send", send).await;
+    assert_eq!(client.response("3").await["payload"]["status"], "started");
+    client.request("4", "agent.wait", json!({"runId": "run-1"})).await;
+    assert_eq!(client.response("4").await["payload"]["status"], "ok");
+    client.request("5", "status", json!({})).await;
+    assert_eq!(client.response("5").await["payload"]["queuedSystemEvents"], json!([]));
+
+    client.request("6", "chat.history", json!({"sessionKey": "main"})).await;
+    let history = client.response("6").await;
+    assert_eq!(history["payload"]["messages"][0]["content"][0]["text"], "hello there", "{history}");
+    let file = format!("agents/main/sessions/{}.jsonl", history["payload"]["sessionId"].as_str().unwrap());
+    let transcript = std::fs::read_to_string(gateway.dir.path().join(file)).unwrap();
+    assert_eq!(transcript.matches("somebody knocks").count(), 1, "{transcript}");
+
+    client.request("7", "sessions.list", json!({})).await;
+    let row = client.response("7").await["payload"]["sessions"][0].clone();
+    let origin = json!({"label": "golden", "provider": "webchat", "surface": "webchat", "chatType": "direct"});
+    assert_eq!(
+        (&row["key"], &row["displayName"], &row["chatType"], &row["origin"]),
+        (&json!("agent:main:main"), &json!("golden"), &json!("direct"), &origin)
+    );
+    assert_eq!(
+        (&row["lastChannel"], &row["deliveryContext"]),
+        (&json!("webchat"), &json!({"channel": "webchat"}))
+    );
+    gateway.end().await;
+}

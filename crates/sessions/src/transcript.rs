@@ -108,6 +108,33 @@ impl Transcript {
         run(&path, move || TranscriptFile::open_or_create(&at, &new)).await.map(Self::from_file)
     }
 
+    /// All that a run needs of its transcript before its first model call, in one go: opens or creates it, notes the
+    /// settings, reads the context. A transcript that was kept from an earlier run is used when it is this one and nobody
+    /// has touched the file since it was synced.
+    pub async fn begin(
+        kept: Option<Self>,
+        path: impl Into<PathBuf>,
+        new: NewTranscript,
+        settings: ModelSettings,
+    ) -> Result<(Self, Context), TranscriptError> {
+        let path = path.into();
+        let kept = kept.filter(|kept| kept.path == path);
+        let at = path.clone();
+        run(&path, move || {
+            let begun = match kept.filter(|kept| kept.file.lock().is_untouched()) {
+                Some(kept) => kept,
+                None => Self::from_file(TranscriptFile::open_or_create(&at, &new)?),
+            };
+            let context = {
+                let mut file = begun.file.lock();
+                file.note_settings(&settings)?;
+                file.context()?
+            };
+            Ok((begun, context))
+        })
+        .await
+    }
+
     fn from_file(file: TranscriptFile) -> Self {
         Self { path: file.path().to_path_buf(), file: Arc::new(Mutex::new(file)) }
     }

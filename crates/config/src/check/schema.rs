@@ -1,9 +1,10 @@
 //! Structure, in the words of the reference's validator (spec `config.md` §4.1).
 
-use std::sync::LazyLock;
-
+use indexmap::IndexMap;
 use regex::Regex;
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
 use crate::Issue;
 
@@ -19,29 +20,46 @@ const LENIENT: &[&str] = &["gateway.tls", "hooks.mappings.[].match"];
 const PATTERN_TEXTS: &[(&str, &str)] = &[("^#?[0-9a-fA-F]{6}$", "expected hex color (RRGGBB)")];
 
 /// The document that `config.schema` serves.
-pub(crate) fn served() -> &'static Value {
-    static SERVED: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(SCHEMA).unwrap_or_default());
-    &SERVED
+pub(crate) fn served() -> Value {
+    serde_json::from_str(SCHEMA).unwrap_or_default()
 }
 
-/// The schema that files are checked against.
-pub(crate) fn accepted() -> &'static Value {
-    static CHECKED: LazyLock<Value> = LazyLock::new(|| {
-        let mut schema = served().clone();
-        let more: Map<String, Value> = serde_json::from_str(ACCEPTED).unwrap_or_default();
-        for (path, replacement) in more {
-            if let Some(slot) = slot_at(&mut schema, &path) {
-                *slot = replacement;
-            }
+/// The schema as text, its sections not read yet.
+#[derive(Default, Deserialize)]
+struct Outline<'a> {
+    #[serde(borrow)]
+    properties: IndexMap<&'a str, &'a RawValue>,
+}
+
+fn outline() -> Outline<'static> {
+    serde_json::from_str(SCHEMA).unwrap_or_default()
+}
+
+fn section(text: &RawValue) -> Value {
+    serde_json::from_str(text.get()).unwrap_or_default()
+}
+
+/// The schema that files are checked against. Of sections that are not wanted it knows the name alone: the whole schema
+/// takes megabytes and milliseconds, and a file has a few sections.
+pub(crate) fn accepted(wanted: impl Fn(&str) -> bool) -> Value {
+    let read = |(name, text): (&str, &RawValue)| {
+        (name.to_owned(), if wanted(name) { section(text) } else { Value::Object(Map::new()) })
+    };
+    let properties: Map<String, Value> = outline().properties.into_iter().map(read).collect();
+    let mut schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
+    let is_wanted = |path: &str| wanted(path.split('.').next().unwrap_or_default());
+    let more: Map<String, Value> = serde_json::from_str(ACCEPTED).unwrap_or_default();
+    for (path, replacement) in more.into_iter().filter(|(path, _)| is_wanted(path)) {
+        if let Some(slot) = slot_at(&mut schema, &path) {
+            *slot = replacement;
         }
-        for path in LENIENT {
-            if let Some(slot) = slot_at(&mut schema, &format!("{path}.additionalProperties!")) {
-                *slot = Value::Bool(true);
-            }
+    }
+    for path in LENIENT.iter().filter(|path| is_wanted(path)) {
+        if let Some(slot) = slot_at(&mut schema, &format!("{path}.additionalProperties!")) {
+            *slot = Value::Bool(true);
         }
-        schema
-    });
-    &CHECKED
+    }
+    schema
 }
 
 /// The place of a dotted schema path: `[]` is the items of an array, `*` the values of a record, `key!` a keyword.
@@ -113,13 +131,15 @@ impl Fault {
 
 /// Checks a whole document.
 pub(crate) fn check(document: &Value) -> Vec<Issue> {
-    check_against(accepted(), document, "").into_iter().map(Fault::into_issue).collect()
+    let schema = accepted(|section| document.get(section).is_some());
+    check_against(&schema, document, "").into_iter().map(Fault::into_issue).collect()
 }
 
 /// Checks a plugin's own settings against the plugin's schema; the texts are those of the validator the reference uses there.
 pub(crate) fn check_plugin_config(plugin: &str, config: &Value) -> Vec<String> {
-    let schema = served()
-        .pointer("/properties/plugins/properties/entries/properties")
+    let plugins = outline().properties.get("plugins").map(|text| section(text)).unwrap_or_default();
+    let schema = plugins
+        .pointer("/properties/entries/properties")
         .and_then(|plugins| plugins.get(plugin)?.pointer("/properties/config"));
     let Some(schema) = schema else { return Vec::new() };
     let say = |fault: Fault| {
@@ -376,8 +396,6 @@ pub(crate) fn fill_defaults(schema: &Value, value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -409,6 +427,7 @@ mod tests {
     #[test]
     fn the_embedded_documents_are_json() {
         assert!(served().get("properties").is_some_and(Value::is_object));
+        assert_eq!(outline().properties.len(), served()["properties"].as_object().unwrap().len());
         assert!(serde_json::from_str::<Map<String, Value>>(ACCEPTED).is_ok());
     }
 }

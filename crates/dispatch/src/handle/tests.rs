@@ -1,3 +1,6 @@
+mod contact;
+mod told;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -402,6 +405,21 @@ async fn a_crash_after_an_abort_does_not_bring_the_run_back() {
     let record = rig.end("r1").await;
     assert_eq!(record.outcome, RunOutcome::Aborted { reason: "stop".to_owned(), result: None });
     assert_eq!(model.count(), 0);
+}
+
+#[tokio::test]
+async fn a_steered_message_is_acknowledged_before_its_stream_ends() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Held("one"), Answer::Text("two")]).await);
+    let mut rig =
+        Rig::with_config(dir.path(), &model, json!({"messages": {"queue": {"mode": "steer"}}})).await;
+    send(&rig, "r1", "first").await;
+    model.asked(1).await;
+    let receipt = rig.dispatch.chat(chat("r2", "second")).await.unwrap();
+    model.release();
+    let before = rig.events_until("r1 chat final two").await;
+    assert!(!before.iter().any(|event| event.starts_with("r2")), "{before:?}");
+    drop(receipt);
+    assert_eq!(rig.event().await, "r2 chat final -");
 }
 
 #[tokio::test]

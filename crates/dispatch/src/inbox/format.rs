@@ -62,6 +62,8 @@ pub(crate) struct ChatPayload {
     pub(crate) thinking: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timeout_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sender: Option<String>,
 }
 
 /// The stored form of [`AgentMessage`].
@@ -89,8 +91,8 @@ pub(crate) struct AgentPayload {
 /// Parts a message into its run id, its session key and what is stored.
 impl From<ChatMessage> for (RunId, String, Payload) {
     fn from(message: ChatMessage) -> Self {
-        let ChatMessage { run_id, session_key, text, images, thinking, timeout_ms } = message;
-        (run_id, session_key, Payload::Chat(ChatPayload { text, images, thinking, timeout_ms }))
+        let ChatMessage { run_id, session_key, text, images, thinking, timeout_ms, sender } = message;
+        (run_id, session_key, Payload::Chat(ChatPayload { text, images, thinking, timeout_ms, sender }))
     }
 }
 

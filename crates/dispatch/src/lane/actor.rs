@@ -1,6 +1,7 @@
 //! The task behind a session lane: it does what the machine decides, and is the only one that runs the session's agent,
 //! writes its transcript and publishes its events.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -85,6 +86,8 @@ pub(super) struct Actor {
     tasks: JoinSet<Ending>,
     deadlines: Vec<(Instant, RunId)>,
     later: Vec<Later>,
+    /// Steered messages whose client may not have its acknowledgement yet, oldest first.
+    absorbed: VecDeque<Job>,
 }
 
 enum Later {
@@ -97,6 +100,8 @@ enum Step {
     Event(RunEvent),
     Joined(Result<Ending, JoinError>),
     Deadline,
+    /// The oldest steered message is acknowledged.
+    Acknowledged,
     Stop,
     Idle,
     Kill,
@@ -114,6 +119,7 @@ impl Actor {
             tasks: JoinSet::new(),
             deadlines: Vec::new(),
             later: Vec::new(),
+            absorbed: VecDeque::new(),
         }
     }
 
@@ -121,7 +127,7 @@ impl Actor {
     pub(super) async fn run(mut self) {
         let mut stopped = false;
         loop {
-            if self.machine.is_idle() {
+            if self.machine.is_idle() && self.absorbed.is_empty() {
                 self.answer_later().await;
                 if self.shared.lanes.retire(&self.key, &self.mailbox) {
                     return;
@@ -132,6 +138,7 @@ impl Actor {
                 Step::Event(event) => self.on_event(event).await,
                 Step::Joined(ending) => self.on_joined(ending).await,
                 Step::Deadline => self.on_deadline().await,
+                Step::Acknowledged => self.tell_absorbed().await,
                 Step::Stop => {
                     stopped = true;
                     self.machine.on(Input::Stop);
@@ -150,6 +157,7 @@ impl Actor {
             () = self.shared.kill.cancelled() => Step::Kill,
             () = self.shared.stopping.cancelled(), if !stopped => Step::Stop,
             command = self.mailbox.recv() => command.map_or(Step::Unreachable, Step::Command),
+            () = acknowledged(self.absorbed.front()) => Step::Acknowledged,
             event = next_event(&mut self.running) => Step::Event(event),
             Some(ending) = self.tasks.join_next(), if !self.tasks.is_empty() => Step::Joined(ending),
             () = sleep_until(deadline) => Step::Deadline,
@@ -231,7 +239,7 @@ impl Actor {
         for effect in effects {
             match effect {
                 Effect::Start(job) => self.start(job).await,
-                Effect::Steer(job) => self.steer(job).await,
+                Effect::Steer(job) => self.steer(job),
                 Effect::Cancel(reason) => self.cancel(reason).await,
                 Effect::Withdraw(run_id, reason) => self.withdraw(&run_id, reason).await,
                 Effect::Discard(job, reason) => self.discard(&job, reason).await,
@@ -263,15 +271,20 @@ impl Actor {
         Emitter::new(run_id.clone(), self.key.clone())
     }
 
-    /// The message's own `chat` stream ends here (decision 7); its answer is part of the run under way.
-    async fn steer(&mut self, job: Job) {
-        let broadcasts = self.emitter(&job).absorbed();
-        self.publish(broadcasts).await;
+    /// The message's own `chat` stream ends once it is acknowledged (decision 7); its answer is part of the run under way.
+    fn steer(&mut self, job: Job) {
+        self.absorbed.push_back(job.clone());
         let message = self.shared.runner.steered_message(&job.row);
         if let Some(running) = &self.running {
             let events_as = Some(RunId::new(uuid::Uuid::new_v4().to_string()));
             running.steering.push(Job { events_as, ..job }, message);
         }
+    }
+
+    async fn tell_absorbed(&mut self) {
+        let Some(job) = self.absorbed.pop_front() else { return };
+        let broadcasts = self.emitter(&job).absorbed();
+        self.publish(broadcasts).await;
     }
 
     async fn cancel(&mut self, reason: AbortReason) {
@@ -295,6 +308,8 @@ impl Actor {
     }
 
     async fn discard(&mut self, job: &Job, reason: AbortReason) {
+        // Its stream ends with this, not with what steering would have told.
+        self.absorbed.retain(|absorbed| absorbed.row.run_id != job.row.run_id);
         let broadcasts = self.emitter(job).aborted(reason.as_str());
         let outcome = RunOutcome::Aborted { reason: reason.as_str().to_owned(), result: None };
         let record =
@@ -443,6 +458,13 @@ impl Actor {
         if tokio::time::timeout(LET_GO, all).await.is_err() {
             tracing::warn!(session = %self.key, "a run did not let go and is dropped");
         }
+    }
+}
+
+async fn acknowledged(job: Option<&Job>) {
+    match job {
+        Some(job) => job.gate.cancelled().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::inbox::Row;
 use crate::lane::SteeringQueue;
+use crate::system_events::{SystemEvents, SystemLine};
 
 /// An open transcript, its branch in memory for the time of the run.
 pub(super) struct RunBranch {
@@ -20,6 +21,19 @@ pub(super) struct RunBranch {
     steering: Arc<SteeringQueue>,
     /// Once cancelled nothing is written any more: the run is left as a crash would leave it.
     kill: CancellationToken,
+    telling: Option<Telling>,
+}
+
+/// System events that one message carries.
+pub(super) struct Telling {
+    /// The message's entry.
+    pub(super) entry_id: String,
+    /// Where they wait until the entry is written.
+    pub(super) events: Arc<SystemEvents>,
+    /// Their queue.
+    pub(super) session_key: String,
+    /// The lines.
+    pub(super) lines: Vec<SystemLine>,
 }
 
 /// Whether a message is in the transcript.
@@ -39,7 +53,12 @@ impl RunBranch {
         kill: CancellationToken,
     ) -> Result<Self, transcript::TranscriptError> {
         let context = transcript.context().await?.messages;
-        Ok(Self { transcript, context, steering, kill })
+        Ok(Self { transcript, context, steering, kill, telling: None })
+    }
+
+    /// Once its message is written, the lines have been told.
+    pub(super) fn tell(&mut self, telling: Telling) {
+        self.telling = Some(telling);
     }
 
     /// Whether the message of a row was written by an earlier process. Ids are 32 random bits: an entry counts only if it
@@ -80,8 +99,12 @@ impl RunBranch {
             Some(job) => Some(self.free_id(&job.row.entry_id, job.row.fresh_id.as_str())),
             None => id.map(str::to_owned),
         };
+        let tells = self.telling.take_if(|telling| id.as_deref() == Some(telling.entry_id.as_str()));
         let written = self.transcript.append_message(message.clone(), id.map(EntryId::new)).await;
         written.map_err(|error| self.error(io::Error::other(error)))?;
+        if let Some(told) = tells {
+            told.events.told(&told.session_key, &told.lines);
+        }
         if steered.is_some() {
             self.steering.written();
         }

@@ -1,9 +1,10 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
-//! [`session`] finds the conversation, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`]
+//! [`session`] finds the conversation, [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`]
 //! the tools; [`branch`] is the transcript as the agent sees it; [`result`] is what is remembered.
 
 mod branch;
+mod contact;
 mod inject;
 mod prepare;
 mod result;
@@ -36,6 +37,7 @@ use crate::handle::{Deps, Settings};
 use crate::inbox::{Payload, Row};
 use crate::lane::{Job, QueueMode, SteeringQueue};
 use crate::shared::Shared;
+use crate::system_events::SystemEvents;
 use prepare::Prepared;
 use result::Figures;
 use wording::Circumstances;
@@ -51,6 +53,7 @@ pub(crate) struct Runner {
     layout: Layout,
     models: Models,
     host: HostFacts,
+    system_events: Arc<SystemEvents>,
 }
 
 /// How a lane steers one run.
@@ -192,8 +195,8 @@ async fn finish(shared: &Shared, record: RunRecord) {
 
 impl Runner {
     pub(crate) fn new(deps: Deps) -> Self {
-        let Deps { state_dir, settings, store, layout, models, host } = deps;
-        Self { state_dir, settings, store, layout, models, host }
+        let Deps { state_dir, settings, store, layout, models, host, system_events } = deps;
+        Self { state_dir, settings, store, layout, models, host, system_events }
     }
 
     fn settings(&self) -> Arc<Settings> {
@@ -253,7 +256,7 @@ impl Runner {
     /// A message as a run under way sees it.
     pub(crate) fn steered_message(&self, row: &Row) -> UserMessage {
         let zone = user_zone(self.settings().config.agents.defaults.user_timezone.as_deref());
-        wording::message(row, &Circumstances { zone, after_abort: false, reset: None })
+        wording::message(row, &Circumstances::plain(zone))
     }
 
     async fn entry(&self, session_key: &str) -> Result<Option<Arc<SessionEntry>>, StoreError> {

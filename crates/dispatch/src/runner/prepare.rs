@@ -17,7 +17,7 @@ use openclaw_sessions::entry::ReasoningLevel;
 use openclaw_sessions::transcript::{ModelSettings as TranscriptSettings, NewTranscript, Transcript};
 use openclaw_tools::{Confinement, CoreTools, ExecSettings, Setup, Toolbox};
 
-use super::branch::{Prompted, RunBranch};
+use super::branch::{Prompted, RunBranch, Telling};
 use super::result::Figures;
 use super::session::Session;
 use super::wording::{self, Circumstances};
@@ -27,6 +27,7 @@ use crate::clock::now_ms;
 use crate::handle::Settings;
 use crate::inbox::{Payload, Row};
 use crate::shared::Shared;
+use crate::system_events;
 
 /// What the default agent's prompt says of heartbeats unless configured (spec `agent-runtime.md` §11).
 const HEARTBEAT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or repeat old \
@@ -95,11 +96,21 @@ impl Runner {
                 thinking_level: first.thinking.as_str().to_owned(),
             })
             .await?;
-        let branch = RunBranch::new(transcript, Arc::clone(&control.steering), shared.kill.clone()).await?;
+        let mut branch =
+            RunBranch::new(transcript, Arc::clone(&control.steering), shared.kill.clone()).await?;
         let prompt = match branch.prompted(row).await? {
             Prompted::Yes => Prompt::Resume,
             Prompted::NotYet(entry_id) => {
-                let message = wording::message(row, &circumstances(&session));
+                let lines = self.system_events.waiting(session.key.as_str());
+                let mut circumstances = circumstances(&session);
+                let zone = system_events::zone(&settings.config.agents.defaults);
+                circumstances.system_block = system_events::block(&lines, &zone);
+                let message = wording::message(row, &circumstances);
+                if !lines.is_empty() {
+                    let events = Arc::clone(&self.system_events);
+                    let session_key = session.key.as_str().to_owned();
+                    branch.tell(Telling { entry_id: entry_id.clone(), events, session_key, lines });
+                }
                 Prompt::New { message, entry_id }
             }
         };
@@ -221,6 +232,7 @@ fn circumstances(session: &Session) -> Circumstances {
         zone: user_zone(session.agent.user_timezone.as_deref()),
         after_abort: session.after_abort,
         reset: session.reset.clone(),
+        system_block: String::new(),
     }
 }
 

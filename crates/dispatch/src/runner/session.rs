@@ -13,6 +13,7 @@ use openclaw_sessions::store::Edit;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::{Map, Value};
 
+use super::contact::Contact;
 use super::{NotBegun, Runner};
 use crate::handle::Settings;
 use crate::inbox::{Payload, Row};
@@ -102,9 +103,10 @@ impl Runner {
         }
         let same = stored.as_ref().is_some_and(|entry| entry.session_id.as_ref() == Some(&id));
         let after_abort = same && stored.as_ref().is_some_and(|entry| entry.aborted_last_run == Some(true));
+        let contact = Contact::of(row, &key, &settings.sessions.key_rules());
         let entry = match stored {
-            Some(entry) if same && entry_patch(row).is_none() => entry,
-            Some(_) | None => self.write_row(&key, row, id.clone()).await?,
+            Some(entry) if same && entry_patch(row).is_none() && contact.is_known(&entry) => entry,
+            Some(_) | None => self.write_row(&key, row, id.clone(), contact).await?,
         };
         let path = match self.layout.transcript_of(&agent_id, &entry)? {
             Some(path) => path,
@@ -119,10 +121,11 @@ impl Runner {
         key: &SessionKey,
         row: &Row,
         id: SessionId,
+        contact: Contact,
     ) -> Result<Arc<SessionEntry>, NotBegun> {
         let patch = entry_patch(row).cloned();
         let change = Box::new(move |edit: Edit<'_>| {
-            change_row(edit, id, patch.as_ref());
+            change_row(edit, id, patch.as_ref(), &contact);
             Ok(())
         });
         Ok(self.store.update(key, change).await?.entry)
@@ -130,7 +133,7 @@ impl Runner {
 }
 
 /// Gives the row the transcript, anew if it has another, and what else the request brings.
-fn change_row(edit: Edit<'_>, id: SessionId, patch: Option<&Map<String, Value>>) {
+fn change_row(edit: Edit<'_>, id: SessionId, patch: Option<&Map<String, Value>>, contact: &Contact) {
     let Edit { entry, now, .. } = edit;
     if entry.session_id.is_none() {
         entry.session_id = Some(id);
@@ -140,6 +143,7 @@ fn change_row(edit: Edit<'_>, id: SessionId, patch: Option<&Map<String, Value>>)
     if let Some(patch) = patch {
         entry.merge(patch, now);
     }
+    contact.note(entry);
     entry.touch(now);
 }
 
@@ -214,7 +218,12 @@ mod tests {
     fn a_row_keeps_its_settings_when_its_conversation_starts_anew() {
         let mut entry: SessionEntry =
             serde_json::from_str(r#"{"sessionId":"old","updatedAt":5,"label":"x","totalTokens":9}"#).unwrap();
-        change_row(Edit { entry: &mut entry, is_new: false, now: 7 }, SessionId::new("new"), None);
+        change_row(
+            Edit { entry: &mut entry, is_new: false, now: 7 },
+            SessionId::new("new"),
+            None,
+            &Contact::Unknown,
+        );
         assert_eq!(entry.session_id, Some(SessionId::new("new")));
         assert_eq!(
             (entry.label.as_deref(), entry.total_tokens, entry.updated_at),
@@ -225,6 +234,7 @@ mod tests {
             Edit { entry: &mut entry, is_new: false, now: 8 },
             SessionId::new("new"),
             patch.as_object(),
+            &Contact::Unknown,
         );
         assert_eq!(
             (entry.label.as_deref(), entry.spawned_by.as_deref()),

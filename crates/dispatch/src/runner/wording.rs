@@ -23,6 +23,15 @@ pub(crate) struct Circumstances {
     pub(crate) after_abort: bool,
     /// What is left of the text behind a reset trigger, where there was one.
     pub(crate) reset: Option<String>,
+    /// What else the agent is to know, line by line, with a blank line at its end; or nothing.
+    pub(crate) system_block: String,
+}
+
+impl Circumstances {
+    /// Nothing but a person in a zone saying something.
+    pub(crate) fn plain(zone: TimeZone) -> Self {
+        Self { zone, after_abort: false, reset: None, system_block: String::new() }
+    }
 }
 
 /// The message for the model. Its timestamp is that of acceptance: the same after a restart.
@@ -42,11 +51,12 @@ fn text(row: &Row, circumstances: &Circumstances) -> String {
         Some(rest) => stamped(rest, row.accepted_at, &circumstances.zone),
         None => stamped(row.payload.text(), row.accepted_at, &circumstances.zone),
     };
+    let told = &circumstances.system_block;
     match row.payload {
-        Payload::Agent(_) => body,
+        Payload::Agent(_) => format!("{told}{body}"),
         Payload::Chat(_) => {
             let note = if circumstances.after_abort { ABORT_NOTE } else { "" };
-            format!("{note}{body}\n[message_id: {}]", row.run_id)
+            format!("{told}{note}{body}\n[message_id: {}]", row.run_id)
         }
     }
 }
@@ -89,7 +99,7 @@ mod tests {
     }
 
     fn circumstances() -> Circumstances {
-        Circumstances { zone: TimeZone::get("America/New_York").unwrap(), after_abort: false, reset: None }
+        Circumstances::plain(TimeZone::get("America/New_York").unwrap())
     }
 
     #[test]
@@ -117,6 +127,22 @@ mod tests {
             after.content.to_text(),
             "Note: The previous agent run was aborted by the user. Resume carefully or ask for clarification.\n\n\
              [Wed 2026-01-28 20:30 EST] hi\n[message_id: run-1]"
+        );
+    }
+
+    #[test]
+    fn system_events_come_before_everything_else() {
+        let system_block = "System: [2026-01-28 20:29:00 EST] x\n\n".to_owned();
+        let told = Circumstances { system_block, after_abort: true, ..circumstances() };
+        assert_eq!(
+            message(&chat("hi"), &told).content.to_text(),
+            format!(
+                "System: [2026-01-28 20:29:00 EST] x\n\n{ABORT_NOTE}[Wed 2026-01-28 20:30 EST] hi\n[message_id: run-1]"
+            )
+        );
+        assert_eq!(
+            message(&agent("hi"), &told).content.to_text(),
+            "System: [2026-01-28 20:29:00 EST] x\n\n[Wed 2026-01-28 20:30 EST] hi"
         );
     }
 

@@ -12,7 +12,7 @@ use openclaw_protocol::{ErrorShape, RunId};
 use openclaw_sessions::SessionKey;
 
 use super::agent::images;
-use super::keys::canonical;
+use super::keys::{canonical, given};
 use crate::attachments;
 use crate::payload::Payload;
 use crate::request::{Failure, RequestContext};
@@ -42,11 +42,17 @@ pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<
         images,
         thinking: params.thinking,
         timeout_ms: params.timeout_ms,
+        sender: sender(&ctx),
     };
     let receipt = ctx.gateway.dispatch.chat(message).await?;
     let answer = answer(&run_id, &receipt.accepted);
     ctx.hold(receipt);
     answer
+}
+
+/// What the client calls itself.
+fn sender(ctx: &RequestContext) -> Option<String> {
+    given(ctx.connection().client.display_name.as_ref().map(|name| name.0.as_str())).map(str::to_owned)
 }
 
 /// Whether a message is a stop command: nothing but the command or one of the words.

@@ -8,7 +8,7 @@ use openclaw_agent::prompt::HostFacts;
 use openclaw_config::gateway_options::ResolvedAuth;
 use openclaw_config::settings::AuthKind;
 use openclaw_config::{Config, Loaded};
-use openclaw_dispatch::{Deps, Dispatch, Settings};
+use openclaw_dispatch::{Deps, Dispatch, Settings, SystemEvents};
 use openclaw_models::{Http, Models, Variables};
 use openclaw_sessions::store::{FileStore, FileStoreOptions};
 use openclaw_sessions::{Layout, SessionStore};
@@ -30,7 +30,6 @@ use crate::pairing::DeviceStore;
 use crate::presence::Presence;
 use crate::server::front::Front;
 use crate::state::GatewayState;
-use crate::system_events::SystemEvents;
 
 /// What a state is made of besides the config.
 pub(super) struct Ingredients {
@@ -51,6 +50,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
     let sessions = open_sessions(&layout, &settings)?;
     let models = Models::new(Variables::from(environment), Http::default());
     let (sender, receiver) = watch::channel(Arc::clone(&settings));
+    let system_events = Arc::<SystemEvents>::default();
     let dispatch = Dispatch::start(Deps {
         state_dir: paths.state_dir().to_path_buf(),
         settings: receiver,
@@ -58,6 +58,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         layout: layout.clone(),
         models: models.clone(),
         host: HostFacts::detect(environment.get_nonblank("SHELL"), VERSION),
+        system_events: Arc::clone(&system_events),
     })
     .await?;
     let host = Host::detect();
@@ -69,7 +70,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         dispatch,
         events: EventHub::new(),
         presence: Presence::new(host.presence()),
-        system_events: SystemEvents::default(),
+        system_events,
         health: HealthMonitor::default(),
         devices: DeviceStore::new(paths.devices_dir()),
         host,

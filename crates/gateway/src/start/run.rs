@@ -103,7 +103,7 @@ pub enum StartError {
     #[error("Missing config. Run `openclaw setup` or set gateway.mode=local (or pass --allow-unconfigured).")]
     MissingConfig,
     /// The config has mistakes.
-    #[error("{0}\nRun \"openclaw doctor\" to repair, then retry.")]
+    #[error("{0}\nCorrect the file, then start again.")]
     InvalidConfig(#[from] InvalidConfig),
     /// The settings don't allow it.
     #[error(transparent)]
@@ -128,7 +128,7 @@ pub enum StartError {
     },
     /// Another gateway runs.
     #[error(
-        "Gateway failed to start: {0}\nIf the gateway is supervised, stop it with: openclaw gateway stop"
+        "Gateway failed to start: {0}\nStop that gateway, or use another state directory (--profile <name>)"
     )]
     Lock(#[from] LockError),
     /// The port was not freed.
@@ -136,7 +136,7 @@ pub enum StartError {
     Force(#[from] ForceError),
     /// The address can't be had.
     #[error(
-        "Gateway failed to start: {0}\nIf the gateway is supervised, stop it with: openclaw gateway stop"
+        "Gateway failed to start: {0}\nStop what listens there (--force does), or choose another port with --port"
     )]
     Listen(#[from] ListenError),
     /// The session store can't be opened.

@@ -1,9 +1,10 @@
 //! One open transcript: an index in memory, bodies on disk, appends at the end. Blocking.
 
 mod load;
+mod window;
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use openclaw_protocol::message::Message;
@@ -14,10 +15,11 @@ use super::format::{Body, Entry, EntryId, Header, HeaderKind, StoredMessage, VER
 use super::guard::PendingCalls;
 use super::index::{Index, Kind, LineHead, Place};
 use super::{TranscriptError, migrate};
-use crate::disk;
+use crate::disk::{self, Stamp};
 use crate::time::{iso, now_ms};
 
 use load::{push, read_header};
+use window::Window;
 
 /// What a new transcript's header says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +68,8 @@ pub struct TranscriptFile {
     len: u64,
     /// Whether the last line lacks its newline.
     unended: bool,
+    /// The file as the last [`Self::sync`] left it.
+    synced: Option<Stamp>,
 }
 
 impl TranscriptFile {
@@ -85,6 +89,7 @@ impl TranscriptFile {
             leaf: None,
             len: 0,
             unended: false,
+            synced: None,
         };
         out.scan()?;
         Ok(out)
@@ -124,6 +129,7 @@ impl TranscriptFile {
             leaf: None,
             len,
             unended: false,
+            synced: None,
         })
     }
 
@@ -237,7 +243,15 @@ impl TranscriptFile {
 
     /// Makes everything appended durable.
     pub fn sync(&mut self) -> Result<(), TranscriptError> {
-        self.file.sync_data().map_err(|source| self.fail("sync", source))
+        let synced = self.file.sync_data().and_then(|()| self.file.metadata());
+        let meta = synced.map_err(|source| self.fail("sync", source))?;
+        self.synced = (meta.len() == self.len).then(|| Stamp::from_meta(&meta));
+        Ok(())
+    }
+
+    /// Whether the file is as the last [`Self::sync`] left it, so that what is known of it still holds.
+    pub fn is_untouched(&self) -> bool {
+        self.synced.is_some() && Stamp::of(&self.path).is_ok_and(|stamp| stamp == self.synced)
     }
 
     /// Takes in what others did to the file since: appended lines are read, a replaced file is opened anew.
@@ -260,8 +274,10 @@ impl TranscriptFile {
         let branch = self.index.path(self.leaf);
         let plan = context::plan(&self.steps(&branch));
         let mut out = self.settings_at(&branch, plan.thinking, plan.model)?;
+        let mut window = Window::ahead();
         for at in plan.summary.into_iter().chain(plan.shown) {
-            if let Some(entry) = self.entry_on(&branch, at)? {
+            let Some(at) = branch.get(at) else { continue };
+            if let Some(entry) = self.read_entry_through(&mut window, *at)? {
                 out.messages.extend(context::message_of(&entry));
             }
         }
@@ -289,8 +305,9 @@ impl TranscriptFile {
     pub fn branch_entries(&mut self) -> Result<Vec<Entry>, TranscriptError> {
         let branch = self.index.path(self.leaf);
         let mut out = Vec::with_capacity(branch.len());
+        let mut window = Window::ahead();
         for at in branch {
-            out.extend(self.read_entry(at)?);
+            out.extend(self.read_entry_through(&mut window, at)?);
         }
         Ok(out)
     }
@@ -375,20 +392,28 @@ impl TranscriptFile {
 
     /// Reads an entry from disk; nothing when its bytes are no entry any more.
     fn read_entry(&mut self, at: u32) -> Result<Option<Entry>, TranscriptError> {
+        self.read_entry_through(&mut Window::exact(), at)
+    }
+
+    /// [`Self::read_entry`] for one of many.
+    fn read_entry_through(
+        &mut self,
+        window: &mut Window,
+        at: u32,
+    ) -> Result<Option<Entry>, TranscriptError> {
         let Some(place) = self.place(at).cloned() else { return Ok(None) };
-        let mut line = vec![0; place.len as usize];
-        let read =
-            self.file.seek(SeekFrom::Start(place.offset)).and_then(|_| self.file.read_exact(&mut line));
-        read.map_err(|source| self.fail("read", source))?;
+        let line = window
+            .line(&mut self.file, place.offset, place.len, self.len)
+            .map_err(|source| TranscriptError::io("read", &self.path, source))?;
         if self.header.version >= VERSION {
-            return Ok(Entry::parse(&line));
+            return Ok(Entry::parse(line));
         }
         let parent = place.parent.and_then(|parent| self.place(parent)).map(|parent| parent.id.clone());
         let entry_at = |index: u64| {
             let at = u32::try_from(index.checked_sub(1)?).ok()?;
             self.place(at).map(|place| place.id.clone())
         };
-        Ok(migrate::read_old(&line, self.header.version, &place.id, parent.as_ref(), &entry_at))
+        Ok(migrate::read_old(line, self.header.version, &place.id, parent.as_ref(), &entry_at))
     }
 
     fn write_line(&mut self, line: &[u8]) -> Result<(), TranscriptError> {

@@ -1,0 +1,126 @@
+//! What a session's row learns from a message about who is talking and where (spec `sessions.md` §3.6-3.8).
+
+use openclaw_sessions::entry::delivery::{INTERNAL_CHANNELS, update_last_route};
+use openclaw_sessions::entry::{ChatType, DeliveryContext, Origin};
+use openclaw_sessions::key::KeyRules;
+use openclaw_sessions::{SessionEntry, SessionKey};
+
+use super::WEBCHAT;
+use crate::inbox::{Payload, Row};
+
+/// The contact through which a message came.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Contact {
+    /// A person at a client of the gateway's own protocol.
+    Person {
+        /// Kind of the conversation they take part in.
+        chat_type: ChatType,
+        /// What the client calls itself.
+        name: Option<String>,
+    },
+    /// A program, in the agent's main conversation: it is answered here unless the row knows a better place.
+    Program,
+    /// A program in another conversation; nothing is learnt.
+    Unknown,
+}
+
+impl Contact {
+    pub(super) fn of(row: &Row, key: &SessionKey, rules: &KeyRules) -> Self {
+        match &row.payload {
+            Payload::Chat(chat) => Self::Person {
+                chat_type: if key.is_group() { ChatType::Group } else { ChatType::Direct },
+                name: chat.sender.clone(),
+            },
+            Payload::Agent(_) if rules.is_main(key) => Self::Program,
+            Payload::Agent(_) => Self::Unknown,
+        }
+    }
+
+    /// Whether a row says all of it already.
+    pub(super) fn is_known(&self, entry: &SessionEntry) -> bool {
+        let mut noted = entry.clone();
+        self.note(&mut noted);
+        noted == *entry
+    }
+
+    /// Makes a row say it. What is known of a chat platform stays: such a conversation is only looked in on from here.
+    pub(super) fn note(&self, entry: &mut SessionEntry) {
+        match self {
+            Self::Person { chat_type, name } => {
+                let chat_type = *entry.chat_type.get_or_insert(*chat_type);
+                let known = entry.origin.as_deref().and_then(|origin| origin.provider.as_deref());
+                if known.is_none_or(|provider| INTERNAL_CHANNELS.contains(&provider)) {
+                    let origin = Origin {
+                        label: name.as_deref().map(Box::from),
+                        provider: Some(WEBCHAT.into()),
+                        surface: Some(WEBCHAT.into()),
+                        chat_type: Some(chat_type),
+                        ..Origin::default()
+                    };
+                    entry.origin.get_or_insert_default().merge(&origin);
+                }
+            }
+            Self::Program => {}
+            Self::Unknown => return,
+        }
+        let route = DeliveryContext { channel: Some(WEBCHAT.into()), ..DeliveryContext::default() };
+        update_last_route(entry, &route);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn person(chat_type: ChatType) -> Contact {
+        Contact::Person { chat_type, name: Some("golden".to_owned()) }
+    }
+
+    /// The row of `agent:main:abort` in `golden/gw-sessions.jsonl`, and rows of other origin.
+    #[test]
+    fn a_row_learns_who_talks_unless_it_knows_a_place_that_can_be_delivered_to() {
+        let here = json!({"channel": "webchat"});
+        let golden =
+            json!({"label": "golden", "provider": "webchat", "surface": "webchat", "chatType": "direct"});
+        let there = json!({"channel": "telegram", "to": "1"});
+        let cases: [(&str, Value, Contact, Value); 5] = [
+            (
+                "a new one",
+                json!({}),
+                person(ChatType::Direct),
+                json!({"chatType": "direct", "origin": golden, "deliveryContext": here, "lastChannel": "webchat"}),
+            ),
+            (
+                "another client",
+                json!({"chatType": "direct", "origin": {"label": "phone", "provider": "webchat", "from": "x"}}),
+                person(ChatType::Direct),
+                json!({"chatType": "direct", "deliveryContext": here, "lastChannel": "webchat", "origin": {
+                    "label": "golden", "provider": "webchat", "surface": "webchat", "chatType": "direct", "from": "x",
+                }}),
+            ),
+            (
+                "one of a platform",
+                json!({"origin": {"label": "Al", "provider": "telegram"}, "deliveryContext": there, "lastChannel": "telegram", "lastTo": "1"}),
+                person(ChatType::Group),
+                json!({"chatType": "group", "origin": {"label": "Al", "provider": "telegram"}, "deliveryContext": there,
+                       "lastChannel": "telegram", "lastTo": "1"}),
+            ),
+            (
+                "a program's main one",
+                json!({}),
+                Contact::Program,
+                json!({"deliveryContext": here, "lastChannel": "webchat"}),
+            ),
+            ("a program's other one", json!({}), Contact::Unknown, json!({})),
+        ];
+        for (name, before, contact, after) in cases {
+            let mut entry: SessionEntry = serde_json::from_value(before.clone()).unwrap();
+            assert_eq!(contact.is_known(&entry), before == after, "{name}");
+            contact.note(&mut entry);
+            assert_eq!(entry, serde_json::from_value(after).unwrap(), "{name}");
+            assert!(contact.is_known(&entry), "{name}: nothing is new the second time");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Lines that wait to be told to an agent with its next turn (spec `gateway-protocol.md` §6.1 `system-event`,
+//! `sessions.md` §5.6).
+//!
+//! A line leaves its queue when the message it is told with is in the transcript: a run that fails before that leaves it
+//! to the next one, and a run taken up again after a crash finds it told already.
+
+use std::collections::{HashMap, VecDeque};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use openclaw_agent::user_time::{user_zone, zone_label};
+use openclaw_config::settings::AgentDefaults;
+use parking_lot::Mutex;
+
+/// Lines kept for a session; the oldest make room.
+const MAX_LINES: usize = 20;
+/// Sessions with lines waiting.
+const MAX_SESSIONS: usize = 256;
+
+/// The queues, by canonical session key. In memory, as in OpenClaw 2026.2.9.
+#[derive(Debug, Default)]
+pub struct SystemEvents {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queues: HashMap<String, Queue>,
+    /// Number of the last line of any queue.
+    last: u64,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    lines: VecDeque<SystemLine>,
+    /// What the last line was about, such as `node:<key>`.
+    context: Option<String>,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SystemLine {
+    /// Grows from line to line.
+    number: u64,
+    /// What happened.
+    text: String,
+    /// Unix milliseconds.
+    ts: i64,
+}
+
+impl SystemEvents {
+    /// Queues a line; a repetition of the last one is not queued. `context` names what it is about.
+    pub fn enqueue(&self, session_key: &str, text: &str, context: Option<&str>, ts: i64) {
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        let mut state = self.state.lock();
+        state.make_room_for(session_key);
+        let number = state.last + 1;
+        let queue = state.queues.entry(session_key.to_owned()).or_default();
+        queue.context = context.map(str::to_lowercase);
+        if queue.lines.back().is_some_and(|last| last.text == text) {
+            return;
+        }
+        queue.lines.push_back(SystemLine { number, text: text.to_owned(), ts });
+        while queue.lines.len() > MAX_LINES {
+            queue.lines.pop_front();
+        }
+        state.last = number;
+    }
+
+    /// Whether the last line queued was about this.
+    pub fn is_last_about(&self, session_key: &str, context: &str) -> bool {
+        let state = self.state.lock();
+        let last = state.queues.get(session_key).and_then(|queue| queue.context.as_deref());
+        last == Some(context.to_lowercase().as_str())
+    }
+
+    /// The texts waiting, for `status`.
+    pub fn peek(&self, session_key: &str) -> Vec<String> {
+        self.waiting(session_key).into_iter().map(|line| line.text).collect()
+    }
+
+    /// The lines waiting. They stay until they are [`told`](Self::told).
+    pub(crate) fn waiting(&self, session_key: &str) -> Vec<SystemLine> {
+        let state = self.state.lock();
+        state.queues.get(session_key).map(|queue| queue.lines.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Takes the lines out that [`waiting`](Self::waiting) gave; what came since stays.
+    pub(crate) fn told(&self, session_key: &str, lines: &[SystemLine]) {
+        let Some(last) = lines.last() else { return };
+        let mut state = self.state.lock();
+        let Some(queue) = state.queues.get_mut(session_key) else { return };
+        queue.lines.retain(|line| line.number > last.number);
+        if queue.lines.is_empty() {
+            state.queues.remove(session_key);
+        }
+    }
+}
+
+impl State {
+    fn make_room_for(&mut self, session_key: &str) {
+        if self.queues.len() < MAX_SESSIONS || self.queues.contains_key(session_key) {
+            return;
+        }
+        let oldest = self.queues.iter().min_by_key(|(_, queue)| queue.lines.back().map(|line| line.ts));
+        if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
+            self.queues.remove(&oldest);
+        }
+    }
+}
+
+/// What is put before a message: the lines worth telling, each with its time, and a blank line. Empty without any.
+pub(crate) fn block(lines: &[SystemLine], zone: &TimeZone) -> String {
+    let mut block: String = lines
+        .iter()
+        .filter_map(|line| {
+            // One line each: what follows a line break must not pass for the user's own words.
+            let text = worth_telling(&line.text)?.split_whitespace().collect::<Vec<_>>().join(" ");
+            let at = Timestamp::from_millisecond(line.ts).ok()?.to_zoned(zone.clone());
+            Some(format!("System: [{} {}] {text}\n", at.strftime("%Y-%m-%d %H:%M:%S"), zone_label(&at)))
+        })
+        .collect();
+    if !block.is_empty() {
+        block.push('\n');
+    }
+    block
+}
+
+/// The part of a line that an agent should hear: routine lines not at all, beacons without the idle time of their keyboard.
+fn worth_telling(text: &str) -> Option<String> {
+    const ROUTINE: [&str; 3] = ["reason periodic", "heartbeat poll", "heartbeat wake"];
+    const IDLE: &str = " · last input ";
+    let lower = text.to_lowercase();
+    if ROUTINE.iter().any(|routine| lower.contains(routine)) || lower.starts_with("read heartbeat.md") {
+        return None;
+    }
+    let told = match text.split_once(IDLE).filter(|_| text.starts_with("Node:")) {
+        Some((before, after)) => match after.split_once(" · ") {
+            Some((_, rest)) => format!("{before} · {rest}"),
+            None => before.to_owned(),
+        },
+        None => text.to_owned(),
+    };
+    Some(told.trim().to_owned()).filter(|told| !told.is_empty())
+}
+
+/// The zone of the lines' times: `agents.defaults.envelopeTimezone`, else the host's.
+pub(crate) fn zone(defaults: &AgentDefaults) -> TimeZone {
+    let asked = defaults.envelope_timezone.as_deref().map(str::trim).unwrap_or_default();
+    match asked.to_lowercase().as_str() {
+        "utc" | "gmt" => TimeZone::UTC,
+        "" | "local" | "host" => user_zone(None),
+        "user" => user_zone(defaults.user_timezone.as_deref()),
+        _ => user_zone(Some(asked)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_wait_in_order_without_blanks_and_repetitions() {
+        let events = SystemEvents::default();
+        for text in ["a", " a ", "", "b", "a"] {
+            events.enqueue("s", text, None, 1);
+        }
+        assert_eq!(events.peek("s"), ["a", "b", "a"]);
+        assert_eq!(events.peek("other"), [""; 0]);
+    }
+
+    #[test]
+    fn what_was_told_is_gone_and_what_came_meanwhile_is_not() {
+        let events = SystemEvents::default();
+        for text in ["a", "b"] {
+            events.enqueue("s", text, None, 1);
+        }
+        let told = events.waiting("s");
+        events.enqueue("s", "c", None, 2);
+        assert_eq!(events.peek("s"), ["a", "b", "c"], "nothing is lost by looking");
+        events.told("s", &told);
+        events.told("s", &[]);
+        assert_eq!(events.peek("s"), ["c"]);
+    }
+
+    #[test]
+    fn the_oldest_lines_and_sessions_make_room() {
+        let events = SystemEvents::default();
+        for n in 0..25 {
+            events.enqueue("s", &n.to_string(), None, n);
+        }
+        assert_eq!(events.peek("s").first().map(String::as_str), Some("5"));
+        for n in 0..300 {
+            events.enqueue(&format!("other-{n}"), "x", None, 100 + n);
+        }
+        assert_eq!(events.state.lock().queues.len(), MAX_SESSIONS);
+        assert_eq!(events.peek("s"), [""; 0]);
+    }
+
+    #[test]
+    fn the_last_context_is_remembered() {
+        let events = SystemEvents::default();
+        events.enqueue("s", "x", Some("node:Mac"), 0);
+        assert!(events.is_last_about("s", "NODE:mac") && !events.is_last_about("s", "node:pc"));
+    }
+
+    /// Vectors of `sessions.md` §5.6.
+    #[test]
+    fn lines_are_told_with_their_time_and_without_routine() {
+        let rows = [
+            ("plain operator note", "plain operator note"),
+            ("two\n\nSystem: lines", "two System: lines"),
+            ("Node: Mac (1.2.3.4) · last input 12s ago · mode ui", "Node: Mac (1.2.3.4) · mode ui"),
+            ("Node: Mac · last input 12s ago", "Node: Mac"),
+            ("Mac · last input 12s ago", "Mac · last input 12s ago"),
+            ("Node: Mac · Reason Periodic", ""),
+            ("Heartbeat wake: cron", ""),
+            ("heartbeat poll: none", ""),
+            ("Read HEARTBEAT.md and go on", ""),
+        ];
+        for (text, expected) in rows {
+            // 2026-01-29T01:30:05Z
+            let line = SystemLine { number: 1, text: text.to_owned(), ts: 1_769_650_205_000 };
+            let told = block(&[line], &TimeZone::get("America/New_York").unwrap());
+            let expected = match expected {
+                "" => String::new(),
+                text => format!("System: [2026-01-28 20:30:05 EST] {text}\n\n"),
+            };
+            assert_eq!(told, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_in_the_zone_of_envelopes() {
+        let defaults = |zone: Option<&str>| AgentDefaults {
+            envelope_timezone: zone.map(str::to_owned),
+            user_timezone: Some("Asia/Tokyo".to_owned()),
+            ..AgentDefaults::default()
+        };
+        let rows = [
+            ("utc", "UTC"),
+            ("GMT", "UTC"),
+            ("user", "Asia/Tokyo"),
+            ("America/New_York", "America/New_York"),
+        ];
+        for (asked, expected) in rows {
+            assert_eq!(zone(&defaults(Some(asked))).iana_name(), Some(expected), "{asked}");
+        }
+        for asked in [None, Some("local"), Some(" Host ")] {
+            assert_eq!(zone(&defaults(asked)), user_zone(None), "{asked:?}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Reading many lines of a file with few system calls.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+/// Bytes that are read at once when lines are read one after the other.
+const AHEAD: u64 = 64 * 1024;
+
+/// The piece of a file that was read last. Good for as long as nothing but appends happens to the file.
+#[derive(Debug)]
+pub(super) struct Window {
+    ahead: u64,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    /// For lines that are read in the order of the file: what follows a line is read with it.
+    pub(super) fn ahead() -> Self {
+        Self { ahead: AHEAD, start: 0, bytes: Vec::new() }
+    }
+
+    /// For a single line.
+    pub(super) fn exact() -> Self {
+        Self { ahead: 0, start: 0, bytes: Vec::new() }
+    }
+
+    /// The `len` bytes at `offset` of a file that is known to have `end` bytes.
+    pub(super) fn line(&mut self, file: &mut File, offset: u64, len: u32, end: u64) -> io::Result<&[u8]> {
+        if self.slice(offset, len).is_none() {
+            let wanted = u64::from(len).max(self.ahead.min(end.saturating_sub(offset)));
+            self.start = offset;
+            self.bytes.clear();
+            file.seek(SeekFrom::Start(offset))?;
+            file.take(wanted).read_to_end(&mut self.bytes)?;
+        }
+        self.slice(offset, len).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    fn slice(&self, offset: u64, len: u32) -> Option<&[u8]> {
+        let from = usize::try_from(offset.checked_sub(self.start)?).ok()?;
+        self.bytes.get(from..from.checked_add(len as usize)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    #[test]
+    fn lines_are_the_same_however_they_are_read() {
+        let text: Vec<u8> = (0..100_000_u32).map(|n| (n % 251) as u8).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&text).unwrap();
+        let end = text.len() as u64;
+        let places = [(0, 10), (10, 500), (65_530, 20), (5, 3), (99_990, 10), (0, 100_000)];
+        let (mut ahead, mut exact) = (Window::ahead(), Window::exact());
+        for (offset, len) in places {
+            let expect = &text[offset as usize..][..len as usize];
+            assert_eq!(ahead.line(&mut file, offset, len, end).unwrap(), expect, "{offset}");
+            assert_eq!(exact.line(&mut file, offset, len, end).unwrap(), expect, "{offset}");
+        }
+        assert!(exact.line(&mut file, 99_995, 10, end).is_err());
+    }
+}

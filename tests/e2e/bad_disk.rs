@@ -1,0 +1,144 @@
+//! A disk that is full: what can't be kept is refused, what was accepted is not lost, and when there is space again all
+//! goes on by itself.
+
+use std::io::Write;
+use std::path::Path;
+
+use openclaw_testkit::GatewayUnderTest;
+use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
+use serde_json::json;
+
+use crate::conversation::{end, message, send, told, transcript_path, turn, well_formed};
+use crate::gateway;
+use crate::mount::Mount;
+
+const DISK: usize = 16 * 1024 * 1024;
+/// More than the last page of a file has room for.
+const LONG: usize = 100_000;
+
+/// Takes all the space there is.
+fn fill(dir: &Path) {
+    let mut file = std::fs::File::create(dir.join("ballast")).unwrap();
+    while file.write_all(&[0; 4096]).is_ok() {}
+}
+
+fn free(dir: &Path) {
+    std::fs::remove_file(dir.join("ballast")).unwrap();
+}
+
+/// A gateway whose state directory is a small disk of its own. The mount goes before the directory does.
+struct Small {
+    _mount: Mount,
+    gateway: GatewayUnderTest,
+}
+
+async fn small(model: &ModelServer) -> Option<Small> {
+    let mut gateway = gateway().fake_model(&model.v1()).prepare().unwrap();
+    let config = gateway.state_dir().join("openclaw.json");
+    let text = std::fs::read(&config).unwrap();
+    let mount = Mount::of_size(&gateway.state_dir(), DISK)?;
+    std::fs::write(&config, text).unwrap();
+    gateway.start().await.unwrap();
+    Some(Small { _mount: mount, gateway })
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_messages_and_takes_them_when_there_is_space_again() {
+    let model = ModelServer::answering(|request| Reply::text(&request.last_user_text())).await;
+    let Some(mut small) = small(&model).await else { return };
+    let gateway = &mut small.gateway;
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "before", "run-1").await;
+
+    fill(&gateway.state_dir());
+    for (method, run) in [("chat.send", "run-2"), ("agent", "run-3")] {
+        let refused = client.call(method, message("main", &"x".repeat(LONG), run)).await.unwrap();
+        assert_eq!((refused.ok, &refused.error["code"]), (false, &json!("UNAVAILABLE")), "{refused:?}");
+        assert_eq!(refused.error["retryable"], true, "{refused:?}");
+        let text = refused.error["message"].as_str().unwrap();
+        assert!(text.contains("could not be stored") && text.contains("full"), "{text}");
+    }
+    // What needs no space works.
+    client.request("health", json!({})).await.unwrap();
+    client.request("chat.history", json!({"sessionKey": "main"})).await.unwrap();
+
+    free(&gateway.state_dir());
+    // The same key: nothing of the refused message was kept.
+    turn(&mut client, "main", "after", "run-2").await;
+    gateway.terminate().await.unwrap();
+    gateway.start().await.unwrap();
+    let entries = well_formed(&transcript_path(gateway, "main").await);
+    let expected = ["user: before", "assistant: before (stop)", "user: after", "assistant: after (stop)"];
+    assert_eq!(told(&entries).iter().map(|line| strip_time(line)).collect::<Vec<_>>(), expected);
+    assert_eq!(model.requests().len(), 2);
+}
+
+/// Without the time that stands before a user's words.
+fn strip_time(line: &str) -> String {
+    match (line.find('['), line.find("] ")) {
+        (Some(from), Some(to)) => format!("{}{}", &line[..from], &line[to + 2..]),
+        _ => line.to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn a_disk_that_fills_up_during_a_run_ends_it_with_an_error() {
+    let gate = Gate::new();
+    let long = "x".repeat(LONG);
+    let first = Reply::text(&long).after(Step::Wait(gate.clone()));
+    let model = ModelServer::queue([first, Reply::text("well again")]).await;
+    let Some(mut small) = small(&model).await else { return };
+    let gateway = &mut small.gateway;
+    let mut client = gateway.client().await.unwrap();
+    send(&mut client, "main", "first", "run-1").await;
+    model.arrived(1).await;
+    fill(&gateway.state_dir());
+    gate.open();
+    let ended = end(&mut client, "run-1").await;
+    assert_eq!(ended["state"], "error", "{ended}");
+    let text = ended["errorMessage"].as_str().unwrap();
+    assert!(text.contains("No space left on device"), "{text}");
+
+    free(&gateway.state_dir());
+    assert_eq!(turn(&mut client, "main", "second", "run-2").await, "well again");
+    gateway.crash_and_restart().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for (run, status) in [("run-1", "error"), ("run-2", "ok")] {
+        let wait = client.request("agent.wait", json!({"runId": run})).await.unwrap();
+        assert_eq!(wait["status"], status, "{run}: {wait}");
+    }
+    let entries = well_formed(&transcript_path(gateway, "main").await);
+    assert_eq!(told(&entries), ["user: first", "user: second", "assistant: well again (stop)"]);
+    assert_eq!(model.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_gateway_on_a_full_disk_starts_or_says_why_and_loses_nothing() {
+    let gate = Gate::new();
+    let first = Reply::text("late").after(Step::Wait(gate.clone()));
+    let model = ModelServer::queue([first, Reply::text("late")]).await;
+    let Some(mut small) = small(&model).await else { return };
+    let gateway = &mut small.gateway;
+    let mut client = gateway.client().await.unwrap();
+    send(&mut client, "main", "first", "run-1").await;
+    model.arrived(1).await;
+    gateway.kill().await.unwrap();
+    fill(&gateway.state_dir());
+    let started = gateway.start().await;
+    if let Err(error) = &started {
+        let text = error.to_string();
+        assert!(text.contains("full") || text.contains("No space left"), "{text}");
+    }
+    gate.open();
+    // Whatever it did: with space again, the accepted message has its one answer.
+    free(&gateway.state_dir());
+    if started.is_err() {
+        gateway.exited().await.unwrap();
+        gateway.start().await.unwrap();
+    }
+    let mut client = gateway.client().await.unwrap();
+    let wait = client.request("agent.wait", json!({"runId": "run-1", "timeoutMs": 20_000})).await.unwrap();
+    assert_eq!(wait["status"], "ok", "{wait}\n{}", gateway.log());
+    let entries = well_formed(&transcript_path(gateway, "main").await);
+    assert_eq!(told(&entries), ["user: first", "assistant: late (stop)"]);
+}

@@ -1,0 +1,184 @@
+//! Model servers that fail: whoever asked is told what happened, the transcript stays in order, the next turn works.
+
+use openclaw_testkit::WsClient;
+use openclaw_testkit::model_server::{Captured, ModelServer, Reply, ScriptedCall, Step};
+use serde_json::{Value, json};
+
+use crate::conversation::{end, message, send, told, transcript_path, turn, well_formed};
+use crate::gateway;
+
+const KEY: &str = "fake-key";
+
+/// What the server does when asked for a case by its name, and what people are told.
+type Case = (&'static str, fn() -> Reply, &'static [&'static str]);
+
+/// Half of a call of a tool, and the connection is gone.
+fn half_a_call() -> Reply {
+    let call = ScriptedCall::new("c1", "exec", &json!({"command": "echo this must never run > ran"}));
+    Reply::steps([Step::Text("let me look".into()), Step::HalfToolCall(call), Step::Cut])
+}
+
+fn bytes(bytes: &[u8]) -> Reply {
+    Reply::plain(200, "text/event-stream", bytes)
+}
+
+/// Failures that are not worth another try.
+const LASTING: [Case; 6] = [
+    ("html", || Reply::html(200, "Sign in"), &["web page titled \"Sign in\"", "baseUrl"]),
+    ("html-404", || Reply::html(404, "Not here"), &["404", "web page titled \"Not here\""]),
+    (
+        "401",
+        || Reply::openai_error(401, "invalid_request_error", "Incorrect API key provided: fake-key"),
+        &["401", "Incorrect API key"],
+    ),
+    (
+        "404",
+        || Reply::openai_error(404, "not_found_error", "model fake-1 does not exist"),
+        &["404", "fake-1"],
+    ),
+    (
+        "400",
+        || Reply::openai_error(400, "invalid_request_error", "no such parameter: x"),
+        &["no such parameter: x"],
+    ),
+    (
+        "redirect",
+        || Reply::plain(302, "text/plain", "").header("location", "http://elsewhere/"),
+        &["http://elsewhere/"],
+    ),
+];
+
+/// Failures that may be over in a moment.
+const PASSING: [Case; 5] = [
+    ("cut", half_a_call, &["connection error", "closed the connection"]),
+    ("busy", || Reply::openai_error(503, "server_error", "restarting"), &["503", "restarting"]),
+    (
+        "utf-8",
+        || {
+            bytes(b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\xff\xfeb\"}}]}\n\ndata: [DONE]\n\n")
+        },
+        &["not valid UTF-8"],
+    ),
+    ("json", || bytes(b"data: {\"choices\": [oops}\n\n"), &["oops"]),
+    ("nothing", || bytes(b""), &["empty answer"]),
+];
+
+fn answer(request: &Captured) -> Reply {
+    let said = request.last_user_text();
+    let case = LASTING.iter().chain(&PASSING).find(|(name, ..)| said.ends_with(&format!("case {name}")));
+    case.map_or_else(|| Reply::text("well again"), |(_, reply, _)| reply())
+}
+
+#[tokio::test]
+async fn every_failure_is_told_and_the_next_turn_works() {
+    let model = ModelServer::answering(answer).await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for (name, _, words) in LASTING {
+        let run = format!("run-{name}");
+        let before = model.requests().len();
+        send(&mut client, name, &format!("case {name}"), &run).await;
+        let told_text = failure(&mut client, &run).await;
+        for word in words {
+            assert!(told_text.contains(word), "{name}: no \"{word}\" in: {told_text}");
+        }
+        assert!(!told_text.contains(KEY), "{name}: {told_text}");
+        assert_eq!(model.requests().len() - before, 1, "{name} was tried again");
+
+        assert_eq!(turn(&mut client, name, "and now?", &format!("{run}-2")).await, "well again");
+        let entries = well_formed(&transcript_path(&gateway, name).await);
+        let told = told(&entries);
+        let [asked, failed, again, answered] = &told[..] else { panic!("{name}: {told:?}") };
+        assert_eq!(asked, &format!("user: case {name}"));
+        assert!(failed.ends_with("(error)"), "{name}: {failed}");
+        assert_eq!([again, answered], ["user: and now?", "assistant: well again (stop)"]);
+    }
+    assert!(!gateway.log().contains(KEY), "{}", gateway.log());
+}
+
+/// The failure of a run as all who listen are told it: the same text everywhere.
+async fn failure(client: &mut WsClient, run: &str) -> String {
+    let error = |payload: &Value| payload["runId"] == run && payload["data"]["phase"] == "error";
+    let lifecycle = client.event("agent", error).await.unwrap()["data"]["error"].clone();
+    let chat = end(client, run).await;
+    assert_eq!((&chat["state"], &chat["errorMessage"]), (&json!("error"), &lifecycle), "{chat}");
+    let wait = client.request("agent.wait", json!({"runId": run})).await.unwrap();
+    assert_eq!((&wait["status"], &wait["error"]), (&json!("error"), &lifecycle), "{wait}");
+    // A repeated key is answered with the failure, not with another run.
+    let again = client.call("chat.send", message("main", "again", run)).await.unwrap();
+    assert_eq!((again.ok, &again.payload["summary"]), (false, &lifecycle), "{again:?}");
+    lifecycle.as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_given_up_at_the_time_limit() {
+    let model = ModelServer::answering(|request| match request.last_user_text().ends_with("first") {
+        true => Reply::never(),
+        false => Reply::text("well again"),
+    })
+    .await;
+    let limit = json!({"agents": {"defaults": {"timeoutSeconds": 1}}});
+    let gateway = gateway().fake_model(&model.v1()).config(limit).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let id = client.send("agent", message("main", "first", "run-1")).await.unwrap();
+    client.event("agent", |payload| payload["data"]["aborted"] == true).await.unwrap();
+    let ended = end(&mut client, "run-1").await;
+    assert_eq!((&ended["state"], &ended["stopReason"]), (&json!("aborted"), &json!("timeout")));
+    assert_eq!(client.answer(&id).await.unwrap().payload["status"], "accepted");
+    let answer = client.answer(&id).await.unwrap();
+    let text = answer.payload["result"]["payloads"][0]["text"].as_str().unwrap_or_default();
+    assert!(text.contains("time limit of 1 s") && text.contains("timeoutSeconds"), "{answer:?}");
+
+    assert_eq!(turn(&mut client, "main", "second", "run-2").await, "well again");
+    let entries = well_formed(&transcript_path(&gateway, "main").await);
+    assert_eq!(told(&entries), ["user: first", "user: second", "assistant: well again (stop)"]);
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_in_a_tool_call_is_asked_for_again() {
+    let model = ModelServer::queue([half_a_call(), Reply::text("whole"), Reply::text("well again")]).await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "first", "run-1").await, "whole");
+    assert_eq!(turn(&mut client, "main", "second", "run-2").await, "well again");
+    let entries = well_formed(&transcript_path(&gateway, "main").await);
+    assert_eq!(
+        told(&entries),
+        [
+            "user: first",
+            "assistant: let me look (error)",
+            "assistant: whole (stop)",
+            "user: second",
+            "assistant: well again (stop)",
+        ]
+    );
+    // The half call was neither made nor shown to the model again.
+    assert!(!gateway.state_dir().join("workspace/ran").exists());
+    assert!(!model.requests()[1].body.to_string().contains("must never run"));
+}
+
+/// The waits between the tries (2, 4 and 8 seconds) are real: this test sleeps most of its time.
+#[tokio::test]
+async fn servers_that_stay_away_are_given_up_after_four_tries() {
+    let model = ModelServer::answering(answer).await;
+    let refused = (
+        "refused",
+        "http://127.0.0.1:1/v1".to_owned(),
+        &["connection refused by 127.0.0.1:1", "is the server running?"][..],
+    );
+    let cases = PASSING.iter().map(|(name, _, words)| (*name, model.v1(), *words)).chain([refused]);
+    let cases = cases.map(|(name, url, words)| async move {
+        let gateway = gateway().fake_model(&url).start().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        send(&mut client, "main", &format!("case {name}"), "run-1").await;
+        let text = failure(&mut client, "run-1").await;
+        for word in words {
+            assert!(text.contains(word), "{name}: no \"{word}\" in: {text}");
+        }
+        let entries = well_formed(&transcript_path(&gateway, "main").await);
+        assert!(told(&entries).last().unwrap().ends_with("(error)"), "{name}: {:?}", told(&entries));
+        assert!(!gateway.state_dir().join("workspace/ran").exists());
+    });
+    futures_util::future::join_all(cases).await;
+    assert_eq!(model.requests().len(), 4 * PASSING.len());
+}

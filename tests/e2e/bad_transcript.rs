@@ -1,0 +1,139 @@
+//! Transcripts with lines that nobody expects.
+
+use std::path::{Path, PathBuf};
+
+use openclaw_testkit::GatewayUnderTest;
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use serde_json::{Value, json};
+
+use crate::conversation::{history, told, transcript_path, turn, well_formed};
+use crate::gateway;
+
+const HUGE: usize = 20 * 1024 * 1024;
+
+/// A stopped gateway with a session of one turn.
+async fn stopped(model: &ModelServer) -> (GatewayUnderTest, PathBuf) {
+    let mut gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "one", "run-1").await;
+    let path = transcript_path(&gateway, "main").await;
+    gateway.terminate().await.unwrap();
+    (gateway, path)
+}
+
+async fn model() -> ModelServer {
+    ModelServer::answering(|request| Reply::text(&format!("to {}", last_line(&request.last_user_text()))))
+        .await
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().last().and_then(|line| line.split_whitespace().last()).unwrap_or_default()
+}
+
+fn append(path: &Path, text: &str) {
+    let mut whole = std::fs::read_to_string(path).unwrap();
+    whole.push_str(text);
+    std::fs::write(path, whole).unwrap();
+}
+
+fn last_id(path: &Path) -> Value {
+    well_formed(path).pop().unwrap()["id"].take()
+}
+
+fn backups(path: &Path) -> Vec<PathBuf> {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let entries = std::fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .filter(|entry| entry.file_name().unwrap().to_str().unwrap().starts_with(&format!("{name}.bak")))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_torn_last_line_is_cut_off_and_kept_in_a_copy() {
+    let model = model().await;
+    let (mut gateway, path) = stopped(&model).await;
+    let before = std::fs::read_to_string(&path).unwrap();
+    let torn = r#"{"type":"message","id":"0badf00d","parentId":nu"#;
+    append(&path, torn);
+
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(history(&mut client, "main").await, ["user: one", "assistant: to one"]);
+    assert_eq!(turn(&mut client, "main", "two", "run-2").await, "to two");
+    let expected = ["user: one", "assistant: to one", "user: two", "assistant: to two"];
+    assert_eq!(history(&mut client, "main").await, expected);
+
+    assert!(std::fs::read_to_string(&path).unwrap().starts_with(&before));
+    well_formed(&path);
+    let [copy] = &backups(&path)[..] else { panic!("{:?}", backups(&path)) };
+    assert_eq!(std::fs::read_to_string(copy).unwrap(), torn);
+    gateway.logged(&copy.display().to_string()).await.unwrap();
+}
+
+#[tokio::test]
+async fn entries_of_an_unknown_type_and_lines_of_no_type_stay_where_they_are() {
+    let model = model().await;
+    let (mut gateway, path) = stopped(&model).await;
+    let parent = last_id(&path);
+    let unknown = json!({"type": "hologram", "id": "a0000001", "parentId": parent, "timestamp": "2026-02-09T10:00:00.000Z", "beam": [1, 2]});
+    let role = json!({"type": "message", "id": "a0000002", "parentId": "a0000001", "timestamp": "2026-02-09T10:00:01.000Z", "message": {"role": "oracle", "content": "x", "timestamp": 1}});
+    let foreign = format!("{unknown}\nnot json at all\n[1,2,3]\n\n{role}\n");
+    append(&path, &foreign);
+    let before = std::fs::read_to_string(&path).unwrap();
+
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "two", "run-2").await, "to two");
+    let shown = history(&mut client, "main").await;
+    let known: Vec<&String> = shown.iter().filter(|line| !line.starts_with("oracle")).collect();
+    assert_eq!(known, ["user: one", "assistant: to one", "user: two", "assistant: to two"]);
+    let after = std::fs::read_to_string(&path).unwrap();
+    assert!(after.starts_with(&before), "what was there was changed");
+    // The conversation goes on after what it does not know, and the model was told all it had said.
+    let added: Value = serde_json::from_str(after[before.len()..].lines().next().unwrap()).unwrap();
+    assert_eq!(added["parentId"], "a0000002");
+    assert!(model.requests()[1].body["messages"].to_string().contains("to one"));
+    assert_eq!(backups(&path), [PathBuf::new(); 0]);
+}
+
+#[tokio::test]
+async fn a_line_of_20_mb_is_kept_and_the_conversation_goes_on() {
+    let model = model().await;
+    let (mut gateway, path) = stopped(&model).await;
+    let at = "2026-02-09T10:00:00.000Z";
+    let entry = |id: &str, parent: &Value, message: Value| {
+        json!({"type": "message", "id": id, "parentId": parent, "timestamp": at, "message": message})
+            .to_string()
+    };
+    let call = json!({"type": "toolCall", "id": "c1", "name": "exec", "arguments": {"command": "cat big"}});
+    let usage = json!({"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2,
+        "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}});
+    let assistant = json!({"role": "assistant", "content": [call], "api": "openai-completions", "provider": "fake", "model": "fake-1",
+        "usage": usage, "stopReason": "toolUse", "timestamp": 2});
+    let huge = json!({"role": "toolResult", "toolCallId": "c1", "toolName": "exec",
+        "content": [{"type": "text", "text": "line of output\n".repeat(HUGE / 15)}], "isError": false, "timestamp": 3});
+    let lines = [
+        entry(
+            "b0000001",
+            &last_id(&path),
+            json!({"role": "user", "content": [{"type": "text", "text": "big"}], "timestamp": 1}),
+        ),
+        entry("b0000002", &json!("b0000001"), assistant),
+        entry("b0000003", &json!("b0000002"), huge),
+    ];
+    append(&path, &(lines.join("\n") + "\n"));
+    let before = std::fs::metadata(&path).unwrap().len();
+    assert!(before > HUGE as u64);
+
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "two", "run-2").await, "to two");
+    let shown = history(&mut client, "main").await;
+    assert_eq!(shown[shown.len() - 2..], ["user: two", "assistant: to two"]);
+    let entries = well_formed(&path);
+    assert_eq!(told(&entries).len(), 7);
+    assert!(std::fs::metadata(&path).unwrap().len() > before);
+    // What a model can't take is not sent to it.
+    let sent = model.requests()[1].body.to_string().len();
+    assert!(sent < HUGE / 4, "{sent} bytes were sent to the model");
+}

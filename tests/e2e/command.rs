@@ -1,0 +1,44 @@
+//! The command line beside a gateway under test.
+
+use openclaw_testkit::{DEADLINE, GatewayUnderTest};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// A command that has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Exit code; a signal has none.
+    pub(crate) code: Option<i32>,
+    /// What it printed as data.
+    pub(crate) out: String,
+    /// What it said to people.
+    pub(crate) err: String,
+}
+
+impl Ended {
+    /// Runs a command to its end.
+    pub(crate) async fn of(mut command: Command) -> Self {
+        let output = timeout(DEADLINE, command.output()).await;
+        let output = output.unwrap_or_else(|_| panic!("{command:?} does not end")).unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Checks that it failed in an orderly way, saying each of these on stderr.
+    #[track_caller]
+    pub(crate) fn failed(&self, words: &[&str]) {
+        assert_eq!(self.code, Some(1), "{self:?}");
+        for words in words {
+            assert!(self.err.contains(words), "no \"{words}\" in:\n{}\nstdout:\n{}", self.err, self.out);
+        }
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+    }
+}
+
+/// Runs `openclaw` in the gateway's directory, with the port the gateway has or last had.
+pub(crate) async fn openclaw(gateway: &GatewayUnderTest, args: &[&str]) -> Ended {
+    let port = gateway.port().to_string();
+    let mut command = gateway.command();
+    command.args(args).env("OPENCLAW_GATEWAY_PORT", port);
+    Ended::of(command).await
+}

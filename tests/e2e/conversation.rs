@@ -1,0 +1,107 @@
+//! A conversation over `chat.send`, and what it left on disk.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use openclaw_testkit::{GatewayUnderTest, WsClient};
+use serde_json::{Value, json};
+
+/// Sends, and waits for the acknowledgement.
+pub(crate) async fn send(client: &mut WsClient, session: &str, text: &str, run: &str) {
+    client.request("chat.send", message(session, text, run)).await.unwrap();
+}
+
+/// Parameters of `chat.send`.
+pub(crate) fn message(session: &str, text: &str, run: &str) -> Value {
+    json!({"sessionKey": session, "message": text, "idempotencyKey": run})
+}
+
+/// The last `chat` event of a run.
+pub(crate) async fn end(client: &mut WsClient, run: &str) -> Value {
+    client.event("chat", |payload| payload["runId"] == run && payload["state"] != "delta").await.unwrap()
+}
+
+/// A whole turn; gives the answer.
+pub(crate) async fn turn(client: &mut WsClient, session: &str, text: &str, run: &str) -> String {
+    send(client, session, text, run).await;
+    let end = end(client, run).await;
+    assert_eq!(end["state"], "final", "{end}");
+    end["message"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+}
+
+/// `role: text` of each message that `chat.history` shows.
+pub(crate) async fn history(client: &mut WsClient, session: &str) -> Vec<String> {
+    let history = client.request("chat.history", json!({"sessionKey": session})).await.unwrap();
+    let messages = history["messages"].as_array().unwrap().iter();
+    messages.map(|message| format!("{}: {}", text(&message["role"]), text_of(message))).collect()
+}
+
+/// The transcript of a session.
+pub(crate) async fn transcript_path(gateway: &GatewayUnderTest, session: &str) -> PathBuf {
+    let mut client = gateway.client().await.unwrap();
+    let history = client.request("chat.history", json!({"sessionKey": session})).await.unwrap();
+    let id = history["sessionId"].as_str().unwrap();
+    sessions_dir(gateway).join(format!("{id}.jsonl"))
+}
+
+/// Where the default agent's sessions are.
+pub(crate) fn sessions_dir(gateway: &GatewayUnderTest) -> PathBuf {
+    gateway.state_dir().join("agents/main/sessions")
+}
+
+/// The entries of a transcript that OpenClaw would take as it is: a header, every line JSON, every parent known before
+/// its child, every tool call with its result before anyone else speaks.
+pub(crate) fn well_formed(path: &Path) -> Vec<Value> {
+    let whole = std::fs::read_to_string(path).unwrap();
+    assert!(whole.ends_with('\n'), "{}: the last line is torn", path.display());
+    let mut lines = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let header = lines.next().unwrap();
+    assert_eq!(header["type"], "session", "{header}");
+    let entries: Vec<Value> = lines.collect();
+    let mut known = BTreeSet::new();
+    let mut open: Vec<String> = Vec::new();
+    for entry in &entries {
+        let parent = &entry["parentId"];
+        assert!(parent.is_null() || known.contains(parent.as_str().unwrap()), "unknown parent: {entry}");
+        assert!(known.insert(entry["id"].as_str().unwrap()), "id used twice: {entry}");
+        let message = &entry["message"];
+        match message["role"].as_str() {
+            Some("toolResult") => {
+                let call = message["toolCallId"].as_str().unwrap();
+                assert!(open.contains(&call.to_owned()), "a result without a call: {entry}");
+                open.retain(|id| id != call);
+            }
+            Some(_) => {
+                assert_eq!(open, [""; 0], "calls without results before {entry}");
+                let blocks = message["content"].as_array().into_iter().flatten();
+                let calls = blocks.filter(|block| block["type"] == "toolCall");
+                open.extend(calls.map(|call| text(&call["id"])));
+            }
+            None => {}
+        }
+    }
+    assert_eq!(open, [""; 0], "calls without results at the end");
+    entries
+}
+
+/// `role: text (stop reason)` of each message of a transcript.
+pub(crate) fn told(entries: &[Value]) -> Vec<String> {
+    let messages = entries.iter().map(|entry| &entry["message"]).filter(|message| message.is_object());
+    messages
+        .map(|message| match message["stopReason"].as_str() {
+            Some(stop) => format!("{}: {} ({stop})", text(&message["role"]), text_of(message)),
+            None => format!("{}: {}", text(&message["role"]), text_of(message)),
+        })
+        .collect()
+}
+
+fn text_of(message: &Value) -> String {
+    match &message["content"] {
+        Value::String(text) => text.clone(),
+        content => text(&content[0]["text"]),
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
