@@ -46,7 +46,8 @@ async fn five_hundred_clients_that_come_at_once_all_hear_the_same() {
 const DEAF: usize = 20;
 /// Pieces of an answer. Each is told with all the text before it: together more than 100 MB.
 const PIECES: usize = 2_000;
-const PIECE: &str = "five words of some answer, and a half dozen more of the same kind as these are. And more yet. ";
+const PIECE: &str =
+    "five words of some answer, and a half dozen more of the same kind as these are. And more yet. ";
 /// What the gateway may need for all of it.
 const GROWTH: usize = 50_000_000;
 
@@ -61,14 +62,19 @@ async fn clients_that_never_read_an_answer_cost_bounded_memory() {
     let before = resident_at_most(&gateway);
     send(&mut deaf[0], "main", "hello", "run-1").await;
     model.over(0).await;
-    let mut other = gateway.client().await.unwrap();
-    let wait = other.request("agent.wait", json!({"runId": "run-1"})).await.unwrap();
-    assert_eq!(wait["status"], "ok", "{wait}");
+    ended(&gateway, "run-1").await;
     let grown = resident_at_most(&gateway) - before;
     assert!(grown < GROWTH, "the gateway grew by {grown} bytes");
     for mut client in deaf {
         assert_eq!(client.closed().await.unwrap(), (1008, "slow consumer".to_owned()));
     }
+}
+
+/// Waits for the end of a run, reading all the while.
+async fn ended(gateway: &GatewayUnderTest, run: &str) {
+    let mut client = gateway.client().await.unwrap();
+    let wait = client.request("agent.wait", json!({"runId": run})).await.unwrap();
+    assert_eq!(wait["status"], "ok", "{wait}");
 }
 
 /// Requests of a client that never reads the answers, each of more than 100 kB.

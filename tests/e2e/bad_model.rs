@@ -4,7 +4,7 @@ use openclaw_testkit::WsClient;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply, ScriptedCall, Step};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, message, send, told, transcript_path, turn, well_formed};
+use crate::conversation::{end, message, send, told, transcript_path, turn, well_formed, words};
 use crate::gateway;
 
 const KEY: &str = "fake-key";
@@ -64,7 +64,8 @@ const PASSING: [Case; 5] = [
 ];
 
 fn answer(request: &Captured) -> Reply {
-    let said = request.last_user_text();
+    let text = request.last_user_text();
+    let said = words(&text);
     let case = LASTING.iter().chain(&PASSING).find(|(name, ..)| said.ends_with(&format!("case {name}")));
     case.map_or_else(|| Reply::text("well again"), |(_, reply, _)| reply())
 }
@@ -112,7 +113,7 @@ async fn failure(client: &mut WsClient, run: &str) -> String {
 
 #[tokio::test]
 async fn a_server_that_never_answers_is_given_up_at_the_time_limit() {
-    let model = ModelServer::answering(|request| match request.last_user_text().ends_with("first") {
+    let model = ModelServer::answering(|request| match words(&request.last_user_text()) == "first" {
         true => Reply::never(),
         false => Reply::text("well again"),
     })

@@ -35,7 +35,7 @@ async fn a_run_that_ends_in_time_is_finished_before_the_gateway_goes() {
         (&json!("final"), &json!("some words"))
     );
     let (code, reason) = client.closed().await.unwrap();
-    assert_eq!((code, reason.as_str()), (1012, "service restart"));
+    assert_eq!((code, reason.as_str()), (1001, "gateway stopping"));
     assert_eq!(gateway.exited().await.unwrap().code(), Some(0));
 
     gateway.start().await.unwrap();
@@ -69,7 +69,7 @@ async fn an_idle_gateway_goes_at_once_and_leaves_no_locks() {
     let mut client = gateway.client().await.unwrap();
     gateway.signal(Signal::SIGINT).unwrap();
     let (code, _) = client.closed().await.unwrap();
-    assert_eq!((code, gateway.exited().await.unwrap().code()), (1012, Some(0)));
+    assert_eq!((code, gateway.exited().await.unwrap().code()), (1001, Some(0)));
     let left = std::fs::read_dir(gateway.state_dir()).unwrap().map(|entry| entry.unwrap().file_name());
     let locks: Vec<_> = left.filter(|name| name.to_str().unwrap().ends_with(".lock")).collect();
     assert!(locks.is_empty(), "{locks:?}");

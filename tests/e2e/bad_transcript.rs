@@ -6,7 +6,7 @@ use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::{history, told, transcript_path, turn, well_formed};
+use crate::conversation::{history, told, transcript_path, turn, well_formed, words};
 use crate::gateway;
 
 const HUGE: usize = 20 * 1024 * 1024;
@@ -22,12 +22,7 @@ async fn stopped(model: &ModelServer) -> (GatewayUnderTest, PathBuf) {
 }
 
 async fn model() -> ModelServer {
-    ModelServer::answering(|request| Reply::text(&format!("to {}", last_line(&request.last_user_text()))))
-        .await
-}
-
-fn last_line(text: &str) -> &str {
-    text.lines().last().and_then(|line| line.split_whitespace().last()).unwrap_or_default()
+    ModelServer::answering(|request| Reply::text(&format!("to {}", words(&request.last_user_text())))).await
 }
 
 fn append(path: &Path, text: &str) {

@@ -88,11 +88,24 @@ pub(crate) fn well_formed(path: &Path) -> Vec<Value> {
 pub(crate) fn told(entries: &[Value]) -> Vec<String> {
     let messages = entries.iter().map(|entry| &entry["message"]).filter(|message| message.is_object());
     messages
-        .map(|message| match message["stopReason"].as_str() {
-            Some(stop) => format!("{}: {} ({stop})", text(&message["role"]), text_of(message)),
-            None => format!("{}: {}", text(&message["role"]), text_of(message)),
+        .map(|message| {
+            let (role, text) = (text(&message["role"]), text_of(message));
+            match message["stopReason"].as_str() {
+                Some(stop) => format!("{role}: {text} ({stop})"),
+                None if role == "user" => format!("{role}: {}", words(&text)),
+                None => format!("{role}: {text}"),
+            }
         })
         .collect()
+}
+
+/// What the user said, without the time before it and the id after it that the model is told.
+pub(crate) fn words(text: &str) -> &str {
+    let said = text.split_once("\n[message_id:").map_or(text, |(said, _)| said);
+    match said.strip_prefix('[').and_then(|rest| rest.split_once(" UTC] ")) {
+        Some((_, said)) => said,
+        None => said,
+    }
 }
 
 fn text_of(message: &Value) -> String {

@@ -53,55 +53,7 @@ export type SendPolicy = "allow" | "deny";
  * `sessions.patch.groupActivation`
  */
 export type GroupActivation = "mention" | "always";
-/**
- * Payload of the answers to `agent`: first [`AgentAnswer::Accepted`], then one of the others.
- */
-export type AgentAnswer =
-  | {
-      status: "accepted";
-      /**
-       * The run.
-       */
-      runId: string;
-      /**
-       * Unix milliseconds.
-       */
-      acceptedAt: number;
-    }
-  | {
-      status: "ok";
-      /**
-       * The run.
-       */
-      runId: string;
-      /**
-       * `completed`, or how else it ended.
-       */
-      summary: string;
-      /**
-       * `{payloads:[…], meta:{…}}`
-       */
-      result: {
-        [k: string]: unknown;
-      };
-    }
-  | {
-      status: "error";
-      /**
-       * The run.
-       */
-      runId: string;
-      /**
-       * Why.
-       */
-      summary: string;
-      /**
-       * `{payloads:[…], meta:{…}}` where the run had begun.
-       */
-      result?: {
-        [k: string]: unknown;
-      };
-    };
+export type AnswerStatus = "accepted" | "ok" | "error";
 /**
  * How a wait ended.
  */
@@ -401,6 +353,7 @@ export interface Definitions {
   Done?: Done;
   AgentParams?: AgentParams;
   AgentAnswer?: AgentAnswer;
+  AnswerStatus?: AnswerStatus;
   AgentIdentityParams?: AgentIdentityParams;
   AgentIdentity?: AgentIdentity;
   AgentWaitParams?: AgentWaitParams;
@@ -2182,6 +2135,16 @@ export interface AgentParams {
   spawnedBy?: string;
 }
 /**
+ * Payload of the answers to `agent`: first [`AgentAnswer::Accepted`], then one of the others.
+ */
+export interface AgentAnswer {
+  runId: string;
+  status: AnswerStatus;
+  acceptedAt?: number;
+  summary?: string;
+  result?: unknown;
+}
+/**
  * Params of `agent.identity.get`.
  */
 export interface AgentIdentityParams {
@@ -2267,7 +2230,7 @@ export interface ChatHistoryParams {
   limit?: number;
 }
 /**
- * Result of `chat.history`.
+ * Result of `chat.history`. `M` is a message: a [`Value`] when read, anything serialisable when written.
  */
 export interface ChatHistoryResult {
   /**

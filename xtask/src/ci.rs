@@ -44,6 +44,13 @@ const STEPS: &[Step] = &[
         env: &[],
         need: Need::WherePresent("cargo-deny"),
     },
+    Step {
+        name: "generated files",
+        program: "cargo",
+        args: &["run", "--quiet", "--locked", "--package", "xtask", "--", "generate", "--check"],
+        env: &[],
+        need: Need::Always,
+    },
     // The README's test command.
     Step {
         name: "tests",

@@ -5,7 +5,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::config_reference;
+
 const SCHEMA: &str = "ui/protocol.schema.json";
+const REFERENCE: &str = "docs/configuration.md";
 const TYPES: &str = "ui/src/protocol.ts";
 const ASSETS: &str = "ui/dist";
 
@@ -19,6 +22,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 
 fn write() -> Result<()> {
     std::fs::write(root().join(SCHEMA), schema()?)?;
+    std::fs::write(root().join(REFERENCE), config_reference::page())?;
     if !has_npm() {
         println!("generate: {SCHEMA} written; {TYPES} and {ASSETS} need npm, which is not installed");
         return Ok(());
@@ -31,6 +35,9 @@ fn check() -> Result<()> {
     let mut stale = Vec::new();
     if std::fs::read_to_string(root().join(SCHEMA)).unwrap_or_default() != schema()? {
         stale.push(SCHEMA);
+    }
+    if std::fs::read_to_string(root().join(REFERENCE)).unwrap_or_default() != config_reference::page() {
+        stale.push(REFERENCE);
     }
     if has_npm() {
         install()?;

@@ -4,6 +4,7 @@ mod budget;
 mod build;
 mod ci;
 mod compat;
+mod config_reference;
 mod demo;
 mod generate;
 mod layers;

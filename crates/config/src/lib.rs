@@ -41,7 +41,7 @@ pub use paths::Paths;
 pub use schema_document::config_schema;
 pub use settings::{Config, ResolvedAgent, Secret};
 pub use snapshot::{Issue, Snapshot};
-pub use support::unsupported;
+pub use support::{acts_on, unsupported};
 
 #[cfg(test)]
 mod laws;

@@ -59,6 +59,13 @@ const SUPPORTED: &[&str] = &[
     "session.store",
     "session.mainKey",
     "session.sendPolicy",
+    "session.reset",
+    "session.resetByType",
+    "session.resetByChannel",
+    "session.resetTriggers",
+    "session.idleMinutes",
+    "messages.queue.mode",
+    "messages.queue.byChannel",
     "ui",
     "gateway.port",
     "gateway.mode",
@@ -80,6 +87,11 @@ pub fn unsupported(loaded: &Loaded) -> Vec<String> {
     let mut found = Vec::new();
     walk(&loaded.snapshot.parsed, &mut Vec::new(), &mut found);
     found
+}
+
+/// Whether the product acts on the key at this path of the schema, where any key or index is `*`.
+pub fn acts_on(path: &[String]) -> bool {
+    support_of(path) == Support::Full
 }
 
 fn walk(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) {
@@ -109,7 +121,7 @@ enum Support {
 
 fn support_of(path: &[String]) -> Support {
     let dotted = path.join(".");
-    if ENV_SETTINGS.contains(&dotted.as_str()) {
+    if ENV_SETTINGS.iter().any(|setting| dotted.strip_prefix(setting).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))) {
         return Support::None;
     }
     let mut partial = false;

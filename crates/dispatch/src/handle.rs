@@ -302,6 +302,8 @@ impl Dispatch {
         for run_id in &left {
             tracing::info!(%run_id, "not finished, goes on after the next start");
         }
+        // Clients hear the end of what has ended before they are let go.
+        shared.hub.flush().await;
         shared.inbox.close().await;
         let writer = shared.writer.lock().take();
         if let Some(writer) = writer {

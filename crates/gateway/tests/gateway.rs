@@ -375,7 +375,8 @@ async fn a_system_event_reaches_the_agent_once_and_the_row_names_the_client() {
 
     client.request("7", "sessions.list", json!({})).await;
     let row = client.response("7").await["payload"]["sessions"][0].clone();
-    let origin = json!({"label": "golden", "provider": "webchat", "surface": "webchat", "chatType": "direct"});
+    let origin =
+        json!({"label": "golden", "provider": "webchat", "surface": "webchat", "chatType": "direct"});
     assert_eq!(
         (&row["key"], &row["displayName"], &row["chatType"], &row["origin"]),
         (&json!("agent:main:main"), &json!("golden"), &json!("direct"), &origin)

@@ -266,6 +266,29 @@ async fn a_reset_starts_a_new_transcript_and_asks_for_a_greeting() {
 }
 
 #[tokio::test]
+async fn a_reset_may_name_the_model_to_go_on_with() {
+    let (dir, model) = (dir(), FakeModel::start([]).await);
+    let listed = json!({"defaults": {
+        "model": {"primary": "fake/fake-1"}, "userTimezone": "UTC", "skipBootstrap": true,
+        "models": {"fake/fake-1": {}, "fake/fake-mini": {"alias": "tiny"}},
+    }});
+    let rig = Rig::with_config(dir.path(), &model, json!({"agents": listed})).await;
+    for (run, text, expected, words) in [
+        ("r1", "/new tiny write a poem", Some("fake-mini"), "write a poem\n[message_id: r1]"),
+        ("r2", "/new take notes", Some("fake-mini"), "take notes\n[message_id: r2]"),
+        ("r3", "/reset fake/fake-1 and now?", None, "and now?\n[message_id: r3]"),
+    ] {
+        send(&rig, run, text).await;
+        rig.end(run).await;
+        let entry = rig.entry().await;
+        assert_eq!(entry.model_override.as_deref(), expected, "{text}");
+        assert_eq!(entry.model.as_deref(), Some(expected.unwrap_or("fake-1")), "{text}");
+        let heard = model.heard(model.count() - 1);
+        assert!(heard.len() == 1 && heard[0].ends_with(words), "{heard:?}");
+    }
+}
+
+#[tokio::test]
 async fn idle_lanes_do_not_stay() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
     let rig = Rig::start(dir.path(), &model).await;

@@ -5,6 +5,7 @@
 
 mod format;
 mod reader;
+mod refused;
 mod schema;
 mod writer;
 
@@ -20,6 +21,7 @@ pub(crate) use format::{AgentPayload, ChatPayload};
 
 use crate::api::{AbortReason, RunRecord};
 use reader::Reader;
+use refused::Refused;
 use writer::{Command, Writer};
 
 /// Name of the database in the state directory.
@@ -93,6 +95,7 @@ impl From<rusqlite::Error> for InboxError {
 pub(crate) struct Inbox {
     commands: mpsc::Sender<Command>,
     reader: Arc<Reader>,
+    refused: Refused,
 }
 
 /// The thread behind an [`Inbox`], to be joined at shutdown.
@@ -116,12 +119,13 @@ impl Inbox {
         let unfinished = reader::unfinished(&connection)?;
         let reader = Arc::new(Reader::new(schema::open_reader(&path)?));
         let (commands, mailbox) = mpsc::channel(MAILBOX);
-        let writer = Writer::new(connection);
+        let refused = Refused::default();
+        let writer = Writer::new(connection, refused.clone());
         let thread = std::thread::Builder::new()
             .name("inbox".to_owned())
             .spawn(move || writer.run(mailbox))
             .map_err(|error| InboxError::Storage(format!("cannot start the inbox thread: {error}")))?;
-        Ok(Opened { inbox: Self { commands, reader }, thread, unfinished })
+        Ok(Opened { inbox: Self { commands, reader, refused }, thread, unfinished })
     }
 
     /// Stores a message; when this returns [`Insert::New`] it is synced to disk.
@@ -147,6 +151,10 @@ impl Inbox {
 
     /// What is known of a run id.
     pub(crate) async fn find(&self, run_id: &RunId) -> Result<Option<Known>, InboxError> {
+        // It has ended, whatever the disk says of it.
+        if let Some(record) = self.refused.find(run_id) {
+            return Ok(Some(Known::Finished(record)));
+        }
         let (reader, run_id) = (Arc::clone(&self.reader), run_id.clone());
         tokio::task::spawn_blocking(move || reader.find(&run_id)).await.map_err(|_| InboxError::Closed)?
     }

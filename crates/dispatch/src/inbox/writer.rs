@@ -1,13 +1,14 @@
 //! The thread that writes the inbox: group commit, retries of what must not be lost, pruning.
 
-use std::collections::VecDeque;
+use std::time::Duration;
 
 use openclaw_protocol::{RunId, SessionId};
 use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, oneshot};
 
 use super::format::StoredOutcome;
-use super::{InboxError, Insert, Row, reader};
+use super::refused::Refused;
+use super::{InboxError, Insert, Known, Row, reader};
 use crate::api::{AbortReason, RunRecord};
 
 /// Commands in one transaction.
@@ -18,6 +19,8 @@ const KEEP_MS: i64 = 24 * 60 * 60 * 1000;
 const KEEP_ROWS: i64 = 5_000;
 /// Rows finished between two prunings.
 const PRUNE_EVERY: u32 = 256;
+/// Pause before refused finished runs are tried again while nothing else is to be written.
+const RETRY: Duration = Duration::from_millis(500);
 
 type Reply<T> = oneshot::Sender<Result<T, InboxError>>;
 
@@ -33,6 +36,14 @@ pub(super) enum Command {
 enum Waiting {
     Accept(Reply<Insert>, Insert),
     Done(Reply<()>),
+}
+
+/// What the thread does next.
+enum Next {
+    Command(Command),
+    /// Nothing came: try what was refused.
+    Retry,
+    Closed,
 }
 
 /// What a transaction holds so far.
@@ -53,22 +64,29 @@ impl Applied {
 
 pub(super) struct Writer {
     connection: Connection,
-    /// Finished runs the disk has refused so far, oldest first; they go before everything else. As many as runs ended
-    /// since the disk began to refuse; accepting fails meanwhile, so that their number is bounded by what was queued.
-    refused: VecDeque<RunRecord>,
+    /// They go before everything else.
+    refused: Refused,
     finished_since_prune: u32,
 }
 
 impl Writer {
-    pub(super) fn new(connection: Connection) -> Self {
-        Self { connection, refused: VecDeque::new(), finished_since_prune: PRUNE_EVERY }
+    pub(super) fn new(connection: Connection, refused: Refused) -> Self {
+        Self { connection, refused, finished_since_prune: PRUNE_EVERY }
     }
 
     /// Works until the last handle is gone or [`Command::Close`] comes.
     pub(super) fn run(mut self, mut mailbox: mpsc::Receiver<Command>) {
         let mut open = true;
         while open {
-            let Some(first) = mailbox.blocking_recv() else { break };
+            let first = match self.next(&mut mailbox) {
+                Next::Command(first) => first,
+                Next::Retry => {
+                    // The failure was reported when it began.
+                    let _ = self.retry_refused();
+                    continue;
+                }
+                Next::Closed => break,
+            };
             let mut batch = vec![first];
             while batch.len() < BATCH
                 && let Ok(next) = mailbox.try_recv()
@@ -81,6 +99,21 @@ impl Writer {
         if !self.refused.is_empty() {
             // Their rows stay 'accepted': the next start finds the answers in the transcripts.
             let _ = self.retry_refused();
+        }
+    }
+
+    /// Waits for the next command; while finished runs are refused, not for long.
+    fn next(&self, mailbox: &mut mpsc::Receiver<Command>) -> Next {
+        if self.refused.is_empty() {
+            return mailbox.blocking_recv().map_or(Next::Closed, Next::Command);
+        }
+        let Ok(clock) = tokio::runtime::Builder::new_current_thread().enable_time().build() else {
+            return mailbox.blocking_recv().map_or(Next::Closed, Next::Command);
+        };
+        match clock.block_on(async { tokio::time::timeout(RETRY, mailbox.recv()).await }) {
+            Ok(Some(command)) => Next::Command(command),
+            Ok(None) => Next::Closed,
+            Err(_) => Next::Retry,
         }
     }
 
@@ -113,8 +146,8 @@ impl Writer {
                 tracing::error!(%error, "inbox could not be written");
                 // Nothing to roll back when the disk's refusal did it already.
                 let _ = self.connection.execute_batch("ROLLBACK");
+                self.refused.add(applied.finished);
                 applied.waiting.into_iter().for_each(|one| deny(one, &error));
-                self.refused.extend(applied.finished);
             }
         }
     }
@@ -142,7 +175,7 @@ impl Writer {
                 if done.is_ok() {
                     applied.finished.push(record);
                 } else {
-                    self.refused.push_back(record);
+                    self.refused.add([record]);
                 }
                 applied.settle(reply, done);
             }
@@ -158,7 +191,7 @@ impl Writer {
                 drop(reply.send(Err(error.clone())))
             }
             Command::Finish { record, reply } => {
-                self.refused.push_back(record);
+                self.refused.add([record]);
                 drop(reply.send(Err(error.clone())));
             }
             Command::Close => {}
@@ -184,7 +217,10 @@ impl Writer {
         if inserted == 1 {
             return Ok(Insert::New);
         }
-        let known = reader::known(&self.connection, &row.run_id)?;
+        let known = match self.refused.find(&row.run_id) {
+            Some(record) => Some(Known::Finished(record)),
+            None => reader::known(&self.connection, &row.run_id)?,
+        };
         known.map(Insert::Known).ok_or_else(|| InboxError::Storage(format!("row {} vanished", row.run_id)))
     }
 
@@ -222,13 +258,16 @@ impl Writer {
             return Ok(());
         }
         self.begin(false)?;
-        let done = self
-            .refused
+        let records = self.refused.all();
+        let done = records
             .iter()
             .try_for_each(|record| self.finish(record))
             .and_then(|()| Ok(self.connection.execute_batch("COMMIT")?));
         match done {
-            Ok(()) => self.refused.clear(),
+            Ok(()) => {
+                tracing::info!(count = records.len(), "inbox stored the finished runs it had refused");
+                self.refused.clear();
+            }
             Err(_) => drop(self.connection.execute_batch("ROLLBACK")),
         }
         done

@@ -46,14 +46,19 @@ pub(super) enum Prompted {
 }
 
 impl RunBranch {
-    /// Reads the branch.
-    pub(super) async fn new(
+    /// A transcript and what was read of it.
+    pub(super) fn new(
         transcript: Transcript,
+        context: Vec<Message>,
         steering: Arc<SteeringQueue>,
         kill: CancellationToken,
-    ) -> Result<Self, transcript::TranscriptError> {
-        let context = transcript.context().await?.messages;
-        Ok(Self { transcript, context, steering, kill, telling: None })
+    ) -> Self {
+        Self { transcript, context, steering, kill, telling: None }
+    }
+
+    /// The transcript, when the run is over.
+    pub(super) fn into_transcript(self) -> Transcript {
+        self.transcript
     }
 
     /// Once its message is written, the lines have been told.

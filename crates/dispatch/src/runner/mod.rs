@@ -1,11 +1,13 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
-//! [`session`] finds the conversation, [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`]
-//! the tools; [`branch`] is the transcript as the agent sees it; [`result`] is what is remembered.
+//! [`session`] finds the conversation and [`new_model`] the model named for a new one, [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`]
+//! the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next; [`result`] is what is remembered.
 
 mod branch;
 mod contact;
 mod inject;
+mod kept;
+mod new_model;
 mod prepare;
 mod result;
 mod session;
@@ -38,6 +40,7 @@ use crate::inbox::{Payload, Row};
 use crate::lane::{Job, QueueMode, SteeringQueue};
 use crate::shared::Shared;
 use crate::system_events::SystemEvents;
+use kept::KeptTranscripts;
 use prepare::Prepared;
 use result::Figures;
 use wording::Circumstances;
@@ -54,6 +57,7 @@ pub(crate) struct Runner {
     models: Models,
     host: HostFacts,
     system_events: Arc<SystemEvents>,
+    kept: KeptTranscripts,
 }
 
 /// How a lane steers one run.
@@ -148,6 +152,7 @@ async fn drive(shared: &Shared, row: &Row, mut prepared: Prepared, control: &Run
         tracing::error!(run_id = %row.run_id, %error, "transcript could not be synced");
         return Ending::Done(record(row, Some(started_at), outcome));
     }
+    shared.runner.kept.put(prepared.branch.into_transcript());
     for taken in control.steering.taken() {
         finish(shared, record(&taken.row, Some(started_at), outcome.clone())).await;
     }
@@ -196,7 +201,8 @@ async fn finish(shared: &Shared, record: RunRecord) {
 impl Runner {
     pub(crate) fn new(deps: Deps) -> Self {
         let Deps { state_dir, settings, store, layout, models, host, system_events } = deps;
-        Self { state_dir, settings, store, layout, models, host, system_events }
+        let kept = KeptTranscripts::default();
+        Self { state_dir, settings, store, layout, models, host, system_events, kept }
     }
 
     fn settings(&self) -> Arc<Settings> {

@@ -14,7 +14,9 @@ use openclaw_config::ResolvedAgent;
 use openclaw_models::{Ask, AskedThinking, Candidate, ThinkingLevel};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::ReasoningLevel;
-use openclaw_sessions::transcript::{ModelSettings as TranscriptSettings, NewTranscript, Transcript};
+use openclaw_sessions::transcript::{
+    Context, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError,
+};
 use openclaw_tools::{Confinement, CoreTools, ExecSettings, Setup, Toolbox};
 
 use super::branch::{Prompted, RunBranch, Telling};
@@ -82,22 +84,17 @@ impl Runner {
         let settings = self.settings();
         let asked = asked_thinking(row)?;
         let session = self.session(shared, row, &settings).await?;
-        let models = self.select(&settings, &session, asked).await?;
+        let ((), models, files) = tokio::try_join!(
+            session.note(shared, row),
+            self.select(&settings, &session, asked),
+            load_workspace(&session, &settings),
+        )?;
         let first = models.first().ok_or_else(|| NotBegun("Error: no model is configured".to_owned()))?;
-        let files = load_workspace(&session, &settings).await?;
         let tools = self.tools(&session, &settings, first);
         let (system_prompt, report) = self.system_prompt(row, &session, &settings, first, &files, &tools);
-        let mut transcript = open(&session).await?;
-        transcript
-            .note_settings(TranscriptSettings {
-                provider: first.model.provider().to_owned(),
-                model_id: first.model.id().to_owned(),
-                api: first.model.api().to_owned(),
-                thinking_level: first.thinking.as_str().to_owned(),
-            })
-            .await?;
-        let mut branch =
-            RunBranch::new(transcript, Arc::clone(&control.steering), shared.kill.clone()).await?;
+        let (transcript, context) = self.transcript(&session, first).await?;
+        let (steering, kill) = (Arc::clone(&control.steering), shared.kill.clone());
+        let mut branch = RunBranch::new(transcript, context.messages, steering, kill);
         let prompt = match branch.prompted(row).await? {
             Prompted::Yes => Prompt::Resume,
             Prompted::NotYet(entry_id) => {
@@ -117,6 +114,27 @@ impl Runner {
         let reasoning = reasoning(&session.entry);
         let limits = Limits { timeout: timeout(row, &session.agent), ..Limits::default() };
         Ok(Prepared { session, models, tools, system_prompt, report, branch, prompt, reasoning, limits })
+    }
+
+    /// The transcript, the run's settings noted, and what the model should see of it.
+    async fn transcript(
+        &self,
+        session: &Session,
+        first: &Candidate,
+    ) -> Result<(Transcript, Context), TranscriptError> {
+        let new = NewTranscript {
+            session_id: session.id.as_str().to_owned(),
+            cwd: session.agent.workspace.display().to_string(),
+            parent: None,
+        };
+        let settings = TranscriptSettings {
+            provider: first.model.provider().to_owned(),
+            model_id: first.model.id().to_owned(),
+            api: first.model.api().to_owned(),
+            thinking_level: first.thinking.as_str().to_owned(),
+        };
+        let kept = self.kept.take(&session.path);
+        Transcript::begin(kept, session.path.clone(), new, settings).await
     }
 
     async fn select(
@@ -247,15 +265,6 @@ async fn load_workspace(session: &Session, settings: &Settings) -> Result<Vec<Bo
         Ok(bootstrap::load(&workspace, scope, max_chars))
     });
     loaded.await?
-}
-
-async fn open(session: &Session) -> Result<Transcript, NotBegun> {
-    let new = NewTranscript {
-        session_id: session.id.as_str().to_owned(),
-        cwd: session.agent.workspace.display().to_string(),
-        parent: None,
-    };
-    Ok(Transcript::open_or_create(session.path.clone(), new).await?)
 }
 
 fn extra_prompt(row: &Row) -> Option<&str> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use openclaw_config::ResolvedAgent;
-use openclaw_protocol::SessionId;
+use openclaw_protocol::{AgentId, SessionId};
 use openclaw_sessions::entry::ResetKind;
 use openclaw_sessions::layout::checked_id;
 use openclaw_sessions::reset::{self, ResetType};
@@ -14,6 +14,7 @@ use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::{Map, Value};
 
 use super::contact::Contact;
+use super::new_model::{Choice, KnownModels, Named};
 use super::{NotBegun, Runner};
 use crate::handle::Settings;
 use crate::inbox::{Payload, Row};
@@ -29,6 +30,8 @@ pub(super) struct Session {
     pub(super) path: PathBuf,
     /// The row, as it is when the run begins.
     pub(super) entry: Arc<SessionEntry>,
+    /// Whether the inbox knows already that the run begins here.
+    pub(super) noted: bool,
     /// What followed a reset trigger.
     pub(super) reset: Option<String>,
     /// Whether a person stopped the run before.
@@ -69,8 +72,16 @@ impl Facts<'_> {
     }
 }
 
+impl Session {
+    /// Makes the inbox say where the run begins, where it does not say so yet.
+    pub(super) async fn note(&self, shared: &Shared, row: &Row) -> Result<(), NotBegun> {
+        if self.noted { Ok(()) } else { note(shared, row, &self.id).await }
+    }
+}
+
 impl Runner {
-    /// Finds the conversation and makes its row say so, durably, before anything is written to the transcript.
+    /// Finds the conversation and makes its row say so, durably. Before anything is written to the transcript it has to be
+    /// noted as well ([`Session::note`]).
     pub(super) async fn session(
         &self,
         shared: &Shared,
@@ -84,7 +95,7 @@ impl Runner {
         };
         let agent_id = agent_id.unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
         let stored = self.store.get(&key).await?.map(|found| found.entry);
-        let reset = asked_reset(row, settings);
+        let named = self.asked_reset(row, &agent_id, settings);
         let id = {
             let fresh_path = self.layout.transcript_path(&agent_id, &row.fresh_id, None)?;
             let facts = Facts {
@@ -92,59 +103,106 @@ impl Runner {
                 named: named_session(row)?,
                 current: stored.as_ref().and_then(|entry| entry.session_id.as_ref()),
                 fresh_id: &row.fresh_id,
-                fresh_exists: tokio::fs::try_exists(fresh_path).await.unwrap_or(false),
-                resets: reset.is_some(),
+                // One look at a directory entry: going to another thread for it would take longer.
+                fresh_exists: fresh_path.exists(),
+                resets: named.is_some(),
                 goes_on: stored.as_ref().is_some_and(|entry| goes_on(row, entry, &key, settings)),
             };
             facts.choose()
         };
-        if row.session_id.as_ref() != Some(&id) {
-            shared.inbox.begin(&row.run_id, &id).await?;
-        }
         let same = stored.as_ref().is_some_and(|entry| entry.session_id.as_ref() == Some(&id));
         let after_abort = same && stored.as_ref().is_some_and(|entry| entry.aborted_last_run == Some(true));
         let contact = Contact::of(row, &key, &settings.sessions.key_rules());
-        let entry = match stored {
-            Some(entry) if same && entry_patch(row).is_none() && contact.is_known(&entry) => entry,
-            Some(_) | None => self.write_row(&key, row, id.clone(), contact).await?,
+        let (entry, noted) = match stored {
+            Some(entry) if same && entry_patch(row).is_none() && contact.is_known(&entry) => (entry, false),
+            Some(_) | None => {
+                note(shared, row, &id).await?;
+                let choice = named.as_ref().map_or(Choice::Keep, |named| named.choice.clone());
+                (self.write_row(&key, row, Renewal { id: id.clone(), contact, choice }).await?, true)
+            }
         };
         let path = match self.layout.transcript_of(&agent_id, &entry)? {
             Some(path) => path,
             None => self.layout.transcript_path(&agent_id, &id, None)?,
         };
         let agent = settings.config.agent(&agent_id);
-        Ok(Session { key, agent, id, path, entry, reset, after_abort })
+        let reset = named.map(|named| named.rest);
+        Ok(Session { key, agent, id, path, entry, noted, reset, after_abort })
     }
 
     async fn write_row(
         &self,
         key: &SessionKey,
         row: &Row,
-        id: SessionId,
-        contact: Contact,
+        renewal: Renewal,
     ) -> Result<Arc<SessionEntry>, NotBegun> {
         let patch = entry_patch(row).cloned();
         let change = Box::new(move |edit: Edit<'_>| {
-            change_row(edit, id, patch.as_ref(), &contact);
+            change_row(edit, &renewal, patch.as_ref());
             Ok(())
         });
         Ok(self.store.update(key, change).await?.entry)
     }
+
+    /// What follows `/new` or `/reset`, where the message begins so, and the model it names.
+    fn asked_reset(&self, row: &Row, agent: &AgentId, settings: &Settings) -> Option<Named> {
+        let Payload::Chat(chat) = &row.payload else { return None };
+        let triggers = settings.sessions.triggers();
+        let rest = reset::find_trigger(&triggers, &chat.text, &chat.text)?.rest;
+        if rest.trim().is_empty() {
+            return Some(Named { choice: Choice::Keep, rest });
+        }
+        Some(KnownModels::of(&self.models, &settings.models, agent).split(&rest))
+    }
 }
 
-/// Gives the row the transcript, anew if it has another, and what else the request brings.
-fn change_row(edit: Edit<'_>, id: SessionId, patch: Option<&Map<String, Value>>, contact: &Contact) {
-    let Edit { entry, now, .. } = edit;
-    if entry.session_id.is_none() {
-        entry.session_id = Some(id);
-    } else if entry.session_id.as_ref() != Some(&id) {
-        *entry = entry.reset(id, now, ResetKind::Chat);
+/// What a message changes in its session's row.
+struct Renewal {
+    /// The transcript.
+    id: SessionId,
+    /// Who says it.
+    contact: Contact,
+    /// The model it names.
+    choice: Choice,
+}
+
+/// Makes the inbox say where the run begins.
+async fn note(shared: &Shared, row: &Row, id: &SessionId) -> Result<(), NotBegun> {
+    if row.session_id.as_ref() != Some(id) {
+        shared.inbox.begin(&row.run_id, id).await?;
     }
+    Ok(())
+}
+
+/// Gives the row the transcript, anew if it has another, and what else the message and the request bring.
+fn change_row(edit: Edit<'_>, renewal: &Renewal, patch: Option<&Map<String, Value>>) {
+    let Edit { entry, now, .. } = edit;
+    let id = &renewal.id;
+    if entry.session_id.is_none() {
+        entry.session_id = Some(id.clone());
+    } else if entry.session_id.as_ref() != Some(id) {
+        *entry = entry.reset(id.clone(), now, ResetKind::Chat);
+    }
+    switch_model(entry, &renewal.choice);
     if let Some(patch) = patch {
         entry.merge(patch, now);
     }
-    contact.note(entry);
+    renewal.contact.note(entry);
     entry.touch(now);
+}
+
+/// Another model needs other credentials: the profile chosen for the old one goes.
+fn switch_model(entry: &mut SessionEntry, choice: &Choice) {
+    let model = match choice {
+        Choice::Keep => return,
+        Choice::Default => None,
+        Choice::Other(model) => Some(model),
+    };
+    entry.provider_override = model.map(|model| model.provider.as_str().into());
+    entry.model_override = model.map(|model| model.model.as_str().into());
+    entry.auth_profile_override = None;
+    entry.auth_profile_override_source = None;
+    entry.auth_profile_override_compaction_count = None;
 }
 
 fn entry_patch(row: &Row) -> Option<&Map<String, Value>> {
@@ -159,13 +217,6 @@ fn named_session(row: &Row) -> Result<Option<&str>, NotBegun> {
     let Payload::Agent(agent) = &row.payload else { return Ok(None) };
     let named = agent.session_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
     Ok(named.map(checked_id).transpose()?)
-}
-
-/// What follows `/new` or `/reset`, where the message begins so.
-fn asked_reset(row: &Row, settings: &Settings) -> Option<String> {
-    let Payload::Chat(chat) = &row.payload else { return None };
-    let triggers = settings.sessions.triggers();
-    reset::find_trigger(&triggers, &chat.text, &chat.text).map(|asked| asked.rest)
 }
 
 /// Whether the row's conversation goes on, judged at the time of acceptance: a restart on the next day chooses the same. An
@@ -216,13 +267,13 @@ mod tests {
 
     #[test]
     fn a_row_keeps_its_settings_when_its_conversation_starts_anew() {
+        let renewal = |choice| Renewal { id: SessionId::new("new"), contact: Contact::Unknown, choice };
         let mut entry: SessionEntry =
             serde_json::from_str(r#"{"sessionId":"old","updatedAt":5,"label":"x","totalTokens":9}"#).unwrap();
         change_row(
             Edit { entry: &mut entry, is_new: false, now: 7 },
-            SessionId::new("new"),
+            &renewal(Choice::Keep),
             None,
-            &Contact::Unknown,
         );
         assert_eq!(entry.session_id, Some(SessionId::new("new")));
         assert_eq!(
@@ -232,13 +283,28 @@ mod tests {
         let patch = serde_json::json!({"label": "y", "spawnedBy": "agent:main:main"});
         change_row(
             Edit { entry: &mut entry, is_new: false, now: 8 },
-            SessionId::new("new"),
+            &renewal(Choice::Keep),
             patch.as_object(),
-            &Contact::Unknown,
         );
         assert_eq!(
             (entry.label.as_deref(), entry.spawned_by.as_deref()),
             (Some("y"), Some("agent:main:main"))
         );
+    }
+
+    #[test]
+    fn a_named_model_takes_the_place_of_the_old_one_and_of_its_credentials() {
+        let old = r#"{"providerOverride":"a","modelOverride":"b","authProfileOverride":"a:me","authProfileOverrideSource":"user"}"#;
+        let other = Choice::Other(openclaw_models::ModelRef::new("openai", "gpt-5.2"));
+        let rows = [
+            (Choice::Keep, old),
+            (Choice::Default, "{}"),
+            (other, r#"{"providerOverride":"openai","modelOverride":"gpt-5.2"}"#),
+        ];
+        for (choice, expected) in rows {
+            let mut entry: SessionEntry = serde_json::from_str(old).unwrap();
+            switch_model(&mut entry, &choice);
+            assert_eq!(entry, serde_json::from_str(expected).unwrap(), "{choice:?}");
+        }
     }
 }

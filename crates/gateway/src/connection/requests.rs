@@ -23,6 +23,11 @@ use crate::state::GatewayState;
 
 /// Requests of one connection that are worked on at once; further ones wait in the socket.
 const CONCURRENT: usize = 256;
+/// Methods whose answers may be megabytes.
+const HEAVY: [&str; 6] =
+    ["chat.history", "config.get", "config.schema", "logs.tail", "sessions.list", "sessions.preview"];
+/// Of which one connection has this many worked on at once: an answer that is not made yet takes no memory.
+const CONCURRENT_HEAVY: usize = 4;
 /// Frames over this size are read on a blocking thread, in bytes.
 const BIG_FRAME: usize = 128 * 1024;
 /// How long a request may go on after its client has gone.
@@ -33,6 +38,7 @@ pub(super) struct Requests {
     state: Arc<GatewayState>,
     connection: Arc<Connection>,
     slots: Arc<Semaphore>,
+    heavy: Arc<Semaphore>,
 }
 
 /// What a frame asks for.
@@ -47,7 +53,8 @@ enum Asked {
 
 impl Requests {
     pub(super) fn new(state: Arc<GatewayState>, connection: Arc<Connection>) -> Self {
-        Self { state, connection, slots: Arc::new(Semaphore::new(CONCURRENT)) }
+        let semaphore = |permits| Arc::new(Semaphore::new(permits));
+        Self { state, connection, slots: semaphore(CONCURRENT), heavy: semaphore(CONCURRENT_HEAVY) }
     }
 
     /// Answers a frame, or starts its handler. Waits when too many are under way.
@@ -98,8 +105,17 @@ impl Requests {
             tracing::info_span!("conn", id = %self.connection.info().conn_id, method = %request.method);
         let params = request.params.unwrap_or_else(|| Value::Object(Map::new()));
         let connection = Arc::clone(&self.connection);
+        let heavy = HEAVY.contains(&request.method.as_str()).then(|| Arc::clone(&self.heavy));
         let work = async move {
             let _slot = slot;
+            let _turn = match heavy {
+                // The semaphore is never closed.
+                Some(heavy) => tokio::select! { biased;
+                    () = connection.closing() => return,
+                    turn = heavy.acquire_owned() => turn.ok(),
+                },
+                None => None,
+            };
             let orphaned = async {
                 connection.closing().await;
                 tokio::time::sleep(ORPHAN_GRACE).await;

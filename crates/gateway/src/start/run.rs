@@ -228,7 +228,12 @@ async fn lock(loaded: &Loaded) -> Result<InstanceLock, StartError> {
     if !loaded.environment.is_truthy("OPENCLAW_ALLOW_MULTI_GATEWAY") {
         files.push(config_lock_path(paths.lock_dir(), paths.config_path()));
     }
-    Ok(InstanceLock::acquire(&files, paths.config_path()).await?)
+    InstanceLock::acquire(&files, paths.config_path()).await.map_err(|error| match error {
+        LockError::Io { path, source } if path.parent() == Some(paths.state_dir()) => {
+            StartError::StateDir { path: paths.state_dir().to_path_buf(), source }
+        }
+        other => other.into(),
+    })
 }
 
 /// Starts the tasks that a gateway consists of.

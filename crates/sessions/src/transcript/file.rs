@@ -396,11 +396,7 @@ impl TranscriptFile {
     }
 
     /// [`Self::read_entry`] for one of many.
-    fn read_entry_through(
-        &mut self,
-        window: &mut Window,
-        at: u32,
-    ) -> Result<Option<Entry>, TranscriptError> {
+    fn read_entry_through(&mut self, window: &mut Window, at: u32) -> Result<Option<Entry>, TranscriptError> {
         let Some(place) = self.place(at).cloned() else { return Ok(None) };
         let line = window
             .line(&mut self.file, place.offset, place.len, self.len)
