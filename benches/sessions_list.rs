@@ -1,6 +1,6 @@
 //! `sessions.list` with few, many and very many sessions: of the store alone, and over the wire.
 
-#![allow(clippy::unwrap_used, reason = "a benchmark that can't run stops")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark that can't run stops")]
 
 #[allow(dead_code, reason = "each benchmark uses a part")]
 mod support;

@@ -1,6 +1,6 @@
 //! One turn as a client sees it: from `chat.send` to the final `chat` event, the model answering at once.
 
-#![allow(clippy::unwrap_used, reason = "a benchmark that can't run stops")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark that can't run stops")]
 
 #[allow(dead_code, reason = "each benchmark uses a part")]
 mod support;

@@ -64,9 +64,11 @@ const PASSING: [Case; 5] = [
 ];
 
 fn answer(request: &Captured) -> Reply {
+    // What was not answered is asked again together with what follows it.
     let text = request.last_user_text();
-    let said = words(&text);
-    let case = LASTING.iter().chain(&PASSING).find(|(name, ..)| said.ends_with(&format!("case {name}")));
+    let (said, is_first) = (words(&text), !text.contains("and now?"));
+    let mut cases = LASTING.iter().chain(&PASSING);
+    let case = cases.find(|(name, ..)| is_first && said == format!("case {name}"));
     case.map_or_else(|| Reply::text("well again"), |(_, reply, _)| reply())
 }
 

@@ -106,7 +106,7 @@ async fn a_line_of_20_mb_is_kept_and_the_conversation_goes_on() {
     let assistant = json!({"role": "assistant", "content": [call], "api": "openai-completions", "provider": "fake", "model": "fake-1",
         "usage": usage, "stopReason": "toolUse", "timestamp": 2});
     let huge = json!({"role": "toolResult", "toolCallId": "c1", "toolName": "exec",
-        "content": [{"type": "text", "text": "line of output\n".repeat(HUGE / 15)}], "isError": false, "timestamp": 3});
+        "content": [{"type": "text", "text": "output ".repeat(HUGE / 7)}], "isError": false, "timestamp": 3});
     let lines = [
         entry(
             "b0000001",

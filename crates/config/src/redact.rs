@@ -55,7 +55,9 @@ enum Context {
 
 fn visit_secrets(value: &mut Value, context: Context, found: &mut impl FnMut(&mut String)) {
     match value {
-        Value::String(text) if context == Context::Secret && !text.is_empty() => found(text),
+        Value::String(text) if (context == Context::Secret && !text.is_empty()) || has_credentials(text) => {
+            found(text);
+        }
         Value::Array(items) => {
             let context = if context == Context::SecretMap { Context::Plain } else { context };
             items.iter_mut().for_each(|item| visit_secrets(item, context, found));
@@ -67,6 +69,13 @@ fn visit_secrets(value: &mut Value, context: Context, found: &mut impl FnMut(&mu
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// Whether a text is a URL with a user and a password in it (`https://user:password@host`).
+fn has_credentials(text: &str) -> bool {
+    let authority =
+        text.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    authority.and_then(|authority| authority.rsplit_once('@')).is_some_and(|(user, _)| user.contains(':'))
 }
 
 fn context_of(around: Context, key: &str, value: &Value) -> Context {

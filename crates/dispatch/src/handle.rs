@@ -44,6 +44,8 @@ pub struct Deps {
     pub host: HostFacts,
     /// What agents are told besides messages.
     pub system_events: Arc<SystemEvents>,
+    /// Variables that commands of tools have besides the configured ones.
+    pub command_variables: Vec<(String, String)>,
 }
 
 /// One reading of the configuration, in the shapes the crates below want it.
@@ -101,7 +103,8 @@ impl Dispatch {
             .await
             .map_err(|error| failed(error.to_string()))?
             .map_err(|error| failed(error.to_string()))?;
-        let sizes = LaneSizes::of_config(&deps.settings.borrow().config);
+        let settings = deps.settings.clone();
+        let sizes = LaneSizes::of_config(&settings.borrow().config);
         let shared = Arc::new(Shared {
             inbox: opened.inbox,
             writer: parking_lot::Mutex::new(Some(opened.thread)),
@@ -114,6 +117,7 @@ impl Dispatch {
             stopping: CancellationToken::new(),
             kill: CancellationToken::new(),
         });
+        shared.accepting.spawn(follow(Arc::clone(&shared), settings));
         recover(&shared, opened.unfinished).await;
         Ok(Self { shared })
     }
@@ -312,6 +316,18 @@ impl Dispatch {
         }
         shared.hub.close();
         left
+    }
+}
+
+/// Gives the lanes the sizes of the settings in force, until the gateway stops.
+async fn follow(shared: Arc<Shared>, mut settings: watch::Receiver<Arc<Settings>>) {
+    loop {
+        tokio::select! { biased;
+            () = shared.stopping.cancelled() => return,
+            changed = settings.changed() => if changed.is_err() { return },
+        }
+        let sizes = LaneSizes::of_config(&settings.borrow_and_update().config);
+        shared.global.resize(sizes);
     }
 }
 

@@ -325,6 +325,7 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
         models: Models::new(Variables::from(&environment), Http::default()),
         host: HostFacts::default(),
         system_events: Arc::default(),
+        command_variables: vec![("OPENCLAW_GATEWAY_PORT".to_owned(), "18790".to_owned())],
     }
 }
 

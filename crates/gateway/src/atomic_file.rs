@@ -32,6 +32,11 @@ pub(crate) fn replace(path: &Path, content: &[u8], durability: Durability) -> io
     Ok(())
 }
 
+/// From here on, whatever this process and its commands create is for its owner alone (spec `operations.md` §8.5).
+pub fn keep_files_private() {
+    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
+}
+
 /// Makes a directory that only its owner enters; an existing one is left as it is.
 pub(crate) fn private_dir(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {

@@ -19,11 +19,13 @@ pub mod methods;
 pub mod pairing;
 mod payload;
 pub mod presence;
+mod reload;
 mod request;
 mod server;
 mod start;
 mod state;
 
+pub use atomic_file::keep_files_private;
 pub use host::{Host, VERSION};
 pub use payload::Payload;
 pub use request::{Failure, HandlerResult, RequestContext};

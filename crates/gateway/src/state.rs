@@ -76,6 +76,11 @@ impl GatewayState {
         Arc::clone(&self.settings.borrow())
     }
 
+    /// Follows the settings in force.
+    pub fn follow_settings(&self) -> watch::Receiver<Arc<Settings>> {
+        self.settings.subscribe()
+    }
+
     /// The config in force.
     pub fn config(&self) -> Arc<Config> {
         Arc::clone(&self.settings.borrow().config)

@@ -387,3 +387,29 @@ async fn a_system_event_reaches_the_agent_once_and_the_row_names_the_client() {
     );
     gateway.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_of_the_config_is_in_force_without_a_restart() {
+    let gateway = Gateway::start().await;
+    let mut client = gateway.connected().await;
+    let mut settings = gateway.state.follow_settings();
+    let write = |extra: Value| {
+        let mut config = json!({"gateway": {"mode": "local", "auth": {"mode": "token", "token": TOKEN}}});
+        config.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        // As editors do it: a new file takes the place of the old one.
+        let (new, path) = (gateway.dir.path().join("new.json"), gateway.dir.path().join("openclaw.json"));
+        std::fs::write(&new, config.to_string()).unwrap();
+        std::fs::rename(new, path).unwrap();
+    };
+    let named = |name: &'static str| {
+        move |settings: &Arc<openclaw_dispatch::Settings>| {
+            settings.config.document().pointer("/ui/assistant/name") == Some(&json!(name))
+        }
+    };
+    write(json!({"ui": {"assistant": {"name": "Ada"}}}));
+    settings.wait_for(named("Ada")).await.unwrap();
+    client.request("1", "agent.identity.get", json!({})).await;
+    assert_eq!(client.response("1").await["payload"]["name"], "Ada");
+
+    assert_eq!(gateway.end().await, ExitStatus::Stopped);
+}

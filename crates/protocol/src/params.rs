@@ -160,6 +160,12 @@ impl<T: JsonSchema> JsonSchema for Change<T> {
 #[schemars(inline)]
 pub struct NonEmpty(#[schemars(length(min = 1))] pub String);
 
+/// Identifies a message; every event of its run carries it, so it is short: 1 to 256 characters (the bound is ours).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+pub struct IdempotencyKey(#[schemars(length(min = 1, max = 256))] pub String);
+
 /// A label of a session: 1 to 64 characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]

@@ -22,6 +22,7 @@ pub use policy::{CallIds, Policy};
 /// Prepares a branch for a model.
 pub fn prepare(messages: Vec<Message>, policy: &Policy, limit: Option<NonZeroU32>) -> Vec<Message> {
     let mut messages = messages;
+    cap_tool_results(&mut messages);
     if policy.drop_blank {
         roles::drop_blank(&mut messages);
     }
@@ -42,4 +43,13 @@ pub fn prepare(messages: Vec<Message>, policy: &Policy, limit: Option<NonZeroU32
         CallIds::Strict9 => call_ids::rewrite(&mut messages, call_ids::Form::Strict9),
     }
     messages
+}
+
+/// Results of our own tools were cut when they were stored; those of other programs that write transcripts may not be.
+fn cap_tool_results(messages: &mut [Message]) {
+    for message in messages {
+        if let Message::ToolResult(result) = message {
+            caps::cap_for_storage(result);
+        }
+    }
 }

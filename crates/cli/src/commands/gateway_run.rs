@@ -9,6 +9,9 @@ use crate::args::RunArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 
+/// Threads for files and other work that blocks; what more there is waits for one.
+const BLOCKING_THREADS: usize = 64;
+
 /// The flags of `run`, those given before the word `run` filling its gaps.
 pub(super) fn merge(own: RunArgs, parent: RunArgs) -> RunArgs {
     RunArgs {
@@ -36,6 +39,8 @@ pub(super) fn merge(own: RunArgs, parent: RunArgs) -> RunArgs {
 pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
     let flags = flags(&args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers())
+        .max_blocking_threads(BLOCKING_THREADS)
         .enable_all()
         .build()
         .map_err(|error| Failure::new("runtime", format!("could not start: {error}")))?;
@@ -54,6 +59,11 @@ pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
         Err(StartError::InvalidConfig(_)) => Err(context.invalid_config()),
         Err(error) => Err(Failure::new("gateway-start", error.to_string())),
     }
+}
+
+/// Threads that run tasks. A gateway waits far more than it computes, and every thread keeps memory of its own.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4))
 }
 
 /// Checks the flags in the order of the reference.

@@ -28,6 +28,7 @@ pub(super) fn run(args: &SetupArgs, context: &Context) -> Outcome {
     {
         return Err(context.invalid_config());
     }
+    openclaw_gateway::keep_files_private();
     let change = plan(context, args.workspace.as_deref());
     if change.next != context.loaded.snapshot.parsed || !context.loaded.snapshot.exists {
         write::write(&context.loaded, &change.next, Actor::Cli).map_err(write_failure)?;

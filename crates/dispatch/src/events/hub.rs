@@ -5,8 +5,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::api::Broadcast;
 
-/// Events a subscriber may be behind before runs wait for it (and droppable events are lost to it).
-const BEHIND: usize = 1024;
+/// Events a subscriber may be behind before runs wait for it (and droppable events are lost to it). Each holds all the text
+/// of its message so far: what waits here is memory.
+const BEHIND: usize = 64;
 
 #[derive(Debug)]
 enum Item {

@@ -361,6 +361,17 @@ async fn a_crash_between_tool_and_answer_goes_on_from_the_result() {
 }
 
 #[tokio::test]
+async fn commands_know_the_gateway_they_run_under() {
+    let call = Answer::Call("exec", json!({"command": "echo port $OPENCLAW_GATEWAY_PORT"}));
+    let (dir, model) = (dir(), FakeModel::start([call]).await);
+    let config = json!({"tools": {"exec": {"host": "gateway", "security": "full", "ask": "off"}}});
+    let rig = Rig::with_config(dir.path(), &model, config).await;
+    send(&rig, "r1", "where?").await;
+    rig.end("r1").await;
+    assert!(said(dir.path()).iter().any(|line| line.contains("port 18790")), "{:?}", said(dir.path()));
+}
+
+#[tokio::test]
 async fn a_crash_inside_a_tool_call_closes_it_and_asks_again() {
     let script = [Answer::Call(
         "exec",

@@ -28,7 +28,7 @@ use crate::runner::{Ending, RunControl};
 use crate::shared::Shared;
 
 /// Events a run may be ahead of its lane.
-const EVENTS: usize = 256;
+const EVENTS: usize = 32;
 /// Requests that may wait for the end of a run.
 const LATER: usize = 64;
 /// How long an idle lane waits for somebody who seemed about to send.

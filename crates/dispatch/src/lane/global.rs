@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use openclaw_config::Config;
@@ -60,19 +61,80 @@ impl LaneSizes {
 /// The lanes in use.
 #[derive(Debug)]
 pub(crate) struct GlobalLanes {
+    state: Mutex<Lanes>,
+}
+
+#[derive(Debug)]
+struct Lanes {
     sizes: LaneSizes,
-    lanes: Mutex<HashMap<String, Arc<Semaphore>>>,
+    by_name: HashMap<String, Arc<Lane>>,
+}
+
+#[derive(Debug)]
+struct Lane {
+    places: Arc<Semaphore>,
+    /// Places it should have.
+    size: AtomicUsize,
+    /// Places it has too many of; they go when they are given back.
+    surplus: AtomicUsize,
 }
 
 /// A place in a lane, given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
-    _permit: Option<OwnedSemaphorePermit>,
+    lane: Arc<Lane>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let one_less = |surplus: usize| surplus.checked_sub(1);
+        let Some(permit) = self.permit.take() else { return };
+        if self.lane.surplus.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less).is_ok() {
+            permit.forget();
+        }
+    }
+}
+
+impl Lane {
+    fn new(size: usize) -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(size)),
+            size: AtomicUsize::new(size),
+            surplus: AtomicUsize::new(0),
+        }
+    }
+
+    /// Only called under the lock of all lanes.
+    fn resize(&self, size: usize) {
+        let old = self.size.swap(size, Ordering::AcqRel);
+        if size < old {
+            let taken = old - size;
+            let gone = self.places.forget_permits(taken);
+            self.surplus.fetch_add(taken - gone, Ordering::AcqRel);
+            return;
+        }
+        let mut more = size - old;
+        let pay_back = |surplus: usize| Some(surplus.saturating_sub(more));
+        if let Ok(surplus) = self.surplus.fetch_update(Ordering::AcqRel, Ordering::Acquire, pay_back) {
+            more = more.saturating_sub(surplus);
+        }
+        self.places.add_permits(more);
+    }
 }
 
 impl GlobalLanes {
     pub(crate) fn new(sizes: LaneSizes) -> Self {
-        Self { sizes, lanes: Mutex::default() }
+        Self { state: Mutex::new(Lanes { sizes, by_name: HashMap::new() }) }
+    }
+
+    /// Gives the lanes other sizes. Who holds a place keeps it; who waits gets a new one at once.
+    pub(crate) fn resize(&self, sizes: LaneSizes) {
+        let mut state = self.state.lock();
+        state.sizes = sizes;
+        for (name, lane) in &state.by_name {
+            lane.resize(sizes.of(name));
+        }
     }
 
     /// Waits for a place in a lane; blank names mean `main`.
@@ -80,27 +142,27 @@ impl GlobalLanes {
         let since = Instant::now();
         let lane = self.lane(name);
         // The semaphores are never closed; were one, its lane would simply not limit any more.
-        let permit = lane.acquire_owned().await.ok();
+        let permit = Arc::clone(&lane.places).acquire_owned().await.ok();
         let waited = since.elapsed();
         if waited >= WORTH_A_WARNING {
             tracing::warn!(lane = name, waited_ms = waited.as_millis(), "lane wait exceeded");
         }
-        Place { _permit: permit }
+        Place { lane, permit }
     }
 
-    fn lane(&self, name: &str) -> Arc<Semaphore> {
+    fn lane(&self, name: &str) -> Arc<Lane> {
         let name = match name.trim() {
             "" => "main",
             name => name,
         };
-        let mut lanes = self.lanes.lock();
-        if let Some(lane) = lanes.get(name) {
+        let mut state = self.state.lock();
+        if let Some(lane) = state.by_name.get(name) {
             return Arc::clone(lane);
         }
         // Lanes nobody uses go before a new one comes: their names are a client's choice.
-        lanes.retain(|_, lane| Arc::strong_count(lane) > 1);
-        let lane = Arc::new(Semaphore::new(self.sizes.of(name)));
-        lanes.insert(name.to_owned(), Arc::clone(&lane));
+        state.by_name.retain(|_, lane| Arc::strong_count(lane) > 1);
+        let lane = Arc::new(Lane::new(state.sizes.of(name)));
+        state.by_name.insert(name.to_owned(), Arc::clone(&lane));
         lane
     }
 }
@@ -137,8 +199,34 @@ mod tests {
         for n in 0..100 {
             lanes.enter(&format!("lane-{n}")).await;
         }
-        assert!(lanes.lanes.lock().len() <= 2);
+        assert!(lanes.state.lock().by_name.len() <= 2);
         drop(held);
         assert!(lanes.enter("").now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn another_size_holds_for_who_waits_and_for_who_comes() {
+        let sizes = |main| LaneSizes { main, ..LaneSizes::default() };
+        let lanes = GlobalLanes::new(sizes(1));
+        let first = lanes.enter("main").await;
+        let second = lanes.enter("main");
+        tokio::pin!(second);
+        assert!(poll!(&mut second).is_pending());
+        lanes.resize(sizes(3));
+        let second = second.now_or_never().expect("there is room now");
+        let third = lanes.enter("main").now_or_never().unwrap();
+        lanes.resize(sizes(1));
+        drop(first);
+        drop(second);
+        assert!(lanes.enter("main").now_or_never().is_none(), "one has the only place");
+        lanes.resize(sizes(2));
+        let fourth = lanes.enter("main").now_or_never().expect("the second place");
+        assert!(lanes.enter("main").now_or_never().is_none());
+        lanes.resize(sizes(1));
+        lanes.resize(sizes(2));
+        drop((third, fourth));
+        let both = (lanes.enter("main").now_or_never(), lanes.enter("main").now_or_never());
+        assert!(both.0.is_some() && both.1.is_some());
+        assert!(lanes.enter("main").now_or_never().is_none());
     }
 }

@@ -57,6 +57,7 @@ pub(crate) struct Runner {
     models: Models,
     host: HostFacts,
     system_events: Arc<SystemEvents>,
+    command_variables: Vec<(String, String)>,
     kept: KeptTranscripts,
 }
 
@@ -200,9 +201,10 @@ async fn finish(shared: &Shared, record: RunRecord) {
 
 impl Runner {
     pub(crate) fn new(deps: Deps) -> Self {
-        let Deps { state_dir, settings, store, layout, models, host, system_events } = deps;
+        let Deps { state_dir, settings, store, layout, models, host, system_events, command_variables } =
+            deps;
         let kept = KeptTranscripts::default();
-        Self { state_dir, settings, store, layout, models, host, system_events, kept }
+        Self { state_dir, settings, store, layout, models, host, system_events, command_variables, kept }
     }
 
     fn settings(&self) -> Arc<Settings> {

@@ -173,7 +173,11 @@ impl Runner {
 
     fn tools(&self, session: &Session, settings: &Settings, first: &Candidate) -> CoreTools {
         let agent = &session.agent;
-        let mut exec = ExecSettings::new(&agent.exec, settings.config.environment().clone());
+        let mut environment = settings.config.environment().clone();
+        for (name, value) in &self.command_variables {
+            environment.set(name, value);
+        }
+        let mut exec = ExecSettings::new(&agent.exec, environment);
         exec.approvals_file = Some(self.state_dir.join("exec-approvals.json"));
         let model = &first.model;
         let allowed =

@@ -270,11 +270,7 @@ mod tests {
         let renewal = |choice| Renewal { id: SessionId::new("new"), contact: Contact::Unknown, choice };
         let mut entry: SessionEntry =
             serde_json::from_str(r#"{"sessionId":"old","updatedAt":5,"label":"x","totalTokens":9}"#).unwrap();
-        change_row(
-            Edit { entry: &mut entry, is_new: false, now: 7 },
-            &renewal(Choice::Keep),
-            None,
-        );
+        change_row(Edit { entry: &mut entry, is_new: false, now: 7 }, &renewal(Choice::Keep), None);
         assert_eq!(entry.session_id, Some(SessionId::new("new")));
         assert_eq!(
             (entry.label.as_deref(), entry.total_tokens, entry.updated_at),

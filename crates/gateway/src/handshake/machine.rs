@@ -138,7 +138,9 @@ pub(crate) fn judge(door: &Door, attempt: &Attempt<'_>, text: &str) -> Result<Cl
     }
     let role = params.role.as_ref().map_or(Some(Role::Operator), |role| Role::parse(&role.0));
     let role = role.ok_or_else(|| refuse(ErrorShape::invalid("invalid role")))?;
-    if is_browser(&params.client) && !door.admits_origin(attempt.origination) {
+    // Only browsers send an origin: a page that calls itself something else is still a page.
+    let from_a_page = is_browser(&params.client) || attempt.origination.origin.is_some();
+    if from_a_page && !door.admits_origin(attempt.origination) {
         return Err(refuse(ErrorShape::invalid(origin::REFUSAL)));
     }
     if let Some(wait) = attempt.locked_for {

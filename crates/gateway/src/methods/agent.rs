@@ -13,7 +13,7 @@ use openclaw_sessions::store::Rows;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::{Map, Value, json};
 
-use super::keys::{canonical, given, require_same_agent};
+use super::keys::{canonical, given, require_known_agent, require_same_agent};
 use crate::attachments;
 use crate::payload::Payload;
 use crate::request::{Failure, RequestContext};
@@ -152,6 +152,7 @@ async fn target(ctx: &RequestContext, params: &AgentParams) -> Result<Target, Fa
         if let Some(named) = &named {
             require_same_agent(params::agent::Agent::NAME, named, &agent)?;
         }
+        require_known_agent(ctx, params::agent::Agent::NAME, &agent).await?;
         return Ok(Target { agent, key, session_id });
     }
     if let Some(id) = &session_id

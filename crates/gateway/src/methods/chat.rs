@@ -8,11 +8,11 @@ use openclaw_protocol::params::chat::{
     ChatAbortParams, ChatAborted, ChatInjectParams, ChatInjected, ChatSendParams, ChatSendResult,
     ChatSendStatus,
 };
-use openclaw_protocol::{ErrorShape, RunId};
+use openclaw_protocol::{Call, ErrorShape, RunId, params};
 use openclaw_sessions::SessionKey;
 
 use super::agent::images;
-use super::keys::{canonical, given};
+use super::keys::{canonical, given, require_known_agent};
 use crate::attachments;
 use crate::payload::Payload;
 use crate::request::{Failure, RequestContext};
@@ -30,6 +30,8 @@ pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<
         return Err(ErrorShape::invalid("message or attachment required").into());
     }
     let images = images(attached)?;
+    let agent = ctx.gateway.sessions.rules().agent_of(&key);
+    require_known_agent(&ctx, params::chat::ChatSend::NAME, &agent).await?;
     if is_stop(&params.message) {
         return Ok(ChatSendResult::Stopped(stop(&ctx, &key, AbortTarget::All, AbortReason::Stop).await?));
     }

@@ -10,6 +10,24 @@ pub(super) fn canonical(ctx: &RequestContext, text: &str) -> Result<SessionKey, 
     Ok(ctx.gateway.sessions.rules().canonical(text)?)
 }
 
+/// `invalid <method> params: unknown agent id "<a>"`, unless the agent is configured or has a directory: a message does not
+/// make an agent.
+pub(super) async fn require_known_agent(
+    ctx: &RequestContext,
+    method: &str,
+    agent: &AgentId,
+) -> Result<(), Failure> {
+    if ctx.gateway.config().has_agent(agent) {
+        return Ok(());
+    }
+    let layout = ctx.gateway.layout.clone();
+    let on_disk = tokio::task::spawn_blocking(move || layout.agents_on_disk());
+    if on_disk.await.is_ok_and(|found| found.contains(agent)) {
+        return Ok(());
+    }
+    Err(ErrorShape::invalid_params(method, &format!("unknown agent id \"{agent}\"")).into())
+}
+
 /// `invalid <method> params: agent "<a>" does not match session key agent "<b>"`, unless they match.
 pub(super) fn require_same_agent(method: &str, named: &AgentId, of_key: &AgentId) -> Result<(), Failure> {
     if named == of_key {

@@ -10,10 +10,11 @@ use openclaw_protocol::params::sessions::{
     SessionsPatchParams, SessionsPatchResult, SessionsPreviewParams, SessionsPreviewResult,
     SessionsResetParams, SessionsResetResult, SessionsResolveParams, SessionsResolveResult,
 };
+use openclaw_protocol::{Call, params};
 use openclaw_sessions::methods::{self, ModelName, PatchRules};
 
 use super::default_model::DefaultModels;
-use super::keys::canonical;
+use super::keys::{canonical, require_known_agent};
 use crate::request::{Failure, RequestContext};
 
 /// How long runs get to stop before a session is reset or deleted.
@@ -54,6 +55,7 @@ pub(super) async fn patch(
 ) -> Result<SessionsPatchResult, Failure> {
     let settings = ctx.gateway.settings();
     let agent = ctx.gateway.sessions.rules().agent_of(&canonical(&ctx, &params.key.0)?);
+    require_known_agent(&ctx, params::sessions::SessionsPatch::NAME, &agent).await?;
     let default_model = DefaultModels::of(&ctx, &settings).await.get(&agent);
     let rules = PatchRules {
         default_model,

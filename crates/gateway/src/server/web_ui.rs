@@ -19,7 +19,10 @@ use crate::state::GatewayState;
 #[folder = "../../ui/dist"]
 struct Assets;
 
-const MISSING: &str = "Control UI assets not found. Build them with `cargo xtask ui`.";
+const MISSING: &str = "Control UI assets not found. Build them with `cargo xtask generate`.";
+
+/// Paths of other endpoints. They are never the page: a client that asks for one learns that it is not there.
+const RESERVED: &[&str] = &["/__openclaw__", "/v1", "/hooks", "/tools", "/metrics"];
 
 /// What a path of the UI leads to.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,6 +71,12 @@ fn base_path(configured: Option<&str>) -> String {
 
 fn target<'a>(base: &str, path: &'a str) -> Target<'a> {
     if base.is_empty() && (path == "/ui" || path.starts_with("/ui/")) {
+        return Target::NotFound;
+    }
+    let is_reserved = |prefix: &&str| {
+        path.strip_prefix(*prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if RESERVED.iter().any(is_reserved) {
         return Target::NotFound;
     }
     let Some(rest) = path.strip_prefix(base) else { return Target::NotFound };
@@ -144,8 +153,8 @@ fn settings_script(config: &Config, base: &str) -> String {
 fn content_policy(script: &str) -> String {
     let hash = STANDARD.encode(Sha256::digest(script));
     format!(
-        "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' data: https:; style-src 'self' \
-         'unsafe-inline'; script-src 'self' 'sha256-{hash}'; frame-ancestors 'none'"
+        "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; \
+         script-src 'self' 'sha256-{hash}'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     )
 }
 

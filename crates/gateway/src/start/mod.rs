@@ -8,7 +8,7 @@ mod instance_lock;
 mod parts;
 mod process;
 pub(crate) mod run;
-mod settings;
+pub(crate) mod settings;
 mod stop;
 
 pub use force::ForceError;

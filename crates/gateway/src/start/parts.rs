@@ -31,6 +31,9 @@ use crate::presence::Presence;
 use crate::server::front::Front;
 use crate::state::GatewayState;
 
+/// Tells commands of tools where this gateway is, so that an `openclaw` they call finds it.
+const PORT_VARIABLE: &str = "OPENCLAW_GATEWAY_PORT";
+
 /// What a state is made of besides the config.
 pub(super) struct Ingredients {
     pub(super) loaded: Arc<Loaded>,
@@ -59,6 +62,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         models: models.clone(),
         host: HostFacts::detect(environment.get_nonblank("SHELL"), VERSION),
         system_events: Arc::clone(&system_events),
+        command_variables: vec![(PORT_VARIABLE.to_owned(), given.port.to_string())],
     })
     .await?;
     let host = Host::detect();

@@ -20,9 +20,10 @@ use super::instance_lock::{InstanceLock, LockError, config_lock_path, state_lock
 use super::parts::{Ingredients, assemble};
 use super::settings::UnusableSection;
 use super::stop::{self, Signals};
-use crate::atomic_file::private_dir;
+use crate::atomic_file::{keep_files_private, private_dir};
 use crate::host::own_addresses;
 use crate::logging::{ConsoleFacts, LogFile, LogGuard, LogPlan};
+use crate::reload;
 use crate::server::front::Front;
 use crate::server::listen::{ListenError, listen};
 use crate::server::{accept, ticker};
@@ -156,6 +157,9 @@ pub enum StartError {
 /// When it does not start.
 pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     let started = Instant::now();
+    if options.log != LogTarget::Existing {
+        keep_files_private();
+    }
     let loaded = Arc::new(load(&options.environment));
     let config = usable_config(&loaded, &options.flags)?;
     let gateway = gateway_options(&config, &loaded.environment, &options.flags)?;
@@ -183,6 +187,7 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     let given = Ingredients { loaded, auth, port, log_file, started, front: Arc::clone(&front) };
     let state = Arc::new(assemble(&config, given).await?);
     serve(&state);
+    state.tasks.spawn(reload::follow(Arc::clone(&state), options.environment.clone()));
     front.open(Arc::clone(&state));
     if let Some(ready) = options.ready {
         // Whoever wanted to know may have given up.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Label, NonEmpty};
+use super::{IdempotencyKey, Label, NonEmpty};
 
 super::call! {
     /// Runs an agent: acknowledged at once, answered again when it has ended.
@@ -83,7 +83,7 @@ pub struct AgentParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_system_prompt: Option<String>,
     /// Identifies the message; becomes the run id.
-    pub idempotency_key: NonEmpty,
+    pub idempotency_key: IdempotencyKey,
     /// Label of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Label>,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::NonEmpty;
+use super::{IdempotencyKey, NonEmpty};
 
 super::call! {
     /// The messages of a session.
@@ -80,7 +80,7 @@ pub struct ChatSendParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// Identifies the message; becomes the run id.
-    pub idempotency_key: NonEmpty,
+    pub idempotency_key: IdempotencyKey,
 }
 
 /// Result of `chat.send`.

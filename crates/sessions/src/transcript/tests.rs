@@ -307,3 +307,46 @@ fn a_fork_holds_the_branch_and_names_its_parent() {
     assert_eq!(lines[1]["id"], u1.as_str());
     assert_eq!(texts(&TranscriptFile::open(&forked).unwrap().context().unwrap()), ["u1", "u2"]);
 }
+
+#[tokio::test]
+async fn a_kept_transcript_is_used_until_somebody_touches_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let settings = ModelSettings {
+        provider: "p".into(),
+        model_id: "m".into(),
+        api: "a".into(),
+        thinking_level: "off".into(),
+    };
+    let begin = |kept| Transcript::begin(kept, path.clone(), new(), settings.clone());
+    let (mut first, context) = begin(None).await.unwrap();
+    assert_eq!(texts(&context), [""; 0]);
+    first.append_message(user("one"), None).await.unwrap();
+    first.sync().await.unwrap();
+    let file = Arc::clone(&first.file);
+
+    let (mut second, context) = begin(Some(first)).await.unwrap();
+    assert!(Arc::ptr_eq(&second.file, &file), "nobody touched it");
+    assert_eq!(texts(&context), ["one"]);
+    second.append_message(user("two"), None).await.unwrap();
+    second.sync().await.unwrap();
+
+    // As long as before, put in its place as editors do it.
+    let edited = std::fs::read_to_string(&path).unwrap().replace("two", "2.0");
+    std::fs::write(dir.path().join("new"), edited).unwrap();
+    std::fs::rename(dir.path().join("new"), &path).unwrap();
+    let (mut third, context) = begin(Some(second)).await.unwrap();
+    assert!(!Arc::ptr_eq(&third.file, &file), "somebody did");
+    assert_eq!(texts(&context), ["one", "2.0"]);
+
+    // Not synced: what it knows may not be what is on the disk.
+    third.append_message(user("three"), None).await.unwrap();
+    let file = Arc::clone(&third.file);
+    let (fourth, context) = begin(Some(third)).await.unwrap();
+    assert!(!Arc::ptr_eq(&fourth.file, &file));
+    assert_eq!(texts(&context), ["one", "2.0", "three"]);
+
+    std::fs::remove_file(&path).unwrap();
+    let (_, context) = begin(Some(fourth)).await.unwrap();
+    assert_eq!(texts(&context), [""; 0]);
+}

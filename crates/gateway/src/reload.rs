@@ -1,0 +1,317 @@
+//! Edits of the config file while the gateway runs (spec `gateway-protocol.md` §11, KB-21).
+//!
+//! What is read anew with every message takes effect with the next one; what is only read at start is named in the log.
+//! A file with mistakes changes nothing. The file is looked at now and then rather than watched: one look costs
+//! microseconds, and it sees edits on every kind of file system, by every kind of editor.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use openclaw_config::settings::ReloadMode;
+use openclaw_config::{Environment, Loaded, changed_paths, load, unsupported};
+use openclaw_dispatch::Settings;
+use serde_json::{Map, Value};
+use tokio::time::sleep;
+
+use crate::start::settings::settings;
+use crate::state::GatewayState;
+
+/// Between two looks at the files.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long they have to stay as they are before they are read; `gateway.reload.debounceMs` says otherwise.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// Keys that nothing depends on while the gateway runs.
+const IDLE: &[&str] = &["$schema", "meta", "wizard", "gateway.reload", "gateway.remote"];
+/// Keys that are read when they are used.
+const LIVE: &[&str] = &[
+    "identity",
+    "models",
+    "agents",
+    "agent",
+    "tools",
+    "bindings",
+    "audio",
+    "auth",
+    "routing",
+    "messages",
+    "session",
+    "talk",
+    "skills",
+    "ui",
+    "cron.maxConcurrentRuns",
+    "gateway.controlUi.enabled",
+    "gateway.controlUi.basePath",
+];
+/// Keys by which stored sessions are found: what they change is not done to a running store.
+const OF_THE_STORE: &[&str] = &["session.scope", "session.mainKey", "session.store", "agents.list"];
+
+/// What an edit leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Plan {
+    /// Nothing that matters has changed.
+    Nothing,
+    /// The new settings are taken; these paths wait for a restart.
+    Take { live: Vec<String>, restart: Vec<String> },
+    /// All of it waits for a restart.
+    Wait { restart: Vec<String> },
+}
+
+fn plan(old: &Settings, new: &Settings) -> Plan {
+    let (before, after) = (old.config.document(), new.config.document());
+    // A section that comes or goes is told key by key.
+    let changed = changed_paths(&with_sections_of(before, after), &with_sections_of(after, before));
+    if changed.is_empty() {
+        return Plan::Nothing;
+    }
+    let changed: Vec<String> = changed.into_iter().filter(|path| !is_below(path, IDLE)).collect();
+    let is_quiet = changed.is_empty();
+    match old.config.gateway.reload.mode.unwrap_or_default() {
+        ReloadMode::Off => Plan::Nothing,
+        ReloadMode::Restart if is_quiet => Plan::Nothing,
+        ReloadMode::Restart => Plan::Wait { restart: changed },
+        ReloadMode::Hot | ReloadMode::Hybrid => {
+            let same_store = old.sessions.key_rules() == new.sessions.key_rules()
+                && old.sessions.store == new.sessions.store;
+            if !same_store {
+                let restart = changed.into_iter().filter(|path| is_below(path, OF_THE_STORE)).collect();
+                return Plan::Wait { restart };
+            }
+            let (live, restart) = changed.into_iter().partition(|path| is_below(path, LIVE));
+            Plan::Take { live, restart }
+        }
+    }
+}
+
+/// A document with an empty object for every object that only the other one has.
+fn with_sections_of(document: &Value, other: &Value) -> Value {
+    let mut whole = document.clone();
+    if let (Value::Object(sections), Value::Object(others)) = (&mut whole, other) {
+        for (name, theirs) in others.iter().filter(|(_, theirs)| theirs.is_object()) {
+            let own = sections.entry(name.clone()).or_insert_with(|| Value::Object(Map::new()));
+            *own = with_sections_of(own, theirs);
+        }
+    }
+    whole
+}
+
+/// Whether a path is one of these or below one.
+fn is_below(path: &str, prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|prefix| {
+        path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    })
+}
+
+/// Looks at the config files until the gateway stops. `environment` is that of the process, before any config.
+pub(crate) async fn follow(state: Arc<GatewayState>, environment: Environment) {
+    let stopping = state.stopping.clone();
+    tokio::select! { biased;
+        () = stopping.cancelled() => {}
+        () = Follower::new(state, environment).run() => {}
+    }
+}
+
+struct Follower {
+    state: Arc<GatewayState>,
+    environment: Environment,
+    files: Vec<PathBuf>,
+    /// What was last read. Nothing at first: the file may have been edited since the start read it.
+    seen: Option<Vec<Stamp>>,
+    /// Lines for the operator that were logged already.
+    told: HashSet<String>,
+}
+
+impl Follower {
+    fn new(state: Arc<GatewayState>, environment: Environment) -> Self {
+        let files = files_of(&state.loaded);
+        Self { state, environment, files, seen: None, told: HashSet::new() }
+    }
+
+    async fn run(mut self) {
+        loop {
+            sleep(LOOK).await;
+            let stamps = stamps_of(&self.files);
+            if self.seen.as_ref() == Some(&stamps) {
+                continue;
+            }
+            let stamps = self.settled(stamps).await;
+            self.seen = Some(stamps);
+            self.read().await;
+        }
+    }
+
+    /// The stamps once nobody writes any more.
+    async fn settled(&self, mut stamps: Vec<Stamp>) -> Vec<Stamp> {
+        if self.seen.is_none() {
+            return stamps;
+        }
+        loop {
+            let configured = self.state.config().gateway.reload.debounce_ms;
+            sleep(configured.map_or(QUIET, Duration::from_millis)).await;
+            let again = stamps_of(&self.files);
+            if again == stamps {
+                return stamps;
+            }
+            stamps = again;
+        }
+    }
+
+    async fn read(&mut self) {
+        let environment = self.environment.clone();
+        let Ok(loaded) = tokio::task::spawn_blocking(move || load(&environment)).await else { return };
+        let files = files_of(&loaded);
+        if files != self.files {
+            self.seen = None;
+            self.files = files;
+        }
+        if !loaded.snapshot.exists {
+            if self.state.loaded.snapshot.exists {
+                self.tell("config file is gone; the settings in force stay".to_owned());
+            }
+            return;
+        }
+        match loaded.config().map(settings) {
+            Ok(Ok(new)) => self.take(&loaded, new),
+            Ok(Err(error)) => tracing::warn!("config reload skipped: {error}"),
+            Err(error) => tracing::warn!("config reload skipped, the settings in force stay: {error}"),
+        }
+    }
+
+    fn take(&mut self, loaded: &Loaded, new: Settings) {
+        match plan(&self.state.settings(), &new) {
+            Plan::Nothing => {}
+            Plan::Wait { restart } => {
+                self.tell_restart(loaded, restart);
+                tracing::info!("config change waits for a restart as a whole");
+            }
+            Plan::Take { live, restart } => {
+                self.tell_restart(loaded, restart);
+                if !live.is_empty() {
+                    tracing::info!("config change applied: {}", live.join(", "));
+                }
+                self.state.settings.send_replace(Arc::new(new));
+            }
+        }
+    }
+
+    fn tell_restart(&mut self, loaded: &Loaded, paths: Vec<String>) {
+        let unsupported = unsupported(loaded);
+        for path in paths {
+            let above: Vec<&str> = unsupported.iter().map(String::as_str).collect();
+            let line = if is_below(&path, &above) { "not supported yet" } else { "restart needed" };
+            self.tell(format!("{line}: {path}"));
+        }
+    }
+
+    fn tell(&mut self, line: String) {
+        if !self.told.contains(&line) {
+            tracing::warn!("{line}");
+            self.told.insert(line);
+        }
+    }
+}
+
+fn files_of(loaded: &Loaded) -> Vec<PathBuf> {
+    let mut files = vec![loaded.paths.config_path().to_path_buf()];
+    files.extend(loaded.included_files.iter().cloned());
+    files
+}
+
+/// What tells one content of a file from another; nothing where there is no file.
+type Stamp = Option<(Option<SystemTime>, u64, u64)>;
+
+fn stamps_of(files: &[PathBuf]) -> Vec<Stamp> {
+    let stamp = |path: &Path| {
+        let meta = std::fs::metadata(path).ok()?;
+        let inode = std::os::unix::fs::MetadataExt::ino(&meta);
+        Some((meta.modified().ok(), meta.len(), inode))
+    };
+    files.iter().map(|file| stamp(file)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::Config;
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(document: &Value) -> Settings {
+        let environment = Environment::new([("HOME", "/home/user")], "/");
+        settings(&Config::from_json5(&document.to_string(), &environment).unwrap()).unwrap()
+    }
+
+    fn take(live: &[&str], restart: &[&str]) -> Plan {
+        let owned = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
+        Plan::Take { live: owned(live), restart: owned(restart) }
+    }
+
+    fn wait(restart: &[&str]) -> Plan {
+        Plan::Wait { restart: restart.iter().map(|path| (*path).to_owned()).collect() }
+    }
+
+    #[test]
+    fn an_edit_is_taken_as_far_as_it_can_be() {
+        let agents = json!({"list": [{"id": "main"}, {"id": "work"}]});
+        let base = json!({"gateway": {"port": 1}, "agents": agents, "logging": {"level": "info"}});
+        let with = |pointer: &str, value: Value| {
+            let mut edited = base.clone();
+            let (parent, key) = pointer.rsplit_once('/').unwrap();
+            edited.pointer_mut(parent).unwrap()[key] = value;
+            edited
+        };
+        let rows = [
+            (base.clone(), Plan::Nothing),
+            (with("/meta", json!({"lastTouchedVersion": "2026.2.9"})), take(&[], &[])),
+            (with("/messages", json!({"queue": {"mode": "steer"}})), take(&["messages.queue.mode"], &[])),
+            (with("/cron", json!({"maxConcurrentRuns": 2})), take(&["cron.maxConcurrentRuns"], &[])),
+            (with("/gateway/port", json!(2)), take(&[], &["gateway.port"])),
+            (with("/gateway/reload", json!({"mode": "off"})), take(&[], &[])),
+            (with("/logging/level", json!("debug")), take(&[], &["logging.level"])),
+            (
+                with("/agents/list", json!([{"id": "main"}, {"id": "work", "name": "W"}])),
+                take(&["agents.list"], &[]),
+            ),
+            (
+                with("/agents/list", json!([{"id": "main"}, {"id": "work", "default": true}])),
+                wait(&["agents.list"]),
+            ),
+            (
+                with("/session", json!({"mainKey": "home", "store": "/x.json"})),
+                wait(&["session.mainKey", "session.store"]),
+            ),
+        ];
+        for (edited, expected) in rows {
+            let mut found = plan(&read(&base), &read(&edited));
+            if let Plan::Wait { restart } = &mut found {
+                restart.sort();
+            }
+            assert_eq!(found, expected, "{edited}");
+        }
+    }
+
+    #[test]
+    fn the_mode_in_force_decides() {
+        let rows = [
+            ("off", Plan::Nothing),
+            ("restart", wait(&["messages.queue.mode"])),
+            ("hot", take(&["messages.queue.mode"], &[])),
+        ];
+        for (mode, expected) in rows {
+            let base = json!({"gateway": {"reload": {"mode": mode}}});
+            let edited =
+                json!({"gateway": {"reload": {"mode": mode}}, "messages": {"queue": {"mode": "steer"}}});
+            assert_eq!(plan(&read(&base), &read(&edited)), expected, "{mode}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_ends_where_a_key_ends() {
+        assert!(
+            is_below("models", LIVE) && is_below("models.providers", LIVE) && is_below("ui[\"a b\"]", LIVE)
+        );
+        assert!(!is_below("modelsX", LIVE) && !is_below("gateway", LIVE) && !is_below("<root>", LIVE));
+    }
+}
