@@ -68,7 +68,6 @@ async fn clients_that_never_read_an_answer_cost_bounded_memory() {
     model.over(0).await;
     ended(&gateway, "run-1").await;
     let grown = resident_at_most(&gateway) - before;
-    eprintln!("grew {grown}");
     assert!(grown < GROWTH, "the gateway grew by {grown} bytes");
     for mut client in deaf {
         assert_eq!(client.closed().await.unwrap(), (1008, "slow consumer".to_owned()));
@@ -103,7 +102,6 @@ async fn a_client_that_asks_for_much_at_once_costs_bounded_memory() {
     }
     assert!(asker.answer(&last).await.unwrap().ok);
     let grown = resident_at_most(&gateway) - before;
-    eprintln!("grew {grown}");
     assert!(grown < 2 * GROWTH, "the gateway grew by {grown} bytes");
 }
 

@@ -20,6 +20,7 @@ mod bad_store;
 mod bad_transcript;
 mod command;
 mod conversation;
+mod doors;
 mod frame_limits;
 mod golden_chat;
 mod golden_connect;
