@@ -48,8 +48,8 @@ fn tab(number: usize) -> Login {
 
 /// Clients that never read.
 const DEAF: usize = 5;
-/// Pieces of an answer. Each is told with all the text before it: together about 100 MB.
-const PIECES: usize = 1_500;
+/// Pieces of an answer. Each is told with all the text before it: together about 70 MB.
+const PIECES: usize = 1_200;
 const PIECE: &str =
     "five words of some answer, and a half dozen more of the same kind as these are. And more yet. ";
 /// What the gateway may need for all of it.

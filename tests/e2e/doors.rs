@@ -53,7 +53,8 @@ async fn a_page_of_another_site_is_refused_whatever_it_calls_itself() {
 #[tokio::test]
 async fn paths_of_other_endpoints_are_not_the_page() {
     let gateway = gateway().start().await.unwrap();
-    for path in ["/__openclaw__/canvas/", "/v1/models", "/metrics", "/hooks/wake", "/assets/../../etc/passwd"] {
+    for path in ["/__openclaw__/canvas/", "/v1/models", "/metrics", "/hooks/wake", "/assets/../../etc/passwd"]
+    {
         assert_eq!(status(gateway.port(), path).await, 404, "{path}");
     }
     for path in ["/", "/chat", "/healthz"] {

@@ -19,6 +19,7 @@ mod bad_stop;
 mod bad_store;
 mod bad_transcript;
 mod command;
+mod connect_model;
 mod conversation;
 mod doors;
 mod frame_limits;

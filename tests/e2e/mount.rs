@@ -11,22 +11,23 @@ pub(crate) struct Mount(PathBuf);
 impl Mount {
     /// Makes what is in a directory unwritable, for root too.
     pub(crate) fn read_only(dir: &Path) -> Option<Self> {
-        let bound = Self::mount(&["--bind"], dir, dir)?;
+        let bound = Self::at(&["--bind"], dir, dir)?;
         let options = ["-o", "remount,ro,bind"];
         Self::succeeds(Command::new("mount").args(options).arg(dir)).then_some(bound)
     }
 
     /// An empty file system of this many bytes in memory.
     pub(crate) fn of_size(dir: &Path, bytes: usize) -> Option<Self> {
-        Self::mount(&["-t", "tmpfs", "-o", &format!("size={bytes},mode=0700")], Path::new("tmpfs"), dir)
+        Self::at(&["-t", "tmpfs", "-o", &format!("size={bytes},mode=0700")], Path::new("tmpfs"), dir)
     }
 
-    fn mount(options: &[&str], what: &Path, at: &Path) -> Option<Self> {
-        let mounted = Self::succeeds(Command::new("mount").args(options).arg(what).arg(at));
+    #[expect(clippy::print_stderr, reason = "a test that checks nothing has to say so")]
+    fn at(options: &[&str], what: &Path, dir: &Path) -> Option<Self> {
+        let mounted = Self::succeeds(Command::new("mount").args(options).arg(what).arg(dir));
         if !mounted {
             eprintln!("passed over: mounting is not allowed here");
         }
-        mounted.then(|| Self(at.to_owned()))
+        mounted.then(|| Self(dir.to_owned()))
     }
 
     fn succeeds(command: &mut Command) -> bool {

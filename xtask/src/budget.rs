@@ -1,5 +1,6 @@
 //! Measures the release binary against the performance budget of the design, with a model that answers at once.
 
+mod disk;
 mod model;
 mod start;
 mod turns;
@@ -49,6 +50,9 @@ fn measure(program: &Path, turns: usize) -> Result<Vec<Row>> {
         Row::limited("start to healthy, empty", "ms", start::healthy(program, 0)?, 20.0),
         Row::limited("start to healthy, 1,000 sessions", "ms", start::healthy(program, 1_000)?, 50.0),
     ];
+    let mut synced = disk::appends()?;
+    rows.push(Row::shown("one synced append to this disk, p50", "ms", percentile(&mut synced, 50)));
+    rows.push(Row::shown("one synced append to this disk, p99", "ms", percentile(&mut synced, 99)));
     rows.extend(tokio::runtime::Runtime::new()?.block_on(turns::rows(program, turns))?);
     Ok(rows)
 }

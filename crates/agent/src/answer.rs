@@ -15,6 +15,9 @@ use crate::text::visible::{Shown, VisibleText};
 pub(crate) struct Answered {
     pub(crate) message: AssistantMessage,
     pub(crate) failure: Option<ModelFailure>,
+    /// Whether any of it had arrived, be it the beginning of a tool call: from there on the model does not repeat the
+    /// call by itself.
+    pub(crate) heard: bool,
 }
 
 /// Calls the model and reports its text as it grows.
@@ -27,20 +30,21 @@ pub(crate) async fn stream(
 ) -> Answered {
     let mut stream = candidate.model.stream(request, stop.token().clone());
     let mut visible = VisibleText::new(candidate.reasoning_tags);
+    let mut heard = false;
     loop {
         match stop.guard(stream.next()).await {
             Some(Some(ModelEvent::TextDelta { block, delta })) => {
+                heard = true;
                 show(events, visible.push(block, &delta)).await
             }
-            Some(Some(
-                ModelEvent::Start | ModelEvent::ThinkingDelta { .. } | ModelEvent::ToolCallStart { .. },
-            )) => {}
+            Some(Some(ModelEvent::ThinkingDelta { .. } | ModelEvent::ToolCallStart { .. })) => heard = true,
+            Some(Some(ModelEvent::Start)) => {}
             Some(Some(ModelEvent::Done { mut message, failure })) => {
                 promote_thinking(&mut message.content);
                 if !matches!(message.stop_reason, StopReason::Error | StopReason::Aborted) {
                     show(events, visible.finish(&message.text())).await;
                 }
-                return Answered { message, failure };
+                return Answered { message, failure, heard };
             }
             ended => {
                 let message = broken_off(candidate, visible.raw(), ended.is_none(), now);
@@ -50,7 +54,7 @@ pub(crate) async fn stream(
                     retry_after: None,
                     message: message.error_message.clone().unwrap_or_default(),
                 });
-                return Answered { message, failure };
+                return Answered { message, failure, heard };
             }
         }
     }

@@ -88,7 +88,12 @@ async fn perform(step: Step, turn: &mut Turn, params: &mut RunParams<'_>, stop: 
 
 async fn append(turn: &mut Turn, params: &mut RunParams<'_>, message: &Message, id: Option<&str>) {
     if let Err(error) = params.transcript.append(message, id).await {
-        tracing::error!(%error, "the transcript cannot be written");
+        if error.source.kind() == std::io::ErrorKind::Interrupted {
+            // Nothing is wrong: whoever owns the transcript has closed it, and the run is taken up again later.
+            tracing::info!(%error, "the run is interrupted");
+        } else {
+            tracing::error!(%error, "the transcript cannot be written");
+        }
         turn.storage_failed(error.to_string());
     }
 }
@@ -120,7 +125,7 @@ async fn call_model(
     if let Some(failure) = &answered.failure {
         tracing::warn!(provider = model.provider(), model = model.id(), kind = ?failure.kind, status = failure.status, "model call failed");
     }
-    turn.answered(answered.message, answered.failure, stop.cause(), now());
+    turn.answered(answered, stop.cause(), now());
 }
 
 async fn run_tool(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, call: &ToolCall) {

@@ -159,6 +159,14 @@ pub struct Limits {
 impl Limits {
     /// Spec `agent-runtime.md` §2.5.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
+
+    /// What people are told of a run that was stopped by the clock.
+    pub fn time_is_up(&self) -> String {
+        let limit = self.timeout.unwrap_or_default().as_secs();
+        format!(
+            "The run was stopped at its time limit of {limit} s. Ask for less at once, or raise agents.defaults.timeoutSeconds."
+        )
+    }
 }
 
 impl Default for Limits {

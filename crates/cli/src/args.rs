@@ -125,7 +125,18 @@ pub(crate) enum AgentsCommand {
         /// Show the routing bindings
         #[arg(long)]
         bindings: bool,
+        #[command(flatten)]
+        detail: DetailArgs,
     },
+}
+
+/// Flags that commands without more to tell accept too (spec `cli.md` §1.4).
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct DetailArgs {
+    #[arg(long, hide = true)]
+    verbose: bool,
+    #[arg(long, hide = true)]
+    debug: bool,
 }
 
 /// `openclaw config`.
@@ -357,9 +368,8 @@ pub(crate) struct SessionsArgs {
     /// Agent whose store is read; default agent if absent
     #[arg(long, value_name = "id")]
     pub(crate) agent: Option<String>,
-    /// More detail
-    #[arg(long, hide = true)]
-    pub(crate) verbose: bool,
+    #[command(flatten)]
+    detail: DetailArgs,
 }
 
 /// `openclaw logs`.
@@ -469,20 +479,20 @@ pub(crate) struct ProbeArgs {
 /// `openclaw setup`.
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
-    /// The interactive wizard
+    /// The interactive wizard, which is not here yet
     #[arg(long, hide = true)]
     pub(crate) wizard: bool,
-    /// The wizard without questions
+    /// Ask nothing; setup never does
     #[arg(long, hide = true)]
     pub(crate) non_interactive: bool,
-    /// Local or remote
-    #[arg(long, value_name = "mode", hide = true)]
+    /// Gateway on this host or elsewhere: local, remote
+    #[arg(long, value_name = "mode")]
     pub(crate) mode: Option<String>,
     /// URL of a remote gateway
-    #[arg(long, value_name = "url", hide = true)]
+    #[arg(long, value_name = "url")]
     pub(crate) remote_url: Option<String>,
     /// Token of a remote gateway
-    #[arg(long, value_name = "token", hide = true)]
+    #[arg(long, value_name = "token")]
     pub(crate) remote_token: Option<String>,
     /// Workspace of the default agent
     #[arg(long, value_name = "dir")]

@@ -78,6 +78,7 @@ pub(crate) fn run(args: &[String]) -> u8 {
         output::line(env!("CARGO_PKG_VERSION"));
         return 0;
     }
+    let rest = help_as_flag(rest);
     if let Some(name) = not_yet(&rest) {
         output::error_line(&format!("openclaw {name}: not implemented yet in this version"));
         output::error_line("Run `openclaw --help` for the commands that are.");
@@ -102,6 +103,20 @@ pub(crate) fn run(args: &[String]) -> u8 {
         }
         Err(error) => report_grammar(&error),
     }
+}
+
+/// `help [command…]` is `[command…] --help`, also behind a command with subcommands.
+fn help_as_flag(mut words: Vec<String>) -> Vec<String> {
+    let at = words.iter().position(|word| word == "help").filter(|at| *at <= 1);
+    let Some(at) = at else { return words };
+    let groups = ["agents", "config", "gateway", "models"];
+    if at == 1 && !words.first().is_some_and(|word| groups.contains(&word.as_str())) {
+        return words;
+    }
+    words.remove(at);
+    words.retain(|word| word != "--help" && word != "-h");
+    words.push("--help".to_owned());
+    words
 }
 
 fn take_no_color(words: &[String]) -> (bool, Vec<String>) {
@@ -206,6 +221,22 @@ mod tests {
     fn flags_before_the_command_are_taken_and_later_ones_left() {
         assert_eq!(take_no_color(&words("--no-color logs")), (true, words("logs")));
         assert_eq!(take_no_color(&words("logs --no-color")), (false, words("logs --no-color")));
+    }
+
+    #[test]
+    fn help_is_a_command_too() {
+        let rows = [
+            ("help", "--help"),
+            ("help gateway status", "gateway status --help"),
+            ("gateway help", "gateway --help"),
+            ("gateway help run", "gateway run --help"),
+            ("agent -m help", "agent -m help"),
+            ("agent help", "agent help"),
+            ("config get help", "config get help"),
+        ];
+        for (line, expect) in rows {
+            assert_eq!(help_as_flag(words(line)), words(expect), "{line}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Why a command did not do what it was asked.
 
+use serde_json::{Value, json};
+
 use crate::output;
 
 /// Exit code for every ordinary error (spec `cli.md` §1.1).
@@ -48,9 +50,28 @@ impl Failure {
             output::error_line(hint);
         }
         if json {
-            output::json(&serde_json::json!({
-                "error": { "code": self.code, "message": self.message, "hint": self.hint },
-            }));
+            output::json(&self.document());
         }
+    }
+
+    fn document(&self) -> Value {
+        let mut error = json!({ "code": self.code, "message": self.message });
+        if let (Some(hint), Some(error)) = (&self.hint, error.as_object_mut()) {
+            error.insert("hint".to_owned(), json!(hint));
+        }
+        json!({ "error": error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_is_told_when_there_is_one() {
+        let failure = Failure::new("x", "m");
+        assert_eq!(failure.document(), json!({ "error": { "code": "x", "message": "m" } }));
+        let hinted = failure.hint("do");
+        assert_eq!(hinted.document(), json!({ "error": { "code": "x", "message": "m", "hint": "do" } }));
     }
 }

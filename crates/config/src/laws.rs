@@ -400,3 +400,14 @@ fn secrets_of_the_config_never_show_in_debug_output() {
     let config = Config::from_json5(text, &env).unwrap();
     assert!(!format!("{config:?}").contains("hunter2"));
 }
+
+#[test]
+fn a_url_with_a_password_is_a_secret_and_finds_its_way_back() {
+    let original = serde_json::json!({"baseUrl": "https://me:secret@host/v1", "homepage": "https://host/@me", "port": 1});
+    let mut shown = original.clone();
+    crate::redact::redact(&mut shown);
+    let redacted = crate::redact::REDACTED;
+    assert_eq!(shown, serde_json::json!({"baseUrl": redacted, "homepage": "https://host/@me", "port": 1}));
+    crate::redact::restore(&mut shown, &original).unwrap();
+    assert_eq!(shown, original);
+}

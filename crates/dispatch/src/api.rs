@@ -104,6 +104,21 @@ pub enum RunOutcome {
     },
 }
 
+impl RunOutcome {
+    /// What went wrong, for people: it failed, or it ran out of time. Nothing for a run that answered or that someone
+    /// stopped.
+    pub fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Ok { .. } => None,
+            Self::Error { message, .. } => Some(message),
+            Self::Aborted { reason, result } => (reason == AbortReason::Timeout.as_str()).then(|| {
+                let said = result.as_ref().and_then(|result| result.pointer("/meta/error/message")?.as_str());
+                said.unwrap_or("The run was stopped at its time limit.")
+            }),
+        }
+    }
+}
+
 /// What `agent.wait` learns.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Waited {

@@ -17,9 +17,9 @@ use crate::api::{
     InjectMessage, Injected, RunOfOtherSession, RunRecord, StillActive, Waited,
 };
 use crate::clock::now_ms;
-use crate::events::{Events, Hub};
+use crate::events::{Events, Hub, injected as injected_event};
 use crate::inbox::{Inbox, Insert, Known, Payload, Row};
-use crate::lane::{Arrival, Command, GlobalLanes, Job, LaneSizes, Supervisor};
+use crate::lane::{Arrival, Command, GlobalLanes, Job, LaneSizes, Only, Supervisor};
 use crate::registry::Registry;
 use crate::runner::Runner;
 use crate::shared::Shared;
@@ -215,7 +215,7 @@ impl Dispatch {
         }
     }
 
-    /// Stops runs of a session, queued ones too, and answers with their ids after `chat` `aborted` was handled by every
+    /// Stops `chat.send` runs of a session, queued ones too, and answers with their ids after `chat` `aborted` was handled by every
     /// subscriber. An unknown run is no error and gives no ids.
     ///
     /// # Errors
@@ -232,7 +232,8 @@ impl Dispatch {
             return Err(RunOfOtherSession);
         }
         let (reply, stopped) = oneshot::channel();
-        self.shared.lanes.send_existing(session_key, Command::Abort { target, reason, reply }).await;
+        let only = Only::Chats;
+        self.shared.lanes.send_existing(session_key, Command::Abort { target, only, reason, reply }).await;
         // Without a lane there is nothing to stop.
         let stopped = stopped.await.unwrap_or_default();
         if !stopped.is_empty() {
@@ -247,9 +248,12 @@ impl Dispatch {
     /// When a run did not end in time.
     pub async fn quiesce(&self, session_key: &str, timeout: Duration) -> Result<(), StillActive> {
         let quiet = async {
-            let (target, reason) = (AbortTarget::All, AbortReason::Rpc);
-            // Aborting all can't name a run of another session.
-            let _ = self.abort(session_key, target, reason).await;
+            let (reply, stopped) = oneshot::channel();
+            let (target, only, reason) = (AbortTarget::All, Only::Any, AbortReason::Rpc);
+            let abort = Command::Abort { target, only, reason, reply };
+            self.shared.lanes.send_existing(session_key, abort).await;
+            // Without a lane there is nothing to stop.
+            let _ = stopped.await;
             let (reply, idle) = oneshot::channel();
             self.shared.lanes.send_existing(session_key, Command::WhenIdle { reply }).await;
             let _ = idle.await;
@@ -267,7 +271,7 @@ impl Dispatch {
     }
 
     /// Appends to a session's transcript in the assistant's name and broadcasts the `chat` final (`chat.inject`). While
-    /// a run is under way it waits for the end of it.
+    /// a run is under way it is written between two of its entries; a tool call under way is waited for a few seconds.
     ///
     /// # Errors
     /// See [`InjectError`]; nothing was written.
@@ -275,12 +279,16 @@ impl Dispatch {
         if self.shared.stopping.is_cancelled() {
             return Err(InjectError::ShuttingDown);
         }
-        let key = message.session_key.clone();
-        let (reply, injected) = oneshot::channel();
-        self.shared.lanes.send(&self.shared, &key, Command::Inject { message, reply }).await;
-        let injected = injected.await.map_err(|_| InjectError::ShuttingDown)??;
-        self.shared.hub.flush().await;
-        Ok(injected)
+        let shared = Arc::clone(&self.shared);
+        // Goes on when who asked goes away in the middle.
+        let injecting = self.shared.accepting.spawn(async move {
+            let injected = shared.runner.inject(&message, &shared.kill).await?;
+            let said = injected_event(&message.session_key, &injected.message_id, &injected.message);
+            shared.hub.publish(said).await;
+            shared.hub.flush().await;
+            Ok(injected)
+        });
+        injecting.await.map_err(|error| InjectError::Storage(error.to_string()))?
     }
 
     /// Every event from now on.
@@ -344,7 +352,7 @@ async fn recover(shared: &Arc<Shared>, rows: Vec<Row>) {
         let gate = CancellationToken::new();
         gate.cancel();
         let key = row.session_key.clone();
-        let job = Job { row: Arc::new(row), gate, since, events_as: None };
+        let job = Job { row: Arc::new(row), gate, since, events_as: None, told: false };
         shared.lanes.send(shared, &key, Command::Message { job, arrival: Arrival::Recovered }).await;
     }
 }
@@ -367,7 +375,10 @@ async fn accept(
         shared.inbox.accept(row.clone()).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
     let accepted = match insert {
         Insert::New => Accepted::New { accepted_at: row.accepted_at },
-        Insert::Known(Known::Unfinished { accepted_at }) => Accepted::InFlight { accepted_at },
+        Insert::Known(Known::Unfinished { accepted_at }) => match shared.registry.record_of(&row.run_id) {
+            Some(record) => Accepted::Finished(record),
+            None => Accepted::InFlight { accepted_at },
+        },
         Insert::Known(Known::Finished(record)) => Accepted::Finished(record),
     };
     if insert_is_old(&accepted) {
@@ -376,7 +387,7 @@ async fn accept(
     shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
     let gate = CancellationToken::new();
     let (key, since) = (row.session_key.clone(), row.accepted_at);
-    let job = Job { row: Arc::new(row), gate: gate.clone(), since, events_as: None };
+    let job = Job { row: Arc::new(row), gate: gate.clone(), since, events_as: None, told: false };
     let receipt = Receipt { accepted, _gate: Some(gate.drop_guard()) };
     shared.lanes.send(&shared, &key, Command::Message { job, arrival: Arrival::Fresh }).await;
     Ok(receipt)

@@ -50,16 +50,21 @@ impl Registry {
         }
     }
 
+    /// Tells everybody who waits, or asks later, how a run ended that is not stored as ended yet. It counts no more.
+    pub(crate) fn conclude(&self, record: RunRecord) {
+        let mut runs = self.runs.lock();
+        let Some(slot) = runs.slots.get(&record.run_id) else { return };
+        let (end, session_key) = (slot.end.clone(), slot.session_key.clone());
+        runs.leave_session(&session_key, &record.run_id);
+        drop(runs);
+        end.send_replace(Some(record));
+    }
+
     /// Takes a run out and tells everybody who waits how it ended.
     pub(crate) fn finish(&self, record: RunRecord) {
         let mut runs = self.runs.lock();
         let Some(slot) = runs.slots.remove(&record.run_id) else { return };
-        if let Some(session) = runs.sessions.get_mut(&slot.session_key) {
-            session.retain(|run_id| *run_id != record.run_id);
-            if session.is_empty() {
-                runs.sessions.remove(&slot.session_key);
-            }
-        }
+        runs.leave_session(&slot.session_key, &record.run_id);
         drop(runs);
         slot.end.send_replace(Some(record));
     }
@@ -68,12 +73,18 @@ impl Registry {
     pub(crate) fn abandon(&self) -> Vec<RunId> {
         let mut runs = self.runs.lock();
         runs.sessions.clear();
-        std::mem::take(&mut runs.slots).into_keys().collect()
+        let slots = std::mem::take(&mut runs.slots);
+        slots.into_iter().filter(|(_, slot)| slot.end.borrow().is_none()).map(|(run_id, _)| run_id).collect()
     }
 
     /// How a run that has not ended will end; `None` for one that is not here.
     pub(crate) fn end_of(&self, run_id: &RunId) -> Option<watch::Receiver<Option<RunRecord>>> {
         self.runs.lock().slots.get(run_id).map(|slot| slot.end.subscribe())
+    }
+
+    /// How a run ended that is still here.
+    pub(crate) fn record_of(&self, run_id: &RunId) -> Option<RunRecord> {
+        self.runs.lock().slots.get(run_id).and_then(|slot| slot.end.borrow().clone())
     }
 
     /// Completes when the next run enters. Create it before looking.
@@ -96,6 +107,17 @@ impl Registry {
         let runs = self.runs.lock();
         let ids = runs.sessions.get(session_key).map_or(&[][..], Vec::as_slice);
         ids.iter().filter_map(|run_id| runs.slots.get(run_id).map(|slot| slot.describe(run_id))).collect()
+    }
+}
+
+impl Runs {
+    fn leave_session(&mut self, session_key: &str, run_id: &RunId) {
+        if let Some(session) = self.sessions.get_mut(session_key) {
+            session.retain(|other| other != run_id);
+            if session.is_empty() {
+                self.sessions.remove(session_key);
+            }
+        }
     }
 }
 

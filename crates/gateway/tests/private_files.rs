@@ -1,5 +1,4 @@
 //! The mode of new files. In a process of its own: the umask is the whole process's.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -11,6 +11,7 @@ mod fork;
 pub mod format;
 pub mod guard;
 pub mod index;
+pub mod inject;
 pub mod lock;
 mod migrate;
 pub(crate) mod scan;
@@ -26,6 +27,7 @@ pub use file::{Branch, ModelSettings, NewTranscript, TranscriptFile};
 pub use fork::{MAX_FORK_TOKENS, fork};
 pub use format::{Body, Entry, EntryId, Header, StoredMessage};
 pub use guard::PendingCalls;
+pub use inject::Injector;
 pub use lock::{LockError, TranscriptLock};
 
 /// Why a transcript could not be read or written.
@@ -64,6 +66,9 @@ pub enum TranscriptError {
         /// The id.
         id: EntryId,
     },
+    /// A tool call has no result yet and did not get one in time.
+    #[error("a tool call is under way in {}, nothing can be written into it now; try again in a moment", .0.display())]
+    CallUnderWay(PathBuf),
     /// The task that worked on the file was cancelled or panicked.
     #[error("work on the transcript {0} was interrupted")]
     Interrupted(PathBuf),
@@ -121,10 +126,7 @@ impl Transcript {
         let kept = kept.filter(|kept| kept.path == path);
         let at = path.clone();
         run(&path, move || {
-            let begun = match kept.filter(|kept| kept.file.lock().is_untouched()) {
-                Some(kept) => kept,
-                None => Self::from_file(TranscriptFile::open_or_create(&at, &new)?),
-            };
+            let begun = Self::reopen_now(kept, &at, &new)?;
             let context = {
                 let mut file = begun.file.lock();
                 file.note_settings(&settings)?;
@@ -133,6 +135,25 @@ impl Transcript {
             Ok((begun, context))
         })
         .await
+    }
+
+    /// The kept transcript when it is this one and nobody has touched the file since, or else opens or creates it.
+    pub async fn reopen(
+        kept: Option<Self>,
+        path: impl Into<PathBuf>,
+        new: NewTranscript,
+    ) -> Result<Self, TranscriptError> {
+        let path = path.into();
+        let kept = kept.filter(|kept| kept.path == path);
+        let at = path.clone();
+        run(&path, move || Self::reopen_now(kept, &at, &new)).await
+    }
+
+    fn reopen_now(kept: Option<Self>, at: &Path, new: &NewTranscript) -> Result<Self, TranscriptError> {
+        match kept.filter(|kept| kept.file.lock().is_untouched()) {
+            Some(kept) => Ok(kept),
+            None => TranscriptFile::open_or_create(at, new).map(Self::from_file),
+        }
     }
 
     fn from_file(file: TranscriptFile) -> Self {
@@ -198,6 +219,17 @@ impl Transcript {
     /// Takes in what others appended to the file meanwhile. Done by every append as well.
     pub async fn refresh(&mut self) -> Result<(), TranscriptError> {
         self.with_file(TranscriptFile::refresh).await
+    }
+
+    /// Lets others write into it between two entries of its owner's, until [`Self::end_lending`].
+    pub fn lend(&self) -> Injector {
+        self.file.lock().lend(true);
+        Injector { path: self.path.clone(), file: Arc::clone(&self.file) }
+    }
+
+    /// From now on its owner writes alone. Who still waits for a place learns that nothing was written.
+    pub fn end_lending(&self) {
+        self.file.lock().lend(false);
     }
 
     /// Moves the leaf: later appends continue from there. Nothing is written.

@@ -14,7 +14,7 @@ use super::{Row, percentile, start};
 const TURNS_A_SESSION: usize = 20;
 /// Clients that come at the end.
 const CLIENTS: usize = 200;
-/// Turns of the smaller measurements.
+/// Turns of the measurement that pauses in each.
 const FEW: usize = 200;
 
 /// A gateway and a client that measures it.
@@ -38,8 +38,9 @@ struct Turn {
 pub(super) async fn rows(program: &Path, turns: usize) -> Result<Vec<Row>> {
     let mut rows = main_rows(program, turns).await?;
     let mut crowded = Bench::start(program, Duration::ZERO, 10_000).await?;
-    let mut own: Vec<Duration> = crowded.turns(FEW).await?.iter().map(|turn| turn.own).collect();
+    let mut own: Vec<Duration> = crowded.turns(turns).await?.iter().map(|turn| turn.own).collect();
     rows.push(Row::limited("turn with 10,000 sessions, p50", "ms", percentile(&mut own, 50), 2.0));
+    rows.push(Row::limited("turn with 10,000 sessions, p99", "ms", percentile(&mut own, 99), 10.0));
     // A pause after the first word keeps the rest of the answer from sharing its way to the client.
     let mut paced = Bench::start(program, Duration::from_millis(5), 0).await?;
     let mut first: Vec<Duration> = paced.turns(FEW).await?.iter().map(|turn| turn.first).collect();

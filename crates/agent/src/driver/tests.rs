@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::event::{RunEnd, RunEvent};
 use crate::reply::{ReplyPayload, RunError, RunErrorKind, RunUsage};
-use crate::run::Prompt;
+use crate::run::{Limits, Prompt};
 use crate::turn::{SKIPPED, STOPPED_RUNNING, STOPPED_WAITING};
 use stage::{Reply, Stage, call, outline};
 
@@ -238,6 +238,8 @@ async fn a_run_out_of_time_is_stopped_and_says_so() {
     let outcome = stage.run("go").await;
     assert_eq!(begun.elapsed(), Duration::from_secs(600));
     assert_eq!(stage.transcript(), ["U go", "A ~partial"]);
+    let Some(Message::Assistant(cut)) = stage.messages().pop() else { panic!("the answer is stored") };
+    assert_eq!(cut.error_message, Some(Limits::default().time_is_up()));
     assert_eq!((outcome.end.clone(), outcome.meta.aborted), (RunEnd::TimedOut, true));
     assert_eq!(
         outcome
@@ -271,6 +273,32 @@ async fn a_stream_that_breaks_off_is_a_failure_that_is_retried() {
         ["U go", "A !the model's answer ended without a last word half an ans", "A whole"]
     );
     assert_eq!(outcome.payloads, [text("whole")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_asked_for_again_wherever_it_broke_off_and_not_at_all_when_none_began() {
+    let cases: [(&str, fn() -> Reply, usize); 3] = [
+        ("in its text", || Reply::cut("half"), 4),
+        ("in a tool call", Reply::cut_in_call, 4),
+        ("before it began", || Reply::fail(FailureKind::Transient, "terminated"), 1),
+    ];
+    for (name, reply, requests) in cases {
+        let mut stage = Stage::new(std::iter::repeat_with(reply).take(4));
+        stage.models_repeat = true;
+        let begun = tokio::time::Instant::now();
+        let outcome = stage.run("go").await;
+        assert!(matches!(outcome.end, RunEnd::Failed(_)), "{name}");
+        let waited = if requests > 1 { 14 } else { 0 };
+        assert_eq!((stage.requests().len(), begun.elapsed().as_secs()), (requests, waited), "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_completed_answers_count() {
+    // Everything the stage's models say claims a usage, also what is cut off.
+    let mut stage = Stage::new([Reply::hang("partial")]);
+    let outcome = stage.run_and_abort_on("assistant").await;
+    assert_eq!((outcome.meta.agent_meta.usage, outcome.last_usage), (None, None));
 }
 
 #[tokio::test]

@@ -66,6 +66,15 @@ fn outline(messages: &[Message]) -> Vec<String> {
         .collect()
 }
 
+#[test]
+fn a_result_that_is_larger_than_ours_may_be_is_cut() {
+    let huge = result("c1", &"x".repeat(2 * caps::PERSIST_MAX));
+    let history = vec![user("go"), calling(&["c1"]), huge, user("and now?")];
+    let out = prepare(history, &Policy::of("fake", "openai-completions", "fake-1"), None);
+    let longest = out.iter().map(|message| format!("{message:?}").len()).max();
+    assert!(longest.is_some_and(|longest| longest <= caps::PERSIST_MAX + 1_000), "{longest:?}");
+}
+
 /// Vectors of spec `agent-runtime.md` §9.2.
 #[test]
 fn results_follow_their_calls() {

@@ -22,6 +22,7 @@ use openclaw_protocol::message::{
 };
 use serde_json::json;
 
+use crate::answer::Answered;
 use crate::event::{RunEnd, RunEvent};
 use crate::hygiene::{caps, pairing};
 use crate::payload::{Answer, ToolFailure};
@@ -238,23 +239,16 @@ impl Turn {
     }
 
     /// What a model answered. `stop` is set when the run was stopped meanwhile.
-    pub(crate) fn answered(
-        &mut self,
-        mut message: AssistantMessage,
-        failure: Option<ModelFailure>,
-        stop: Option<StopCause>,
-        now: i64,
-    ) {
-        self.record.usage.add(&message.usage);
+    pub(crate) fn answered(&mut self, answered: Answered, stop: Option<StopCause>, now: i64) {
+        let Answered { mut message, failure, heard } = answered;
         let cut_off = matches!(message.stop_reason, StopReason::Error | StopReason::Aborted);
-        let begun = !message.content.is_empty();
         if cut_off {
             // Calls of an unfinished answer may be unfinished themselves and were never made.
             message.content.retain(|block| !matches!(block, Block::ToolCall(_)));
         }
         match (cut_off, stop) {
             (true, Some(cause)) => self.partial(message, cause),
-            (true, None) => self.failed(message, failure, begun),
+            (true, None) => self.failed(message, failure, heard),
             (false, stop) => self.whole(message, stop, now),
         }
     }
@@ -262,6 +256,8 @@ impl Turn {
     /// A whole answer: make its calls, or see whether anything else is to be said.
     fn whole(&mut self, message: AssistantMessage, stop: Option<StopCause>, now: i64) {
         self.attempts.succeeded();
+        // What a broken off answer says of its usage is not the whole of it.
+        self.record.usage.add(&message.usage);
         self.record.last_usage = Some(message.usage);
         self.record.answers.push(Answer::of(&message));
         let calls: VecDeque<ToolCall> = message.tool_calls().cloned().collect();
@@ -286,6 +282,9 @@ impl Turn {
     /// The run was stopped in the middle of an answer: what can be seen of it is kept.
     fn partial(&mut self, mut message: AssistantMessage, cause: StopCause) {
         message.stop_reason = StopReason::Aborted;
+        if cause == StopCause::TimedOut {
+            message.error_message = Some(self.limits.time_is_up());
+        }
         let rules = TagRules { final_only: false, complete: true };
         let visible = !strip(&message.text(), rules).visible.trim().is_empty();
         if visible {
@@ -296,7 +295,7 @@ impl Turn {
     }
 
     /// The call failed: the message stays in the transcript, and something else is tried or the run ends.
-    fn failed(&mut self, mut message: AssistantMessage, failure: Option<ModelFailure>, begun: bool) {
+    fn failed(&mut self, mut message: AssistantMessage, failure: Option<ModelFailure>, heard: bool) {
         let failure = failure.unwrap_or_else(|| ModelFailure {
             kind: FailureKind::Transient,
             status: None,
@@ -314,7 +313,7 @@ impl Turn {
             kind: failure.kind,
             message: failure.message.clone(),
         });
-        match self.attempts.after(&failure, begun) {
+        match self.attempts.after(&failure, heard) {
             Next::Again(Some(wait)) => self.steps.push_back(Step::Wait(wait)),
             Next::Again(None) => {}
             Next::GiveUp => {
@@ -366,13 +365,8 @@ impl Turn {
         match cause {
             StopCause::Aborted => self.finish(RunEnd::Aborted),
             StopCause::TimedOut => {
-                let limit = self.limits.timeout.unwrap_or_default().as_secs();
-                self.record.error = Some(RunError {
-                    kind: RunErrorKind::Timeout,
-                    message: format!(
-                        "The run was stopped at its time limit of {limit} s. Ask for less at once, or raise agents.defaults.timeoutSeconds."
-                    ),
-                });
+                let message = self.limits.time_is_up();
+                self.record.error = Some(RunError { kind: RunErrorKind::Timeout, message });
                 self.finish(RunEnd::TimedOut);
             }
         }

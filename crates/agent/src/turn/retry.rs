@@ -56,11 +56,11 @@ impl Attempts {
         self.retried = 0;
     }
 
-    /// Decides, and moves on to what is tried next. `begun`: some of the answer had been heard.
-    pub(super) fn after(&mut self, failure: &ModelFailure, begun: bool) -> Next {
+    /// Decides, and moves on to what is tried next. `heard`: some of the answer had arrived.
+    pub(super) fn after(&mut self, failure: &ModelFailure, heard: bool) -> Next {
         let another = self.candidate + 1 < self.candidates.len();
         let repeated_already =
-            !begun && self.candidates.get(self.candidate).is_some_and(|c| c.repeats_itself);
+            !heard && self.candidates.get(self.candidate).is_some_and(|c| c.repeats_itself);
         if !repeated_already {
             if let Some(level) = self.supported_level(failure) {
                 self.thinking = level;

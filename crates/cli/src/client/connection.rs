@@ -12,6 +12,7 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
 use super::identity::Identity;
+use crate::context::now_ms;
 
 /// OpenClaw's clients accept frames up to this size (spec `gateway-protocol.md` §12).
 const MAX_INBOUND: usize = 25 * 1024 * 1024;
@@ -341,8 +342,4 @@ fn connect_params(
 
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn now_ms() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
 }

@@ -38,7 +38,7 @@ struct AgentRow {
 
 pub(super) fn run(args: &AgentsArgs, context: &Context) -> Outcome {
     let (json, details) = match &args.command {
-        Some(AgentsCommand::List { json, bindings }) => (*json, *bindings),
+        Some(AgentsCommand::List { json, bindings, detail: _ }) => (*json, *bindings),
         None => (false, false),
     };
     let config = context.config()?;

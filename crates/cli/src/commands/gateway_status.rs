@@ -7,6 +7,8 @@ use openclaw_config::settings::BindMode;
 use serde_json::{Value, json};
 
 use super::gateway_probe::{Ask, Probed, probe};
+use super::listeners::listeners;
+use super::logs::newest_log;
 use super::status::service_file;
 use crate::args::TargetArgs;
 use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
@@ -61,7 +63,8 @@ fn document(context: &Context, target: &Target, bind: BindMode, port: u16, probe
         BindMode::Lan => "0.0.0.0",
         BindMode::Auto | BindMode::Loopback | BindMode::Custom | BindMode::Tailnet => "127.0.0.1",
     };
-    let is_busy = TcpListener::bind(("127.0.0.1", port)).is_err();
+    let listeners = listeners(port);
+    let is_busy = !listeners.is_empty() || TcpListener::bind(("127.0.0.1", port)).is_err();
     let hints: Vec<&str> = if is_busy {
         vec!["The port is in use. If it is not the gateway, use another one: openclaw gateway --port <port>."]
     } else {
@@ -89,7 +92,7 @@ fn document(context: &Context, target: &Target, bind: BindMode, port: u16, probe
         "port": {
             "port": port,
             "status": if is_busy { "busy" } else { "free" },
-            "listeners": [],
+            "listeners": listeners,
             "hints": hints,
         },
     });
@@ -126,7 +129,7 @@ fn text(context: &Context, status: &Value) -> Vec<String> {
     let path = context.short(&context.loaded.snapshot.path);
     let mut lines = vec![
         format!("Service: {} ({loaded})", text("/service/label")),
-        format!("File logs: {}", context.short(context.paths().log_dir())),
+        format!("File logs: {}", context.short(&log_file(context))),
         String::new(),
         format!("Config (cli): {path}"),
     ];
@@ -134,6 +137,7 @@ fn text(context: &Context, status: &Value) -> Vec<String> {
         context.loaded.snapshot.issues.iter().map(|issue| style.error(&format!("  {}", issue.line()))),
     );
     lines.extend([
+        format!("Config (service): {}", context.short(text("/config/daemon/path").as_ref())),
         String::new(),
         format!(
             "Gateway: bind={} ({}), port={port} (env/config)",
@@ -144,6 +148,7 @@ fn text(context: &Context, status: &Value) -> Vec<String> {
         format!("Dashboard: {}/", url.replacen("ws", "http", 1)),
         format!("Probe note: {}", text("/gateway/probeNote")),
         String::new(),
+        format!("Runtime: {} ({})", text("/service/runtime/status"), text("/service/runtime/detail")),
     ]);
     match status.get("rpc") {
         None => {}
@@ -154,8 +159,46 @@ fn text(context: &Context, status: &Value) -> Vec<String> {
             lines.push(format!("Next: {}", context.hint_command("openclaw gateway")));
         }
     }
-    lines.push(format!("Port {port}: {}", text("/port/status")));
+    lines.push(String::new());
+    lines.extend(listening(status, port));
     lines
+}
+
+/// Who holds the port, one line for each address.
+fn listening(status: &Value, port: u64) -> Vec<String> {
+    let found = status.pointer("/port/listeners").and_then(Value::as_array).into_iter().flatten();
+    let lines: Vec<String> = found
+        .map(|listener| {
+            let part = |name: &str| listener.get(name).and_then(Value::as_str).unwrap_or("unknown");
+            let address = part("address");
+            match listener.get("pid").and_then(Value::as_u64) {
+                Some(pid) => {
+                    format!("Listening: {address} (pid {pid}, {}, {})", part("command"), part("user"))
+                }
+                None => format!("Listening: {address}"),
+            }
+        })
+        .collect();
+    match (lines.is_empty(), status.pointer("/port/status").and_then(Value::as_str)) {
+        (false, _) => lines,
+        (true, Some("busy")) => vec![format!("Listening: port {port} is in use; by whom is not known")],
+        (true, _) => vec![format!("Listening: nobody on port {port}")],
+    }
+}
+
+/// The file the gateway writes to, or would.
+fn log_file(context: &Context) -> std::path::PathBuf {
+    newest_log(context).unwrap_or_else(|| {
+        let config = context.config_or_default();
+        let written = config.logging.file.as_deref().map(str::trim).filter(|file| !file.is_empty());
+        match written {
+            Some(file) => context.env().expand_path(file),
+            None => {
+                let today = jiff::Zoned::now().strftime("%Y-%m-%d");
+                context.paths().log_dir().join(format!("openclaw-{today}.log"))
+            }
+        }
+    })
 }
 
 #[cfg(test)]

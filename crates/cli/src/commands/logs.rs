@@ -117,7 +117,7 @@ fn read_from(path: &Path, start: u64) -> std::io::Result<String> {
 }
 
 /// `logging.file`, else the newest dated file.
-fn newest_log(context: &Context) -> Option<PathBuf> {
+pub(super) fn newest_log(context: &Context) -> Option<PathBuf> {
     let config = context.config_or_default();
     if let Some(file) = config.logging.file.as_deref().map(str::trim).filter(|file| !file.is_empty()) {
         return Some(context.env().expand_path(file)).filter(|path| path.is_file());
@@ -217,15 +217,16 @@ fn readable(line: &str, style: Style) -> String {
     }
     let level = text("level").unwrap_or("info");
     let message = text("message").unwrap_or_default();
+    let message = output::one_line(message);
     let message = match level {
-        "error" | "fatal" => style.error(message),
-        "warn" => style.warn(message),
-        "debug" | "trace" => style.muted(message),
-        _ => message.to_owned(),
+        "error" | "fatal" => style.error(&message),
+        "warn" => style.warn(&message),
+        "debug" | "trace" => style.muted(&message),
+        _ => message.into_owned(),
     };
     let time = style.muted(text("time").unwrap_or_default());
     match text("subsystem") {
-        Some(subsystem) => format!("{time} {level} {} {message}", style.accent(subsystem)),
+        Some(subsystem) => format!("{time} {level} {} {message}", style.accent(&format!("[{subsystem}]"))),
         None => format!("{time} {level} {message}"),
     }
 }
@@ -255,6 +256,7 @@ mod tests {
         let line = r#"{"0":"{\"subsystem\":\"gateway\"}","1":"listening","_meta":{"name":"{\"subsystem\":\"gateway\"}","logLevelName":"INFO"},"time":"t"}"#;
         let entry = entry(line);
         assert_eq!((&entry["subsystem"], &entry["message"]), (&json!("gateway"), &json!("listening")));
+        assert_eq!(readable(line, Style::PLAIN), "t info [gateway] listening");
     }
 
     #[test]

@@ -6,17 +6,18 @@ mod status;
 
 use openclaw_config::ResolvedAgent;
 use openclaw_models::catalog::Catalog;
-use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames, default_model};
-use openclaw_models::{ModelRef, ModelSettings};
+use openclaw_models::credentials::{AuthStore, Connections};
+use openclaw_models::offline;
+use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames};
+use openclaw_models::select::Primary;
+use openclaw_models::{ModelRef, ModelSettings, ProviderId, Variables};
 use openclaw_protocol::AgentId;
 
 use crate::args::{ModelsArgs, ModelsCommand};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::output;
 use auth::Credentials;
-
-/// The model that answers when there is no other.
-const OFFLINE: (&str, &str) = ("offline", "guide");
 
 pub(super) fn run(args: ModelsArgs, context: &Context) -> Outcome {
     match args.command {
@@ -38,11 +39,22 @@ pub(super) fn run(args: ModelsArgs, context: &Context) -> Outcome {
     }
 }
 
+fn connections<'a>(
+    store: &'a AuthStore,
+    settings: &'a ModelSettings,
+    catalog: &'a Catalog,
+    variables: &'a Variables,
+) -> Connections<'a> {
+    Connections { store, settings, catalog, variables }
+}
+
 /// The models as one agent sees them.
 struct View {
     agent: ResolvedAgent,
     names: ModelNames,
+    settings: ModelSettings,
     catalog: Catalog,
+    variables: Variables,
     credentials: Credentials,
     /// What a run would use.
     primary: ModelRef,
@@ -64,14 +76,13 @@ impl View {
         let agent = config.agent(&id);
         let settings = ModelSettings::from(config.as_ref());
         let names = ModelNames::new(&settings.listed);
+        let catalog = Catalog::new(&settings);
+        let variables = Variables::from(context.env());
         let credentials = Credentials::load(config, &agent, context.env())?;
-        let chosen = default_model(settings.agent_models.get(&id), &settings.default_model, &names);
-        let provider_is_usable = credentials.is_usable(&chosen.reference.provider);
-        let primary = if chosen.configured || provider_is_usable {
-            chosen.reference
-        } else {
-            ModelRef::new(OFFLINE.0, OFFLINE.1)
-        };
+        let primary = Primary::find(&connections(&credentials.store, &settings, &catalog, &variables), &id);
+        for warning in &primary.warnings {
+            output::error_line(&context.style.warn(warning));
+        }
         let resolve = |text: &String| names.resolve(text, DEFAULT_PROVIDER);
         let image = config.agents.defaults.image_model.clone().unwrap_or_default();
         let image_names = image.primary.into_iter().chain(image.fallbacks.unwrap_or_default());
@@ -79,12 +90,21 @@ impl View {
             fallbacks: agent.model_fallbacks.iter().filter_map(resolve).collect(),
             image: image_names.filter_map(|text| resolve(&text)).collect(),
             written: agent.model_primary.clone(),
-            catalog: Catalog::new(&settings),
+            primary: primary.reference,
+            settings,
+            catalog,
+            variables,
             credentials,
-            primary,
             names,
             agent,
         })
+    }
+
+    /// Whether a run could call a provider, as far as credentials go.
+    fn is_usable(&self, provider: &ProviderId) -> bool {
+        provider.as_str() == offline::PROVIDER
+            || connections(&self.credentials.store, &self.settings, &self.catalog, &self.variables)
+                .can_call(provider)
     }
 
     /// `alias` for each of a model's names.

@@ -2,18 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use openclaw_config::Config;
 use openclaw_protocol::AgentId;
 use openclaw_sessions::store::glance;
 use serde_json::{Map, Value, json};
 
+use super::default_models::{DefaultModels, ModelInUse};
 use crate::args::SessionsArgs;
 use crate::context::{Context, now_ms};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Column, columns};
-
-/// Context window shown for a model that is not known.
-const DEFAULT_CONTEXT_TOKENS: u64 = 200_000;
 
 /// A row of a store, as it is on disk.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,23 +50,6 @@ impl StoredSession {
             _ if is_group => "group",
             _ => "direct",
         }
-    }
-
-    /// The model it used, or would use.
-    pub(super) fn model(&self, config: &Config) -> String {
-        let configured = || {
-            let choice = config.agents.defaults.model.as_ref().and_then(|model| model.primary.clone());
-            let name = choice.unwrap_or_else(|| "offline/guide".to_owned());
-            name.split_once('/').map_or(name.clone(), |(_, model)| model.to_owned())
-        };
-        self.text("model").map_or_else(configured, str::to_owned)
-    }
-
-    /// Its context window in tokens.
-    pub(super) fn context_tokens(&self, config: &Config) -> u64 {
-        self.number("contextTokens")
-            .or(config.agents.defaults.context_tokens)
-            .unwrap_or(DEFAULT_CONTEXT_TOKENS)
     }
 
     /// `think:high`, `id:…`: what is special about it.
@@ -139,12 +119,21 @@ pub(super) fn run(args: &SessionsArgs, context: &Context) -> Outcome {
         let oldest = now - i64::try_from(minutes).unwrap_or(i64::MAX / 60_000).saturating_mul(60_000);
         rows.retain(|row| row.updated_at() >= oldest);
     }
+    let models = DefaultModels::load(config, context.env());
+    let rows: Vec<Row> =
+        rows.into_iter().map(|session| Row { used: models.of_session(&agent, &session), session }).collect();
     if args.json {
-        output::json(&document(&rows, &path, active, config, now));
+        output::json(&document(&rows, &path, active, now));
     } else {
-        text(&rows, &path, active, config, now).iter().for_each(|line| output::line(line));
+        text(&rows, &path, active, now).iter().for_each(|line| output::line(line));
     }
     Ok(0)
+}
+
+/// A row with the model it used, or would use.
+struct Row {
+    session: StoredSession,
+    used: ModelInUse,
 }
 
 /// Fields that are shown when they are set, in their order.
@@ -163,10 +152,10 @@ const OPTIONAL_FIELDS: &[&str] = &[
     "totalTokens",
 ];
 
-fn document(rows: &[StoredSession], path: &Path, active: Option<u64>, config: &Config, now: i64) -> Value {
+fn document(rows: &[Row], path: &Path, active: Option<u64>, now: i64) -> Value {
     let sessions: Vec<Value> = rows
         .iter()
-        .map(|row| {
+        .map(|Row { session: row, used }| {
             let mut out = Map::new();
             out.insert("key".to_owned(), json!(row.key));
             out.insert("kind".to_owned(), json!(row.kind()));
@@ -177,8 +166,8 @@ fn document(rows: &[StoredSession], path: &Path, active: Option<u64>, config: &C
                     out.insert((*field).to_owned(), value.clone());
                 }
             }
-            out.insert("model".to_owned(), json!(row.model(config)));
-            out.insert("contextTokens".to_owned(), json!(row.context_tokens(config)));
+            out.insert("model".to_owned(), json!(used.model));
+            out.insert("contextTokens".to_owned(), json!(used.window));
             Value::Object(out)
         })
         .collect();
@@ -199,7 +188,7 @@ const COLUMNS: &[Column] = &[
     Column { name: "Flags", width: 0 },
 ];
 
-fn text(rows: &[StoredSession], path: &Path, active: Option<u64>, config: &Config, now: i64) -> Vec<String> {
+fn text(rows: &[Row], path: &Path, active: Option<u64>, now: i64) -> Vec<String> {
     let mut lines =
         vec![format!("Session store: {}", path.display()), format!("Sessions listed: {}", rows.len())];
     lines.extend(active.map(|minutes| format!("Filtered to last {minutes} minute(s)")));
@@ -209,13 +198,13 @@ fn text(rows: &[StoredSession], path: &Path, active: Option<u64>, config: &Confi
     }
     let cells: Vec<Vec<String>> = rows
         .iter()
-        .map(|row| {
+        .map(|Row { session: row, used }| {
             vec![
                 row.kind().to_owned(),
                 row.key.clone(),
                 output::age(now - row.updated_at()),
-                row.model(config),
-                tokens(row, config),
+                used.model.clone(),
+                tokens(row.number("totalTokens"), used.window),
                 row.flags().join(" "),
             ]
         })
@@ -225,36 +214,30 @@ fn text(rows: &[StoredSession], path: &Path, active: Option<u64>, config: &Confi
 }
 
 /// `1.0k/32k (3%)`, or `-` when nothing was used.
-pub(super) fn tokens(row: &StoredSession, config: &Config) -> String {
-    let Some(total) = row.number("totalTokens").filter(|total| *total > 0) else { return "-".to_owned() };
-    let window = row.context_tokens(config);
+pub(super) fn tokens(total: Option<u64>, window: u64) -> String {
+    let Some(total) = total.filter(|total| *total > 0) else { return "-".to_owned() };
     let percent = total.saturating_mul(100).checked_div(window).unwrap_or_default().min(999);
     format!("{}/{} ({percent}%)", output::count(total), output::count(window))
 }
 
 #[cfg(test)]
 mod tests {
-    use openclaw_config::Environment;
-
     use super::*;
 
-    fn rows() -> Vec<StoredSession> {
+    fn rows() -> Vec<Row> {
         let entry = json!({
             "sessionId": "test1", "updatedAt": 1_795_229_479_704_i64, "abortedLastRun": false, "inputTokens": 1000,
             "outputTokens": 5, "totalTokens": 1000, "modelProvider": "mock", "model": "mock-1", "contextTokens": 32000,
         });
         let Value::Object(entry) = entry else { panic!("object") };
-        vec![StoredSession { key: "agent:main:main".to_owned(), entry }]
-    }
-
-    fn config() -> std::sync::Arc<Config> {
-        Config::from_json5("{}", &Environment::new([("HOME", "/h")], "/w")).unwrap()
+        let session = StoredSession { key: "agent:main:main".to_owned(), entry };
+        vec![Row { session, used: ModelInUse { model: "mock-1".to_owned(), window: 32_000 } }]
     }
 
     /// As recorded in `cli-sessions.json`.
     #[test]
     fn the_document_is_that_of_the_reference() {
-        let document = document(&rows(), Path::new("/s.json"), Some(5), &config(), 1_795_229_525_887);
+        let document = document(&rows(), Path::new("/s.json"), Some(5), 1_795_229_525_887);
         let expect = json!({
             "path": "/s.json", "count": 1, "activeMinutes": 5, "sessions": [{
                 "key": "agent:main:main", "kind": "direct", "updatedAt": 1_795_229_479_704_i64, "ageMs": 46183,
@@ -267,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_table_is_that_of_the_reference() {
-        let lines = text(&rows(), Path::new("/s.json"), None, &config(), 1_795_229_525_887).join("\n");
+        let lines = text(&rows(), Path::new("/s.json"), None, 1_795_229_525_887).join("\n");
         expect_test::expect![[r#"
             Session store: /s.json
             Sessions listed: 1

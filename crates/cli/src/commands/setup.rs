@@ -18,18 +18,17 @@ use crate::output;
 const TOKEN_BYTES: usize = 24;
 
 pub(super) fn run(args: &SetupArgs, context: &Context) -> Outcome {
-    let wants_wizard =
-        args.wizard || args.non_interactive || args.mode.is_some() || args.remote_url.is_some();
-    if wants_wizard || args.remote_token.is_some() {
-        return Err(Failure::usage("openclaw setup: the wizard is not implemented yet in this version")
-            .hint("Run `openclaw setup` without these flags, then `openclaw config set …`."));
+    if args.wizard {
+        return Err(Failure::usage("openclaw setup --wizard: not implemented yet in this version")
+            .hint("Run `openclaw setup` without it, then `openclaw config set …`."));
     }
+    let wanted = Wanted::of(args)?;
     if !context.loaded.snapshot.is_parsable() || (context.loaded.snapshot.exists && context.config().is_err())
     {
         return Err(context.invalid_config());
     }
     openclaw_gateway::keep_files_private();
-    let change = plan(context, args.workspace.as_deref());
+    let change = plan(context, args.workspace.as_deref(), &wanted);
     if change.next != context.loaded.snapshot.parsed || !context.loaded.snapshot.exists {
         write::write(&context.loaded, &change.next, Actor::Cli).map_err(write_failure)?;
     }
@@ -53,10 +52,54 @@ pub(super) fn run(args: &SetupArgs, context: &Context) -> Outcome {
     output::line(&format!("Workspace OK: {}", context.short(done.workspace.as_ref())));
     output::line(&format!("Sessions OK: {}", context.short(done.sessions.as_ref())));
     if change.set.iter().any(|key| key == "gateway.mode") {
+        let next = match wanted {
+            Wanted::Remote { .. } => "openclaw gateway probe",
+            Wanted::Kept | Wanted::Local => "openclaw gateway",
+        };
         output::line("");
-        output::line(&format!("Next: {}", context.hint_command("openclaw gateway")));
+        output::line(&format!("Next: {}", context.hint_command(next)));
     }
     Ok(0)
+}
+
+/// Where the gateway is, as the flags say.
+enum Wanted {
+    /// No flag: what is configured stays, a new config is local.
+    Kept,
+    /// `--mode local`.
+    Local,
+    /// `--mode remote`, or a `--remote-*` flag.
+    Remote { url: Option<String>, token: Option<String> },
+}
+
+impl Wanted {
+    fn of(args: &SetupArgs) -> Result<Self, Failure> {
+        let remote = || Self::Remote { url: args.remote_url.clone(), token: args.remote_token.clone() };
+        let has_remote = args.remote_url.is_some() || args.remote_token.is_some();
+        match args.mode.as_deref() {
+            None if has_remote => Ok(remote()),
+            None => Ok(Self::Kept),
+            Some("remote") => Ok(remote()),
+            Some("local") if has_remote => {
+                Err(Failure::usage("--remote-url and --remote-token need --mode remote"))
+            }
+            Some("local") => Ok(Self::Local),
+            Some(_) => Err(Failure::usage("Invalid --mode (use \"local\" or \"remote\")")),
+        }
+    }
+
+    /// The keys to set for it.
+    fn keys(&self, has_mode: bool) -> Vec<(&'static str, &str)> {
+        match self {
+            Self::Kept if has_mode => Vec::new(),
+            Self::Kept | Self::Local => vec![("gateway.mode", "local")],
+            Self::Remote { url, token } => {
+                let url = url.as_deref().map(|url| ("gateway.remote.url", url));
+                let token = token.as_deref().map(|token| ("gateway.remote.token", token));
+                [Some(("gateway.mode", "remote")), url, token].into_iter().flatten().collect()
+            }
+        }
+    }
 }
 
 struct Change {
@@ -65,7 +108,7 @@ struct Change {
 }
 
 /// What is missing for a gateway to start. What is there stays.
-fn plan(context: &Context, workspace: Option<&str>) -> Change {
+fn plan(context: &Context, workspace: Option<&str>, wanted: &Wanted) -> Change {
     let source = &context.loaded.snapshot.parsed;
     let in_effect = &context.loaded.snapshot.config;
     let mut next = source.clone();
@@ -80,12 +123,16 @@ fn plan(context: &Context, workspace: Option<&str>) -> Change {
     if let Some(dir) = workspace {
         put("agents.defaults.workspace", json!(context.env().expand_path(dir).display().to_string()));
     }
-    if in_effect.pointer("/gateway/mode").is_none() {
-        put("gateway.mode", json!("local"));
+    for (key, value) in wanted.keys(in_effect.pointer("/gateway/mode").is_some()) {
+        put(key, json!(value));
     }
     let auth = in_effect.pointer("/gateway/auth");
     let has = |key: &str| auth.and_then(|auth| auth.get(key)).is_some_and(|value| !value.is_null());
-    let is_remote = in_effect.pointer("/gateway/mode").and_then(Value::as_str) == Some("remote");
+    let is_remote = match wanted {
+        Wanted::Remote { .. } => true,
+        Wanted::Local => false,
+        Wanted::Kept => in_effect.pointer("/gateway/mode").and_then(Value::as_str) == Some("remote"),
+    };
     let from_env =
         context.env().first_nonblank(&["OPENCLAW_GATEWAY_TOKEN", "OPENCLAW_GATEWAY_PASSWORD"]).is_some();
     if !is_remote && !from_env && !has("token") && !has("password") && !has("mode") {
@@ -157,6 +204,27 @@ mod tests {
         let before = std::fs::read_to_string(loaded.paths.config_path()).unwrap();
         run(&args(None), &Context::new(&env, true)).unwrap();
         assert_eq!(std::fs::read_to_string(loaded.paths.config_path()).unwrap(), before);
+    }
+
+    #[test]
+    fn a_remote_gateway_is_written_down_without_a_secret_of_its_own() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
+        let text = |value: &str| Some(value.to_owned());
+        let remote = SetupArgs {
+            remote_url: text("wss://host:1"),
+            remote_token: text("t0ken"),
+            non_interactive: true,
+            ..args(None)
+        };
+        run(&remote, &Context::new(&env, true)).unwrap();
+        let gateway = load(&env).snapshot.parsed["gateway"].clone();
+        assert_eq!(
+            gateway,
+            json!({ "mode": "remote", "remote": { "url": "wss://host:1", "token": "t0ken" } })
+        );
+        let wrong = SetupArgs { mode: text("elsewhere"), ..args(None) };
+        assert!(run(&wrong, &Context::new(&env, true)).is_err());
     }
 
     #[test]

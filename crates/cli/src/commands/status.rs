@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use openclaw_config::Config;
+use openclaw_config::settings::TailscaleMode;
 use openclaw_gateway::Host;
 use openclaw_protocol::AgentId;
 use serde_json::{Map, Value, json};
 
+use super::default_models::DefaultModels;
 use super::gateway_probe::{Ask, Probed, probe};
 use super::sessions::{StoredSession, read_store};
 use super::{audit, heartbeat, status_text};
@@ -42,9 +44,43 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     if args.json {
         output::json(&status);
     } else {
-        status_text::lines(&status, context, &config).iter().for_each(|line| output::line(line));
+        let extras = Extras::of(&config, &target, ask);
+        status_text::lines(&status, context, &extras).iter().for_each(|line| output::line(line));
     }
     Ok(0)
+}
+
+/// What the report for people says that is not in the document.
+pub(super) struct Extras {
+    /// How we authenticate, `auth token`.
+    pub(super) auth: Option<&'static str>,
+    /// `gateway.tailscale.mode`.
+    pub(super) tailscale: &'static str,
+    /// What was asked of the gateway.
+    pub(super) probes: &'static str,
+}
+
+impl Extras {
+    fn of(config: &Config, target: &Target, ask: Ask) -> Self {
+        let auth = match (&target.token, &target.password) {
+            (Some(_), Some(_)) => Some("auth token+password"),
+            (Some(_), None) => Some("auth token"),
+            (None, Some(_)) => Some("auth password"),
+            (None, None) => None,
+        };
+        Self {
+            auth,
+            tailscale: match config.gateway.tailscale.mode {
+                TailscaleMode::Off => "off",
+                TailscaleMode::Serve => "serve (not implemented yet)",
+                TailscaleMode::Funnel => "funnel (not implemented yet)",
+            },
+            probes: match ask {
+                Ask::All => "asked (channels are probed by the gateway)",
+                Ask::Summary | Ask::Nothing => "skipped (use --deep)",
+            },
+        }
+    }
 }
 
 fn ask_gateway(context: &Context, target: &Target, timeout: Duration, ask: Ask) -> Result<Probed, Failure> {
@@ -57,6 +93,7 @@ fn ask_gateway(context: &Context, target: &Target, timeout: Duration, ask: Ask) 
 fn document(context: &Context, config: &Config, target: &Target, probed: &Probed) -> Result<Value, Failure> {
     let agents = config.agent_ids();
     let now = now_ms();
+    let models = DefaultModels::load(config, context.env());
     let mut stores = Vec::new();
     for id in &agents {
         stores.push((id.clone(), read_store(&config.session_store(id))?));
@@ -72,7 +109,7 @@ fn document(context: &Context, config: &Config, target: &Target, probed: &Probed
         },
         "channelSummary": summary("channelSummary").unwrap_or(json!([])),
         "queuedSystemEvents": summary("queuedSystemEvents").unwrap_or(json!([])),
-        "sessions": sessions(config, &stores, now),
+        "sessions": sessions(config, &models, &stores, now),
         "os": {
             "platform": os,
             "arch": host.arch,
@@ -108,8 +145,8 @@ fn document(context: &Context, config: &Config, target: &Target, probed: &Probed
 
 type Stores = [(AgentId, Vec<StoredSession>)];
 
-fn sessions(config: &Config, stores: &Stores, now: i64) -> Value {
-    let row = |id: &AgentId, session: &StoredSession| session_row(config, id, session, now);
+fn sessions(config: &Config, models: &DefaultModels, stores: &Stores, now: i64) -> Value {
+    let row = |id: &AgentId, session: &StoredSession| session_row(models, id, session, now);
     let mut all: Vec<(&AgentId, &StoredSession)> =
         stores.iter().flat_map(|(id, sessions)| sessions.iter().map(move |session| (id, session))).collect();
     all.sort_by_key(|(_, session)| std::cmp::Reverse(session.updated_at()));
@@ -124,11 +161,11 @@ fn sessions(config: &Config, stores: &Stores, now: i64) -> Value {
             })
         })
         .collect();
-    let none = StoredSession { key: String::new(), entry: Map::new() };
+    let default = models.of(&config.default_agent());
     json!({
         "paths": stores.iter().map(|(id, _)| config.session_store(id).display().to_string()).collect::<Vec<_>>(),
         "count": all.len(),
-        "defaults": { "model": none.model(config), "contextTokens": none.context_tokens(config) },
+        "defaults": { "model": default.model, "contextTokens": models.window(&default) },
         "recent": all.iter().take(RECENT).map(|(id, session)| row(id, session)).collect::<Vec<_>>(),
         "byAgent": by_agent,
     })
@@ -146,8 +183,9 @@ const OPTIONAL_FIELDS: &[&str] = &[
     "outputTokens",
 ];
 
-fn session_row(config: &Config, agent: &AgentId, session: &StoredSession, now: i64) -> Value {
-    let window = session.context_tokens(config);
+fn session_row(models: &DefaultModels, agent: &AgentId, session: &StoredSession, now: i64) -> Value {
+    let used = models.of_session(agent, session);
+    let window = used.window;
     let total = session.number("totalTokens").unwrap_or_else(|| {
         session.number("inputTokens").unwrap_or(0) + session.number("outputTokens").unwrap_or(0)
     });
@@ -169,7 +207,7 @@ fn session_row(config: &Config, agent: &AgentId, session: &StoredSession, now: i
     put("totalTokens", json!(total));
     put("remainingTokens", json!(window.saturating_sub(total)));
     put("percentUsed", json!(total.saturating_mul(100).checked_div(window).map(|percent| percent.min(999))));
-    put("model", json!(session.model(config)));
+    put("model", json!(used.model));
     put("contextTokens", json!(window));
     put("flags", json!(session.flags()));
     Value::Object(out)

@@ -1,9 +1,9 @@
 //! `openclaw status` for people.
 
-use openclaw_config::Config;
 use serde_json::Value;
 
-use super::sessions::{StoredSession, tokens};
+use super::sessions::tokens;
+use super::status::Extras;
 use crate::context::Context;
 use crate::output::{self, Column, boxed, columns};
 
@@ -13,17 +13,15 @@ const WIDTH: usize = 119;
 const FINDINGS: usize = 6;
 
 /// The report as lines.
-pub(super) fn lines(status: &Value, context: &Context, config: &Config) -> Vec<String> {
+pub(super) fn lines(status: &Value, context: &Context, extras: &Extras) -> Vec<String> {
     let style = context.style;
     let mut lines = vec![style.accent("OpenClaw status"), String::new(), style.accent("Overview")];
-    lines.extend(boxed(["Item", "Value"], &overview(status, context), WIDTH));
+    lines.extend(boxed(["Item", "Value"], &overview(status, context, extras), WIDTH));
     lines.extend([String::new(), style.accent("Security audit")]);
     lines.extend(security(status, context));
     lines.extend([String::new(), style.accent("Sessions")]);
-    lines.extend(sessions(status, config));
-    lines.push(String::new());
-    let next = if flag(status, "/gateway/reachable") { "openclaw logs --follow" } else { "openclaw gateway" };
-    lines.push(format!("Next: {}", context.hint_command(next)));
+    lines.extend(sessions(status));
+    lines.extend(footer(status, context));
     lines
 }
 
@@ -43,7 +41,28 @@ fn list<'a>(status: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value>
     status.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }
 
-fn overview(status: &Value, context: &Context) -> Vec<(String, String)> {
+/// Where to read on, and what to type next.
+fn footer(status: &Value, context: &Context) -> Vec<String> {
+    let step = |question: &str, command: &str| format!("  {question} {}", context.hint_command(command));
+    let mut lines = vec![
+        String::new(),
+        "FAQ: https://docs.openclaw.ai/faq".to_owned(),
+        "Troubleshooting: https://docs.openclaw.ai/troubleshooting".to_owned(),
+        String::new(),
+        "Next steps:".to_owned(),
+    ];
+    if !flag(status, "/gateway/reachable") {
+        lines.push(step("Need a gateway?    ", "openclaw gateway"));
+    }
+    lines.extend([
+        step("Need to share?     ", "openclaw status --all"),
+        step("Need to debug live?", "openclaw logs --follow"),
+        step("Need to test channels?", "openclaw status --deep"),
+    ]);
+    lines
+}
+
+fn overview(status: &Value, context: &Context, extras: &Extras) -> Vec<(String, String)> {
     let dashboard = text(status, "/gateway/url").replacen("ws", "http", 1);
     let events = list(status, "/queuedSystemEvents").count();
     let heartbeats: Vec<String> = list(status, "/heartbeat/agents")
@@ -53,21 +72,32 @@ fn overview(status: &Value, context: &Context) -> Vec<(String, String)> {
         ("Dashboard", format!("{dashboard}/")),
         ("OS", text(status, "/os/label").to_owned()),
         ("Config", config_line(context)),
-        ("Gateway", gateway_line(status)),
-        (
-            "Gateway service",
-            format!(
-                "{} {}",
-                text(status, "/gatewayService/label"),
-                text(status, "/gatewayService/loadedText")
-            ),
-        ),
+        ("Tailscale", extras.tailscale.to_owned()),
+        ("Channel", format!("{} ({})", text(status, "/updateChannel"), text(status, "/updateChannelSource"))),
+        ("Update", format!("not checked · this is {}", env!("CARGO_PKG_VERSION"))),
+        ("Gateway", gateway_line(status, extras.auth)),
+        ("Gateway service", service_line(status, "/gatewayService")),
+        ("Node service", service_line(status, "/nodeService")),
         ("Agents", agents_line(status)),
+        ("Memory", memory_line(status)),
+        ("Probes", extras.probes.to_owned()),
         ("Events", if events == 0 { "none".to_owned() } else { format!("{events} queued") }),
         ("Heartbeat", heartbeats.join(", ")),
         ("Sessions", sessions_line(status)),
     ];
     rows.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn service_line(status: &Value, service: &str) -> String {
+    let part = |name: &str| text(status, &format!("{service}/{name}"));
+    format!("{} {}", part("label"), part("loadedText"))
+}
+
+fn memory_line(status: &Value) -> String {
+    if flag(status, "/memoryPlugin/enabled") {
+        return "enabled".to_owned();
+    }
+    format!("disabled ({})", text(status, "/memoryPlugin/reason"))
 }
 
 fn config_line(context: &Context) -> String {
@@ -80,7 +110,7 @@ fn config_line(context: &Context) -> String {
     }
 }
 
-fn gateway_line(status: &Value) -> String {
+fn gateway_line(status: &Value, auth: Option<&str>) -> String {
     let place = format!(
         "{} · {} ({})",
         text(status, "/gateway/mode"),
@@ -92,6 +122,7 @@ fn gateway_line(status: &Value) -> String {
     }
     let latency = number(status, "/gateway/connectLatencyMs");
     let mut line = format!("{place} · reachable {latency}ms");
+    line.extend(auth.map(|auth| format!(" · {auth}")));
     if status.pointer("/gateway/self").is_some_and(Value::is_object) {
         let field = |name: &str| text(status, &format!("/gateway/self/{name}")).to_owned();
         line.push_str(&format!(
@@ -161,20 +192,16 @@ const COLUMNS: &[Column] = &[
     Column { name: "Tokens", width: 0 },
 ];
 
-fn sessions(status: &Value, config: &Config) -> Vec<String> {
+fn sessions(status: &Value) -> Vec<String> {
     let rows: Vec<Vec<String>> = list(status, "/sessions/recent")
         .map(|row| {
-            let session = StoredSession {
-                key: text(row, "/key").to_owned(),
-                entry: row.as_object().cloned().unwrap_or_default(),
-            };
             let age = row.pointer("/age").and_then(Value::as_i64).unwrap_or_default();
             vec![
-                session.key.clone(),
+                text(row, "/key").to_owned(),
                 text(row, "/kind").to_owned(),
                 output::age(age),
                 text(row, "/model").to_owned(),
-                tokens(&session, config),
+                tokens(row.pointer("/totalTokens").and_then(Value::as_u64), number(row, "/contextTokens")),
             ]
         })
         .collect();

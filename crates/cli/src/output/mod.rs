@@ -1,6 +1,7 @@
 //! Printing: data on stdout, everything else on stderr (spec `cli.md` §1.2).
 
 mod age;
+mod printable;
 mod style;
 mod table;
 
@@ -9,17 +10,19 @@ use std::io::Write as _;
 use serde::Serialize;
 
 pub(crate) use age::{age, count};
+pub(crate) use printable::one_line;
+use printable::printable;
 pub(crate) use style::Style;
 pub(crate) use table::{Column, boxed, columns};
 
-/// Prints a line of data. A reader that went away is nobody's error.
+/// Prints a line of data; control characters in it are escaped. A reader that went away is nobody's error.
 pub(crate) fn line(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    let _ = writeln!(std::io::stdout().lock(), "{}", printable(text));
 }
 
-/// Prints a line for people.
+/// Prints a line for people, escaped like data.
 pub(crate) fn error_line(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", printable(text));
 }
 
 /// Prints one document, indented by two spaces.

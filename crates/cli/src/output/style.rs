@@ -4,6 +4,16 @@ use std::io::IsTerminal as _;
 
 use openclaw_config::Environment;
 
+/// Everything a [`Style`] puts around text: the only control sequences that are printed.
+pub(super) const SEQUENCES: &[&str] = &[ACCENT, MUTED, SUCCESS, WARN, ERROR, RESET];
+
+const ACCENT: &str = "\u{1b}[38;2;255;90;45m";
+const MUTED: &str = "\u{1b}[38;2;139;127;119m";
+const SUCCESS: &str = "\u{1b}[38;2;47;191;113m";
+const WARN: &str = "\u{1b}[38;2;255;176;32m";
+const ERROR: &str = "\u{1b}[38;2;226;61;45m";
+const RESET: &str = "\u{1b}[0m";
+
 /// Whether and how text is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
@@ -14,6 +24,10 @@ impl Style {
     /// Never coloured.
     pub(crate) const PLAIN: Self = Self { coloured: false };
 
+    /// Always coloured.
+    #[cfg(test)]
+    pub(crate) const COLOURED: Self = Self { coloured: true };
+
     /// On a terminal, unless `--no-color` or `NO_COLOR` says no; `FORCE_COLOR` says yes.
     pub(crate) fn of(env: &Environment, no_color: bool) -> Self {
         let forced = env.get_nonblank("FORCE_COLOR").is_some_and(|value| value != "0");
@@ -23,31 +37,31 @@ impl Style {
 
     /// Headings.
     pub(crate) fn accent(self, text: &str) -> String {
-        self.paint(text, "38;2;255;90;45")
+        self.paint(text, ACCENT)
     }
 
     /// Less important text.
     pub(crate) fn muted(self, text: &str) -> String {
-        self.paint(text, "38;2;139;127;119")
+        self.paint(text, MUTED)
     }
 
     /// Good news.
     pub(crate) fn success(self, text: &str) -> String {
-        self.paint(text, "38;2;47;191;113")
+        self.paint(text, SUCCESS)
     }
 
     /// Look here.
     pub(crate) fn warn(self, text: &str) -> String {
-        self.paint(text, "38;2;255;176;32")
+        self.paint(text, WARN)
     }
 
     /// Bad news.
     pub(crate) fn error(self, text: &str) -> String {
-        self.paint(text, "38;2;226;61;45")
+        self.paint(text, ERROR)
     }
 
-    fn paint(self, text: &str, code: &str) -> String {
-        if self.coloured { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    fn paint(self, text: &str, start: &str) -> String {
+        if self.coloured { format!("{start}{text}{RESET}") } else { text.to_owned() }
     }
 }
 

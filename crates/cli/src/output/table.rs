@@ -1,4 +1,6 @@
-//! Text in columns.
+//! Text in columns. Cells stay in their place whatever is in them.
+
+use super::one_line;
 
 /// A column: heading and width; longer cells push the rest to the right.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +15,7 @@ pub(crate) struct Column {
 pub(crate) fn columns(columns: &[Column], rows: &[Vec<String>]) -> Vec<String> {
     let heading: Vec<String> = columns.iter().map(|column| column.name.to_owned()).collect();
     let render = |row: &Vec<String>| {
-        let cells = row.iter().zip(columns).map(|(cell, column)| pad(cell, column.width));
+        let cells = row.iter().zip(columns).map(|(cell, column)| pad(&one_line(cell), column.width));
         cells.collect::<Vec<_>>().join(" ").trim_end().to_owned()
     };
     std::iter::once(&heading).chain(rows).map(render).collect()
@@ -31,7 +33,7 @@ pub(crate) fn boxed(heading: [&str; 2], rows: &[(String, String)], width: usize)
     let row = |key: &str, value: &str| format!("│ {} │ {} │", pad(key, first), pad(value, second));
     let mut lines = vec![rule('┌', '┬', '┐'), row(heading[0], heading[1]), rule('├', '┼', '┤')];
     for (key, value) in rows {
-        let mut parts = wrap(value, second).into_iter();
+        let mut parts = wrap(&one_line(value), second).into_iter();
         lines.push(row(key, &parts.next().unwrap_or_default()));
         lines.extend(parts.map(|part| row("", &part)));
     }

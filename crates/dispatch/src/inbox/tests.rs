@@ -155,7 +155,16 @@ async fn a_full_disk_refuses_messages_keeps_nothing_and_a_finished_run_is_writte
     assert!(refused.to_string().contains("disk is full"), "{refused}");
     opened.inbox.finish(done("before", ended)).await.unwrap_err();
     assert_eq!(opened.inbox.find(&RunId::new("during")).await.unwrap(), None);
+    let before = opened.inbox.find(&RunId::new("before")).await.unwrap();
+    assert_eq!(before, Some(Known::Finished(done("before", ended))), "it has ended, stored or not");
     other.execute_batch("DROP TRIGGER full; DROP TRIGGER full2").unwrap();
+    // Nothing else is asked of the inbox, and still it is stored.
+    let state = || {
+        other.query_row("SELECT state FROM inbox WHERE run_id = 'before'", [], |row| row.get::<_, String>(0))
+    };
+    while state().unwrap() != "finished" {
+        tokio::task::yield_now().await;
+    }
     assert_eq!(opened.inbox.accept(chat("after", "x")).await.unwrap(), Insert::New);
     let before = opened.inbox.find(&RunId::new("before")).await.unwrap();
     assert_eq!(before, Some(Known::Finished(done("before", ended))));

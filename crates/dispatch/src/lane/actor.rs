@@ -14,22 +14,20 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::deadline::chat_deadline_ms;
-use super::machine::{Effect, Input, Machine, Turn};
+use super::machine::{Effect, Input, Machine, Only, Turn};
 use super::queue_mode::QueueMode;
 use super::running::{Running, next_event};
 use super::steering::SteeringQueue;
-use crate::api::{
-    AbortReason, AbortTarget, Broadcast, InjectError, InjectMessage, Injected, RunOutcome, RunRecord,
-};
+use crate::api::{AbortReason, AbortTarget, Broadcast, RunOutcome, RunRecord};
 use crate::clock::now_ms;
-use crate::events::{Emitter, injected};
+use crate::events::Emitter;
 use crate::inbox::{Payload, Row};
 use crate::runner::{Ending, RunControl};
 use crate::shared::Shared;
 
 /// Events a run may be ahead of its lane.
 const EVENTS: usize = 32;
-/// Requests that may wait for the end of a run.
+/// Requests that may wait for the lane to be idle.
 const LATER: usize = 64;
 /// How long an idle lane waits for somebody who seemed about to send.
 const LINGER: Duration = Duration::from_secs(1);
@@ -47,11 +45,27 @@ pub(crate) struct Job {
     pub(crate) since: i64,
     /// The run id its events carry when its own is used up: a steered message that the run did not take.
     pub(crate) events_as: Option<RunId>,
+    /// Its clients know already that it was stopped while it waited.
+    pub(crate) told: bool,
 }
 
 impl Turn for Job {
     fn run_id(&self) -> &RunId {
         &self.row.run_id
+    }
+
+    fn is_chat(&self) -> bool {
+        matches!(self.row.payload, Payload::Chat(_))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.told
+    }
+
+    fn stop(&mut self, reason: AbortReason) {
+        let abort = self.row.abort.or(Some(reason));
+        self.row = Arc::new(Row { abort, ..Row::clone(&self.row) });
+        self.told = true;
     }
 }
 
@@ -61,9 +75,7 @@ pub(crate) enum Command {
     /// Work on a message.
     Message { job: Job, arrival: Arrival },
     /// Stop runs; answers with those that were stopped.
-    Abort { target: AbortTarget, reason: AbortReason, reply: oneshot::Sender<Vec<RunId>> },
-    /// Write into the transcript.
-    Inject { message: InjectMessage, reply: oneshot::Sender<Result<Injected, InjectError>> },
+    Abort { target: AbortTarget, only: Only, reason: AbortReason, reply: oneshot::Sender<Vec<RunId>> },
     /// Answer once nothing runs and nothing waits.
     WhenIdle { reply: oneshot::Sender<()> },
 }
@@ -85,14 +97,12 @@ pub(super) struct Actor {
     running: Option<Running>,
     tasks: JoinSet<Ending>,
     deadlines: Vec<(Instant, RunId)>,
-    later: Vec<Later>,
+    /// Who wants to know when the lane is idle.
+    later: Vec<oneshot::Sender<()>>,
+    /// Steered messages that were taken back from the run, to be closed after it.
+    withdrawn: Vec<Job>,
     /// Steered messages whose client may not have its acknowledgement yet, oldest first.
     absorbed: VecDeque<Job>,
-}
-
-enum Later {
-    Inject(InjectMessage, oneshot::Sender<Result<Injected, InjectError>>),
-    Idle(oneshot::Sender<()>),
 }
 
 enum Step {
@@ -119,6 +129,7 @@ impl Actor {
             tasks: JoinSet::new(),
             deadlines: Vec::new(),
             later: Vec::new(),
+            withdrawn: Vec::new(),
             absorbed: VecDeque::new(),
         }
     }
@@ -128,7 +139,7 @@ impl Actor {
         let mut stopped = false;
         loop {
             if self.machine.is_idle() && self.absorbed.is_empty() {
-                self.answer_later().await;
+                self.answer_later();
                 if self.shared.lanes.retire(&self.key, &self.mailbox) {
                     return;
                 }
@@ -168,13 +179,14 @@ impl Actor {
     async fn on_command(&mut self, command: Command) {
         match command {
             Command::Message { job, arrival } => self.on_message(job, arrival).await,
-            Command::Abort { target, reason, reply } => {
-                let stopped = self.abort(target, reason).await;
+            Command::Abort { target, only, reason, reply } => {
+                let stopped = self.abort(target, only, reason).await;
                 // Who asked may have gone; the runs are stopped all the same.
                 let _ = reply.send(stopped);
             }
-            Command::Inject { message, reply } => self.on_inject(message, reply).await,
-            Command::WhenIdle { reply } => self.postpone(Later::Idle(reply)),
+            // Too many who wait are turned away: dropping the reply tells them so.
+            Command::WhenIdle { reply } if self.later.len() < LATER => self.later.push(reply),
+            Command::WhenIdle { .. } => {}
         }
     }
 
@@ -188,7 +200,7 @@ impl Actor {
         }
         let interrupts = mode == QueueMode::Interrupt && self.machine.active().is_some();
         if interrupts {
-            self.abort(AbortTarget::All, AbortReason::Interrupt).await;
+            self.abort(AbortTarget::All, Only::Any, AbortReason::Interrupt).await;
         }
         let effects = self.machine.on(Input::Message { job, mode });
         self.perform(effects).await;
@@ -209,14 +221,14 @@ impl Actor {
         let (due, left) = std::mem::take(&mut self.deadlines).into_iter().partition(|(at, _)| *at <= now);
         self.deadlines = left;
         for (_, run_id) in Vec::into_iter(due) {
-            self.abort(AbortTarget::Run(run_id), AbortReason::Timeout).await;
+            self.abort(AbortTarget::Run(run_id), Only::Any, AbortReason::Timeout).await;
         }
     }
 
     /// Stops runs. That they are to be stopped is stored first: a crash must not bring them back.
-    async fn abort(&mut self, target: AbortTarget, reason: AbortReason) -> Vec<RunId> {
+    async fn abort(&mut self, target: AbortTarget, only: Only, reason: AbortReason) -> Vec<RunId> {
         let active = self.machine.active().cloned();
-        let effects = self.machine.on(Input::Abort { target, reason });
+        let effects = self.machine.on(Input::Abort { target, only, reason });
         let ids: Vec<RunId> = effects
             .iter()
             .filter_map(|effect| match effect {
@@ -242,7 +254,7 @@ impl Actor {
                 Effect::Steer(job) => self.steer(job),
                 Effect::Cancel(reason) => self.cancel(reason).await,
                 Effect::Withdraw(run_id, reason) => self.withdraw(&run_id, reason).await,
-                Effect::Discard(job, reason) => self.discard(&job, reason).await,
+                Effect::Discard(job, reason) => self.tell_stopped(&job, reason).await,
             }
         }
     }
@@ -302,23 +314,25 @@ impl Actor {
 
     async fn withdraw(&mut self, run_id: &RunId, reason: AbortReason) {
         let job = self.running.as_ref().and_then(|running| running.steering.withdraw(run_id, reason));
-        if let Some(job) = job {
-            self.discard(&job, reason).await;
+        if let Some(mut job) = job {
+            job.stop(reason);
+            self.tell_stopped(&job, reason).await;
+            self.withdrawn.push(job);
         }
     }
 
-    async fn discard(&mut self, job: &Job, reason: AbortReason) {
+    /// A message that waits is stopped: for clients that is its end. Its turn comes after the run under way; then it is
+    /// written into the transcript and its row is closed.
+    async fn tell_stopped(&mut self, job: &Job, reason: AbortReason) {
         // Its stream ends with this, not with what steering would have told.
         self.absorbed.retain(|absorbed| absorbed.row.run_id != job.row.run_id);
         let broadcasts = self.emitter(job).aborted(reason.as_str());
         let outcome = RunOutcome::Aborted { reason: reason.as_str().to_owned(), result: None };
         let record =
             RunRecord { run_id: job.row.run_id.clone(), started_at: None, ended_at: now_ms(), outcome };
-        if let Err(error) = self.shared.inbox.finish(record.clone()).await {
-            tracing::warn!(run_id = %record.run_id, %error, "a stopped run is not stored as finished yet");
-        }
         self.publish(broadcasts).await;
-        self.settle(record);
+        self.deadlines.retain(|(_, run_id)| *run_id != record.run_id);
+        self.shared.registry.conclude(record);
     }
 
     /// The run is over for everybody.
@@ -361,19 +375,21 @@ impl Actor {
             Ok(Ending::Interrupted) => return self.interrupted(),
             Err(error) => self.crashed(&running.job, &error).await,
         };
-        let broadcasts = running.last_events(&record);
-        self.publish(broadcasts).await;
+        if !running.job.told {
+            let broadcasts = running.last_events(&record);
+            self.publish(broadcasts).await;
+        }
         for job in running.steering.drain_taken() {
             self.settle(RunRecord { run_id: job.row.run_id.clone(), ..record.clone() });
         }
         self.settle(record);
-        self.write_injections().await;
-        let mut untaken = Vec::new();
-        for job in running.steering.drain_untaken() {
-            match running.steering.stopped(&job.row.run_id) {
-                Some(reason) => self.discard(&job, reason).await,
-                None => untaken.push(job),
+        let mut untaken = std::mem::take(&mut self.withdrawn);
+        for mut job in running.steering.drain_untaken() {
+            if let Some(reason) = running.steering.stopped(&job.row.run_id) {
+                job.stop(reason);
+                self.tell_stopped(&job, reason).await;
             }
+            untaken.push(job);
         }
         let effects = self.machine.on(Input::Ended { untaken });
         self.perform(effects).await;
@@ -398,50 +414,10 @@ impl Actor {
         record
     }
 
-    async fn on_inject(
-        &mut self,
-        message: InjectMessage,
-        reply: oneshot::Sender<Result<Injected, InjectError>>,
-    ) {
-        if self.machine.active().is_some() {
-            return self.postpone(Later::Inject(message, reply));
-        }
-        self.inject(message, reply).await;
-    }
-
-    async fn inject(&self, message: InjectMessage, reply: oneshot::Sender<Result<Injected, InjectError>>) {
-        let injection = self.shared.runner.inject(&message).await;
-        if let Ok(injection) = &injection {
-            let broadcast = injected(&self.key, &injection.message_id, &injection.message);
-            self.shared.hub.publish(broadcast).await;
-        }
-        // Who asked may have gone; the message stays in the transcript.
-        let _ = reply.send(injection);
-    }
-
-    /// Too many requests that wait are turned away: dropping the reply tells them so.
-    fn postpone(&mut self, later: Later) {
-        if self.later.len() < LATER {
-            self.later.push(later);
-        }
-    }
-
-    async fn write_injections(&mut self) {
-        for later in std::mem::take(&mut self.later) {
-            match later {
-                Later::Inject(message, reply) => self.inject(message, reply).await,
-                Later::Idle(_) => self.later.push(later),
-            }
-        }
-    }
-
-    async fn answer_later(&mut self) {
-        for later in std::mem::take(&mut self.later) {
-            match later {
-                Later::Inject(message, reply) => self.inject(message, reply).await,
-                // Who asked may have gone.
-                Later::Idle(reply) => drop(reply.send(())),
-            }
+    fn answer_later(&mut self) {
+        for reply in self.later.drain(..) {
+            // Who asked may have gone.
+            let _ = reply.send(());
         }
     }
 

@@ -7,9 +7,15 @@ use crate::api::{AbortReason, AbortTarget};
 use openclaw_protocol::RunId;
 
 /// Something that waits for its turn.
-pub(crate) trait Turn {
+pub(crate) trait Turn: Clone {
     /// Its run.
     fn run_id(&self) -> &RunId;
+    /// Whether it is a `chat.send`.
+    fn is_chat(&self) -> bool;
+    /// Whether it was stopped while it waited: its turn only closes it.
+    fn is_stopped(&self) -> bool;
+    /// Makes it so.
+    fn stop(&mut self, reason: AbortReason);
 }
 
 /// What can happen to a lane.
@@ -24,9 +30,18 @@ pub(crate) enum Input<J> {
     /// The run has ended. `untaken` are the steered messages it did not take, oldest first.
     Ended { untaken: Vec<J> },
     /// Someone wants runs stopped.
-    Abort { target: AbortTarget, reason: AbortReason },
+    Abort { target: AbortTarget, only: Only, reason: AbortReason },
     /// Start nothing any more.
     Stop,
+}
+
+/// Which runs an abort may stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Only {
+    /// Those of `chat.send` (spec `gateway-protocol.md` §6.4): what a person at a client stops.
+    Chats,
+    /// Any.
+    Any,
 }
 
 /// What the driver has to do, in order.
@@ -40,7 +55,8 @@ pub(crate) enum Effect<J> {
     Cancel(AbortReason),
     /// Take this message back from the run, if it has not taken it yet, and end it as stopped.
     Withdraw(RunId, AbortReason),
-    /// End a message that never began as stopped.
+    /// Tell that a message that waits is stopped. It keeps its place: when it is started it is written into the
+    /// transcript and closed.
     Discard(J, AbortReason),
 }
 
@@ -55,6 +71,7 @@ pub(crate) struct Machine<J> {
 #[derive(Debug)]
 struct Active {
     run_id: RunId,
+    chat: bool,
     streaming: bool,
     /// Stopped already, or past being stopped.
     closing: bool,
@@ -85,7 +102,7 @@ impl<J: Turn> Machine<J> {
             Input::Streaming(streaming) => self.streaming(streaming),
             Input::Closing => self.closing(),
             Input::Ended { untaken } => self.ended(untaken),
-            Input::Abort { target, reason } => self.abort(&target, reason),
+            Input::Abort { target, only, reason } => self.abort(&target, only, reason),
             Input::Stop => self.stop(),
         }
     }
@@ -103,7 +120,7 @@ impl<J: Turn> Machine<J> {
             }
             QueueMode::Steer | QueueMode::SteerBacklog => self.waiting.push_back(job),
             QueueMode::Interrupt => {
-                let mut effects = self.abort(&AbortTarget::All, AbortReason::Interrupt);
+                let mut effects = self.abort(&AbortTarget::All, Only::Any, AbortReason::Interrupt);
                 self.waiting.push_back(job);
                 effects.extend(self.next());
                 return effects;
@@ -135,25 +152,29 @@ impl<J: Turn> Machine<J> {
         self.next()
     }
 
-    fn abort(&mut self, target: &AbortTarget, reason: AbortReason) -> Vec<Effect<J>> {
+    fn abort(&mut self, target: &AbortTarget, only: Only, reason: AbortReason) -> Vec<Effect<J>> {
         let hit = |run_id: &RunId| match target {
             AbortTarget::All => true,
             AbortTarget::Run(wanted) => wanted == run_id,
         };
         let mut effects = Vec::new();
         if let Some(active) = &mut self.active {
-            if hit(&active.run_id) && !active.closing {
+            if hit(&active.run_id) && (active.chat || only == Only::Any) && !active.closing {
                 active.closing = true;
                 active.streaming = false;
                 effects.push(Effect::Cancel(reason));
             }
+            // Only messages of chats are ever steered.
             let (out, stay) = std::mem::take(&mut active.steered).into_iter().partition::<Vec<RunId>, _>(hit);
             active.steered = stay;
             effects.extend(out.into_iter().map(|run_id| Effect::Withdraw(run_id, reason)));
         }
-        let (out, stay): (Vec<J>, Vec<J>) = self.waiting.drain(..).partition(|job| hit(job.run_id()));
-        self.waiting = stay.into();
-        effects.extend(out.into_iter().map(|job| Effect::Discard(job, reason)));
+        for job in &mut self.waiting {
+            if hit(job.run_id()) && (job.is_chat() || only == Only::Any) && !job.is_stopped() {
+                job.stop(reason);
+                effects.push(Effect::Discard(job.clone(), reason));
+            }
+        }
         effects
     }
 
@@ -169,8 +190,9 @@ impl<J: Turn> Machine<J> {
         let Some(job) = self.waiting.pop_front() else { return Vec::new() };
         self.active = Some(Active {
             run_id: job.run_id().clone(),
+            chat: job.is_chat(),
             streaming: false,
-            closing: false,
+            closing: job.is_stopped(),
             steered: Vec::new(),
         });
         vec![Effect::Start(job)]

@@ -134,7 +134,7 @@ mod tests {
             session_id: None,
             abort: None,
         };
-        Job { row: Arc::new(row), gate: CancellationToken::new(), since: 0, events_as: None }
+        Job { row: Arc::new(row), gate: CancellationToken::new(), since: 0, events_as: None, told: false }
     }
 
     fn names(jobs: &[Job]) -> Vec<&str> {

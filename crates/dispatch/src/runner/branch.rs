@@ -3,13 +3,16 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use openclaw_agent::TranscriptError;
-use openclaw_protocol::message::{Message, UserMessage};
+use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
 use openclaw_sessions::transcript::{self, Body, EntryId, StoredMessage, Transcript};
 use tokio_util::sync::CancellationToken;
 
+use super::lent::{Lent, LentTranscripts};
+use super::{inject, result};
+use crate::api::AbortReason;
 use crate::inbox::Row;
 use crate::lane::SteeringQueue;
 use crate::system_events::{SystemEvents, SystemLine};
@@ -19,6 +22,8 @@ pub(super) struct RunBranch {
     transcript: Transcript,
     context: Vec<Message>,
     steering: Arc<SteeringQueue>,
+    /// Who stopped the run.
+    reason: Arc<OnceLock<AbortReason>>,
     /// Once cancelled nothing is written any more: the run is left as a crash would leave it.
     kill: CancellationToken,
     telling: Option<Telling>,
@@ -51,9 +56,40 @@ impl RunBranch {
         transcript: Transcript,
         context: Vec<Message>,
         steering: Arc<SteeringQueue>,
+        reason: Arc<OnceLock<AbortReason>>,
         kill: CancellationToken,
     ) -> Self {
-        Self { transcript, context, steering, kill, telling: None }
+        Self { transcript, context, steering, reason, kill, telling: None }
+    }
+
+    /// Lets others write between the run's entries.
+    pub(super) fn lend(&self, all: &Arc<LentTranscripts>) -> Lent {
+        all.enter(self.transcript.path(), self.transcript.lend())
+    }
+
+    /// The run writes alone again.
+    pub(super) fn end_lending(&self) {
+        self.transcript.end_lending();
+    }
+
+    /// The run was begun by an earlier process: what others wrote since is not its own.
+    pub(super) fn forget_injected(&mut self) {
+        inject::without_injected(&mut self.context);
+    }
+
+    /// Writes a person's message.
+    pub(super) async fn say(&mut self, message: UserMessage, id: &str) -> Result<(), TranscriptError> {
+        self.write(&Message::User(message), Some(id)).await
+    }
+
+    /// After a run that was stopped by the clock: something is said to the user's last words.
+    pub(super) async fn close_timed_out(&mut self, said: AssistantMessage) -> Result<(), TranscriptError> {
+        match self.context.last() {
+            Some(Message::Assistant(_)) | None => Ok(()),
+            Some(Message::User(_) | Message::ToolResult(_)) => {
+                self.write(&Message::Assistant(said), None).await
+            }
+        }
     }
 
     /// The transcript, when the run is over.
@@ -105,6 +141,7 @@ impl RunBranch {
             None => id.map(str::to_owned),
         };
         let tells = self.telling.take_if(|telling| id.as_deref() == Some(telling.entry_id.as_str()));
+        let message = self.explained(message);
         let written = self.transcript.append_message(message.clone(), id.map(EntryId::new)).await;
         written.map_err(|error| self.error(io::Error::other(error)))?;
         if let Some(told) = tells {
@@ -113,8 +150,20 @@ impl RunBranch {
         if steered.is_some() {
             self.steering.written();
         }
-        self.context.push(message.clone());
+        self.context.push(message);
         Ok(())
+    }
+
+    /// An answer that the message's deadline cut off says so.
+    fn explained(&self, message: &Message) -> Message {
+        let mut message = message.clone();
+        if let Message::Assistant(answer) = &mut message
+            && answer.stop_reason == StopReason::Aborted
+            && self.reason.get() == Some(&AbortReason::Timeout)
+        {
+            answer.error_message.get_or_insert_with(|| result::DEADLINE.to_owned());
+        }
+        message
     }
 
     fn error(&self, source: io::Error) -> TranscriptError {

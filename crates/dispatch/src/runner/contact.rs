@@ -2,7 +2,6 @@
 
 use openclaw_sessions::entry::delivery::{INTERNAL_CHANNELS, update_last_route};
 use openclaw_sessions::entry::{ChatType, DeliveryContext, Origin};
-use openclaw_sessions::key::KeyRules;
 use openclaw_sessions::{SessionEntry, SessionKey};
 
 use super::WEBCHAT;
@@ -18,20 +17,17 @@ pub(super) enum Contact {
         /// What the client calls itself.
         name: Option<String>,
     },
-    /// A program, in the agent's main conversation: it is answered here unless the row knows a better place.
-    Program,
-    /// A program in another conversation; nothing is learnt.
+    /// A program; nothing is learnt.
     Unknown,
 }
 
 impl Contact {
-    pub(super) fn of(row: &Row, key: &SessionKey, rules: &KeyRules) -> Self {
+    pub(super) fn of(row: &Row, key: &SessionKey) -> Self {
         match &row.payload {
             Payload::Chat(chat) => Self::Person {
                 chat_type: if key.is_group() { ChatType::Group } else { ChatType::Direct },
                 name: chat.sender.clone(),
             },
-            Payload::Agent(_) if rules.is_main(key) => Self::Program,
             Payload::Agent(_) => Self::Unknown,
         }
     }
@@ -45,23 +41,18 @@ impl Contact {
 
     /// Makes a row say it. What is known of a chat platform stays: such a conversation is only looked in on from here.
     pub(super) fn note(&self, entry: &mut SessionEntry) {
-        match self {
-            Self::Person { chat_type, name } => {
-                let chat_type = *entry.chat_type.get_or_insert(*chat_type);
-                let known = entry.origin.as_deref().and_then(|origin| origin.provider.as_deref());
-                if known.is_none_or(|provider| INTERNAL_CHANNELS.contains(&provider)) {
-                    let origin = Origin {
-                        label: name.as_deref().map(Box::from),
-                        provider: Some(WEBCHAT.into()),
-                        surface: Some(WEBCHAT.into()),
-                        chat_type: Some(chat_type),
-                        ..Origin::default()
-                    };
-                    entry.origin.get_or_insert_default().merge(&origin);
-                }
-            }
-            Self::Program => {}
-            Self::Unknown => return,
+        let Self::Person { chat_type, name } = self else { return };
+        let chat_type = *entry.chat_type.get_or_insert(*chat_type);
+        let known = entry.origin.as_deref().and_then(|origin| origin.provider.as_deref());
+        if known.is_none_or(|provider| INTERNAL_CHANNELS.contains(&provider)) {
+            let origin = Origin {
+                label: name.as_deref().map(Box::from),
+                provider: Some(WEBCHAT.into()),
+                surface: Some(WEBCHAT.into()),
+                chat_type: Some(chat_type),
+                ..Origin::default()
+            };
+            entry.origin.get_or_insert_default().merge(&origin);
         }
         let route = DeliveryContext { channel: Some(WEBCHAT.into()), ..DeliveryContext::default() };
         update_last_route(entry, &route);
@@ -85,7 +76,7 @@ mod tests {
         let golden =
             json!({"label": "golden", "provider": "webchat", "surface": "webchat", "chatType": "direct"});
         let there = json!({"channel": "telegram", "to": "1"});
-        let cases: [(&str, Value, Contact, Value); 5] = [
+        let cases: [(&str, Value, Contact, Value); 4] = [
             (
                 "a new one",
                 json!({}),
@@ -107,13 +98,7 @@ mod tests {
                 json!({"chatType": "group", "origin": {"label": "Al", "provider": "telegram"}, "deliveryContext": there,
                        "lastChannel": "telegram", "lastTo": "1"}),
             ),
-            (
-                "a program's main one",
-                json!({}),
-                Contact::Program,
-                json!({"deliveryContext": here, "lastChannel": "webchat"}),
-            ),
-            ("a program's other one", json!({}), Contact::Unknown, json!({})),
+            ("a program's", json!({}), Contact::Unknown, json!({})),
         ];
         for (name, before, contact, after) in cases {
             let mut entry: SessionEntry = serde_json::from_value(before.clone()).unwrap();

@@ -1,17 +1,19 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
 //! [`session`] finds the conversation and [`new_model`] the model named for a new one, [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`]
-//! the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next; [`result`] is what is remembered.
+//! the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`unanswered`] keeps what was stopped before it began; [`result`] is what is remembered.
 
 mod branch;
 mod contact;
 mod inject;
 mod kept;
+mod lent;
 mod new_model;
 mod prepare;
 mod result;
 mod session;
 mod tools;
+mod unanswered;
 pub(crate) mod wording;
 
 use std::path::PathBuf;
@@ -41,6 +43,7 @@ use crate::lane::{Job, QueueMode, SteeringQueue};
 use crate::shared::Shared;
 use crate::system_events::SystemEvents;
 use kept::KeptTranscripts;
+use lent::LentTranscripts;
 use prepare::Prepared;
 use result::Figures;
 use wording::Circumstances;
@@ -59,6 +62,7 @@ pub(crate) struct Runner {
     system_events: Arc<SystemEvents>,
     command_variables: Vec<(String, String)>,
     kept: KeptTranscripts,
+    lent: Arc<LentTranscripts>,
 }
 
 /// How a lane steers one run.
@@ -96,7 +100,7 @@ impl<E: std::error::Error> From<E> for NotBegun {
 pub(crate) async fn work(shared: &Shared, job: &Job, control: RunControl) -> Ending {
     let row = &job.row;
     if let Some(reason) = row.abort {
-        return done(shared, row, None, result::aborted(reason, None)).await;
+        return unanswered::close(shared, row, reason).await;
     }
     let place = tokio::select! { biased;
         () = control.cancel.cancelled() => return stopped_early(shared, row, &control).await,
@@ -104,7 +108,8 @@ pub(crate) async fn work(shared: &Shared, job: &Job, control: RunControl) -> End
     };
     shared.registry.running(&row.run_id);
     let prepared = match shared.runner.prepare(shared, row, &control).await {
-        Ok(prepared) => prepared,
+        Ok(Some(prepared)) => prepared,
+        Ok(None) => return stopped_early(shared, row, &control).await,
         Err(_) if shared.kill.is_cancelled() => return Ending::Interrupted,
         Err(NotBegun(message)) => {
             tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "run could not begin");
@@ -124,22 +129,26 @@ fn lane_of(row: &Row) -> &str {
     }
 }
 
-/// Stopped while it waited for its turn: nothing was written yet.
+/// Stopped while it waited for its turn.
 async fn stopped_early(shared: &Shared, row: &Row, control: &RunControl) -> Ending {
     if shared.kill.is_cancelled() {
         return Ending::Interrupted;
     }
     let reason = control.reason.get().copied().unwrap_or(AbortReason::Stop);
-    done(shared, row, None, result::aborted(reason, None)).await
+    unanswered::close(shared, row, reason).await
 }
 
 /// Runs the agent, then stores: transcript and session row, then the inbox, and only then clients hear of the end.
 async fn drive(shared: &Shared, row: &Row, mut prepared: Prepared, control: &RunControl) -> Ending {
-    let ended = run_agent(&mut prepared, control).await;
+    let mut ended = run_agent(&mut prepared, control).await;
+    prepared.end_lending();
     if shared.kill.is_cancelled() {
         return Ending::Interrupted;
     }
     let reason = control.reason.get().copied();
+    if let Some(why) = result::time_is_up(&mut ended, reason) {
+        prepared.close_timed_out(ended.candidate, why).await;
+    }
     let outcome = result::outcome(&ended, reason);
     let started_at = ended.started_at;
     let figures = prepared.figures(ended, row, &outcome, reason);
@@ -203,8 +212,18 @@ impl Runner {
     pub(crate) fn new(deps: Deps) -> Self {
         let Deps { state_dir, settings, store, layout, models, host, system_events, command_variables } =
             deps;
-        let kept = KeptTranscripts::default();
-        Self { state_dir, settings, store, layout, models, host, system_events, command_variables, kept }
+        Self {
+            state_dir,
+            settings,
+            store,
+            layout,
+            models,
+            host,
+            system_events,
+            command_variables,
+            kept: KeptTranscripts::default(),
+            lent: Arc::default(),
+        }
     }
 
     fn settings(&self) -> Arc<Settings> {

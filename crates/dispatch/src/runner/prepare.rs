@@ -12,14 +12,16 @@ use openclaw_agent::workspace::{self, Fill};
 use openclaw_agent::{Limits, Outcome, Prompt, ReasoningVisibility};
 use openclaw_config::ResolvedAgent;
 use openclaw_models::{Ask, AskedThinking, Candidate, ThinkingLevel};
+use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::ReasoningLevel;
 use openclaw_sessions::transcript::{
-    Context, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError,
+    Context, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError, TranscriptLock,
 };
 use openclaw_tools::{Confinement, CoreTools, ExecSettings, Setup, Toolbox};
 
 use super::branch::{Prompted, RunBranch, Telling};
+use super::lent::Lent;
 use super::result::Figures;
 use super::session::Session;
 use super::wording::{self, Circumstances};
@@ -43,12 +45,38 @@ pub(super) struct Prepared {
     pub(super) system_prompt: String,
     pub(super) report: SystemPromptReport,
     pub(super) branch: RunBranch,
+    pub(super) lent: Option<Lent>,
     pub(super) prompt: Prompt,
     pub(super) reasoning: ReasoningVisibility,
     pub(super) limits: Limits,
+    /// Until everything is stored.
+    _lock: TranscriptLock,
 }
 
 impl Prepared {
+    /// Others write no more into the transcript through the run.
+    pub(super) fn end_lending(&mut self) {
+        drop(self.lent.take());
+        self.branch.end_lending();
+    }
+
+    /// Tells in the transcript that time was up.
+    pub(super) async fn close_timed_out(&mut self, candidate: usize, why: String) {
+        let model = self.models.get(candidate).or(self.models.first()).map(|candidate| &candidate.model);
+        let said = AssistantMessage {
+            api: model.map(|model| model.api().to_owned()).unwrap_or_default(),
+            provider: model.map(|model| model.provider().to_owned()).unwrap_or_default(),
+            model: model.map(|model| model.id().to_owned()).unwrap_or_default(),
+            stop_reason: StopReason::Aborted,
+            error_message: Some(why),
+            timestamp: now_ms(),
+            ..AssistantMessage::default()
+        };
+        if let Err(error) = self.branch.close_timed_out(said).await {
+            tracing::warn!(%error, "the transcript does not say that time was up");
+        }
+    }
+
     /// What the session's row learns.
     pub(super) fn figures(
         &self,
@@ -80,10 +108,15 @@ impl Runner {
         shared: &Shared,
         row: &Row,
         control: &RunControl,
-    ) -> Result<Prepared, NotBegun> {
+    ) -> Result<Option<Prepared>, NotBegun> {
         let settings = self.settings();
         let asked = asked_thinking(row)?;
         let session = self.session(shared, row, &settings).await?;
+        // One run a transcript, whatever session keys lead to it.
+        let lock = tokio::select! { biased;
+            () = control.cancel.cancelled() => return Ok(None),
+            lock = TranscriptLock::acquire(&session.path) => lock?,
+        };
         let ((), models, files) = tokio::try_join!(
             session.note(shared, row),
             self.select(&settings, &session, asked),
@@ -93,10 +126,14 @@ impl Runner {
         let tools = self.tools(&session, &settings, first);
         let (system_prompt, report) = self.system_prompt(row, &session, &settings, first, &files, &tools);
         let (transcript, context) = self.transcript(&session, first).await?;
-        let (steering, kill) = (Arc::clone(&control.steering), shared.kill.clone());
-        let mut branch = RunBranch::new(transcript, context.messages, steering, kill);
+        let (steering, reason) = (Arc::clone(&control.steering), Arc::clone(&control.reason));
+        let mut branch =
+            RunBranch::new(transcript, context.messages, steering, reason, shared.kill.clone());
         let prompt = match branch.prompted(row).await? {
-            Prompted::Yes => Prompt::Resume,
+            Prompted::Yes => {
+                branch.forget_injected();
+                Prompt::Resume
+            }
             Prompted::NotYet(entry_id) => {
                 let lines = self.system_events.waiting(session.key.as_str());
                 let mut circumstances = circumstances(&session);
@@ -113,7 +150,20 @@ impl Runner {
         };
         let reasoning = reasoning(&session.entry);
         let limits = Limits { timeout: timeout(row, &session.agent), ..Limits::default() };
-        Ok(Prepared { session, models, tools, system_prompt, report, branch, prompt, reasoning, limits })
+        let lent = Some(branch.lend(&self.lent));
+        Ok(Some(Prepared {
+            session,
+            models,
+            tools,
+            system_prompt,
+            report,
+            branch,
+            lent,
+            prompt,
+            reasoning,
+            limits,
+            _lock: lock,
+        }))
     }
 
     /// The transcript, the run's settings noted, and what the model should see of it.

@@ -1,6 +1,7 @@
 //! From how a run ended to what is remembered of it.
 
 use openclaw_agent::event::RunEnd;
+use openclaw_agent::reply::{RunError, RunErrorKind};
 use openclaw_agent::{Outcome, RunMeta};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Usage;
@@ -8,6 +9,20 @@ use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::Json;
 
 use crate::api::{AbortReason, RunOutcome};
+
+/// What people are told of a run that was stopped at the deadline its message came with.
+pub(super) const DEADLINE: &str = "The run was stopped at its time limit. Ask for less at once, or allow more time.";
+
+/// Why the run ran out of time, if it did: by its own limit, or by the deadline of its message.
+pub(super) fn time_is_up(ended: &mut Outcome, reason: Option<AbortReason>) -> Option<String> {
+    let late = match ended.end {
+        RunEnd::TimedOut => true,
+        RunEnd::Aborted => reason == Some(AbortReason::Timeout),
+        RunEnd::Completed | RunEnd::Failed(_) => false,
+    };
+    let deadline = || RunError { kind: RunErrorKind::Timeout, message: DEADLINE.to_owned() };
+    late.then(|| ended.meta.error.get_or_insert_with(deadline).message.clone())
+}
 
 /// The remembered outcome. `reason` is who stopped the run, if anybody did.
 pub(super) fn outcome(ended: &Outcome, reason: Option<AbortReason>) -> RunOutcome {

@@ -95,7 +95,8 @@ impl Runner {
         };
         let agent_id = agent_id.unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
         let stored = self.store.get(&key).await?.map(|found| found.entry);
-        let named = self.asked_reset(row, &agent_id, settings);
+        // A message that was stopped does nothing but be there.
+        let named = if row.abort.is_some() { None } else { self.asked_reset(row, &agent_id, settings) };
         let id = {
             let fresh_path = self.layout.transcript_path(&agent_id, &row.fresh_id, None)?;
             let facts = Facts {
@@ -112,7 +113,7 @@ impl Runner {
         };
         let same = stored.as_ref().is_some_and(|entry| entry.session_id.as_ref() == Some(&id));
         let after_abort = same && stored.as_ref().is_some_and(|entry| entry.aborted_last_run == Some(true));
-        let contact = Contact::of(row, &key, &settings.sessions.key_rules());
+        let contact = Contact::of(row, &key);
         let (entry, noted) = match stored {
             Some(entry) if same && entry_patch(row).is_none() && contact.is_known(&entry) => (entry, false),
             Some(_) | None => {

@@ -117,6 +117,11 @@ pub fn key_variables(provider: &ProviderId) -> impl Iterator<Item = &'static str
     entry.into_iter().flat_map(|entry| entry.env.iter().chain(&entry.ambient_env)).map(String::as_str)
 }
 
+/// The same without variables that are often set for other reasons.
+pub fn own_key_variables(provider: &ProviderId) -> impl Iterator<Item = &'static str> {
+    BUILT_IN.get(provider.as_str()).into_iter().flat_map(|entry| &entry.env).map(String::as_str)
+}
+
 /// The built-in providers whose key is in the environment. Variables that are often set for other reasons do not count.
 pub fn providers_with_key(variables: &Variables) -> Vec<ProviderId> {
     let keyed = |entry: &ProviderEntry| variables.first(entry.env.iter().map(String::as_str)).is_some();

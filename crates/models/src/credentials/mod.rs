@@ -2,11 +2,13 @@
 
 mod command;
 mod order;
+mod presence;
 mod resolve;
 mod store;
 
 pub(crate) use command::KeyCommands;
 pub use order::profile_order;
-pub use resolve::{AuthLabel, CredentialError};
+pub use presence::Connections;
+pub use resolve::{AuthLabel, CredentialError, masked};
 pub(crate) use resolve::{Key, Keyring};
 pub use store::{AuthStore, Credential, FILE, Secret, StoreError, UsageStats};

@@ -215,7 +215,7 @@ impl Keyring<'_> {
 }
 
 /// The variable of `${NAME}`.
-fn reference_name(text: &str) -> Option<&str> {
+pub(super) fn reference_name(text: &str) -> Option<&str> {
     text.strip_prefix("${")?.strip_suffix('}')
 }
 
@@ -226,7 +226,7 @@ fn is_blank(secret: &SecretString) -> bool {
 impl Key {
     fn new(secret: SecretString, mode: &'static str, source: String) -> Self {
         let text = secret.expose_secret();
-        let label = AuthLabel { mode, source, masked: mask(text), snippet: snippet(text), profile: None };
+        let label = AuthLabel { mode, source, masked: masked(text), snippet: snippet(text), profile: None };
         Self { secret: Some(secret), label }
     }
 
@@ -243,8 +243,8 @@ impl Key {
     }
 }
 
-/// Eight characters at either end of a long key; of a short one too little to guess it.
-fn mask(key: &str) -> String {
+/// A key as people may see it: eight characters at either end of a long one; of a short one too little to guess it.
+pub fn masked(key: &str) -> String {
     ends(key, 8, "...")
 }
 

@@ -49,23 +49,17 @@ impl Command {
         let rest = rest.trim();
         match (verb.to_lowercase().as_str(), rest) {
             ("read" | "cat" | "show", "") => incomplete("read"),
-            ("read" | "cat" | "show", path) => tool(Request::Read { path: unquote(path) }),
+            ("read" | "cat" | "show", path) if is_one_path(path) => {
+                tool(Request::Read { path: unquote(path) })
+            }
             ("write", rest) => write(rest),
             ("edit", rest) => edit(rest),
             ("run" | "exec", "") => incomplete("run"),
             ("run" | "exec", command) => tool(Request::Run { command: unquote(command) }),
-            ("list" | "ls", path) => {
-                tool(Request::List { path: if path.is_empty() { ".".to_owned() } else { unquote(path) } })
-            }
+            ("list" | "ls", "") => tool(Request::List { path: ".".to_owned() }),
+            ("list" | "ls", path) if is_one_path(path) => tool(Request::List { path: unquote(path) }),
             ("sessions", "") => tool(Request::Sessions),
-            ("search", rest) => {
-                let query = rest.strip_prefix("memory").unwrap_or(rest).trim();
-                if query.is_empty() {
-                    incomplete("search memory")
-                } else {
-                    tool(Request::Memory { query: unquote(query) })
-                }
-            }
+            ("search", rest) => search(rest),
             _ => Self::Help,
         }
     }
@@ -111,6 +105,20 @@ fn tool(request: Request) -> Command {
 fn incomplete(command: &str) -> Command {
     let usage = USAGES.iter().find(|(name, _)| *name == command).map_or("help", |(_, usage)| usage);
     Command::Incomplete(usage)
+}
+
+/// Whether an argument is one path rather than a sentence: blanks need quotes.
+fn is_one_path(text: &str) -> bool {
+    !text.contains(char::is_whitespace) || unquote(text) != text
+}
+
+fn search(rest: &str) -> Command {
+    let (first, query) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    match (first.to_lowercase().as_str(), query.trim()) {
+        ("" | "memory", "") => incomplete("search memory"),
+        ("memory", query) => tool(Request::Memory { query: unquote(query) }),
+        _ => Command::Help,
+    }
 }
 
 fn write(rest: &str) -> Command {
@@ -187,6 +195,12 @@ mod tests {
             ("run ls -la | head", tool(Request::Run { command: text("ls -la | head") })),
             ("list", tool(Request::List { path: text(".") })),
             ("ls memory", tool(Request::List { path: text("memory") })),
+            ("list 'my notes'", tool(Request::List { path: text("my notes") })),
+            ("list your files", Command::Help),
+            ("show me what you can do", Command::Help),
+            ("read the notes, please", Command::Help),
+            ("search the web", Command::Help),
+            ("search", Command::Incomplete("search memory <words>")),
             ("sessions", tool(Request::Sessions)),
             ("search memory the cat", tool(Request::Memory { query: text("the cat") })),
             ("read", Command::Incomplete("read <file>")),

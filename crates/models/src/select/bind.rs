@@ -6,10 +6,10 @@ use std::path::Path;
 use super::plan::Plan;
 use super::{AskedThinking, Candidate, Described, Models, SelectError};
 use crate::api::Api;
-use crate::catalog::{Catalog, Compat, ModelSpec, Price, providers_with_key};
+use crate::catalog::{Catalog, Compat, ModelSpec, Price};
 use crate::client::{HttpModel, now_ms};
 use crate::context_window::ContextWindow;
-use crate::credentials::{AuthStore, CredentialError, Key, Keyring, profile_order};
+use crate::credentials::{AuthStore, Key, Keyring, profile_order};
 use crate::net::Http;
 use crate::offline::{self, OfflineGuide};
 use crate::reference::{DEFAULT_PROVIDER, ModelRef, ProviderId};
@@ -71,8 +71,7 @@ impl Run<'_> {
         let keys = if spec.api == Api::Offline {
             vec![Key::none()]
         } else {
-            let found = self.keyring().keys(&reference.provider, profile).await;
-            found.map_err(|error| SelectError::Credential { hint: self.hint(&error), error })?
+            self.keyring().keys(&reference.provider, profile).await?
         };
         let bound = |key| Bound { spec: spec.clone(), key, window, thinking, params: params.clone() };
         Ok(keys.into_iter().map(bound).collect())
@@ -97,21 +96,6 @@ impl Run<'_> {
             ModelRef::parse(&listed.key, DEFAULT_PROVIDER).as_ref() == Some(reference)
         };
         self.settings.listed.iter().find(names_it).cloned().unwrap_or_default()
-    }
-
-    /// When nobody chose the model and its key is missing, the keys that are there say what was meant.
-    fn hint(&self, error: &CredentialError) -> String {
-        let found = providers_with_key(&self.models.variables);
-        let configured = self.settings.providers.iter().map(|(id, _)| ProviderId::normalize(id));
-        let others: Vec<String> = found.into_iter().chain(configured).map(|id| id.to_string()).collect();
-        match error {
-            CredentialError::NoKey { .. } if self.plan.is_default && !others.is_empty() => format!(
-                " No model is configured, so the default was tried; connected: {}. Set agents.defaults.model.primary \
-                 to <provider>/<model> to use one of them.",
-                others.join(", ")
-            ),
-            _ => String::new(),
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod bind;
 mod plan;
+mod primary;
 
 use std::path::Path;
 
@@ -10,9 +11,10 @@ use openclaw_protocol::message::Message;
 
 use self::bind::{Bound, Run, describe_offline, level_of, soften, window_of};
 use self::plan::candidates_of;
-use crate::catalog::{Catalog, LookupError, ModelRow, key_variables, providers_with_key};
+pub use self::primary::{Origin, Primary};
+use crate::catalog::{Catalog, LookupError, ModelRow, key_variables};
 use crate::context_window::{ContextWindow, WindowTooSmall};
-use crate::credentials::{AuthLabel, AuthStore, CredentialError, KeyCommands, StoreError};
+use crate::credentials::{AuthLabel, AuthStore, Connections, CredentialError, KeyCommands, StoreError};
 use crate::net::Http;
 use crate::offline;
 use crate::reference::{ModelNames, ModelRef, ProviderId};
@@ -151,13 +153,8 @@ pub enum SelectError {
         api: String,
     },
     /// There is no key for it.
-    #[error("{error}{hint}")]
-    Credential {
-        /// What is missing.
-        error: CredentialError,
-        /// What the owner may have meant; begins with a blank when there is something.
-        hint: String,
-    },
+    #[error(transparent)]
+    Credential(#[from] CredentialError),
     /// The agent's credentials can't be read, and nothing else is configured.
     #[error("{0}")]
     Store(String),
@@ -288,15 +285,14 @@ impl Models {
     ) -> Result<Run<'a>, SelectError> {
         let catalog = Catalog::new(settings);
         let (store, damage) = load_store(ask.agent_dir).await;
-        let mut plan = candidates_of(settings, &catalog, ask)?;
-        let connected = !plan.is_default
-            || !settings.providers.is_empty()
-            || store.profiles().next().is_some()
-            || !providers_with_key(&self.variables).is_empty();
+        let connections =
+            Connections { store: &store, settings, catalog: &catalog, variables: &self.variables };
+        let primary = Primary::find(&connections, ask.agent);
+        let mut plan = candidates_of(settings, &catalog, &primary, ask)?;
+        let is_offline = primary.origin == Origin::Offline && plan.references == [primary.reference];
         match damage {
-            Some(damage) if !connected => return Err(SelectError::Store(damage)),
+            Some(damage) if is_offline => return Err(SelectError::Store(damage)),
             Some(damage) => plan.warnings.push(damage),
-            None if !connected => plan.references = vec![ModelRef::new(offline::PROVIDER, offline::MODEL)],
             None => {}
         }
         Ok(Run { models: self, settings, catalog, store, plan, agent_dir: ask.agent_dir })
@@ -313,6 +309,14 @@ async fn load_store(agent_dir: &Path) -> (AuthStore, Option<String>) {
             error @ (StoreError::Read { .. } | StoreError::Damaged { .. } | StoreError::Write { .. }),
         )) => (AuthStore::default(), Some(error.to_string())),
         Err(_) => (AuthStore::default(), Some("reading the credentials was interrupted".to_owned())),
+    }
+}
+
+/// The context window a run with a model has; a model nobody knows counts as one about which nothing is said.
+pub fn context_window(settings: &ModelSettings, catalog: &Catalog, model: &ModelRef) -> ContextWindow {
+    match catalog.lookup(model) {
+        Ok(spec) => window_of(&spec, settings),
+        Err(_) => ContextWindow::resolve(None, None, settings.context_tokens),
     }
 }
 

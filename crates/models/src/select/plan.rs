@@ -2,11 +2,12 @@
 
 use openclaw_protocol::AgentId;
 
+use super::primary::{Origin, Primary};
 use super::{Ask, SelectError};
 use crate::catalog::Catalog;
 use crate::offline;
-use crate::reference::{DEFAULT_PROVIDER, DefaultModel, ModelNames, ModelRef, default_model};
-use crate::settings::{ModelChoice, ModelSettings};
+use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef, default_model};
+use crate::settings::ModelSettings;
 
 /// The models of a run, primary first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,29 +15,20 @@ pub(super) struct Plan {
     pub(super) references: Vec<ModelRef>,
     pub(super) warnings: Vec<String>,
     pub(super) override_ignored: bool,
-    /// Nobody chose a model: neither the configuration nor the session.
-    pub(super) is_default: bool,
 }
 
 /// Plans a run.
 pub(super) fn candidates_of(
     settings: &ModelSettings,
     catalog: &Catalog,
+    primary: &Primary,
     ask: &Ask<'_>,
 ) -> Result<Plan, SelectError> {
     let names = ModelNames::new(&settings.listed);
-    let configured = configured_model(settings, &names, ask.agent);
-    let mut plan = Plan {
-        references: Vec::new(),
-        warnings: configured.warning.into_iter().collect(),
-        override_ignored: false,
-        is_default: !configured.configured,
-    };
+    let mut plan =
+        Plan { references: Vec::new(), warnings: primary.warnings.clone(), override_ignored: false };
     match ask.model.map(|text| switch(settings, catalog, &names, ask.agent, text)) {
-        Some(Ok(wanted)) => {
-            plan.references.push(wanted);
-            plan.is_default = false;
-        }
+        Some(Ok(wanted)) => plan.references.push(wanted),
         Some(Err(SelectError::NotAllowed(model))) => {
             plan.warnings.push(format!("model {model} is not allowed any more; the default is used"));
             plan.override_ignored = true;
@@ -45,7 +37,10 @@ pub(super) fn candidates_of(
         None => {}
     }
     if plan.references.is_empty() {
-        plan.references.push(configured.reference.clone());
+        plan.references.push(primary.reference.clone());
+        if primary.origin == Origin::Offline {
+            return Ok(plan);
+        }
     }
     let own = settings.agent_models.get(ask.agent).and_then(|choice| choice.fallbacks.as_ref());
     for text in own.or(settings.default_model.fallbacks.as_ref()).into_iter().flatten() {
@@ -61,8 +56,8 @@ pub(super) fn candidates_of(
                 .push(format!("fallback \"{text}\" is not of the form provider/model and is left out")),
         }
     }
-    if own.is_none() && configured.configured {
-        plan.references.push(configured.reference);
+    if own.is_none() && primary.origin == Origin::Configured {
+        plan.references.push(primary.reference.clone());
     }
     let mut seen = std::collections::HashSet::new();
     plan.references.retain(|model| seen.insert(model.clone()));
@@ -82,18 +77,14 @@ pub(super) fn switch(
     }
     let model =
         names.resolve(text, DEFAULT_PROVIDER).ok_or_else(|| SelectError::Invalid(text.trim().to_owned()))?;
-    let is_default = configured_model(settings, names, agent).reference == model;
+    let own = settings.agent_models.get(agent);
+    let is_default = default_model(own, &settings.default_model, names).reference == model;
     let guide = model.provider.as_str() == offline::PROVIDER;
     if is_default || guide || is_allowed(&model, catalog, names) {
         Ok(model)
     } else {
         Err(SelectError::NotAllowed(model))
     }
-}
-
-fn configured_model(settings: &ModelSettings, names: &ModelNames, agent: &AgentId) -> DefaultModel {
-    let own: Option<&ModelChoice> = settings.agent_models.get(agent);
-    default_model(own, &settings.default_model, names)
 }
 
 /// Without a list everything is allowed; with one, its entries that exist. A list of which nothing exists restricts

@@ -81,28 +81,38 @@ async fn offline_answers_only_when_nothing_at_all_is_connected() {
     assert_eq!(key.candidates(None).await.unwrap(), ["anthropic/claude-opus-4-6 env: ANTHROPIC_API_KEY"]);
     let unrelated = Place::new(json!({})).env("GITHUB_TOKEN", "t").env("HF_TOKEN", "t");
     assert!(unrelated.ask(None, AskedThinking::Default).await.unwrap().is_offline());
-    for place in [
-        Place::new(json!({})).primary("anthropic/claude-opus-4-6"),
-        Place::new(two()),
-        Place::new(json!({})).env("GROQ_API_KEY", "k"),
-        Place::new(json!({})).profiles(r#"{"profiles":{"p":{"type":"api_key","provider":"xai","key":"k"}}}"#),
-    ] {
-        let error = place.candidates(None).await.unwrap_err();
-        assert!(error.starts_with("No API key found for provider \"anthropic\"."), "{error}");
-    }
+    let chosen = Place::new(json!({})).primary("anthropic/claude-opus-4-6").env("GROQ_API_KEY", "k");
+    let error = chosen.candidates(None).await.unwrap_err();
+    assert!(error.starts_with("No API key found for provider \"anthropic\"."), "{error}");
+    let keyless = json!({"a": {"baseUrl": "https://a.example/v1", "api": "openai-completions", "models": [{"id": "x"}]}});
+    let error = Place::new(keyless).candidates(None).await.unwrap_err();
+    assert!(error.starts_with("No API key found for provider \"a\"."), "{error}");
     let asked = Place::new(two()).primary("a/x");
     assert_eq!(asked.candidates(Some("offline/guide")).await.unwrap()[0], "offline/guide ");
 }
 
 #[tokio::test]
-async fn a_missing_key_for_the_default_model_names_what_is_connected() {
-    let error = Place::new(two()).env("GROQ_API_KEY", "k").candidates(None).await.unwrap_err();
-    assert!(error.ends_with(
-        "No model is configured, so the default was tried; connected: groq, a, b. Set agents.defaults.model.primary to \
-         <provider>/<model> to use one of them."
-    ), "{error}");
-    let chosen = Place::new(two()).primary("xai/grok").candidates(None).await.unwrap_err();
-    assert!(!chosen.contains("No model is configured"), "{chosen}");
+async fn what_is_connected_is_called_when_nobody_chose_a_model() {
+    let rows = [
+        (Place::new(two()), vec!["a/x models.json"]),
+        (Place::new(json!({})).env("GROQ_API_KEY", "k"), vec!["groq/openai/gpt-oss-120b env: GROQ_API_KEY"]),
+        (Place::new(json!({})).env("OPENAI_API_KEY", "k"), vec!["openai/gpt-5.2 env: OPENAI_API_KEY"]),
+        (
+            Place::new(json!({}))
+                .profiles(r#"{"profiles":{"p":{"type":"api_key","provider":"xai","key":"k"}}}"#),
+            vec!["xai/grok-4 profile:p"],
+        ),
+        (Place::new(two()).fallbacks(&["b/z"]), vec!["a/x models.json", "b/z models.json"]),
+    ];
+    for (place, expect) in rows {
+        assert_eq!(place.candidates(None).await.unwrap(), expect);
+    }
+    let asked = Place::new(two());
+    assert_eq!(
+        asked.candidates(Some("b/z")).await.unwrap(),
+        ["b/z models.json"],
+        "only a choice is fallen back to"
+    );
 }
 
 #[tokio::test]
@@ -170,16 +180,17 @@ async fn a_session_keeps_its_profile_as_long_as_it_can_be_used() {
 
 #[tokio::test]
 async fn a_fallback_that_cannot_be_bound_is_passed_over_and_named() {
-    let place = Place::new(two()).primary("openai/gpt-5.2").fallbacks(&["a/x"]).env("OPENAI_API_KEY", "k");
+    let place =
+        Place::new(two()).primary("google/gemini-3-pro").fallbacks(&["a/x"]).env("GEMINI_API_KEY", "k");
     let selected = place.ask(None, AskedThinking::Default).await.unwrap();
     assert_eq!(selected.candidates[0].reference.to_string(), "a/x");
     assert_eq!(
         selected.skipped[0].1.to_string(),
-        "provider openai speaks openai-responses, which is not supported yet"
+        "provider google speaks google-generative-ai, which is not supported yet"
     );
-    let alone = Place::new(json!({})).primary("openai/gpt-5.2").env("OPENAI_API_KEY", "k");
+    let alone = Place::new(json!({})).primary("google/gemini-3-pro").env("GEMINI_API_KEY", "k");
     let error = alone.candidates(None).await.unwrap_err();
-    assert_eq!(error, "provider openai speaks openai-responses, which is not supported yet");
+    assert_eq!(error, "provider google speaks google-generative-ai, which is not supported yet");
 }
 
 #[tokio::test]

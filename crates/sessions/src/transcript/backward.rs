@@ -5,8 +5,8 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::format::Header;
-use super::index::{Kind, LineHead};
+use super::format::{EntryId, Header};
+use super::index::{Index, Kind, LineHead};
 use super::scan::{Lines, MAX_LINE_BYTES};
 
 const CHUNK: usize = 64 * 1024;
@@ -58,6 +58,11 @@ impl<R: Read + Seek> LinesBackward<R> {
         }
     }
 
+    /// Where the line given out last begins.
+    fn offset(&self) -> u64 {
+        if self.finished { 0 } else { self.start + self.pending.len() as u64 + 1 }
+    }
+
     fn finish_line(&mut self, line: Vec<u8>) -> Vec<u8> {
         if std::mem::take(&mut self.cut) { Vec::new() } else { line }
     }
@@ -77,7 +82,8 @@ impl<R: Read + Seek> LinesBackward<R> {
 }
 
 /// Visits the entries of the branch that ends with the last entry of the file, leaf first, until `visit` breaks. Lines of
-/// other branches and malformed lines are passed over. Blocking.
+/// other branches and malformed lines are passed over; an entry whose parent is not in the file goes on from the entry
+/// before it. Blocking.
 pub fn walk_branch(
     path: &Path,
     mut visit: impl FnMut(&LineHead, &[u8]) -> ControlFlow<()>,
@@ -85,22 +91,71 @@ pub fn walk_branch(
     let file = File::open(path)?;
     let Some(header) = header_of(&file)? else { return Ok(()) };
     let linear = header.version < 2;
-    let mut lines = LinesBackward::new(file)?;
-    let mut wanted = None;
-    let mut at_leaf = true;
+    let mut lines = LinesBackward::new(&file)?;
+    let mut wanted = Wanted::Any;
+    let mut visited_at = 0;
     while let Some(line) = lines.next_line()? {
         let Some(head) = LineHead::parse(&line) else { continue };
-        if head.kind == Kind::Header {
+        if head.kind == Kind::Header || !(linear || wanted.is(&head)) {
             continue;
         }
-        if !linear {
-            if head.id.is_none() || (!at_leaf && head.id != wanted) {
-                continue;
-            }
-            at_leaf = false;
-            wanted.clone_from(&head.parent_id);
+        visited_at = lines.offset();
+        if visit(&head, &line).is_break() || (!linear && head.is_root) {
+            return Ok(());
         }
-        if visit(&head, &line).is_break() || (!linear && wanted.is_none()) {
+        wanted = head.parent_id.map_or(Wanted::Any, Wanted::This);
+    }
+    match wanted {
+        // Its parent is not there: what is before it has to be known to be gone through.
+        Wanted::This(_) if !linear => walk_before(&file, visited_at, header.version, visit),
+        Wanted::This(_) | Wanted::Any => Ok(()),
+    }
+}
+
+/// The entry that comes next on the way to the root.
+enum Wanted {
+    /// The one before, whichever that is.
+    Any,
+    /// The last one of this id.
+    This(EntryId),
+}
+
+impl Wanted {
+    fn is(&self, head: &LineHead) -> bool {
+        match (self, &head.id) {
+            (Self::Any, Some(_)) => true,
+            (Self::This(wanted), Some(id)) => wanted == id,
+            (_, None) => false,
+        }
+    }
+}
+
+/// Goes on with [`walk_branch`] from the last entry before `end`, by an index of all that is before.
+fn walk_before(
+    mut file: &File,
+    end: u64,
+    version: u32,
+    mut visit: impl FnMut(&LineHead, &[u8]) -> ControlFlow<()>,
+) -> io::Result<()> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut index = Index::default();
+    let mut lines = Lines::new(BufReader::with_capacity(CHUNK, file.take(end)), 0);
+    while let Some(line) = lines.advance()? {
+        let head = if line.cut { None } else { LineHead::parse(lines.bytes()) };
+        if let (Some(head), Ok(len)) = (head, u32::try_from(line.len))
+            && head.kind != Kind::Header
+        {
+            index.push_line(line.offset, len, head, version);
+        }
+    }
+    for at in index.path(index.last()).into_iter().rev() {
+        let Some(place) = index.get(at) else { continue };
+        let mut line = vec![0; place.len as usize];
+        file.seek(SeekFrom::Start(place.offset))?;
+        file.read_exact(&mut line)?;
+        if let Some(head) = LineHead::parse(&line)
+            && visit(&head, &line).is_break()
+        {
             break;
         }
     }
@@ -191,5 +246,47 @@ mod tests {
         })
         .unwrap();
         assert_eq!(seen, ["d", "c", "a"]);
+    }
+
+    /// Whatever a file says, both ways of reading it agree.
+    #[test]
+    fn damaged_links_hide_nothing_and_lead_nowhere_twice() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.jsonl");
+        let rows: [(&str, &[&str], &[&str]); 7] = [
+            ("an unknown parent", &["a null", "b a", "c gone", "d c"], &["d", "c", "b", "a"]),
+            ("two of them", &["a gone", "b a", "c a", "d gone", "e gone"], &["e", "d", "c", "a"]),
+            ("no word of a parent", &["a null", "b -", "c b"], &["c", "b", "a"]),
+            ("a line without id", &["a null", "- a", "b a"], &["b", "a"]),
+            ("a line without id as parent", &["a null", "- a", "b 00000001"], &["b", "a"]),
+            ("cycles", &["a c", "b a", "c c"], &["c", "b", "a"]),
+            ("a new root", &["a null", "b null", "c b"], &["c", "b"]),
+        ];
+        for (name, entries, expect) in rows {
+            let mut text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n".to_owned();
+            for entry in entries {
+                let (id, parent) = entry.split_once(' ').unwrap();
+                let id = if id == "-" { String::new() } else { format!(",\"id\":\"{id}\"") };
+                let parent = match parent {
+                    "-" => String::new(),
+                    "null" => ",\"parentId\":null".to_owned(),
+                    parent => format!(",\"parentId\":\"{parent}\""),
+                };
+                text += &format!("{{\"type\":\"message\"{id}{parent},\"timestamp\":\"t\"}}\n");
+            }
+            std::fs::write(&path, text).unwrap();
+            let mut seen = Vec::new();
+            walk_branch(&path, |head, _| {
+                seen.push(head.id.clone().unwrap().to_string());
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+            assert_eq!(seen, expect, "{name}");
+            let mut file = crate::transcript::TranscriptFile::open(&path).unwrap();
+            let mut read: Vec<String> =
+                file.branch_entries().unwrap().iter().map(|entry| entry.id.to_string()).collect();
+            read.reverse();
+            assert_eq!(read, expect, "{name}");
+        }
     }
 }

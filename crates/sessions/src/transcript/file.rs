@@ -1,5 +1,6 @@
 //! One open transcript: an index in memory, bodies on disk, appends at the end. Blocking.
 
+mod between;
 mod load;
 mod window;
 
@@ -18,7 +19,10 @@ use super::{TranscriptError, migrate};
 use crate::disk::{self, Stamp};
 use crate::time::{iso, now_ms};
 
-use load::{push, read_header};
+pub(super) use between::Put;
+
+use between::Between;
+use load::read_header;
 use window::Window;
 
 /// What a new transcript's header says.
@@ -70,6 +74,7 @@ pub struct TranscriptFile {
     unended: bool,
     /// The file as the last [`Self::sync`] left it.
     synced: Option<Stamp>,
+    between: Between,
 }
 
 impl TranscriptFile {
@@ -90,6 +95,7 @@ impl TranscriptFile {
             len: 0,
             unended: false,
             synced: None,
+            between: Between::default(),
         };
         out.scan()?;
         Ok(out)
@@ -130,6 +136,7 @@ impl TranscriptFile {
             len,
             unended: false,
             synced: None,
+            between: Between::default(),
         })
     }
 
@@ -213,6 +220,10 @@ impl TranscriptFile {
         let entry = Entry { id: id.clone(), parent_id: self.leaf().cloned(), timestamp: iso(now_ms()), body };
         let line = entry.to_line().map_err(|error| self.fail("write", error.into()))?;
         self.write_line(&line)?;
+        if let Err(error) = self.write_waiting() {
+            // The entry itself is written. What waits goes on waiting.
+            tracing::warn!(%error, "what others put into the transcript has to wait");
+        }
         Ok(id)
     }
 
@@ -428,7 +439,7 @@ impl TranscriptFile {
         self.unended = false;
         let content = line.strip_suffix(b"\n").unwrap_or(line);
         if let (Some(head), Ok(len)) = (LineHead::parse(content), u32::try_from(content.len())) {
-            self.leaf = Some(push(&mut self.index, offset, len, head, VERSION));
+            self.leaf = self.index.push_line(offset, len, head, VERSION).or(self.leaf);
         }
         Ok(())
     }

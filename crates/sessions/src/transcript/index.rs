@@ -8,6 +8,7 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::format::EntryId;
+use super::migrate;
 
 /// Kinds of entries as far as rebuilding a context and reading a history need to tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +74,9 @@ pub struct LineHead {
     pub id: Option<EntryId>,
     /// What it follows.
     pub parent_id: Option<EntryId>,
+    /// Whether it says of itself that it follows nothing (`parentId: null`). One that does not speak of a parent at all
+    /// follows the entry before it.
+    pub is_root: bool,
     /// For a compaction.
     pub first_kept: Option<EntryId>,
     /// `customType`
@@ -85,14 +89,19 @@ struct RawHead<'a> {
     kind: Cow<'a, str>,
     #[serde(default)]
     id: Option<String>,
-    #[serde(default, rename = "parentId")]
-    parent_id: Option<String>,
+    #[serde(default, rename = "parentId", deserialize_with = "said")]
+    parent_id: Option<Option<String>>,
     #[serde(default, rename = "firstKeptEntryId")]
     first_kept: Option<String>,
     #[serde(default, rename = "customType")]
     custom_type: Option<String>,
     #[serde(default)]
     message: RawMessage,
+}
+
+/// Tells a field that says `null` from one that is not there.
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// The role of a message, its content passed over without being stored. Other values than an object are tolerated.
@@ -165,7 +174,8 @@ impl LineHead {
         Some(Self {
             kind: Kind::of(&raw.kind, role),
             id: id(raw.id),
-            parent_id: id(raw.parent_id),
+            is_root: raw.parent_id == Some(None),
+            parent_id: id(raw.parent_id.flatten()),
             first_kept: id(raw.first_kept),
             custom_type: raw.custom_type,
         })
@@ -216,10 +226,28 @@ impl Index {
         self.first_kept.insert(at, id);
     }
 
-    /// Adds an entry. A parent that is not there yet counts as none.
-    pub(crate) fn push(&mut self, offset: u64, len: u32, head: LineHead, id: EntryId) -> u32 {
+    /// Adds a line of a file of this `version`. A line without an id is left where it is and not made an entry: an id made
+    /// up for it would be the parent of what comes next without being on disk. Only the first version has no ids; there
+    /// each entry follows the one before it.
+    pub(crate) fn push_line(&mut self, offset: u64, len: u32, mut head: LineHead, version: u32) -> Option<u32> {
+        let id = match head.id.take() {
+            Some(id) if version > 1 => id,
+            None if version > 1 => return None,
+            Some(_) | None => {
+                head.parent_id = None;
+                head.is_root = false;
+                migrate::id_for_place(self.len())
+            }
+        };
+        Some(self.push(offset, len, head, id))
+    }
+
+    /// Adds an entry. One whose parent is not there, or not there yet, goes on from the entry before it: a damaged line
+    /// must not hide what was said earlier.
+    fn push(&mut self, offset: u64, len: u32, head: LineHead, id: EntryId) -> u32 {
         let at = u32::try_from(self.places.len()).unwrap_or(u32::MAX);
-        let parent = head.parent_id.as_ref().and_then(|parent| self.by_id.get(parent).copied());
+        let known = head.parent_id.as_ref().and_then(|parent| self.by_id.get(parent).copied());
+        let parent = if head.is_root { None } else { known.or_else(|| self.last()) };
         if let Some(first_kept) = head.first_kept {
             self.first_kept.insert(at, first_kept);
         }
@@ -261,22 +289,43 @@ mod tests {
     }
 
     #[test]
-    fn cycles_and_unknown_parents_end_a_path() {
+    fn a_parent_is_told_from_none_and_from_silence() {
+        let rows = [
+            (r#"{"type":"x","parentId":"p"}"#, Some("p"), false),
+            (r#"{"type":"x","parentId":null}"#, None, true),
+            (r#"{"type":"x","parentId":""}"#, None, false),
+            (r#"{"type":"x"}"#, None, false),
+        ];
+        for (line, parent, is_root) in rows {
+            let head = LineHead::parse(line.as_bytes()).unwrap();
+            assert_eq!((head.parent_id, head.is_root), (parent.map(EntryId::new), is_root), "{line}");
+        }
+    }
+
+    #[test]
+    fn damaged_links_go_on_from_the_entry_before_and_cycles_end() {
         let mut index = Index::default();
-        let head = |parent: Option<&str>| LineHead {
-            kind: Kind::User,
-            id: None,
-            parent_id: parent.map(EntryId::new),
-            first_kept: None,
-            custom_type: None,
-        };
-        index.push(0, 1, head(Some("b")), EntryId::new("a"));
-        index.push(1, 1, head(Some("a")), EntryId::new("b"));
-        index.push(2, 1, head(Some("c")), EntryId::new("c"));
-        index.push(3, 1, head(Some("nowhere")), EntryId::new("d"));
-        assert_eq!(index.path(Some(1)), [0, 1]);
-        assert_eq!(index.path(Some(2)), [2]);
-        assert_eq!(index.path(Some(3)), [3]);
-        assert_eq!(index.path(None), [0; 0]);
+        let lines = [
+            // A cycle of two, as far as the file says.
+            (r#"{"type":"x","id":"a","parentId":"b"}"#, vec![0]),
+            (r#"{"type":"x","id":"b","parentId":"a"}"#, vec![0, 1]),
+            (r#"{"type":"x","id":"c","parentId":"c"}"#, vec![0, 1, 2]),
+            (r#"{"type":"x","id":"d","parentId":"nowhere"}"#, vec![0, 1, 2, 3]),
+            (r#"{"type":"x","id":"e"}"#, vec![0, 1, 2, 3, 4]),
+            (r#"{"type":"x","id":"f","parentId":"a"}"#, vec![0, 5]),
+            (r#"{"type":"x","id":"g","parentId":null}"#, vec![6]),
+            (r#"{"type":"x","id":"g","parentId":"g"}"#, vec![6, 7]),
+        ];
+        for (line, path) in lines {
+            let at = index.push_line(0, 1, LineHead::parse(line.as_bytes()).unwrap(), 3);
+            assert_eq!(index.path(at), path, "{line}");
+        }
+        let nameless = LineHead::parse(br#"{"type":"x","parentId":"a"}"#).unwrap();
+        assert_eq!(index.push_line(0, 1, nameless.clone(), 3), None);
+        assert_eq!((index.len(), index.path(None)), (8, vec![]));
+        let mut first = Index::default();
+        assert_eq!(first.push_line(0, 1, nameless.clone(), 1), Some(0));
+        assert_eq!(first.push_line(0, 1, nameless, 1), Some(1));
+        assert_eq!(first.path(Some(1)), [0, 1]);
     }
 }

@@ -1,4 +1,6 @@
-//! OpenClaw's write lock on a transcript (spec `sessions.md` §4.7): `<transcript>.lock`, held for a whole run.
+//! OpenClaw's write lock on a transcript (spec `sessions.md` §4.7): `<transcript>.lock`, held for a whole run. It keeps
+//! other processes out; within this one those who want it take turns, so that a transcript has one run at a time
+//! (spec `agent-runtime.md` §2.2) whatever session keys lead to it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,6 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use tokio::sync::OwnedMutexGuard;
 
 use crate::disk;
 use crate::lockfile::{Acquired, LockFile, Staleness};
@@ -41,16 +44,34 @@ pub enum LockError {
     },
 }
 
-/// The lock, given back on drop. Taking it again in this process shares it.
-#[derive(Debug, Clone)]
+/// The lock, given back on drop.
+#[derive(Debug)]
 pub struct TranscriptLock {
-    _held: Arc<LockFile>,
+    // In this order: the file is gone before the next one in this process has its turn.
+    _file: LockFile,
+    _turn: OwnedMutexGuard<()>,
 }
 
-static HELD: Mutex<Option<HashMap<PathBuf, Weak<LockFile>>>> = Mutex::new(None);
+/// A turn belongs to nothing but the file: first come, first served.
+type Turn = tokio::sync::Mutex<()>;
+
+static TURNS: Mutex<Option<HashMap<PathBuf, Weak<Turn>>>> = Mutex::new(None);
+
+fn turn_of(path: &Path) -> Arc<Turn> {
+    let mut guard = TURNS.lock();
+    let turns = guard.get_or_insert_with(HashMap::new);
+    if let Some(turn) = turns.get(path).and_then(Weak::upgrade) {
+        return turn;
+    }
+    turns.retain(|_, turn| turn.strong_count() > 0);
+    let turn = Arc::new(Turn::default());
+    turns.insert(path.to_path_buf(), Arc::downgrade(&turn));
+    turn
+}
 
 impl TranscriptLock {
-    /// Takes the lock of a transcript, waiting up to [`LOCK_TIMEOUT`] for another process.
+    /// Takes the lock of a transcript. Waits its turn for as long as it takes where this process holds it, and then up to
+    /// [`LOCK_TIMEOUT`] for another process. Dropping the future gives up the place in the row.
     pub async fn acquire(transcript: &Path) -> Result<Self, LockError> {
         Self::acquire_within(transcript, LOCK_TIMEOUT).await
     }
@@ -58,6 +79,7 @@ impl TranscriptLock {
     /// [`Self::acquire`] with another patience.
     pub async fn acquire_within(transcript: &Path, patience: Duration) -> Result<Self, LockError> {
         let path = disk::beside(transcript, "lock");
+        let turn = turn_of(&path).lock_owned().await;
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
         loop {
@@ -65,7 +87,7 @@ impl TranscriptLock {
             let attempt = tokio::task::spawn_blocking(move || Self::try_acquire(&at)).await;
             let attempt = attempt.unwrap_or_else(|_| Err(std::io::Error::other("interrupted")));
             let holder = match attempt {
-                Ok(Ok(lock)) => return Ok(lock),
+                Ok(Ok(file)) => return Ok(Self { _file: file, _turn: turn }),
                 Ok(Err(holder)) => holder,
                 Err(source) => return Err(LockError::Io { path, source }),
             };
@@ -77,22 +99,12 @@ impl TranscriptLock {
         }
     }
 
-    /// One attempt: the lock, or who holds it.
-    fn try_acquire(path: &Path) -> std::io::Result<Result<Self, Option<u32>>> {
-        let mut guard = HELD.lock();
-        let held = guard.get_or_insert_with(HashMap::new);
-        if let Some(shared) = held.get(path).and_then(Weak::upgrade) {
-            return Ok(Ok(Self { _held: shared }));
-        }
-        held.retain(|_, lock| lock.strong_count() > 0);
+    /// One attempt: the lock file, or who holds it.
+    fn try_acquire(path: &Path) -> std::io::Result<Result<LockFile, Option<u32>>> {
         let content = format!("{{\"pid\":{},\"createdAt\":\"{}\"}}", std::process::id(), iso(now_ms()));
         let rule = Staleness { after: STALE_AFTER, dead_holder_is_enough: true };
         match LockFile::try_acquire(path, &content, rule)? {
-            Acquired::Yes(lock) => {
-                let lock = Arc::new(lock);
-                held.insert(path.to_path_buf(), Arc::downgrade(&lock));
-                Ok(Ok(Self { _held: lock }))
-            }
+            Acquired::Yes(file) => Ok(Ok(file)),
             Acquired::HeldBy(pid) => Ok(Err(pid)),
         }
     }
@@ -107,19 +119,35 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_lock_is_shared_in_process_and_given_back() {
+    async fn the_lock_is_had_by_one_after_the_other_and_given_back() {
         let dir = tempfile::tempdir().unwrap();
         let transcript = dir.path().join("a.jsonl");
         let first = TranscriptLock::acquire(&transcript).await.unwrap();
-        let second = TranscriptLock::acquire(&transcript).await.unwrap();
         let content: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(lock_path(&transcript)).unwrap()).unwrap();
         assert_eq!(content["pid"], std::process::id());
         assert!(crate::time::parse_iso(content["createdAt"].as_str().unwrap()).is_some());
+        let order = Mutex::new(Vec::new());
+        let next = |name: &'static str| {
+            let (transcript, order) = (&transcript, &order);
+            async move {
+                let lock = TranscriptLock::acquire(transcript).await.unwrap();
+                order.lock().push(name);
+                drop(lock);
+            }
+        };
+        let (mut gives_up, mut second, mut third) =
+            (Box::pin(next("gave up")), Box::pin(next("second")), Box::pin(next("third")));
+        for waiting in [&mut gives_up, &mut second, &mut third] {
+            let now = tokio::time::timeout(Duration::ZERO, waiting).await;
+            assert!(now.is_err(), "the lock is held");
+        }
+        drop(gives_up);
         drop(first);
-        assert!(lock_path(&transcript).exists());
-        drop(second);
+        tokio::join!(third, second);
+        assert_eq!(*order.lock(), ["second", "third"]);
         assert!(!lock_path(&transcript).exists());
+        let _other = TranscriptLock::acquire(&dir.path().join("b.jsonl")).await.unwrap();
     }
 
     #[tokio::test]

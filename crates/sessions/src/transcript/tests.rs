@@ -180,6 +180,32 @@ fn malformed_lines_and_unknown_entries_stay_in_the_file() {
 }
 
 #[test]
+fn a_line_without_an_id_cuts_nothing_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let entry = |frame: &str, text: &str| {
+        format!("{{\"type\":\"message\",{frame}\"timestamp\":\"t\",\"message\":{{\"role\":\"user\",\"content\":\"{text}\",\"timestamp\":1}}}}\n")
+    };
+    let text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n".to_owned()
+        + &entry("\"id\":\"a\",\"parentId\":null,", "one")
+        + &entry("\"id\":\"b\",\"parentId\":\"a\",", "two")
+        + &entry("\"parentId\":\"b\",", "nameless");
+    std::fs::write(&path, &text).unwrap();
+    for said in ["three", "four"] {
+        let mut file = TranscriptFile::open(&path).unwrap();
+        say(&mut file, user(said));
+    }
+    let now = std::fs::read_to_string(&path).unwrap();
+    assert!(now.starts_with(&text), "the line stays");
+    assert_eq!(lines(&path)[4]["parentId"], "b");
+    assert_eq!(
+        texts(&TranscriptFile::open(&path).unwrap().context().unwrap()),
+        ["one", "two", "three", "four"]
+    );
+    assert_eq!(crate::history::read(&path, 10).unwrap().len(), 4);
+}
+
+#[test]
 fn what_is_no_transcript_is_refused_or_moved_aside() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
@@ -349,4 +375,42 @@ async fn a_kept_transcript_is_used_until_somebody_touches_the_file() {
     std::fs::remove_file(&path).unwrap();
     let (_, context) = begin(Some(fourth)).await.unwrap();
     assert_eq!(texts(&context), [""; 0]);
+}
+
+#[tokio::test]
+async fn others_write_between_entries_but_never_between_a_call_and_its_result() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let patience = std::time::Duration::from_secs(30);
+    let mut transcript = Transcript::create(&path, new()).await.unwrap();
+    let injector = transcript.lend();
+    transcript.append_message(user("go"), None).await.unwrap();
+    injector.put(assistant("at once"), patience).await.unwrap().unwrap();
+    let call = Block::ToolCall(ToolCall {
+        id: "1".into(),
+        name: "exec".into(),
+        arguments: json!({}),
+        ..ToolCall::default()
+    });
+    let asks = Message::Assistant(AssistantMessage { content: vec![call], ..AssistantMessage::default() });
+    transcript.append_message(asks, None).await.unwrap();
+    let late = injector.put(assistant("too late"), std::time::Duration::ZERO).await.unwrap();
+    assert!(matches!(late, Err(TranscriptError::CallUnderWay(_))), "{late:?}");
+    let mut waiting = Box::pin(injector.put(assistant("after it"), patience));
+    // Until it waits in the file.
+    while !format!("{:?}", transcript.file.lock()).contains("after it") {
+        let _ = tokio::time::timeout(std::time::Duration::from_millis(1), &mut waiting).await;
+    }
+    let result: Message = serde_json::from_value(
+        json!({"role": "toolResult", "toolCallId": "1", "content": [{"type": "text", "text": "done"}], "timestamp": 1}),
+    )
+    .unwrap();
+    transcript.append_message(result, None).await.unwrap();
+    waiting.await.unwrap().unwrap();
+    transcript.append_message(assistant("end"), None).await.unwrap();
+    transcript.end_lending();
+    assert!(injector.put(assistant("over"), patience).await.is_none());
+    let shown = texts(&transcript.context().await.unwrap());
+    assert_eq!(shown, ["go", "at once", "", "1", "after it", "end"]);
+    assert_eq!(texts(&TranscriptFile::open(&path).unwrap().context().unwrap()), shown, "one branch");
 }

@@ -41,6 +41,8 @@ enum End {
     Deaf,
     /// Ends without a last event.
     Cut,
+    /// Fails after the beginning of a tool call; the unfinished call is not in the message.
+    CutInCall,
 }
 
 impl Reply {
@@ -65,6 +67,9 @@ impl Reply {
     pub(super) fn cut(text: &str) -> Self {
         Self::new(text, vec![], End::Cut)
     }
+    pub(super) fn cut_in_call() -> Self {
+        Self::new("", vec![], End::CutInCall)
+    }
 
     fn message(&self, shown: &str, stop_reason: StopReason) -> AssistantMessage {
         AssistantMessage {
@@ -75,6 +80,10 @@ impl Reply {
 
     fn done(&self) -> ModelEvent {
         let (message, failure) = match &self.end {
+            End::CutInCall => {
+                let end = End::Fail(FailureKind::Transient, "terminated".into());
+                return Self { end, ..self.clone() }.done();
+            }
             End::Fail(kind, text) => {
                 let failure =
                     ModelFailure { kind: *kind, status: None, retry_after: None, message: text.clone() };
@@ -169,6 +178,9 @@ impl Model for Scripted {
                 .filter(|d| !d.is_empty())
                 .map(|d| ModelEvent::TextDelta { block: 0, delta: (*d).to_owned() }),
         );
+        if matches!(reply.end, End::CutInCall) {
+            events.push_back(ModelEvent::ToolCallStart { block: 0, id: "c".into(), name: "echo".into() });
+        }
         let trip = self.trip.clone();
         Box::pin(stream::unfold(
             (reply, events, String::new(), false),
@@ -201,7 +213,7 @@ impl Model for Scripted {
                             let message = reply.message(&shown, StopReason::Aborted);
                             Some((ModelEvent::Done { message, failure: None }, (reply, events, shown, true)))
                         }
-                        End::Normal | End::Fail(..) => Some((reply.done(), (reply, events, shown, true))),
+                        End::Normal | End::Fail(..) | End::CutInCall => Some((reply.done(), (reply, events, shown, true))),
                     }
                 }
             },
@@ -331,6 +343,7 @@ pub(super) struct Stage {
     events: Vec<RunEvent>,
     deaf: bool,
     pub(super) limits: Limits,
+    pub(super) models_repeat: bool,
 }
 
 impl Stage {
@@ -359,6 +372,7 @@ impl Stage {
             events: Vec::new(),
             deaf: false,
             limits: Limits::default(),
+            models_repeat: false,
         }
     }
 
@@ -405,7 +419,11 @@ impl Stage {
 
     async fn play(&mut self, prompt: Prompt, abort_on: Option<&str>) -> Outcome {
         let (events, mut received) = mpsc::channel(4);
-        let models: Vec<RunModel<'_>> = self.models.iter().map(|model| RunModel::new(model)).collect();
+        let models: Vec<RunModel<'_>> = self
+            .models
+            .iter()
+            .map(|model| RunModel { repeats_itself: self.models_repeat, ..RunModel::new(model) })
+            .collect();
         let tools = Tools::new(Arc::clone(&self.queue), self.trip.clone());
         let cancel = self.trip.cancel.clone();
         if self.deaf {

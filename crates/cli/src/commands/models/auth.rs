@@ -1,9 +1,9 @@
-//! Which providers have a credential, and from where. Keys are shown by their last characters only.
+//! Which providers have a credential, and from where. Of a key only its ends are shown.
 
 use openclaw_config::{Config, Environment, ResolvedAgent};
 use openclaw_models::ProviderId;
 use openclaw_models::catalog::key_variables;
-use openclaw_models::credentials::{AuthStore, Secret};
+use openclaw_models::credentials::{AuthStore, Secret, masked};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
@@ -12,8 +12,6 @@ use crate::failure::Failure;
 
 /// Providers that need no credential.
 const FREE: &[&str] = &["offline"];
-/// How many characters of a key are shown.
-const SHOWN: usize = 4;
 
 /// The credentials of one agent.
 pub(super) struct Credentials {
@@ -54,13 +52,6 @@ impl Credentials {
             })
             .collect();
         Ok(Self { store, providers, env: env.clone() })
-    }
-
-    /// Whether a run could use the provider.
-    pub(super) fn is_usable(&self, provider: &ProviderId) -> bool {
-        FREE.contains(&provider.as_str())
-            || self.source(provider).kind != "missing"
-            || self.configured(provider).is_some_and(|known| known.is_local)
     }
 
     /// Whether the provider's server is on this machine or network.
@@ -177,17 +168,6 @@ impl Credentials {
     }
 }
 
-/// `...cdef`: enough to tell keys apart.
-fn masked(key: &str) -> String {
-    let key = key.trim();
-    let length = key.chars().count();
-    if length <= SHOWN * 2 {
-        return "...".to_owned();
-    }
-    let tail: String = key.chars().skip(length - SHOWN).collect();
-    format!("...{tail}")
-}
-
 fn is_local(base_url: &str) -> bool {
     let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -207,12 +187,6 @@ fn is_local(base_url: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_the_end_of_a_key_is_shown() {
-        assert_eq!(masked("sk-mock-0123456789abcdef"), "...cdef");
-        assert_eq!(masked("short"), "...");
-    }
 
     #[test]
     fn local_servers_are_told_from_others() {

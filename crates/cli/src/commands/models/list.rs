@@ -73,7 +73,7 @@ pub(super) fn run(view: &View, filter: &Filter, form: Form) -> Outcome {
 fn references(view: &View, all: bool) -> Vec<ModelRef> {
     let mut references = view.in_use();
     if all {
-        for row in view.catalog.rows(|provider| view.credentials.is_usable(provider)) {
+        for row in view.catalog.rows(|provider| view.is_usable(provider)) {
             let reference = ModelRef::new(&row.provider, &row.id);
             if !references.contains(&reference) {
                 references.push(reference);
@@ -85,7 +85,7 @@ fn references(view: &View, all: bool) -> Vec<ModelRef> {
 
 fn row(view: &View, reference: &ModelRef) -> Row {
     let known = view.catalog.lookup(reference).ok();
-    let is_offline = reference.provider.as_str() == super::OFFLINE.0;
+    let is_offline = reference.provider.as_str() == openclaw_models::offline::PROVIDER;
     let name = known.as_ref().map_or_else(|| reference.model.to_string(), |spec| spec.name.clone());
     Row {
         key: reference.to_string(),
@@ -93,7 +93,7 @@ fn row(view: &View, reference: &ModelRef) -> Row {
         input: if known.as_ref().is_some_and(|spec| spec.images) { "text+image" } else { "text" }.to_owned(),
         context_window: known.as_ref().and_then(|spec| spec.context_window),
         local: view.credentials.is_local(&reference.provider),
-        available: view.credentials.is_usable(&reference.provider),
+        available: view.is_usable(&reference.provider),
         tags: tags(view, reference),
         missing: known.is_none() && !is_offline,
     }

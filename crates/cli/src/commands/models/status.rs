@@ -73,7 +73,7 @@ fn auth(view: &View) -> Value {
         }
     }
     let missing: Vec<&str> =
-        in_use.iter().filter(|provider| !credentials.is_usable(provider)).map(ProviderId::as_str).collect();
+        in_use.iter().filter(|provider| !view.is_usable(provider)).map(ProviderId::as_str).collect();
     let mut shown = providers.clone();
     shown.extend(in_use.iter().filter(|provider| !providers.contains(provider)).cloned());
     let profiles: Vec<Value> = credentials
@@ -233,7 +233,7 @@ mod tests {
         models: { providers: { mock: { baseUrl: 'http://127.0.0.1:1/v1', apiKey: 'sk-mock-0123456789abcdef',
             models: [{ id: 'mock-1', name: 'Mock One', contextWindow: 32000 }] } } } }";
 
-    /// As recorded in `cli-models.json`, except that keys are shown by their last four characters only.
+    /// As recorded in `cli-models.json`, except that less of a key is shown.
     #[test]
     fn the_document_is_that_of_the_reference() {
         let expect = json!({
@@ -246,9 +246,9 @@ mod tests {
                 "providersWithOAuth": [],
                 "missingProvidersInUse": ["openai"],
                 "providers": [{
-                    "provider": "mock", "effective": {"kind": "models.json", "detail": "...cdef"},
+                    "provider": "mock", "effective": {"kind": "models.json", "detail": "sk-moc...abcdef"},
                     "profiles": {"count": 0, "oauth": 0, "token": 0, "apiKey": 0, "labels": []},
-                    "modelsJson": {"value": "...cdef", "source": "models.json: models.providers.mock.apiKey"},
+                    "modelsJson": {"value": "sk-moc...abcdef", "source": "models.json: models.providers.mock.apiKey"},
                 }],
                 "unusableProfiles": [],
                 "oauth": {

@@ -3,16 +3,33 @@ use proptest::prelude::*;
 use super::*;
 
 #[derive(Debug, Clone, PartialEq)]
-struct Job(RunId);
+struct Job(RunId, Option<AbortReason>);
 
+/// Names in capitals are `agent` runs.
 impl Turn for Job {
     fn run_id(&self) -> &RunId {
         &self.0
     }
+
+    fn is_chat(&self) -> bool {
+        self.0.as_str().to_lowercase() == self.0.as_str()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.1.is_some()
+    }
+
+    fn stop(&mut self, reason: AbortReason) {
+        self.1 = Some(reason);
+    }
 }
 
 fn job(name: &str) -> Job {
-    Job(RunId::new(name))
+    Job(RunId::new(name), None)
+}
+
+fn stopped(name: &str, reason: AbortReason) -> Job {
+    Job(RunId::new(name), Some(reason))
 }
 
 /// A lane in which `a` runs.
@@ -32,7 +49,7 @@ fn end(lane: &mut Machine<Job>) -> Vec<Effect<Job>> {
 }
 
 fn abort(lane: &mut Machine<Job>, target: AbortTarget) -> Vec<Effect<Job>> {
-    lane.on(Input::Abort { target, reason: AbortReason::Rpc })
+    lane.on(Input::Abort { target, only: Only::Chats, reason: AbortReason::Rpc })
 }
 
 #[test]
@@ -71,11 +88,14 @@ fn an_interrupt_clears_what_waits() {
         send(&mut lane, "d", QueueMode::Interrupt),
         [
             Effect::Cancel(AbortReason::Interrupt),
-            Effect::Discard(job("b"), AbortReason::Interrupt),
-            Effect::Discard(job("c"), AbortReason::Interrupt),
+            Effect::Discard(stopped("b", AbortReason::Interrupt), AbortReason::Interrupt),
+            Effect::Discard(stopped("c", AbortReason::Interrupt), AbortReason::Interrupt),
         ]
     );
-    assert_eq!(end(&mut lane), [Effect::Start(job("d"))]);
+    assert_eq!(send(&mut lane, "e", QueueMode::Followup), []);
+    for next in [stopped("b", AbortReason::Interrupt), stopped("c", AbortReason::Interrupt), job("d"), job("e")] {
+        assert_eq!(end(&mut lane), [Effect::Start(next)], "each in its place");
+    }
 }
 
 #[test]
@@ -102,10 +122,34 @@ fn an_abort_of_all_stops_what_runs_and_discards_what_waits() {
         [
             Effect::Cancel(AbortReason::Rpc),
             Effect::Withdraw(RunId::new("s"), AbortReason::Rpc),
-            Effect::Discard(job("b"), AbortReason::Rpc),
+            Effect::Discard(stopped("b", AbortReason::Rpc), AbortReason::Rpc),
         ]
     );
+    assert_eq!(abort(&mut lane, AbortTarget::All), [], "once is enough");
+    assert_eq!(end(&mut lane), [Effect::Start(stopped("b", AbortReason::Rpc))], "to be closed");
+    assert_eq!(abort(&mut lane, AbortTarget::All), []);
     assert_eq!(end(&mut lane), []);
+}
+
+#[test]
+fn a_person_stops_chats_only() {
+    let mut lane = Machine::default();
+    send(&mut lane, "A", QueueMode::Followup);
+    send(&mut lane, "b", QueueMode::Followup);
+    send(&mut lane, "C", QueueMode::Followup);
+    assert_eq!(abort(&mut lane, AbortTarget::Run(RunId::new("A"))), []);
+    assert_eq!(
+        abort(&mut lane, AbortTarget::All),
+        [Effect::Discard(stopped("b", AbortReason::Rpc), AbortReason::Rpc)]
+    );
+    let all = Input::Abort { target: AbortTarget::All, only: Only::Any, reason: AbortReason::Rpc };
+    assert_eq!(
+        lane.on(all),
+        [
+            Effect::Cancel(AbortReason::Rpc),
+            Effect::Discard(stopped("C", AbortReason::Rpc), AbortReason::Rpc)
+        ]
+    );
 }
 
 #[test]
@@ -115,8 +159,9 @@ fn an_abort_of_one_run_touches_no_other() {
     send(&mut lane, "b", QueueMode::Followup);
     send(&mut lane, "c", QueueMode::Followup);
     assert_eq!(abort(&mut lane, run("zzz")), []);
-    assert_eq!(abort(&mut lane, run("b")), [Effect::Discard(job("b"), AbortReason::Rpc)]);
+    assert_eq!(abort(&mut lane, run("b")), [Effect::Discard(stopped("b", AbortReason::Rpc), AbortReason::Rpc)]);
     assert_eq!(abort(&mut lane, run("a")), [Effect::Cancel(AbortReason::Rpc)]);
+    assert_eq!(end(&mut lane), [Effect::Start(stopped("b", AbortReason::Rpc))]);
     assert_eq!(end(&mut lane), [Effect::Start(job("c"))]);
 }
 
@@ -144,7 +189,7 @@ fn a_stopped_lane_starts_nothing_and_counts_as_idle_after_its_run() {
 }
 
 proptest! {
-    /// Whatever comes, every message is started, steered or discarded exactly once, one run at a time, and follow-ups run
+    /// Whatever comes, every message is started or steered exactly once, stopped ones to be closed, one run at a time, and follow-ups run
     /// in the order in which they came.
     #[test]
     fn every_message_has_one_fate(steps in proptest::collection::vec((0..6_u8, 0..12_usize), 1..60)) {
@@ -178,7 +223,7 @@ proptest! {
                         let place = steered.iter().position(|job| job.0 == run_id).unwrap();
                         fates.push(steered.remove(place).0.to_string());
                     }
-                    Effect::Discard(job, _) => fates.push(job.0.to_string()),
+                    Effect::Discard(job, _) => prop_assert!(job.is_stopped()),
                     Effect::Cancel(_) => prop_assert!(running),
                 }
             }

@@ -137,6 +137,6 @@ fn labels_show_too_little_of_a_key_to_use_it() {
         ("lk", "...", "…"),
     ];
     for (key, masked, short) in rows {
-        assert_eq!((mask(key).as_str(), snippet(key).as_str()), (masked, short));
+        assert_eq!((masked(key).as_str(), snippet(key).as_str()), (masked, short));
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::TranscriptFile;
 use crate::disk;
 use crate::transcript::format::{EntryId, Header, VERSION};
-use crate::transcript::index::{Index, Kind, LineHead};
+use crate::transcript::index::{Kind, LineHead};
 use crate::transcript::scan::Lines;
 use crate::transcript::{TranscriptError, migrate};
 
@@ -26,7 +26,10 @@ impl TranscriptFile {
             match (head, u32::try_from(line.len)) {
                 (Some(head), Ok(len)) => {
                     if head.kind != Kind::Header {
-                        push(&mut self.index, line.offset, len, head, self.header.version);
+                        let at = self.index.push_line(line.offset, len, head, self.header.version);
+                        if at.is_none() {
+                            tracing::warn!(file = %self.path.display(), offset = line.offset, "skipped a line without an id");
+                        }
                     }
                     self.unended = !line.ended;
                 }
@@ -114,16 +117,4 @@ pub(super) fn read_header(file: &File, path: &Path) -> Result<Header, Transcript
         return header.map_err(|_| TranscriptError::NotATranscript(path.to_path_buf()));
     }
     Err(TranscriptError::NotATranscript(path.to_path_buf()))
-}
-
-/// Adds a line to the index; in a file without ids each entry follows the one before it.
-pub(super) fn push(index: &mut Index, offset: u64, len: u32, mut head: LineHead, version: u32) -> u32 {
-    let id = match head.id.take() {
-        Some(id) if version > 1 => id,
-        Some(_) | None => migrate::id_for_place(index.len()),
-    };
-    if version < 2 {
-        head.parent_id = index.last().and_then(|last| index.get(last)).map(|place| place.id.clone());
-    }
-    index.push(offset, len, head, id)
 }

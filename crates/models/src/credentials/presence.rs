@@ -1,0 +1,60 @@
+//! Which providers could be called: what is there, without fetching it. Runs no key command.
+
+use secrecy::ExposeSecret;
+
+use super::order::profile_order;
+use super::resolve::reference_name;
+use super::store::AuthStore;
+use crate::catalog::{Catalog, key_variables, own_key_variables};
+use crate::client::now_ms;
+use crate::net::is_local_url;
+use crate::reference::ProviderId;
+use crate::settings::ModelSettings;
+use crate::variables::Variables;
+
+/// Where a credential may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Connections<'a> {
+    /// The agent's `auth-profiles.json`.
+    pub store: &'a AuthStore,
+    /// The configuration.
+    pub settings: &'a ModelSettings,
+    /// Its models.
+    pub catalog: &'a Catalog,
+    /// The environment.
+    pub variables: &'a Variables,
+}
+
+impl Connections<'_> {
+    /// Whether a run could call a provider as far as credentials go: a usable profile, a variable, a configured key, or a
+    /// configured server on this machine.
+    pub fn can_call(&self, provider: &ProviderId) -> bool {
+        self.has_profile(provider)
+            || self.variables.first(key_variables(provider)).is_some()
+            || self.has_configured_key(provider)
+    }
+
+    /// The same, where variables that are often set for other reasons do not count: whether the owner meant to connect
+    /// the provider.
+    pub fn is_connected(&self, provider: &ProviderId) -> bool {
+        self.has_profile(provider)
+            || self.variables.first(own_key_variables(provider)).is_some()
+            || self.has_configured_key(provider)
+    }
+
+    fn has_profile(&self, provider: &ProviderId) -> bool {
+        !profile_order(provider, self.store, self.settings, None, now_ms()).is_empty()
+    }
+
+    fn has_configured_key(&self, provider: &ProviderId) -> bool {
+        let Some(entry) = self.catalog.provider(provider) else { return false };
+        let written = entry.api_key.as_ref().map(|key| key.expose_secret().trim()).unwrap_or_default();
+        match reference_name(written) {
+            Some(name) => self.variables.get(name).is_some(),
+            None if written.is_empty() => {
+                self.catalog.is_configured(provider) && entry.base_url.as_deref().is_some_and(is_local_url)
+            }
+            None => true,
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The model of an agent whose session names none: the one answer for runs, lists and the command line.
+
+use openclaw_protocol::AgentId;
+
+use crate::api::Api;
+use crate::catalog::{Catalog, providers_with_key};
+use crate::credentials::Connections;
+use crate::offline;
+use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId, default_model};
+use crate::settings::ModelSettings;
+
+/// Connected providers in the order in which they are taken when nobody chose a model, each with the model it is asked
+/// for. Anthropic, the product's default (spec `models.md` §1.2), stands first by itself.
+const CHOICES: &[(&str, &str)] = &[
+    ("openai", "gpt-5.2"),
+    ("openrouter", "openrouter/auto"),
+    ("vercel-ai-gateway", "anthropic/claude-opus-4.6"),
+    ("xai", "grok-4"),
+    ("zai", "glm-4.7"),
+    ("moonshot", "kimi-k2.5"),
+    ("kimi-coding", "k2p5"),
+    ("minimax", "MiniMax-M2.1"),
+    ("minimax-cn", "MiniMax-M2.1"),
+    ("minimax-portal", "MiniMax-M2.1"),
+    ("mistral", "mistral-large-latest"),
+    ("groq", "openai/gpt-oss-120b"),
+    ("cerebras", "gpt-oss-120b"),
+    ("opencode", "glm-4.7"),
+    ("qwen-portal", "coder-model"),
+    ("xiaomi", "mimo-v2-flash"),
+    ("qianfan", "deepseek-v3.2"),
+];
+
+/// The model an agent runs with while its session names none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Primary {
+    /// Which one.
+    pub reference: ModelRef,
+    /// Who chose it.
+    pub origin: Origin,
+    /// What to tell the owner about the choice.
+    pub warnings: Vec<String>,
+}
+
+/// Who chose a [`Primary`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The owner, in `agents.list[].model` or `agents.defaults.model`.
+    Configured,
+    /// Nobody: it is what can be called with what is connected.
+    Connected,
+    /// Nobody, and of the configured providers none can be called: a run says why.
+    Unusable,
+    /// Nobody, and nothing is connected: the offline guide.
+    Offline,
+}
+
+impl Primary {
+    /// Finds the primary model of an agent: the configured one; else the product's default if Anthropic is connected; else
+    /// the first that is connected and whose protocol is spoken, in the order of `agents.defaults.models`, then of
+    /// `models.providers`, then of a fixed list; else the offline guide.
+    pub fn find(connections: &Connections<'_>, agent: &AgentId) -> Self {
+        let (settings, catalog) = (connections.settings, connections.catalog);
+        let names = ModelNames::new(&settings.listed);
+        let written = default_model(settings.agent_models.get(agent), &settings.default_model, &names);
+        let mut warnings: Vec<String> = written.warning.into_iter().collect();
+        if written.configured {
+            return Self { reference: written.reference, origin: Origin::Configured, warnings };
+        }
+        let usable = |model: &ModelRef| speaks(catalog, model) && connections.is_connected(&model.provider);
+        let configured = |model: &ModelRef| speaks(catalog, model) && connections.can_call(&model.provider);
+        let fixed = || CHOICES.iter().map(|(provider, model)| ModelRef::new(provider, model));
+        let connected = Some(ModelRef::default())
+            .filter(usable)
+            .or_else(|| names.listed().find(|model| configured(model)).cloned())
+            .or_else(|| first_models(settings, catalog).into_iter().find(configured))
+            .or_else(|| fixed().find(usable));
+        if let Some(reference) = connected {
+            return Self { reference, origin: Origin::Connected, warnings };
+        }
+        if let Some(reference) = first_models(settings, catalog).into_iter().next() {
+            return Self { reference, origin: Origin::Unusable, warnings };
+        }
+        warnings.extend(not_spoken(connections));
+        Self {
+            reference: ModelRef::new(offline::PROVIDER, offline::MODEL),
+            origin: Origin::Offline,
+            warnings,
+        }
+    }
+}
+
+/// Whether a model exists and can be called with the protocols there are.
+fn speaks(catalog: &Catalog, model: &ModelRef) -> bool {
+    catalog.lookup(model).is_ok_and(|spec| match spec.api {
+        Api::AnthropicMessages | Api::OpenAiCompletions => true,
+        Api::Offline | Api::Other(_) => false,
+    })
+}
+
+/// The first model of each of the owner's providers, in the order of the file.
+fn first_models(settings: &ModelSettings, catalog: &Catalog) -> Vec<ModelRef> {
+    let of_provider = |id: &ProviderId| -> Option<ModelRef> {
+        let fixed = CHOICES.iter().find(|(provider, _)| *provider == id.as_str()).map(|(_, model)| *model);
+        match id.as_str() {
+            DEFAULT_PROVIDER => Some(ModelRef::default()),
+            provider => {
+                let listed = catalog.provider(id).and_then(|entry| entry.models.first());
+                Some(ModelRef::new(provider, listed.map(|model| model.id.as_str()).or(fixed)?))
+            }
+        }
+    };
+    settings.providers.iter().filter_map(|(id, _)| of_provider(&ProviderId::normalize(id))).collect()
+}
+
+/// What is connected and yet can't be called by default.
+fn not_spoken(connections: &Connections<'_>) -> Option<String> {
+    let profiles = connections.store.profiles().map(|(_, credential)| credential.provider.clone());
+    let mut connected: Vec<ProviderId> =
+        providers_with_key(connections.variables).into_iter().chain(profiles).collect();
+    connected.sort();
+    connected.dedup();
+    let connected: Vec<String> = connected.iter().map(ToString::to_string).collect();
+    (!connected.is_empty()).then(|| {
+        format!(
+            "there are credentials for {}, but none of them can be used without a choice; set \
+             agents.defaults.model.primary to <provider>/<model>. Until then the offline guide answers",
+            connected.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;
