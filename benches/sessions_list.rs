@@ -32,7 +32,7 @@ fn of_the_store(bencher: Bencher<'_, '_>, sessions: usize) {
     });
 }
 
-/// The client's reading of the answer included.
+/// The client's reading of the answer included; with very many sessions that is most of it.
 #[divan::bench(args = [10, 1_000, 10_000])]
 fn over_the_wire(bencher: Bencher<'_, '_>, sessions: usize) {
     let mut bench = support::gateway(sessions);

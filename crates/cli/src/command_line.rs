@@ -224,6 +224,17 @@ mod tests {
     }
 
     #[test]
+    fn detail_flags_are_accepted_where_the_reference_ignores_unknown_ones() {
+        for line in ["health", "status", "sessions", "agents list"] {
+            for flag in ["--verbose", "--debug"] {
+                let accepts = |flag| Cli::try_parse_from(words(&format!("openclaw {line} {flag}"))).is_ok();
+                assert!(accepts(flag), "{line} {flag}");
+                assert!(!accepts("--bogus"), "{line}");
+            }
+        }
+    }
+
+    #[test]
     fn help_is_a_command_too() {
         let rows = [
             ("help", "--help"),

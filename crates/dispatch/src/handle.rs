@@ -16,7 +16,6 @@ use crate::api::{
     AbortReason, AbortTarget, Accepted, ActiveRun, AgentMessage, ChatMessage, DispatchError, InjectError,
     InjectMessage, Injected, RunOfOtherSession, RunRecord, StillActive, Waited,
 };
-use crate::clock::now_ms;
 use crate::events::{Events, Hub, injected as injected_event};
 use crate::inbox::{Inbox, Insert, Known, Payload, Row};
 use crate::lane::{Arrival, Command, GlobalLanes, Job, LaneSizes, Only, Supervisor};
@@ -24,6 +23,7 @@ use crate::registry::Registry;
 use crate::runner::Runner;
 use crate::shared::Shared;
 use crate::system_events::SystemEvents;
+use openclaw_sessions::time::now_ms;
 
 /// Messages of one session that may wait. Far beyond what a person sends; a script in a loop meets it.
 const MAX_WAITING: usize = 1_000;

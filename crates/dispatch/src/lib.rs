@@ -8,7 +8,6 @@
 //! This crate does not know how a model or a chat platform is called.
 
 pub mod api;
-mod clock;
 mod events;
 mod handle;
 mod inbox;

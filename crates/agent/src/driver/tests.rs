@@ -277,13 +277,13 @@ async fn a_stream_that_breaks_off_is_a_failure_that_is_retried() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_is_asked_for_again_wherever_it_broke_off_and_not_at_all_when_none_began() {
-    let cases: [(&str, fn() -> Reply, usize); 3] = [
-        ("in its text", || Reply::cut("half"), 4),
-        ("in a tool call", Reply::cut_in_call, 4),
-        ("before it began", || Reply::fail(FailureKind::Transient, "terminated"), 1),
+    let cases = [
+        ("in its text", Reply::cut("half"), 4),
+        ("in a tool call", Reply::cut_in_call(), 4),
+        ("before it began", Reply::fail(FailureKind::Transient, "terminated"), 1),
     ];
     for (name, reply, requests) in cases {
-        let mut stage = Stage::new(std::iter::repeat_with(reply).take(4));
+        let mut stage = Stage::new(std::iter::repeat_n(reply, 4));
         stage.models_repeat = true;
         let begun = tokio::time::Instant::now();
         let outcome = stage.run("go").await;

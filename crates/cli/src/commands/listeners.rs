@@ -153,10 +153,11 @@ mod tests {
 
     #[test]
     fn secrets_of_a_command_line_are_left_out() {
-        let line = "openclaw\0gateway\0--token\0s3cret\0--password=other\0--port\01\0";
+        let line =
+            ["openclaw", "gateway", "--token", "s3cret", "--password=other", "--port", "7", ""].join("\0");
         assert_eq!(
-            without_secrets(line),
-            "openclaw gateway --token [redacted] --password=[redacted] --port 1"
+            without_secrets(&line),
+            "openclaw gateway --token [redacted] --password=[redacted] --port 7"
         );
     }
 

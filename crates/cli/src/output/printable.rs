@@ -35,10 +35,11 @@ pub(super) fn printable(text: &str) -> Cow<'_, str> {
 
 /// The same for a cell of a table or a name in a line: line breaks and tabs would pretend to be structure.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    let text = printable(text);
     if text.contains(['\n', '\t']) {
         Cow::Owned(text.replace('\n', "\\n").replace('\t', "\\t"))
     } else {
-        Cow::Borrowed(text)
+        text
     }
 }
 
@@ -68,7 +69,7 @@ mod tests {
         for (text, expect) in rows {
             assert_eq!(printable(text), expect);
         }
-        assert_eq!(one_line("a\nb\tc"), "a\\nb\\tc");
+        assert_eq!(one_line("a\nb\tc\r"), "a\\nb\\tc\\u000d");
     }
 
     #[test]

@@ -19,11 +19,11 @@ use super::queue_mode::QueueMode;
 use super::running::{Running, next_event};
 use super::steering::SteeringQueue;
 use crate::api::{AbortReason, AbortTarget, Broadcast, RunOutcome, RunRecord};
-use crate::clock::now_ms;
 use crate::events::Emitter;
 use crate::inbox::{Payload, Row};
 use crate::runner::{Ending, RunControl};
 use crate::shared::Shared;
+use openclaw_sessions::time::now_ms;
 
 /// Events a run may be ahead of its lane.
 const EVENTS: usize = 32;

@@ -13,8 +13,8 @@ mod steering;
 mod supervisor;
 
 pub(crate) use actor::{Arrival, Command, Job};
-pub(crate) use machine::Only;
 pub(crate) use global::{GlobalLanes, LaneSizes};
+pub(crate) use machine::Only;
 pub(crate) use queue_mode::QueueMode;
 pub(crate) use steering::SteeringQueue;
 pub(crate) use supervisor::Supervisor;

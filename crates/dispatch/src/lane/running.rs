@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 use super::actor::Job;
 use super::steering::SteeringQueue;
 use crate::api::{AbortReason, Broadcast, RunOutcome, RunRecord};
-use crate::clock::now_ms;
 use crate::events::Emitter;
 use crate::inbox::Payload;
+use openclaw_sessions::time::now_ms;
 
 /// The run under way.
 pub(super) struct Running {

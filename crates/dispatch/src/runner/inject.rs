@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Runner;
 use crate::api::{InjectError, InjectMessage, Injected};
-use crate::clock::now_ms;
+use openclaw_sessions::time::now_ms;
 
 /// How long a tool call under way may keep words out of the transcript: less than clients wait for the answer.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -48,7 +48,11 @@ impl Runner {
     }
 
     /// By the run that has the transcript, or else under its lock.
-    async fn put(&self, path: &Path, said: &Message) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+    async fn put(
+        &self,
+        path: &Path,
+        said: &Message,
+    ) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
         loop {
             let changed = self.lent.changed();
             if let Some(injector) = self.lent.get(path)

@@ -35,7 +35,6 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{AbortReason, DispatchError, RunOutcome, RunRecord};
-use crate::clock::now_ms;
 use crate::events::Verbose;
 use crate::handle::{Deps, Settings};
 use crate::inbox::{Payload, Row};
@@ -44,6 +43,7 @@ use crate::shared::Shared;
 use crate::system_events::SystemEvents;
 use kept::KeptTranscripts;
 use lent::LentTranscripts;
+use openclaw_sessions::time::now_ms;
 use prepare::Prepared;
 use result::Figures;
 use wording::Circumstances;

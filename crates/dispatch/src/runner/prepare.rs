@@ -27,11 +27,11 @@ use super::session::Session;
 use super::wording::{self, Circumstances};
 use super::{NotBegun, RunControl, Runner, WEBCHAT, tools};
 use crate::api::{AbortReason, RunOutcome};
-use crate::clock::now_ms;
 use crate::handle::Settings;
 use crate::inbox::{Payload, Row};
 use crate::shared::Shared;
 use crate::system_events;
+use openclaw_sessions::time::now_ms;
 
 /// What the default agent's prompt says of heartbeats unless configured (spec `agent-runtime.md` §11).
 const HEARTBEAT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or repeat old \
@@ -127,8 +127,7 @@ impl Runner {
         let (system_prompt, report) = self.system_prompt(row, &session, &settings, first, &files, &tools);
         let (transcript, context) = self.transcript(&session, first).await?;
         let (steering, reason) = (Arc::clone(&control.steering), Arc::clone(&control.reason));
-        let mut branch =
-            RunBranch::new(transcript, context.messages, steering, reason, shared.kill.clone());
+        let mut branch = RunBranch::new(transcript, context.messages, steering, reason, shared.kill.clone());
         let prompt = match branch.prompted(row).await? {
             Prompted::Yes => {
                 branch.forget_injected();

@@ -11,7 +11,8 @@ use openclaw_sessions::entry::Json;
 use crate::api::{AbortReason, RunOutcome};
 
 /// What people are told of a run that was stopped at the deadline its message came with.
-pub(super) const DEADLINE: &str = "The run was stopped at its time limit. Ask for less at once, or allow more time.";
+pub(super) const DEADLINE: &str =
+    "The run was stopped at its time limit. Ask for less at once, or allow more time.";
 
 /// Why the run ran out of time, if it did: by its own limit, or by the deadline of its message.
 pub(super) fn time_is_up(ended: &mut Outcome, reason: Option<AbortReason>) -> Option<String> {

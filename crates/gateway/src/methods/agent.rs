@@ -216,10 +216,9 @@ fn wait_result(run_id: &RunId, waited: Waited) -> AgentWaitResult {
             error: None,
         };
     };
-    let (status, error) = match record.outcome {
-        RunOutcome::Ok { .. } | RunOutcome::Aborted { .. } => (WaitStatus::Ok, None),
-        RunOutcome::Error { message, .. } => (WaitStatus::Error, Some(message)),
-    };
+    // A run that ran out of time has failed; one that someone stopped has not.
+    let error = record.outcome.failure().map(str::to_owned);
+    let status = if error.is_some() { WaitStatus::Error } else { WaitStatus::Ok };
     AgentWaitResult { run_id, status, started_at: record.started_at, ended_at: Some(record.ended_at), error }
 }
 
@@ -264,6 +263,13 @@ mod tests {
             (
                 Waited::Ended(record(RunOutcome::Aborted { reason: "stop".into(), result: None })),
                 json!({"runId": "r", "status": "ok", "startedAt": 1, "endedAt": 2}),
+            ),
+            (
+                Waited::Ended(record(RunOutcome::Aborted {
+                    reason: "timeout".into(),
+                    result: Some(json!({"meta": {"error": {"kind": "timeout", "message": "too long"}}})),
+                })),
+                json!({"runId": "r", "status": "error", "startedAt": 1, "endedAt": 2, "error": "too long"}),
             ),
             (
                 Waited::Ended(record(RunOutcome::Error { message: "x".into(), result: None })),

@@ -3,10 +3,10 @@
 use openclaw_protocol::AgentId;
 
 use crate::api::Api;
-use crate::catalog::{Catalog, providers_with_key};
+use crate::catalog::{Catalog, ProviderEntry, providers_with_key};
 use crate::credentials::Connections;
 use crate::offline;
-use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId, default_model};
+use crate::reference::{DEFAULT_MODEL, DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId, default_model};
 use crate::settings::ModelSettings;
 
 /// Connected providers in the order in which they are taken when nobody chose a model, each with the model it is asked
@@ -98,19 +98,20 @@ fn speaks(catalog: &Catalog, model: &ModelRef) -> bool {
     })
 }
 
-/// The first model of each of the owner's providers, in the order of the file.
+/// The model to take of each of the owner's providers, in the order of the file: the first the owner lists; of a built-in
+/// provider that is only redirected, its usual one.
 fn first_models(settings: &ModelSettings, catalog: &Catalog) -> Vec<ModelRef> {
-    let of_provider = |id: &ProviderId| -> Option<ModelRef> {
+    let usual = |id: &ProviderId| {
         let fixed = CHOICES.iter().find(|(provider, _)| *provider == id.as_str()).map(|(_, model)| *model);
-        match id.as_str() {
-            DEFAULT_PROVIDER => Some(ModelRef::default()),
-            provider => {
-                let listed = catalog.provider(id).and_then(|entry| entry.models.first());
-                Some(ModelRef::new(provider, listed.map(|model| model.id.as_str()).or(fixed)?))
-            }
-        }
+        let built_in = || catalog.provider(id)?.models.first().map(|model| model.id.as_str());
+        if id.as_str() == DEFAULT_PROVIDER { Some(DEFAULT_MODEL) } else { fixed.or_else(built_in) }
     };
-    settings.providers.iter().filter_map(|(id, _)| of_provider(&ProviderId::normalize(id))).collect()
+    let of_provider = |(id, entry): &(String, ProviderEntry)| {
+        let id = ProviderId::normalize(id);
+        let listed = entry.models.first().map(|model| model.id.as_str());
+        Some(ModelRef::new(id.as_str(), listed.or_else(|| usual(&id))?))
+    };
+    settings.providers.iter().filter_map(of_provider).collect()
 }
 
 /// What is connected and yet can't be called by default.

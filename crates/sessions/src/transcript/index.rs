@@ -229,7 +229,13 @@ impl Index {
     /// Adds a line of a file of this `version`. A line without an id is left where it is and not made an entry: an id made
     /// up for it would be the parent of what comes next without being on disk. Only the first version has no ids; there
     /// each entry follows the one before it.
-    pub(crate) fn push_line(&mut self, offset: u64, len: u32, mut head: LineHead, version: u32) -> Option<u32> {
+    pub(crate) fn push_line(
+        &mut self,
+        offset: u64,
+        len: u32,
+        mut head: LineHead,
+        version: u32,
+    ) -> Option<u32> {
         let id = match head.id.take() {
             Some(id) if version > 1 => id,
             None if version > 1 => return None,

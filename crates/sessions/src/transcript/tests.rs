@@ -184,9 +184,12 @@ fn a_line_without_an_id_cuts_nothing_off() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     let entry = |frame: &str, text: &str| {
-        format!("{{\"type\":\"message\",{frame}\"timestamp\":\"t\",\"message\":{{\"role\":\"user\",\"content\":\"{text}\",\"timestamp\":1}}}}\n")
+        format!(
+            "{{\"type\":\"message\",{frame}\"timestamp\":\"t\",\"message\":{{\"role\":\"user\",\"content\":\"{text}\",\"timestamp\":1}}}}\n"
+        )
     };
-    let text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n".to_owned()
+    let text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n"
+        .to_owned()
         + &entry("\"id\":\"a\",\"parentId\":null,", "one")
         + &entry("\"id\":\"b\",\"parentId\":\"a\",", "two")
         + &entry("\"parentId\":\"b\",", "nameless");

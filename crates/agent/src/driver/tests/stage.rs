@@ -213,7 +213,9 @@ impl Model for Scripted {
                             let message = reply.message(&shown, StopReason::Aborted);
                             Some((ModelEvent::Done { message, failure: None }, (reply, events, shown, true)))
                         }
-                        End::Normal | End::Fail(..) | End::CutInCall => Some((reply.done(), (reply, events, shown, true))),
+                        End::Normal | End::Fail(..) | End::CutInCall => {
+                            Some((reply.done(), (reply, events, shown, true)))
+                        }
                     }
                 }
             },

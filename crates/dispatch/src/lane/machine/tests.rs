@@ -93,7 +93,9 @@ fn an_interrupt_clears_what_waits() {
         ]
     );
     assert_eq!(send(&mut lane, "e", QueueMode::Followup), []);
-    for next in [stopped("b", AbortReason::Interrupt), stopped("c", AbortReason::Interrupt), job("d"), job("e")] {
+    for next in
+        [stopped("b", AbortReason::Interrupt), stopped("c", AbortReason::Interrupt), job("d"), job("e")]
+    {
         assert_eq!(end(&mut lane), [Effect::Start(next)], "each in its place");
     }
 }
@@ -145,10 +147,7 @@ fn a_person_stops_chats_only() {
     let all = Input::Abort { target: AbortTarget::All, only: Only::Any, reason: AbortReason::Rpc };
     assert_eq!(
         lane.on(all),
-        [
-            Effect::Cancel(AbortReason::Rpc),
-            Effect::Discard(stopped("C", AbortReason::Rpc), AbortReason::Rpc)
-        ]
+        [Effect::Cancel(AbortReason::Rpc), Effect::Discard(stopped("C", AbortReason::Rpc), AbortReason::Rpc)]
     );
 }
 
@@ -159,7 +158,10 @@ fn an_abort_of_one_run_touches_no_other() {
     send(&mut lane, "b", QueueMode::Followup);
     send(&mut lane, "c", QueueMode::Followup);
     assert_eq!(abort(&mut lane, run("zzz")), []);
-    assert_eq!(abort(&mut lane, run("b")), [Effect::Discard(stopped("b", AbortReason::Rpc), AbortReason::Rpc)]);
+    assert_eq!(
+        abort(&mut lane, run("b")),
+        [Effect::Discard(stopped("b", AbortReason::Rpc), AbortReason::Rpc)]
+    );
     assert_eq!(abort(&mut lane, run("a")), [Effect::Cancel(AbortReason::Rpc)]);
     assert_eq!(end(&mut lane), [Effect::Start(stopped("b", AbortReason::Rpc))]);
     assert_eq!(end(&mut lane), [Effect::Start(job("c"))]);

@@ -136,7 +136,7 @@ fn labels_show_too_little_of_a_key_to_use_it() {
         ("fake-key", "fa...ey", "fa…ey"),
         ("lk", "...", "…"),
     ];
-    for (key, masked, short) in rows {
-        assert_eq!((masked(key).as_str(), snippet(key).as_str()), (masked, short));
+    for (key, long, short) in rows {
+        assert_eq!((masked(key).as_str(), snippet(key).as_str()), (long, short));
     }
 }

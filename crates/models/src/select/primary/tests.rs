@@ -82,7 +82,7 @@ fn what_is_connected_decides_when_nobody_chose() {
             Origin::Connected,
         ),
         (
-            Row { providers: two.clone(), listed: &["gone/x", "abc/second", "zed/first"], ..Row::default() },
+            Row { providers: two, listed: &["gone/x", "abc/second", "zed/first"], ..Row::default() },
             "abc/second",
             Origin::Connected,
         ),
@@ -115,6 +115,15 @@ fn what_is_connected_decides_when_nobody_chose() {
                 ..Row::default()
             },
             "groq/openai/gpt-oss-120b",
+            Origin::Connected,
+        ),
+        (
+            Row {
+                providers: json!({"openai": {"baseUrl": "https://proxy.example/v1"}}),
+                vars: &["OPENAI_API_KEY"],
+                ..Row::default()
+            },
+            "openai/gpt-5.2",
             Origin::Connected,
         ),
         (

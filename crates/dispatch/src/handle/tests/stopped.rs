@@ -1,0 +1,160 @@
+//! Runs and messages that are stopped, and who shares a transcript.
+
+use super::*;
+
+/// Waits until nothing of the session is left to do, without stopping anything.
+async fn idle(rig: &Rig, key: &str) {
+    let (reply, idle) = oneshot::channel();
+    rig.dispatch.shared.lanes.send_existing(key, Command::WhenIdle { reply }).await;
+    let _ = tokio::time::timeout(PATIENCE, idle).await.expect("the lane gets idle");
+}
+
+#[tokio::test]
+async fn messages_stopped_while_they_waited_are_in_the_history_once() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Stall("tick")]).await);
+    let mut rig = Rig::start(dir.path(), &model).await;
+    send(&rig, "r0", "first").await;
+    rig.events_until("r0 chat delta tick").await;
+    let mut expected =
+        vec!["user: first\n[message_id: r0]".to_owned(), "assistant: tick (aborted)".to_owned()];
+    for n in 1..=10 {
+        send(&rig, &format!("r{n}"), &format!("more {n}")).await;
+        expected.push(format!("user: more {n}\n[message_id: r{n}]"));
+    }
+    let stopped = rig.dispatch.abort(KEY, AbortTarget::All, AbortReason::Rpc).await.unwrap();
+    assert_eq!(stopped.len(), 11);
+    let record = rig.end("r10").await;
+    assert!(matches!(&record.outcome, RunOutcome::Aborted { reason, .. } if reason == "rpc"), "{record:?}");
+    let again = rig.dispatch.chat(chat("r10", "more 10")).await.unwrap();
+    assert!(matches!(again.accepted, Accepted::Finished(_)), "{again:?}");
+    idle(&rig, KEY).await;
+    assert_eq!(said(dir.path()), expected);
+    assert_eq!(model.count(), 1);
+}
+
+#[tokio::test]
+async fn a_crash_between_stopping_and_writing_writes_each_message_once() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Stall("tick")]).await);
+    let mut rig = Rig::start(dir.path(), &model).await;
+    send(&rig, "r0", "first").await;
+    rig.events_until("r0 chat delta tick").await;
+    send(&rig, "r1", "/new second").await;
+    let runs = vec![RunId::new("r0"), RunId::new("r1")];
+    rig.dispatch.shared.inbox.mark_aborted(runs, AbortReason::Rpc).await.unwrap();
+    let mut crashed = crash(dir.path());
+    let expected = ["user: first\n[message_id: r0]", "user: /new second\n[message_id: r1]"];
+    for _ in 0..2 {
+        let model = FakeModel::start([]).await;
+        let (rig, said) = after(&crashed, &model, &["r0", "r1"]).await;
+        assert_eq!(said, expected);
+        assert_eq!(model.count(), 0);
+        drop(rig);
+        // The next time the rows were not closed yet.
+        let next = crash(crashed.path());
+        let inbox = rusqlite::Connection::open(next.path().join(crate::inbox::FILE_NAME)).unwrap();
+        inbox
+            .execute(
+                "UPDATE inbox SET state = 'accepted', outcome = NULL, ended_at = NULL, payload = ?1",
+                [json!({"kind": "chat", "text": "/new second"}).to_string()],
+            )
+            .unwrap();
+        drop(inbox);
+        crashed = next;
+    }
+}
+
+#[tokio::test]
+async fn a_person_stops_no_run_of_a_program() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Held("done")]).await);
+    let rig = Rig::start(dir.path(), &model).await;
+    drop(rig.dispatch.agent(agent("r1", "work")).await.unwrap());
+    model.asked(1).await;
+    for target in [AbortTarget::All, AbortTarget::Run(RunId::new("r1"))] {
+        assert_eq!(rig.dispatch.abort(KEY, target, AbortReason::Stop).await.unwrap(), []);
+    }
+    model.release();
+    assert_eq!(texts(&rig.end("r1").await), ["done"]);
+}
+
+#[tokio::test]
+async fn two_session_keys_with_one_transcript_take_turns() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Held("one"), Answer::Text("two")]).await);
+    let rig = Rig::start(dir.path(), &model).await;
+    for (run, key) in [("r1", "agent:main:a"), ("r2", "agent:main:b")] {
+        let mut message = agent(run, run);
+        message.session_key = key.to_owned();
+        message.session_id = Some("shared".to_owned());
+        drop(rig.dispatch.agent(message).await.unwrap());
+        if run == "r1" {
+            model.asked(1).await;
+        }
+    }
+    // The second one has its global lane and waits for nothing but the transcript.
+    let begun = async {
+        while rig.dispatch.active_runs("agent:main:b").iter().all(|run| run.phase == RunPhase::Queued) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, begun).await.expect("the second run has its turn");
+    assert_eq!(model.count(), 1);
+    model.release();
+    rig.end("r2").await;
+    assert_eq!(said(dir.path()), ["user: r1", "assistant: one", "user: r2", "assistant: two"]);
+    let heard = model.heard(1);
+    assert_eq!(heard.len(), 3, "it knows what was said before: {heard:?}");
+}
+
+#[tokio::test]
+async fn a_run_that_waits_for_a_transcript_can_be_stopped() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Held("one")]).await);
+    let rig = Rig::start(dir.path(), &model).await;
+    send(&rig, "r1", "hi").await;
+    model.asked(1).await;
+    let mut message = agent("r2", "and");
+    message.session_key = "agent:main:b".to_owned();
+    message.session_id = rig.entry().await.session_id.map(|id| id.as_str().to_owned());
+    drop(rig.dispatch.agent(message).await.unwrap());
+    let shared = Arc::clone(&rig.dispatch.shared);
+    let (reply, stopped) = oneshot::channel();
+    let (target, only, reason) = (AbortTarget::All, Only::Any, AbortReason::Rpc);
+    shared.lanes.send_existing("agent:main:b", Command::Abort { target, only, reason, reply }).await;
+    assert_eq!(stopped.await.unwrap(), [RunId::new("r2")]);
+    model.release();
+    let record = rig.end("r2").await;
+    assert!(matches!(&record.outcome, RunOutcome::Aborted { .. }), "{record:?}");
+    assert_eq!(said(dir.path()), ["user: hi\n[message_id: r1]", "assistant: one", "user: and"]);
+}
+
+#[tokio::test]
+async fn a_run_out_of_time_leaves_no_bare_question() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Held("never")]).await);
+    let rig = Rig::start(dir.path(), &model).await;
+    let mut message = agent("r1", "hi");
+    message.timeout_seconds = Some(1);
+    drop(rig.dispatch.agent(message).await.unwrap());
+    let record = rig.end("r1").await;
+    let why = record.outcome.failure().unwrap();
+    assert!(why.starts_with("The run was stopped at its time limit of 1 s."), "{why}");
+    assert_eq!(said(dir.path()), ["user: hi", "assistant:  (aborted)"]);
+}
+
+#[tokio::test]
+async fn words_are_put_in_while_a_run_is_under_way_and_are_not_its_answer() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Held("the answer")]).await);
+    let rig = Rig::start(dir.path(), &model).await;
+    send(&rig, "r1", "hi").await;
+    model.asked(1).await;
+    let message = InjectMessage { session_key: KEY.to_owned(), text: "a note".to_owned(), label: None };
+    rig.dispatch.inject(message).await.unwrap();
+    assert_eq!(said(dir.path()), ["user: hi\n[message_id: r1]", "assistant: a note"]);
+    let crashed = crash(dir.path());
+    let resumed = FakeModel::start([Answer::Text("asked again")]).await;
+    let (other, said_then) = after(&crashed, &resumed, &["r1"]).await;
+    assert_eq!(texts(&other.end("r1").await), ["asked again"]);
+    assert_eq!(resumed.heard(0).len(), 1, "{:?}", resumed.heard(0));
+    assert_eq!(said_then, ["user: hi\n[message_id: r1]", "assistant: a note", "assistant: asked again"]);
+    model.release();
+    rig.end("r1").await;
+    let expected = ["user: hi\n[message_id: r1]", "assistant: a note", "assistant: the answer"];
+    assert_eq!(said(dir.path()), expected);
+}
