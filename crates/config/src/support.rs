@@ -121,7 +121,9 @@ enum Support {
 
 fn support_of(path: &[String]) -> Support {
     let dotted = path.join(".");
-    if ENV_SETTINGS.iter().any(|setting| dotted.strip_prefix(setting).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))) {
+    if ENV_SETTINGS.iter().any(|setting| {
+        dotted.strip_prefix(setting).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }) {
         return Support::None;
     }
     let mut partial = false;
