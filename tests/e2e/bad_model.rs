@@ -134,7 +134,8 @@ async fn a_server_that_never_answers_is_given_up_at_the_time_limit() {
 
     assert_eq!(turn(&mut client, "main", "second", "run-2").await, "well again");
     let entries = well_formed(&transcript_path(&gateway, "main").await);
-    assert_eq!(told(&entries), ["user: first", "user: second", "assistant: well again (stop)"]);
+    let expect = ["user: first", "assistant:  (aborted)", "user: second", "assistant: well again (stop)"];
+    assert_eq!(told(&entries), expect);
 }
 
 #[tokio::test]
