@@ -1,6 +1,6 @@
 //! Reading, checking and writing `openclaw.json`.
 //!
-//! [`load`] takes an [`Environment`] (nothing else in the product reads variables, the home or the working directory) and
+//! [`fn@load`] takes an [`Environment`] (nothing else in the product reads variables, the home or the working directory) and
 //! yields [`Loaded`]: the resolved [`Paths`], a [`Snapshot`] of the file, and the typed [`Config`] if the file may be used.
 //! [`write`](mod@write) changes the file, touching only what changed. This crate does not know what a key is used for; that
 //! knowledge sits where the key is used.

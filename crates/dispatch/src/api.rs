@@ -253,7 +253,7 @@ pub struct InjectMessage {
     pub label: Option<String>,
 }
 
-/// What [`Dispatch::inject`] did.
+/// What [`crate::Dispatch::inject`] did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Injected {
     /// Id of the new transcript entry.

@@ -1,6 +1,6 @@
 //! The daemon: the WebSocket and HTTP server, and the parts behind it.
 //!
-//! [`run`] starts a gateway and returns when it has stopped. [`GatewayState`] holds its parts; [`methods`] answers
+//! [`fn@run`] starts a gateway and returns when it has stopped. [`GatewayState`] holds its parts; [`methods`] answers
 //! requests, given a [`RequestContext`]; [`events`] fans events out. A socket's life: [`connection`] drives it,
 //! [`handshake`] decides whether it comes in, [`pairing`] whether its device does.
 //!

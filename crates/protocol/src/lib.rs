@@ -3,7 +3,7 @@
 //! [`frame`] holds the three frame kinds, [`method`] the table of methods, [`access`] who may call them, [`params`] one
 //! type per method's parameters and result, [`event`] the broadcast events, [`error`] what a failed request answers,
 //! [`message`] the transcript message model that `chat.history` puts on the wire, [`schema`] the validation whose texts
-//! clients show, [`device`] what a device signs, [`export`] all of it as JSON Schema.
+//! clients show, [`device`] what a device signs, [`mod@export`] all of it as JSON Schema.
 
 pub mod access;
 pub mod device;
