@@ -33,10 +33,14 @@ const CHECKS: &[(&[&str], &str)] = &[
     ),
 ];
 
-pub(crate) fn run(_: &[String]) -> Result<()> {
+pub(crate) fn run(args: &[String]) -> Result<()> {
     let dir = root().join("target/compat");
     let (node, cli) = install(&dir)?;
-    let program = binary(Profile::Release)?;
+    let program = match args {
+        [] => binary(Profile::Release)?,
+        [flag, path] if flag == "--program" => PathBuf::from(path),
+        _ => bail!("usage: cargo xtask compat [--program PATH]"),
+    };
     tokio::runtime::Runtime::new()?.block_on(check(&program, &node, &cli))
 }
 
