@@ -172,12 +172,12 @@ impl Environment {
     }
 
     fn absolute(&self, path: &Path) -> PathBuf {
-        clean(&self.cwd.join(path))
+        without_dots(&self.cwd.join(path))
     }
 }
 
-/// Removes `.` and resolves `..` without asking the file system.
-pub(crate) fn clean(path: &Path) -> PathBuf {
+/// Removes `.` and resolves `..` by name alone, without looking at the disk.
+pub fn without_dots(path: &Path) -> PathBuf {
     use std::path::Component;
     let mut out = PathBuf::new();
     for part in path.components() {

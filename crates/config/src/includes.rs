@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::check::schema::type_name;
-use crate::environment::clean;
+use crate::environment::without_dots;
 use crate::{Environment, json5};
 
 const KEY: &str = "$include";
@@ -168,7 +168,7 @@ impl Resolver {
 
     fn file(&mut self, name: &str) -> Result<Value, IncludeError> {
         let dir = self.chain.last().and_then(|file| file.parent()).unwrap_or(Path::new("/"));
-        let path = clean(&dir.join(name));
+        let path = without_dots(&dir.join(name));
         if self.chain.contains(&path) {
             let names = self.chain.iter().chain([&path]).map(|file| file.display().to_string());
             return Err(IncludeError::Circular(names.collect::<Vec<_>>().join(" -> ")));

@@ -34,7 +34,7 @@ pub mod write;
 pub use diff::changed_paths;
 pub use duration::{DurationError, DurationUnit, parse_duration};
 pub use edit::{edit_text, new_text};
-pub use environment::Environment;
+pub use environment::{Environment, without_dots};
 pub use load::{InvalidConfig, Loaded, hash_of, load, parse_and_check};
 pub use merge_patch::merge_patch;
 pub use paths::Paths;

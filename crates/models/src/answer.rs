@@ -31,6 +31,17 @@ enum Body {
     WebPage(Vec<u8>),
 }
 
+impl Body {
+    /// What a body is, told by its first byte that is not blank.
+    fn starting_with(first: Option<u8>) -> Self {
+        match first {
+            Some(b'{' | b'[') => Self::Document(Vec::new()),
+            Some(b'<') => Self::WebPage(Vec::new()),
+            _ => Self::Events(Box::default()),
+        }
+    }
+}
+
 impl Answer {
     /// An answer begun at `now` (Unix milliseconds).
     pub(crate) fn new(spec: std::sync::Arc<ModelSpec>, decoder: Box<dyn Decoder>, now: i64) -> Self {
@@ -59,11 +70,7 @@ impl Answer {
             let blank = |b: &u8| b.is_ascii_whitespace() || matches!(b, 0xef | 0xbb | 0xbf);
             let Some(at) = bytes.iter().position(|b| !blank(b)) else { return };
             bytes = bytes.get(at..).unwrap_or_default();
-            self.body = match bytes.first() {
-                Some(b'{' | b'[') => Body::Document(Vec::new()),
-                Some(b'<') => Body::WebPage(Vec::new()),
-                _ => Body::Events(Box::default()),
-            };
+            self.body = Body::starting_with(bytes.first().copied());
         }
         let taken = match &mut self.body {
             Body::Unknown => Ok(()),

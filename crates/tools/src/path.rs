@@ -1,9 +1,10 @@
 //! From what a model calls a file to the file (spec `tools.md` §2, "Paths").
 
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use openclaw_agent::ToolError;
+use openclaw_config::without_dots;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::place::{Place, PlaceError};
@@ -80,21 +81,6 @@ impl Resolver {
 /// Spaces that look like a space (spec `tools.md` §2).
 pub(crate) fn is_unicode_space(c: char) -> bool {
     matches!(c, '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
-}
-
-/// Removes `.` and resolves `..` by name alone, without looking at the disk.
-fn without_dots(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                out.pop();
-            }
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => out.push(part),
-        }
-    }
-    out
 }
 
 /// The spellings of a missing file that macOS may have given it, in the order in which they are tried.

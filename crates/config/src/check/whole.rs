@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Findings;
 use super::schema::check_plugin_config;
-use crate::environment::clean;
+use crate::environment::without_dots;
 use crate::{Environment, Issue, Paths};
 
 /// Channels that exist, built in or by a bundled plugin.
@@ -136,7 +136,7 @@ fn avatar_problem(avatar: &str, workspace: Option<&str>, env: &Environment) -> O
         return Some("identity.avatar must be a workspace-relative path, http(s) URL, or data URI.");
     }
     let root = workspace.map_or_else(|| PathBuf::from("/workspace"), |dir| env.expand_path(dir));
-    let target = clean(&root.join(avatar));
+    let target = without_dots(&root.join(avatar));
     (!target.starts_with(&root)).then_some("identity.avatar must stay within the agent workspace.")
 }
 
