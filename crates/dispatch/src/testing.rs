@@ -404,7 +404,11 @@ pub(crate) fn crash(dir: &Path) -> tempfile::TempDir {
             if item.file_type().unwrap().is_dir() {
                 copy(&item.path(), &target);
             } else if !item.file_name().to_string_lossy().ends_with("-shm") {
-                std::fs::copy(item.path(), target).unwrap();
+                match std::fs::copy(item.path(), target) {
+                    // A lock or temporary file that was removed after the listing: the crash came a little later.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    copied => drop(copied.unwrap()),
+                }
             }
         }
     }
