@@ -21,6 +21,7 @@ mod legacy;
 mod load;
 mod merge_patch;
 mod paths;
+pub mod private_file;
 pub mod profile;
 pub mod redact;
 mod schema_document;

@@ -3,7 +3,7 @@
 //! Only what changed is touched in the text; references to variables, includes, comments and order stay. The file is
 //! replaced atomically under a lock, the former one is kept as a backup, and what changed (never to what) is noted.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::check::schema::join;
 use crate::edit::{edit_text, new_text};
 use crate::load::{self, Loaded, hash_of};
+use crate::private_file::{self, Durability};
 use crate::redact::REDACTED;
 use crate::{InvalidConfig, Issue, diff, includes, substitute, value_path};
 
@@ -203,7 +204,7 @@ fn find_redacted(value: &Value, path: &str) -> Option<String> {
 fn replace(target: &Path, text: &str, expected_hash: Option<&str>) -> Result<(), WriteError> {
     let failed = |source: io::Error| WriteError::Io { path: target.display().to_string(), source };
     let dir = target.parent().unwrap_or(Path::new("/"));
-    make_private_dir(dir).map_err(failed)?;
+    private_file::make_dir(dir).map_err(failed)?;
     let lock_path = sibling(target, ".lock");
     let lock = private_options().create(true).truncate(false).open(&lock_path).map_err(failed)?;
     lock.lock().map_err(failed)?;
@@ -217,9 +218,10 @@ fn replace(target: &Path, text: &str, expected_hash: Option<&str>) -> Result<(),
     }
     if let Some(current) = current {
         rotate_backups(target).map_err(failed)?;
-        write_private(&sibling(target, ".bak"), &current).map_err(failed)?;
+        private_file::replace(&sibling(target, ".bak"), current.as_bytes(), Durability::Synced)
+            .map_err(failed)?;
     }
-    write_private(target, text).map_err(failed)
+    private_file::replace(target, text.as_bytes(), Durability::Synced).map_err(failed)
 }
 
 fn rotate_backups(target: &Path) -> io::Result<()> {
@@ -237,26 +239,6 @@ fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
-}
-
-/// Writes a file of mode 0600 through a synced temporary one.
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("/"));
-    // Temporary files are made with mode 0600.
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    File::open(dir)?.sync_all()
-}
-
-/// Makes a directory of mode 0700 with its parents; an existing one is left as it is.
-pub fn make_private_dir(dir: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
 }
 
 fn private_options() -> OpenOptions {
@@ -284,7 +266,7 @@ fn audit(loaded: &Loaded, actor: Actor, hash: &str, changed: &[String]) {
 }
 
 fn append(path: &Path, line: &str) -> io::Result<()> {
-    make_private_dir(path.parent().unwrap_or(Path::new("/")))?;
+    private_file::make_dir(path.parent().unwrap_or(Path::new("/")))?;
     if fs::metadata(path).is_ok_and(|metadata| metadata.len() > AUDIT_MAX_BYTES) {
         match fs::rename(sibling(path, ".1"), sibling(path, ".2")) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -6,7 +6,6 @@
 //!
 //! This crate knows no model's and no chat platform's wire format.
 
-mod atomic_file;
 mod attachments;
 mod clock;
 pub mod connection;
@@ -24,8 +23,8 @@ mod request;
 mod server;
 mod start;
 mod state;
+mod umask;
 
-pub use atomic_file::keep_files_private;
 pub use host::{Host, VERSION};
 pub use payload::Payload;
 pub use request::{Failure, HandlerResult, RequestContext};
@@ -34,3 +33,4 @@ pub use start::{
     ExitStatus, ForceError, LockError, LogTarget, Ready, RunOptions, StartError, UnusableSection, run,
 };
 pub use state::GatewayState;
+pub use umask::keep_files_private;

@@ -1,7 +1,7 @@
 //! This host's device key and the tokens that gateways issued to it (spec `gateway-protocol.md` §3.5).
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -12,7 +12,7 @@ use ed25519_dalek::pkcs8::{
 };
 use ed25519_dalek::{Signer as _, SigningKey};
 use openclaw_config::Paths;
-use openclaw_config::write::make_private_dir;
+use openclaw_config::private_file::{self, Durability};
 use openclaw_protocol::device::{SigningPayload, signing_payload};
 use rand::RngCore as _;
 use serde::{Deserialize, Serialize};
@@ -83,7 +83,7 @@ impl Identity {
             private_key_pem: pair.to_pkcs8_pem(LineEnding::LF).map_err(|error| pem(&error))?.to_string(),
             created_at_ms: now_ms(),
         };
-        write_private(path, &serde_json::to_value(&file)?)?;
+        write(path, &serde_json::to_value(&file)?)?;
         Ok(identity)
     }
 
@@ -178,19 +178,12 @@ impl DeviceTokens {
     }
 
     fn save(&self) -> io::Result<()> {
-        write_private(&self.path, &Value::Object(self.document.clone()))
+        write(&self.path, &Value::Object(self.document.clone()))
     }
 }
 
-/// Writes JSON atomically with mode 0600.
-fn write_private(path: &Path, value: &Value) -> io::Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("/"));
-    make_private_dir(dir)?;
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
-    writeln!(file, "{}", serde_json::to_string_pretty(value)?)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+fn write(path: &Path, value: &Value) -> io::Result<()> {
+    private_file::replace(path, format!("{value:#}\n").as_bytes(), Durability::Synced)
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! Better than the reference: the gateway can be started right afterwards, because `gateway.mode` and a token are set.
 
 use openclaw_agent::workspace::{Fill, ensure};
-use openclaw_config::write::{self, Actor, make_private_dir};
-use openclaw_config::{Environment, load, value_path};
+use openclaw_config::write::{self, Actor};
+use openclaw_config::{Environment, load, private_file, value_path};
 use rand::RngCore as _;
 use serde_json::{Value, json};
 
@@ -160,7 +160,7 @@ fn prepare(process: &Environment, context: &Context) -> Result<Prepared, Failure
     let agent = config.agent(&config.default_agent());
     let fill = if agent.skip_bootstrap { Fill::DirectoryOnly } else { Fill::Templates };
     ensure(&agent.workspace, fill).map_err(|error| Failure::new("workspace", error.to_string()))?;
-    make_private_dir(&agent.sessions_dir).map_err(|error| {
+    private_file::make_dir(&agent.sessions_dir).map_err(|error| {
         Failure::new("sessions", format!("could not create {}: {error}", agent.sessions_dir.display()))
     })?;
     Ok(Prepared {

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use jiff::civil::Date;
+use openclaw_config::private_file;
 
 use super::LogFile;
-use crate::atomic_file::private_dir;
 
 /// A file is set aside at this size, in bytes.
 const MAX_BYTES: u64 = 50 * 1024 * 1024;
@@ -57,7 +57,7 @@ impl RollingFile {
 
     fn start(&self, path: PathBuf) -> io::Result<Open> {
         let dir = path.parent().unwrap_or(Path::new("."));
-        private_dir(dir)?;
+        private_file::make_dir(dir)?;
         if fs::metadata(&path).is_ok_and(|file| file.len() >= self.limit) {
             fs::rename(&path, aside(&path))?;
         }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use openclaw_config::private_file::{self, Durability};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::book::PairingBook;
-use crate::atomic_file::{self, Durability};
 
 /// Why the pairing files could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -135,7 +135,7 @@ fn write_map<T: Serialize>(
 ) -> Result<(), StoreError> {
     let text = serde_json::to_vec_pretty(map)
         .map_err(|source| StoreError::Format { path: path.to_owned(), source })?;
-    atomic_file::replace(path, &text, durability)
+    private_file::replace(path, &text, durability)
         .map_err(|source| StoreError::Write { path: path.to_owned(), source })
 }
 

@@ -9,12 +9,12 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use openclaw_config::private_file;
 use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 use tokio::time::Instant;
 
 use super::process::{self, Liveness};
-use crate::atomic_file::private_dir;
 use crate::clock::now_ms;
 
 /// How long a second gateway waits for the first to go away.
@@ -125,7 +125,7 @@ enum Attempt {
 fn try_acquire(path: &Path, config_path: &Path) -> Result<Attempt, LockError> {
     let failed = |source| LockError::Io { path: path.to_owned(), source };
     if let Some(dir) = path.parent() {
-        private_dir(dir).map_err(failed)?;
+        private_file::make_dir(dir).map_err(failed)?;
     }
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use openclaw_config::gateway_options::{GatewayFlags, GatewayOptions, StartRefusal, gateway_options};
-use openclaw_config::{Config, Environment, InvalidConfig, Loaded, load, unsupported};
+use openclaw_config::{Config, Environment, InvalidConfig, Loaded, load, private_file, unsupported};
 use openclaw_dispatch::StartError as DispatchStartError;
 use openclaw_models::{Ask, AskedThinking};
 use openclaw_sessions::StoreError;
@@ -20,7 +20,6 @@ use super::instance_lock::{InstanceLock, LockError, config_lock_path, state_lock
 use super::parts::{Ingredients, assemble};
 use super::settings::UnusableSection;
 use super::stop::{self, Signals};
-use crate::atomic_file::{keep_files_private, private_dir};
 use crate::host::own_addresses;
 use crate::logging::{ConsoleFacts, LogFile, LogGuard, LogPlan};
 use crate::reload;
@@ -28,6 +27,7 @@ use crate::server::front::Front;
 use crate::server::listen::{ListenError, listen};
 use crate::server::{accept, ticker};
 use crate::state::GatewayState;
+use crate::umask::keep_files_private;
 
 /// How to run a gateway.
 pub struct RunOptions {
@@ -167,7 +167,7 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
         return Err(StartError::Tls);
     }
     let state_dir = loaded.paths.state_dir();
-    private_dir(state_dir)
+    private_file::make_dir(state_dir)
         .map_err(|source| StartError::StateDir { path: state_dir.to_path_buf(), source })?;
     let (log_file, _log) = start_log(&options, &loaded, &config);
     let mut signals = Signals::listen().map_err(StartError::Signals)?;

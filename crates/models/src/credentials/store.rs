@@ -1,9 +1,9 @@
 //! `auth-profiles.json`: the credentials of one agent (spec `models.md` §8.1).
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use openclaw_config::private_file::{self, Durability};
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -147,7 +147,9 @@ impl AuthStore {
     /// [`StoreError::Write`]
     pub fn save(&self, agent_dir: &Path) -> Result<(), StoreError> {
         let path = agent_dir.join(FILE);
-        write_private(&path, &self.document.0).map_err(|source| StoreError::Write { path, source })
+        let text = format!("{:#}\n", Value::Object(self.document.0.clone()));
+        private_file::replace(&path, text.as_bytes(), Durability::Synced)
+            .map_err(|source| StoreError::Write { path, source })
     }
 
     /// Parses the file's content; the error is the line where it is no JSON.
@@ -231,30 +233,6 @@ fn credential(stored: Stored) -> Option<Credential> {
         _ => return None,
     };
     Some(Credential { provider, secret })
-}
-
-/// Writes beside the file, syncs, renames over it, syncs the directory. A new directory is 0700, the file 0600.
-fn write_private(path: &Path, document: &Map<String, Value>) -> std::io::Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    create_private_dir(dir)?;
-    // A temporary file is made with mode 0600.
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
-    serde_json::to_writer_pretty(&mut file, document)?;
-    file.write_all(b"\n")?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    std::fs::File::open(dir)?.sync_all()
-}
-
-#[cfg(unix)]
-fn create_private_dir(dir: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
-}
-
-#[cfg(not(unix))]
-fn create_private_dir(dir: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(dir)
 }
 
 #[cfg(test)]
