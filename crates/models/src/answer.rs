@@ -6,9 +6,9 @@ use openclaw_protocol::message::StopReason;
 
 use crate::assembly::{Assembly, too_large};
 use crate::catalog::ModelSpec;
-use crate::sse::{SseEvent, SseParser};
+use crate::sse::SseEvent;
 use crate::stream::{FailureKind, ModelEvent, ModelFailure};
-use crate::wire::{Decoder, Flow, garbage, glimpse};
+use crate::wire::{Decoder, Flow, Frames, garbage, glimpse};
 
 /// Largest answer of a server that does not stream.
 const MAX_DOCUMENT: usize = 32 * 1024 * 1024;
@@ -26,18 +26,18 @@ pub(crate) struct Answer {
 /// What the body is, told by its first character: servers get the content type wrong too often.
 enum Body {
     Unknown,
-    Events(Box<SseParser>),
+    Events(Box<dyn Frames>),
     Document(Vec<u8>),
     WebPage(Vec<u8>),
 }
 
 impl Body {
     /// What a body is, told by its first byte that is not blank.
-    fn starting_with(first: Option<u8>) -> Self {
+    fn starting_with(first: Option<u8>, decoder: &dyn Decoder) -> Self {
         match first {
             Some(b'{' | b'[') => Self::Document(Vec::new()),
             Some(b'<') => Self::WebPage(Vec::new()),
-            _ => Self::Events(Box::default()),
+            _ => Self::Events(decoder.frames()),
         }
     }
 }
@@ -70,7 +70,7 @@ impl Answer {
             let blank = |b: &u8| b.is_ascii_whitespace() || matches!(b, 0xef | 0xbb | 0xbf);
             let Some(at) = bytes.iter().position(|b| !blank(b)) else { return };
             bytes = bytes.get(at..).unwrap_or_default();
-            self.body = Body::starting_with(bytes.first().copied());
+            self.body = Body::starting_with(bytes.first().copied(), self.decoder.as_ref());
         }
         let taken = match &mut self.body {
             Body::Unknown => Ok(()),
@@ -129,7 +129,7 @@ impl Answer {
                 return Ok(());
             }
         }
-        parsed.map_err(garbage)
+        parsed
     }
 
     fn decode(&mut self, event: &SseEvent) -> Result<Flow, ModelFailure> {

@@ -27,6 +27,8 @@ pub(crate) struct Assembly {
     started: bool,
     size: usize,
     too_large: bool,
+    /// What is paid of the list price.
+    price_factor: f64,
 }
 
 #[derive(Debug)]
@@ -53,6 +55,7 @@ impl Assembly {
             started: false,
             size: 0,
             too_large: false,
+            price_factor: 1.0,
         }
     }
 
@@ -66,6 +69,16 @@ impl Assembly {
         if !std::mem::replace(&mut self.started, true) {
             self.events.push_back(ModelEvent::Start);
         }
+    }
+
+    /// When the answer began, in Unix milliseconds.
+    pub(crate) fn begun_at(&self) -> i64 {
+        self.message.timestamp
+    }
+
+    /// The provider charges this factor of the list price.
+    pub(crate) fn price_factor(&mut self, factor: f64) {
+        self.price_factor = factor;
     }
 
     /// Tokens so far.
@@ -105,6 +118,13 @@ impl Assembly {
         let at = *block.get_or_insert_with(|| self.open(Open::Thinking(ThinkingBlock::default())));
         if let Some(Open::Thinking(thinking)) = self.blocks.get_mut(at) {
             thinking.thinking_signature.get_or_insert_default().push_str(delta);
+        }
+    }
+
+    /// Notes under which id the provider knows a text block; an empty id is none.
+    pub(crate) fn text_signature(&mut self, block: Option<usize>, id: &str) {
+        if let Some(Open::Text(text)) = block.and_then(|at| self.blocks.get_mut(at)) {
+            text.text_signature = Some(id.to_owned()).filter(|id| !id.is_empty());
         }
     }
 
@@ -225,7 +245,7 @@ impl Assembly {
                 Open::Tool { closed: false, .. } => None,
             })
             .collect();
-        usage::settle(&mut self.message.usage, &spec.price);
+        usage::settle(&mut self.message.usage, &spec.price.times(self.price_factor));
     }
 
     fn open(&mut self, block: Open) -> usize {

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answer, describe_page};
-use crate::api::Api;
 use crate::catalog::ModelSpec;
 use crate::context_window::ContextWindow;
-use crate::net::{Http, Incoming, NetError, redact};
+use crate::failure;
+use crate::net::{Http, Incoming};
+use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::{Model, ModelEvent, ModelFailure, ModelStream};
-use crate::wire::{Decoder, WireRequest};
-use crate::{anthropic, failure, openai_completions};
+use crate::wire::{ErrorAnswer, Outgoing, Protocol, WireRequest};
 
 /// Characters of an error answer that are kept in the message.
 const MAX_ERROR_CHARS: usize = 4_000;
@@ -26,7 +26,8 @@ const END_OF_BODY: Duration = Duration::from_millis(5);
 #[derive(Debug, Clone)]
 pub(crate) struct HttpModel {
     spec: Arc<ModelSpec>,
-    key: Option<SecretString>,
+    protocol: &'static dyn Protocol,
+    key: Option<ProviderKey>,
     http: Http,
     window: ContextWindow,
 }
@@ -43,37 +44,27 @@ impl HttpModel {
         http: Http,
         window: ContextWindow,
     ) -> Result<Self, UnsupportedApi> {
-        match spec.api {
-            Api::AnthropicMessages | Api::OpenAiCompletions => {
-                Ok(Self { spec: Arc::new(spec), key, http, window })
-            }
-            Api::Offline | Api::Other(_) => Err(UnsupportedApi),
-        }
+        let protocol = spec.api.protocol().ok_or(UnsupportedApi)?;
+        Ok(Self { spec: Arc::new(spec), protocol, key: key.map(ProviderKey::from), http, window })
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
-        match self.spec.api {
-            Api::AnthropicMessages => Box::new(anthropic::AnthropicDecoder::default()),
-            Api::OpenAiCompletions | Api::Offline | Api::Other(_) => {
-                Box::new(openai_completions::CompletionsDecoder::default())
-            }
-        }
+    /// The wait before a failed request is sent again for the first time.
+    pub(crate) fn first_wait(&self) -> Duration {
+        self.protocol.first_wait()
     }
 
-    fn build(&self, request: &ModelRequest) -> Result<WireRequest, NetError> {
-        match self.spec.api {
-            Api::AnthropicMessages => anthropic::build(&self.spec, self.key.as_ref(), request),
-            Api::OpenAiCompletions | Api::Offline | Api::Other(_) => {
-                openai_completions::build(&self.spec, self.key.as_ref(), request)
-            }
-        }
+    fn build(&self, request: &ModelRequest) -> Result<WireRequest, ModelFailure> {
+        let call = Outgoing { spec: &self.spec, key: self.key.as_ref(), request };
+        let mut wire = self.protocol.build(&call)?;
+        self.protocol.sign(&call, &mut wire, now_ms())?;
+        Ok(wire)
     }
 
     /// Posts the request; an answer with an error status is a failure already.
     async fn post(&self, request: &ModelRequest) -> Result<Incoming, ModelFailure> {
-        let WireRequest { url, headers, body } = self.build(request).map_err(|error| net_failure(&error))?;
+        let WireRequest { url, headers, body } = self.build(request)?;
         tracing::debug!(model = %self.spec.reference, bytes = body.len(), "calling the model");
-        let incoming = self.http.post_json(&url, headers, body).await.map_err(|error| net_failure(&error))?;
+        let incoming = self.http.post_json(&url, headers, body).await?;
         if (200..300).contains(&incoming.status) { Ok(incoming) } else { Err(self.refused(incoming).await) }
     }
 
@@ -82,16 +73,18 @@ impl HttpModel {
         let retry_after = retry_after(&incoming);
         let location = incoming.header("location").map(str::to_owned);
         let body = incoming.error_body().await;
-        let mut failure = http_failure(&self.spec.api, status, location.as_deref(), &body);
-        failure.retry_after = retry_after;
+        let mut failure = http_failure(self.protocol, status, location.as_deref(), &body);
+        failure.retry_after = failure.retry_after.or(retry_after);
         failure
     }
 
     /// Takes the key out of what a failure says, wherever in the answer it came from, and bounds it.
     fn clean(&self, event: ModelEvent) -> ModelEvent {
         let ModelEvent::Done { mut message, failure: Some(mut failure) } = event else { return event };
-        let key = self.key.as_ref().map(ExposeSecret::expose_secret);
-        failure.message = redact(&failure.message, key).chars().take(MAX_ERROR_CHARS).collect();
+        if let Some(key) = &self.key {
+            failure.message = key.redact(&failure.message);
+        }
+        failure.message = failure.message.chars().take(MAX_ERROR_CHARS).collect();
         message.error_message = Some(failure.message.clone());
         tracing::debug!(model = %self.spec.reference, kind = ?failure.kind, status = ?failure.status, "the call failed");
         ModelEvent::Done { message, failure: Some(failure) }
@@ -124,7 +117,7 @@ impl Model for HttpModel {
     }
 
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> ModelStream {
-        let answer = Answer::new(Arc::clone(&self.spec), self.decoder(), now_ms());
+        let answer = Answer::new(Arc::clone(&self.spec), self.protocol.decoder(), now_ms());
         let call = Call { model: self.clone(), cancel, answer, step: Step::Post(Box::new(request)) };
         Box::pin(futures_util::stream::unfold(call, Call::next))
     }
@@ -184,7 +177,7 @@ impl Call {
                     release(incoming).await;
                 }
                 Ok(None) => self.answer.eof(),
-                Err(error) => self.answer.fail(net_failure(&error)),
+                Err(error) => self.answer.fail(error.into()),
             },
             Step::Over => self.answer.abort(),
         }
@@ -204,25 +197,23 @@ pub(crate) fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn net_failure(error: &NetError) -> ModelFailure {
-    ModelFailure { kind: error.kind(), status: None, retry_after: None, message: error.to_string() }
-}
-
 /// The failure an error answer stands for. The message is `<status> <what the provider said>`.
-fn http_failure(api: &Api, status: u16, location: Option<&str>, body: &str) -> ModelFailure {
+fn http_failure(protocol: &dyn Protocol, status: u16, location: Option<&str>, body: &str) -> ModelFailure {
     let body = body.trim();
     let json: Option<Value> = serde_json::from_str(body).ok();
     let error = json.as_ref().map(|value| value.get("error").unwrap_or(value));
-    let said = match (error, api) {
+    if let Some(failure) = protocol.refusal(&ErrorAnswer { status, error, body, now: now_ms() }) {
+        return failure;
+    }
+    let said = match error {
         _ if (300..400).contains(&status) => format!(
             "the server redirects to {}; write the final address into the provider's baseUrl",
             location.unwrap_or("an unknown place")
         ),
-        (Some(_), Api::AnthropicMessages) => body.to_owned(),
-        (Some(error), _) => openai_completions::error_message(error).unwrap_or_else(|| body.to_owned()),
-        (None, _) if body.is_empty() => "status code (no body)".to_owned(),
-        (None, _) if body.starts_with('<') => describe_page(body),
-        (None, _) => body.to_owned(),
+        Some(error) => protocol.error_words(error, body),
+        None if body.is_empty() => "status code (no body)".to_owned(),
+        None if body.starts_with('<') => describe_page(body),
+        None => body.to_owned(),
     };
     let error_type = error.and_then(|error| {
         let named = |name: &str| error.get(name).and_then(Value::as_str);

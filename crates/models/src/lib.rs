@@ -4,8 +4,8 @@
 //! knows nothing of sessions or agents.
 //!
 //! The way of a call: [`Models::select`] turns [`ModelSettings`] and an [`Ask`] into bound [`Candidate`]s by way of
-//! [`reference`](mod@reference), [`catalog`] and [`credentials`]. A candidate's model builds a request (`anthropic`,
-//! `openai_completions`; history made fit by `history`), posts it through [`net`], and feeds what comes back to `answer`, a
+//! [`reference`](mod@reference), [`catalog`] and [`credentials`]. A candidate's model builds a request (one module a
+//! protocol, chosen by the table in [`api`]; history made fit by `history`), posts it through [`net`], and feeds what comes back to `answer`, a
 //! pure machine over [`sse`] and the protocol's decoder. `retry` tries again while nothing was heard; [`failure`] says what
 //! kind a failure is and what people are told. Without any model there is [`offline`].
 
@@ -17,14 +17,20 @@ mod assembly;
 pub mod catalog;
 mod client;
 pub mod context_window;
+mod copilot;
 pub mod credentials;
 pub mod failure;
+mod google;
 mod history;
 pub mod net;
 pub mod offline;
 mod openai_completions;
+mod openai_responses;
+mod provider_key;
 pub mod reference;
+pub mod replay;
 pub mod request;
+mod result_text;
 pub mod retry;
 pub mod select;
 pub mod settings;

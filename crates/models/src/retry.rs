@@ -14,8 +14,8 @@ use crate::thinking;
 pub const MAX_REQUESTS: u32 = 4;
 /// Longest wait a provider may ask for; beyond it the call fails at once.
 pub const MAX_WAIT: Duration = Duration::from_secs(60);
-/// The first wait; each further one is twice as long.
-const FIRST_WAIT: Duration = Duration::from_secs(2);
+/// The first wait unless the protocol has its own; each further one is twice as long.
+pub const FIRST_WAIT: Duration = Duration::from_secs(2);
 
 /// What an aborted answer says of itself.
 pub(crate) const ABORTED: &str = "Request was aborted";
@@ -38,8 +38,9 @@ pub enum Retry {
     GiveUp,
 }
 
-/// Decides on the failure of request number `made` (counted from 1) of a call.
-pub fn decide(made: u32, failure: &ModelFailure, rate_limits: RateLimits) -> Retry {
+/// Decides on the failure of request number `made` (counted from 1) of a call. The waits begin with `first_wait`, unless the
+/// provider asks for another.
+pub fn decide(made: u32, failure: &ModelFailure, rate_limits: RateLimits, first_wait: Duration) -> Retry {
     let again = match failure.kind {
         FailureKind::Transient => true,
         FailureKind::RateLimit => {
@@ -55,7 +56,7 @@ pub fn decide(made: u32, failure: &ModelFailure, rate_limits: RateLimits) -> Ret
         | FailureKind::Other => false,
     };
     let wait =
-        failure.retry_after.unwrap_or_else(|| FIRST_WAIT * 2_u32.saturating_pow(made.saturating_sub(1)));
+        failure.retry_after.unwrap_or_else(|| first_wait * 2_u32.saturating_pow(made.saturating_sub(1)));
     if again && made < MAX_REQUESTS && wait <= MAX_WAIT { Retry::After(wait) } else { Retry::GiveUp }
 }
 
@@ -64,11 +65,12 @@ pub fn decide(made: u32, failure: &ModelFailure, rate_limits: RateLimits) -> Ret
 pub(crate) struct Retrying {
     model: Arc<dyn Model>,
     rate_limits: RateLimits,
+    first_wait: Duration,
 }
 
 impl Retrying {
-    pub(crate) fn new(model: impl Model + 'static, rate_limits: RateLimits) -> Self {
-        Self { model: Arc::new(model), rate_limits }
+    pub(crate) fn new(model: impl Model + 'static, rate_limits: RateLimits, first_wait: Duration) -> Self {
+        Self { model: Arc::new(model), rate_limits, first_wait }
     }
 }
 
@@ -177,7 +179,7 @@ impl Attempt {
                 self.request.thinking = level;
                 Duration::ZERO
             }
-            None => match decide(self.made, failure, self.owner.rate_limits) {
+            None => match decide(self.made, failure, self.owner.rate_limits, self.owner.first_wait) {
                 Retry::After(wait) => wait,
                 Retry::GiveUp => return false,
             },
@@ -231,9 +233,66 @@ mod tests {
     #[test]
     fn waits_double_until_the_budget_is_spent() {
         let transient = failure(FailureKind::Transient, Some(529), None);
-        let found: Vec<_> = (1..=5).map(|made| decide(made, &transient, RateLimits::Wait)).collect();
+        let found: Vec<_> =
+            (1..=5).map(|made| decide(made, &transient, RateLimits::Wait, FIRST_WAIT)).collect();
         let after = |seconds| Retry::After(Duration::from_secs(seconds));
         assert_eq!(found, [after(2), after(4), after(8), Retry::GiveUp, Retry::GiveUp]);
+    }
+
+    /// A model that always fails the same way, and notes when it is called.
+    struct Failing {
+        failure: ModelFailure,
+        called: Arc<std::sync::Mutex<Vec<tokio::time::Instant>>>,
+    }
+
+    impl Model for Failing {
+        fn provider(&self) -> &str {
+            "p"
+        }
+
+        fn id(&self) -> &str {
+            "m"
+        }
+
+        fn api(&self) -> &str {
+            "a"
+        }
+
+        fn context_window(&self) -> u64 {
+            0
+        }
+
+        fn reasons(&self) -> bool {
+            false
+        }
+
+        fn sees(&self) -> bool {
+            false
+        }
+
+        fn stream(&self, _: ModelRequest, _: CancellationToken) -> ModelStream {
+            self.called.lock().unwrap().push(tokio::time::Instant::now());
+            let failure = Some(self.failure.clone());
+            let message = openclaw_protocol::message::AssistantMessage::default();
+            Box::pin(futures_util::stream::iter([ModelEvent::Start, ModelEvent::Done { message, failure }]))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_waits_of_a_protocol_are_kept_and_its_tries_are_bounded() {
+        use futures_util::StreamExt;
+        for (first_wait, expect) in [(1, vec![1, 2, 4]), (2, vec![2, 4, 8])] {
+            let failure = failure(FailureKind::Transient, Some(503), None);
+            let called = Arc::default();
+            let failing = Failing { failure, called: Arc::clone(&called) };
+            let model = Retrying::new(failing, RateLimits::PassOn, Duration::from_secs(first_wait));
+            let events: Vec<_> =
+                model.stream(ModelRequest::default(), CancellationToken::new()).collect().await;
+            assert_eq!(events.len(), 2, "a start and an end, however often it was tried");
+            let called = called.lock().unwrap();
+            let waits: Vec<_> = called.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
+            assert_eq!(waits, expect);
+        }
     }
 
     #[test]
@@ -256,10 +315,10 @@ mod tests {
             (failure(Other, Some(404), None), RateLimits::Wait, Retry::GiveUp),
         ];
         for (failure, limits, expect) in rows {
-            assert_eq!(decide(1, &failure, limits), expect, "{failure:?} {limits:?}");
+            assert_eq!(decide(1, &failure, limits, FIRST_WAIT), expect, "{failure:?} {limits:?}");
         }
         let plan =
             ModelFailure { message: "ChatGPT usage limit".to_owned(), ..failure(RateLimit, None, None) };
-        assert_eq!(decide(1, &plan, RateLimits::Wait), Retry::GiveUp);
+        assert_eq!(decide(1, &plan, RateLimits::Wait, FIRST_WAIT), Retry::GiveUp);
     }
 }

@@ -46,10 +46,8 @@ pub fn clamp(level: ThinkingLevel, reasons: bool, xhigh: bool) -> ThinkingLevel 
     }
 }
 
-/// Output cap and thinking budget of a model that takes a budget. The budget comes on top of `base` as far as
-/// `model_max` allows; where nothing would be left for the answer, 1024 tokens are kept.
+/// Output cap and thinking budget of a model that takes a budget; nothing for `off`.
 pub fn budget(level: ThinkingLevel, base: u64, model_max: u64) -> Option<(u64, u64)> {
-    const LEAST_ANSWER: u64 = 1024;
     let budget = match level {
         ThinkingLevel::Off => return None,
         ThinkingLevel::Minimal => 1024,
@@ -57,9 +55,16 @@ pub fn budget(level: ThinkingLevel, base: u64, model_max: u64) -> Option<(u64, u
         ThinkingLevel::Medium => 8192,
         ThinkingLevel::High | ThinkingLevel::XHigh => 16_384,
     };
-    let max = (base + budget).min(model_max);
+    Some(fit_budget(budget, base, model_max))
+}
+
+/// Output cap and thinking budget: the budget comes on top of `base` as far as `model_max` allows; where nothing would be
+/// left for the answer, 1024 tokens are kept.
+pub fn fit_budget(budget: u64, base: u64, model_max: u64) -> (u64, u64) {
+    const LEAST_ANSWER: u64 = 1024;
+    let max = base.saturating_add(budget).min(model_max);
     let budget = if max <= budget { max.saturating_sub(LEAST_ANSWER) } else { budget };
-    Some((max, budget))
+    (max, budget)
 }
 
 /// Anthropic's effort names, for models that think adaptively.

@@ -13,6 +13,8 @@ pub(crate) enum IdRule {
     CompletionsOpenAi,
     /// Exactly nine alphanumerics.
     Mistral,
+    /// `call|item`: letters, digits, `_` and `-`, up to 64 each, the item beginning with `fc`.
+    Responses,
 }
 
 impl IdRule {
@@ -32,6 +34,14 @@ impl IdRule {
                 let kept = id.chars().filter(char::is_ascii_alphanumeric);
                 kept.chain("ABCDEFGHI".chars()).take(9).collect()
             }
+            Self::Responses => match id.split_once('|') {
+                Some((call, item)) => {
+                    let prefix = if item.starts_with("fc") { "" } else { "fc_" };
+                    let item = plain(&format!("{prefix}{item}"), 64);
+                    format!("{}|{}", plain(call, 64).trim_end_matches('_'), item.trim_end_matches('_'))
+                }
+                None => plain(id, 64),
+            },
         }
     }
 }
@@ -62,14 +72,17 @@ impl IdMap {
             return done.clone();
         }
         let wanted = self.rule.apply(id);
-        let mut unique = wanted.clone();
+        // Of `call|item` it is the call that must be one of its kind.
+        let (call, item) = wanted.find('|').map_or((wanted.as_str(), ""), |at| wanted.split_at(at));
+        let mut unique = call.to_owned();
         let mut n = 2;
         while !self.taken.insert(unique.clone()) {
             let suffix = n.to_string();
-            let keep = wanted.chars().count().saturating_sub(suffix.len());
-            unique = wanted.chars().take(keep).chain(suffix.chars()).collect();
+            let keep = call.chars().count().saturating_sub(suffix.len());
+            unique = call.chars().take(keep).chain(suffix.chars()).collect();
             n += 1;
         }
+        unique.push_str(item);
         self.renamed.insert(id.to_owned(), unique.clone());
         unique
     }
@@ -97,6 +110,10 @@ mod tests {
             (IdRule::Mistral, "call-1234567890", "call12345".to_owned()),
             (IdRule::Anthropic, "call_abc|fc_1+/=", "call_abc_fc_1___".to_owned()),
             (IdRule::Anthropic, long.as_str(), "x".repeat(64)),
+            (IdRule::Responses, "call_abc|fc_1+/=", "call_abc|fc_1".to_owned()),
+            (IdRule::Responses, "call.a_|item__", "call_a|fc_item".to_owned()),
+            (IdRule::Responses, "toolu_1", "toolu_1".to_owned()),
+            (IdRule::Responses, long.as_str(), "x".repeat(64)),
         ];
         for (rule, id, expect) in rows {
             assert_eq!(rule.apply(id), expect, "{rule:?} {id}");
@@ -113,5 +130,8 @@ mod tests {
         assert_eq!(map.call("call-12345-a"), first);
         assert_eq!(map.result("call-12345-b"), second);
         assert_eq!(map.result("unknown"), "unknown");
+        let mut map = IdMap::new(IdRule::Responses);
+        let (first, second) = (map.call("a.b|fc_1"), map.call("a_b|fc_2"));
+        assert_eq!((first.as_str(), second.as_str()), ("a_b|fc_1", "a_2|fc_2"));
     }
 }

@@ -1,14 +1,69 @@
-//! What every wire protocol provides: a request to post and a decoder for the answer. Both are pure.
+//! What every wire protocol provides: a request to post and a decoder for the answer. All of it is pure.
+
+use std::collections::VecDeque;
+use std::time::Duration;
 
 use openclaw_protocol::message::StopReason;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use crate::assembly::Assembly;
+use crate::catalog::ModelSpec;
 use crate::failure;
-use crate::net::Headers;
-use crate::sse::SseEvent;
+use crate::net::{Headers, NetError};
+use crate::provider_key::ProviderKey;
+use crate::request::ModelRequest;
+use crate::retry;
+use crate::sse::{SseEvent, SseParser};
 use crate::stream::{FailureKind, ModelFailure};
+
+/// One way to talk to a model. Which one a model takes stands in the table of [`crate::api`].
+pub(crate) trait Protocol: std::fmt::Debug + Sync {
+    /// Builds the request.
+    fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure>;
+
+    /// Signs a built request, for providers that want its bytes signed rather than a key sent. `now` is in Unix
+    /// milliseconds.
+    fn sign(&self, _call: &Outgoing<'_>, _request: &mut WireRequest, _now: i64) -> Result<(), ModelFailure> {
+        Ok(())
+    }
+
+    /// A decoder for one answer.
+    fn decoder(&self) -> Box<dyn Decoder>;
+
+    /// What a person reads of an error answer: `error` is the error object in it, or all of it.
+    fn error_words(&self, error: &Value, body: &str) -> String;
+
+    /// The failure an error answer stands for, where this protocol knows better than its status and its words.
+    fn refusal(&self, _answer: &ErrorAnswer<'_>) -> Option<ModelFailure> {
+        None
+    }
+
+    /// Whether the owner must write a `baseUrl`, where the catalog has none.
+    fn needs_address(&self) -> bool {
+        true
+    }
+
+    /// The wait before a failed request is sent again for the first time.
+    fn first_wait(&self) -> Duration {
+        retry::FIRST_WAIT
+    }
+}
+
+/// One call about to be made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outgoing<'a> {
+    pub(crate) spec: &'a ModelSpec,
+    pub(crate) key: Option<&'a ProviderKey>,
+    pub(crate) request: &'a ModelRequest,
+}
+
+impl<'a> Outgoing<'a> {
+    /// The key of providers that want nothing but a key.
+    pub(crate) fn secret(&self) -> Option<&'a SecretString> {
+        self.key.map(ProviderKey::secret)
+    }
+}
 
 /// A request ready to be posted.
 #[derive(Debug)]
@@ -18,8 +73,24 @@ pub(crate) struct WireRequest {
     pub(crate) body: Vec<u8>,
 }
 
+/// An answer with an error status.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ErrorAnswer<'a> {
+    pub(crate) status: u16,
+    /// The error object, or the whole document; absent when the body is not JSON.
+    pub(crate) error: Option<&'a Value>,
+    pub(crate) body: &'a str,
+    /// Unix milliseconds.
+    pub(crate) now: i64,
+}
+
 /// Turns what a server sends into the pieces of an answer.
 pub(crate) trait Decoder: Send {
+    /// What parts a stream into events; server-sent events unless the protocol has a format of its own.
+    fn frames(&self) -> Box<dyn Frames> {
+        Box::<SseParser>::default()
+    }
+
     /// One event of a stream.
     fn event(&mut self, event: &SseEvent, out: &mut Assembly) -> Result<Flow, ModelFailure>;
 
@@ -28,6 +99,31 @@ pub(crate) trait Decoder: Send {
 
     /// The stream ended without saying so: the stop reason if the answer was whole nevertheless.
     fn end(&self) -> Option<StopReason>;
+}
+
+/// Bytes in any cut in, whole events out, in bounded memory.
+pub(crate) trait Frames: Send {
+    /// Takes the next bytes and appends the events they complete, also those before a fault.
+    fn push(&mut self, bytes: &[u8], out: &mut VecDeque<SseEvent>) -> Result<(), ModelFailure>;
+
+    /// Ends the stream; an event that lacks only its end mark is handed out too.
+    fn finish(self: Box<Self>) -> Result<Option<SseEvent>, ModelFailure>;
+}
+
+impl Frames for SseParser {
+    fn push(&mut self, bytes: &[u8], out: &mut VecDeque<SseEvent>) -> Result<(), ModelFailure> {
+        Self::push(self, bytes, out).map_err(garbage)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Option<SseEvent>, ModelFailure> {
+        Self::finish(*self).map_err(garbage)
+    }
+}
+
+impl From<NetError> for ModelFailure {
+    fn from(error: NetError) -> Self {
+        Self { kind: error.kind(), status: None, retry_after: None, message: error.to_string() }
+    }
 }
 
 /// Whether a stream goes on.

@@ -17,22 +17,28 @@ use openclaw_testkit::model_server::{Gate, HELLO, ModelServer, Pace, Reply, Scri
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-const KEY: &str = "sk-test-0123456789abcdef";
+/// A key that is also a login of the Codex backend: its payload names account `acc_1`.
+const KEY: &str =
+    "e30.eyJodHRwczovL2FwaS5vcGVuYWkuY29tL2F1dGgiOiB7ImNoYXRncHRfYWNjb3VudF9pZCI6ICJhY2NfMSJ9fQ.c2ln";
 
-/// Both protocols, by the name their provider has here.
-const PROVIDERS: [&str; 2] = ["claude", "llama"];
+/// The protocols, by the name their provider has here.
+const PROVIDERS: [&str; 4] = ["claude", "llama", "gpt", "codex"];
 
 fn settings(server: &ModelServer, fallback: bool) -> ModelSettings {
     let entry = |value: Value| -> ProviderEntry { serde_json::from_value(value).unwrap() };
     let models = json!([{"id": "m", "reasoning": true, "input": ["text", "image"], "maxTokens": 64000,
         "cost": {"input": 1.0, "output": 2.0}}]);
-    let claude =
-        json!({"baseUrl": server.url(), "apiKey": KEY, "api": "anthropic-messages", "models": models});
-    let llama = json!({"baseUrl": server.v1(), "apiKey": KEY, "api": "openai-completions", "models": models});
-    let mut settings = ModelSettings {
-        providers: vec![("claude".to_owned(), entry(claude)), ("llama".to_owned(), entry(llama))],
-        ..ModelSettings::default()
-    };
+    let apis = [
+        (server.url(), "anthropic-messages"),
+        (server.v1(), "openai-completions"),
+        (server.v1(), "openai-responses"),
+        (server.url() + "/backend-api", "openai-codex-responses"),
+    ];
+    let providers = PROVIDERS.iter().zip(apis).map(|(name, (base_url, api))| {
+        let provider = json!({"baseUrl": base_url, "apiKey": KEY, "api": api, "models": models});
+        ((*name).to_owned(), entry(provider))
+    });
+    let mut settings = ModelSettings { providers: providers.collect(), ..ModelSettings::default() };
     if fallback {
         settings.default_model.fallbacks = Some(vec!["llama/m".to_owned()]);
     }
@@ -114,10 +120,10 @@ async fn a_conversation_with_thinking_and_tools_goes_through_every_protocol() {
         assert_eq!(first.stop_reason, StopReason::ToolUse, "{provider}");
         let arguments: Vec<_> = first.tool_calls().map(|call| call.arguments.clone()).collect();
         assert_eq!(arguments, [json!({"path": "a.txt"}), json!({"path": "ä.txt"})], "{provider}");
-        messages.push(Message::Assistant(first));
-        for id in ["call_1", "call_2"] {
+        messages.push(Message::Assistant(first.clone()));
+        for call in first.tool_calls() {
             messages.push(Message::ToolResult(ToolResultMessage {
-                tool_call_id: id.to_owned(),
+                tool_call_id: call.id.clone(),
                 tool_name: "read".to_owned(),
                 content: vec![openclaw_protocol::message::Block::text("text")],
                 ..ToolResultMessage::default()
@@ -429,4 +435,63 @@ async fn the_recorded_stub_answers_as_it_did() {
         Message::ToolResult(ToolResultMessage { tool_call_id: "call_fake_1".into(), ..Default::default() });
     let after = call(&model, vec![user("TOOL run"), Message::Assistant(tool), result]).await;
     assert_eq!(message(&after).text(), HELLO.concat());
+}
+
+#[tokio::test]
+async fn reasoning_goes_back_to_openai_as_it_came() {
+    let thinks = Reply::tool("call_1", "read", &json!({"path": "a.txt"}))
+        .after(Step::Signature("gAAAA+/=".into()))
+        .after(Step::Thinking("which?".into()));
+    let server = ModelServer::queue([thinks, Reply::text("done")]).await;
+    let model = candidate(&server, "gpt").await;
+    let first = message(&call(&model, vec![user("read it")]).await);
+    let result = Message::ToolResult(ToolResultMessage {
+        tool_call_id: first.tool_calls().next().unwrap().id.clone(),
+        content: vec![openclaw_protocol::message::Block::text("text")],
+        ..ToolResultMessage::default()
+    });
+    call(&model, vec![user("read it"), Message::Assistant(first), result]).await;
+    let sent = server.requests().pop().unwrap();
+    assert_eq!(
+        json!(sent.messages()[2..]),
+        json!([
+            {"type": "reasoning", "id": "rs_0", "summary": [{"type": "summary_text", "text": "which?"}],
+                "encrypted_content": "gAAAA+/="},
+            {"type": "function_call", "id": "fc_call_1", "call_id": "call_1", "name": "read",
+                "arguments": "{\"path\":\"a.txt\"}"},
+            {"type": "function_call_output", "call_id": "call_1", "output": "text"}])
+    );
+}
+
+#[tokio::test]
+async fn the_codex_backend_is_asked_again_unless_the_plan_is_used_up() {
+    let error = |fields: Value| Reply::error(429, &json!({ "error": fields })).header("retry-after", "0");
+    let fast = || error(json!({"code": "rate_limit_exceeded", "message": "slow down"}));
+    let server = ModelServer::queue([fast(), fast(), Reply::text("now")]).await;
+    let events = call(&candidate(&server, "codex").await, vec![user("hi")]).await;
+    assert_eq!((message(&events).text().as_str(), server.requests().len()), ("now", 3));
+    let request = &server.requests()[0];
+    assert_eq!(request.path, "/backend-api/codex/responses");
+    assert_eq!(request.header("chatgpt-account-id"), Some("acc_1"));
+    assert_eq!(request.header("user-agent"), Some(concat!("openclaw/", env!("CARGO_PKG_VERSION"))));
+
+    let server =
+        ModelServer::queue([error(json!({"type": "usage_limit_reached", "plan_type": "plus"}))]).await;
+    let found = failure(&call(&candidate(&server, "codex").await, vec![user("hi")]).await);
+    assert_eq!(
+        (found.kind, found.message.as_str(), server.requests().len()),
+        (FailureKind::RateLimit, "You have hit your ChatGPT usage limit (plus plan).", 1)
+    );
+}
+
+#[tokio::test]
+async fn a_codex_login_without_an_account_never_leaves_the_machine() {
+    let server = ModelServer::queue([]).await;
+    let mut settings = settings(&server, false);
+    for (_, provider) in &mut settings.providers {
+        provider.api_key = Some("sk-an-api-key".into());
+    }
+    let candidate = bind(&settings, Http::default(), "codex").await.remove(0);
+    let found = failure(&call(&candidate, vec![user("hi")]).await);
+    assert_eq!((found.kind, server.requests().len()), (FailureKind::Auth, 0), "{found:?}");
 }

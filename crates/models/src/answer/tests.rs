@@ -4,31 +4,17 @@ use openclaw_protocol::message::AssistantMessage;
 use proptest::prelude::*;
 
 use super::*;
-use crate::anthropic::AnthropicDecoder;
-use crate::api::Api;
-use crate::openai_completions::CompletionsDecoder;
+use crate::replay::replay;
+use crate::sse::MAX_EVENT_BYTES;
 
 fn answer(spec: &ModelSpec) -> Answer {
-    let decoder: Box<dyn Decoder> = match spec.api {
-        Api::AnthropicMessages => Box::new(AnthropicDecoder::default()),
-        _ => Box::new(CompletionsDecoder::default()),
-    };
+    let decoder = spec.api.protocol().expect("a protocol with a client").decoder();
     Answer::new(Arc::new(spec.clone()), decoder, 7)
 }
 
 /// The events of a body that arrives in these chunks.
 fn receive<'c>(spec: &ModelSpec, chunks: impl IntoIterator<Item = &'c [u8]>) -> Vec<ModelEvent> {
-    let mut answer = answer(spec);
-    let mut events = Vec::new();
-    for chunk in chunks {
-        if !answer.has_ended() {
-            answer.push(chunk);
-        }
-        events.extend(std::iter::from_fn(|| answer.next_event()));
-    }
-    answer.eof();
-    events.extend(std::iter::from_fn(|| answer.next_event()));
-    events
+    replay(spec, 7, chunks).expect("a protocol with a client")
 }
 
 /// The events of a body, and that they are the same wherever it is cut.
@@ -64,7 +50,8 @@ pub(crate) fn failure_of(events: &[ModelEvent]) -> ModelFailure {
     }
 }
 
-const APIS: [&str; 2] = ["anthropic-messages", "openai-completions"];
+const APIS: [&str; 4] =
+    ["anthropic-messages", "openai-completions", "openai-responses", "openai-codex-responses"];
 
 #[test]
 fn what_is_no_answer_is_named() {
@@ -102,9 +89,31 @@ fn an_answer_over_its_cap_ends_with_an_error() {
     let found = receive(&spec, std::iter::repeat_n(chunk.as_bytes(), 40));
     assert!(failure_of(&found).message.contains("larger than 32 MiB"));
     assert_eq!(message_of(&found).text().len(), 32 * 1024 * 1024);
-    let huge = format!("data: {}\n\n", "x".repeat(17 * 1024 * 1024));
-    let found = receive(&spec, huge.as_bytes().chunks(65_536));
-    assert!(failure_of(&found).message.contains("an event of more than"));
+}
+
+#[test]
+fn a_delta_of_fifty_megabytes_is_refused_before_it_is_kept() {
+    let deltas = [
+        ("anthropic-messages", r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":""#),
+        ("openai-completions", r#"{"choices":[{"delta":{"content":""#),
+        ("openai-responses", r#"{"type":"response.output_text.delta","output_index":0,"delta":""#),
+    ];
+    let piece = [b'x'; 65_536];
+    for (api, begin) in deltas {
+        let mut answer = answer(&ModelSpec::sample("p", "m", api));
+        answer.push(format!("data: {begin}").as_bytes());
+        let taken = (0..50 * 16).take_while(|_| {
+            answer.push(&piece);
+            !answer.has_ended()
+        });
+        assert_eq!(
+            taken.count(),
+            MAX_EVENT_BYTES / piece.len() - 1,
+            "{api}: no more than one event's worth is held"
+        );
+        let events: Vec<_> = std::iter::from_fn(|| answer.next_event()).collect();
+        assert!(failure_of(&events).message.contains("an event of more than"), "{api}");
+    }
 }
 
 #[test]
@@ -127,7 +136,11 @@ proptest! {
         bytes in prop::collection::vec(prop_oneof![
             Just(b"data: ".to_vec()), Just(b"\n\n".to_vec()), Just(b"{\"type\":\"content_block_delta\",\"delta\":{}}".to_vec()),
             Just(b"{\"choices\":[{\"delta\":{\"tool_calls\":[{}]}}]}".to_vec()), Just(b"[DONE]".to_vec()),
-            Just(b"{\"type\":\"message_stop\"}".to_vec()), prop::collection::vec(any::<u8>(), 0..8)], 0..12),
+            Just(b"{\"type\":\"message_stop\"}".to_vec()),
+            Just(b"{\"type\":\"response.output_item.added\",\"item\":{\"type\":\"function_call\"}}".to_vec()),
+            Just(b"{\"type\":\"response.function_call_arguments.delta\",\"delta\":\"{\"}".to_vec()),
+            Just(b"{\"type\":\"response.output_item.done\",\"output_index\":1,\"item\":{\"type\":\"reasoning\",\"summary\":[]}}".to_vec()),
+            Just(b"{\"type\":\"response.completed\",\"response\":{}}".to_vec()), prop::collection::vec(any::<u8>(), 0..8)], 0..12),
         api in prop::sample::select(&APIS[..]))
     {
         let spec = ModelSpec::sample("p", "m", api);

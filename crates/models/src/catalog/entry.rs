@@ -105,6 +105,18 @@ pub struct Price {
     pub cache_write: f64,
 }
 
+impl Price {
+    /// The price of a tier that costs this factor of it.
+    pub fn times(self, factor: f64) -> Self {
+        Self {
+            input: self.input * factor,
+            output: self.output * factor,
+            cache_read: self.cache_read * factor,
+            cache_write: self.cache_write * factor,
+        }
+    }
+}
+
 /// What a server that speaks OpenAI's protocol does differently (spec `models.md` §4.2). Absent is detected.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -2,7 +2,7 @@
 
 use secrecy::SecretString;
 
-use super::entry::{ModelEntry, ProviderEntry};
+use super::entry::{ModelEntry, Price, ProviderEntry};
 use super::spec::ModelSpec;
 use super::{Catalog, Provider};
 use crate::api::Api;
@@ -58,6 +58,13 @@ impl Catalog {
             return resolve(provider, &unlisted(provider), reference, false);
         }
         Err(unknown())
+    }
+
+    /// What a model costs; nothing when nobody wrote a price down. A dated edition costs what the listed model does.
+    pub fn price(&self, reference: &ModelRef) -> Option<Price> {
+        let models = &self.find(&reference.provider)?.entry.models;
+        let listed = models.iter().find(|model| model.id == reference.model);
+        listed.or_else(|| models.iter().find(|model| is_edition(&reference.model, &model.id)))?.cost
     }
 }
 
@@ -119,15 +126,13 @@ fn resolve(
     })
 }
 
-/// The address without a trailing slash. Protocols without a client yet need none: they are refused by name later.
+/// The address without a trailing slash. Protocols without a client need none: they are refused by name later.
 fn base_url(provider: &Provider, api: &Api) -> Result<String, LookupError> {
     let written = provider.entry.base_url.as_deref().map(str::trim).filter(|url| !url.is_empty());
-    match (written, api) {
-        (Some(url), _) => Ok(url.trim_end_matches('/').to_owned()),
-        (None, Api::Other(_) | Api::Offline) => Ok(String::new()),
-        (None, Api::AnthropicMessages | Api::OpenAiCompletions) => {
-            Err(LookupError::NoAddress(provider.id.to_string()))
-        }
+    match written {
+        Some(url) => Ok(url.trim_end_matches('/').to_owned()),
+        None if api.needs_address() => Err(LookupError::NoAddress(provider.id.to_string())),
+        None => Ok(String::new()),
     }
 }
 

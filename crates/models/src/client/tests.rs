@@ -1,4 +1,5 @@
 use super::*;
+use crate::api::Api;
 use crate::stream::FailureKind;
 
 #[test]
@@ -67,7 +68,8 @@ fn error_answers_say_what_the_provider_said() {
         ),
     ];
     for (api, status, body, kind, message) in rows {
-        let failure = http_failure(&Api::from(api), status, Some("https://elsewhere"), &body);
+        let failure =
+            http_failure(Api::from(api).protocol().unwrap(), status, Some("https://elsewhere"), &body);
         assert_eq!((failure.kind, failure.message.as_str()), (kind, message), "{status} {body}");
         assert_eq!(failure.status, Some(status));
     }

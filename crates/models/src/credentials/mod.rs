@@ -1,14 +1,25 @@
 //! Where keys come from: `auth-profiles.json`, the environment, `models.providers.<p>.apiKey` (spec `models.md` §8).
 
 mod command;
+mod credential;
+mod file;
+mod legacy;
+mod lock;
 mod order;
 mod presence;
 mod resolve;
+mod session_profile;
 mod store;
+mod usage;
 
 pub(crate) use command::KeyCommands;
+pub use credential::{About, Credential, Secret, pasted_secret};
+pub use file::{FILE, OnDamage, StoreError, Updated};
+pub use legacy::Surroundings;
 pub use order::profile_order;
 pub use presence::Connections;
 pub use resolve::{AuthLabel, CredentialError, masked};
 pub(crate) use resolve::{Key, Keyring};
-pub use store::{AuthStore, Credential, FILE, Secret, StoreError, UsageStats};
+pub use session_profile::{Pin, PinSource, SessionState, pin};
+pub use store::AuthStore;
+pub use usage::{CooldownRules, UsageStats, failure_reason};

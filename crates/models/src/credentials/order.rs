@@ -2,7 +2,8 @@
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::store::{AuthStore, Credential, Secret};
+use super::credential::{Credential, Secret};
+use super::store::AuthStore;
 use crate::reference::ProviderId;
 use crate::settings::{AuthMode, ModelSettings};
 
@@ -23,11 +24,11 @@ pub fn profile_order(
         }
     }
     let (mut ready, mut resting): (Vec<_>, Vec<_>) =
-        usable.into_iter().partition(|id| store.usage(id).unusable_until() <= now);
+        usable.into_iter().partition(|id| !store.usage(id).rests(now));
     if explicit.is_none() {
         ready.sort_by_key(|id| (kind_rank(store.get(id)), store.usage(id).last_used.unwrap_or(0)));
     }
-    resting.sort_by_key(|id| store.usage(id).unusable_until());
+    resting.sort_by_key(|id| store.usage(id).unusable_until(now));
     ready.extend(resting);
     if let Some(at) = preferred.and_then(|wanted| ready.iter().position(|id| id == wanted)) {
         let first = ready.remove(at);
@@ -103,7 +104,7 @@ mod tests {
 
     fn store(document: &Value) -> AuthStore {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join(super::super::store::FILE), document.to_string()).unwrap();
+        std::fs::write(dir.path().join(super::super::file::FILE), document.to_string()).unwrap();
         AuthStore::load(dir.path()).unwrap()
     }
 
@@ -204,5 +205,53 @@ mod tests {
         };
         let found = profile_order(&ProviderId::normalize("anthropic"), &store, &settings, None, NOW);
         assert_eq!(found, ["t"]);
+    }
+
+    proptest::proptest! {
+        /// Each profile appears once, those that rest come last, and a preferred one only moves to the front.
+        #[test]
+        fn the_order_is_a_permutation_with_the_resting_last(
+            rows in proptest::collection::btree_map("[a-f]", (0..3_usize, 0..5_i64, proptest::bool::ANY), 0..6),
+            order in proptest::option::of(proptest::collection::vec("[a-g]", 0..6)),
+            preferred in proptest::option::of("[a-g]"),
+        ) {
+            let entry = |kind: usize| match kind {
+                0 => key("groq"),
+                1 => oauth("groq"),
+                _ => json!({"type": "token", "provider": "groq", "token": "t"}),
+            };
+            let profiles: serde_json::Map<_, _> = rows.iter().map(|(id, row)| (id.clone(), entry(row.0))).collect();
+            let usage: serde_json::Map<_, _> = rows.iter().map(|(id, row)| {
+                let until = if row.2 { NOW + 1 + row.1 } else { NOW };
+                (id.clone(), json!({"lastUsed": row.1, "cooldownUntil": until}))
+            }).collect();
+            let mut document = json!({"profiles": profiles, "usageStats": usage});
+            if let Some(order) = &order {
+                document["order"] = json!({"groq": order});
+            }
+            let (store, settings) = (store(&document), ModelSettings::default());
+            let provider = ProviderId::normalize("groq");
+            let plain = profile_order(&provider, &store, &settings, None, NOW);
+            let mut sorted = plain.clone();
+            sorted.sort();
+            let mut expect: Vec<String> = match &order {
+                Some(order) => order.iter().filter(|id| rows.contains_key(*id)).cloned().collect(),
+                None => rows.keys().cloned().collect(),
+            };
+            expect.sort();
+            expect.dedup();
+            proptest::prop_assert_eq!(sorted, expect);
+            let resting: Vec<bool> = plain.iter().map(|id| store.usage(id).rests(NOW)).collect();
+            proptest::prop_assert!(resting.is_sorted());
+            let preferring = profile_order(&provider, &store, &settings, preferred.as_deref(), NOW);
+            let mut without = preferring.clone();
+            if let Some(wanted) = preferred.filter(|wanted| plain.contains(wanted)) {
+                proptest::prop_assert_eq!(without.remove(0), wanted.clone());
+                let rest: Vec<String> = plain.into_iter().filter(|id| *id != wanted).collect();
+                proptest::prop_assert_eq!(without, rest);
+            } else {
+                proptest::prop_assert_eq!(without, plain);
+            }
+        }
     }
 }

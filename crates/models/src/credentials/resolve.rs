@@ -5,8 +5,10 @@ use std::path::Path;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::command::KeyCommands;
+use super::credential::Secret;
+use super::file::FILE;
 use super::order::profile_order;
-use super::store::{AuthStore, FILE, Secret};
+use super::store::AuthStore;
 use crate::catalog::{Catalog, ProviderAuthKind, key_variables};
 use crate::net::is_local_url;
 use crate::reference::ProviderId;
@@ -134,7 +136,7 @@ impl Keyring<'_> {
         let order = profile_order(provider, self.store, self.settings, None, self.now);
         let some = !order.is_empty();
         let ready: Vec<String> =
-            order.into_iter().filter(|id| self.store.usage(id).unusable_until() <= self.now).collect();
+            order.into_iter().filter(|id| !self.store.usage(id).rests(self.now)).collect();
         if some && ready.is_empty() {
             return Err(CredentialError::AllResting(provider.to_string()));
         }

@@ -4,5 +4,27 @@ mod compat;
 mod request;
 mod stream;
 
-pub(crate) use request::build;
-pub(crate) use stream::{CompletionsDecoder, error_message};
+use serde_json::Value;
+
+pub(crate) use stream::error_message;
+
+use crate::stream::ModelFailure;
+use crate::wire::{Decoder, Outgoing, Protocol, WireRequest};
+
+/// The protocol.
+#[derive(Debug)]
+pub(crate) struct Completions;
+
+impl Protocol for Completions {
+    fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
+        Ok(request::build(call.spec, call.secret(), call.request)?)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(stream::CompletionsDecoder::default())
+    }
+
+    fn error_words(&self, error: &Value, body: &str) -> String {
+        error_message(error).unwrap_or_else(|| body.to_owned())
+    }
+}

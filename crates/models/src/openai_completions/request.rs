@@ -8,18 +8,15 @@ use serde_json::{Map, Value, json};
 
 use super::compat::{Dialect, ThinkingFormat};
 use crate::catalog::ModelSpec;
-use crate::history;
 use crate::net::{Headers, NetError};
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
-use crate::thinking;
+use crate::result_text::{IMAGES_FOLLOW, result_text};
 use crate::wire::{WireRequest, add_headers};
+use crate::{copilot, history, thinking};
 
 /// Fields under which servers send reasoning and want it back.
 pub(super) const REASONING_FIELDS: &[&str] = &["reasoning_content", "reasoning", "reasoning_text"];
 
-const ONLY_IMAGE: &str = "(see attached image)";
-const NO_OUTPUT: &str = "(no output)";
-const IMAGES_FOLLOW: &str = "Attached image(s) from tool result:";
 const BRIDGE: &str = "I have processed the tool results.";
 
 /// What OpenRouter shows in its statistics (spec `models.md` §3).
@@ -34,12 +31,16 @@ pub(crate) fn build(
 ) -> Result<WireRequest, NetError> {
     Ok(WireRequest {
         url: format!("{}/chat/completions", spec.base_url),
-        headers: headers(spec, key)?,
+        headers: headers(spec, key, request)?,
         body: body(spec, request).to_string().into_bytes(),
     })
 }
 
-fn headers(spec: &ModelSpec, key: Option<&SecretString>) -> Result<Headers, NetError> {
+fn headers(
+    spec: &ModelSpec,
+    key: Option<&SecretString>,
+    request: &ModelRequest,
+) -> Result<Headers, NetError> {
     let mut headers = Headers::default();
     headers.set("accept", "application/json")?;
     headers.set("content-type", "application/json")?;
@@ -51,6 +52,7 @@ fn headers(spec: &ModelSpec, key: Option<&SecretString>) -> Result<Headers, NetE
             headers.set(name, value)?;
         }
     }
+    copilot::add_headers(&mut headers, spec, request)?;
     add_headers(&mut headers, &spec.headers)?;
     Ok(headers)
 }
@@ -250,19 +252,7 @@ fn tool_call(call: &ToolCall) -> Value {
 }
 
 fn tool_result(dialect: &Dialect, result: &ToolResultMessage) -> Value {
-    let mut texts = Vec::new();
-    let mut has_image = false;
-    for block in &result.content {
-        match block {
-            Block::Text(text) => texts.push(text.text.as_str()),
-            Block::Image(_) => has_image = true,
-            Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => {}
-        }
-    }
-    let mut content = texts.join("\n");
-    if content.trim().is_empty() {
-        (if has_image { ONLY_IMAGE } else { NO_OUTPUT }).clone_into(&mut content);
-    }
+    let content = result_text(result);
     let mut message = json!({"role": "tool", "tool_call_id": result.tool_call_id, "content": content});
     if let (true, Some(fields)) = (dialect.tool_result_name, message.as_object_mut()) {
         fields.insert("name".to_owned(), json!(result.tool_name));

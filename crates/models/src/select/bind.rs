@@ -113,7 +113,10 @@ impl Bound {
         } else {
             let (provider, api) = (spec.provider().to_owned(), spec.api.as_str().to_owned());
             match HttpModel::bind(spec, key.secret, http.clone(), window) {
-                Ok(model) => Box::new(Retrying::new(model, limits)),
+                Ok(model) => {
+                    let first_wait = model.first_wait();
+                    Box::new(Retrying::new(model, limits, first_wait))
+                }
                 Err(_) => return Err(Box::new((reference, SelectError::Unsupported { provider, api }))),
             }
         };

@@ -269,6 +269,15 @@ impl Models {
         })
     }
 
+    /// The model an agent runs with while its session names none. Reads the agent's credentials.
+    pub async fn primary(&self, settings: &ModelSettings, agent: &AgentId, agent_dir: &Path) -> Primary {
+        let catalog = Catalog::new(settings);
+        let (store, _) = load_store(agent_dir).await;
+        let connections =
+            Connections { store: &store, settings, catalog: &catalog, variables: &self.variables };
+        Primary::find(&connections, agent)
+    }
+
     /// The rows of `models.list`, the owner's providers first.
     pub fn rows(&self, settings: &ModelSettings) -> Vec<ModelRow> {
         let has_credential = |provider: &ProviderId| {

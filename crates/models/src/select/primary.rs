@@ -2,7 +2,6 @@
 
 use openclaw_protocol::AgentId;
 
-use crate::api::Api;
 use crate::catalog::{Catalog, ProviderEntry, providers_with_key};
 use crate::credentials::Connections;
 use crate::offline;
@@ -92,10 +91,7 @@ impl Primary {
 
 /// Whether a model exists and can be called with the protocols there are.
 fn speaks(catalog: &Catalog, model: &ModelRef) -> bool {
-    catalog.lookup(model).is_ok_and(|spec| match spec.api {
-        Api::AnthropicMessages | Api::OpenAiCompletions => true,
-        Api::Offline | Api::Other(_) => false,
-    })
+    catalog.lookup(model).is_ok_and(|spec| spec.api.is_spoken())
 }
 
 /// The model to take of each of the owner's providers, in the order of the file: the first the owner lists; of a built-in

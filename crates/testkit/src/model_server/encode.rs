@@ -1,15 +1,14 @@
-//! The wire protocols from the server's side.
+//! Anthropic Messages and Chat Completions from the server's side.
 
 use serde_json::{Value, json};
 
 use super::script::{Reply, ScriptedCall, ScriptedUsage, Step, Stop};
 
-/// A protocol the server speaks.
+/// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
     AnthropicMessages,
     ChatCompletions,
-    Responses,
 }
 
 /// Writes one streamed answer, step by step.
@@ -22,14 +21,12 @@ pub(super) struct Encoder {
     /// Number of the next block or output item.
     next: usize,
     open: Option<OpenBlock>,
-    /// Items of the Responses protocol that are complete.
-    items: Vec<Value>,
     calls: usize,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenBlock {
-    Text(String),
+    Text,
     Thinking,
 }
 
@@ -42,7 +39,6 @@ impl Encoder {
             stop: reply.stop_reason(),
             next: 0,
             open: None,
-            items: Vec::new(),
             calls: 0,
         }
     }
@@ -61,10 +57,6 @@ impl Encoder {
             Protocol::ChatCompletions => {
                 self.chunk(&json!({"role": "assistant", "content": ""}), &Value::Null)
             }
-            Protocol::Responses => named(
-                "response.created",
-                json!({"response": {"id": "resp_1", "status": "in_progress", "output": []}}),
-            ),
         }
     }
 
@@ -77,7 +69,7 @@ impl Encoder {
             Step::ToolCalls(calls) => self.close() + &self.tool_calls(calls),
             Step::HalfToolCall(call) => {
                 let closed = self.close();
-                closed + &self.tool_begin(call) + &self.tool_piece(self.calls, call, half(&call.arguments).0)
+                closed + &self.tool_begin(call) + &self.tool_piece(self.calls, half(&call.arguments).0)
             }
             Step::Delay(_) | Step::Wait(_) | Step::Raw(_) | Step::Cut | Step::Hang => String::new(),
         }
@@ -101,7 +93,6 @@ impl Encoder {
                     put(&mut totals, "usage", usage.completions());
                     finish + &data(&totals) + "data: [DONE]\n\n"
                 }
-                Protocol::Responses => named("response.completed", json!({"response": self.response()})),
             }
     }
 
@@ -109,32 +100,8 @@ impl Encoder {
         match self.protocol {
             Protocol::ChatCompletions => self.chunk(&json!({"content": text}), &Value::Null),
             Protocol::AnthropicMessages => {
-                let opened =
-                    self.open_block(OpenBlock::Text(String::new()), &json!({"type": "text", "text": ""}));
+                let opened = self.open_block(OpenBlock::Text, &json!({"type": "text", "text": ""}));
                 opened + &self.block_delta(&json!({"type": "text_delta", "text": text}))
-            }
-            Protocol::Responses => {
-                let mut opened = String::new();
-                if !matches!(self.open, Some(OpenBlock::Text(_))) {
-                    opened = self.close();
-                    let item = json!({"type": "message", "id": format!("msg_{}", self.next), "role": "assistant",
-                        "status": "in_progress", "content": []});
-                    let part = json!({"type": "output_text", "text": "", "annotations": []});
-                    opened += &named(
-                        "response.output_item.added",
-                        json!({"output_index": self.next, "item": item}),
-                    );
-                    opened += &named(
-                        "response.content_part.added",
-                        json!({"output_index": self.next, "content_index": 0, "part": part}),
-                    );
-                    self.open = Some(OpenBlock::Text(String::new()));
-                }
-                if let Some(OpenBlock::Text(said)) = &mut self.open {
-                    said.push_str(text);
-                }
-                let delta = json!({"output_index": self.next, "content_index": 0, "delta": text});
-                opened + &named("response.output_text.delta", delta)
             }
         }
     }
@@ -146,32 +113,6 @@ impl Encoder {
                 let opened =
                     self.open_block(OpenBlock::Thinking, &json!({"type": "thinking", "thinking": ""}));
                 opened + &self.block_delta(&json!({"type": "thinking_delta", "thinking": text}))
-            }
-            Protocol::Responses => {
-                let closed = self.close();
-                let part = json!({"type": "summary_text", "text": text});
-                let item = json!({"type": "reasoning", "id": format!("rs_{}", self.next), "summary": [part]});
-                let at = self.next;
-                self.next += 1;
-                self.items.push(item.clone());
-                closed
-                    + &named(
-                        "response.output_item.added",
-                        json!({"output_index": at, "item": {"type": "reasoning", "id": format!("rs_{at}"), "summary": []}}),
-                    )
-                    + &named(
-                        "response.reasoning_summary_part.added",
-                        json!({"output_index": at, "summary_index": 0, "part": {"type": "summary_text", "text": ""}}),
-                    )
-                    + &named(
-                        "response.reasoning_summary_text.delta",
-                        json!({"output_index": at, "summary_index": 0, "delta": text}),
-                    )
-                    + &named(
-                        "response.reasoning_summary_part.done",
-                        json!({"output_index": at, "summary_index": 0, "part": part}),
-                    )
-                    + &named("response.output_item.done", json!({"output_index": at, "item": item}))
             }
         }
     }
@@ -185,12 +126,12 @@ impl Encoder {
                     + &self.block_delta(&json!({"type": "signature_delta", "signature": signature}))
                     + &self.close()
             }
-            Protocol::ChatCompletions | Protocol::Responses => String::new(),
+            Protocol::ChatCompletions => String::new(),
         }
     }
 
     /// Arguments go out in two halves. With Chat Completions all calls are begun first and their halves interleaved, as
-    /// parallel calls are; the other protocols send one after the other.
+    /// parallel calls are; Anthropic sends one after the other.
     fn tool_calls(&mut self, calls: &[ScriptedCall]) -> String {
         let mut out = String::new();
         if self.protocol == Protocol::ChatCompletions {
@@ -202,7 +143,7 @@ impl Encoder {
             for part in [0, 1] {
                 for (at, call) in (first..).zip(calls) {
                     let (a, b) = half(&call.arguments);
-                    out += &self.tool_piece(at, call, if part == 0 { a } else { b });
+                    out += &self.tool_piece(at, if part == 0 { a } else { b });
                 }
             }
             return out;
@@ -210,9 +151,9 @@ impl Encoder {
         for call in calls {
             let (a, b) = half(&call.arguments);
             out += &self.tool_begin(call);
-            out += &self.tool_piece(self.calls, call, a);
-            out += &self.tool_piece(self.calls, call, b);
-            out += &self.tool_end(call);
+            out += &self.tool_piece(self.calls, a);
+            out += &self.tool_piece(self.calls, b);
+            out += &self.tool_end();
             self.calls += 1;
         }
         out
@@ -230,14 +171,10 @@ impl Encoder {
                     json!({"index": self.calls, "id": call.id, "type": "function", "function": function});
                 self.chunk(&json!({"tool_calls": [delta]}), &Value::Null)
             }
-            Protocol::Responses => {
-                let item = function_item(call, "", "in_progress");
-                named("response.output_item.added", json!({"output_index": self.next, "item": item}))
-            }
         }
     }
 
-    fn tool_piece(&self, at: usize, call: &ScriptedCall, piece: &str) -> String {
+    fn tool_piece(&self, at: usize, piece: &str) -> String {
         match self.protocol {
             Protocol::AnthropicMessages => {
                 self.block_delta(&json!({"type": "input_json_delta", "partial_json": piece}))
@@ -246,26 +183,15 @@ impl Encoder {
                 let delta = json!({"index": at, "function": {"arguments": piece}});
                 self.chunk(&json!({"tool_calls": [delta]}), &Value::Null)
             }
-            Protocol::Responses => named(
-                "response.function_call_arguments.delta",
-                json!({"output_index": self.next, "item_id": item_id(call), "delta": piece}),
-            ),
         }
     }
 
-    fn tool_end(&mut self, call: &ScriptedCall) -> String {
+    fn tool_end(&mut self) -> String {
         let at = self.next;
         self.next += 1;
         match self.protocol {
             Protocol::AnthropicMessages => named("content_block_stop", json!({"index": at})),
             Protocol::ChatCompletions => String::new(),
-            Protocol::Responses => {
-                let item = function_item(call, &call.arguments, "completed");
-                self.items.push(item.clone());
-                let done = json!({"output_index": at, "item_id": item_id(call), "arguments": call.arguments});
-                named("response.function_call_arguments.done", done)
-                    + &named("response.output_item.done", json!({"output_index": at, "item": item}))
-            }
         }
     }
 
@@ -283,17 +209,14 @@ impl Encoder {
     }
 
     fn close(&mut self) -> String {
-        let Some(open) = self.open.take() else { return String::new() };
+        if self.open.take().is_none() {
+            return String::new();
+        }
         let at = self.next;
         self.next += 1;
-        match (self.protocol, open) {
-            (Protocol::AnthropicMessages, _) => named("content_block_stop", json!({"index": at})),
-            (Protocol::Responses, OpenBlock::Text(said)) => {
-                let item = message_item(at, &said);
-                self.items.push(item.clone());
-                named("response.output_item.done", json!({"output_index": at, "item": item}))
-            }
-            (Protocol::Responses | Protocol::ChatCompletions, _) => String::new(),
+        match self.protocol {
+            Protocol::AnthropicMessages => named("content_block_stop", json!({"index": at})),
+            Protocol::ChatCompletions => String::new(),
         }
     }
 
@@ -305,15 +228,6 @@ impl Encoder {
 
     fn envelope(&self, object: &str) -> Value {
         json!({"id": "chatcmpl-1", "object": object, "created": 1_700_000_000, "model": self.model})
-    }
-
-    fn response(&self) -> Value {
-        let status = if self.stop == Stop::Length { "incomplete" } else { "completed" };
-        let prompt = self.usage.input + self.usage.cache_read;
-        json!({"id": "resp_1", "object": "response", "status": status, "model": self.model, "output": self.items,
-            "usage": {"input_tokens": prompt, "output_tokens": self.usage.output,
-                "total_tokens": prompt + self.usage.output,
-                "input_tokens_details": {"cached_tokens": self.usage.cache_read}}})
     }
 }
 
@@ -365,12 +279,6 @@ pub(super) fn document(protocol: Protocol, model: &str, reply: &Reply) -> Value 
             put(&mut completion, "usage", reply.usage.completions());
             completion
         }
-        Protocol::Responses => {
-            let mut encoder = encoder;
-            encoder.items.push(message_item(0, &text));
-            encoder.items.extend(calls.iter().map(|call| function_item(call, &call.arguments, "completed")));
-            encoder.response()
-        }
     }
 }
 
@@ -402,22 +310,8 @@ impl ScriptedUsage {
     }
 }
 
-fn message_item(at: usize, text: &str) -> Value {
-    json!({"type": "message", "id": format!("msg_{at}"), "role": "assistant", "status": "completed",
-        "content": [{"type": "output_text", "text": text, "annotations": []}]})
-}
-
-fn function_item(call: &ScriptedCall, arguments: &str, status: &str) -> Value {
-    json!({"type": "function_call", "id": item_id(call), "call_id": call.id, "name": call.name,
-        "arguments": arguments, "status": status})
-}
-
-fn item_id(call: &ScriptedCall) -> String {
-    format!("fc_{}", call.id)
-}
-
 /// Halves, parted at a character.
-fn half(text: &str) -> (&str, &str) {
+pub(super) fn half(text: &str) -> (&str, &str) {
     let middle = text.char_indices().map(|(at, _)| at).nth(text.chars().count() / 2).unwrap_or(0);
     text.split_at(middle)
 }
@@ -429,7 +323,7 @@ fn put(value: &mut Value, name: &str, field: Value) {
 }
 
 /// An event whose data repeats its name as `type`.
-fn named(name: &str, fields: Value) -> String {
+pub(super) fn named(name: &str, fields: Value) -> String {
     let mut body = json!({"type": name});
     if let (Some(body), Value::Object(fields)) = (body.as_object_mut(), fields) {
         body.extend(fields);

@@ -21,6 +21,7 @@ mod captured;
 mod embeddings;
 mod encode;
 mod reference;
+mod responses;
 mod script;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -38,7 +39,7 @@ pub use captured::Captured;
 pub use reference::{HELLO, Pace, reply as reference_reply};
 pub use script::{Gate, Reply, ScriptedCall, ScriptedUsage, Step, Stop};
 
-use encode::{Encoder, Protocol};
+use encode::Protocol;
 use script::Head;
 
 /// Length of an embedding unless the request says otherwise.
@@ -228,21 +229,74 @@ async fn answer(
         let dimensions = dimensions.and_then(|n| usize::try_from(n).ok()).unwrap_or(DIMENSIONS);
         return json_answer(&embeddings::embeddings(&request.body, dimensions));
     }
-    let protocol = if path.ends_with("/messages") {
-        Protocol::AnthropicMessages
+    let wire = if path.ends_with("/messages") {
+        Wire::Chat(Protocol::AnthropicMessages)
     } else if path.ends_with("/chat/completions") {
-        Protocol::ChatCompletions
+        Wire::Chat(Protocol::ChatCompletions)
     } else if path.ends_with("/responses") {
-        Protocol::Responses
+        Wire::Responses
     } else {
         let message = format!("the scripted model server has nothing at {method} {path}");
         return build(404, &[], Body::from(json!({"error": {"message": message}}).to_string()));
     };
     let reply = shared.reply(&request);
-    speak(protocol, &request, reply, ending).await
+    speak(wire, &request, reply, ending).await
 }
 
-async fn speak(protocol: Protocol, request: &Captured, reply: Reply, ending: Ending) -> Response<Body> {
+/// A protocol the server speaks, told by the end of the path.
+#[derive(Debug, Clone, Copy)]
+enum Wire {
+    Chat(Protocol),
+    Responses,
+}
+
+impl Wire {
+    fn encoder(self, model: &str, reply: &Reply) -> Encoder {
+        match self {
+            Self::Chat(protocol) => Encoder::Chat(encode::Encoder::new(protocol, model, reply)),
+            Self::Responses => Encoder::Responses(responses::Encoder::new(model, reply)),
+        }
+    }
+
+    fn document(self, model: &str, reply: &Reply) -> Value {
+        match self {
+            Self::Chat(protocol) => encode::document(protocol, model, reply),
+            Self::Responses => responses::Encoder::new(model, reply).document(reply),
+        }
+    }
+}
+
+/// Writes one streamed answer, step by step.
+#[derive(Debug)]
+enum Encoder {
+    Chat(encode::Encoder),
+    Responses(responses::Encoder),
+}
+
+impl Encoder {
+    fn begin(&self) -> String {
+        match self {
+            Self::Chat(encoder) => encoder.begin(),
+            Self::Responses(encoder) => encoder.begin(),
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> String {
+        match self {
+            Self::Chat(encoder) => encoder.step(step),
+            Self::Responses(encoder) => encoder.step(step),
+        }
+    }
+
+    fn end(&mut self) -> String {
+        match self {
+            Self::Chat(encoder) => encoder.end(),
+            Self::Responses(encoder) => encoder.end(),
+        }
+    }
+}
+
+async fn speak(wire: Wire, request: &Captured, reply: Reply, ending: Ending) -> Response<Body> {
     let model = request.body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned();
     let wants_stream = request.body.get("stream").and_then(Value::as_bool).unwrap_or(false);
     match &reply.head {
@@ -253,20 +307,20 @@ async fn speak(protocol: Protocol, request: &Captured, reply: Reply, ending: End
         Head::Plain { status, headers, body } => build(*status, headers, Body::from(body.clone())),
         Head::Stream if wants_stream => {
             let kind = ("content-type".to_owned(), "text/event-stream".to_owned());
-            build(200, &[kind], Body::from_stream(stream(protocol, &model, reply, ending)))
+            build(200, &[kind], Body::from_stream(stream(wire, &model, reply, ending)))
         }
-        Head::Stream | Head::Document => json_answer(&encode::document(protocol, &model, &reply)),
+        Head::Stream | Head::Document => json_answer(&wire.document(&model, &reply)),
     }
 }
 
 /// The body of a streamed answer. A cut is an error, which closes the connection without the end of the body.
 fn stream(
-    protocol: Protocol,
+    wire: Wire,
     model: &str,
     reply: Reply,
     ending: Ending,
 ) -> impl futures_util::Stream<Item = Result<Bytes, std::io::Error>> + Send + use<> {
-    let encoder = Encoder::new(protocol, model, &reply);
+    let encoder = wire.encoder(model, &reply);
     let first = encoder.begin();
     let speech = Speech { encoder, steps: reply.steps.into(), said: Some(first), _ending: ending };
     futures_util::stream::unfold(speech, Speech::next)

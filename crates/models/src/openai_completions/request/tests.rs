@@ -228,3 +228,15 @@ fn openrouter_gets_its_headers_and_cache_marks_for_claude() {
     let uncached = body(&spec, &ModelRequest { cache: CacheRetention::None, ..request });
     assert_eq!(uncached["messages"][3]["content"][0].get("cache_control"), None);
 }
+
+#[test]
+fn copilots_models_get_its_headers() {
+    let spec = ModelSpec::sample("github-copilot", "gpt-4.1", "openai-completions");
+    let messages = vec![user("hi"), assistant(&spec, json!([call("a")])), result("a", json!([]))];
+    let built = build(&spec, None, &with(messages)).unwrap();
+    let headers: std::collections::BTreeMap<_, _> = built.headers.pairs().into_iter().collect();
+    assert_eq!(
+        (headers["x-initiator"].as_str(), headers["openai-intent"].as_str()),
+        ("agent", "conversation-edits")
+    );
+}

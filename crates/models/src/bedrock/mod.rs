@@ -1,0 +1,49 @@
+//! Amazon Bedrock: `ConverseStream` (spec `models.md` §4.6), signed or with a bearer token.
+
+pub(crate) mod credentials;
+mod event_stream;
+mod failure;
+mod messages;
+mod place;
+mod profile;
+mod request;
+mod sign;
+mod stream;
+
+use serde_json::Value;
+
+use crate::stream::ModelFailure;
+use crate::wire::{Decoder, ErrorAnswer, Outgoing, Protocol, WireRequest};
+
+/// The protocol.
+#[derive(Debug)]
+pub(crate) struct Bedrock;
+
+impl Protocol for Bedrock {
+    fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
+        Ok(request::build(call.spec, call.key, call.request)?)
+    }
+
+    fn sign(&self, call: &Outgoing<'_>, request: &mut WireRequest, now: i64) -> Result<(), ModelFailure> {
+        let Some(keys) = call.key.and_then(sign::AccessKeys::of) else { return Ok(()) };
+        let region = place::region(call.spec, call.key);
+        sign::sign(&keys, &region, request, now)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::<stream::ConverseDecoder>::default()
+    }
+
+    fn error_words(&self, error: &Value, body: &str) -> String {
+        failure::error_words(error, body)
+    }
+
+    fn refusal(&self, answer: &ErrorAnswer<'_>) -> Option<ModelFailure> {
+        failure::refusal(answer)
+    }
+
+    /// It follows from the region.
+    fn needs_address(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,35 @@
+//! Google's Generative Language API: `streamGenerateContent` (spec `models.md` §4.5).
+
+mod contents;
+mod failure;
+mod request;
+mod schema;
+mod stream;
+mod thinking;
+
+use serde_json::Value;
+
+use crate::stream::ModelFailure;
+use crate::wire::{Decoder, ErrorAnswer, Outgoing, Protocol, WireRequest};
+
+/// The protocol.
+#[derive(Debug)]
+pub(crate) struct Google;
+
+impl Protocol for Google {
+    fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
+        Ok(request::build(call.spec, call.secret(), call.request)?)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::<stream::GoogleDecoder>::default()
+    }
+
+    fn error_words(&self, error: &Value, body: &str) -> String {
+        failure::error_words(error, body)
+    }
+
+    fn refusal(&self, answer: &ErrorAnswer<'_>) -> Option<ModelFailure> {
+        failure::refusal(answer)
+    }
+}

@@ -1,0 +1,271 @@
+//! Tool schemas in the part of JSON Schema that Google takes (spec `tools.md` §8.3).
+
+use serde_json::{Map, Value, json};
+
+/// Keywords that are refused.
+const DROPPED: &[&str] = &[
+    "patternProperties",
+    "additionalProperties",
+    "$schema",
+    "$id",
+    "$ref",
+    "$defs",
+    "definitions",
+    "examples",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "multipleOf",
+    "pattern",
+    "format",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+];
+/// Keywords that stay beside a definition that is put in the place of its reference, or of its only variant.
+const KEPT_BESIDE: &[&str] = &["description", "title", "default"];
+/// Deepest schema that is followed.
+const MAX_DEPTH: usize = 64;
+/// Most parts of one schema once its references are put in place: with those a short text can stand for an endless one.
+const MAX_PARTS: usize = 10_000;
+
+/// The schema without what Google refuses; of the same meaning as far as it can be said.
+pub(super) fn clean(schema: &Value) -> Value {
+    Cleaner { root: schema, followed: Vec::new(), left: MAX_PARTS }.schema(schema, 0)
+}
+
+struct Cleaner<'a> {
+    root: &'a Value,
+    /// References being followed, so that a circle ends.
+    followed: Vec<&'a str>,
+    /// Parts that may still be written.
+    left: usize,
+}
+
+impl<'a> Cleaner<'a> {
+    fn schema(&mut self, schema: &'a Value, depth: usize) -> Value {
+        let Some(fields) = schema.as_object() else {
+            // `true` and `false` are schemas too.
+            return json!({});
+        };
+        if depth > MAX_DEPTH || self.left == 0 {
+            return json!({});
+        }
+        self.left -= 1;
+        if let Some(place) = fields.get("$ref").and_then(Value::as_str) {
+            return beside(fields, self.reference(place, depth));
+        }
+        let mut out = Map::new();
+        for (name, value) in fields {
+            match name.as_str() {
+                name if DROPPED.contains(&name) => {}
+                "const" => {
+                    out.insert("enum".to_owned(), json!([value]));
+                }
+                "type" => {
+                    if !fields.contains_key("anyOf") && !fields.contains_key("oneOf") {
+                        out.insert("type".to_owned(), without_null(value));
+                    }
+                }
+                "properties" => {
+                    let properties = value.as_object().into_iter().flatten();
+                    let cleaned = properties.map(|(name, v)| (name.clone(), self.schema(v, depth + 1)));
+                    let cleaned: Map<String, Value> = cleaned.collect();
+                    out.insert("properties".to_owned(), Value::Object(cleaned));
+                }
+                "items" if value.is_object() => {
+                    out.insert("items".to_owned(), self.schema(value, depth + 1));
+                }
+                "anyOf" | "oneOf" | "allOf" => self.variants(name, value, depth, &mut out),
+                _ => {
+                    out.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        Value::Object(out)
+    }
+
+    fn reference(&mut self, place: &'a str, depth: usize) -> Value {
+        let target = place.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
+        let Some(target) = target.filter(|_| !self.followed.contains(&place)) else { return json!({}) };
+        self.followed.push(place);
+        let cleaned = self.schema(target, depth + 1);
+        self.followed.pop();
+        cleaned
+    }
+
+    /// Null is no variant; a single one stands for itself; literals become one list.
+    fn variants(&mut self, name: &str, value: &'a Value, depth: usize, out: &mut Map<String, Value>) {
+        let all = value.as_array().into_iter().flatten();
+        let mut variants: Vec<Value> = all
+            .filter(|variant| variant.get("type") != Some(&json!("null")))
+            .map(|variant| self.schema(variant, depth + 1))
+            .collect();
+        if name != "allOf"
+            && let Some(literals) = literals(&variants)
+        {
+            out.extend(literals);
+        } else if variants.len() == 1 {
+            let only = variants.pop().and_then(|only| only.as_object().cloned()).unwrap_or_default();
+            for (field, value) in only {
+                out.entry(field).or_insert(value);
+            }
+        } else if !variants.is_empty() {
+            out.insert(name.to_owned(), Value::Array(variants));
+        }
+    }
+}
+
+fn beside(fields: &Map<String, Value>, mut target: Value) -> Value {
+    if let Some(target) = target.as_object_mut() {
+        for name in KEPT_BESIDE {
+            if let Some(value) = fields.get(*name) {
+                target.insert((*name).to_owned(), value.clone());
+            }
+        }
+    }
+    target
+}
+
+fn without_null(kind: &Value) -> Value {
+    let Some(kinds) = kind.as_array() else { return kind.clone() };
+    let kept: Vec<&Value> = kinds.iter().filter(|kind| **kind != "null").collect();
+    match kept.as_slice() {
+        [only] => (*only).clone(),
+        _ => json!(kept),
+    }
+}
+
+/// `type` and `enum` of variants that are literals of one type.
+fn literals(variants: &[Value]) -> Option<Map<String, Value>> {
+    let mut values = Vec::new();
+    let mut kind = None;
+    for variant in variants {
+        let listed = variant.get("enum")?.as_array()?;
+        for value in listed {
+            let is = kind_of(value)?;
+            if *kind.get_or_insert(is) != is {
+                return None;
+            }
+            if !values.contains(value) {
+                values.push(value.clone());
+            }
+        }
+    }
+    let mut out = Map::new();
+    out.insert("type".to_owned(), json!(kind?));
+    out.insert("enum".to_owned(), Value::Array(values));
+    Some(out)
+}
+
+fn kind_of(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::String(_) => Some("string"),
+        Value::Number(_) => Some("number"),
+        Value::Bool(_) => Some("boolean"),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_google_refuses_is_left_out_or_said_otherwise() {
+        let rows = [
+            (
+                json!({"$schema": "x", "type": "object", "additionalProperties": false, "required": ["a"],
+                    "properties": {"a": {"type": "string", "minLength": 1, "format": "uri", "description": "d"},
+                        "format": {"type": "array", "items": {"type": "integer", "minimum": 1}, "maxItems": 3}}}),
+                json!({"type": "object", "required": ["a"],
+                    "properties": {"a": {"type": "string", "description": "d"},
+                        "format": {"type": "array", "items": {"type": "integer"}}}}),
+            ),
+            (json!({"const": "x"}), json!({"enum": ["x"]})),
+            (json!({"type": ["string", "null"]}), json!({"type": "string"})),
+            (json!({"type": ["string", "number", "null"]}), json!({"type": ["string", "number"]})),
+            (
+                json!({"description": "d", "anyOf": [{"const": "a"}, {"enum": ["b", "a"]}, {"type": "null"}]}),
+                json!({"description": "d", "type": "string", "enum": ["a", "b"]}),
+            ),
+            (
+                json!({"type": "string", "oneOf": [{"type": "string", "pattern": "x"}, {"type": "number"}]}),
+                json!({"oneOf": [{"type": "string"}, {"type": "number"}]}),
+            ),
+            (
+                json!({"description": "mine", "anyOf": [{"type": "number", "description": "its"}, {"type": "null"}]}),
+                json!({"description": "mine", "type": "number"}),
+            ),
+            (
+                json!({"anyOf": [{"const": 1}, {"const": "a"}]}),
+                json!({"anyOf": [{"enum": [1]}, {"enum": ["a"]}]}),
+            ),
+            (
+                json!({"$defs": {"P": {"type": "object", "properties": {"next": {"$ref": "#/$defs/P"}}}},
+                    "type": "object", "properties": {"p": {"$ref": "#/$defs/P", "description": "d", "x": 1},
+                        "gone": {"$ref": "#/$defs/Q"}, "far": {"$ref": "https://x"}}}),
+                json!({"type": "object", "properties": {
+                    "p": {"type": "object", "properties": {"next": {}}, "description": "d"}, "gone": {}, "far": {}}}),
+            ),
+            (
+                json!({"type": "object", "properties": {"any": true}}),
+                json!({"type": "object", "properties": {"any": {}}}),
+            ),
+        ];
+        for (schema, expect) in rows {
+            assert_eq!(clean(&schema), expect, "{schema}");
+            assert_eq!(clean(&expect), expect, "twice is once: {schema}");
+        }
+    }
+
+    #[test]
+    fn references_that_multiply_end_somewhere() {
+        let deep =
+            (0..200).fold(json!({"type": "string"}), |inner, _| json!({"type": "array", "items": inner}));
+        assert!(clean(&deep).to_string().len() < deep.to_string().len());
+        let names: Vec<String> = (0..12).map(|n| n.to_string()).collect();
+        let all: Map<_, _> =
+            names.iter().map(|n| (n.clone(), json!({"$ref": format!("#/$defs/{n}")}))).collect();
+        let each = json!({"type": "object", "properties": all});
+        let defs: Map<_, _> = names.iter().map(|n| (n.clone(), each.clone())).collect();
+        let written = clean(&json!({"$defs": defs, "type": "object", "properties": all})).to_string();
+        assert!(written.len() < 1024 * 1024, "{}", written.len());
+    }
+
+    fn any_schema() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(json!(true)),
+            Just(json!(null)),
+            Just(json!({"$ref": "#"})),
+            Just(json!({"$ref": "#/properties/a"})),
+            Just(json!({"const": 1})),
+            Just(json!({"type": ["null"]})),
+            Just(json!({"enum": []})),
+        ];
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            (prop::sample::select(vec!["anyOf", "oneOf", "allOf", "items", "properties"]), prop::collection::vec(inner, 0..4))
+                .prop_map(|(name, parts)| match name {
+                    "items" => json!({"type": "array", "items": parts.first()}),
+                    "properties" => {
+                        let named = ["a", "b", "c", "d"].iter().zip(parts);
+                        json!({"type": "object", "properties": named.map(|(n, v)| ((*n).to_owned(), v)).collect::<Map<_, _>>()})
+                    }
+                    name => json!({name: parts, "type": "string"}),
+                })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_schema_is_cleaned(schema in any_schema()) {
+            let text = clean(&schema).to_string();
+            prop_assert!(!text.contains("$ref") && !text.contains("\"const\""), "{}", text);
+        }
+    }
+}

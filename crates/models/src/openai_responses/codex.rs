@@ -1,0 +1,142 @@
+//! The backend of ChatGPT for Codex (spec `models.md` §4.4): the Responses protocol with headers and a body of its own.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Map, Value, json};
+
+use super::effort;
+use super::failure::{Backend, error_words, plan_limit};
+use super::request::{add_cache, add_include, add_reasoning, history_items, plain_headers, tool};
+use super::stream::ResponsesDecoder;
+use crate::catalog::ModelSpec;
+use crate::provider_key::ProviderKey;
+use crate::request::ModelRequest;
+use crate::stream::{FailureKind, ModelFailure};
+use crate::wire::{Decoder, ErrorAnswer, Outgoing, Protocol, WireRequest, add_headers};
+
+/// The claim of the access token that holds the account.
+const CLAIM: &str = "https://api.openai.com/auth";
+/// What we call ourselves.
+const ORIGINATOR: &str = "openclaw";
+/// Texts, without what parts their words, of a trouble that may be over in a moment, whatever the status.
+const PASSING: &[&str] =
+    &["ratelimit", "overloaded", "serviceunavailable", "upstreamconnect", "connectionrefused"];
+
+/// The protocol.
+#[derive(Debug)]
+pub(crate) struct Codex;
+
+impl Protocol for Codex {
+    fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
+        let Outgoing { spec, key, request } = *call;
+        let mut headers = plain_headers()?;
+        headers.set("accept", "text/event-stream")?;
+        headers.set("openai-beta", "responses=experimental")?;
+        headers.set("originator", ORIGINATOR)?;
+        if let Some(session) = request.session_id.as_deref().filter(|id| !id.is_empty()) {
+            headers.set("session_id", session)?;
+        }
+        if let Some(key) = key {
+            headers.set("authorization", &format!("Bearer {}", key.expose()))?;
+            headers.set("chatgpt-account-id", &account_id(key)?)?;
+        }
+        add_headers(&mut headers, &spec.headers)?;
+        let body = body(spec, request).to_string().into_bytes();
+        Ok(WireRequest { url: url(&spec.base_url), headers, body })
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(ResponsesDecoder::new(Backend::Codex))
+    }
+
+    fn error_words(&self, error: &Value, body: &str) -> String {
+        error_words(error, body)
+    }
+
+    fn refusal(&self, answer: &ErrorAnswer<'_>) -> Option<ModelFailure> {
+        let error = answer.error.unwrap_or(&Value::Null);
+        plan_limit(Backend::Codex, error, Some(answer.status), answer.now).or_else(|| passing(answer))
+    }
+
+    /// 1, 2 and 4 seconds.
+    fn first_wait(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+}
+
+fn url(base: &str) -> String {
+    if base.ends_with("/codex/responses") {
+        base.to_owned()
+    } else if base.ends_with("/codex") {
+        format!("{base}/responses")
+    } else {
+        format!("{base}/codex/responses")
+    }
+}
+
+fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(spec.id()));
+    body.insert("store".to_owned(), json!(false));
+    // The backend does nothing else.
+    body.insert("stream".to_owned(), json!(true));
+    body.insert("instructions".to_owned(), json!(request.system));
+    body.insert("input".to_owned(), Value::Array(history_items(spec, request)));
+    body.insert("text".to_owned(), json!({"verbosity": "medium"}));
+    add_include(&mut body);
+    add_cache(&mut body, spec, request);
+    body.insert("tool_choice".to_owned(), json!("auto"));
+    body.insert("parallel_tool_calls".to_owned(), json!(true));
+    if let Some(temperature) = request.temperature.filter(|_| !spec.reasoning) {
+        body.insert("temperature".to_owned(), json!(temperature));
+    }
+    if !request.tools.is_empty() {
+        body.insert("tools".to_owned(), request.tools.iter().map(|t| tool(t, &Value::Null)).collect());
+    }
+    add_reasoning(&mut body, effort::effort(spec, request.thinking));
+    Value::Object(body)
+}
+
+/// The account an access token was made for. The token is the provider's to check; only its content is read here.
+fn account_id(key: &ProviderKey) -> Result<String, ModelFailure> {
+    claimed_account(key.expose()).or_else(|| key.part("accountId").map(str::to_owned)).ok_or_else(|| {
+        ModelFailure {
+            kind: FailureKind::Auth,
+            status: None,
+            retry_after: None,
+            message: "the OpenAI Codex login names no ChatGPT account; log in again with \
+                      `openclaw models auth login --provider openai-codex`, or use provider openai with an API key"
+                .to_owned(),
+        }
+    })
+}
+
+fn claimed_account(token: &str) -> Option<String> {
+    let mut parts = token.split('.');
+    let (_, payload, _) = (parts.next()?, parts.next()?, parts.next()?);
+    let payload = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
+    let payload: Value = serde_json::from_slice(&payload).ok()?;
+    let account = payload.get(CLAIM)?.get("chatgpt_account_id")?.as_str()?;
+    (!account.is_empty()).then(|| account.to_owned())
+}
+
+/// A refusal whose words say that it may be over in a moment.
+fn passing(answer: &ErrorAnswer<'_>) -> Option<ModelFailure> {
+    let squeezed: String =
+        answer.body.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    PASSING.iter().any(|text| squeezed.contains(text)).then(|| ModelFailure {
+        kind: FailureKind::Transient,
+        status: Some(answer.status),
+        retry_after: None,
+        message: format!(
+            "{} {}",
+            answer.status,
+            answer.error.map_or_else(|| answer.body.to_owned(), |error| error_words(error, answer.body))
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests;
