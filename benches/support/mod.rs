@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use openclaw_testkit::many_sessions::{self, Skills};
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{GatewaySetup, GatewayUnderTest, WsClient};
 use serde_json::json;
@@ -26,29 +27,12 @@ pub(crate) fn gateway(sessions: usize) -> Bench {
         let model = ModelServer::answering(|_| Reply::text("hello to you too")).await;
         let setup = GatewaySetup::new(env!("CARGO_BIN_EXE_openclaw")).fake_model(&model.v1());
         let mut gateway = setup.prepare().unwrap();
-        write_store(&gateway.state_dir(), sessions);
+        many_sessions::write(&gateway.state_dir(), sessions, Skills::Some).unwrap();
         gateway.start().await.unwrap();
         let client = gateway.client().await.unwrap();
         (gateway, client, model)
     });
     Bench { runtime, client, gateway, _model: model }
-}
-
-/// Writes a `sessions.json` of this many group sessions under a state directory.
-pub(crate) fn write_store(state: &Path, sessions: usize) {
-    let dir = state.join("agents/main/sessions");
-    std::fs::create_dir_all(&dir).unwrap();
-    let rows: serde_json::Map<_, _> = (0..sessions)
-        .map(|n| {
-            let row = json!({
-                "sessionId": format!("00000000-0000-4000-8000-{n:012}"), "updatedAt": 1_770_000_000_000_u64 + n as u64,
-                "chatType": "group", "channel": "telegram", "subject": format!("Group {n}"), "modelProvider": "fake",
-                "model": "fake-1", "inputTokens": 100, "outputTokens": 7, "totalTokens": 107, "contextTokens": 32000,
-            });
-            (format!("agent:main:telegram:group:{n}"), row)
-        })
-        .collect();
-    std::fs::write(dir.join("sessions.json"), serde_json::to_vec_pretty(&rows).unwrap()).unwrap();
 }
 
 /// Writes a transcript of this many entries, user and assistant in turns.

@@ -132,3 +132,71 @@ async fn a_line_of_20_mb_is_kept_and_the_conversation_goes_on() {
     let sent = model.requests()[1].body.to_string().len();
     assert!(sent < HUGE / 4, "{sent} bytes were sent to the model");
 }
+
+/// OpenClaw 2026.2.9's `sessions.compact` keeps the last lines and loses the header.
+#[tokio::test]
+async fn a_transcript_that_lost_its_header_goes_on() {
+    let model = model().await;
+    let (mut gateway, path) = stopped(&model).await;
+    let before = std::fs::read_to_string(&path).unwrap();
+    let tail: Vec<&str> = before.lines().rev().take(2).collect();
+    let headless = format!("{}\n{}\n", tail[1], tail[0]);
+    std::fs::write(&path, &headless).unwrap();
+
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(history(&mut client, "main").await, ["user: one", "assistant: to one"]);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), headless, "reading changed the file");
+    assert_eq!(turn(&mut client, "main", "two", "run-2").await, "to two");
+    let expected = ["user: one", "assistant: to one", "user: two", "assistant: to two"];
+    assert_eq!(history(&mut client, "main").await, expected);
+    assert!(model.requests()[1].body["messages"].to_string().contains("to one"));
+    let after = std::fs::read_to_string(&path).unwrap();
+    let (header, rest) = after.split_once('\n').unwrap();
+    assert_eq!(serde_json::from_str::<Value>(header).unwrap()["type"], "session");
+    assert!(rest.starts_with(&headless), "what was there was changed");
+    let [copy] = &backups(&path)[..] else { panic!("{:?}", backups(&path)) };
+    assert_eq!(std::fs::read_to_string(copy).unwrap(), headless);
+}
+
+#[tokio::test]
+async fn cycles_unknown_parents_and_line_ends_of_windows_hide_nothing() {
+    let model = model().await;
+    let (mut gateway, path) = stopped(&model).await;
+    let said = |id: &str, parent: &str, text: &str| {
+        let message = json!({"role": "user", "content": [{"type": "text", "text": text}], "timestamp": 5});
+        let entry = json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-02-09T10:00:00.000Z", "message": message});
+        format!("{entry}\r\n")
+    };
+    append(
+        &path,
+        &[
+            said("a1", "a2", "two"),
+            said("a2", "a1", "three"),
+            said("a3", "a3", "four"),
+            said("a4", "nowhere", "five"),
+        ]
+        .concat(),
+    );
+    let before = std::fs::read_to_string(&path).unwrap();
+
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    // What people say one after the other reaches the model as one.
+    let answer = turn(&mut client, "main", "six", "run-2").await;
+    assert!(answer.starts_with("to two\n\nthree\n\nfour\n\nfive\n\n") && answer.ends_with("six"), "{answer}");
+    let shown = history(&mut client, "main").await;
+    let expected = [
+        "user: one",
+        "assistant: to one",
+        "user: two",
+        "user: three",
+        "user: four",
+        "user: five",
+        "user: six",
+    ];
+    assert_eq!(shown[..7], expected);
+    assert_eq!(shown[7..], [format!("assistant: {answer}")]);
+    assert!(std::fs::read_to_string(&path).unwrap().starts_with(&before), "what was there was changed");
+    assert!(backups(&path).is_empty(), "{:?}", backups(&path));
+}

@@ -2,6 +2,8 @@
 //!
 //! Chance picks how many acknowledgements and events are seen before each kill, so that a kill falls anywhere in a turn:
 //! before and after the acknowledgement, while the model streams, between a tool call and its result, at the end.
+//! `OPENCLAW_TEST_KILLS` sets how many there are, `OPENCLAW_TEST_SEED` the chance, `OPENCLAW_TEST_BINARY` what is killed
+//! (`CONTRIBUTING.md`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,20 +19,31 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+/// Unless `OPENCLAW_TEST_KILLS` says otherwise.
 const KILLS: usize = 200;
 const CLIENTS: usize = 4;
 /// Frames seen by all clients together before a kill, at most.
 const LIFETIME: usize = 200;
+/// Unless `OPENCLAW_TEST_SEED` says otherwise.
 const SEED: u64 = 20_261_121;
+
+/// A number from the environment.
+fn set<T: std::str::FromStr>(name: &str, default: T) -> Result<T> {
+    match std::env::var(name) {
+        Ok(text) => text.trim().parse().ok().with_context(|| format!("{name} is no number: {text:?}")),
+        Err(_) => Ok(default),
+    }
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_accepted_message_is_answered_once_however_often_the_gateway_is_killed() -> Result<()> {
+    let (kills, seed) = (set("OPENCLAW_TEST_KILLS", KILLS)?, set("OPENCLAW_TEST_SEED", SEED)?);
     let model = ModelServer::answering(answer).await;
     let mut gateway = crate::gateway().fake_model(&model.v1()).start().await?;
-    let mut chance = StdRng::seed_from_u64(SEED);
+    let mut chance = StdRng::seed_from_u64(seed);
     let mut clients: Vec<Client> = (0..CLIENTS).map(Client::new).collect();
 
-    for _ in 0..KILLS {
+    for _ in 0..kills {
         let alarm = Arc::new(Alarm::after(chance.random_range(1..LIFETIME)));
         let mut lives = JoinSet::new();
         for client in clients.drain(..) {
@@ -46,7 +59,7 @@ async fn every_accepted_message_is_answered_once_however_often_the_gateway_is_ki
 
     let accepted = settle(&gateway, &clients).await?;
     gateway.terminate().await?;
-    ensure!(accepted.len() > KILLS, "only {} messages were accepted: the test kills nothing", accepted.len());
+    ensure!(accepted.len() > kills, "only {} messages were accepted: the test kills nothing", accepted.len());
     let told = transcripts(&gateway.state_dir().join("agents/main/sessions"))?;
     for run in &accepted {
         assert_eq!(

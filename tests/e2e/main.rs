@@ -8,6 +8,7 @@
 )]
 
 mod abort;
+mod agents;
 mod bad_commands;
 mod bad_config;
 mod bad_disk;
@@ -21,23 +22,30 @@ mod bad_transcript;
 mod command;
 mod connect_model;
 mod conversation;
+mod doctor;
 mod doors;
 mod frame_limits;
 mod golden_chat;
 mod golden_connect;
 mod golden_methods;
 mod kills;
+mod lifecycle;
 mod mount;
+mod reference_state;
+mod responses;
+mod sessions_methods;
 mod slow_consumer;
+mod state_upkeep;
 mod tools;
 mod web_chat;
 
 use openclaw_testkit::GatewaySetup;
 use openclaw_testkit::golden::{Change, Deviation};
 
-/// A gateway of the binary under test.
+/// A gateway of the binary under test: the one that was built with the tests, or that `OPENCLAW_TEST_BINARY` names.
 fn gateway() -> GatewaySetup {
-    GatewaySetup::new(env!("CARGO_BIN_EXE_openclaw"))
+    let named = std::env::var_os("OPENCLAW_TEST_BINARY");
+    GatewaySetup::new(named.unwrap_or_else(|| env!("CARGO_BIN_EXE_openclaw").into()))
 }
 
 /// A recorded conversation of `tests/golden`.

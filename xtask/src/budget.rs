@@ -1,6 +1,7 @@
 //! Measures the release binary against the performance budget of the design, with a model that answers at once.
 
 mod disk;
+mod many;
 mod model;
 mod start;
 mod turns;
@@ -53,7 +54,9 @@ fn measure(program: &Path, turns: usize) -> Result<Vec<Row>> {
     let mut synced = disk::appends()?;
     rows.push(Row::shown("one synced append to this disk, p50", "ms", percentile(&mut synced, 50)));
     rows.push(Row::shown("one synced append to this disk, p99", "ms", percentile(&mut synced, 99)));
-    rows.extend(tokio::runtime::Runtime::new()?.block_on(turns::rows(program, turns))?);
+    let runtime = tokio::runtime::Runtime::new()?;
+    rows.extend(runtime.block_on(turns::rows(program, turns))?);
+    rows.extend(runtime.block_on(many::rows(program))?);
     Ok(rows)
 }
 

@@ -18,13 +18,13 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads lines of the form `- **Label:** value` or `Label: value`. The first usable value of a label counts.
+    /// Reads lines of the form `- **Label:** value` or `Label: value`. The last usable value of a label counts: what is
+    /// added to the file later replaces what it said before.
     pub fn parse(text: &str) -> Self {
         let mut identity = Self::default();
         for line in text.lines() {
             if let Some((label, value)) = field(line)
                 && let Some(slot) = identity.slot(&label)
-                && slot.is_none()
             {
                 *slot = Some(value.to_owned());
             }
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn fields_are_read_in_both_forms_and_placeholders_ignored() {
-        let text = "# IDENTITY.md\n\n- **Name:** Clawd\n- **Creature:** _(AI? robot? familiar?)_\n* Vibe: _calm, dry_\nEmoji: 🦞\n- **Avatar:**\n  (a path)\n- **Name:** Other\nNote: x\n";
+        let text = "# IDENTITY.md\n\n- **Name:** Other\n- **Creature:** _(AI? robot? familiar?)_\n* Vibe: _calm, dry_\nEmoji: 🦞\n- **Avatar:**\n  (a path)\n- **Name:** Clawd\nNote: x\n";
         let expect = Identity {
             name: Some("Clawd".into()),
             vibe: Some("calm, dry".into()),

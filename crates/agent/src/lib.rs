@@ -17,6 +17,7 @@
 //! | the system prompt and its report | [`prompt`] |
 //! | workspace files, templates, identity, the user's clock | [`bootstrap`], [`workspace`], [`identity`], [`user_time`] |
 //! | which tools are offered | [`tool_policy`] |
+//! | adding, changing and removing agents, their workspace files | [`roster`] |
 
 mod answer;
 pub mod bootstrap;
@@ -27,6 +28,7 @@ pub mod identity;
 mod payload;
 pub mod prompt;
 pub mod reply;
+pub mod roster;
 pub mod run;
 pub mod session_kind;
 mod stop;

@@ -1,7 +1,11 @@
 //! The grammar of the command line: names and shapes as in OpenClaw (spec `cli.md` §2). What the words mean is decided by
 //! the commands.
 
+mod agents;
+
 use clap::{Args, Parser, Subcommand};
+
+pub(crate) use agents::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRouteArgs, AgentsSetIdentityArgs};
 
 /// The words after the profile flags.
 #[derive(Debug, Parser)]
@@ -27,6 +31,8 @@ pub(crate) enum Command {
     Agents(AgentsArgs),
     /// Read and change openclaw.json
     Config(ConfigArgs),
+    /// Check the state directory, and repair it
+    Doctor(DoctorArgs),
     /// Run the gateway, or ask a running one
     Gateway(Box<GatewayArgs>),
     /// Health of the running gateway
@@ -107,29 +113,6 @@ pub(crate) struct AgentArgs {
     pub(crate) timeout: Option<String>,
 }
 
-/// `openclaw agents`.
-#[derive(Debug, Args)]
-pub(crate) struct AgentsArgs {
-    #[command(subcommand)]
-    pub(crate) command: Option<AgentsCommand>,
-}
-
-/// What to do with agents.
-#[derive(Debug, Subcommand)]
-pub(crate) enum AgentsCommand {
-    /// List the configured agents
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-        /// Show the routing bindings
-        #[arg(long)]
-        bindings: bool,
-        #[command(flatten)]
-        detail: DetailArgs,
-    },
-}
-
 /// Flags that commands without more to tell accept too (spec `cli.md` §1.4).
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct DetailArgs {
@@ -176,6 +159,44 @@ pub(crate) enum ConfigCommand {
         /// Dotted path
         path: String,
     },
+}
+
+/// `openclaw doctor`.
+#[derive(Debug, Default, Args)]
+pub(crate) struct DoctorArgs {
+    /// Repair what can be repaired; what is changed is kept in a backup
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// Same as --fix
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Exit with 1 when errors remain
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// With --fix: also rename transcripts that no session uses
+    #[arg(long)]
+    pub(crate) archive_orphans: bool,
+    /// Write a gateway token into the config if it has none
+    #[arg(long)]
+    pub(crate) generate_gateway_token: bool,
+    /// Ask nothing; the doctor never does
+    #[arg(long, hide = true)]
+    pub(crate) non_interactive: bool,
+    /// Agree to everything; the doctor never asks
+    #[arg(long, hide = true)]
+    pub(crate) yes: bool,
+    /// Say nothing about workspaces; the doctor does not yet
+    #[arg(long, hide = true)]
+    pub(crate) no_workspace_suggestions: bool,
+    /// System services, which are not here yet
+    #[arg(long, hide = true)]
+    pub(crate) deep: bool,
+    /// Service definitions, which are not here yet
+    #[arg(long, hide = true)]
+    pub(crate) force: bool,
 }
 
 /// `openclaw gateway`.
@@ -368,6 +389,9 @@ pub(crate) struct SessionsArgs {
     /// Agent whose store is read; default agent if absent
     #[arg(long, value_name = "id")]
     pub(crate) agent: Option<String>,
+    /// Read the stores of all agents
+    #[arg(long, conflicts_with_all = ["agent", "store"])]
+    pub(crate) all_agents: bool,
     #[command(flatten)]
     detail: DetailArgs,
 }

@@ -25,7 +25,6 @@ const NOT_YET: &[&str] = &[
     "directory",
     "dns",
     "docs",
-    "doctor",
     "hooks",
     "memory",
     "message",
@@ -43,9 +42,6 @@ const NOT_YET: &[&str] = &[
     "uninstall",
     "update",
     "webhooks",
-    "agents add",
-    "agents delete",
-    "agents set-identity",
     "gateway discover",
     "gateway install",
     "gateway restart",
@@ -253,12 +249,12 @@ mod tests {
     #[test]
     fn missing_commands_are_found_behind_options() {
         let rows = [
-            ("doctor --fix", Some("doctor")),
+            ("onboard --fix", Some("onboard")),
             ("gateway --port 1 status", None),
             ("gateway install", Some("gateway install")),
             ("models set x", Some("models set")),
-            ("config set doctor 1", None),
-            ("status -- doctor", None),
+            ("config set onboard 1", None),
+            ("status -- onboard", None),
         ];
         for (line, expect) in rows {
             assert_eq!(not_yet(&words(line)), expect, "{line}");

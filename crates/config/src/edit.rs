@@ -55,8 +55,47 @@ fn change(text: &str, node: &Node, next: &Value, edits: &mut Vec<Edit>) {
                 change(text, item, value, edits);
             }
         }
+        (Kind::Array(items), Value::Array(values)) if change_length(text, node, items, values, edits) => {}
         _ => edits
             .push(Edit { range: node.span.clone(), text: pretty(next, &indent_of(text, node.span.start)) }),
+    }
+}
+
+/// A list with items added at its end, or with some items gone; `false` when it changed in another way.
+fn change_length(text: &str, node: &Node, items: &[Node], values: &[Value], edits: &mut Vec<Edit>) -> bool {
+    let old: Vec<Value> = items.iter().map(Node::to_value).collect();
+    let parts: Vec<Part> = items.iter().map(Part::of_item).collect();
+    if let (Some(added), Some(last)) = (values.strip_prefix(old.as_slice()), parts.last()) {
+        let is_multiline = is_multiline(text, node);
+        let indent = indent_of(text, last.start);
+        let written = |value| if is_multiline { pretty(value, &indent) } else { compact(value) };
+        insert(text, node, last, &added.iter().map(written).collect::<Vec<_>>(), edits);
+        return true;
+    }
+    let mut wanted = values.iter().peekable();
+    let kept: Vec<bool> = old.iter().map(|value| wanted.next_if_eq(&value).is_some()).collect();
+    if wanted.peek().is_some() || values.is_empty() {
+        return false;
+    }
+    for (at, _) in kept.iter().enumerate().filter(|(_, kept)| !**kept) {
+        edits.push(Edit { range: removal(text, &parts, at, true), text: String::new() });
+    }
+    true
+}
+
+/// Where an entry of an object or list begins and where its value ends.
+struct Part {
+    start: usize,
+    end: usize,
+}
+
+impl Part {
+    fn of_member(member: &Member) -> Self {
+        Self { start: member.key_span.start, end: member.value.span.end }
+    }
+
+    fn of_item(item: &Node) -> Self {
+        Self { start: item.span.start, end: item.span.end }
     }
 }
 
@@ -83,11 +122,12 @@ fn change_object(
         edits.push(Edit { range: node.span.clone(), text: pretty(&Value::Object(next.clone()), &indent) });
         return;
     }
+    let parts: Vec<Part> = members.iter().map(Part::of_member).collect();
     for (at, member) in members.iter().enumerate() {
         match next.get(&member.key) {
             Some(value) => change(text, &member.value, value, edits),
             None => {
-                let range = removal(text, members, at, added.is_empty());
+                let range = removal(text, &parts, at, added.is_empty());
                 edits.push(Edit { range, text: String::new() });
             }
         }
@@ -95,23 +135,31 @@ fn change_object(
     if let Some(last) = members.iter().rfind(|member| next.contains_key(&member.key))
         && !added.is_empty()
     {
-        insert(text, node, members, last, &added, edits);
+        let last = Part::of_member(last);
+        let is_multiline = is_multiline(text, node);
+        let plain_keys = members.iter().all(|member| !is_quoted(text, &member.key_span));
+        let indent = indent_of(text, last.start);
+        let written = |(key, value): &(&String, &Value)| {
+            let value = if is_multiline { pretty(value, &indent) } else { compact(value) };
+            format!("{}: {value}", written_key(key, plain_keys))
+        };
+        insert(text, node, &last, &added.iter().map(written).collect::<Vec<_>>(), edits);
     }
 }
 
-/// The span of a member with its comma, and with its line when nothing else is on it. `is_end_free`: nothing will be put
-/// after it, so that the comma before a last member can go too.
-fn removal(text: &str, members: &[Member], at: usize, is_end_free: bool) -> Range<usize> {
-    let Some(member) = members.get(at) else { return 0..0 };
-    let mut start = member.key_span.start;
-    let mut end = member.value.span.end;
+/// The span of a part with its comma, and with its line when nothing else is on it. `is_end_free`: nothing will be put
+/// after it, so that the comma before a last part can go too.
+fn removal(text: &str, parts: &[Part], at: usize, is_end_free: bool) -> Range<usize> {
+    let Some(part) = parts.get(at) else { return 0..0 };
+    let mut start = part.start;
+    let mut end = part.end;
     match comma_after(text, end) {
         Some(comma) => end = comma + 1,
         None if !is_end_free => {}
         None => {
-            // The last member without a comma: the one before it loses its comma.
-            let before = at.checked_sub(1).and_then(|previous| members.get(previous));
-            if let Some(comma) = before.and_then(|previous| comma_after(text, previous.value.span.end)) {
+            // The last part without a comma: the one before it loses its comma.
+            let before = at.checked_sub(1).and_then(|previous| parts.get(previous));
+            if let Some(comma) = before.and_then(|previous| comma_after(text, previous.end)) {
                 let between = text.get(comma + 1..start).unwrap_or_default();
                 if between.trim().is_empty() {
                     return comma..end;
@@ -132,31 +180,20 @@ fn removal(text: &str, members: &[Member], at: usize, is_end_free: bool) -> Rang
     start..end
 }
 
-fn insert(
-    text: &str,
-    node: &Node,
-    members: &[Member],
-    last: &Member,
-    added: &[(&String, &Value)],
-    edits: &mut Vec<Edit>,
-) {
-    let is_multiline = text.get(node.span.clone()).is_some_and(|body| body.contains('\n'));
-    let plain_keys = members.iter().all(|member| !is_quoted(text, &member.key_span));
-    let indent = indent_of(text, last.key_span.start);
-    let entries: Vec<String> = added
-        .iter()
-        .map(|(key, value)| {
-            let value = if is_multiline { pretty(value, &indent) } else { compact(value) };
-            format!("{}: {value}", written_key(key, plain_keys))
-        })
-        .collect();
-    let value_end = last.value.span.end;
-    let comma = comma_after(text, value_end);
-    if !is_multiline {
+fn is_multiline(text: &str, node: &Node) -> bool {
+    text.get(node.span.clone()).is_some_and(|body| body.contains('\n'))
+}
+
+/// Puts entries behind the last one that stays.
+fn insert(text: &str, node: &Node, last: &Part, entries: &[String], edits: &mut Vec<Edit>) {
+    let value_end = last.end;
+    if !is_multiline(text, node) {
         let joined = entries.join(", ");
         edits.push(Edit { range: value_end..value_end, text: format!(", {joined}") });
         return;
     }
+    let comma = comma_after(text, value_end);
+    let indent = indent_of(text, last.start);
     let after = comma.map_or(value_end, |comma| comma + 1);
     let at = comment_end(text, after, node.span.end);
     let joined = entries.join(&format!(",\n{indent}"));
@@ -226,4 +263,58 @@ fn indent_of(text: &str, at: usize) -> String {
     let line = before.rsplit('\n').next().unwrap_or_default();
     let indent: String = line.chars().take_while(|c| *c == ' ' || *c == '\t').collect();
     if indent.is_empty() && line.trim().is_empty() && !before.is_empty() { INDENT.to_owned() } else { indent }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(before: &str, next: &Value, after: &str) {
+        assert_eq!(edit_text(before, next).unwrap(), after);
+    }
+
+    #[test]
+    fn a_list_that_grows_keeps_its_comments() {
+        let before = "{\n  // who answers\n  list: [\n    // the first\n    { id: 'a' }, // mine\n  ],\n}\n";
+        let after = "{\n  // who answers\n  list: [\n    // the first\n    { id: 'a' }, // mine\n    {\n      \"id\": \"b\"\n    },\n  ],\n}\n";
+        check(before, &json!({"list": [{"id": "a"}, {"id": "b"}]}), after);
+        check("{ list: [1, 2] }", &json!({"list": [1, 2, 3]}), "{ list: [1, 2, 3] }");
+        check("{ list: [] }", &json!({"list": [3]}), "{ list: [\n  3\n] }");
+    }
+
+    #[test]
+    fn a_list_that_shrinks_keeps_what_stays_as_it_was() {
+        let before = "{\n  list: [\n    { id: 'a' }, // first\n    { id: 'b' },\n    // third\n    { id: 'c' }\n  ]\n}\n";
+        let after = "{\n  list: [\n    { id: 'a' }, // first\n    // third\n    { id: 'c' }\n  ]\n}\n";
+        check(before, &json!({"list": [{"id": "a"}, {"id": "c"}]}), after);
+        check("{ list: [1, 2, 3] }", &json!({"list": [1, 2]}), "{ list: [1, 2] }");
+        check("{ list: [1, 2, 3] }", &json!({"list": [3]}), "{ list: [3] }");
+        check("{ list: [1, 2, 3] }", &json!({"list": [2, 1]}), "{ list: [\n  2,\n  1\n] }");
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_written_by_hand_says_what_was_asked(
+            items in prop::collection::vec((0..3_u8, 0..5_usize, any::<bool>()), 0..6),
+            more in prop::collection::vec(0..3_u8, 0..3),
+            is_tall in any::<bool>(), closing_comma in any::<bool>(),
+        ) {
+            const NOTES: [&str; 5] = ["", " // note, with: comma ]", " /* , */", "", ""];
+            let entry = |(at, (value, note, _)): (usize, &(u8, usize, bool))| {
+                let comma = if at + 1 < items.len() || closing_comma { "," } else { "" };
+                if is_tall { format!("  {value}{comma}{}\n", NOTES[*note]) } else { format!(" {value}{comma}") }
+            };
+            let body: String = items.iter().enumerate().map(entry).collect();
+            let text = if is_tall { format!("[\n{body}]") } else { format!("[{body} ]") };
+            let kept = items.iter().filter(|(_, _, kept)| *kept).map(|(value, _, _)| *value);
+            let next: Value = kept.chain(more).collect::<Vec<_>>().into();
+            let edited = edit_text(&text, &next);
+            prop_assume!(!items.is_empty() || !closing_comma);
+            let edited = edited.unwrap();
+            prop_assert_eq!(json5::parse_value(&edited).unwrap(), next, "{}\n->\n{}", text, edited);
+        }
+    }
 }

@@ -7,6 +7,7 @@
 //!
 //! The way of a file: [`json5`] text, `includes`, `substitute`, `legacy` keys, `check`, `defaults`, [`settings`].
 
+mod byte_size;
 mod check;
 mod defaults;
 mod diff;
@@ -32,6 +33,7 @@ mod support;
 pub mod value_path;
 pub mod write;
 
+pub use byte_size::{ByteSizeError, parse_byte_size};
 pub use diff::changed_paths;
 pub use duration::{DurationError, DurationUnit, parse_duration};
 pub use edit::{edit_text, new_text};

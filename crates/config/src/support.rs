@@ -64,6 +64,7 @@ const SUPPORTED: &[&str] = &[
     "session.resetByChannel",
     "session.resetTriggers",
     "session.idleMinutes",
+    "session.maintenance",
     "messages.queue.mode",
     "messages.queue.byChannel",
     "ui",

@@ -21,6 +21,9 @@ pub struct ChatMessage {
     pub timeout_ms: Option<u64>,
     /// What the client calls itself; the session is listed under it where it has no other name.
     pub sender: Option<String>,
+    /// The conversation out of which this one was opened, such as the room of a thread; canonical key. If this is the first
+    /// message of its session, that begins with what was said there (spec `sessions.md` §5.7).
+    pub parent_session_key: Option<String>,
 }
 
 /// An `agent` request. Already authorised, validated and canonicalised.
@@ -46,8 +49,27 @@ pub struct AgentMessage {
     pub lane: Option<String>,
     /// Added to the system prompt.
     pub extra_system_prompt: Option<String>,
+    /// Why it is made.
+    pub occasion: Occasion,
     /// Everything else of the request that the session entry keeps (label, spawnedBy, group and delivery fields).
     pub entry_patch: serde_json::Map<String, Value>,
+}
+
+/// Why an `agent` request is made: what it means for the life of its session (spec `sessions.md` §5.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Occasion {
+    /// Somebody asks over the gateway's protocol. The session goes on, and counts as used.
+    #[default]
+    Request,
+    /// Somebody asks at the command line, without a gateway. The session expires as configured, by the channel it was
+    /// last used over.
+    Command,
+    /// The gateway looks after the session by itself. It goes on, and does not count as used: a heartbeat keeps no idle
+    /// session alive.
+    Heartbeat,
+    /// A scheduled job that shares nothing with its last run: always a new conversation, whatever the request names.
+    Isolated,
 }
 
 /// What became of a message that was handed in.

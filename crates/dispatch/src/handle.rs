@@ -16,17 +16,22 @@ use crate::api::{
     AbortReason, AbortTarget, Accepted, ActiveRun, AgentMessage, ChatMessage, DispatchError, InjectError,
     InjectMessage, Injected, RunOfOtherSession, RunRecord, StillActive, Waited,
 };
+use crate::clock::Clock;
 use crate::events::{Events, Hub, injected as injected_event};
-use crate::inbox::{Inbox, Insert, Known, Payload, Row};
+use crate::inbox::{self, Inbox, Insert, Known, Payload, Row};
+use crate::journal::{FILE_NAME, Journal, JournalError, Upkeep};
 use crate::lane::{Arrival, Command, GlobalLanes, Job, LaneSizes, Only, Supervisor};
+use crate::outbox::{self, Delivery, Handed, KindInUse, Outbox, OutboxError, Parcel};
 use crate::registry::Registry;
 use crate::runner::Runner;
 use crate::shared::Shared;
 use crate::system_events::SystemEvents;
-use openclaw_sessions::time::now_ms;
 
 /// Messages of one session that may wait. Far beyond what a person sends; a script in a loop meets it.
 const MAX_WAITING: usize = 1_000;
+
+/// How the queues are kept small.
+const UPKEEP: &[Upkeep] = &[inbox::prune, outbox::prune];
 
 /// What dispatch stands on.
 pub struct Deps {
@@ -90,35 +95,58 @@ pub enum StartError {
     },
 }
 
+/// Why a delivery of a session was not handed over.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum DeliverError {
+    /// The session may not send, or its row can't be read.
+    #[error(transparent)]
+    Session(#[from] DispatchError),
+    /// The outbox did not take it.
+    #[error(transparent)]
+    Outbox(#[from] OutboxError),
+}
+
 impl Dispatch {
     /// Opens the inbox and takes up every unfinished message, in order of acceptance per session.
     ///
     /// # Errors
     /// When the inbox can't be opened or read.
     pub async fn start(deps: Deps) -> Result<Self, StartError> {
-        let path = deps.state_dir.join(crate::inbox::FILE_NAME);
+        Self::start_at(deps, Clock::system()).await
+    }
+
+    pub(crate) async fn start_at(deps: Deps, clock: Clock) -> Result<Self, StartError> {
+        let path = deps.state_dir.join(FILE_NAME);
         let failed = |reason: String| StartError::Inbox { path: path.clone(), reason };
         let dir = deps.state_dir.clone();
-        let opened = tokio::task::spawn_blocking(move || Inbox::open(&dir))
-            .await
-            .map_err(|error| failed(error.to_string()))?
-            .map_err(|error| failed(error.to_string()))?;
+        let opened = tokio::task::spawn_blocking(move || {
+            Journal::open(&dir, UPKEEP, |db| {
+                outbox::doubt(db)?;
+                inbox::unfinished(db)
+            })
+        })
+        .await
+        .map_err(|error| failed(error.to_string()))?
+        .map_err(|error| failed(error.to_string()))?;
         let settings = deps.settings.clone();
         let sizes = LaneSizes::of_config(&settings.borrow().config);
         let shared = Arc::new(Shared {
-            inbox: opened.inbox,
+            clock: clock.clone(),
+            inbox: Inbox::new(opened.journal.clone()),
+            journal: opened.journal,
+            outboxes: outbox::Outboxes::default(),
             writer: parking_lot::Mutex::new(Some(opened.thread)),
             hub: Hub::default(),
             registry: Registry::default(),
             global: GlobalLanes::new(sizes),
             lanes: Supervisor::default(),
             accepting: tokio_util::task::TaskTracker::new(),
-            runner: Runner::new(deps),
+            runner: Runner::new(deps, clock),
             stopping: CancellationToken::new(),
             kill: CancellationToken::new(),
         });
         shared.accepting.spawn(follow(Arc::clone(&shared), settings));
-        recover(&shared, opened.unfinished).await;
+        recover(&shared, opened.found).await;
         Ok(Self { shared })
     }
 
@@ -291,6 +319,37 @@ impl Dispatch {
         injecting.await.map_err(|error| InjectError::Storage(error.to_string()))?
     }
 
+    /// The deliveries of one kind. Always the same one.
+    ///
+    /// # Errors
+    /// When another type of parcels has this kind's name: a mistake in the program.
+    pub fn outbox<P: Parcel>(&self) -> Result<Outbox<P>, KindInUse> {
+        let shared = &self.shared;
+        shared.outboxes.of(|| {
+            let (stopping, kill) = (shared.stopping.clone(), shared.kill.clone());
+            let (journal, tasks) = (shared.journal.clone(), shared.outboxes.tasks.clone());
+            Outbox::new(journal, shared.clock.clone(), tasks, stopping, kill)
+        })
+    }
+
+    /// Hands a session's delivery over, if the session may send now (spec `sessions.md` §6). Answers to commands are not
+    /// asked for it: they go to [`Outbox::accept`].
+    ///
+    /// # Errors
+    /// See [`DeliverError`]; nothing was kept.
+    pub async fn deliver<P: Parcel>(
+        &self,
+        outbox: &Outbox<P>,
+        delivery: Delivery<P>,
+    ) -> Result<Handed, DeliverError> {
+        if let Some(key) = &delivery.session_key
+            && !self.shared.runner.may_deliver(key, &delivery.address.channel).await?
+        {
+            return Err(DispatchError::SendBlocked.into());
+        }
+        Ok(outbox.accept(delivery).await?)
+    }
+
     /// Every event from now on.
     pub fn subscribe(&self) -> Events {
         self.shared.hub.subscribe()
@@ -302,13 +361,16 @@ impl Dispatch {
         let shared = &self.shared;
         shared.stopping.cancel();
         shared.accepting.close();
+        shared.outboxes.tasks.close();
         let drained = async {
             shared.accepting.wait().await;
             shared.lanes.ended().await;
+            shared.outboxes.tasks.wait().await;
         };
         if tokio::time::timeout(deadline, drained).await.is_err() {
             shared.kill.cancel();
             shared.lanes.ended().await;
+            shared.outboxes.tasks.wait().await;
         }
         let left = shared.registry.abandon();
         for run_id in &left {
@@ -316,7 +378,7 @@ impl Dispatch {
         }
         // Clients hear the end of what has ended before they are let go.
         shared.hub.flush().await;
-        shared.inbox.close().await;
+        shared.journal.close().await;
         let writer = shared.writer.lock().take();
         if let Some(writer) = writer {
             // A writer that panicked has nothing left to write.
@@ -344,7 +406,7 @@ async fn recover(shared: &Arc<Shared>, rows: Vec<Row>) {
     if !rows.is_empty() {
         tracing::info!(messages = rows.len(), "taking up messages the last process did not finish");
     }
-    let since = now_ms();
+    let since = shared.clock.now_ms();
     for row in &rows {
         shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
     }
@@ -370,9 +432,8 @@ async fn accept(
     if is_new && !shared.runner.may_send(&session_key).await? {
         return Err(DispatchError::SendBlocked);
     }
-    let row = new_row(run_id, session_key, payload);
-    let insert =
-        shared.inbox.accept(row.clone()).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
+    let row = new_row(run_id, session_key, payload, shared.clock.now_ms());
+    let insert = shared.inbox.accept(row.clone()).await.map_err(refused)?;
     let accepted = match insert {
         Insert::New => Accepted::New { accepted_at: row.accepted_at },
         Insert::Known(Known::Unfinished { accepted_at }) => match shared.registry.record_of(&row.run_id) {
@@ -393,6 +454,13 @@ async fn accept(
     Ok(receipt)
 }
 
+fn refused(error: JournalError) -> DispatchError {
+    match error {
+        JournalError::Closed => DispatchError::ShuttingDown,
+        other => DispatchError::Storage(other.to_string()),
+    }
+}
+
 fn insert_is_old(accepted: &Accepted) -> bool {
     match accepted {
         Accepted::New { .. } => false,
@@ -400,17 +468,18 @@ fn insert_is_old(accepted: &Accepted) -> bool {
     }
 }
 
-fn new_row(run_id: RunId, session_key: String, payload: Payload) -> Row {
+fn new_row(run_id: RunId, session_key: String, payload: Payload, accepted_at: i64) -> Row {
     Row {
         run_id,
         session_key,
         payload,
-        accepted_at: now_ms(),
+        accepted_at,
         // A version 4 UUID begins with 32 random bits.
         entry_id: format!("{:08x}", uuid::Uuid::new_v4().as_fields().0),
         fresh_id: SessionId::new(uuid::Uuid::new_v4().to_string()),
         session_id: None,
         abort: None,
+        recovered: false,
     }
 }
 

@@ -3,15 +3,20 @@
 //! [`Dispatch`] is the only door: the gateway hands it messages ([`api::ChatMessage`], [`api::AgentMessage`]) and reads
 //! [`api::Broadcast`]s. Behind it, in the order in which a message passes: the `inbox` makes it durable, its session's
 //! `lane` decides when it runs, the `runner` drives the run and stores its result, `events` tells the clients, and the
-//! `registry` those who wait for the end. `docs/durability.md` says what survives what.
+//! `registry` those who wait for the end. What goes to chat platforms lies in the [`outbox`] until they have it. Both boxes
+//! are queues of the `journal`; `docs/durability.md` says what survives what.
 //!
 //! This crate does not know how a model or a chat platform is called.
 
 pub mod api;
+mod clock;
+mod database;
 mod events;
 mod handle;
 mod inbox;
+mod journal;
 mod lane;
+pub mod outbox;
 mod registry;
 mod runner;
 mod shared;
@@ -20,6 +25,8 @@ mod system_events;
 mod testing;
 
 pub use api::*;
+pub use database::{DatabaseState, check_database};
 pub use events::Events;
-pub use handle::{Deps, Dispatch, Receipt, Settings, StartError};
+pub use handle::{DeliverError, Deps, Dispatch, Receipt, Settings, StartError};
+pub use journal::JournalError;
 pub use system_events::SystemEvents;

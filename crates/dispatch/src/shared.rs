@@ -4,17 +4,26 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::clock::Clock;
 use crate::events::Hub;
-use crate::inbox::{Inbox, WriterThread};
+use crate::inbox::Inbox;
+use crate::journal::{Journal, WriterThread};
 use crate::lane::{GlobalLanes, Supervisor};
+use crate::outbox::Outboxes;
 use crate::registry::Registry;
 use crate::runner::Runner;
 
 /// One dispatcher's parts.
 pub(crate) struct Shared {
+    /// The time.
+    pub(crate) clock: Clock,
+    /// What must not be forgotten.
+    pub(crate) journal: Journal,
     /// Accepted messages.
     pub(crate) inbox: Inbox,
-    /// Its thread, until shutdown joins it.
+    /// What is to be sent to chat platforms.
+    pub(crate) outboxes: Outboxes,
+    /// The journal's thread, until shutdown joins it.
     pub(crate) writer: Mutex<Option<WriterThread>>,
     /// Where events go.
     pub(crate) hub: Hub,

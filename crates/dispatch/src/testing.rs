@@ -10,7 +10,9 @@ use openclaw_config::{Config, Environment};
 use openclaw_models::{Http, ModelSettings, Models, Variables};
 use openclaw_protocol::{AgentId, RunId};
 use openclaw_sessions::key::KeyRules;
-use openclaw_sessions::store::{Change, FileStore, FileStoreOptions, Row, Rows, StoreFuture};
+use openclaw_sessions::store::{
+    Change, FileStore, FileStoreOptions, Query, Row, Rows, Selection, StoreFuture,
+};
 use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionSettings, SessionStore};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -20,6 +22,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::api::{AgentMessage, Broadcast, ChatMessage, RunRecord};
+use crate::clock::Clock;
 use crate::handle::{Deps, Dispatch, Settings};
 use crate::system_events::SystemEvents;
 
@@ -209,10 +212,15 @@ impl Rig {
 
     /// `extra` is laid over the test's own config, section by section.
     pub(crate) async fn with_config(dir: &Path, model: &FakeModel, extra: Value) -> Self {
+        Self::at(dir, model, extra, Clock::system()).await
+    }
+
+    /// The same by a clock of the test's.
+    pub(crate) async fn at(dir: &Path, model: &FakeModel, extra: Value, clock: Clock) -> Self {
         openclaw_models::net::install_tls();
         let deps = deps(dir, model, &extra);
         let (store, system_events) = (Arc::clone(&deps.store), Arc::clone(&deps.system_events));
-        let dispatch = Dispatch::start(deps).await.unwrap();
+        let dispatch = Dispatch::start_at(deps, clock).await.unwrap();
         let mut subscription = dispatch.subscribe();
         let (sender, events) = tokio::sync::mpsc::unbounded_channel();
         let mut pump = JoinSet::new();
@@ -307,6 +315,10 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
         send_policy: document
             .pointer("/session/sendPolicy")
             .map(|rules| serde_json::from_value(rules.clone()).unwrap()),
+        reset: document
+            .get("session")
+            .map(|session| serde_json::from_value(session.clone()).unwrap())
+            .unwrap_or_default(),
         ..SessionSettings::default()
     };
     let layout = Layout::new(dir, dir, None);
@@ -340,8 +352,8 @@ impl SessionStore for Faulty {
         self.0.get(key)
     }
 
-    fn rows<'a>(&'a self, which: Rows<'a>) -> StoreFuture<'a, Vec<Row>> {
-        self.0.rows(which)
+    fn select<'a>(&'a self, which: Rows<'a>, query: &'a Query) -> StoreFuture<'a, Selection> {
+        self.0.select(which, query)
     }
 
     fn update<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row> {
@@ -364,6 +376,10 @@ impl SessionStore for Faulty {
     fn rules(&self) -> &KeyRules {
         self.0.rules()
     }
+
+    fn set_agents(&self, agents: Vec<AgentId>) {
+        self.0.set_agents(agents);
+    }
 }
 
 pub(crate) fn chat(run_id: &str, text: &str) -> ChatMessage {
@@ -375,6 +391,7 @@ pub(crate) fn chat(run_id: &str, text: &str) -> ChatMessage {
         thinking: None,
         timeout_ms: None,
         sender: Some("golden".to_owned()),
+        parent_session_key: None,
     }
 }
 
@@ -390,6 +407,7 @@ pub(crate) fn agent(run_id: &str, text: &str) -> AgentMessage {
         timeout_seconds: None,
         lane: None,
         extra_system_prompt: None,
+        occasion: crate::api::Occasion::Request,
         entry_patch: serde_json::Map::new(),
     }
 }

@@ -10,7 +10,7 @@ use openclaw_protocol::params::health::{
     AgentHealth, AgentHeartbeat, HealthSnapshot, RecentSession, SessionsHealth,
 };
 use openclaw_sessions::SessionStore;
-use openclaw_sessions::store::Rows;
+use openclaw_sessions::store::{Query, Rows, Selection};
 use parking_lot::Mutex;
 use serde_json::Map;
 
@@ -167,27 +167,19 @@ async fn sessions(
     now: i64,
 ) -> SessionsHealth {
     let path = layout.store_path(agent).display().to_string();
-    let rows = match store.rows(Rows::Of(agent)).await {
-        Ok(rows) => rows,
+    let found = match store.select(Rows::Of(agent), &Query::newest(RECENT)).await {
+        Ok(found) => found,
         Err(error) => {
             tracing::warn!(%agent, %error, "sessions are left out of the health snapshot");
-            Vec::new()
+            Selection::default()
         }
     };
-    let count = rows.len() as u64;
-    let mut newest: Vec<(Option<i64>, String)> =
-        rows.iter().map(|row| (row.entry.updated_at, row.key.as_str().to_owned())).collect();
-    if newest.len() > RECENT {
-        newest.select_nth_unstable_by(RECENT, |a, b| b.cmp(a));
-        newest.truncate(RECENT);
-    }
-    newest.sort_unstable_by(|a, b| b.cmp(a));
-    let recent = newest.into_iter().map(|(updated_at, key)| RecentSession {
-        key,
-        updated_at,
-        age: updated_at.map(|at| now.saturating_sub(at)),
+    let recent = found.rows.iter().map(|row| RecentSession {
+        key: row.key.as_str().to_owned(),
+        updated_at: row.entry.updated_at,
+        age: row.entry.updated_at.map(|at| now.saturating_sub(at)),
     });
-    SessionsHealth { path, count, recent: recent.collect() }
+    SessionsHealth { path, count: found.total, recent: recent.collect() }
 }
 
 /// The heartbeat of an agent as configured. When any agent has a heartbeat of its own, only those beat; else the default

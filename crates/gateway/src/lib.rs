@@ -24,13 +24,15 @@ mod server;
 mod start;
 mod state;
 mod umask;
+mod upkeep;
 
 pub use host::{Host, VERSION};
 pub use payload::Payload;
 pub use request::{Failure, HandlerResult, RequestContext};
 pub use server::ListenError;
 pub use start::{
-    ExitStatus, ForceError, LockError, LogTarget, Ready, RunOptions, StartError, UnusableSection, run,
+    ExitStatus, ForceError, LockError, LogTarget, Ready, RunOptions, Running, StartError, StateHold,
+    UnusableSection, hold_state, premises, run, running_gateway, session_settings,
 };
 pub use state::GatewayState;
 pub use umask::keep_files_private;

@@ -13,6 +13,7 @@ use openclaw_config::settings::ReloadMode;
 use openclaw_config::{Environment, Loaded, changed_paths, load, unsupported};
 use openclaw_dispatch::Settings;
 use serde_json::{Map, Value};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use crate::start::settings::settings;
@@ -104,18 +105,57 @@ fn is_below(path: &str, prefixes: &[&str]) -> bool {
     })
 }
 
-/// Looks at the config files until the gateway stops. `environment` is that of the process, before any config.
-pub(crate) async fn follow(state: Arc<GatewayState>, environment: Environment) {
+/// What handlers that change the file need: to read it, and to have the change taken at once.
+#[derive(Debug, Clone)]
+pub(crate) struct Reload {
+    /// That of the process, before any config.
+    environment: Environment,
+    ask: mpsc::Sender<Ask>,
+}
+
+/// Who wants to know when the files were read.
+type Ask = oneshot::Sender<()>;
+
+/// Those who asked; for [`follow`].
+pub(crate) type Asked = mpsc::Receiver<Ask>;
+
+/// Handlers that wait for a reading; more wait their turn.
+const ASKS: usize = 16;
+
+impl Reload {
+    /// A handle and what [`follow`] listens to.
+    pub(crate) fn new(environment: Environment) -> (Self, Asked) {
+        let (ask, asked) = mpsc::channel(ASKS);
+        (Self { environment, ask }, asked)
+    }
+
+    /// The environment the gateway was started in.
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Has the files read and taken as far as they can be; returns when that is done.
+    pub(crate) async fn now(&self) {
+        let (done, read) = oneshot::channel();
+        // A gateway that stops reads no more.
+        if self.ask.send(done).await.is_ok() {
+            let _ = read.await;
+        }
+    }
+}
+
+/// Looks at the config files until the gateway stops.
+pub(crate) async fn follow(state: Arc<GatewayState>, asked: Asked) {
     let stopping = state.stopping.clone();
     tokio::select! { biased;
         () = stopping.cancelled() => {}
-        () = Follower::new(state, environment).run() => {}
+        () = Follower::new(state, asked).run() => {}
     }
 }
 
 struct Follower {
     state: Arc<GatewayState>,
-    environment: Environment,
+    asked: Asked,
     files: Vec<PathBuf>,
     /// What was last read. Nothing at first: the file may have been edited since the start read it.
     seen: Option<Vec<Stamp>>,
@@ -124,21 +164,30 @@ struct Follower {
 }
 
 impl Follower {
-    fn new(state: Arc<GatewayState>, environment: Environment) -> Self {
+    fn new(state: Arc<GatewayState>, asked: Asked) -> Self {
         let files = files_of(&state.loaded);
-        Self { state, environment, files, seen: None, told: HashSet::new() }
+        Self { state, asked, files, seen: None, told: HashSet::new() }
     }
 
     async fn run(mut self) {
         loop {
-            sleep(LOOK).await;
-            let stamps = stamps_of(&self.files);
-            if self.seen.as_ref() == Some(&stamps) {
-                continue;
+            let asked = tokio::select! { biased;
+                Some(asked) = self.asked.recv() => Some(asked),
+                () = sleep(LOOK) => None,
+            };
+            let mut stamps = stamps_of(&self.files);
+            if asked.is_none() {
+                if self.seen.as_ref() == Some(&stamps) {
+                    continue;
+                }
+                stamps = self.settled(stamps).await;
             }
-            let stamps = self.settled(stamps).await;
             self.seen = Some(stamps);
             self.read().await;
+            if let Some(asked) = asked {
+                // Whoever asked may have gone away.
+                let _ = asked.send(());
+            }
         }
     }
 
@@ -159,7 +208,7 @@ impl Follower {
     }
 
     async fn read(&mut self) {
-        let environment = self.environment.clone();
+        let environment = self.state.reload.environment().clone();
         let Ok(loaded) = tokio::task::spawn_blocking(move || load(&environment)).await else { return };
         let files = files_of(&loaded);
         if files != self.files {
@@ -191,6 +240,8 @@ impl Follower {
                 if !live.is_empty() {
                     tracing::info!("config change applied: {}", live.join(", "));
                 }
+                self.state.sessions.set_agents(new.config.agent_ids());
+                self.state.sessions.set_agents(new.config.agent_ids());
                 self.state.settings.send_replace(Arc::new(new));
             }
         }
@@ -273,6 +324,15 @@ mod tests {
             (
                 with("/agents/list", json!([{"id": "main"}, {"id": "work", "name": "W"}])),
                 take(&["agents.list"], &[]),
+            ),
+            (
+                with("/agents/list", json!([{"id": "main"}, {"id": "work"}, {"id": "new"}])),
+                take(&["agents.list"], &[]),
+            ),
+            (with("/agents/list", json!([{"id": "main"}])), take(&["agents.list"], &[])),
+            (
+                with("/bindings", json!([{"agentId": "work", "match": {"channel": "telegram"}}])),
+                take(&["bindings"], &[]),
             ),
             (
                 with("/agents/list", json!([{"id": "main"}, {"id": "work", "default": true}])),

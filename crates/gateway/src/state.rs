@@ -9,6 +9,7 @@ use openclaw_models::Models;
 use openclaw_protocol::event::PresenceEvent;
 use openclaw_protocol::params::connect::SessionDefaults;
 use openclaw_protocol::params::system::SystemEventParams;
+use openclaw_sessions::usage::UsageIndex;
 use openclaw_sessions::{Layout, SessionKey, SessionStore};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
@@ -26,6 +27,7 @@ use crate::logging::LogFile;
 use crate::pairing::DeviceStore;
 use crate::payload::Payload;
 use crate::presence::{Presence, note_of};
+use crate::reload::Reload;
 
 /// Everything a handler can reach. One per process, held by `Arc`.
 pub struct GatewayState {
@@ -33,10 +35,14 @@ pub struct GatewayState {
     pub loaded: Arc<Loaded>,
     /// The settings in force; replaced as a whole.
     pub(crate) settings: watch::Sender<Arc<Settings>>,
+    /// Reads the config file anew.
+    pub(crate) reload: Reload,
     /// The rows of all sessions.
     pub sessions: Arc<dyn SessionStore>,
     /// Where stores and transcripts are.
     pub layout: Layout,
+    /// What transcripts used, as far as it was counted.
+    pub(crate) usage: UsageIndex,
     /// Model catalogue and selection.
     pub models: Models,
     /// Messages in, runs, replies.
@@ -96,10 +102,10 @@ impl GatewayState {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Canonical key of the default agent's main session.
+    /// Canonical key of the default agent's main session; `global` when everybody shares one.
     pub fn main_session_key(&self) -> SessionKey {
-        let settings = self.settings();
-        SessionKey::main(&settings.sessions.default_agent(), &settings.sessions.main_key)
+        let rules = self.settings().sessions.key_rules();
+        rules.main(&rules.default_agent)
     }
 
     /// `snapshot.sessionDefaults` of `hello-ok`.

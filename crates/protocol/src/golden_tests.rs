@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::frame::{Frame, Inbound, parse_inbound};
 use crate::params::{
-    Call, agent, agents, chat, config, connect, health, logs, models, sessions, status, system,
+    Call, agent, agents, chat, config, connect, health, logs, models, sessions, status, system, usage,
 };
 use crate::{event, method};
 
@@ -53,8 +53,18 @@ fn all_types() -> HashMap<&'static str, Types> {
         types::<sessions::SessionsPatch>(),
         types::<sessions::SessionsReset>(),
         types::<sessions::SessionsDelete>(),
+        types::<sessions::SessionsCompact>(),
+        types::<usage::UsageCost>(),
+        types::<usage::SessionsUsage>(),
+        types::<usage::SessionsUsageLogs>(),
         types::<models::ModelsList>(),
         types::<agents::AgentsList>(),
+        types::<agents::AgentsCreate>(),
+        types::<agents::AgentsUpdate>(),
+        types::<agents::AgentsDelete>(),
+        types::<agents::AgentsFilesList>(),
+        types::<agents::AgentsFilesGet>(),
+        types::<agents::AgentsFilesSet>(),
         types::<config::ConfigGet>(),
         types::<config::ConfigSchema>(),
         types::<logs::LogsTail>(),

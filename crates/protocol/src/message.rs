@@ -1,12 +1,14 @@
 //! The message model: what a transcript stores, what `chat.history` returns and what model clients convert from and to
 //! (spec `sessions.md` §4.3, `models.md` §3). Unknown fields survive a read and a write.
 
+mod read;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// One message of a conversation, told apart by its `role`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "role")]
 pub enum Message {
     /// What the owner, a channel or another session said.
@@ -32,7 +34,7 @@ impl Message {
 }
 
 /// A `user` message.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct UserMessage {
     /// Text and images.
     pub content: UserContent,
@@ -55,7 +57,7 @@ impl UserMessage {
 }
 
 /// User content: a plain string or blocks; both occur in stored transcripts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum UserContent {
     /// A bare string.
@@ -110,7 +112,7 @@ pub enum ProvenanceKind {
 }
 
 /// An `assistant` message.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
     /// Text, thinking and tool calls in the order they were produced.
@@ -157,7 +159,7 @@ impl AssistantMessage {
 }
 
 /// A `toolResult` message.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultMessage {
     /// The call this answers; transcripts of old versions say `toolUseId`.
@@ -206,7 +208,7 @@ impl Block {
 }
 
 /// `{"type":"text","text":…,"textSignature"?:…}`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TextBlock {
     /// The text.
@@ -220,7 +222,7 @@ pub struct TextBlock {
 }
 
 /// `{"type":"thinking","thinking":…,"thinkingSignature"?:…}`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ThinkingBlock {
     /// The reasoning text; may be empty when only the signature matters.
@@ -234,7 +236,7 @@ pub struct ThinkingBlock {
 }
 
 /// `{"type":"image","data":<base64>,"mimeType":…}`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageBlock {
     /// Base64 of the bytes.
@@ -249,7 +251,7 @@ pub struct ImageBlock {
 }
 
 /// `{"type":"toolCall","id":…,"name":…,"arguments":{…},"thoughtSignature"?:…}`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     /// The model's id of the call.
@@ -307,28 +309,6 @@ impl Serialize for Block {
             Self::Other(value) => value.serialize(serializer),
         }
     }
-}
-
-impl<'de> Deserialize<'de> for Block {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        let kind = value.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let parsed = match kind.as_str() {
-            "text" => without_type(&value).map(Self::Text),
-            "thinking" => without_type(&value).map(Self::Thinking),
-            "image" => without_type(&value).map(Self::Image),
-            "toolCall" | "toolUse" | "functionCall" => without_type(&value).map(Self::ToolCall),
-            _ => None,
-        };
-        Ok(parsed.unwrap_or(Self::Other(value)))
-    }
-}
-
-/// Reads a block's fields, or nothing when they have other types than the block's: such a block is kept as it is.
-fn without_type<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
-    let mut fields = value.as_object()?.clone();
-    fields.shift_remove("type");
-    serde_json::from_value(Value::Object(fields)).ok()
 }
 
 fn join_text(blocks: &[Block]) -> String {

@@ -23,6 +23,7 @@ pub mod models;
 pub mod sessions;
 pub mod status;
 pub mod system;
+pub mod usage;
 
 /// A method this version has: its name and its types. Implemented by one empty type a method.
 pub trait Call {

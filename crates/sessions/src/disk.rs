@@ -1,10 +1,72 @@
-//! Small pieces of file handling that stores and transcripts share.
+//! File handling that stores and transcripts share, and the seam below the store: [`Disk`] is every operation by which
+//! store file, journal and locks touch the disk, so that tests can put one in its place that fails and loses power.
 
-use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Write};
+#[cfg(test)]
+pub(crate) mod faulty;
+mod real;
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{Metadata, OpenOptions};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use parking_lot::Mutex;
 
 use crate::time::now_ms;
+
+pub(crate) use real::RealDisk;
+
+/// What a store needs of a disk. Nothing is durable before it is synced: contents by [`DiskFile::sync`], names by
+/// [`Disk::sync_dir`].
+pub(crate) trait Disk: fmt::Debug + Send + Sync {
+    /// Makes a file that is not there yet, its owner's alone, to be written from its end.
+    fn create_new(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// All of a file.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// A file, to be read piece by piece.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Read>> {
+        Ok(Box::new(io::Cursor::new(self.read(path)?)))
+    }
+    /// Which version of a file is there; nothing when there is none.
+    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>>;
+    /// The names in a directory; none when it is not there.
+    fn list(&self, dir: &Path) -> io::Result<Vec<OsString>>;
+    /// Makes one directory, its owner's alone. One that is there is fine.
+    fn create_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Gives a file another name, in place of what has it.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file. One that is not there is fine.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Whether another handle holds a file ([`DiskFile::hold`]).
+    fn is_held(&self, path: &Path) -> io::Result<bool>;
+}
+
+/// A file that is being written.
+pub(crate) trait DiskFile: Write + fmt::Debug + Send {
+    /// Makes what was written durable. After a failure nobody knows what of it is.
+    fn sync(&mut self) -> io::Result<()>;
+    /// Cuts the file.
+    fn set_len(&mut self, len: u64) -> io::Result<()>;
+    /// Which version of the file this is now.
+    fn stamp(&self) -> io::Result<Stamp>;
+    /// Tells other processes that the file is in use for as long as this handle lives. Only advice; where the file system
+    /// has no such thing, nothing happens.
+    fn hold(&self);
+}
+
+/// A disk, shared.
+pub(crate) type SharedDisk = Arc<dyn Disk>;
+
+/// The disk of this machine.
+pub(crate) fn real() -> SharedDisk {
+    Arc::new(RealDisk)
+}
 
 /// A file that is created is its owner's alone.
 pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
@@ -18,24 +80,47 @@ pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 
 /// Creates the directory of a file, its owner's alone where it is new.
 pub(crate) fn create_parent(path: &Path) -> io::Result<()> {
-    let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) else { return Ok(()) };
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt as _;
-        builder.mode(0o700);
+    create_parent_on(&RealDisk, path)
+}
+
+/// [`create_parent`] on another disk. What shall last there needs [`sync_way_to`].
+pub(crate) fn create_parent_on(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    let Some(parent) = parent_of(path) else { return Ok(()) };
+    match disk.create_dir(parent) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            create_parent_on(disk, parent)?;
+            disk.create_dir(parent)
+        }
+        other => other,
     }
-    builder.create(parent)
 }
 
 /// Makes the name of a file durable.
 pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        File::open(parent)?.sync_all()?;
+    sync_parent_on(&RealDisk, path)
+}
+
+/// [`sync_parent`] on another disk.
+pub(crate) fn sync_parent_on(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    parent_of(path).map_or(Ok(()), |parent| disk.sync_dir(parent))
+}
+
+/// Makes the name of a file durable and those of all directories above it, up to the first that can't be synced by us at
+/// all: whoever made one of them may have been stopped before it was synced.
+pub(crate) fn sync_way_to(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
+    sync_parent_on(disk, path)?;
+    for dir in path.ancestors().skip(2).filter(|dir| !dir.as_os_str().is_empty()) {
+        match disk.sync_dir(dir).map_err(|error| (error.kind(), error)) {
+            Err((PermissionDenied | InvalidInput | Unsupported | ReadOnlyFilesystem, _)) => break,
+            other => other.map_err(|(_, error)| error)?,
+        }
     }
     Ok(())
+}
+
+fn parent_of(path: &Path) -> Option<&Path> {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty())
 }
 
 /// Whether both describe the same file.
@@ -53,9 +138,9 @@ pub(crate) fn same_file(a: &Metadata, b: &Metadata) -> bool {
 }
 
 /// What changes when a file is changed or replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    modified: Option<std::time::SystemTime>,
+    modified: Option<SystemTime>,
     len: u64,
     inode: u64,
 }
@@ -79,6 +164,21 @@ impl Stamp {
         #[cfg(not(unix))]
         let inode = 0;
         Self { modified: meta.modified().ok(), len: meta.len(), inode }
+    }
+
+    /// When the file was last changed.
+    pub(crate) fn modified(&self) -> Option<SystemTime> {
+        self.modified
+    }
+
+    /// Its length in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether both are versions of one file that was written to, not replaced.
+    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
+        self.inode == other.inode
     }
 }
 
@@ -104,37 +204,42 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Writes a new file and makes it durable.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = private(OpenOptions::new().write(true).create_new(true)).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    sync_parent(path)
-}
-
 /// Replaces a file at once or not at all, durably: temporary file, sync, rename, sync of the directory.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = Temporary::write(path, |file| file.write_all(bytes))?;
+    let temporary = Temporary::write(&RealDisk, path, |file| file.write_all(bytes))?;
     temporary.persist(path)
 }
 
 /// A complete and synced file under a temporary name; removed on drop unless it took its place.
-pub(crate) struct Temporary {
+pub(crate) struct Temporary<'d> {
+    disk: &'d dyn Disk,
     path: PathBuf,
+    _claim: Option<Claim>,
     stamp: Stamp,
     persisted: bool,
 }
 
-impl Temporary {
+impl<'d> Temporary<'d> {
     /// Writes a temporary file beside `path`, its owner's alone.
-    pub(crate) fn write(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Self> {
-        create_parent(path)?;
+    pub(crate) fn write(
+        disk: &'d dyn Disk,
+        path: &Path,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<Self> {
         let name = beside(path, &format!("{}.{}.tmp", std::process::id(), uuid::Uuid::new_v4()));
-        let mut file = private(OpenOptions::new().write(true).create_new(true)).open(&name)?;
-        let mut temporary = Self { path: name, stamp: Stamp::from_meta(&file.metadata()?), persisted: false };
-        write(&mut file)?;
-        file.sync_all()?;
-        temporary.stamp = Stamp::from_meta(&file.metadata()?);
+        let claim = Claim::new(&name);
+        let mut file = match disk.create_new(&name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                create_parent_on(disk, &name)?;
+                disk.create_new(&name)?
+            }
+            other => other?,
+        };
+        let mut temporary =
+            Self { disk, path: name, _claim: claim, stamp: Stamp::default(), persisted: false };
+        write(&mut *file)?;
+        file.sync()?;
+        temporary.stamp = file.stamp()?;
         Ok(temporary)
     }
 
@@ -144,17 +249,81 @@ impl Temporary {
     }
 
     /// Gives the file its final name, durably.
-    pub(crate) fn persist(mut self, path: &Path) -> io::Result<()> {
-        std::fs::rename(&self.path, path)?;
+    pub(crate) fn persist(self, path: &Path) -> io::Result<()> {
+        let disk = self.disk;
+        self.rename(path)?;
+        sync_parent_on(disk, path)
+    }
+
+    /// Gives the file its final name. It is there for everybody then; that it lasts takes [`sync_parent_on`].
+    pub(crate) fn rename(mut self, path: &Path) -> io::Result<()> {
+        self.disk.rename(&self.path, path)?;
         self.persisted = true;
-        sync_parent(path)
+        Ok(())
     }
 }
 
-impl Drop for Temporary {
+impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         if !self.persisted {
-            let _ = std::fs::remove_file(&self.path);
+            let _ = self.disk.remove(&self.path);
+        }
+    }
+}
+
+/// Removes temporary files of `path` whose writers are gone.
+pub(crate) fn sweep_temporaries(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    let (Some(dir), Some(name)) = (parent_of(path), path.file_name().and_then(|name| name.to_str())) else {
+        return Ok(());
+    };
+    let writer = |file: &OsString| {
+        let (pid, id) = file.to_str()?.strip_prefix(name)?.strip_prefix('.')?.split_once('.')?;
+        uuid::Uuid::try_parse(id.strip_suffix(".tmp")?).ok()?;
+        pid.parse::<u32>().ok()
+    };
+    for file in disk.list(dir)? {
+        let Some(pid) = writer(&file) else { continue };
+        let left = dir.join(&file);
+        let is_ours = pid == std::process::id();
+        if (is_ours && !Claim::exists(&left)) || (!is_ours && !crate::lockfile::is_alive(pid)) {
+            disk.remove(&left)?;
+            tracing::info!(file = %left.display(), "removed a temporary file that was left behind");
+        }
+    }
+    Ok(())
+}
+
+/// A temporary file or a lock file of this very process. One that bears our process id and is not claimed was left by a
+/// former process that had the same id, as every one has in a container.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    path: PathBuf,
+}
+
+static CLAIMS: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
+
+impl Claim {
+    /// Claims a path; nothing when it is claimed already.
+    pub(crate) fn new(path: &Path) -> Option<Self> {
+        let is_new = CLAIMS.lock().get_or_insert_default().insert(path.to_path_buf());
+        is_new.then(|| Self { path: path.to_path_buf() })
+    }
+
+    /// What is claimed.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether this process uses a path.
+    pub(crate) fn exists(path: &Path) -> bool {
+        CLAIMS.lock().as_ref().is_some_and(|claims| claims.contains(path))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(claims) = CLAIMS.lock().as_mut() {
+            claims.remove(&self.path);
         }
     }
 }

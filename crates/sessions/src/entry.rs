@@ -2,6 +2,8 @@
 
 pub mod delivery;
 pub mod group_name;
+pub mod inbound;
+pub(crate) mod names;
 pub mod origin;
 mod reset;
 mod text;
@@ -14,9 +16,11 @@ use serde::{Deserialize, Serialize};
 use crate::ordered::{ordered_object, text_enum};
 
 pub use delivery::{DeliveryContext, ThreadId};
+pub use inbound::InboundFacts;
 pub use origin::Origin;
 pub use reset::ResetKind;
 pub use text::Json;
+pub(crate) use text::laid_out;
 
 text_enum! {
     /// Kinds of chats.

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::display;
 use crate::mend::mend;
 use crate::time;
-use crate::transcript::backward::{first_entries, walk_branch};
+use crate::transcript::backward::{first_entries, walk_branch, walk_end};
 use crate::transcript::index::Kind;
 
 /// `chat.history`'s default `limit`.
@@ -138,12 +138,14 @@ pub struct PreviewItem {
 
 /// Entries looked at for a preview; tool chatter in between does not make it endless.
 const PREVIEW_ENTRIES: usize = 400;
+/// Bytes at the end of the file looked at for a preview (spec `sessions.md` §4.9).
+const PREVIEW_REACH: u64 = 1024 * 1024;
 
-/// The last `limit` things said, each cut to `max_chars`.
+/// The last `limit` things said, each cut to `max_chars`. No more than the end of the file is read for it.
 pub fn preview(path: &Path, limit: usize, max_chars: usize) -> io::Result<Vec<PreviewItem>> {
     let mut items = Vec::new();
     let mut seen = 0;
-    walk_branch(path, |head, line| {
+    walk_end(path, PREVIEW_REACH, |head, line| {
         seen += 1;
         if head.kind.is_message() {
             items.extend(preview_item(line, max_chars));
@@ -201,12 +203,14 @@ pub fn first_user_text(path: &Path) -> io::Result<Option<String>> {
 
 /// Entries looked at for the last thing said.
 const LAST_ENTRIES: usize = 20;
+/// Bytes at the end of the file looked at for it: more than OpenClaw's 16 KiB, so that one long tool result hides nothing.
+const LAST_REACH: u64 = 256 * 1024;
 
 /// The last text of the agent or the user, cut to `max_chars`.
 pub fn last_text(path: &Path, max_chars: usize) -> io::Result<Option<String>> {
     let mut found = None;
     let mut seen = 0;
-    walk_branch(path, |head, line| {
+    walk_end(path, LAST_REACH, |head, line| {
         seen += 1;
         if matches!(head.kind, Kind::User | Kind::Assistant) {
             let said = |item: &PreviewItem| matches!(item.role, PreviewRole::User | PreviewRole::Assistant);

@@ -5,9 +5,11 @@
 //! keeps the spelling a row already has (decision 1).
 
 pub mod canonical;
+pub mod form;
 pub mod group;
 pub mod legacy;
 pub mod peer;
+mod plain;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,10 +18,14 @@ use openclaw_protocol::AgentId;
 use serde::{Deserialize, Serialize};
 
 pub use canonical::KeyRules;
+pub use form::{KeyForm, Opener};
 pub use peer::{DmScope, IdentityLinks, Peer, PeerKind};
 
-/// Longest accepted key in bytes. A file row with a longer key is kept but can't be addressed.
+/// Longest canonical key in bytes. Nothing is ever cut to fit: a longer key is refused, and a file row under one is kept
+/// but can't be addressed.
 pub const MAX_KEY_BYTES: usize = 4096;
+/// Longest text that is looked at as a key, in bytes: spellings may be longer than what they stand for.
+const MAX_TEXT_BYTES: usize = 2 * MAX_KEY_BYTES;
 
 /// The canonical key of a session: `agent:<agentId>:<rest>`, `global` or `unknown`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -51,15 +57,20 @@ impl SessionKey {
             return Ok(Self(Arc::from(lower)));
         }
         match AgentKey::parse(&lower) {
-            Some(parts) => Ok(Self::build(&AgentId::normalize(&parts.agent), &parts.rest)),
+            Some(parts) => Self::build(&AgentId::normalize(&parts.agent), &parts.rest).bounded(),
             None if lower.starts_with("agent:") => Err(KeyError::Malformed(text.trim().to_owned())),
             None => Err(KeyError::NoAgent(text.trim().to_owned())),
         }
     }
 
-    /// `agent:<agent>:<rest>` of parts that are already lower case.
-    pub(crate) fn build(agent: &AgentId, rest: &str) -> Self {
-        Self(Arc::from(format!("agent:{agent}:{}", dm_spelling(rest))))
+    /// `agent:<agent>:<rest>`, the rest made canonical. Its length is the caller's to check ([`Self::bounded`]).
+    fn build(agent: &AgentId, rest: &str) -> Self {
+        Self(Arc::from(format!("agent:{agent}:{}", dm_spelling(&tidy(rest)))))
+    }
+
+    /// The key, unless it is longer than [`MAX_KEY_BYTES`].
+    fn bounded(self) -> Result<Self, KeyError> {
+        if self.0.len() > MAX_KEY_BYTES { Err(KeyError::TooLong(self.0.len())) } else { Ok(self) }
     }
 
     /// The main bucket of an agent.
@@ -128,11 +139,7 @@ impl SessionKey {
 
     /// Whether this is the alias row of one cron run (`cron:<job>:run:<id>`); lists hide it.
     pub fn is_cron_run(&self) -> bool {
-        let mut parts = self.rest().split(':');
-        parts.next() == Some("cron")
-            && parts.next().is_some()
-            && parts.next() == Some("run")
-            && parts.next().is_some()
+        matches!(self.form(), KeyForm::CronRun { .. })
     }
 
     /// Whether the key names a group or a room.
@@ -151,10 +158,19 @@ impl SessionKey {
         Self::parse(parent).ok()
     }
 
-    /// This key with a thread suffix; a blank thread id gives the key itself (spec `sessions.md` §1.3).
-    pub fn with_thread(&self, thread_id: &str) -> Self {
-        let id = thread_id.trim().to_lowercase();
-        if id.is_empty() { self.clone() } else { Self(Arc::from(format!("{}:thread:{id}", self.0))) }
+    /// This key with a thread suffix; a blank thread id gives the key itself (spec `sessions.md` §1.3). `global` and
+    /// `unknown` have no threads.
+    ///
+    /// # Errors
+    /// [`KeyError::TooLong`].
+    pub fn with_thread(&self, thread_id: &str) -> Result<Self, KeyError> {
+        let id = tidy(thread_id);
+        match self.agent() {
+            Some(agent) if !id.is_empty() => {
+                Self::build(&agent, &format!("{}{}{id}", self.rest(), form::THREAD_MARK)).bounded()
+            }
+            Some(_) | None => Ok(self.clone()),
+        }
     }
 
     /// The other spelling of a direct chat's key, as OpenClaw 2026.2.9 writes it: `direct` instead of `dm`.
@@ -226,9 +242,10 @@ pub struct AgentKey {
 }
 
 impl AgentKey {
-    /// Splits a key; nothing when it has fewer than three parts or does not start with `agent`.
+    /// Splits a key; nothing when it has fewer than three parts or does not start with `agent`. A part of blanks counts as
+    /// empty: it would be lost when the key is trimmed.
     pub fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.trim().split(':').filter(|part| !part.is_empty());
+        let mut parts = text.trim().split(':').filter(|part| !part.trim().is_empty());
         if parts.next()? != "agent" {
             return None;
         }
@@ -308,6 +325,9 @@ pub fn normalize_account_id(text: &str) -> String {
     if usable { id.as_str().to_owned() } else { "default".to_owned() }
 }
 
+/// Spellings of the segment that marks a direct chat; the first is written (decision 1).
+const DM_SEGMENTS: [&str; 2] = ["dm", "direct"];
+
 /// First parts of keys whose second and third parts are free text, not `dm`.
 const NOT_CHANNELS: &[&str] = &[
     "subagent",
@@ -323,9 +343,8 @@ const NOT_CHANNELS: &[&str] = &[
 
 /// Where the direct-chat segment stands: first, after the channel, or after channel and account.
 fn dm_position(parts: &[&str]) -> Option<usize> {
-    let is_dm = |part: &str| part == "dm" || part == "direct";
     for (at, part) in parts.iter().enumerate().take(3) {
-        if is_dm(part) {
+        if DM_SEGMENTS.contains(part) {
             return (parts.len() > at + 1).then_some(at);
         }
         let other_room = at == 0 && (NOT_CHANNELS.contains(part) || part.starts_with("node-"));
@@ -349,12 +368,19 @@ fn dm_spelling(rest: &str) -> String {
     }
 }
 
+/// Lower case, no blanks around a `:` part, empty parts dropped: what reading the key back would make of it.
+fn tidy(text: &str) -> String {
+    let lower = text.to_lowercase();
+    let parts: Vec<&str> = lower.split(':').map(str::trim).filter(|part| !part.is_empty()).collect();
+    parts.join(":")
+}
+
 /// Trimmed text of an acceptable length.
 fn checked(text: &str) -> Result<&str, KeyError> {
     let text = text.trim();
     match text.len() {
         0 => Err(KeyError::Missing),
-        n if n > MAX_KEY_BYTES => Err(KeyError::TooLong(n)),
+        n if n > MAX_TEXT_BYTES => Err(KeyError::TooLong(n)),
         _ => Ok(text),
     }
 }

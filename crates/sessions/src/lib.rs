@@ -2,15 +2,20 @@
 //!
 //! [`key`] names conversations, [`routing`] finds agent and key of an inbound message, [`entry`] is a row of the store,
 //! [`store`] keeps rows durably in OpenClaw's `sessions.json`, [`layout`] knows the paths, [`reset`] and [`send_policy`]
-//! decide. This crate does no network I/O and knows neither models nor channels.
+//! decide, [`usage`] counts tokens and money. This crate does no network I/O and knows neither models nor channels.
 
+mod at_rest;
+pub mod backup;
+pub mod checkup;
 mod disk;
 pub mod display;
 pub mod entry;
 pub mod history;
 pub mod key;
 pub mod layout;
+pub mod legacy_state;
 mod lockfile;
+pub mod maintenance;
 mod mend;
 pub mod methods;
 mod ordered;
@@ -21,6 +26,7 @@ pub mod settings;
 pub mod store;
 pub mod time;
 pub mod transcript;
+pub mod usage;
 
 pub use entry::SessionEntry;
 pub use key::{KeyError, KeyRules, SessionKey};

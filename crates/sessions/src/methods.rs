@@ -1,6 +1,7 @@
 //! What the gateway's `sessions.*` methods do to the store (spec `gateway-protocol.md` §6.2). Who may call them, stopping
 //! runs and telling others is the gateway's.
 
+mod compact;
 mod delete;
 mod list;
 mod patch;
@@ -8,8 +9,9 @@ mod preview;
 mod reset;
 mod resolve;
 
+pub use compact::compact;
 pub use delete::{delete, require_deletable};
-pub use list::{derived_title, display_name, kind_of, list, row_of, select};
+pub use list::{derived_title, display_name, kind_of, list, row_of};
 pub use patch::{MAX_LABEL, PatchError, PatchRules, ResolveModel, apply_patch, patch};
 pub use preview::preview;
 pub use reset::reset;
@@ -20,6 +22,7 @@ use serde_json::{Map, Value};
 use crate::entry::SessionEntry;
 use crate::key::{KeyError, SessionKey};
 use crate::store::{StoreError, UpdateError};
+use crate::transcript::CompactError;
 
 /// A provider and a model.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,6 +63,12 @@ pub enum MethodError {
     /// The main session stays.
     #[error("Cannot delete the main session ({0}).")]
     MainSession(SessionKey),
+    /// The transcript was not cut.
+    #[error(transparent)]
+    Compact(#[from] CompactError),
+    /// Somebody writes into the session's transcript, and did not come to an end in time.
+    #[error("Session {0} is still active; try again in a moment.")]
+    StillActive(SessionKey),
     /// The store refused or failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -71,6 +80,7 @@ impl MethodError {
         match self {
             Self::Key(_) | Self::Resolve(_) | Self::Patch(_) | Self::MainSession(_) => true,
             Self::Store(StoreError::Refused(_) | StoreError::LabelInUse(_)) => true,
+            Self::Compact(_) | Self::StillActive(_) => false,
             Self::Store(StoreError::Io { .. } | StoreError::Closed) => false,
         }
     }
@@ -85,9 +95,9 @@ impl<E: Into<MethodError>> From<UpdateError<E>> for MethodError {
     }
 }
 
-/// A row as the wire shows it.
-fn wire(entry: &SessionEntry) -> Map<String, Value> {
-    match serde_json::to_value(entry) {
+/// A row, or an object of one, as the wire shows it.
+pub(crate) fn wire<T: serde::Serialize>(value: &T) -> Map<String, Value> {
+    match serde_json::to_value(value) {
         Ok(Value::Object(fields)) => fields,
         Ok(_) | Err(_) => Map::new(),
     }

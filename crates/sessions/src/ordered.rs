@@ -67,6 +67,11 @@ macro_rules! ordered_object {
                 self.extra.shift_remove(name);
             }
 
+            /// Known fields whose value is of another type than they can have; it is kept and not used.
+            pub fn mistyped(&self) -> impl Iterator<Item = &str> {
+                self.extra.keys().map(String::as_str).filter(|name| $tag::of(name).is_some())
+            }
+
             /// What turns `self` into `new`: fields to set and fields to remove, by their names in the file.
             pub fn changes_to(&self, new: &Self) -> $crate::ordered::FieldChanges {
                 let mut changes = $crate::ordered::FieldChanges::default();

@@ -1,8 +1,16 @@
-//! When a conversation starts anew: reset policy, freshness, triggers (spec `sessions.md` §5.1–5.3).
+//! When a conversation starts anew: the rule in force here, [`freshness`] by it, [`trigger`]s, [`authority`] to use them,
+//! and what is said of it (spec `sessions.md` §5.1–5.5).
 
-use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan, Zoned};
+pub mod authority;
+pub mod freshness;
+mod notice;
+pub mod trigger;
+
 use serde::{Deserialize, Serialize};
+
+pub use freshness::{is_fresh, last_daily_reset};
+pub use notice::notice;
+pub use trigger::{ResetRequest, find_trigger};
 
 use crate::settings::ByName;
 
@@ -145,63 +153,6 @@ fn whole_hour(hour: f64) -> i8 {
 fn whole_minutes(minutes: f64) -> i64 {
     const CENTURY: f64 = 52_560_000.0;
     if minutes.is_finite() { minutes.floor().clamp(1.0, CENTURY) as i64 } else { DEFAULT_IDLE_MINUTES }
-}
-
-/// Whether a conversation last touched at `updated_at` goes on at `now` (both Unix milliseconds). The local day is that
-/// of `zone`, with its daylight saving. A conversation without a time is stale.
-pub fn is_fresh(policy: &ResetPolicy, updated_at: Option<i64>, now: i64, zone: &TimeZone) -> bool {
-    let Some(updated_at) = updated_at else { return false };
-    let idle_out =
-        policy.idle_minutes.is_some_and(|minutes| now > updated_at.saturating_add(minutes * 60_000));
-    let day_out = policy.mode == ResetMode::Daily && updated_at < last_daily_reset(policy.at_hour, now, zone);
-    !idle_out && !day_out
-}
-
-/// The last moment before or at `now` at which the local clock showed `hour`, in Unix milliseconds.
-pub fn last_daily_reset(hour: i8, now: i64, zone: &TimeZone) -> i64 {
-    let Ok(stamp) = Timestamp::from_millisecond(now) else { return i64::MIN };
-    let local = stamp.to_zoned(zone.clone());
-    let at = |day: &Zoned| {
-        let moment = day.date().at(hour, 0, 0, 0).to_zoned(zone.clone()).ok()?;
-        Some(moment.timestamp().as_millisecond())
-    };
-    let today = at(&local).unwrap_or(i64::MIN);
-    if now >= today {
-        return today;
-    }
-    local.checked_sub(1.day()).ok().and_then(|yesterday| at(&yesterday)).unwrap_or(i64::MIN)
-}
-
-/// A reset asked for in a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResetRequest {
-    /// The trigger as configured.
-    pub trigger: String,
-    /// What followed it, in its original case; empty for a bare trigger.
-    pub rest: String,
-}
-
-/// Finds a reset trigger at the start of a message. `raw` is the command body, `stripped` the same without structural
-/// prefixes and mentions. Whether the sender may reset is the caller's to decide.
-pub fn find_trigger(triggers: &[&str], raw: &str, stripped: &str) -> Option<ResetRequest> {
-    let raw = raw.trim();
-    let stripped = stripped.trim();
-    for trigger in triggers.iter().map(|t| t.trim()).filter(|t| !t.is_empty()) {
-        let wanted = trigger.to_lowercase();
-        if raw.to_lowercase() == wanted || stripped.to_lowercase() == wanted {
-            return Some(ResetRequest { trigger: trigger.to_owned(), rest: String::new() });
-        }
-        if let Some(rest) = after_trigger(stripped, &wanted).or_else(|| after_trigger(raw, &wanted)) {
-            return Some(ResetRequest { trigger: trigger.to_owned(), rest: rest.to_owned() });
-        }
-    }
-    None
-}
-
-/// Text after `<trigger> `, compared without case.
-fn after_trigger<'a>(text: &'a str, wanted: &str) -> Option<&'a str> {
-    let (first, rest) = text.split_once(char::is_whitespace)?;
-    (first.to_lowercase() == wanted).then(|| rest.trim_start())
 }
 
 #[cfg(test)]

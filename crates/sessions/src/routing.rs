@@ -1,63 +1,48 @@
-//! From an inbound message to the agent and session that answer it (spec `sessions.md` §2). Pure.
+//! From an inbound message to the agent and session that answer it, and why (spec `sessions.md` §2). Pure.
+//!
+//! [`resolve`] is the whole decision: `binding` finds the agent, `thread` places the message in its conversation, the
+//! key of the peer comes from [`crate::key::peer`].
+
+mod account;
+mod binding;
+mod thread;
 
 use openclaw_protocol::AgentId;
+use serde::Serialize;
 
-use crate::key::peer::{PeerKey, normalize_channel};
-use crate::key::{Peer, SessionKey};
-use crate::settings::{Binding, BindingMatch, SessionSettings};
+use crate::key::peer::{Link, PeerKey, normalize_channel};
+use crate::key::{DmScope, KeyError, KeyRules, Peer, PeerKind, SessionKey};
+use crate::settings::{Scope, SessionSettings};
+
+pub use account::{bound_accounts, default_agent_account};
+pub use binding::{BoundBy, MatchedBy};
+pub use thread::ThreadStyle;
+
+use account::account_of;
+use thread::{Place, place};
 
 /// Where a message came in.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inbound {
     /// Channel id.
     pub channel: String,
     /// Our account on it; blank is `default`.
     pub account_id: Option<String>,
-    /// Who or where.
+    /// Who or where; without one the main session answers.
     pub peer: Option<Peer>,
-    /// The room of a thread, the group of a topic.
+    /// The room of a thread, the group of a topic, where the channel knows it.
     pub parent_peer: Option<Peer>,
     /// Discord server.
     pub guild_id: Option<String>,
     /// Slack or Teams workspace.
     pub team_id: Option<String>,
+    /// The thread or topic the message was said in. What it does to the key depends on the channel ([`ThreadStyle`]).
+    pub thread_id: Option<String>,
+    /// Whether a new thread starts with the history of its conversation (`channels.slack.thread.inheritParent`).
+    pub thread_inherits: bool,
 }
 
-/// The rule that decided, most specific first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MatchedBy {
-    /// A binding of this peer.
-    Peer,
-    /// A binding of the peer's parent.
-    ParentPeer,
-    /// A binding of the server.
-    Guild,
-    /// A binding of the workspace.
-    Team,
-    /// A binding of the account.
-    Account,
-    /// A binding of the channel.
-    Channel,
-    /// None: the default agent answers.
-    Default,
-}
-
-impl MatchedBy {
-    /// The name OpenClaw uses.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Peer => "binding.peer",
-            Self::ParentPeer => "binding.peer.parent",
-            Self::Guild => "binding.guild",
-            Self::Team => "binding.team",
-            Self::Account => "binding.account",
-            Self::Channel => "binding.channel",
-            Self::Default => "default",
-        }
-    }
-}
-
-/// Who answers, and in which session.
+/// Who answers, in which session, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// The agent.
@@ -70,29 +55,74 @@ pub struct Route {
     pub session_key: SessionKey,
     /// The agent's main session.
     pub main_session_key: SessionKey,
+    /// The session whose history a new thread starts with (spec `sessions.md` §1.3, §5.7).
+    pub parent_session_key: Option<SessionKey>,
     /// Why.
-    pub matched_by: MatchedBy,
-    /// Place in `bindings` of the binding that decided.
-    pub binding: Option<usize>,
+    pub why: Why,
 }
 
-const DEFAULT_ACCOUNT: &str = "default";
-const ANY_ACCOUNT: &str = "*";
+/// The rules that made a [`Route`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Why {
+    /// The tier that decided the agent.
+    pub matched_by: MatchedBy,
+    /// The binding that decided; none for the default agent.
+    pub binding: Option<BoundBy>,
+    /// What decided the session.
+    pub key: KeyReason,
+    /// What the thread did to it.
+    pub thread: Option<ThreadStyle>,
+}
+
+/// What decided the session of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "rule", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum KeyReason {
+    /// `session.scope` is `global`: there is one session.
+    GlobalScope,
+    /// A message from nowhere in particular: the main session.
+    NoPeer,
+    /// A direct chat whose peer has no id: the main session.
+    BlankPeer,
+    /// A direct chat with `dmScope = main`: the main session.
+    MainSession,
+    /// A direct chat of its own.
+    DirectChat {
+        /// `session.dmScope`
+        dm_scope: DmScope,
+        /// The identity link that names the person.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        identity_link: Option<IdentityLink>,
+    },
+    /// A group or room.
+    Room {
+        /// Which.
+        kind: PeerKind,
+    },
+}
+
+/// An entry of `session.identityLinks` that was used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct IdentityLink {
+    /// Its canonical name.
+    pub name: String,
+    /// The id in it that is the peer's.
+    pub id: String,
+}
 
 /// Decides. The first binding of the most specific tier wins; inside a tier the order of the file decides.
-pub fn resolve(settings: &SessionSettings, inbound: &Inbound) -> Route {
+///
+/// # Errors
+/// [`KeyError::TooLong`] for a peer or thread whose key would be too long; nothing is cut to fit.
+pub fn resolve(settings: &SessionSettings, inbound: &Inbound) -> Result<Route, KeyError> {
     let channel = normalize_channel(&inbound.channel);
     let account = account_of(inbound.account_id.as_deref()).to_owned();
-    let (matched_by, binding) = find_binding(settings, inbound, &channel, &account);
-    let agent_id = match binding.and_then(|at| settings.bindings.get(at)) {
-        Some(binding) => bound_agent(settings, &binding.agent_id),
-        None => settings.default_agent(),
-    };
+    let place = place(&channel, inbound);
+    let (matched_by, binding) = binding::find(settings, inbound, &place, &channel, &account);
+    let agent_id = binding.as_ref().map_or_else(|| settings.default_agent(), |bound| bound.agent.clone());
     let rules = settings.key_rules();
-    let main_session_key = rules.main(&agent_id);
-    let session_key = match &inbound.peer {
-        None => main_session_key.clone(),
-        Some(peer) => PeerKey {
+    let of_peer = |peer: &Peer| {
+        let key = PeerKey {
             agent: &agent_id,
             main_key: &rules.main_key,
             channel: &channel,
@@ -100,123 +130,54 @@ pub fn resolve(settings: &SessionSettings, inbound: &Inbound) -> Route {
             peer,
             dm_scope: settings.dm_scope,
             links: &settings.identity_links,
-        }
-        .build(),
+        };
+        Ok::<_, KeyError>((fold(&rules, key.build()?), reason(settings, &key)))
     };
-    let session_key = rules.canonical_for(session_key.as_str(), &agent_id).unwrap_or(session_key);
-    Route { agent_id, channel, account_id: account, session_key, main_session_key, matched_by, binding }
-}
-
-type Tier = (MatchedBy, fn(&BindingMatch, &Inbound) -> bool);
-
-/// Most specific first (spec `sessions.md` §2.2).
-const TIERS: &[Tier] = &[
-    (MatchedBy::Peer, |m, i| {
-        m.peer.is_some() && same_peer(m.peer.as_ref(), i.peer.as_ref()) && fits_scope(m, i)
-    }),
-    (MatchedBy::ParentPeer, |m, i| {
-        m.peer.is_some() && same_peer(m.peer.as_ref(), i.parent_peer.as_ref()) && fits_scope(m, i)
-    }),
-    (MatchedBy::Guild, |m, i| m.peer.is_none() && given(&m.guild_id).is_some() && fits_scope(m, i)),
-    (MatchedBy::Team, |m, i| {
-        m.peer.is_none() && given(&m.guild_id).is_none() && given(&m.team_id).is_some() && fits_scope(m, i)
-    }),
-    (MatchedBy::Account, |m, _| is_broad(m) && given(&m.account_id) != Some(ANY_ACCOUNT)),
-    (MatchedBy::Channel, |m, _| is_broad(m) && given(&m.account_id) == Some(ANY_ACCOUNT)),
-];
-
-fn find_binding(
-    settings: &SessionSettings,
-    inbound: &Inbound,
-    channel: &str,
-    account: &str,
-) -> (MatchedBy, Option<usize>) {
-    let candidates: Vec<(usize, &Binding)> = settings
-        .bindings
-        .iter()
-        .enumerate()
-        .filter(|(_, binding)| normalize_channel(&binding.matches.channel) == channel)
-        .filter(|(_, binding)| fits_account(&binding.matches, account))
-        .collect();
-    for (matched_by, fits) in TIERS {
-        if let Some((at, _)) = candidates.iter().find(|(_, binding)| fits(&binding.matches, inbound)) {
-            return (*matched_by, Some(*at));
-        }
-    }
-    (MatchedBy::Default, None)
-}
-
-fn account_of(account: Option<&str>) -> &str {
-    account.map(str::trim).filter(|account| !account.is_empty()).unwrap_or(DEFAULT_ACCOUNT)
-}
-
-fn fits_account(binding: &BindingMatch, account: &str) -> bool {
-    match account_of(binding.account_id.as_deref()) {
-        ANY_ACCOUNT => true,
-        wanted => wanted == account,
-    }
-}
-
-fn given(text: &Option<String>) -> Option<&str> {
-    text.as_deref().map(str::trim).filter(|text| !text.is_empty())
-}
-
-fn is_broad(binding: &BindingMatch) -> bool {
-    binding.peer.is_none() && given(&binding.guild_id).is_none() && given(&binding.team_id).is_none()
-}
-
-fn same_peer(wanted: Option<&Peer>, peer: Option<&Peer>) -> bool {
-    match (wanted, peer) {
-        (Some(wanted), Some(peer)) => {
-            let id = wanted.id.trim();
-            !id.is_empty() && wanted.kind == peer.kind && id == peer.id.trim()
-        }
-        _ => false,
-    }
-}
-
-/// Server and workspace, where the binding names them, are those of the message.
-fn fits_scope(binding: &BindingMatch, inbound: &Inbound) -> bool {
-    let same =
-        |wanted: &Option<String>, is: &Option<String>| given(wanted).is_none_or(|w| given(is) == Some(w));
-    same(&binding.guild_id, &inbound.guild_id) && same(&binding.team_id, &inbound.team_id)
-}
-
-/// A binding's agent; one that is not listed falls back to the default agent, unless nothing is listed.
-fn bound_agent(settings: &SessionSettings, id: &str) -> AgentId {
-    let id = AgentId::normalize(id);
-    if settings.agents.is_empty() || settings.agents.iter().any(|agent| agent.id == id) {
-        id
-    } else {
-        settings.default_agent()
-    }
-}
-
-/// The accounts of a channel that bindings name, sorted, for starting them and as outbound defaults.
-pub fn bound_accounts(settings: &SessionSettings, channel: &str) -> Vec<String> {
-    let mut accounts: Vec<String> = channel_accounts(settings, channel).map(|(_, account)| account).collect();
-    accounts.sort();
-    accounts.dedup();
-    accounts
-}
-
-/// The account the default agent is bound to on a channel: that of its first binding with a concrete account.
-pub fn default_agent_account(settings: &SessionSettings, channel: &str) -> Option<String> {
-    let default = settings.default_agent();
-    channel_accounts(settings, channel).find(|(agent, _)| *agent == default).map(|(_, account)| account)
-}
-
-fn channel_accounts<'a>(
-    settings: &'a SessionSettings,
-    channel: &str,
-) -> impl Iterator<Item = (AgentId, String)> + 'a {
-    let channel = normalize_channel(channel);
-    settings.bindings.iter().filter_map(move |binding| {
-        let account = given(&binding.matches.account_id).filter(|account| *account != ANY_ACCOUNT)?;
-        let on_channel = normalize_channel(&binding.matches.channel) == channel;
-        on_channel
-            .then(|| (bound_agent(settings, &binding.agent_id), crate::key::normalize_account_id(account)))
+    let main_session_key = rules.main(&agent_id);
+    let (base, key) = match &place.peer {
+        _ if settings.scope == Scope::Global => (main_session_key.clone(), KeyReason::GlobalScope),
+        None => (main_session_key.clone(), KeyReason::NoPeer),
+        Some(peer) => of_peer(peer)?,
+    };
+    let session_key = match (place.thread, &place.suffix) {
+        (Some(ThreadStyle::Suffix), Some(id)) => base.with_thread(id)?,
+        _ => base.clone(),
+    };
+    let parent = match place.thread {
+        Some(ThreadStyle::Suffix) => inbound.thread_inherits.then_some(base),
+        Some(ThreadStyle::Room) => place.parent.as_ref().map(&of_peer).transpose()?.map(|(key, _)| key),
+        Some(ThreadStyle::Topic) | None => None,
+    };
+    Ok(Route {
+        parent_session_key: parent.filter(|parent| *parent != session_key),
+        why: Why { matched_by, binding, key, thread: place.thread },
+        agent_id,
+        channel,
+        account_id: account,
+        session_key,
+        main_session_key,
     })
+}
+
+/// The main bucket has one name, whatever the key was made from.
+fn fold(rules: &KeyRules, key: SessionKey) -> SessionKey {
+    match key.agent() {
+        Some(agent) if rules.is_main(&key) => rules.main(&agent),
+        Some(_) | None => key,
+    }
+}
+
+fn reason(settings: &SessionSettings, key: &PeerKey<'_>) -> KeyReason {
+    let link = |link: Link<'_>| IdentityLink { name: link.name.to_owned(), id: link.id.to_owned() };
+    match (key.peer.kind, settings.dm_scope) {
+        _ if settings.scope == Scope::Global => KeyReason::GlobalScope,
+        (PeerKind::Direct, DmScope::Main) => KeyReason::MainSession,
+        (PeerKind::Direct, _) if key.peer.id.trim().is_empty() => KeyReason::BlankPeer,
+        (PeerKind::Direct, dm_scope) => {
+            KeyReason::DirectChat { dm_scope, identity_link: key.link().map(link) }
+        }
+        (kind @ (PeerKind::Group | PeerKind::Channel), _) => KeyReason::Room { kind },
+    }
 }
 
 #[cfg(test)]

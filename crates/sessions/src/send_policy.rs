@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::entry::{ChatType, SendPolicy, SessionEntry};
+use crate::key::form::{KeyForm, form_of};
 use crate::key::{AgentKey, SessionKey};
 
 /// `session.sendPolicy`
@@ -87,8 +88,10 @@ impl Facts {
             || entry.and_then(|e| e.channel.as_deref().or(e.last_channel.as_deref())).map(str::to_owned);
         let channel =
             given.or_else(stored).or_else(|| derived_channel(&bare)).map(|c| c.trim().to_lowercase());
-        let chat_type =
-            subject.chat_type.or_else(|| entry.and_then(|e| e.chat_type)).or_else(|| derived_chat_type(&key));
+        let chat_type = subject
+            .chat_type
+            .or_else(|| entry.and_then(|e| e.chat_type))
+            .or_else(|| derived_chat_type(&key, &bare));
         let direct = SessionKey::parse(&key).ok().and_then(|key| {
             let spelled = key.direct_spelling()?;
             let bare = AgentKey::parse(&spelled)?.rest;
@@ -117,21 +120,23 @@ impl Facts {
     }
 }
 
-/// `<channel>:group|channel|dm…:<id>` names its channel.
+/// The channel that a key without its agent part names.
 fn derived_channel(bare: &str) -> Option<String> {
-    let mut parts = bare.split(':');
-    let channel = parts.next().filter(|part| !part.is_empty())?;
-    let kind = parts.next()?;
-    matches!(kind, "group" | "channel" | "dm" | "direct").then(|| channel.to_owned())
+    match form_of(bare) {
+        KeyForm::Direct { channel, .. } => channel.map(str::to_owned),
+        KeyForm::Group { channel, .. } | KeyForm::Channel { channel, .. } => Some(channel.to_owned()),
+        KeyForm::CronRun { .. } | KeyForm::Opened(..) | KeyForm::Named(_) => None,
+    }
 }
 
-fn derived_chat_type(key: &str) -> Option<ChatType> {
+/// The kind of chat that a key names. The main bucket does not say.
+fn derived_chat_type(key: &str, bare: &str) -> Option<ChatType> {
     if key.contains(":group:") {
         Some(ChatType::Group)
     } else if key.contains(":channel:") {
         Some(ChatType::Channel)
     } else {
-        None
+        matches!(form_of(bare), KeyForm::Direct { .. }).then_some(ChatType::Direct)
     }
 }
 
@@ -200,6 +205,32 @@ mod tests {
                 "agent:main:discord:channel:1",
                 Deny,
             ),
+            (
+                policy(None, vec![rule(Deny, json!({"channel": "telegram"}))]),
+                json!({}),
+                "agent:main:telegram:biz:direct:7:thread:1",
+                Deny,
+            ),
+            (
+                policy(None, vec![rule(Deny, json!({"chatType": "direct"}))]),
+                json!({}),
+                "agent:main:telegram:dm:7",
+                Deny,
+            ),
+            // the row knows better than the key
+            (
+                policy(None, vec![rule(Deny, json!({"channel": "discord"}))]),
+                json!({"channel": "slack"}),
+                "agent:main:discord:channel:1",
+                Allow,
+            ),
+            (
+                policy(Some(Deny), vec![rule(Allow, json!({"channel": " Slack ", "chatType": "channel"}))]),
+                json!({}),
+                "agent:main:slack:channel:c1",
+                Allow,
+            ),
+            (policy(Some(Deny), vec![]), json!({}), "agent:main:main", Deny),
             // either spelling of a direct chat's key fits a prefix
             (
                 policy(None, vec![rule(Deny, json!({"keyPrefix": "agent:main:telegram:direct:"}))]),
@@ -213,5 +244,17 @@ mod tests {
             let subject = SendSubject { key, entry: Some(&entry), ..SendSubject::default() };
             assert_eq!(resolve(policy.as_ref(), &subject), expect, "{key} {policy:?}");
         }
+    }
+
+    #[test]
+    fn what_the_caller_knows_comes_before_row_and_key() {
+        use serde_json::json;
+        let policy =
+            policy(None, vec![rule(SendPolicy::Deny, json!({"channel": "slack", "chatType": "group"}))]);
+        let entry = entry(json!({"channel": "discord", "chatType": "direct"}));
+        let row = SendSubject { key: "agent:main:main", entry: Some(&entry), ..SendSubject::default() };
+        assert_eq!(resolve(policy.as_ref(), &row), SendPolicy::Allow);
+        let known = SendSubject { channel: Some("Slack"), chat_type: Some(ChatType::Group), ..row };
+        assert_eq!(resolve(policy.as_ref(), &known), SendPolicy::Deny);
     }
 }

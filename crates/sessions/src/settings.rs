@@ -94,11 +94,6 @@ impl SessionSettings {
         marked.or(self.agents.first()).map(|agent| agent.id.clone()).unwrap_or_default()
     }
 
-    /// Whether more than one agent is marked as default; worth one warning.
-    pub fn has_ambiguous_default(&self) -> bool {
-        self.agents.iter().filter(|agent| agent.default).count() > 1
-    }
-
     /// Whether an agent exists: listed, or `main` when nothing is listed.
     pub fn knows_agent(&self, id: &AgentId) -> bool {
         if self.agents.is_empty() {

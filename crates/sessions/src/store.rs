@@ -2,10 +2,17 @@
 //!
 //! [`SessionStore`] is the narrow interface the product knows; [`FileStore`] keeps OpenClaw's `sessions.json` files.
 
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
 mod document;
 mod file;
 mod glance;
+mod head;
 mod journal;
+mod query;
+mod rows;
+mod select;
+mod stored;
 mod table;
 mod writer;
 
@@ -21,7 +28,8 @@ use crate::entry::SessionEntry;
 use crate::key::{KeyRules, SessionKey};
 
 pub use file::{FileStore, FileStoreOptions};
-pub use glance::glance;
+pub use glance::{Glanced, glance, glance_newest};
+pub use query::{Hidden, Query, Selection};
 
 /// A future of the storage interface.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -54,7 +62,7 @@ pub struct Edit<'a> {
 #[error("{0}")]
 pub struct Refused(pub String);
 
-/// Which rows [`SessionStore::rows`] returns.
+/// Whose rows [`SessionStore::select`] and [`SessionStore::rows`] look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rows<'a> {
     /// Of all agents, configured or found on disk.
@@ -87,16 +95,22 @@ pub enum StoreError {
     Closed,
 }
 
-/// Rows by key. Every implementation passes the contract tests of this module.
+/// Rows by key. Every implementation keeps the laws of the module `contract`.
 pub trait SessionStore: Send + Sync {
     /// The row of a key.
     fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>>;
 
-    /// A snapshot of rows, unsorted. Cheap: rows are shared.
-    fn rows<'a>(&'a self, which: Rows<'a>) -> StoreFuture<'a, Vec<Row>>;
+    /// The rows that meet every condition of a query, newest first. The newest without a condition cost no more in a big
+    /// store than in a small one.
+    fn select<'a>(&'a self, which: Rows<'a>, query: &'a Query) -> StoreFuture<'a, Selection>;
+
+    /// All rows, newest first, for those who can't do with fewer ([`Self::select`]).
+    fn rows<'a>(&'a self, which: Rows<'a>) -> StoreFuture<'a, Vec<Row>> {
+        Box::pin(async move { Ok(self.select(which, &Query::default()).await?.rows) })
+    }
 
     /// Changes or creates a row and makes it durable. Afterwards the row has a `sessionId` and an `updatedAt`, and its
-    /// delivery fields agree. An unchanged row is not written. Changes of one row happen one after the other.
+    /// delivery fields agree; `updatedAt` is never less than before. An unchanged row is not written. Changes of one row happen one after the other.
     fn update<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row>;
 
     /// Removes a row, durably; returns what it was.
@@ -110,6 +124,9 @@ pub trait SessionStore: Send + Sync {
 
     /// How keys are read.
     fn rules(&self) -> &KeyRules;
+
+    /// The agents that are configured from now on. Those the store knows of its own are not forgotten.
+    fn set_agents(&self, agents: Vec<AgentId>);
 }
 
 /// An update whose change has an error or a result of its own.

@@ -1,8 +1,9 @@
 //! Transcripts: what was said in a session, one JSON line an entry, each the child of another (spec `sessions.md` §4).
 //!
-//! [`mod@format`] is the file format, [`mod@file`] keeps one file open and appends, [`context`] decides what of a branch a model
-//! sees, [`guard`] holds what is checked before a message is appended, [`lock`] is OpenClaw's write lock, [`backward`]
-//! reads from the end. [`Transcript`] is the handle for asynchronous code.
+//! [`mod@format`] is the file format, [`mod@file`] keeps one file open, as much of its end as is needed, and appends,
+//! [`context`] decides what of a branch a model sees, [`guard`] holds what is checked before a message is appended, [`lock`]
+//! is OpenClaw's write lock, [`backward`] reads from the end, [`fn@fork`] and [`compact_lines`] copy branches.
+//! [`Transcript`] is the handle for asynchronous code.
 
 pub mod backward;
 pub mod context;
@@ -10,11 +11,15 @@ pub mod file;
 mod fork;
 pub mod format;
 pub mod guard;
+pub mod head;
 pub mod index;
 pub mod inject;
 pub mod lock;
 mod migrate;
+mod rewrite;
 pub(crate) mod scan;
+mod truncate;
+mod turn;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,11 +29,13 @@ use parking_lot::Mutex;
 
 pub use context::Context;
 pub use file::{Branch, ModelSettings, NewTranscript, TranscriptFile};
-pub use fork::{MAX_FORK_TOKENS, fork};
+pub use fork::{MAX_FORK_TOKENS, fork, fork_path, fork_to, is_forkable};
 pub use format::{Body, Entry, EntryId, Header, StoredMessage};
 pub use guard::PendingCalls;
 pub use inject::Injector;
 pub use lock::{LockError, TranscriptLock};
+pub use truncate::{CompactError, DEFAULT_MAX_LINES, LinesCompacted, compact_lines};
+pub use turn::{TURN_START, Turn, TurnState};
 
 /// Why a transcript could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -175,12 +182,12 @@ impl Transcript {
         self.file.lock().leaf().cloned()
     }
 
-    /// Whether there is an entry with this id, on any branch.
+    /// Whether there is an entry with this id on any branch, or may be in the part of a long file that has not been read.
     pub fn contains(&self, id: &str) -> bool {
         self.file.lock().contains(id)
     }
 
-    /// How many entries there are.
+    /// How many entries are known: all, or the last ones of a long file.
     pub fn len(&self) -> usize {
         self.file.lock().len()
     }
@@ -233,8 +240,8 @@ impl Transcript {
     }
 
     /// Moves the leaf: later appends continue from there. Nothing is written.
-    pub fn branch(&mut self, to: Branch) -> Result<(), TranscriptError> {
-        self.file.lock().branch(to)
+    pub async fn branch(&mut self, to: Branch) -> Result<(), TranscriptError> {
+        self.with_file(move |file| file.branch(to)).await
     }
 
     /// What a model should see of the current branch, compaction applied, and the settings in force.
@@ -245,6 +252,18 @@ impl Transcript {
     /// The tool calls at the end of the current branch that have no result yet.
     pub async fn pending_calls(&self) -> Result<PendingCalls, TranscriptError> {
         self.with_file(TranscriptFile::pending_calls).await
+    }
+
+    /// The turn of a message on the current branch: the last entry of one of these ids that is a person's message of this
+    /// time. Of a long file no more is read than back to that time.
+    pub async fn turn_of(&self, ids: Vec<EntryId>, said_at: i64) -> Result<Option<Turn>, TranscriptError> {
+        self.with_file(move |file| file.turn_of(&ids, said_at)).await
+    }
+
+    /// To be called before a message that starts a turn is appended: where the branch ends within another turn, one that
+    /// was cut short, an entry says that a new one begins.
+    pub async fn begin_turn(&mut self) -> Result<(), TranscriptError> {
+        self.with_file(TranscriptFile::begin_turn).await
     }
 
     /// The entries of the current branch, root first.
@@ -271,6 +290,19 @@ where
         Ok(result) => result,
         Err(_) => Err(TranscriptError::Interrupted(path.to_path_buf())),
     }
+}
+
+/// The old file under a second name: whoever has it open writes into the copy at worst, and finds the new file at the next
+/// look. Where there are no such names it is copied.
+pub(crate) fn keep_old(path: &Path, archive: &Path) -> std::io::Result<()> {
+    if std::fs::hard_link(path, archive).is_ok() {
+        return Ok(());
+    }
+    let copied = std::fs::copy(path, archive).and_then(|_| std::fs::File::open(archive)?.sync_all());
+    if copied.is_err() {
+        let _ = std::fs::remove_file(archive);
+    }
+    copied
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use openclaw_testkit::TOKEN;
+use openclaw_testkit::many_sessions::{self, Skills};
 use serde_json::json;
 
 use super::percentile;
@@ -27,32 +28,56 @@ pub(super) fn version(program: &Path) -> Result<f64> {
 /// Median time from spawn to the first 200 of `/healthz`, in milliseconds.
 pub(super) fn healthy(program: &Path, sessions: usize) -> Result<f64> {
     const RUNS: usize = 21;
-    let home = tempfile::tempdir()?;
-    let state = home.path().join("state");
-    std::fs::create_dir_all(&state)?;
-    let config = json!({"gateway": {"mode": "local", "auth": {"mode": "token", "token": TOKEN}}});
-    std::fs::write(state.join("openclaw.json"), config.to_string())?;
-    write_sessions(&state, sessions)?;
+    let home = Home::with(sessions)?;
     let mut times = Vec::with_capacity(RUNS);
     for _ in 0..RUNS {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = free_port()?;
         let start = Instant::now();
-        let mut gateway = Command::new(program)
-            .args(["gateway", "run", "--port", &port.to_string()])
-            .env_clear()
-            .env("HOME", home.path())
-            .env("OPENCLAW_STATE_DIR", &state)
-            .env("TMPDIR", home.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
+        let mut gateway = home.gateway(program, port)?;
         let healthy = until_healthy(port, start);
         gateway.kill()?;
         gateway.wait()?;
         times.push(healthy?);
     }
     Ok(percentile(&mut times, 50))
+}
+
+/// A home directory with a state directory in it.
+pub(super) struct Home(tempfile::TempDir);
+
+impl Home {
+    pub(super) fn with(sessions: usize) -> Result<Self> {
+        let home = Self(tempfile::tempdir()?);
+        let config = json!({"gateway": {"mode": "local", "auth": {"mode": "token", "token": TOKEN}}});
+        std::fs::create_dir_all(home.state())?;
+        std::fs::write(home.state().join("openclaw.json"), config.to_string())?;
+        write_sessions(&home.state(), sessions)?;
+        Ok(home)
+    }
+
+    fn state(&self) -> PathBuf {
+        self.0.path().join("state")
+    }
+
+    /// Spawns a gateway on a port.
+    pub(super) fn gateway(&self, program: &Path, port: u16) -> Result<Child> {
+        let gateway = Command::new(program)
+            .args(["gateway", "run", "--port", &port.to_string()])
+            .env_clear()
+            .env("HOME", self.0.path())
+            .env("OPENCLAW_STATE_DIR", self.state())
+            .env("TMPDIR", self.0.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok(gateway)
+    }
+}
+
+/// A port nobody listens on.
+pub(super) fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 fn until_healthy(port: u16, start: Instant) -> Result<Duration> {
@@ -71,21 +96,14 @@ fn until_healthy(port: u16, start: Instant) -> Result<Duration> {
     bail!("the gateway did not become healthy")
 }
 
-/// A store as OpenClaw writes it, each session with a short transcript.
+/// A store as OpenClaw leaves it, each session with a short transcript.
 pub(super) fn write_sessions(state: &Path, count: usize) -> Result<()> {
     let dir = state.join("agents/main/sessions");
-    std::fs::create_dir_all(&dir)?;
-    let mut rows = serde_json::Map::new();
-    for n in 0..count {
-        let id = format!("00000000-0000-4000-8000-{n:012}");
-        let row = json!({
-            "sessionId": id, "updatedAt": 1_770_000_000_000_u64 + n as u64, "chatType": "group", "channel": "telegram",
-            "subject": format!("Group {n}"), "inputTokens": 100, "outputTokens": 7, "totalTokens": 107,
-        });
-        rows.insert(format!("agent:main:telegram:group:{n}"), row);
+    many_sessions::write(state, count, Skills::Some)?;
+    for number in 0..count {
+        let id = many_sessions::id(number);
         let header = json!({"type": "session", "version": 3, "id": id, "timestamp": "2026-02-09T10:00:00.000Z", "cwd": "/"});
         std::fs::write(dir.join(format!("{id}.jsonl")), format!("{header}\n"))?;
     }
-    std::fs::write(dir.join("sessions.json"), serde_json::to_string_pretty(&rows)?)?;
     Ok(())
 }

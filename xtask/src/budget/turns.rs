@@ -8,7 +8,7 @@ use openclaw_testkit::{GatewaySetup, GatewayUnderTest, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
 use super::model::InstantModel;
-use super::{Row, percentile, start};
+use super::{Row, many, percentile, start};
 
 /// Turns a session has before the next begins: the context stays that of a short chat.
 const TURNS_A_SESSION: usize = 20;
@@ -111,10 +111,7 @@ impl Bench {
     /// Resident memory in MB.
     fn resident(&self) -> Result<f64> {
         let pid = self.gateway.pid().context("the gateway ended")?;
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
-        let kib: f64 = line.split_whitespace().nth(1).context("an odd VmRSS")?.parse()?;
-        Ok(kib / 1024.0)
+        many::memory(pid, "VmRSS:")
     }
 }
 

@@ -1,168 +1,61 @@
-//! `openclaw agents list` (spec `cli.md` §4.3).
+//! `openclaw agents`: who there is, and who answers what (spec `cli.md` §4.3).
 
-use openclaw_agent::identity::Identity;
-use openclaw_config::settings::{Binding, PeerKind};
-use openclaw_config::{Config, ResolvedAgent};
-use openclaw_protocol::AgentId;
-use serde::Serialize;
+mod add;
+mod credentials;
+mod delete;
+mod list;
+mod questions;
+mod route;
+mod set_identity;
+mod wizard;
 
+use openclaw_agent::roster::RosterError;
+
+use self::list::Detail;
+use super::config::write_failure;
 use crate::args::{AgentsArgs, AgentsCommand};
 use crate::context::Context;
-use crate::failure::Outcome;
-use crate::output;
-
-/// One agent, keys in the order of the reference.
-#[derive(Debug, Serialize, PartialEq, Eq)]
-#[serde(rename_all = "camelCase")]
-struct AgentRow {
-    id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    identity_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    identity_emoji: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    identity_source: Option<&'static str>,
-    workspace: String,
-    agent_dir: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<String>,
-    bindings: usize,
-    is_default: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    binding_details: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    routes: Option<Vec<&'static str>>,
-}
+use crate::failure::{Failure, Outcome};
 
 pub(super) fn run(args: &AgentsArgs, context: &Context) -> Outcome {
-    let (json, details) = match &args.command {
-        Some(AgentsCommand::List { json, bindings, detail: _ }) => (*json, *bindings),
-        None => (false, false),
-    };
-    let config = context.config()?;
-    context.print_warnings();
-    let rows: Vec<AgentRow> =
-        config.agent_ids().iter().map(|id| row(config, &config.agent(id), details)).collect();
-    if json {
-        output::json(&rows);
-    } else {
-        text(&rows, context).iter().for_each(|line| output::line(line));
-    }
-    Ok(0)
-}
-
-fn row(config: &Config, agent: &ResolvedAgent, details: bool) -> AgentRow {
-    let mine: Vec<&Binding> =
-        config.bindings.iter().filter(|binding| AgentId::normalize(&binding.agent_id) == agent.id).collect();
-    let configured = &agent.identity;
-    let from_file = std::fs::read_to_string(agent.workspace.join("IDENTITY.md"))
-        .ok()
-        .map(|text| Identity::parse(&text))
-        .filter(|identity| !identity.is_empty());
-    let is_configured = configured.name.is_some() || configured.emoji.is_some();
-    let (identity_name, identity_emoji, identity_source) = match (is_configured, from_file) {
-        (true, _) => (configured.name.clone(), configured.emoji.clone(), Some("config")),
-        (false, Some(file)) => (file.name, file.emoji, Some("identity")),
-        (false, None) => (None, None, None),
-    };
-    let is_unrouted = agent.is_default && mine.is_empty();
-    AgentRow {
-        id: agent.id.to_string(),
-        name: agent.name.clone(),
-        identity_name,
-        identity_emoji,
-        identity_source,
-        workspace: agent.workspace.display().to_string(),
-        agent_dir: agent.agent_dir.display().to_string(),
-        model: agent.model_primary.clone(),
-        bindings: mine.len(),
-        is_default: agent.is_default,
-        binding_details: (details && !mine.is_empty())
-            .then(|| mine.iter().map(|binding| describe(binding)).collect()),
-        routes: is_unrouted.then(|| vec!["default (no explicit rules)"]),
-    }
-}
-
-/// `telegram accountId=default peer=group:1`.
-fn describe(binding: &Binding) -> String {
-    let matches = &binding.matches;
-    let mut parts = vec![matches.channel.clone()];
-    parts.extend(matches.account_id.iter().map(|id| format!("accountId={id}")));
-    parts.extend(matches.peer.iter().map(|peer| {
-        let kind = match peer.kind {
-            PeerKind::Direct => "direct",
-            PeerKind::Group => "group",
-            PeerKind::Channel => "channel",
-        };
-        format!("peer={kind}:{}", peer.id)
-    }));
-    parts.extend(matches.guild_id.iter().map(|id| format!("guild={id}")));
-    parts.extend(matches.team_id.iter().map(|id| format!("team={id}")));
-    parts.join(" ")
-}
-
-fn text(rows: &[AgentRow], context: &Context) -> Vec<String> {
-    let mut lines = vec![context.style.accent("Agents:")];
-    for row in rows {
-        let default = if row.is_default { " (default)" } else { "" };
-        let name = row.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-        lines.push(format!("- {}{default}{name}", row.id));
-        if let (Some(source), Some(name)) = (row.identity_source, &row.identity_name) {
-            let emoji = row.identity_emoji.as_ref().map(|emoji| format!("{emoji} ")).unwrap_or_default();
-            let place = if source == "config" { "config" } else { "IDENTITY.md" };
-            lines.push(format!("  Identity: {emoji}{name} ({place})"));
+    match &args.command {
+        None => list::run(false, Detail::Count, context),
+        Some(AgentsCommand::List { json, bindings, detail: _ }) => {
+            let detail = if *bindings { Detail::Bindings } else { Detail::Count };
+            list::run(*json, detail, context)
         }
-        lines.push(format!("  Workspace: {}", context.short(row.workspace.as_ref())));
-        lines.push(format!("  Agent dir: {}", context.short(row.agent_dir.as_ref())));
-        lines.extend(row.model.iter().map(|model| format!("  Model: {model}")));
-        lines.push(format!("  Routing rules: {}", row.bindings));
-        lines.extend(row.routes.iter().map(|routes| format!("  Routing: {}", routes.join(", "))));
-        if let Some(details) = &row.binding_details {
-            lines.push("  Routing rules:".to_owned());
-            lines.extend(details.iter().map(|detail| format!("    - {detail}")));
-        }
+        Some(AgentsCommand::Add(args)) => add::run(args, context),
+        Some(AgentsCommand::Delete { id, force, json }) => delete::run(id, *force, *json, context),
+        Some(AgentsCommand::SetIdentity(args)) => set_identity::run(args, context),
+        Some(AgentsCommand::Route(args)) => route::run(args, context),
     }
-    lines.push(
-        "Routing rules map channel/account/peer to an agent. Use --bindings for full rules.".to_owned(),
-    );
-    lines
 }
 
-#[cfg(test)]
-mod tests {
-    use openclaw_config::Environment;
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    #[test]
-    fn rows_have_the_shape_of_the_reference() {
-        let env = Environment::new([("HOME", "/h"), ("OPENCLAW_STATE_DIR", "/h/.openclaw")], "/w");
-        let config = Config::from_json5(
-            "{ agents: { defaults: { model: { primary: 'mock/mock-1' } }, list: [
-                 { id: 'main', name: 'Main', default: true, workspace: '/ws' },
-                 { id: 'work', name: 'Work', workspace: '/ws2', identity: { name: 'Worker', emoji: '🛠' } } ] },
-               bindings: [{ agentId: 'work', match: { channel: 'telegram', accountId: 'default' } }] }",
-            &env,
-        )
-        .unwrap();
-        let rows: Vec<AgentRow> =
-            config.agent_ids().iter().map(|id| row(&config, &config.agent(id), true)).collect();
-        let expect: Value = json!([
-            {
-                "id": "main", "name": "Main", "workspace": "/ws", "agentDir": "/h/.openclaw/agents/main/agent",
-                "model": "mock/mock-1", "bindings": 0, "isDefault": true, "routes": ["default (no explicit rules)"],
-            },
-            {
-                "id": "work", "name": "Work", "identityName": "Worker", "identityEmoji": "🛠",
-                "identitySource": "config", "workspace": "/ws2", "agentDir": "/h/.openclaw/agents/work/agent",
-                "model": "mock/mock-1", "bindings": 1, "isDefault": false,
-                "bindingDetails": ["telegram accountId=default"],
-            },
-        ]);
-        // As text, because the order of the keys is part of the shape.
-        assert_eq!(serde_json::to_string(&rows).unwrap(), expect.to_string());
+/// In the words of the reference where it has some.
+fn failure(error: RosterError, context: &Context) -> Failure {
+    match error {
+        RosterError::Reserved(id) => reserved(id.as_str()),
+        RosterError::Exists(id) => exists(id.as_str()),
+        RosterError::NotFound(id) => not_found(id.as_str()),
+        RosterError::Undeletable(id) => {
+            Failure::new("agent-reserved", format!("\"{id}\" cannot be deleted."))
+        }
+        RosterError::Config(_) => context.invalid_config(),
+        RosterError::Write(error) => write_failure(error),
+        RosterError::Included(_) => Failure::new("config-write", error.to_string()),
+        RosterError::Workspace(_) | RosterError::Io { .. } => Failure::new("agent-files", error.to_string()),
     }
+}
+
+fn reserved(id: &str) -> Failure {
+    Failure::new("agent-reserved", format!("\"{id}\" is reserved. Choose another name."))
+}
+
+fn exists(id: &str) -> Failure {
+    Failure::new("agent-exists", format!("Agent \"{id}\" already exists."))
+}
+
+fn not_found(id: &str) -> Failure {
+    Failure::new("agent-not-found", format!("Agent \"{id}\" not found."))
+        .hint("Run `openclaw agents list` for those there are.")
 }

@@ -5,11 +5,11 @@
 
 use openclaw_config::gateway_options::GatewayFlags;
 use openclaw_config::settings::{AuthKind, BindMode};
-use openclaw_dispatch::{AgentMessage, RunOutcome, RunRecord};
+use openclaw_dispatch::{AgentMessage, Occasion, RunOutcome, RunRecord};
 use openclaw_gateway::{ExitStatus, GatewayState, LogTarget, Ready, RunOptions, StartError};
 use openclaw_protocol::{AgentId, RunId};
 use openclaw_sessions::SessionKey;
-use openclaw_sessions::store::Rows;
+use openclaw_sessions::store::{Query, Rows};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -97,6 +97,7 @@ async fn answer(state: &GatewayState, run: LocalRun) -> Result<Value, Failure> {
         timeout_seconds: run.timeout_seconds,
         lane: None,
         extra_system_prompt: None,
+        occasion: Occasion::Command,
         entry_patch: serde_json::Map::new(),
     };
     let receipt = state
@@ -120,15 +121,13 @@ async fn answer(state: &GatewayState, run: LocalRun) -> Result<Value, Failure> {
 /// The row whose transcript is meant, else the agent's main session.
 async fn session_key(state: &GatewayState, run: &LocalRun) -> Result<SessionKey, Failure> {
     if let Some(id) = &run.session_id {
-        let rows = state
+        let query = Query { session_id: Some(id.clone()), ..Query::newest(1) };
+        let found = state
             .sessions
-            .rows(Rows::Of(&run.agent))
+            .select(Rows::Of(&run.agent), &query)
             .await
             .map_err(|error| Failure::new("store", error.to_string()))?;
-        let has_id = |row: &openclaw_sessions::Row| {
-            row.entry.session_id.as_ref().is_some_and(|own| own.as_str() == id)
-        };
-        if let Some(row) = rows.into_iter().find(has_id) {
+        if let Some(row) = found.rows.into_iter().next() {
             return Ok(row.key);
         }
     }

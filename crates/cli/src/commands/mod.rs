@@ -5,6 +5,7 @@ mod agents;
 mod audit;
 mod config;
 mod default_models;
+mod doctor;
 mod gateway_ask;
 mod gateway_probe;
 mod gateway_run;
@@ -33,6 +34,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         }
         Command::Agents(args) => agents::run(&args, context),
         Command::Config(args) => config::run(args, context),
+        Command::Doctor(args) => doctor::run(&args, context),
         Command::Gateway(args) => match args.command {
             None => gateway_run::run(args.run, context),
             Some(GatewayCommand::Run(run)) => gateway_run::run(gateway_run::merge(run, args.run), context),

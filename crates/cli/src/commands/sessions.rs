@@ -1,9 +1,13 @@
 //! `openclaw sessions`: the stored conversations of an agent (spec `cli.md` §3.3).
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use openclaw_config::Config;
 use openclaw_protocol::AgentId;
-use openclaw_sessions::store::glance;
+use openclaw_sessions::SessionEntry;
+use openclaw_sessions::store::{glance, glance_newest};
 use serde_json::{Map, Value, json};
 
 use super::default_models::{DefaultModels, ModelInUse};
@@ -52,6 +56,12 @@ impl StoredSession {
         }
     }
 
+    /// Whose it is, where the key says so.
+    fn agent(&self) -> Option<AgentId> {
+        let (agent, _) = self.key.strip_prefix("agent:")?.split_once(':')?;
+        Some(AgentId::normalize(agent))
+    }
+
     /// `think:high`, `id:…`: what is special about it.
     pub(super) fn flags(&self) -> Vec<String> {
         let levels = [
@@ -76,64 +86,125 @@ impl StoredSession {
     }
 }
 
-/// The rows of a store file, newest first. A missing file has none.
+/// The rows of a store file that were used then or later, newest first. A missing file has none.
+fn read_since(path: &Path, since: i64) -> Result<Vec<StoredSession>, Failure> {
+    let mut rows = glance(path)
+        .map_err(|error| Failure::new("store", format!("could not read {}: {error}", path.display())))?;
+    rows.retain(|(_, entry)| entry.updated_at_ms() >= since);
+    rows.sort_by_key(|(_, entry)| Reverse(entry.updated_at_ms()));
+    Ok(rows.into_iter().filter_map(|(key, entry)| stored(key, entry)).collect())
+}
+
+/// The newest rows of a store file and how many there are. A missing file has none.
 ///
 /// # Errors
 /// When the file can't be read.
-pub(super) fn read_store(path: &Path) -> Result<Vec<StoredSession>, Failure> {
-    let rows = glance(path)
+pub(super) fn read_newest(path: &Path, limit: usize) -> Result<(Vec<StoredSession>, usize), Failure> {
+    let (rows, count) = glance_newest(path, limit)
         .map_err(|error| Failure::new("store", format!("could not read {}: {error}", path.display())))?;
-    let mut rows: Vec<StoredSession> = rows
-        .into_iter()
-        .filter_map(|(key, entry)| match serde_json::to_value(entry.as_ref()) {
-            Ok(Value::Object(entry)) => Some(StoredSession { key, entry }),
-            Ok(_) | Err(_) => None,
-        })
-        .collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at()));
-    Ok(rows)
+    Ok((rows.into_iter().filter_map(|(key, entry)| stored(key, entry)).collect(), count))
+}
+
+fn stored(key: String, entry: Arc<SessionEntry>) -> Option<StoredSession> {
+    let mut entry = Arc::unwrap_or_clone(entry);
+    // By far the largest, and nobody lists them.
+    entry.skills_snapshot = None;
+    entry.system_prompt_report = None;
+    match serde_json::to_value(&entry) {
+        Ok(Value::Object(entry)) => Some(StoredSession { key, entry }),
+        Ok(_) | Err(_) => None,
+    }
 }
 
 pub(super) fn run(args: &SessionsArgs, context: &Context) -> Outcome {
-    let active = match args.active.as_deref() {
-        None => None,
-        Some(text) => match text.trim().parse::<u64>() {
-            Ok(minutes) if minutes > 0 => Some(minutes),
-            Ok(_) | Err(_) => return Err(Failure::usage("--active must be a positive integer (minutes)")),
-        },
-    };
+    let active = args.active.as_deref().map(minutes).transpose()?;
     let config = context.config()?;
     context.print_warnings();
+    let stores = stores(args, config, context)?;
+    let now = now_ms();
+    let since = active.map_or(i64::MIN, |minutes| now.saturating_sub(minutes.saturating_mul(60_000)));
+    let models = DefaultModels::load(config, context.env());
+    let mut rows = Vec::new();
+    for store in &stores {
+        for session in read_since(&store.path, since)?.into_iter().filter(|session| store.has(session)) {
+            let agent = session.agent().unwrap_or_else(|| store.agent.clone());
+            let used = models.of_session(&agent, &session);
+            rows.push(Row { used, agent: args.all_agents.then_some(agent), session });
+        }
+    }
+    // Each store's are sorted already.
+    if stores.len() > 1 {
+        rows.sort_by_key(|row| Reverse(row.session.updated_at()));
+    }
+    let listing = Listing { rows, stores, active, now };
+    if args.json {
+        output::json(&listing.document());
+    } else {
+        output::line(&listing.text().join("\n"));
+    }
+    Ok(0)
+}
+
+/// `--active`: a number of minutes.
+fn minutes(text: &str) -> Result<i64, Failure> {
+    let minutes = text.trim().parse::<i64>().ok().filter(|minutes| *minutes > 0);
+    minutes.ok_or_else(|| Failure::usage("--active must be a positive integer (minutes)"))
+}
+
+/// A store file that is listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Store {
+    agent: AgentId,
+    path: PathBuf,
+    /// Only rows of [`Self::agent`], of a file that several agents share.
+    only_own: bool,
+}
+
+impl Store {
+    fn has(&self, session: &StoredSession) -> bool {
+        !self.only_own || session.agent().is_none_or(|agent| agent == self.agent)
+    }
+}
+
+/// The files that hold what was asked for.
+fn stores(args: &SessionsArgs, config: &Config, context: &Context) -> Result<Vec<Store>, Failure> {
+    if args.all_agents {
+        let mut stores: Vec<Store> = Vec::new();
+        for agent in config.agent_ids() {
+            let path = config.session_store(&agent);
+            if !stores.iter().any(|store| store.path == path) {
+                stores.push(Store { agent, path, only_own: false });
+            }
+        }
+        return Ok(stores);
+    }
     let agent = args.agent.as_deref().map_or_else(|| config.default_agent(), AgentId::normalize);
     if !config.has_agent(&agent) {
         return Err(Failure::new("unknown-agent", format!("Unknown agent id \"{agent}\"."))
             .hint("Run `openclaw agents list` for the configured ones."));
     }
-    let path: PathBuf = match &args.store {
+    let path = match &args.store {
         Some(path) => context.env().expand_path(path),
         None => config.session_store(&agent),
     };
-    let now = now_ms();
-    let mut rows = read_store(&path)?;
-    if let Some(minutes) = active {
-        let oldest = now - i64::try_from(minutes).unwrap_or(i64::MAX / 60_000).saturating_mul(60_000);
-        rows.retain(|row| row.updated_at() >= oldest);
-    }
-    let models = DefaultModels::load(config, context.env());
-    let rows: Vec<Row> =
-        rows.into_iter().map(|session| Row { used: models.of_session(&agent, &session), session }).collect();
-    if args.json {
-        output::json(&document(&rows, &path, active, now));
-    } else {
-        text(&rows, &path, active, now).iter().for_each(|line| output::line(line));
-    }
-    Ok(0)
+    Ok(vec![Store { agent, path, only_own: args.agent.is_some() }])
 }
 
 /// A row with the model it used, or would use.
 struct Row {
     session: StoredSession,
     used: ModelInUse,
+    /// Whose it is, where rows of several agents are listed.
+    agent: Option<AgentId>,
+}
+
+/// What is printed.
+struct Listing {
+    rows: Vec<Row>,
+    stores: Vec<Store>,
+    /// Only what was used in the last so many minutes.
+    active: Option<i64>,
+    now: i64,
 }
 
 /// Fields that are shown when they are set, in their order.
@@ -152,33 +223,6 @@ const OPTIONAL_FIELDS: &[&str] = &[
     "totalTokens",
 ];
 
-fn document(rows: &[Row], path: &Path, active: Option<u64>, now: i64) -> Value {
-    let sessions: Vec<Value> = rows
-        .iter()
-        .map(|Row { session: row, used }| {
-            let mut out = Map::new();
-            out.insert("key".to_owned(), json!(row.key));
-            out.insert("kind".to_owned(), json!(row.kind()));
-            out.insert("updatedAt".to_owned(), json!(row.updated_at()));
-            out.insert("ageMs".to_owned(), json!(now - row.updated_at()));
-            for field in OPTIONAL_FIELDS {
-                if let Some(value) = row.entry.get(*field) {
-                    out.insert((*field).to_owned(), value.clone());
-                }
-            }
-            out.insert("model".to_owned(), json!(used.model));
-            out.insert("contextTokens".to_owned(), json!(used.window));
-            Value::Object(out)
-        })
-        .collect();
-    json!({
-        "path": path.display().to_string(),
-        "count": sessions.len(),
-        "activeMinutes": active,
-        "sessions": sessions,
-    })
-}
-
 const COLUMNS: &[Column] = &[
     Column { name: "Kind", width: 6 },
     Column { name: "Key", width: 26 },
@@ -188,29 +232,64 @@ const COLUMNS: &[Column] = &[
     Column { name: "Flags", width: 0 },
 ];
 
-fn text(rows: &[Row], path: &Path, active: Option<u64>, now: i64) -> Vec<String> {
-    let mut lines =
-        vec![format!("Session store: {}", path.display()), format!("Sessions listed: {}", rows.len())];
-    lines.extend(active.map(|minutes| format!("Filtered to last {minutes} minute(s)")));
-    if rows.is_empty() {
-        lines.push("No sessions found.".to_owned());
-        return lines;
+impl Listing {
+    fn document(&self) -> Value {
+        let path = match self.stores.as_slice() {
+            [store] => store.path.display().to_string(),
+            // As `sessions.list` says it.
+            _ => "(multiple)".to_owned(),
+        };
+        let sessions: Vec<Value> = self.rows.iter().map(|row| row.document(self.now)).collect();
+        json!({"path": path, "count": sessions.len(), "activeMinutes": self.active, "sessions": sessions})
     }
-    let cells: Vec<Vec<String>> = rows
-        .iter()
-        .map(|Row { session: row, used }| {
-            vec![
-                row.kind().to_owned(),
-                row.key.clone(),
-                output::age(now - row.updated_at()),
-                used.model.clone(),
-                tokens(row.number("totalTokens"), used.window),
-                row.flags().join(" "),
-            ]
-        })
-        .collect();
-    lines.extend(columns(COLUMNS, &cells));
-    lines
+
+    fn text(&self) -> Vec<String> {
+        let mut lines: Vec<String> =
+            self.stores.iter().map(|store| format!("Session store: {}", store.path.display())).collect();
+        lines.push(format!("Sessions listed: {}", self.rows.len()));
+        lines.extend(self.active.map(|minutes| format!("Filtered to last {minutes} minute(s)")));
+        if self.rows.is_empty() {
+            lines.push("No sessions found.".to_owned());
+            return lines;
+        }
+        let cells: Vec<Vec<String>> = self.rows.iter().map(|row| row.cells(self.now)).collect();
+        lines.extend(columns(COLUMNS, &cells));
+        lines
+    }
+}
+
+impl Row {
+    fn document(&self, now: i64) -> Value {
+        let Self { session, used, agent } = self;
+        let mut out = Map::new();
+        out.insert("key".to_owned(), json!(session.key));
+        if let Some(agent) = agent {
+            out.insert("agentId".to_owned(), json!(agent.as_str()));
+        }
+        out.insert("kind".to_owned(), json!(session.kind()));
+        out.insert("updatedAt".to_owned(), json!(session.updated_at()));
+        out.insert("ageMs".to_owned(), json!(now - session.updated_at()));
+        for field in OPTIONAL_FIELDS {
+            if let Some(value) = session.entry.get(*field) {
+                out.insert((*field).to_owned(), value.clone());
+            }
+        }
+        out.insert("model".to_owned(), json!(used.model));
+        out.insert("contextTokens".to_owned(), json!(used.window));
+        Value::Object(out)
+    }
+
+    fn cells(&self, now: i64) -> Vec<String> {
+        let Self { session, used, agent: _ } = self;
+        vec![
+            session.kind().to_owned(),
+            session.key.clone(),
+            output::age(now - session.updated_at()),
+            used.model.clone(),
+            tokens(session.number("totalTokens"), used.window),
+            session.flags().join(" "),
+        ]
+    }
 }
 
 /// `1.0k/32k (3%)`, or `-` when nothing was used.
@@ -224,38 +303,101 @@ pub(super) fn tokens(total: Option<u64>, window: u64) -> String {
 mod tests {
     use super::*;
 
-    fn rows() -> Vec<Row> {
+    fn session(key: &str, entry: Value) -> StoredSession {
+        let Value::Object(entry) = entry else { panic!("object") };
+        StoredSession { key: key.to_owned(), entry }
+    }
+
+    fn recorded() -> Listing {
         let entry = json!({
             "sessionId": "test1", "updatedAt": 1_795_229_479_704_i64, "abortedLastRun": false, "inputTokens": 1000,
             "outputTokens": 5, "totalTokens": 1000, "modelProvider": "mock", "model": "mock-1", "contextTokens": 32000,
         });
-        let Value::Object(entry) = entry else { panic!("object") };
-        let session = StoredSession { key: "agent:main:main".to_owned(), entry };
-        vec![Row { session, used: ModelInUse { model: "mock-1".to_owned(), window: 32_000 } }]
+        let used = ModelInUse { model: "mock-1".to_owned(), window: 32_000 };
+        let rows = vec![Row { session: session("agent:main:main", entry), used, agent: None }];
+        let path = PathBuf::from("<STATE>/agents/main/sessions/sessions.json");
+        let stores = vec![Store { agent: AgentId::default(), path, only_own: false }];
+        Listing { rows, stores, active: None, now: 1_795_229_525_887 }
     }
 
-    /// As recorded in `cli-sessions.json`.
+    /// The calls of `cli-sessions.json`.
+    fn calls() -> Vec<Value> {
+        serde_json::from_str(include_str!("../../../../tests/golden/cli-sessions.json")).unwrap()
+    }
+
     #[test]
-    fn the_document_is_that_of_the_reference() {
-        let document = document(&rows(), Path::new("/s.json"), Some(5), 1_795_229_525_887);
-        let expect = json!({
-            "path": "/s.json", "count": 1, "activeMinutes": 5, "sessions": [{
-                "key": "agent:main:main", "kind": "direct", "updatedAt": 1_795_229_479_704_i64, "ageMs": 46183,
-                "sessionId": "test1", "abortedLastRun": false, "inputTokens": 1000, "outputTokens": 5,
-                "totalTokens": 1000, "model": "mock-1", "contextTokens": 32000,
-            }],
-        });
-        assert_eq!(document.to_string(), expect.to_string());
+    fn the_documents_are_those_of_the_reference() {
+        let mut listing = recorded();
+        let calls = calls();
+        assert_eq!(listing.document().to_string(), calls[0]["stdoutJson"].to_string());
+        listing.active = Some(5);
+        listing.now = 1_795_229_528_361;
+        assert_eq!(listing.document().to_string(), calls[2]["stdoutJson"].to_string());
     }
 
     #[test]
     fn the_table_is_that_of_the_reference() {
-        let lines = text(&rows(), Path::new("/s.json"), None, 1_795_229_525_887).join("\n");
-        expect_test::expect![[r#"
-            Session store: /s.json
-            Sessions listed: 1
-            Kind   Key                        Age       Model          Tokens (ctx %)       Flags
-            direct agent:main:main            1m ago    mock-1         1.0k/32k (3%)        id:test1"#]]
-        .assert_eq(&lines);
+        let expect: Vec<String> = serde_json::from_value(calls()[1]["stdout"].clone()).unwrap();
+        // The last line break.
+        assert_eq!(recorded().text(), expect[..expect.len() - 1]);
+    }
+
+    #[test]
+    fn rows_of_several_agents_say_whose_they_are() {
+        let mut listing = recorded();
+        listing.rows[0].agent = Some(AgentId::normalize("ops"));
+        listing.stores.push(Store { path: PathBuf::from("/ops.json"), ..listing.stores[0].clone() });
+        let document = listing.document();
+        assert_eq!(
+            (document["path"].as_str(), document["sessions"][0]["agentId"].as_str()),
+            (Some("(multiple)"), Some("ops"))
+        );
+        let text = listing.text();
+        assert_eq!(
+            text[..2],
+            ["Session store: <STATE>/agents/main/sessions/sessions.json", "Session store: /ops.json"]
+        );
+        listing.rows.clear();
+        listing.active = Some(3);
+        assert_eq!(
+            listing.text()[2..],
+            ["Sessions listed: 0", "Filtered to last 3 minute(s)", "No sessions found."]
+        );
+    }
+
+    #[test]
+    fn minutes_are_a_positive_whole_number() {
+        assert_eq!([minutes("5").ok(), minutes(" 90 ").ok()], [Some(5), Some(90)]);
+        for text in ["x", "", "0", "-5", "1.5", "1e3", "99999999999999999999"] {
+            let error = minutes(text).unwrap_err().message;
+            assert_eq!(error, "--active must be a positive integer (minutes)", "{text}");
+        }
+        assert_eq!(calls()[3]["stderr"][0], "--active must be a positive integer (minutes)");
+    }
+
+    #[test]
+    fn of_a_shared_file_an_agent_has_its_own_rows() {
+        let store = |only_own| Store { agent: AgentId::normalize("ops"), path: PathBuf::new(), only_own };
+        let rows = [("agent:ops:main", true), ("agent:main:main", false), ("global", true)];
+        for (key, own) in rows {
+            let session = session(key, json!({}));
+            assert_eq!((store(true).has(&session), store(false).has(&session)), (own, true), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_store_is_read_newest_first_without_what_nobody_lists() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sessions.json");
+        assert_eq!(read_since(&path, i64::MIN).unwrap(), []);
+        let rows = json!({
+            "agent:main:old": {"sessionId": "a", "updatedAt": 5},
+            "agent:main:new": {"sessionId": "b", "updatedAt": 7, "label": "l", "skillsSnapshot": {"prompt": "long"}},
+        });
+        std::fs::write(&path, rows.to_string()).unwrap();
+        let newest = session("agent:main:new", json!({"sessionId": "b", "updatedAt": 7, "label": "l"}));
+        let oldest = session("agent:main:old", rows["agent:main:old"].clone());
+        assert_eq!(read_since(&path, i64::MIN).unwrap(), [newest.clone(), oldest]);
+        assert_eq!(read_since(&path, 6).unwrap(), [newest]);
     }
 }

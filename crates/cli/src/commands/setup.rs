@@ -142,7 +142,8 @@ fn plan(context: &Context, workspace: Option<&str>, wanted: &Wanted) -> Change {
     Change { next, set }
 }
 
-fn new_token() -> String {
+/// A secret that nobody guesses.
+pub(super) fn new_token() -> String {
     let mut bytes = [0_u8; TOKEN_BYTES];
     rand::rng().fill_bytes(&mut bytes);
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::default_models::DefaultModels;
 use super::gateway_probe::{Ask, Probed, probe};
-use super::sessions::{StoredSession, read_store};
+use super::sessions::{StoredSession, read_newest};
 use super::{audit, heartbeat, status_text};
 use crate::args::StatusArgs;
 use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
@@ -96,7 +96,8 @@ fn document(context: &Context, config: &Config, target: &Target, probed: &Probed
     let models = DefaultModels::load(config, context.env());
     let mut stores = Vec::new();
     for id in &agents {
-        stores.push((id.clone(), read_store(&config.session_store(id))?));
+        let (newest, count) = read_newest(&config.session_store(id), RECENT)?;
+        stores.push(Store { agent: id.clone(), newest, count });
     }
     let summary = |key: &str| probed.summary.as_ref().and_then(|summary| summary.get(key)).cloned();
     let host = Host::detect();
@@ -143,28 +144,33 @@ fn document(context: &Context, config: &Config, target: &Target, probed: &Probed
     }))
 }
 
-type Stores = [(AgentId, Vec<StoredSession>)];
+/// What is shown of an agent's sessions.
+struct Store {
+    agent: AgentId,
+    newest: Vec<StoredSession>,
+    count: usize,
+}
 
-fn sessions(config: &Config, models: &DefaultModels, stores: &Stores, now: i64) -> Value {
+fn sessions(config: &Config, models: &DefaultModels, stores: &[Store], now: i64) -> Value {
     let row = |id: &AgentId, session: &StoredSession| session_row(models, id, session, now);
     let mut all: Vec<(&AgentId, &StoredSession)> =
-        stores.iter().flat_map(|(id, sessions)| sessions.iter().map(move |session| (id, session))).collect();
+        stores.iter().flat_map(|store| store.newest.iter().map(|session| (&store.agent, session))).collect();
     all.sort_by_key(|(_, session)| std::cmp::Reverse(session.updated_at()));
     let by_agent: Vec<Value> = stores
         .iter()
-        .map(|(id, sessions)| {
+        .map(|Store { agent, newest, count }| {
             json!({
-                "agentId": id,
-                "path": config.session_store(id).display().to_string(),
-                "count": sessions.len(),
-                "recent": sessions.iter().take(RECENT).map(|session| row(id, session)).collect::<Vec<_>>(),
+                "agentId": agent,
+                "path": config.session_store(agent).display().to_string(),
+                "count": count,
+                "recent": newest.iter().map(|session| row(agent, session)).collect::<Vec<_>>(),
             })
         })
         .collect();
     let default = models.of(&config.default_agent());
     json!({
-        "paths": stores.iter().map(|(id, _)| config.session_store(id).display().to_string()).collect::<Vec<_>>(),
-        "count": all.len(),
+        "paths": stores.iter().map(|store| config.session_store(&store.agent).display().to_string()).collect::<Vec<_>>(),
+        "count": stores.iter().map(|store| store.count).sum::<usize>(),
         "defaults": { "model": default.model, "contextTokens": models.window(&default) },
         "recent": all.iter().take(RECENT).map(|(id, session)| row(id, session)).collect::<Vec<_>>(),
         "byAgent": by_agent,
@@ -213,15 +219,15 @@ fn session_row(models: &DefaultModels, agent: &AgentId, session: &StoredSession,
     Value::Object(out)
 }
 
-fn agents_part(config: &Config, stores: &Stores, now: i64) -> Value {
+fn agents_part(config: &Config, stores: &[Store], now: i64) -> Value {
     let mut pending = 0;
     let agents: Vec<Value> = stores
         .iter()
-        .map(|(id, sessions)| {
+        .map(|Store { agent: id, newest, count }| {
             let agent = config.agent(id);
             let is_pending = agent.workspace.join("BOOTSTRAP.md").exists();
             pending += usize::from(is_pending);
-            let last = sessions.iter().map(StoredSession::updated_at).max();
+            let last = newest.first().map(StoredSession::updated_at);
             let mut out = json!({ "id": id });
             if let (Some(name), Some(out)) = (&agent.name, out.as_object_mut()) {
                 out.insert("name".to_owned(), json!(name));
@@ -230,7 +236,7 @@ fn agents_part(config: &Config, stores: &Stores, now: i64) -> Value {
                 "workspaceDir": agent.workspace.display().to_string(),
                 "bootstrapPending": is_pending,
                 "sessionsPath": config.session_store(id).display().to_string(),
-                "sessionsCount": sessions.len(),
+                "sessionsCount": count,
                 "lastUpdatedAt": last,
                 "lastActiveAgeMs": last.map(|at| now - at),
             });
@@ -243,7 +249,7 @@ fn agents_part(config: &Config, stores: &Stores, now: i64) -> Value {
     json!({
         "defaultId": config.default_agent(),
         "agents": agents,
-        "totalSessions": stores.iter().map(|(_, sessions)| sessions.len()).sum::<usize>(),
+        "totalSessions": stores.iter().map(|store| store.count).sum::<usize>(),
         "bootstrapPendingCount": pending,
     })
 }

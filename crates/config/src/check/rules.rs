@@ -9,6 +9,7 @@ use super::executable::is_safe_executable;
 use super::schema::join;
 use super::telegram;
 use crate::Issue;
+use crate::byte_size::parse_byte_size;
 use crate::duration::{DurationUnit, parse_duration};
 
 type Rule = fn(&Value, &Place<'_>, &mut Vec<Issue>);
@@ -18,6 +19,7 @@ const RULES: &[(&str, Rule)] = &[
     ("browser.profiles.*", browser_profile),
     ("agents.defaults.heartbeat", heartbeat),
     ("agents.list.*.heartbeat", heartbeat),
+    ("session.maintenance", maintenance),
     ("agents.list.*.tools", |v, p, out| exclusive("agent tools", v, p, out)),
     ("agents.list.*.tools.byProvider.*", |v, p, out| exclusive("tools.byProvider policy", v, p, out)),
     ("agents.list.*.tools.sandbox.tools", |v, p, out| exclusive("tools policy", v, p, out)),
@@ -147,6 +149,21 @@ fn heartbeat(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
         let time = value.pointer(&format!("/activeHours/{key}")).and_then(Value::as_str);
         if let Some(problem) = time.and_then(|time| time_problem(time, may_be_midnight)) {
             out.push(Issue::new(join(&place.path, &format!("activeHours.{key}")), problem));
+        }
+    }
+}
+
+/// Limits that are texts.
+fn maintenance(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+    let text = |key: &str| value.get(key).and_then(Value::as_str);
+    for key in ["pruneAfter", "resetArchiveRetention"] {
+        if text(key).is_some_and(|text| parse_duration(text, DurationUnit::Days).is_err()) {
+            out.push(Issue::new(join(&place.path, key), "invalid duration (use ms, s, m, h, d)"));
+        }
+    }
+    for key in ["rotateBytes", "maxDiskBytes", "highWaterBytes"] {
+        if text(key).is_some_and(|text| parse_byte_size(text).is_err()) {
+            out.push(Issue::new(join(&place.path, key), "invalid size (use b, kb, mb, gb, tb)"));
         }
     }
 }

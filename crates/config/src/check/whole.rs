@@ -64,6 +64,7 @@ pub(super) fn check(document: &Value, paths: &Paths, env: &Environment) -> Findi
         return Findings { issues, warnings: Vec::new() };
     }
     let mut findings = Findings::default();
+    default_agents(document, &mut findings.warnings);
     plugins(document, env, &mut findings);
     channels(document, &mut findings.issues);
     heartbeat_targets(document, &mut findings.issues);
@@ -111,6 +112,16 @@ fn agent_dirs(document: &Value, paths: &Paths, env: &Environment) -> Vec<Issue> 
 
 /// Clients show this text as it is.
 const DUPLICATE_AGENT_DIR: &str = "Duplicate agentDir detected (multi-agent config).\nEach agent must have a unique agentDir; sharing it causes auth/session state collisions and token invalidation.\n\nConflicts:\n{conflicts}\n\nFix: remove the shared agents.list[].agentDir override (or give each agent its own directory).\nIf you want to share credentials, copy auth-profiles.json instead of sharing the entire agentDir.";
+
+/// Said once, where the config is read (spec `sessions.md` §2.1).
+fn default_agents(document: &Value, warnings: &mut Vec<Issue>) {
+    let marked =
+        agents(document).filter(|agent| agent.get("default").is_some_and(|mark| mark == true)).count();
+    if marked > 1 {
+        let text = "Multiple agents marked default=true; using the first entry as default.";
+        warnings.push(Issue::new("agents.list", text));
+    }
+}
 
 fn avatars(document: &Value, env: &Environment) -> Vec<Issue> {
     agents(document)

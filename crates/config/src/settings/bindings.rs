@@ -1,5 +1,7 @@
 //! `bindings[]`: which agent answers where.
 
+use std::fmt;
+
 use serde::Deserialize;
 
 /// One binding.
@@ -33,6 +35,21 @@ pub struct BindingMatch {
     pub team_id: Option<String>,
 }
 
+/// `telegram accountId=default peer=group:1`
+impl fmt::Display for BindingMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.channel)?;
+        let mut part = |name: &str, text: &Option<String>| match text {
+            Some(text) => write!(f, " {name}={text}"),
+            None => Ok(()),
+        };
+        part("accountId", &self.account_id)?;
+        part("peer", &self.peer.as_ref().map(|peer| format!("{}:{}", peer.kind.as_str(), peer.id)))?;
+        part("guild", &self.guild_id)?;
+        part("team", &self.team_id)
+    }
+}
+
 /// `bindings[].match.peer`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct BindingPeer {
@@ -53,4 +70,15 @@ pub enum PeerKind {
     Group,
     /// A channel.
     Channel,
+}
+
+impl PeerKind {
+    /// Its name in the file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Group => "group",
+            Self::Channel => "channel",
+        }
+    }
 }

@@ -36,8 +36,8 @@ pub use logging::{ConsoleStyle, LogLevel, Logging, RedactSensitive};
 pub use messages::{Commands, GroupChat, Inbound, Messages, Queue, QueueDrop, QueueMode};
 pub use models::{CustomModel, ModelApi, ModelCompat, ModelCost, Models, ModelsMode, Provider, ProviderAuth};
 pub use session::{
-    AgentToAgent, ChatType, DmScope, ResetByType, ResetMode, ResetPolicy, RuleAction, RuleMatch, SendPolicy,
-    SendRule, Session, SessionScope,
+    AgentToAgent, ChatType, DmScope, MaintenanceMode, ResetByType, ResetMode, ResetPolicy, RuleAction,
+    RuleMatch, SendPolicy, SendRule, Session, SessionMaintenance, SessionScope,
 };
 pub use skills::{SkillEntry, Skills, SkillsLoad};
 pub use tools::{

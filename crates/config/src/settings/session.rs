@@ -1,8 +1,12 @@
 //! `session.*`.
 
+mod maintenance;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+
+pub use maintenance::{MaintenanceMode, SessionMaintenance};
 
 /// `session`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -32,6 +36,8 @@ pub struct Session {
     pub send_policy: Option<SendPolicy>,
     /// Talks between agents.
     pub agent_to_agent: AgentToAgent,
+    /// Pruning and archiving; ours, absent nothing is pruned.
+    pub maintenance: Option<SessionMaintenance>,
 }
 
 impl Session {

@@ -1,4 +1,6 @@
 mod contact;
+mod lifecycle;
+mod shared_transcript;
 mod stopped;
 mod told;
 
@@ -80,6 +82,7 @@ async fn a_repeated_key_answers_from_what_is_known_also_after_a_restart() {
     let again = rig.dispatch.chat(chat("r1", "hi")).await.unwrap();
     assert_eq!(again.accepted, Accepted::Finished(record.clone()));
     assert_eq!(rig.dispatch.shutdown(PATIENCE).await, []);
+    rig.store.close().await.unwrap();
     let rig = Rig::start(dir.path(), &model).await;
     let again = rig.dispatch.chat(chat("r1", "hi")).await.unwrap();
     assert_eq!(again.accepted, Accepted::Finished(record));
@@ -411,7 +414,7 @@ async fn a_crash_after_the_answer_was_stored_asks_no_model() {
     let record = rig.end("r1").await;
     let crashed = crash(dir.path());
     // Step 10 undone: the row as it was before.
-    let row = rusqlite::Connection::open(crashed.path().join(crate::inbox::FILE_NAME)).unwrap();
+    let row = rusqlite::Connection::open(crashed.path().join(crate::journal::FILE_NAME)).unwrap();
     let payload = json!({"kind": "chat", "text": "hi"}).to_string();
     row.execute(
         "UPDATE inbox SET state = 'accepted', outcome = NULL, ended_at = NULL, payload = ?1",
@@ -581,7 +584,7 @@ async fn a_crash_before_the_row_names_the_new_transcript_finds_it_all_the_same()
     rig.events_until("r1 chat delta half").await;
     let crashed = crash(dir.path());
     // The machine stopped before the note of step 4 and the row of step 5 reached the disk; the transcript did.
-    let inbox = rusqlite::Connection::open(crashed.path().join(crate::inbox::FILE_NAME)).unwrap();
+    let inbox = rusqlite::Connection::open(crashed.path().join(crate::journal::FILE_NAME)).unwrap();
     inbox.execute("UPDATE inbox SET session_id = NULL", []).unwrap();
     drop(inbox);
     for file in std::fs::read_dir(crashed.path().join("agents/main/sessions")).unwrap() {

@@ -5,7 +5,7 @@ use openclaw_protocol::{AgentId, RunId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::api::{AgentMessage, ChatMessage, RunOutcome};
+use crate::api::{AgentMessage, ChatMessage, Occasion, RunOutcome};
 
 /// What was asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,6 +42,17 @@ impl Payload {
         }
     }
 
+    /// Whether somebody says it, rather than the gateway by itself: that the session is used.
+    pub(crate) fn is_interaction(&self) -> bool {
+        match self {
+            Self::Chat(_) => true,
+            Self::Agent(agent) => match agent.occasion {
+                Occasion::Request | Occasion::Command => true,
+                Occasion::Heartbeat | Occasion::Isolated => false,
+            },
+        }
+    }
+
     /// Requested thinking level, as sent.
     pub(crate) fn thinking(&self) -> Option<&str> {
         match self {
@@ -64,6 +75,8 @@ pub(crate) struct ChatPayload {
     pub(crate) timeout_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sender: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) parent_session_key: Option<String>,
 }
 
 /// The stored form of [`AgentMessage`].
@@ -84,6 +97,7 @@ pub(crate) struct AgentPayload {
     pub(crate) lane: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) extra_system_prompt: Option<String>,
+    pub(crate) occasion: Occasion,
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub(crate) entry_patch: Map<String, Value>,
 }
@@ -91,8 +105,15 @@ pub(crate) struct AgentPayload {
 /// Parts a message into its run id, its session key and what is stored.
 impl From<ChatMessage> for (RunId, String, Payload) {
     fn from(message: ChatMessage) -> Self {
-        let ChatMessage { run_id, session_key, text, images, thinking, timeout_ms, sender } = message;
-        (run_id, session_key, Payload::Chat(ChatPayload { text, images, thinking, timeout_ms, sender }))
+        let payload = ChatPayload {
+            text: message.text,
+            images: message.images,
+            thinking: message.thinking,
+            timeout_ms: message.timeout_ms,
+            sender: message.sender,
+            parent_session_key: message.parent_session_key,
+        };
+        (message.run_id, message.session_key, Payload::Chat(payload))
     }
 }
 
@@ -107,6 +128,7 @@ impl From<AgentMessage> for (RunId, String, Payload) {
             timeout_seconds: message.timeout_seconds,
             lane: message.lane,
             extra_system_prompt: message.extra_system_prompt,
+            occasion: message.occasion,
             entry_patch: message.entry_patch,
         };
         (message.run_id, message.session_key, Payload::Agent(payload))

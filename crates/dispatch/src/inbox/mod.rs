@@ -1,34 +1,24 @@
-//! The inbox: every accepted message until its run has ended, and for a while how it ended (`docs/durability.md`).
-//!
-//! One thread writes. It takes whatever has queued up, applies it in one transaction and syncs once, so that many clients
-//! share one fsync; readers use a connection of their own beside it.
+//! The inbox: every accepted message until its run has ended, and for a while how it ended (`docs/durability.md`). A queue
+//! of the [`crate::journal`].
 
+mod changes;
 mod format;
 mod reader;
 mod refused;
-mod schema;
-mod writer;
-
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+mod states;
 
 use openclaw_protocol::{RunId, SessionId};
-use tokio::sync::{mpsc, oneshot};
 
+pub(crate) use changes::prune;
 pub(crate) use format::Payload;
 #[cfg(test)]
 pub(crate) use format::{AgentPayload, ChatPayload};
+pub(crate) use reader::unfinished;
 
 use crate::api::{AbortReason, RunRecord};
-use reader::Reader;
+use crate::journal::{Journal, JournalError};
+use changes::{Abort, Accept, Begin, Finish};
 use refused::Refused;
-use writer::{Command, Writer};
-
-/// Name of the database in the state directory.
-pub(crate) const FILE_NAME: &str = "gateway.sqlite";
-
-/// Commands that may wait for the writer before those who send them have to.
-const MAILBOX: usize = 1024;
 
 /// A message in the inbox.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +40,8 @@ pub(crate) struct Row {
     pub(crate) session_id: Option<SessionId>,
     /// Someone asked to stop it.
     pub(crate) abort: Option<AbortReason>,
+    /// Whether an earlier process accepted it: its run may have begun.
+    pub(crate) recovered: bool,
 }
 
 /// What the inbox knows of a run id.
@@ -73,105 +65,51 @@ pub(crate) enum Insert {
     Known(Known),
 }
 
-/// Nothing was written.
-#[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum InboxError {
-    /// SQLite said no: full disk, unwritable directory, broken file.
-    #[error("{0}")]
-    Storage(String),
-    /// The writer has ended.
-    #[error("the inbox is closed")]
-    Closed,
-}
-
-impl From<rusqlite::Error> for InboxError {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Storage(error.to_string())
-    }
-}
-
 /// Handle to the inbox.
 #[derive(Clone)]
 pub(crate) struct Inbox {
-    commands: mpsc::Sender<Command>,
-    reader: Arc<Reader>,
+    journal: Journal,
     refused: Refused,
 }
 
-/// The thread behind an [`Inbox`], to be joined at shutdown.
-pub(crate) type WriterThread = std::thread::JoinHandle<()>;
-
-/// An open inbox: the handle, its thread, and what is left to do, oldest first.
-pub(crate) struct Opened {
-    /// The handle.
-    pub(crate) inbox: Inbox,
-    /// Ends once every handle is gone or after [`Inbox::close`].
-    pub(crate) thread: WriterThread,
-    /// Every row that is not finished, in order of acceptance.
-    pub(crate) unfinished: Vec<Row>,
-}
-
 impl Inbox {
-    /// Opens or creates the database. Blocking.
-    pub(crate) fn open(state_dir: &Path) -> Result<Opened, InboxError> {
-        let path: PathBuf = state_dir.join(FILE_NAME);
-        let connection = schema::open(&path)?;
-        let unfinished = reader::unfinished(&connection)?;
-        let reader = Arc::new(Reader::new(schema::open_reader(&path)?));
-        let (commands, mailbox) = mpsc::channel(MAILBOX);
-        let refused = Refused::default();
-        let writer = Writer::new(connection, refused.clone());
-        let thread = std::thread::Builder::new()
-            .name("inbox".to_owned())
-            .spawn(move || writer.run(mailbox))
-            .map_err(|error| InboxError::Storage(format!("cannot start the inbox thread: {error}")))?;
-        Ok(Opened { inbox: Self { commands, reader, refused }, thread, unfinished })
+    /// The inbox of a journal.
+    pub(crate) fn new(journal: Journal) -> Self {
+        Self { journal, refused: Refused::default() }
     }
 
     /// Stores a message; when this returns [`Insert::New`] it is synced to disk.
-    pub(crate) async fn accept(&self, row: Row) -> Result<Insert, InboxError> {
-        self.ask(|reply| Command::Accept { row: Box::new(row), reply }).await
+    pub(crate) async fn accept(&self, row: Row) -> Result<Insert, JournalError> {
+        self.journal.change(Accept { row, refused: self.refused.clone() }).await
     }
 
     /// Notes the session in which a run begins.
-    pub(crate) async fn begin(&self, run_id: &RunId, session_id: &SessionId) -> Result<(), InboxError> {
-        let (run_id, session_id) = (run_id.clone(), session_id.clone());
-        self.ask(|reply| Command::Begin { run_id, session_id, reply }).await
+    pub(crate) async fn begin(&self, run_id: &RunId, session_id: &SessionId) -> Result<(), JournalError> {
+        self.journal.change(Begin { run_id: run_id.clone(), session_id: session_id.clone() }).await
     }
 
     /// Notes that runs are to be stopped, so that they are not taken up again after a crash.
-    pub(crate) async fn mark_aborted(&self, runs: Vec<RunId>, reason: AbortReason) -> Result<(), InboxError> {
-        self.ask(|reply| Command::Abort { runs, reason, reply }).await
+    pub(crate) async fn mark_aborted(
+        &self,
+        runs: Vec<RunId>,
+        reason: AbortReason,
+    ) -> Result<(), JournalError> {
+        self.journal.change(Abort { runs, reason }).await
     }
 
-    /// Marks a run finished. Should the disk refuse, the writer keeps trying; the answer is the error of the first try.
-    pub(crate) async fn finish(&self, record: RunRecord) -> Result<(), InboxError> {
-        self.ask(|reply| Command::Finish { record, reply }).await
+    /// Marks a run finished. Should the disk refuse, it is tried again; the answer is the error of the first try.
+    pub(crate) async fn finish(&self, record: RunRecord) -> Result<(), JournalError> {
+        self.journal.change(Finish { record, refused: self.refused.clone() }).await
     }
 
     /// What is known of a run id.
-    pub(crate) async fn find(&self, run_id: &RunId) -> Result<Option<Known>, InboxError> {
+    pub(crate) async fn find(&self, run_id: &RunId) -> Result<Option<Known>, JournalError> {
         // It has ended, whatever the disk says of it.
         if let Some(record) = self.refused.find(run_id) {
             return Ok(Some(Known::Finished(record)));
         }
-        let (reader, run_id) = (Arc::clone(&self.reader), run_id.clone());
-        tokio::task::spawn_blocking(move || reader.find(&run_id)).await.map_err(|_| InboxError::Closed)?
-    }
-
-    /// Ends the writer after what is queued.
-    pub(crate) async fn close(&self) {
-        // The writer has ended already: nothing to close.
-        let _ = self.commands.send(Command::Close).await;
-    }
-
-    async fn ask<T>(
-        &self,
-        command: impl FnOnce(oneshot::Sender<Result<T, InboxError>>) -> Command,
-    ) -> Result<T, InboxError> {
-        let (reply, answer) = oneshot::channel();
-        self.commands.send(command(reply)).await.map_err(|_| InboxError::Closed)?;
-        answer.await.map_err(|_| InboxError::Closed)?
+        let run_id = run_id.clone();
+        self.journal.read(move |db| reader::known(db, &run_id)).await
     }
 }
 

@@ -1,30 +1,15 @@
 //! Reading the inbox.
 
 use openclaw_protocol::{RunId, SessionId};
-use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::format::StoredOutcome;
-use super::{InboxError, Known, Row};
+use super::{Known, Row};
 use crate::api::{AbortReason, RunRecord};
-
-/// A read-only connection. The lock is held for one indexed lookup, on a blocking thread.
-pub(super) struct Reader {
-    connection: Mutex<Connection>,
-}
-
-impl Reader {
-    pub(super) fn new(connection: Connection) -> Self {
-        Self { connection: Mutex::new(connection) }
-    }
-
-    pub(super) fn find(&self, run_id: &RunId) -> Result<Option<Known>, InboxError> {
-        known(&self.connection.lock(), run_id)
-    }
-}
+use crate::journal::JournalError;
 
 /// Looks a run id up.
-pub(super) fn known(connection: &Connection, run_id: &RunId) -> Result<Option<Known>, InboxError> {
+pub(super) fn known(connection: &Connection, run_id: &RunId) -> Result<Option<Known>, JournalError> {
     let mut statement = connection.prepare_cached(
         "SELECT accepted_at, state, outcome, started_at, ended_at FROM inbox WHERE run_id = ?1",
     )?;
@@ -50,7 +35,7 @@ pub(super) fn known(connection: &Connection, run_id: &RunId) -> Result<Option<Kn
 
 /// Every unfinished row in order of acceptance. A row whose payload can't be read is left alone and logged: a newer
 /// version may have written it.
-pub(super) fn unfinished(connection: &Connection) -> Result<Vec<Row>, InboxError> {
+pub(crate) fn unfinished(connection: &Connection) -> Result<Vec<Row>, JournalError> {
     let mut statement = connection.prepare(
         "SELECT run_id, session_key, payload, accepted_at, entry_id, fresh_id, session_id, abort_reason
          FROM inbox WHERE state = 'accepted' ORDER BY seq",
@@ -76,11 +61,12 @@ pub(super) fn unfinished(connection: &Connection) -> Result<Vec<Row>, InboxError
             fresh_id: SessionId::new(row.get::<_, String>(5)?),
             session_id: row.get::<_, Option<String>>(6)?.map(SessionId::new),
             abort: row.get::<_, Option<String>>(7)?.as_deref().map(AbortReason::parse),
+            recovered: true,
         });
     }
     Ok(found)
 }
 
-fn broken(column: &'static str, run_id: &RunId) -> impl FnOnce(serde_json::Error) -> InboxError {
-    move |error| InboxError::Storage(format!("inbox row {run_id} has an unreadable {column}: {error}"))
+fn broken(column: &'static str, run_id: &RunId) -> impl FnOnce(serde_json::Error) -> JournalError {
+    move |error| JournalError::Storage(format!("inbox row {run_id} has an unreadable {column}: {error}"))
 }

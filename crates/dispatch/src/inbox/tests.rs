@@ -1,8 +1,26 @@
 use openclaw_protocol::AgentId;
 use serde_json::json;
 
+use super::states::MessageState;
 use super::*;
 use crate::api::RunOutcome;
+use crate::journal::FILE_NAME;
+use crate::journal::states::{self, Retention, check_laws};
+
+struct Opened {
+    inbox: Inbox,
+    unfinished: Vec<Row>,
+}
+
+fn open(dir: &std::path::Path) -> Opened {
+    let opened = Journal::open(dir, &[prune], unfinished).unwrap();
+    Opened { inbox: Inbox::new(opened.journal), unfinished: opened.found }
+}
+
+#[test]
+fn a_message_is_accepted_then_finished() {
+    check_laws::<MessageState>();
+}
 
 fn chat(run_id: &str, text: &str) -> Row {
     Row {
@@ -14,6 +32,7 @@ fn chat(run_id: &str, text: &str) -> Row {
         fresh_id: SessionId::new("7e3f6324-2fe6-4287-acee-966d83075639"),
         session_id: None,
         abort: None,
+        recovered: false,
     }
 }
 
@@ -40,21 +59,22 @@ async fn a_row_is_found_again_as_it_was_after_the_process_is_gone() {
         text: "do it".to_owned(),
         timeout_seconds: Some(0),
         lane: Some("nested".to_owned()),
+        occasion: crate::api::Occasion::Heartbeat,
         entry_patch: json!({"label": "x"}).as_object().unwrap().clone(),
         ..AgentPayload::default()
     });
     {
-        let opened = Inbox::open(dir.path()).unwrap();
+        let opened = open(dir.path());
         assert_eq!(opened.unfinished, []);
         assert_eq!(opened.inbox.accept(chat("run-1", "hello")).await.unwrap(), Insert::New);
         assert_eq!(opened.inbox.accept(agent.clone()).await.unwrap(), Insert::New);
         opened.inbox.begin(&RunId::new("run-1"), &SessionId::new("sid")).await.unwrap();
         opened.inbox.mark_aborted(vec![RunId::new("run-2")], AbortReason::Rpc).await.unwrap();
     }
-    let opened = Inbox::open(dir.path()).unwrap();
+    let opened = open(dir.path());
     let expected = [
-        Row { session_id: Some(SessionId::new("sid")), ..chat("run-1", "hello") },
-        Row { abort: Some(AbortReason::Rpc), ..agent },
+        Row { session_id: Some(SessionId::new("sid")), recovered: true, ..chat("run-1", "hello") },
+        Row { abort: Some(AbortReason::Rpc), recovered: true, ..agent },
     ];
     assert_eq!(opened.unfinished, expected);
 }
@@ -64,13 +84,13 @@ async fn a_run_id_is_accepted_once_also_across_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let ended = now();
     {
-        let opened = Inbox::open(dir.path()).unwrap();
+        let opened = open(dir.path());
         assert_eq!(opened.inbox.accept(chat("run-1", "hello")).await.unwrap(), Insert::New);
         let again = opened.inbox.accept(chat("run-1", "another text")).await.unwrap();
         assert_eq!(again, Insert::Known(Known::Unfinished { accepted_at: 1_000 }));
         opened.inbox.finish(done("run-1", ended)).await.unwrap();
     }
-    let opened = Inbox::open(dir.path()).unwrap();
+    let opened = open(dir.path());
     assert_eq!(opened.unfinished, []);
     let known = Known::Finished(done("run-1", ended));
     assert_eq!(opened.inbox.accept(chat("run-1", "hello")).await.unwrap(), Insert::Known(known.clone()));
@@ -81,7 +101,7 @@ async fn a_run_id_is_accepted_once_also_across_a_restart() {
 #[tokio::test]
 async fn the_prompt_report_is_not_kept() {
     let dir = tempfile::tempdir().unwrap();
-    let opened = Inbox::open(dir.path()).unwrap();
+    let opened = open(dir.path());
     opened.inbox.accept(chat("r", "x")).await.unwrap();
     let mut record = done("r", now());
     record.outcome = RunOutcome::Error {
@@ -101,7 +121,7 @@ async fn the_prompt_report_is_not_kept() {
 #[tokio::test]
 async fn many_clients_are_accepted_at_once_each_exactly_once() {
     let dir = tempfile::tempdir().unwrap();
-    let opened = Inbox::open(dir.path()).unwrap();
+    let opened = open(dir.path());
     let mut clients = tokio::task::JoinSet::new();
     for n in 0..200 {
         let inbox = opened.inbox.clone();
@@ -115,7 +135,7 @@ async fn many_clients_are_accepted_at_once_each_exactly_once() {
 #[tokio::test]
 async fn finished_rows_go_when_they_are_old_or_too_many_and_unfinished_ones_stay() {
     let dir = tempfile::tempdir().unwrap();
-    let opened = Inbox::open(dir.path()).unwrap();
+    let opened = open(dir.path());
     for (n, ended_at) in [(1, 100), (2, 500), (3, 600), (4, 700)] {
         let id = format!("run-{n}");
         opened.inbox.accept(chat(&id, "x")).await.unwrap();
@@ -124,7 +144,8 @@ async fn finished_rows_go_when_they_are_old_or_too_many_and_unfinished_ones_stay
     }
     opened.inbox.accept(chat("run-5", "x")).await.unwrap();
     let connection = rusqlite::Connection::open(dir.path().join(FILE_NAME)).unwrap();
-    writer::prune(&connection, now() + 300, 2).unwrap();
+    let retention = Retention { keep_ms: 0, keep_rows: 2 };
+    states::prune(&connection, MessageState::Finished, now() + 300, retention).unwrap();
     let mut left: Vec<String> = connection
         .prepare("SELECT run_id FROM inbox ORDER BY seq")
         .unwrap()
@@ -139,7 +160,7 @@ async fn finished_rows_go_when_they_are_old_or_too_many_and_unfinished_ones_stay
 #[tokio::test]
 async fn a_full_disk_refuses_messages_keeps_nothing_and_a_finished_run_is_written_later() {
     let dir = tempfile::tempdir().unwrap();
-    let opened = Inbox::open(dir.path()).unwrap();
+    let opened = open(dir.path());
     opened.inbox.accept(chat("before", "x")).await.unwrap();
     // Another writer that holds the database is, to the inbox, a disk that refuses; SQLite's page limit is per
     // connection, so the refusal has to come from outside.
@@ -168,27 +189,4 @@ async fn a_full_disk_refuses_messages_keeps_nothing_and_a_finished_run_is_writte
     assert_eq!(opened.inbox.accept(chat("after", "x")).await.unwrap(), Insert::New);
     let before = opened.inbox.find(&RunId::new("before")).await.unwrap();
     assert_eq!(before, Some(Known::Finished(done("before", ended))));
-}
-
-#[tokio::test]
-async fn a_database_of_a_newer_version_is_left_alone() {
-    let dir = tempfile::tempdir().unwrap();
-    drop(Inbox::open(dir.path()).unwrap());
-    let connection = rusqlite::Connection::open(dir.path().join(FILE_NAME)).unwrap();
-    connection.pragma_update(None, "user_version", 99).unwrap();
-    drop(connection);
-    let refused = Inbox::open(dir.path()).err().unwrap();
-    assert!(refused.to_string().contains("schema version 99"), "{refused}");
-}
-
-#[tokio::test]
-async fn the_database_is_private() {
-    use std::os::unix::fs::PermissionsExt;
-    let dir = tempfile::tempdir().unwrap();
-    let opened = Inbox::open(dir.path()).unwrap();
-    opened.inbox.accept(chat("r", "x")).await.unwrap();
-    for name in ["gateway.sqlite", "gateway.sqlite-wal"] {
-        let mode = std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "{name}");
-    }
 }

@@ -23,7 +23,6 @@ use crate::events::Emitter;
 use crate::inbox::{Payload, Row};
 use crate::runner::{Ending, RunControl};
 use crate::shared::Shared;
-use openclaw_sessions::time::now_ms;
 
 /// Events a run may be ahead of its lane.
 const EVENTS: usize = 32;
@@ -211,7 +210,7 @@ impl Actor {
         let Payload::Chat(chat) = &job.row.payload else { return None };
         let configured = self.shared.runner.timeout().map(|timeout| timeout.as_millis());
         let configured = configured.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX));
-        let elapsed = u64::try_from(now_ms() - job.since).unwrap_or(0);
+        let elapsed = u64::try_from(self.shared.clock.now_ms() - job.since).unwrap_or(0);
         let left = chat_deadline_ms(chat.timeout_ms, configured).saturating_sub(elapsed);
         Some(Instant::now() + Duration::from_millis(left))
     }
@@ -328,8 +327,12 @@ impl Actor {
         self.absorbed.retain(|absorbed| absorbed.row.run_id != job.row.run_id);
         let broadcasts = self.emitter(job).aborted(reason.as_str());
         let outcome = RunOutcome::Aborted { reason: reason.as_str().to_owned(), result: None };
-        let record =
-            RunRecord { run_id: job.row.run_id.clone(), started_at: None, ended_at: now_ms(), outcome };
+        let record = RunRecord {
+            run_id: job.row.run_id.clone(),
+            started_at: None,
+            ended_at: self.shared.clock.now_ms(),
+            outcome,
+        };
         self.publish(broadcasts).await;
         self.deadlines.retain(|(_, run_id)| *run_id != record.run_id);
         self.shared.registry.conclude(record);
@@ -342,6 +345,7 @@ impl Actor {
     }
 
     async fn on_event(&mut self, event: RunEvent) {
+        let now = self.shared.clock.now_ms();
         let Some(running) = &mut self.running else { return };
         let streaming = match &event {
             RunEvent::Started { .. } | RunEvent::CompactionEnd { .. } => Some(true),
@@ -358,7 +362,7 @@ impl Actor {
             self.machine.on(Input::Closing);
             return;
         }
-        let broadcasts = running.emitter.on(now_ms(), event);
+        let broadcasts = running.emitter.on(now, event);
         if let Some(streaming) = streaming {
             self.machine.on(Input::Streaming(streaming));
         }
@@ -376,7 +380,7 @@ impl Actor {
             Err(error) => self.crashed(&running.job, &error).await,
         };
         if !running.job.told {
-            let broadcasts = running.last_events(&record);
+            let broadcasts = running.last_events(&record, self.shared.clock.now_ms());
             self.publish(broadcasts).await;
         }
         for job in running.steering.drain_taken() {
@@ -407,7 +411,12 @@ impl Actor {
         let message = "The run ended unexpectedly; the gateway's log says more.".to_owned();
         let outcome = RunOutcome::Error { message, result: None };
         let run_id = job.row.run_id.clone();
-        let record = RunRecord { run_id, started_at: Some(job.row.accepted_at), ended_at: now_ms(), outcome };
+        let record = RunRecord {
+            run_id,
+            started_at: Some(job.row.accepted_at),
+            ended_at: self.shared.clock.now_ms(),
+            outcome,
+        };
         if let Err(error) = self.shared.inbox.finish(record.clone()).await {
             tracing::warn!(run_id = %record.run_id, %error, "a failed run is not stored as finished yet");
         }

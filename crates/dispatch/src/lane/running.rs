@@ -11,7 +11,6 @@ use super::steering::SteeringQueue;
 use crate::api::{AbortReason, Broadcast, RunOutcome, RunRecord};
 use crate::events::Emitter;
 use crate::inbox::Payload;
-use openclaw_sessions::time::now_ms;
 
 /// The run under way.
 pub(super) struct Running {
@@ -25,8 +24,8 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// What clients hear last of a run, from what was stored.
-    pub(super) fn last_events(&mut self, record: &RunRecord) -> Vec<Broadcast> {
+    /// What clients hear last of a run, from what was stored. `now` is in Unix milliseconds.
+    pub(super) fn last_events(&mut self, record: &RunRecord, now: i64) -> Vec<Broadcast> {
         let chat = matches!(self.job.row.payload, Payload::Chat(_));
         let end = match &record.outcome {
             RunOutcome::Ok { .. } => RunEnd::Completed,
@@ -39,7 +38,7 @@ impl Running {
             RunOutcome::Aborted { .. } => RunEnd::Aborted,
         };
         let started_at = record.started_at.unwrap_or(record.ended_at);
-        self.emitter.on(now_ms(), RunEvent::Ended { started_at, ended_at: record.ended_at, end })
+        self.emitter.on(now, RunEvent::Ended { started_at, ended_at: record.ended_at, end })
     }
 }
 

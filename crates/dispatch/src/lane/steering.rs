@@ -133,6 +133,7 @@ mod tests {
             fresh_id: SessionId::new("s"),
             session_id: None,
             abort: None,
+            recovered: false,
         };
         Job { row: Arc::new(row), gate: CancellationToken::new(), since: 0, events_as: None, told: false }
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use openclaw_agent::TranscriptError;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
-use openclaw_sessions::transcript::{self, Body, EntryId, StoredMessage, Transcript};
+use openclaw_sessions::transcript::{self, EntryId, Transcript, TurnState};
 use tokio_util::sync::CancellationToken;
 
 use super::lent::{Lent, LentTranscripts};
@@ -48,6 +48,9 @@ pub(super) enum Prompted {
     Yes,
     /// It is not; this id is free for it.
     NotYet(String),
+    /// It is, and another message's turn has begun since, while this one has no answer: it is to be said again, under
+    /// this id.
+    Overtaken(String),
 }
 
 impl RunBranch {
@@ -70,11 +73,6 @@ impl RunBranch {
     /// The run writes alone again.
     pub(super) fn end_lending(&self) {
         self.transcript.end_lending();
-    }
-
-    /// The run was begun by an earlier process: what others wrote since is not its own.
-    pub(super) fn forget_injected(&mut self) {
-        inject::without_injected(&mut self.context);
     }
 
     /// Writes a person's message.
@@ -103,21 +101,38 @@ impl RunBranch {
     }
 
     /// Whether the message of a row was written by an earlier process. Ids are 32 random bits: an entry counts only if it
-    /// is a user message of the very millisecond, and a taken id is replaced by the message's UUID.
-    pub(super) async fn prompted(&self, row: &Row) -> Result<Prompted, transcript::TranscriptError> {
-        let ids = [row.entry_id.as_str(), row.fresh_id.as_str()];
-        if !ids.iter().any(|id| self.transcript.contains(id)) {
-            return Ok(Prompted::NotYet(row.entry_id.clone()));
+    /// is a user message of the very millisecond, and a taken id is replaced by the message's UUID. Its answer is looked for
+    /// in its own turn alone: other session keys may lead to the same transcript.
+    pub(super) async fn prompted(&mut self, row: &Row) -> Result<Prompted, transcript::TranscriptError> {
+        if !row.recovered {
+            return Ok(Prompted::NotYet(self.free_id(&row.entry_id, row.fresh_id.as_str())));
         }
-        let entries = self.transcript.entries().await?;
-        let ours = entries
-            .iter()
-            .any(|entry| ids.contains(&entry.id.as_str()) && is_said_at(&entry.body, row.accepted_at));
-        Ok(if ours {
-            Prompted::Yes
-        } else {
-            Prompted::NotYet(self.free_id(&row.entry_id, row.fresh_id.as_str()))
-        })
+        let ids = entry_ids(row);
+        let Some(turn) = self.transcript.turn_of(ids.clone(), row.accepted_at).await? else {
+            return Ok(Prompted::NotYet(self.free_id(&row.entry_id, row.fresh_id.as_str())));
+        };
+        match turn.state {
+            TurnState::Last => {}
+            TurnState::Answered(context) => self.context = context.messages,
+            TurnState::Overtaken => {
+                let used = ids.iter().position(|id| *id == turn.entry).unwrap_or(ids.len());
+                return match ids.get(used + 1) {
+                    Some(next) => Ok(Prompted::Overtaken(next.to_string())),
+                    None => {
+                        let path = self.transcript.path().to_path_buf();
+                        Err(transcript::TranscriptError::DuplicateId { path, id: turn.entry })
+                    }
+                };
+            }
+        }
+        // What others put in is not the run's own.
+        inject::without_injected(&mut self.context);
+        Ok(Prompted::Yes)
+    }
+
+    /// Before the message of a new turn: one that a crash cut short ends here.
+    pub(super) async fn begin_turn(&mut self) -> Result<(), transcript::TranscriptError> {
+        self.transcript.begin_turn().await
     }
 
     /// Makes everything written durable.
@@ -171,12 +186,13 @@ impl RunBranch {
     }
 }
 
-/// Whether an entry is a user message with this timestamp.
-fn is_said_at(body: &Body, at: i64) -> bool {
-    matches!(
-        body,
-        Body::Message(StoredMessage::Known(Message::User(UserMessage { timestamp, .. }))) if *timestamp == at
-    )
+/// How often a message is written at most: each time but the first because another session's turn overtook its own.
+const TIMES: usize = 8;
+
+/// The entries a row's message may have, in the order in which they are used.
+fn entry_ids(row: &Row) -> Vec<EntryId> {
+    let more = (2..TIMES).map(|n| EntryId::new(format!("{}-{n}", row.fresh_id)));
+    [EntryId::new(&row.entry_id), EntryId::new(row.fresh_id.as_str())].into_iter().chain(more).collect()
 }
 
 impl openclaw_agent::Transcript for RunBranch {
@@ -190,5 +206,100 @@ impl openclaw_agent::Transcript for RunBranch {
         id: Option<&'a str>,
     ) -> Pin<Box<dyn Future<Output = Result<(), TranscriptError>> + Send + 'a>> {
         Box::pin(self.write(message, id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_protocol::message::Block;
+    use openclaw_protocol::{RunId, SessionId};
+    use openclaw_sessions::transcript::NewTranscript;
+
+    use super::*;
+    use crate::inbox::{ChatPayload, Payload};
+
+    fn row(name: &str, at: i64) -> Row {
+        Row {
+            run_id: RunId::new(name),
+            session_key: format!("agent:main:{name}"),
+            payload: Payload::Chat(ChatPayload { text: name.to_owned(), ..ChatPayload::default() }),
+            accepted_at: at,
+            entry_id: format!("id-{name}"),
+            fresh_id: SessionId::new(format!("fresh-{name}")),
+            session_id: None,
+            abort: None,
+            recovered: true,
+        }
+    }
+
+    async fn opened(path: &std::path::Path) -> RunBranch {
+        let new = NewTranscript { session_id: "s".to_owned(), cwd: "/".to_owned(), parent: None };
+        let transcript = Transcript::open_or_create(path, new).await.unwrap();
+        let context = transcript.context().await.unwrap().messages;
+        RunBranch::new(transcript, context, Arc::default(), Arc::default(), CancellationToken::new())
+    }
+
+    fn answer(text: &str) -> Message {
+        Message::Assistant(AssistantMessage {
+            content: vec![Block::text(text)],
+            ..AssistantMessage::default()
+        })
+    }
+
+    fn last_text(branch: &RunBranch) -> String {
+        match branch.context.last() {
+            Some(Message::Assistant(said)) => said.text(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    /// As [`super::super::prepare`] does it for a run whose message may have been written by an earlier process.
+    async fn begin(branch: &mut RunBranch, row: &Row) -> Prompted {
+        let prompted = branch.prompted(row).await.unwrap();
+        if let Prompted::NotYet(id) | Prompted::Overtaken(id) = &prompted {
+            branch.begin_turn().await.unwrap();
+            branch.say(UserMessage::text(row.run_id.as_str(), row.accepted_at), id).await.unwrap();
+        }
+        prompted
+    }
+
+    /// Two keys lead to one transcript, and the crash came after the first answer or before it.
+    #[tokio::test]
+    async fn a_resumed_message_takes_its_own_answer_and_no_other() {
+        for answered in [true, false] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("s.jsonl");
+            let (one, two) = (row("one", 1), row("two", 2));
+            let mut branch = opened(&path).await;
+            assert_eq!(begin(&mut branch, &one).await, Prompted::NotYet("id-one".to_owned()));
+            if answered {
+                branch.write(&answer("to one"), None).await.unwrap();
+            }
+            drop(branch);
+
+            let mut branch = opened(&path).await;
+            assert_eq!(begin(&mut branch, &two).await, Prompted::NotYet("id-two".to_owned()));
+            branch.write(&answer("to two"), None).await.unwrap();
+            drop(branch);
+
+            let mut branch = opened(&path).await;
+            let prompted = begin(&mut branch, &one).await;
+            if answered {
+                assert_eq!((prompted, last_text(&branch)), (Prompted::Yes, "to one".to_owned()));
+            } else {
+                assert_eq!(prompted, Prompted::Overtaken("fresh-one".to_owned()));
+                branch.write(&answer("to one at last"), None).await.unwrap();
+            }
+            drop(branch);
+
+            // Once more, as after another crash.
+            let mut branch = opened(&path).await;
+            let expect = if answered { "to one" } else { "to one at last" };
+            assert_eq!(branch.prompted(&one).await.unwrap(), Prompted::Yes);
+            assert_eq!(last_text(&branch), expect);
+            let mut branch = opened(&path).await;
+            assert_eq!(branch.prompted(&two).await.unwrap(), Prompted::Yes);
+            assert_eq!(last_text(&branch), "to two");
+        }
     }
 }

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use openclaw_protocol::message::{AssistantMessage, Block, Message};
+use openclaw_protocol::message::Message;
 use openclaw_sessions::SessionKey;
+use openclaw_sessions::transcript::inject::{injected, is_injected};
 use openclaw_sessions::transcript::{Transcript, TranscriptError, TranscriptLock};
 use tokio_util::sync::CancellationToken;
 
@@ -14,9 +15,6 @@ use openclaw_sessions::time::now_ms;
 
 /// How long a tool call under way may keep words out of the transcript: less than clients wait for the answer.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// Who is said to have made them.
-const PROVIDER: &str = "openclaw";
-const MODEL: &str = "gateway-injected";
 
 impl Runner {
     /// Appends and syncs: while a run is under way between two of its entries.
@@ -26,7 +24,7 @@ impl Runner {
         kill: &CancellationToken,
     ) -> Result<Injected, InjectError> {
         let path = self.transcript_to_inject(message).await?;
-        let said = injected_message(message, now_ms());
+        let said = injected(&message.text, message.label.as_deref(), now_ms());
         let written = tokio::select! { biased;
             () = kill.cancelled() => return Err(InjectError::ShuttingDown),
             written = self.put(&path, &said) => written,
@@ -79,23 +77,6 @@ async fn append(path: &Path, message: Message) -> Result<String, TranscriptError
     Ok(id.as_str().to_owned())
 }
 
-/// An assistant message no model produced.
-fn injected_message(message: &InjectMessage, now: i64) -> Message {
-    let label = message.label.as_deref().map(str::trim).filter(|label| !label.is_empty());
-    let text = match label {
-        Some(label) => format!("[{label}]\n\n{}", message.text),
-        None => message.text.clone(),
-    };
-    Message::Assistant(AssistantMessage {
-        content: vec![Block::text(text)],
-        api: "openai-responses".to_owned(),
-        provider: PROVIDER.to_owned(),
-        model: MODEL.to_owned(),
-        timestamp: now,
-        ..AssistantMessage::default()
-    })
-}
-
 /// Takes out what was put in since a person spoke last: it is no answer to them, and a run that is taken up again must
 /// not take it for its own.
 pub(super) fn without_injected(context: &mut Vec<Message>) {
@@ -105,8 +86,4 @@ pub(super) fn without_injected(context: &mut Vec<Message>) {
         at += 1;
         at <= since || !is_injected(message)
     });
-}
-
-fn is_injected(message: &Message) -> bool {
-    matches!(message, Message::Assistant(said) if said.provider == PROVIDER && said.model == MODEL)
 }

@@ -5,6 +5,7 @@
 
 mod branch;
 mod contact;
+mod fork;
 mod inject;
 mod kept;
 mod lent;
@@ -35,6 +36,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{AbortReason, DispatchError, RunOutcome, RunRecord};
+use crate::clock::Clock;
 use crate::events::Verbose;
 use crate::handle::{Deps, Settings};
 use crate::inbox::{Payload, Row};
@@ -43,7 +45,6 @@ use crate::shared::Shared;
 use crate::system_events::SystemEvents;
 use kept::KeptTranscripts;
 use lent::LentTranscripts;
-use openclaw_sessions::time::now_ms;
 use prepare::Prepared;
 use result::Figures;
 use wording::Circumstances;
@@ -63,6 +64,7 @@ pub(crate) struct Runner {
     command_variables: Vec<(String, String)>,
     kept: KeptTranscripts,
     lent: Arc<LentTranscripts>,
+    clock: Clock,
 }
 
 /// How a lane steers one run.
@@ -160,11 +162,11 @@ async fn drive(shared: &Shared, row: &Row, mut prepared: Prepared, control: &Run
     if let Err(error) = synced {
         // Its row stays in the inbox: should the transcript be lost with the disk's cache, the next start asks again.
         tracing::error!(run_id = %row.run_id, %error, "transcript could not be synced");
-        return Ending::Done(record(row, Some(started_at), outcome));
+        return Ending::Done(record(shared, row, Some(started_at), outcome));
     }
     shared.runner.kept.put(prepared.branch.into_transcript());
     for taken in control.steering.taken() {
-        finish(shared, record(&taken.row, Some(started_at), outcome.clone())).await;
+        finish(shared, record(shared, &taken.row, Some(started_at), outcome.clone())).await;
     }
     done(shared, row, Some(started_at), outcome).await
 }
@@ -190,12 +192,12 @@ async fn run_agent(prepared: &mut Prepared, control: &RunControl) -> Outcome {
     .await
 }
 
-fn record(row: &Row, started_at: Option<i64>, outcome: RunOutcome) -> RunRecord {
-    RunRecord { run_id: row.run_id.clone(), started_at, ended_at: now_ms(), outcome }
+fn record(shared: &Shared, row: &Row, started_at: Option<i64>, outcome: RunOutcome) -> RunRecord {
+    RunRecord { run_id: row.run_id.clone(), started_at, ended_at: shared.clock.now_ms(), outcome }
 }
 
 async fn done(shared: &Shared, row: &Row, started_at: Option<i64>, outcome: RunOutcome) -> Ending {
-    let record = record(row, started_at, outcome);
+    let record = record(shared, row, started_at, outcome);
     finish(shared, record.clone()).await;
     Ending::Done(record)
 }
@@ -209,7 +211,7 @@ async fn finish(shared: &Shared, record: RunRecord) {
 }
 
 impl Runner {
-    pub(crate) fn new(deps: Deps) -> Self {
+    pub(crate) fn new(deps: Deps, clock: Clock) -> Self {
         let Deps { state_dir, settings, store, layout, models, host, system_events, command_variables } =
             deps;
         Self {
@@ -223,6 +225,7 @@ impl Runner {
             command_variables,
             kept: KeptTranscripts::default(),
             lent: Arc::default(),
+            clock,
         }
     }
 
@@ -239,10 +242,20 @@ impl Runner {
 
     /// Whether the session may send.
     pub(crate) async fn may_send(&self, session_key: &str) -> Result<bool, DispatchError> {
+        self.is_allowed(session_key, None).await
+    }
+
+    /// Whether the session may send to a channel.
+    pub(crate) async fn may_deliver(&self, session_key: &str, channel: &str) -> Result<bool, DispatchError> {
+        self.is_allowed(session_key, Some(channel)).await
+    }
+
+    async fn is_allowed(&self, session_key: &str, channel: Option<&str>) -> Result<bool, DispatchError> {
         let entry =
             self.entry(session_key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
         let settings = self.settings();
-        let subject = SendSubject { key: session_key, entry: entry.as_deref(), ..SendSubject::default() };
+        let entry = entry.as_deref();
+        let subject = SendSubject { key: session_key, entry, channel, ..SendSubject::default() };
         Ok(send_policy::resolve(settings.sessions.send_policy.as_ref(), &subject) == SendPolicy::Allow)
     }
 
@@ -250,6 +263,10 @@ impl Runner {
     pub(crate) async fn queue_mode(&self, row: &Row) -> QueueMode {
         if matches!(row.payload, Payload::Agent(_)) {
             return QueueMode::Followup;
+        }
+        // Whoever starts anew does not wait for what they leave behind (spec `queue.md` §3).
+        if session::reset_request(row, &self.settings()).is_some() {
+            return QueueMode::Interrupt;
         }
         let own = self.entry_or_none(&row.session_key).await;
         if let Some(mode) = own.and_then(|entry| entry.queue_mode.as_deref().and_then(QueueMode::parse)) {

@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames, ProviderId, default_model};
+use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames, ProviderId};
 use openclaw_models::{ModelRef, ModelSettings, Models, check_switch};
 use openclaw_protocol::AgentId;
 
@@ -48,20 +48,19 @@ pub(super) enum Choice {
 }
 
 impl KnownModels {
-    /// What the configuration and the catalogue know.
-    pub(super) fn of(models: &Models, settings: &ModelSettings, agent: &AgentId) -> Self {
+    /// What the configuration and the catalogue know. `default` is what the agent runs with while its session names none.
+    pub(super) fn of(models: &Models, settings: &ModelSettings, agent: &AgentId, default: ModelRef) -> Self {
         let names = ModelNames::new(&settings.listed);
-        let default = default_model(settings.agent_models.get(agent), &settings.default_model, &names);
         let mut allowed: Vec<ModelRef> = if names.restricts() {
             names.listed().cloned().collect()
         } else {
             models.rows(settings).iter().map(|row| ModelRef::new(&row.provider, &row.id)).collect()
         };
         allowed.retain(|model| check_switch(settings, agent, &model.to_string()).is_ok());
-        if !allowed.contains(&default.reference) {
-            allowed.push(default.reference.clone());
+        if !allowed.contains(&default) {
+            allowed.push(default.clone());
         }
-        Self { allowed, names, default: default.reference }
+        Self { allowed, names, default }
     }
 
     /// Finds the model with which a text begins.

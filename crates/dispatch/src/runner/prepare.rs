@@ -14,7 +14,7 @@ use openclaw_config::ResolvedAgent;
 use openclaw_models::{Ask, AskedThinking, Candidate, ThinkingLevel};
 use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::SessionEntry;
-use openclaw_sessions::entry::ReasoningLevel;
+use openclaw_sessions::entry::{AuthProfileSource, ReasoningLevel};
 use openclaw_sessions::transcript::{
     Context, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError, TranscriptLock,
 };
@@ -97,7 +97,7 @@ impl Prepared {
             meta: ended.meta,
             last_usage: ended.last_usage,
             abort,
-            said_at: row.accepted_at,
+            said_at: row.payload.is_interaction().then_some(row.accepted_at),
         }
     }
 }
@@ -129,11 +129,9 @@ impl Runner {
         let (steering, reason) = (Arc::clone(&control.steering), Arc::clone(&control.reason));
         let mut branch = RunBranch::new(transcript, context.messages, steering, reason, shared.kill.clone());
         let prompt = match branch.prompted(row).await? {
-            Prompted::Yes => {
-                branch.forget_injected();
-                Prompt::Resume
-            }
-            Prompted::NotYet(entry_id) => {
+            Prompted::Yes => Prompt::Resume,
+            Prompted::NotYet(entry_id) | Prompted::Overtaken(entry_id) => {
+                branch.begin_turn().await?;
                 let lines = self.system_events.waiting(session.key.as_str());
                 let mut circumstances = circumstances(&session);
                 let zone = system_events::zone(&settings.config.agents.defaults);
@@ -207,7 +205,7 @@ impl Runner {
             agent: &session.agent.id,
             agent_dir: &session.agent.agent_dir,
             model: model.as_deref(),
-            profile: entry.auth_profile_override.as_deref(),
+            profile: chosen_profile(entry),
             thinking,
         };
         let selected = self.models.select(&settings.models, &ask).await?;
@@ -285,6 +283,20 @@ impl Runner {
         let report = built.report(now_ms(), frame, files, "", tools.specs());
         (built.text, report)
     }
+}
+
+/// The credentials a person chose for the session. What was chosen for them is only remembered: the usual order finds it
+/// again, or something better.
+fn chosen_profile(entry: &SessionEntry) -> Option<&str> {
+    let by_itself = entry.auth_profile_override_compaction_count.is_some();
+    match entry.auth_profile_override_source {
+        Some(AuthProfileSource::User) => {}
+        Some(AuthProfileSource::Auto) => return None,
+        // Rows of before there was a source: only what was chosen by itself was counted.
+        None if by_itself => return None,
+        None => {}
+    }
+    entry.auth_profile_override.as_deref()
 }
 
 /// The level the message itself asks for.

@@ -51,15 +51,16 @@ pub(super) struct Figures {
     /// Tokens the model's window holds.
     pub(super) window: u64,
     pub(super) abort: Option<AbortReason>,
-    /// Unix milliseconds at which the message was accepted.
-    pub(super) said_at: i64,
+    /// Unix milliseconds at which somebody said something; absent where nobody did.
+    pub(super) said_at: Option<i64>,
 }
 
 impl Figures {
     /// Writes them into the row.
     pub(super) fn apply(&self, entry: &mut SessionEntry, now: i64) {
         entry.touch(now);
-        entry.last_interaction_at = Some(entry.last_interaction_at.unwrap_or(0).max(self.said_at));
+        // Neither does this time run backwards.
+        entry.last_interaction_at = entry.last_interaction_at.max(self.said_at);
         entry.system_sent = Some(true);
         entry.aborted_last_run = Some(self.by_a_person());
         let agent = &self.meta.agent_meta;

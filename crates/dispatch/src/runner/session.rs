@@ -5,17 +5,21 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use openclaw_config::ResolvedAgent;
-use openclaw_protocol::{AgentId, SessionId};
+use openclaw_protocol::SessionId;
 use openclaw_sessions::entry::ResetKind;
+use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::layout::checked_id;
-use openclaw_sessions::reset::{self, ResetType};
+use openclaw_sessions::reset::authority::Authority;
+use openclaw_sessions::reset::trigger::strip_structural_prefixes;
+use openclaw_sessions::reset::{self, ResetRequest, ResetType};
 use openclaw_sessions::store::Edit;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::{Map, Value};
 
 use super::contact::Contact;
 use super::new_model::{Choice, KnownModels, Named};
-use super::{NotBegun, Runner};
+use super::{NotBegun, Runner, fork};
+use crate::api::Occasion;
 use crate::handle::Settings;
 use crate::inbox::{Payload, Row};
 use crate::shared::Shared;
@@ -94,39 +98,45 @@ impl Runner {
             Payload::Chat(_) => None,
         };
         let agent_id = agent_id.unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
+        let agent = settings.config.agent(&agent_id);
         let stored = self.store.get(&key).await?.map(|found| found.entry);
         // A message that was stopped does nothing but be there.
-        let named = if row.abort.is_some() { None } else { self.asked_reset(row, &agent_id, settings) };
+        let named = if row.abort.is_some() { None } else { self.asked_reset(row, &agent, settings).await };
         let id = {
             let fresh_path = self.layout.transcript_path(&agent_id, &row.fresh_id, None)?;
             let facts = Facts {
                 begun: row.session_id.as_ref(),
-                named: named_session(row)?,
+                named: if is_isolated(row) { None } else { named_session(row)? },
                 current: stored.as_ref().and_then(|entry| entry.session_id.as_ref()),
                 fresh_id: &row.fresh_id,
                 // One look at a directory entry: going to another thread for it would take longer.
                 fresh_exists: fresh_path.exists(),
                 resets: named.is_some(),
-                goes_on: stored.as_ref().is_some_and(|entry| goes_on(row, entry, &key, settings)),
+                goes_on: stored
+                    .as_ref()
+                    .is_some_and(|entry| goes_on(row, entry, &key, settings, &self.clock.zone())),
             };
             facts.choose()
         };
         let same = stored.as_ref().is_some_and(|entry| entry.session_id.as_ref() == Some(&id));
         let after_abort = same && stored.as_ref().is_some_and(|entry| entry.aborted_last_run == Some(true));
         let contact = Contact::of(row, &key);
+        let is_new = stored.is_none();
         let (entry, noted) = match stored {
             Some(entry) if same && entry_patch(row).is_none() && contact.is_known(&entry) => (entry, false),
             Some(_) | None => {
                 note(shared, row, &id).await?;
                 let choice = named.as_ref().map_or(Choice::Keep, |named| named.choice.clone());
-                (self.write_row(&key, row, Renewal { id: id.clone(), contact, choice }).await?, true)
+                let file = self.forked(row, &key, &id, &agent, !is_new).await;
+                let said_at = row.payload.is_interaction().then_some(row.accepted_at);
+                let renewal = Renewal { id: id.clone(), contact, choice, file, said_at };
+                (self.write_row(&key, row, renewal).await?, true)
             }
         };
         let path = match self.layout.transcript_of(&agent_id, &entry)? {
             Some(path) => path,
             None => self.layout.transcript_path(&agent_id, &id, None)?,
         };
-        let agent = settings.config.agent(&agent_id);
         let reset = named.map(|named| named.rest);
         Ok(Session { key, agent, id, path, entry, noted, reset, after_abort })
     }
@@ -146,15 +156,46 @@ impl Runner {
     }
 
     /// What follows `/new` or `/reset`, where the message begins so, and the model it names.
-    fn asked_reset(&self, row: &Row, agent: &AgentId, settings: &Settings) -> Option<Named> {
-        let Payload::Chat(chat) = &row.payload else { return None };
-        let triggers = settings.sessions.triggers();
-        let rest = reset::find_trigger(&triggers, &chat.text, &chat.text)?.rest;
+    async fn asked_reset(&self, row: &Row, agent: &ResolvedAgent, settings: &Settings) -> Option<Named> {
+        let rest = reset_request(row, settings)?.rest;
         if rest.trim().is_empty() {
             return Some(Named { choice: Choice::Keep, rest });
         }
-        Some(KnownModels::of(&self.models, &settings.models, agent).split(&rest))
+        let default = self.models.primary(&settings.models, &agent.id, &agent.agent_dir).await.reference;
+        Some(KnownModels::of(&self.models, &settings.models, &agent.id, default).split(&rest))
     }
+
+    /// The file of a new session that begins with its parent's conversation; `None` where it begins with nothing.
+    async fn forked(
+        &self,
+        row: &Row,
+        key: &SessionKey,
+        id: &SessionId,
+        agent: &ResolvedAgent,
+        is_known: bool,
+    ) -> Option<PathBuf> {
+        let Payload::Chat(chat) = &row.payload else { return None };
+        let parent = SessionKey::parse(chat.parent_session_key.as_deref()?).ok()?;
+        if is_known || row.abort.is_some() || parent == *key {
+            return None;
+        }
+        let child = fork::Child { id, accepted_at: row.accepted_at, workspace: &agent.workspace };
+        match self.fork(&parent, &child).await {
+            Ok(file) => file,
+            Err(NotBegun(error)) => {
+                tracing::warn!(session = %key, %parent, %error, "the session begins without its parent's conversation");
+                None
+            }
+        }
+    }
+}
+
+/// The reset a message asks for. Whoever reaches the gateway's own protocol may give commands.
+pub(super) fn reset_request(row: &Row, settings: &Settings) -> Option<ResetRequest> {
+    let Payload::Chat(chat) = &row.payload else { return None };
+    let triggers = settings.sessions.triggers();
+    let stripped = strip_structural_prefixes(&chat.text);
+    reset::find_trigger(&triggers, &chat.text, &stripped, Authority::Granted)
 }
 
 /// What a message changes in its session's row.
@@ -165,6 +206,10 @@ struct Renewal {
     contact: Contact,
     /// The model it names.
     choice: Choice,
+    /// Its file, where that is not named after its id.
+    file: Option<PathBuf>,
+    /// Unix milliseconds at which somebody says it; absent where nobody does.
+    said_at: Option<i64>,
 }
 
 /// Makes the inbox say where the run begins.
@@ -184,11 +229,15 @@ fn change_row(edit: Edit<'_>, renewal: &Renewal, patch: Option<&Map<String, Valu
     } else if entry.session_id.as_ref() != Some(id) {
         *entry = entry.reset(id.clone(), now, ResetKind::Chat);
     }
+    if let Some(file) = &renewal.file {
+        entry.session_file = Some(file.display().to_string().into());
+    }
     switch_model(entry, &renewal.choice);
     if let Some(patch) = patch {
         entry.merge(patch, now);
     }
     renewal.contact.note(entry);
+    entry.last_interaction_at = entry.last_interaction_at.max(renewal.said_at);
     entry.touch(now);
 }
 
@@ -220,17 +269,35 @@ fn named_session(row: &Row) -> Result<Option<&str>, NotBegun> {
     Ok(named.map(checked_id).transpose()?)
 }
 
+/// Whether the request shares nothing with those before it.
+fn is_isolated(row: &Row) -> bool {
+    matches!(&row.payload, Payload::Agent(agent) if agent.occasion == Occasion::Isolated)
+}
+
 /// Whether the row's conversation goes on, judged at the time of acceptance: a restart on the next day chooses the same. An
-/// `agent` request never starts a new one by time (2.9 keeps the id).
-fn goes_on(row: &Row, entry: &SessionEntry, key: &SessionKey, settings: &Settings) -> bool {
-    match row.payload {
-        Payload::Agent(_) => true,
-        Payload::Chat(_) => {
-            let kind = ResetType::of(key.as_str(), false, false);
-            let policy = reset::policy(&settings.sessions.reset, kind, Some(super::WEBCHAT));
-            let last = entry.last_interaction_at.or(entry.updated_at);
-            reset::is_fresh(&policy, last, row.accepted_at, &TimeZone::system())
+/// `agent` request never starts a new one by time (2.9 keeps the id), the command line's does.
+fn goes_on(row: &Row, entry: &SessionEntry, key: &SessionKey, settings: &Settings, zone: &TimeZone) -> bool {
+    let channel = match &row.payload {
+        Payload::Chat(_) => group_channel(key, entry).unwrap_or(super::WEBCHAT),
+        Payload::Agent(agent) => match agent.occasion {
+            Occasion::Request | Occasion::Heartbeat => return true,
+            Occasion::Isolated => return false,
+            Occasion::Command => entry.last_channel.as_deref().unwrap_or_default(),
+        },
+    };
+    let kind = ResetType::of(key.as_str(), false, false);
+    let policy = reset::policy(&settings.sessions.reset, kind, Some(channel));
+    let last = entry.last_interaction_at.or(entry.updated_at);
+    reset::is_fresh(&policy, last, row.accepted_at, zone)
+}
+
+/// The platform a group or room is on, whoever looks in on it.
+fn group_channel<'a>(key: &'a SessionKey, entry: &'a SessionEntry) -> Option<&'a str> {
+    match key.form() {
+        KeyForm::Group { channel, .. } | KeyForm::Channel { channel, .. } => {
+            Some(entry.channel.as_deref().unwrap_or(channel))
         }
+        KeyForm::Direct { .. } | KeyForm::CronRun { .. } | KeyForm::Opened(..) | KeyForm::Named(_) => None,
     }
 }
 
@@ -268,7 +335,13 @@ mod tests {
 
     #[test]
     fn a_row_keeps_its_settings_when_its_conversation_starts_anew() {
-        let renewal = |choice| Renewal { id: SessionId::new("new"), contact: Contact::Unknown, choice };
+        let renewal = |choice| Renewal {
+            id: SessionId::new("new"),
+            contact: Contact::Unknown,
+            choice,
+            file: None,
+            said_at: None,
+        };
         let mut entry: SessionEntry =
             serde_json::from_str(r#"{"sessionId":"old","updatedAt":5,"label":"x","totalTokens":9}"#).unwrap();
         change_row(Edit { entry: &mut entry, is_new: false, now: 7 }, &renewal(Choice::Keep), None);

@@ -38,6 +38,7 @@ impl Runner {
         let mut branch =
             RunBranch::new(transcript, Vec::new(), Arc::default(), Arc::default(), shared.kill.clone());
         if let Prompted::NotYet(id) = branch.prompted(row).await? {
+            branch.begin_turn().await?;
             branch.say(self.steered_message(row), &id).await?;
             branch.sync().await?;
         }

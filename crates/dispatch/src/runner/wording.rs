@@ -87,6 +87,7 @@ mod tests {
             fresh_id: SessionId::new("f"),
             session_id: None,
             abort: None,
+            recovered: false,
         }
     }
 

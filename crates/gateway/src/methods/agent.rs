@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use openclaw_channels::registry;
-use openclaw_dispatch::api::{Accepted, AgentMessage, RunOutcome, RunRecord, Waited};
+use openclaw_dispatch::api::{Accepted, AgentMessage, Occasion, RunOutcome, RunRecord, Waited};
 use openclaw_protocol::params::agent::{
     AgentAnswer, AgentParams, AgentWaitParams, AgentWaitResult, WaitStatus,
 };
 use openclaw_protocol::{AgentId, Call, ErrorShape, RunId, SessionId, params};
 use openclaw_sessions::layout::checked_id;
-use openclaw_sessions::store::Rows;
+use openclaw_sessions::store::{Query, Rows};
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::{Map, Value, json};
 
@@ -87,6 +87,7 @@ async fn message(ctx: &RequestContext, params: AgentParams) -> Result<AgentMessa
         timeout_seconds: params.timeout,
         lane: given(params.lane.as_deref()).map(str::to_owned),
         extra_system_prompt: params.extra_system_prompt,
+        occasion: Occasion::Request,
         entry_patch,
     })
 }
@@ -173,9 +174,9 @@ async fn key_of_transcript(
     agent: Option<&AgentId>,
     id: &SessionId,
 ) -> Result<Option<SessionKey>, Failure> {
-    let rows = ctx.gateway.sessions.rows(agent.map_or(Rows::All, Rows::Of)).await?;
-    let own = rows.into_iter().filter(|row| row.entry.session_id.as_ref() == Some(id));
-    Ok(own.max_by_key(|row| row.entry.updated_at_ms()).map(|row| row.key))
+    let query = Query { session_id: Some(id.as_str().to_owned()), ..Query::newest(1) };
+    let found = ctx.gateway.sessions.select(agent.map_or(Rows::All, Rows::Of), &query).await?;
+    Ok(found.rows.into_iter().next().map(|row| row.key))
 }
 
 /// What the session's row learns from a request. The row's own channel and group count more than the request's.

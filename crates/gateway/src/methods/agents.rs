@@ -1,4 +1,7 @@
-//! `agents.list` (spec `gateway-protocol.md` §6.6).
+//! `agents.*` (spec `gateway-protocol.md` §6.6): the list here, changes in [`roster`], workspace files in [`files`].
+
+pub(super) mod files;
+pub(super) mod roster;
 
 use std::path::Path;
 

@@ -45,6 +45,7 @@ pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<
         thinking: params.thinking,
         timeout_ms: params.timeout_ms,
         sender: sender(&ctx),
+        parent_session_key: None,
     };
     let receipt = ctx.gateway.dispatch.chat(message).await?;
     let answer = answer(&run_id, &receipt.accepted);

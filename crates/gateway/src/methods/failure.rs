@@ -1,10 +1,15 @@
 //! What an error of the crates below becomes on the wire: the one place that decides (design, "Errors").
 
+use openclaw_agent::roster::RosterError;
+use openclaw_agent::roster::files::FileError;
+use openclaw_config::write::WriteError;
 use openclaw_dispatch::{DispatchError, InjectError, RunOfOtherSession, StillActive};
 use openclaw_protocol::ErrorShape;
 use openclaw_sessions::KeyError;
 use openclaw_sessions::methods::MethodError;
 use openclaw_sessions::store::StoreError;
+use openclaw_sessions::transcript::CompactError;
+use openclaw_sessions::usage::UsageError;
 
 use crate::attachments::AttachmentError;
 use crate::request::Failure;
@@ -75,6 +80,43 @@ impl From<StillActive> for Failure {
     }
 }
 
+impl From<RosterError> for Failure {
+    fn from(error: RosterError) -> Self {
+        match error {
+            RosterError::Reserved(_)
+            | RosterError::Exists(_)
+            | RosterError::NotFound(_)
+            | RosterError::Undeletable(_)
+            | RosterError::Included(_)
+            | RosterError::Config(_) => invalid(&error),
+            RosterError::Write(error) => error.into(),
+            RosterError::Workspace(_) | RosterError::Io { .. } => unavailable(&error),
+        }
+    }
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Unparsable { .. }
+            | WriteError::Invalid { .. }
+            | WriteError::Redacted(_)
+            | WriteError::Included(_) => invalid(&error),
+            WriteError::Changed => later(&error),
+            WriteError::Io { .. } => unavailable(&error),
+        }
+    }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Unsupported(_) | FileError::Outside(_) | FileError::TooLarge { .. } => invalid(&error),
+            FileError::Io { .. } => unavailable(&error),
+        }
+    }
+}
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         match error {
@@ -84,10 +126,35 @@ impl From<StoreError> for Failure {
     }
 }
 
+impl From<CompactError> for Failure {
+    fn from(error: CompactError) -> Self {
+        match error {
+            CompactError::Locked(error) => later(&error),
+            CompactError::Transcript(error) => unavailable(&error),
+        }
+    }
+}
+
+impl From<UsageError> for Failure {
+    fn from(error: UsageError) -> Self {
+        match error {
+            UsageError::Range(_)
+            | UsageError::KeyRequired(_)
+            | UsageError::Key(_)
+            | UsageError::NoTranscript(_) => invalid(&error),
+            UsageError::Read { .. } => unavailable(&error),
+            UsageError::Store(error) => error.into(),
+            UsageError::Interrupted => later(&error),
+        }
+    }
+}
+
 impl From<MethodError> for Failure {
     fn from(error: MethodError) -> Self {
         match error {
             MethodError::Store(error) => error.into(),
+            MethodError::StillActive(_) => later(&error),
+            MethodError::Compact(error) => error.into(),
             MethodError::Key(_)
             | MethodError::Resolve(_)
             | MethodError::Patch(_)

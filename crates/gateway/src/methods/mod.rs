@@ -18,6 +18,7 @@ mod models;
 mod sessions;
 mod status;
 mod system;
+mod usage;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -74,8 +75,19 @@ const HANDLERS: &[(&str, Handler)] = &[
     on!(params::sessions::SessionsPatch => sessions::patch),
     on!(params::sessions::SessionsReset => sessions::reset),
     on!(params::sessions::SessionsDelete => sessions::delete),
+    on!(params::sessions::SessionsCompact => sessions::compact),
+    on!(params::usage::UsageCost => usage::cost),
+    on!(params::usage::SessionsUsage => usage::sessions),
+    on!(params::usage::SessionsUsageTimeseries => usage::timeseries),
+    on!(params::usage::SessionsUsageLogs => usage::logs),
     on!(params::models::ModelsList => models::list),
     on!(params::agents::AgentsList => agents::list),
+    on!(params::agents::AgentsCreate => agents::roster::create),
+    on!(params::agents::AgentsUpdate => agents::roster::update),
+    on!(params::agents::AgentsDelete => agents::roster::delete),
+    on!(params::agents::AgentsFilesList => agents::files::list),
+    on!(params::agents::AgentsFilesGet => agents::files::get),
+    on!(params::agents::AgentsFilesSet => agents::files::set),
     on!(params::config::ConfigGet => config::get),
     on!(params::config::ConfigSchema => config::schema),
     on!(params::logs::LogsTail => logs::tail),

@@ -1,23 +1,28 @@
 //! `sessions.*` (spec `gateway-protocol.md` §6.2). What they mean stands in [`openclaw_sessions::methods`]; here runs are
 //! stopped where they must be, and models are looked up.
+//!
+//! No event of its own tells of a change: OpenClaw 2026.2.9 has none for sessions (spec §7), its clients list them again.
+//! They hear of runs that were stopped (`chat` aborted), and of new numbers in the next `health`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_models::{check_switch, thinking};
+use openclaw_protocol::Call;
 use openclaw_protocol::params::sessions::{
-    SessionListDefaults, SessionsDeleteParams, SessionsDeleteResult, SessionsListParams, SessionsListResult,
-    SessionsPatchParams, SessionsPatchResult, SessionsPreviewParams, SessionsPreviewResult,
+    SessionListDefaults, SessionsCompact, SessionsCompactParams, SessionsCompactResult, SessionsDelete,
+    SessionsDeleteParams, SessionsDeleteResult, SessionsListParams, SessionsListResult, SessionsPatch,
+    SessionsPatchParams, SessionsPatchResult, SessionsPreviewParams, SessionsPreviewResult, SessionsReset,
     SessionsResetParams, SessionsResetResult, SessionsResolveParams, SessionsResolveResult,
 };
-use openclaw_protocol::{Call, params};
+use openclaw_sessions::SessionKey;
 use openclaw_sessions::methods::{self, ModelName, PatchRules};
 
 use super::default_model::DefaultModels;
 use super::keys::{canonical, require_known_agent};
 use crate::request::{Failure, RequestContext};
 
-/// How long runs get to stop before a session is reset or deleted.
+/// How long runs get to stop before a session is reset, deleted or cut.
 const QUIESCE: Duration = Duration::from_secs(15);
 
 pub(super) async fn list(
@@ -55,7 +60,7 @@ pub(super) async fn patch(
 ) -> Result<SessionsPatchResult, Failure> {
     let settings = ctx.gateway.settings();
     let agent = ctx.gateway.sessions.rules().agent_of(&canonical(&ctx, &params.key.0)?);
-    require_known_agent(&ctx, params::sessions::SessionsPatch::NAME, &agent).await?;
+    require_known_agent(&ctx, SessionsPatch::NAME, &agent).await?;
     let default_model = DefaultModels::of(&ctx, &settings).await.get(&agent);
     let rules = PatchRules {
         default_model,
@@ -80,6 +85,7 @@ pub(super) async fn reset(
     params: SessionsResetParams,
 ) -> Result<SessionsResetResult, Failure> {
     let key = canonical(&ctx, &params.key.0)?;
+    require_agent_or_row(&ctx, SessionsReset::NAME, &key).await?;
     ctx.gateway.dispatch.quiesce(key.as_str(), QUIESCE).await?;
     Ok(methods::reset(ctx.gateway.sessions.as_ref(), &params).await?)
 }
@@ -90,8 +96,29 @@ pub(super) async fn delete(
 ) -> Result<SessionsDeleteResult, Failure> {
     let store = ctx.gateway.sessions.as_ref();
     let key = methods::require_deletable(store.rules(), &params.key.0)?;
+    require_agent_or_row(&ctx, SessionsDelete::NAME, &key).await?;
     ctx.gateway.dispatch.quiesce(key.as_str(), QUIESCE).await?;
-    Ok(methods::delete(store, &ctx.gateway.layout, &params).await?)
+    Ok(methods::delete(store, &ctx.gateway.layout, &params, QUIESCE).await?)
+}
+
+pub(super) async fn compact(
+    ctx: RequestContext,
+    params: SessionsCompactParams,
+) -> Result<SessionsCompactResult, Failure> {
+    let key = canonical(&ctx, &params.key.0)?;
+    require_agent_or_row(&ctx, SessionsCompact::NAME, &key).await?;
+    ctx.gateway.dispatch.quiesce(key.as_str(), QUIESCE).await?;
+    Ok(methods::compact(ctx.gateway.sessions.as_ref(), &ctx.gateway.layout, &params, QUIESCE).await?)
+}
+
+/// Refuses keys of agents that do not exist. Rows an agent left behind in a shared store can be worked on.
+async fn require_agent_or_row(ctx: &RequestContext, method: &str, key: &SessionKey) -> Result<(), Failure> {
+    let agent = ctx.gateway.sessions.rules().agent_of(key);
+    let Err(unknown) = require_known_agent(ctx, method, &agent).await else { return Ok(()) };
+    match ctx.gateway.sessions.get(key).await? {
+        Some(_) => Ok(()),
+        None => Err(unknown),
+    }
 }
 
 #[cfg(test)]

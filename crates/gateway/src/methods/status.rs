@@ -7,7 +7,7 @@ use openclaw_protocol::params::status::{
 };
 use openclaw_sessions::Row;
 use openclaw_sessions::methods::kind_of;
-use openclaw_sessions::store::Rows;
+use openclaw_sessions::store::{Hidden, Query, Rows};
 
 use super::default_model::DefaultModels;
 use crate::clock::now_ms;
@@ -47,15 +47,14 @@ async fn sessions(ctx: &RequestContext) -> Result<SessionsSummary, Failure> {
     let mut by_agent = Vec::new();
     let mut all = Vec::new();
     for agent in settings.config.agent_ids() {
-        let rows = ctx.gateway.sessions.rows(Rows::Of(&agent)).await?;
-        let rows = newest_first(rows);
+        let found = ctx.gateway.sessions.select(Rows::Of(&agent), &shown()).await?;
         let recent: Vec<StatusRow> =
-            rows.iter().take(RECENT).map(|row| status_row(row, &agent, &defaults, now)).collect();
+            found.rows.iter().map(|row| status_row(row, &agent, &defaults, now)).collect();
         all.extend(recent.iter().cloned());
         by_agent.push(AgentSessions {
             agent_id: agent.to_string(),
             path: ctx.gateway.layout.store_path(&agent).display().to_string(),
-            count: rows.len() as u64,
+            count: found.total,
             recent,
         });
     }
@@ -73,12 +72,9 @@ async fn sessions(ctx: &RequestContext) -> Result<SessionsSummary, Failure> {
 }
 
 /// Sessions of people and groups; the buckets `global` and `unknown` are not shown.
-fn newest_first(mut rows: Vec<Row>) -> Vec<Row> {
-    rows.retain(|row| !row.key.is_global() && !row.key.is_unknown());
-    rows.sort_by(|a, b| {
-        b.entry.updated_at.cmp(&a.entry.updated_at).then_with(|| a.key.as_str().cmp(b.key.as_str()))
-    });
-    rows
+fn shown() -> Query {
+    let hidden = Hidden { global: true, unknown: true, cron_runs: false };
+    Query { hidden, ..Query::newest(RECENT) }
 }
 
 fn status_row(row: &Row, agent: &AgentId, defaults: &StatusDefaults, now: i64) -> StatusRow {

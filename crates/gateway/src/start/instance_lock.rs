@@ -115,6 +115,32 @@ impl InstanceLock {
     }
 }
 
+impl InstanceLock {
+    /// Takes the locks, or says at once who has one of them.
+    pub(crate) fn try_acquire(paths: &[PathBuf], config_path: &Path) -> Result<Self, LockError> {
+        let mut held = Vec::new();
+        for path in paths {
+            loop {
+                match try_acquire(path, config_path)? {
+                    Attempt::Taken(lock) => break held.push(lock),
+                    Attempt::Retry => {}
+                    Attempt::Busy(pid) => return Err(LockError::Held { pid, path: path.clone() }),
+                }
+            }
+        }
+        Ok(Self { _held: held })
+    }
+}
+
+/// Whether a lock is held, and by which process where that can be told. Changes nothing.
+pub(crate) fn is_held(path: &Path) -> Option<Option<u32>> {
+    let mut file = File::open(path).ok()?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Some(read_owner(path).map(|owner| owner.pid)),
+        Err(TryLockError::Error(_)) | Ok(()) => foreign_owner(&mut file).ok().flatten().map(Some),
+    }
+}
+
 enum Attempt {
     Taken(Held),
     Busy(Option<u32>),

@@ -1,10 +1,13 @@
 //! Starting and stopping a gateway.
 //!
 //! [`run`](run::run) is the order of events. What a start needs: [`settings`] of the config, [`instance_lock`] against a
-//! second gateway, [`force`] against the one that runs, [`parts`] to put together, [`stop`] to end it all.
+//! second gateway, [`hold`] for commands that need there to be none, [`force`] against the one that runs, [`old_state`] to
+//! take over what older versions left, [`parts`] to put together, [`stop`] to end it all.
 
 mod force;
+mod hold;
 mod instance_lock;
+mod old_state;
 mod parts;
 mod process;
 pub(crate) mod run;
@@ -12,6 +15,8 @@ pub(crate) mod settings;
 mod stop;
 
 pub use force::ForceError;
+pub use hold::{Running, StateHold, hold_state, running_gateway};
 pub use instance_lock::LockError;
+pub use old_state::premises;
 pub use run::{ExitStatus, LogTarget, Ready, RunOptions, StartError, run};
-pub use settings::UnusableSection;
+pub use settings::{UnusableSection, session_settings};

@@ -11,6 +11,7 @@ use openclaw_config::{Config, Loaded};
 use openclaw_dispatch::{Deps, Dispatch, Settings, SystemEvents};
 use openclaw_models::{Http, Models, Variables};
 use openclaw_sessions::store::{FileStore, FileStoreOptions};
+use openclaw_sessions::usage::UsageIndex;
 use openclaw_sessions::{Layout, SessionStore};
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
@@ -28,6 +29,7 @@ use crate::host::{Host, VERSION};
 use crate::logging::LogFile;
 use crate::pairing::DeviceStore;
 use crate::presence::Presence;
+use crate::reload::Reload;
 use crate::server::front::Front;
 use crate::state::GatewayState;
 
@@ -42,6 +44,7 @@ pub(super) struct Ingredients {
     pub(super) log_file: Option<LogFile>,
     pub(super) started: Instant,
     pub(super) front: Arc<Front>,
+    pub(super) reload: Reload,
 }
 
 /// Opens the stores, starts dispatch, and puts everything together.
@@ -68,8 +71,10 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
     let host = Host::detect();
     Ok(GatewayState {
         settings: sender,
+        reload: given.reload,
         sessions,
         layout,
+        usage: UsageIndex::default(),
         models,
         dispatch,
         events: EventHub::new(),

@@ -16,18 +16,21 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::force::{ForceError, free_port};
-use super::instance_lock::{InstanceLock, LockError, config_lock_path, state_lock_path};
+use super::hold::lock_files;
+use super::instance_lock::{InstanceLock, LockError};
+use super::old_state;
 use super::parts::{Ingredients, assemble};
 use super::settings::UnusableSection;
 use super::stop::{self, Signals};
 use crate::host::own_addresses;
 use crate::logging::{ConsoleFacts, LogFile, LogGuard, LogPlan};
-use crate::reload;
+use crate::reload::{self, Reload};
 use crate::server::front::Front;
 use crate::server::listen::{ListenError, listen};
 use crate::server::{accept, ticker};
 use crate::state::GatewayState;
 use crate::umask::keep_files_private;
+use crate::upkeep;
 
 /// How to run a gateway.
 pub struct RunOptions {
@@ -184,10 +187,12 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
         front.tasks.spawn(accept::run(listener, Arc::clone(&front)));
     }
     let auth = gateway.auth.clone();
-    let given = Ingredients { loaded, auth, port, log_file, started, front: Arc::clone(&front) };
+    let (reload, asked) = Reload::new(options.environment.clone());
+    let given = Ingredients { loaded, auth, port, log_file, started, front: Arc::clone(&front), reload };
+    old_state::migrate(&config).await?;
     let state = Arc::new(assemble(&config, given).await?);
     serve(&state);
-    state.tasks.spawn(reload::follow(Arc::clone(&state), options.environment.clone()));
+    state.tasks.spawn(reload::follow(Arc::clone(&state), asked));
     front.open(Arc::clone(&state));
     if let Some(ready) = options.ready {
         // Whoever wanted to know may have given up.
@@ -226,13 +231,9 @@ fn start_log(options: &RunOptions, loaded: &Loaded, config: &Config) -> (Option<
     (plan.file.clone(), Some(plan.install()))
 }
 
-/// One gateway per state directory, always; per config unless `OPENCLAW_ALLOW_MULTI_GATEWAY` says otherwise.
 async fn lock(loaded: &Loaded) -> Result<InstanceLock, StartError> {
     let paths = &loaded.paths;
-    let mut files = vec![state_lock_path(paths.state_dir())];
-    if !loaded.environment.is_truthy("OPENCLAW_ALLOW_MULTI_GATEWAY") {
-        files.push(config_lock_path(paths.lock_dir(), paths.config_path()));
-    }
+    let files = lock_files(loaded);
     InstanceLock::acquire(&files, paths.config_path()).await.map_err(|error| match error {
         LockError::Io { path, source } if path.parent() == Some(paths.state_dir()) => {
             StartError::StateDir { path: paths.state_dir().to_path_buf(), source }
@@ -252,6 +253,7 @@ fn serve(state: &Arc<GatewayState>) {
     });
     state.tasks.spawn(ticker::run(Arc::clone(state)));
     state.tasks.spawn(ticker::tell_presence(Arc::clone(state)));
+    state.tasks.spawn(upkeep::run(Arc::clone(state)));
 }
 
 /// What an operator finds in the log after a start.

@@ -32,7 +32,11 @@ pub(crate) fn settings(config: &Arc<Config>) -> Result<Settings, UnusableSection
     })
 }
 
-fn session_settings(config: &Config) -> Result<SessionSettings, UnusableSection> {
+/// What sessions are named, routed and reset by.
+///
+/// # Errors
+/// Names the section that can't be used. A checked config has none.
+pub fn session_settings(config: &Config) -> Result<SessionSettings, UnusableSection> {
     let document = config.document();
     let section = document.get("session").cloned().unwrap_or_else(|| Value::Object(Map::new()));
     let agent = |entry: &openclaw_config::settings::AgentEntry| AgentRef {

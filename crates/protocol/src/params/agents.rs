@@ -1,11 +1,37 @@
-//! `agents.list` (spec `gateway-protocol.md` §6.6).
+//! `agents.*` (spec `gateway-protocol.md` §6.6).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::NonEmpty;
+
 super::call! {
     /// The agents, default first.
     AgentsList: "agents.list" as Strict, super::Nothing => AgentsListResult
+}
+super::call! {
+    /// Adds an agent: config, workspace, sessions directory.
+    AgentsCreate: "agents.create" as Strict, AgentsCreateParams => AgentsCreateResult
+}
+super::call! {
+    /// Changes an agent.
+    AgentsUpdate: "agents.update" as Strict, AgentsUpdateParams => AgentsUpdateResult
+}
+super::call! {
+    /// Removes an agent; its directories go to the trash.
+    AgentsDelete: "agents.delete" as Strict, AgentsDeleteParams => AgentsDeleteResult
+}
+super::call! {
+    /// The files of an agent's workspace that can be edited.
+    AgentsFilesList: "agents.files.list" as Strict, AgentsFilesListParams => AgentsFilesListResult
+}
+super::call! {
+    /// One of them with its content.
+    AgentsFilesGet: "agents.files.get" as Strict, AgentsFilesGetParams => AgentsFilesGetResult
+}
+super::call! {
+    /// Replaces the content of one of them.
+    AgentsFilesSet: "agents.files.set" as Strict, AgentsFilesSetParams => AgentsFilesSetResult
 }
 
 /// Result of `agents.list`.
@@ -54,4 +80,176 @@ pub struct IdentityRow {
     /// A URL a page can show; a data URL for files of the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avatar_url: Option<String>,
+}
+
+/// Params of `agents.create`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentsCreateParams {
+    /// What it is called; its id is made of it.
+    pub name: NonEmpty,
+    /// Its workspace; `~` is the gateway's home.
+    pub workspace: NonEmpty,
+    /// For its `IDENTITY.md`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emoji: Option<String>,
+    /// For its `IDENTITY.md`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub avatar: Option<String>,
+}
+
+/// Result of `agents.create`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsCreateResult {
+    /// Always true.
+    pub ok: bool,
+    /// Its id.
+    pub agent_id: String,
+    /// As given.
+    pub name: String,
+    /// Absolute.
+    pub workspace: String,
+}
+
+/// Params of `agents.update`: what is absent stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentsUpdateParams {
+    /// Which agent.
+    pub agent_id: NonEmpty,
+    /// Display name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<NonEmpty>,
+    /// Its workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<NonEmpty>,
+    /// `provider/id` or an alias.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<NonEmpty>,
+    /// For its `IDENTITY.md`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub avatar: Option<String>,
+}
+
+/// Result of `agents.update`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsUpdateResult {
+    /// Always true.
+    pub ok: bool,
+    /// Its id.
+    pub agent_id: String,
+}
+
+/// Params of `agents.delete`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentsDeleteParams {
+    /// Which agent.
+    pub agent_id: NonEmpty,
+    /// Whether its directories go to the trash; default true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delete_files: Option<bool>,
+}
+
+/// Result of `agents.delete`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsDeleteResult {
+    /// Always true.
+    pub ok: bool,
+    /// Its id.
+    pub agent_id: String,
+    /// How many bindings went with it.
+    pub removed_bindings: u64,
+}
+
+/// Params of `agents.files.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentsFilesListParams {
+    /// Which agent.
+    pub agent_id: NonEmpty,
+}
+
+/// Result of `agents.files.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsFilesListResult {
+    /// The agent.
+    pub agent_id: String,
+    /// Its workspace.
+    pub workspace: String,
+    /// All of them, whether they are there or not.
+    pub files: Vec<AgentFile>,
+}
+
+/// One file of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentFile {
+    /// Such as `AGENTS.md`.
+    pub name: String,
+    /// Where it is, or would be.
+    pub path: String,
+    /// Whether it is not there.
+    pub missing: bool,
+    /// Bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Unix milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at_ms: Option<i64>,
+    /// What it says; only where one file was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+}
+
+/// Params of `agents.files.get`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentsFilesGetParams {
+    /// Which agent.
+    pub agent_id: NonEmpty,
+    /// Such as `AGENTS.md`.
+    pub name: NonEmpty,
+}
+
+/// Result of `agents.files.get`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsFilesGetResult {
+    /// The agent.
+    pub agent_id: String,
+    /// Its workspace.
+    pub workspace: String,
+    /// The file, with its content when it is there.
+    pub file: AgentFile,
+}
+
+/// Params of `agents.files.set`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentsFilesSetParams {
+    /// Which agent.
+    pub agent_id: NonEmpty,
+    /// Such as `AGENTS.md`.
+    pub name: NonEmpty,
+    /// What it shall say.
+    pub content: String,
+}
+
+/// Result of `agents.files.set`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsFilesSetResult {
+    /// Always true.
+    pub ok: bool,
+    /// The agent.
+    pub agent_id: String,
+    /// Its workspace.
+    pub workspace: String,
+    /// The file as it is now.
+    pub file: AgentFile,
 }

@@ -30,6 +30,10 @@ super::call! {
     /// Removes a session.
     SessionsDelete: "sessions.delete" as Strict, SessionsDeleteParams => SessionsDeleteResult
 }
+super::call! {
+    /// Cuts a session's transcript down to its last lines.
+    SessionsCompact: "sessions.compact" as Strict, SessionsCompactParams => SessionsCompactResult
+}
 
 /// Params of `sessions.list`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -471,4 +475,47 @@ pub struct SessionsDeleteResult {
     pub deleted: bool,
     /// Where transcripts were put.
     pub archived: Vec<String>,
+}
+
+/// Params of `sessions.compact`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SessionsCompactParams {
+    /// Which session.
+    pub key: NonEmpty,
+    /// Lines that stay at most; 400 unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_lines: Option<u64>,
+}
+
+/// Result of `sessions.compact`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionsCompactResult {
+    /// Always true.
+    pub ok: bool,
+    /// Canonical key.
+    pub key: String,
+    /// Whether anything was cut.
+    pub compacted: bool,
+    /// Why there was nothing to cut: `no sessionId` or `no transcript`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<NotCompacted>,
+    /// The copy of what it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived: Option<String>,
+    /// Lines it has now, the header not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<u64>,
+}
+
+/// `sessions.compact.reason`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum NotCompacted {
+    /// The session has no transcript id, or there is no such session.
+    #[serde(rename = "no sessionId")]
+    NoSessionId,
+    /// Nothing was said in it, or its transcript is gone.
+    #[serde(rename = "no transcript")]
+    NoTranscript,
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::SessionEntry;
+use crate::key::group::surface;
 use crate::ordered::ordered_object;
 
 /// A thread id: platforms use numbers or texts.
@@ -67,10 +68,11 @@ ordered_object! {
 }
 
 impl DeliveryContext {
-    /// Trimmed, blank fields dropped; nothing when nothing is left.
+    /// Trimmed, the channel by its id, blank fields dropped; nothing when nothing is left.
     pub fn normalized(&self) -> Option<Self> {
+        let known = |name: Box<str>| surface(&name).map_or(name, Box::from);
         let out = Self {
-            channel: tidy(self.channel.as_deref()),
+            channel: tidy(self.channel.as_deref()).map(known),
             to: tidy(self.to.as_deref()),
             account_id: tidy(self.account_id.as_deref()),
             thread_id: self.thread_id.clone().and_then(tidy_thread),

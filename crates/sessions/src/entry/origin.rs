@@ -1,5 +1,6 @@
 //! Where a conversation came from, for people (spec `sessions.md` §3.7).
 
+use super::inbound::{InboundFacts, given};
 use super::{ChatType, ThreadId};
 use crate::ordered::ordered_object;
 
@@ -46,42 +47,22 @@ impl Origin {
     }
 }
 
-/// What an inbound message says about its conversation.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Conversation<'a> {
-    /// `ConversationLabel`
-    pub label: Option<&'a str>,
-    /// `ThreadLabel`
-    pub thread_label: Option<&'a str>,
-    /// Kind of chat.
-    pub chat_type: Option<ChatType>,
-    /// `SenderName`
-    pub sender_name: Option<&'a str>,
-    /// `From`
-    pub from: Option<&'a str>,
-    /// `GroupChannel`
-    pub group_channel: Option<&'a str>,
-    /// `GroupSubject`
-    pub group_subject: Option<&'a str>,
-    /// `GroupSpace`
-    pub group_space: Option<&'a str>,
-}
-
-/// A name for the conversation.
-pub fn conversation_label(c: &Conversation<'_>) -> Option<String> {
-    let given = |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
-    if let Some(label) = given(c.label).or_else(|| given(c.thread_label)) {
-        return Some(label);
+/// A name for the conversation a message belongs to.
+pub fn conversation_label(facts: &InboundFacts<'_>) -> Option<String> {
+    if let Some(label) = given(facts.conversation_label).or_else(|| given(facts.thread_label)) {
+        return Some(label.to_owned());
     }
-    let grouped = matches!(c.chat_type, Some(ChatType::Group | ChatType::Channel));
+    let grouped = matches!(facts.chat_type, Some(ChatType::Group | ChatType::Channel));
     if !grouped {
-        return given(c.sender_name).or_else(|| given(c.from));
+        return given(facts.sender_name).or_else(|| given(facts.from)).map(str::to_owned);
     }
-    let named = given(c.group_channel).or_else(|| given(c.group_subject)).or_else(|| given(c.group_space));
-    let base = named.or_else(|| given(c.from))?;
-    match c.from.and_then(|from| id_worth_showing(&base, from)) {
+    let named = given(facts.group_channel)
+        .or_else(|| given(facts.group_subject))
+        .or_else(|| given(facts.group_space));
+    let base = named.or_else(|| given(facts.from))?;
+    match facts.from.and_then(|from| id_worth_showing(base, from)) {
         Some(id) => Some(format!("{base} id:{id}")),
-        None => Some(base),
+        None => Some(base.to_owned()),
     }
 }
 
@@ -100,19 +81,19 @@ mod tests {
     /// Vectors of `sessions.md` §3.7.
     #[test]
     fn labels_name_the_conversation() {
-        let group = |subject, from| Conversation {
+        let group = |subject, from| InboundFacts {
             chat_type: Some(ChatType::Group),
             group_subject: Some(subject),
             from: Some(from),
-            ..Conversation::default()
+            ..InboundFacts::default()
         };
         let rows = [
             (
-                Conversation {
+                InboundFacts {
                     chat_type: Some(ChatType::Direct),
                     sender_name: Some("Al"),
                     from: Some("telegram:1"),
-                    ..Conversation::default()
+                    ..InboundFacts::default()
                 },
                 "Al",
             ),
@@ -120,17 +101,17 @@ mod tests {
             (group("Ops", "telegram:group:42"), "Ops id:42"),
             (group("Ops", "telegram:group:-100123"), "Ops"),
             (
-                Conversation {
+                InboundFacts {
                     chat_type: Some(ChatType::Channel),
                     group_channel: Some("#general"),
                     from: Some("discord:channel:9"),
-                    ..Conversation::default()
+                    ..InboundFacts::default()
                 },
                 "#general",
             ),
         ];
-        for (conversation, expect) in rows {
-            assert_eq!(conversation_label(&conversation).as_deref(), Some(expect), "{conversation:?}");
+        for (facts, expect) in rows {
+            assert_eq!(conversation_label(&facts).as_deref(), Some(expect), "{facts:?}");
         }
     }
 

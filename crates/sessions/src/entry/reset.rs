@@ -16,12 +16,12 @@ pub enum ResetKind {
 impl SessionEntry {
     /// The row of the next conversation in the same bucket: new transcript, no tokens, nothing sent yet. Settings people
     /// made (levels, model, queue, send policy, label…), where it came from and where it is answered stay, and so do
-    /// fields this version does not know.
+    /// fields this version does not know. Time does not run backwards, also when the clock was put back.
     pub fn reset(&self, session_id: SessionId, now: i64, kind: ResetKind) -> Self {
         let old = self.clone();
         Self {
             session_id: Some(session_id),
-            updated_at: Some(now),
+            updated_at: Some(now.max(old.updated_at_ms())),
             last_interaction_at: None,
             system_sent: Some(false),
             aborted_last_run: Some(false),

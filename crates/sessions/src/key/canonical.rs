@@ -2,7 +2,7 @@
 
 use openclaw_protocol::AgentId;
 
-use super::{KeyError, KeyShape, SessionKey, checked, normalize_main_key};
+use super::{KeyError, KeyShape, SessionKey, checked, tidy};
 use crate::settings::Scope;
 
 /// What canonicalisation has to know of the configuration.
@@ -23,9 +23,10 @@ impl Default for KeyRules {
 }
 
 impl KeyRules {
-    /// Rules with `main_key` normalised.
+    /// Rules with `main_key` normalised: it is what follows the agent in a canonical key.
     pub fn new(default_agent: AgentId, main_key: &str, scope: Scope) -> Self {
-        Self { default_agent, main_key: normalize_main_key(main_key), scope }
+        let main_key = SessionKey::main(&default_agent, main_key).rest().to_owned();
+        Self { default_agent, main_key, scope }
     }
 
     /// The canonical key of any text accepted on an API or tool input: full keys, `main`, the main key, bare names.
@@ -40,9 +41,9 @@ impl KeyRules {
         let key = match shape {
             KeyShape::Missing => return Err(KeyError::Missing),
             KeyShape::MalformedAgent | KeyShape::Agent => SessionKey::parse(text)?,
-            KeyShape::LegacyOrAlias => self.alias(&text.to_lowercase(), agent),
+            KeyShape::LegacyOrAlias => self.alias(text, agent),
         };
-        Ok(self.fold_main(key))
+        self.fold_main(key).bounded()
     }
 
     /// The main bucket of an agent: `global` when the scope is.
@@ -66,17 +67,12 @@ impl KeyRules {
         key.agent_or(&self.default_agent)
     }
 
-    fn alias(&self, lower: &str, agent: &AgentId) -> SessionKey {
-        match lower {
+    fn alias(&self, text: &str, agent: &AgentId) -> SessionKey {
+        match tidy(text).as_str() {
             "global" => SessionKey::global(),
             "unknown" => SessionKey::unknown(),
-            "main" => self.main(agent),
-            name if name == self.main_key => self.main(agent),
-            name => {
-                // Empty parts are dropped as in a full key, so that writing it out and reading it back changes nothing.
-                let parts: Vec<&str> = name.split(':').filter(|part| !part.is_empty()).collect();
-                if parts.is_empty() { self.main(agent) } else { SessionKey::build(agent, &parts.join(":")) }
-            }
+            "" | "main" => self.main(agent),
+            name => SessionKey::build(agent, name),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The group a message came from, when its channel gave no session key (spec `sessions.md` §1.5).
 
-use super::{KeyRules, PeerKind, SessionKey};
+use super::{KeyError, KeyRules, PeerKind, SessionKey};
 use crate::settings::Scope;
 
 /// What an inbound context says about where it came from.
@@ -39,7 +39,6 @@ pub const SURFACES: &[&str] = &[
     "telegram",
     "whatsapp",
     "discord",
-    "irc",
     "googlechat",
     "slack",
     "signal",
@@ -59,17 +58,31 @@ pub const SURFACES: &[&str] = &[
     "webchat",
 ];
 
+/// Other spellings of channel ids (spec `channels.md` §1.1).
+const SURFACE_ALIASES: &[(&str, &str)] =
+    &[("imsg", "imessage"), ("google-chat", "googlechat"), ("gchat", "googlechat"), ("teams", "msteams")];
+
+/// The id of a known channel in any spelling.
+pub fn surface(name: &str) -> Option<&'static str> {
+    let name = name.trim();
+    let alias = SURFACE_ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name)).map(|(_, id)| *id);
+    alias.or_else(|| SURFACES.iter().find(|id| id.eq_ignore_ascii_case(name)).copied())
+}
+
 /// The session key of an inbound context: explicit key, group, or the main bucket; never a bucket of its sender.
-pub fn session_key(context: &InboundContext<'_>, rules: &KeyRules) -> SessionKey {
+///
+/// # Errors
+/// [`KeyError`] for a key that can't be one. Nothing is cut to fit, and no message lands in a bucket it does not name.
+pub fn session_key(context: &InboundContext<'_>, rules: &KeyRules) -> Result<SessionKey, KeyError> {
     if let Some(explicit) = context.session_key.map(str::trim).filter(|key| !key.is_empty()) {
-        return rules.canonical(explicit).unwrap_or_else(|_| rules.main(&rules.default_agent));
+        return rules.canonical(explicit);
     }
     if rules.scope == Scope::Global {
-        return SessionKey::global();
+        return Ok(SessionKey::global());
     }
     match group_of(context) {
-        Some(group) => SessionKey::build(&rules.default_agent, &group.key()),
-        None => rules.main(&rules.default_agent),
+        Some(group) => rules.canonical(&group.key()),
+        None => Ok(rules.main(&rules.default_agent)),
     }
 }
 

@@ -3,7 +3,7 @@
 use openclaw_protocol::AgentId;
 use serde::{Deserialize, Serialize};
 
-use super::{SessionKey, normalize_account_id};
+use super::{KeyError, KeyForm, SessionKey, normalize_account_id, tidy};
 
 /// Kinds of conversation partners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -84,39 +84,42 @@ pub struct PeerKey<'a> {
 
 impl PeerKey<'_> {
     /// The session key.
-    pub fn build(&self) -> SessionKey {
+    ///
+    /// # Errors
+    /// [`KeyError::TooLong`]; nothing is cut to fit.
+    pub fn build(&self) -> Result<SessionKey, KeyError> {
         let channel = normalize_channel(self.channel);
+        let id = tidy(&self.peer.id);
+        let room = || if id.is_empty() { "unknown" } else { id.as_str() };
         match self.peer.kind {
-            PeerKind::Direct => self.direct(&channel),
-            PeerKind::Group | PeerKind::Channel => {
-                let id = tidy_id(&self.peer.id);
-                let id = if id.is_empty() { "unknown".to_owned() } else { id };
-                SessionKey::build(self.agent, &format!("{channel}:{}:{id}", self.peer.kind.segment()))
+            PeerKind::Direct => self.direct(&channel, &id),
+            PeerKind::Group => SessionKey::of(self.agent, KeyForm::Group { channel: &channel, id: room() }),
+            PeerKind::Channel => {
+                SessionKey::of(self.agent, KeyForm::Channel { channel: &channel, id: room() })
             }
         }
     }
 
-    fn direct(&self, channel: &str) -> SessionKey {
-        let raw = self.peer.id.trim();
-        let linked = match self.dm_scope {
-            DmScope::Main => None,
-            DmScope::PerPeer | DmScope::PerChannelPeer | DmScope::PerAccountChannelPeer => {
-                linked_name(self.links, channel, raw)
-            }
+    /// The identity link that gives a direct chat its name, where there is one. The main bucket needs none.
+    pub fn link(&self) -> Option<Link<'_>> {
+        let is_named = self.peer.kind == PeerKind::Direct && self.dm_scope != DmScope::Main;
+        if is_named { find_link(self.links, &normalize_channel(self.channel), &self.peer.id) } else { None }
+    }
+
+    fn direct(&self, channel: &str, id: &str) -> Result<SessionKey, KeyError> {
+        let linked = self.link().map(|link| tidy(link.name)).filter(|name| !name.is_empty());
+        let peer = linked.as_deref().unwrap_or(id);
+        let account = normalize_account_id(self.account.unwrap_or_default());
+        let (channel, account) = match self.dm_scope {
+            DmScope::PerPeer => (None, None),
+            DmScope::PerChannelPeer => (Some(channel), None),
+            DmScope::PerAccountChannelPeer => (Some(channel), Some(account.as_str())),
+            DmScope::Main => return Ok(SessionKey::main(self.agent, self.main_key)),
         };
-        let peer = tidy_id(linked.unwrap_or(raw));
         if peer.is_empty() {
-            return SessionKey::main(self.agent, self.main_key);
+            return Ok(SessionKey::main(self.agent, self.main_key));
         }
-        match self.dm_scope {
-            DmScope::Main => SessionKey::main(self.agent, self.main_key),
-            DmScope::PerPeer => SessionKey::build(self.agent, &format!("dm:{peer}")),
-            DmScope::PerChannelPeer => SessionKey::build(self.agent, &format!("{channel}:dm:{peer}")),
-            DmScope::PerAccountChannelPeer => {
-                let account = normalize_account_id(self.account.unwrap_or_default());
-                SessionKey::build(self.agent, &format!("{channel}:{account}:dm:{peer}"))
-            }
-        }
+        SessionKey::of(self.agent, KeyForm::Direct { channel, account, peer })
     }
 }
 
@@ -126,23 +129,25 @@ pub fn normalize_channel(channel: &str) -> String {
     if lower.is_empty() { "unknown".to_owned() } else { lower }
 }
 
-/// Trimmed, lower case, empty `:` parts dropped: what reading the key back would make of it.
-fn tidy_id(id: &str) -> String {
-    let lower = id.trim().to_lowercase();
-    let parts: Vec<&str> = lower.split(':').filter(|part| !part.is_empty()).collect();
-    parts.join(":")
+/// One hit in `session.identityLinks`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link<'a> {
+    /// The canonical name, as configured.
+    pub name: &'a str,
+    /// The id that is the peer's, as configured.
+    pub id: &'a str,
 }
 
-/// The first canonical name that has the peer among its ids.
-fn linked_name<'a>(links: &'a [(String, Vec<String>)], channel: &str, peer: &str) -> Option<&'a str> {
-    let bare = peer.to_lowercase();
+/// The first canonical name that has the peer among its ids, bare or as `<channel>:<id>`.
+fn find_link<'a>(links: &'a [(String, Vec<String>)], channel: &str, peer: &str) -> Option<Link<'a>> {
+    let bare = peer.trim().to_lowercase();
     if bare.is_empty() {
         return None;
     }
     let scoped = format!("{channel}:{bare}");
-    links.iter().find_map(|(name, ids)| {
-        let name = name.trim();
-        let hit = ids.iter().map(|id| id.trim().to_lowercase()).any(|id| id == bare || id == scoped);
-        (hit && !name.is_empty()).then_some(name)
+    let is_peer = |id: &str| id == bare || id == scoped;
+    links.iter().filter(|(name, _)| !name.trim().is_empty()).find_map(|(name, ids)| {
+        let id = ids.iter().find(|id| is_peer(&id.trim().to_lowercase()))?;
+        Some(Link { name: name.trim(), id: id.trim() })
     })
 }

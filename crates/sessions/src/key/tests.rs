@@ -125,16 +125,20 @@ fn peers_get_their_keys() {
             dm_scope: *dm_scope,
             links: &links,
         };
-        assert_eq!(key.build().as_str(), *expect, "{channel} {id}");
+        assert_eq!(key.build().unwrap().as_str(), *expect, "{channel} {id}");
     }
 }
 
 #[test]
 fn threads_get_a_suffix() {
     let base = SessionKey::parse("agent:main:slack:channel:c1").unwrap();
-    assert_eq!(base.with_thread(" 17.A ").as_str(), "agent:main:slack:channel:c1:thread:17.a");
-    assert_eq!(base.with_thread(" "), base);
-    assert_eq!(base.with_thread("1").thread_parent(), Some(base));
+    let thread = base.with_thread(" 17.A ").unwrap();
+    assert_eq!(thread.as_str(), "agent:main:slack:channel:c1:thread:17.a");
+    assert_eq!((thread.thread_id(), thread.thread_parent()), (Some("17.a"), Some(base.clone())));
+    assert_eq!(base.with_thread(" "), Ok(base.clone()));
+    assert_eq!(base.thread_id(), None);
+    assert_eq!(SessionKey::global().with_thread("1"), Ok(SessionKey::global()));
+    assert_eq!(base.with_thread(&"t".repeat(5_000)).unwrap_err(), KeyError::TooLong(5_035));
 }
 
 /// Vectors of `sessions.md` §1.4 with its "Better" rules.
@@ -179,7 +183,19 @@ fn malformed_inputs_are_refused() {
     for input in ["", " ", "agent:main", "agent:", "agent::x", "AGENT:x"] {
         assert!(ops().canonical(input).is_err(), "{input:?}");
     }
+}
+
+#[test]
+fn a_key_that_is_too_long_is_refused_and_never_cut() {
     assert_eq!(ops().canonical(&"k".repeat(10_000)), Err(KeyError::TooLong(10_000)));
+    // The longest that is accepted, and one byte more.
+    let longest = "k".repeat(MAX_KEY_BYTES - "agent:ops:".len());
+    assert_eq!(ops().canonical(&longest).unwrap().as_str().len(), MAX_KEY_BYTES);
+    assert_eq!(ops().canonical(&format!("{longest}k")), Err(KeyError::TooLong(MAX_KEY_BYTES + 1)));
+    // Lower case takes more bytes than upper case here: what counts is the canonical key.
+    assert!(matches!(ops().canonical(&"Ⱥ".repeat(2_000)), Err(KeyError::TooLong(_))));
+    let text = ops().canonical(&"k".repeat(10_000)).unwrap_err().to_string();
+    assert_eq!(text, "session key of 10000 bytes is too long, at most 4096 are allowed");
 }
 
 /// Vectors of `sessions.md` §1.5.
@@ -213,11 +229,105 @@ fn contexts_without_a_key_fall_into_group_or_main() {
     let rules = KeyRules::default();
     let from =
         |from| InboundContext { from: Some(from), chat_type: Some("group"), ..InboundContext::default() };
-    assert_eq!(session_key(&from("discord:channel:9"), &rules).as_str(), "agent:main:discord:channel:9");
+    let key =
+        |context: &InboundContext<'_>, rules: &KeyRules| session_key(context, rules).unwrap().to_string();
+    assert_eq!(key(&from("discord:channel:9"), &rules), "agent:main:discord:channel:9");
     let direct = InboundContext { from: Some("+1"), chat_type: Some("direct"), ..InboundContext::default() };
-    assert_eq!(session_key(&direct, &rules).as_str(), "agent:main:main");
+    assert_eq!(key(&direct, &rules), "agent:main:main");
     let explicit = InboundContext { session_key: Some(" Agent:X:Y "), ..direct };
-    assert_eq!(session_key(&explicit, &rules).as_str(), "agent:x:y");
+    assert_eq!(key(&explicit, &rules), "agent:x:y");
+    let global = KeyRules::new(AgentId::default(), "main", Scope::Global);
+    assert_eq!(key(&from("discord:channel:9"), &global), "global");
+    assert_eq!(key(&explicit, &global), "agent:x:y", "an explicit key wins over the scope");
+    let malformed = InboundContext { session_key: Some("agent:x"), ..direct };
+    assert!(session_key(&malformed, &rules).is_err(), "no message falls into another bucket");
+}
+
+#[test]
+fn channels_are_known_by_id_and_alias() {
+    let rows = [
+        ("Telegram ", Some("telegram")),
+        ("imsg", Some("imessage")),
+        ("Teams", Some("msteams")),
+        ("fax", None),
+    ];
+    for (name, expect) in rows {
+        assert_eq!(group::surface(name), expect, "{name:?}");
+    }
+}
+
+/// Every row of the table in `sessions.md` §1.1, made and read.
+#[test]
+fn every_form_of_a_key_is_made_and_read() {
+    use KeyForm::{Channel, CronRun, Direct, Group, Named, Opened};
+    let agent = AgentId::default();
+    let rows = [
+        ("agent:main:main", Named("main")),
+        ("agent:main:dm:+1555", Direct { channel: None, account: None, peer: "+1555" }),
+        ("agent:main:telegram:dm:7", Direct { channel: Some("telegram"), account: None, peer: "7" }),
+        (
+            "agent:main:telegram:tasks-bot:dm:7",
+            Direct { channel: Some("telegram"), account: Some("tasks-bot"), peer: "7" },
+        ),
+        ("agent:main:whatsapp:group:1@g.us", Group { channel: "whatsapp", id: "1@g.us" }),
+        ("agent:main:slack:channel:c1", Channel { channel: "slack", id: "c1" }),
+        ("agent:main:telegram:group:-100:topic:9", Group { channel: "telegram", id: "-100:topic:9" }),
+        ("agent:main:subagent:u-1", Opened(Opener::Subagent, "u-1")),
+        ("agent:main:acp:u-1", Opened(Opener::Acp, "u-1")),
+        ("agent:main:cron:job", Opened(Opener::Cron, "job")),
+        ("agent:main:cron:job:run:s-1", CronRun { job: "job", run: "s-1" }),
+        ("agent:main:hook:gmail:m1", Opened(Opener::Hook, "gmail:m1")),
+        ("agent:main:node-n1", Opened(Opener::Node, "n1")),
+        ("agent:main:openai:u-1", Opened(Opener::OpenAi, "u-1")),
+        ("agent:main:openai-user:al", Opened(Opener::OpenAiUser, "al")),
+        ("agent:main:openresponses:u-1", Opened(Opener::OpenResponses, "u-1")),
+        ("agent:main:openresponses-user:al", Opened(Opener::OpenResponsesUser, "al")),
+        ("agent:main:telegram:slash:7", Named("telegram:slash:7")),
+        ("agent:main:subagent", Named("subagent")),
+        ("agent:main:cron:job:run", Opened(Opener::Cron, "job:run")),
+    ];
+    for (text, form) in rows {
+        let key = SessionKey::of(&agent, form).unwrap();
+        assert_eq!((key.as_str(), key.form()), (text, form));
+    }
+    let thread = SessionKey::parse("agent:main:slack:channel:c1:thread:17.2").unwrap();
+    assert_eq!((thread.form(), thread.thread_id()), (Channel { channel: "slack", id: "c1" }, Some("17.2")));
+    assert_eq!(SessionKey::global().form(), Named("global"));
+}
+
+#[test]
+fn a_form_with_a_blank_part_has_no_key() {
+    let agent = AgentId::default();
+    let blank = [
+        KeyForm::Named(" "),
+        KeyForm::Opened(Opener::Hook, " : "),
+        KeyForm::Group { channel: "", id: "1" },
+        KeyForm::CronRun { job: "j", run: "" },
+        KeyForm::Direct { channel: Some("x"), account: None, peer: "" },
+    ];
+    for form in blank {
+        assert_eq!(SessionKey::of(&agent, form), Err(KeyError::Missing), "{form:?}");
+    }
+    let long = "x".repeat(10_000);
+    assert!(matches!(
+        SessionKey::of(&agent, KeyForm::Opened(Opener::OpenAiUser, &long)),
+        Err(KeyError::TooLong(_))
+    ));
+}
+
+/// The bare spelling that a client or a door uses names the same session (`sessions.md` §1.1, "stored").
+#[test]
+fn bare_spellings_are_stored_under_the_default_agent() {
+    let rows = [
+        ("acp:U-1", "agent:ops:acp:u-1"),
+        ("cron:job", "agent:ops:cron:job"),
+        ("hook:gmail:m1", "agent:ops:hook:gmail:m1"),
+        ("node-N1", "agent:ops:node-n1"),
+        ("subagent:U", "agent:ops:subagent:u"),
+    ];
+    for (bare, stored) in rows {
+        assert_eq!(ops().canonical(bare).unwrap().as_str(), stored);
+    }
 }
 
 /// Vectors of `sessions.md` §1.6 (agent `main`, main key `work`).
@@ -258,15 +368,72 @@ fn direct_chats_know_their_other_spelling_and_peer() {
     assert_eq!(SessionKey::parse("agent:main:main").unwrap().direct_spelling(), None);
 }
 
+/// Texts full of what keys are made of.
+fn key_text() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        Just("agent".to_owned()),
+        Just("main".to_owned()),
+        Just("dm".to_owned()),
+        Just("direct".to_owned()),
+        Just("group".to_owned()),
+        Just("channel".to_owned()),
+        Just("thread".to_owned()),
+        Just("topic".to_owned()),
+        Just("telegram".to_owned()),
+        Just("cron".to_owned()),
+        Just("run".to_owned()),
+        Just("subagent".to_owned()),
+        Just("node-".to_owned()),
+        Just("Work".to_owned()),
+        Just(String::new()),
+        Just(" ".to_owned()),
+        "[ -~äßȺİΣ日]{0,6}",
+    ];
+    prop::collection::vec(part, 0..8).prop_map(|parts| parts.join(":"))
+}
+
+fn any_rules() -> impl Strategy<Value = KeyRules> {
+    (key_text(), any::<bool>()).prop_map(|(main_key, global)| {
+        let scope = if global { Scope::Global } else { Scope::PerSender };
+        KeyRules::new(AgentId::normalize("ops"), &main_key, scope)
+    })
+}
+
 proptest! {
     #[test]
-    fn reading_a_canonical_key_back_changes_nothing(text in "[ -~äß日:]{0,40}") {
-        if let Ok(key) = ops().canonical(&text) {
-            prop_assert_eq!(&ops().canonical(key.as_str()).unwrap(), &key);
+    fn reading_a_canonical_key_back_changes_nothing(text in key_text(), rules in any_rules()) {
+        if let Ok(key) = rules.canonical(&text) {
+            prop_assert_eq!(&rules.canonical(key.as_str()).unwrap(), &key);
             prop_assert_eq!(&SessionKey::parse(key.as_str()).unwrap(), &key);
             if let Some(direct) = key.direct_spelling() {
                 prop_assert_eq!(&SessionKey::parse(&direct).unwrap(), &key);
+                prop_assert_eq!(&rules.canonical(&direct.to_ascii_uppercase()).unwrap(), &key);
             }
+        }
+    }
+
+    #[test]
+    fn a_key_is_its_form_and_its_thread(text in key_text()) {
+        if let Ok(key) = ops().canonical(&text) && let Some(agent) = key.agent() {
+            let made = SessionKey::of(&agent, key.form()).unwrap();
+            let whole = key.thread_id().map_or(Ok(made.clone()), |thread| made.with_thread(thread));
+            prop_assert_eq!(whole.unwrap(), key);
+        }
+    }
+
+    #[test]
+    fn a_key_is_little_longer_than_its_text(text in key_text()) {
+        if let Ok(key) = ops().canonical(&text) {
+            // Lower case may take half as much again; the rest is `agent:ops:`, and `work` for blank names.
+            prop_assert!(key.as_str().len() <= text.len() * 3 / 2 + "agent:ops:work".len());
+        }
+    }
+
+    #[test]
+    fn long_keys_are_taken_whole_or_refused(length in 1..12_000_usize) {
+        match ops().canonical(&"k".repeat(length)) {
+            Ok(key) => prop_assert_eq!(key.rest().len(), length),
+            Err(error) => prop_assert!(matches!(error, KeyError::TooLong(n) if n >= length), "{}", error),
         }
     }
 
@@ -280,13 +447,19 @@ proptest! {
     }
 
     #[test]
-    fn peer_keys_read_back_as_they_are(id in "[ -~日:]{0,20}", channel in "[a-z]{1,8}", kind in 0..3u8, scope in 0..4u8) {
+    fn peer_keys_read_back_as_they_are_in_either_spelling(
+        id in "[ -~日:]{0,20}", channel in "[a-z]{1,8}", kind in 0..3usize, scope in 0..4usize,
+    ) {
         let agent = AgentId::default();
-        let kind = [PeerKind::Direct, PeerKind::Group, PeerKind::Channel][usize::from(kind)];
+        let kind = [PeerKind::Direct, PeerKind::Group, PeerKind::Channel][kind];
         let dm_scope =
-            [DmScope::Main, DmScope::PerPeer, DmScope::PerChannelPeer, DmScope::PerAccountChannelPeer][usize::from(scope)];
+            [DmScope::Main, DmScope::PerPeer, DmScope::PerChannelPeer, DmScope::PerAccountChannelPeer][scope];
         let peer = Peer::new(kind, id);
-        let key = PeerKey { agent: &agent, main_key: "main", channel: &channel, account: None, peer: &peer, dm_scope, links: &[] }.build();
+        let key = PeerKey { agent: &agent, main_key: "main", channel: &channel, account: None, peer: &peer, dm_scope, links: &[] };
+        let key = key.build().unwrap();
         prop_assert_eq!(&SessionKey::parse(key.as_str()).unwrap(), &key);
+        if let Some(direct) = key.direct_spelling() {
+            prop_assert_eq!(&SessionKey::parse(&direct).unwrap(), &key);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! `sessions.list`
 
-use std::cmp::Reverse;
+use std::borrow::Cow;
 
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::sessions::{
@@ -11,16 +11,18 @@ use serde_json::{Map, Value};
 
 use super::ModelName;
 use crate::display;
-use crate::entry::group_name::GroupNaming;
-use crate::entry::{ChatType, SessionEntry, delivery};
+use crate::entry::names::{self, Names};
+use crate::entry::{SessionEntry, delivery};
 use crate::history;
 use crate::key::{KeyRules, SessionKey};
 use crate::layout::Layout;
-use crate::store::{Row, Rows, SessionStore, StoreError};
+use crate::store::{Hidden, Query, Row, Rows, SessionStore, StoreError};
 use crate::time::now_ms;
 
 /// Rows whose transcripts are looked into for titles and last messages.
 const MAX_LOOKED_INTO: usize = 1000;
+/// Rows that are made ready before others get their turn.
+const ROWS_AT_A_TIME: usize = 200;
 /// Length of a last message.
 const LAST_MESSAGE_CHARS: usize = 240;
 
@@ -34,9 +36,14 @@ pub async fn list(
 ) -> Result<SessionsListResult, StoreError> {
     let rules = store.rules();
     let ts = now_ms();
-    let rows = select(store.rows(Rows::All).await?, params, rules, ts);
-    let mut sessions: Vec<SessionRow> =
-        rows.iter().map(|row| row_of(row, &default_model(&rules.agent_of(&row.key)))).collect();
+    let rows = store.select(Rows::All, &query_of(params, ts)).await?.rows;
+    let mut sessions = Vec::with_capacity(rows.len());
+    for some in rows.chunks(ROWS_AT_A_TIME) {
+        if !sessions.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        sessions.extend(some.iter().map(|row| row_of(row, &default_model(&rules.agent_of(&row.key)))));
+    }
     if params.include_derived_titles == Some(true) || params.include_last_message == Some(true) {
         look_into(&rows, &mut sessions, layout, rules, params).await;
     }
@@ -49,59 +56,23 @@ pub async fn list(
     })
 }
 
-/// The rows that pass the filters, newest first.
-pub fn select(rows: Vec<Row>, params: &SessionsListParams, rules: &KeyRules, now: i64) -> Vec<Row> {
-    let filter = Filter::of(params, rules, now);
-    let mut rows: Vec<Row> = rows.into_iter().filter(|row| filter.shows(row)).collect();
-    let order = |row: &Row| (Reverse(row.entry.updated_at_ms()), row.key.clone());
-    let limit = params.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    if limit < rows.len() {
-        rows.select_nth_unstable_by_key(limit, order);
-        rows.truncate(limit);
-    }
-    rows.sort_by_cached_key(order);
-    rows
-}
-
-/// Which rows a client asked for.
-struct Filter<'a> {
-    rules: &'a KeyRules,
-    with_global: bool,
-    with_unknown: bool,
-    agent: Option<AgentId>,
-    spawned_by: Option<&'a str>,
-    label: Option<&'a str>,
-    search: Option<String>,
-    since: Option<i64>,
-}
-
-impl<'a> Filter<'a> {
-    fn of(params: &'a SessionsListParams, rules: &'a KeyRules, now: i64) -> Self {
-        let given = |text: &'a str| Some(text.trim()).filter(|text| !text.is_empty());
-        let minutes = params.active_minutes.map(|minutes| i64::try_from(minutes).unwrap_or(i64::MAX));
-        Self {
-            rules,
-            with_global: params.include_global == Some(true),
-            with_unknown: params.include_unknown == Some(true),
-            agent: params.agent_id.as_ref().and_then(|id| given(&id.0)).map(AgentId::normalize),
-            spawned_by: params.spawned_by.as_ref().and_then(|key| given(&key.0)),
-            label: params.label.as_ref().and_then(|label| given(&label.0)),
-            search: params.search.as_deref().and_then(given).map(str::to_lowercase),
-            since: minutes.map(|minutes| now.saturating_sub(minutes.saturating_mul(60_000))),
-        }
-    }
-
-    fn shows(&self, row: &Row) -> bool {
-        let (key, entry) = (&row.key, &*row.entry);
-        let visible = !key.is_cron_run()
-            && (!key.is_global() || self.with_global)
-            && (!key.is_unknown() || self.with_unknown);
-        visible
-            && self.agent.as_ref().is_none_or(|agent| key.agent().as_ref() == Some(agent))
-            && self.spawned_by.is_none_or(|parent| is_child(entry, parent, self.rules))
-            && self.label.is_none_or(|label| entry.label.as_deref() == Some(label))
-            && self.since.is_none_or(|since| entry.updated_at_ms() >= since)
-            && self.search.as_deref().is_none_or(|needle| contains(row, needle))
+/// What a client asked for. Alias rows of cron runs are never listed; `global` and `unknown` only when they are wanted.
+pub(super) fn query_of(params: &SessionsListParams, now: i64) -> Query {
+    let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    let minutes = params.active_minutes.map(|minutes| i64::try_from(minutes).unwrap_or(i64::MAX));
+    Query {
+        limit: params.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
+        hidden: Hidden {
+            global: params.include_global != Some(true),
+            unknown: params.include_unknown != Some(true),
+            cron_runs: true,
+        },
+        agent: params.agent_id.as_ref().and_then(|id| given(&id.0)).map(|id| AgentId::normalize(&id)),
+        since: minutes.map(|minutes| now.saturating_sub(minutes.saturating_mul(60_000))),
+        spawned_by: params.spawned_by.as_ref().and_then(|key| given(&key.0)),
+        label: params.label.as_ref().and_then(|label| given(&label.0)),
+        search: params.search.as_deref().and_then(given),
+        ..Query::default()
     }
 }
 
@@ -112,63 +83,18 @@ pub(super) fn is_child(entry: &SessionEntry, parent: &str, rules: &KeyRules) -> 
         || rules.canonical(own).is_ok_and(|own| rules.canonical(parent).is_ok_and(|parent| own == parent))
 }
 
-fn contains(row: &Row, needle: &str) -> bool {
-    let entry = &*row.entry;
-    let name = display_name(&row.key, entry);
-    let session_id = entry.session_id.as_ref().map(openclaw_protocol::SessionId::as_str);
-    let texts = [
-        name.as_deref(),
-        entry.label.as_deref(),
-        entry.subject.as_deref(),
-        session_id,
-        Some(row.key.as_str()),
-    ];
-    texts.into_iter().flatten().any(|text| text.to_lowercase().contains(needle))
-}
-
 /// What a session is.
 pub fn kind_of(key: &SessionKey, entry: &SessionEntry) -> SessionKind {
-    let grouped = matches!(entry.chat_type, Some(ChatType::Group | ChatType::Channel));
-    match () {
-        () if key.is_global() => SessionKind::Global,
-        () if key.is_unknown() => SessionKind::Unknown,
-        () if grouped || key.is_group() => SessionKind::Group,
-        () => SessionKind::Direct,
-    }
+    names::kind(key, entry.chat_type)
 }
 
 /// The name of a session in lists: its own, a group's, its label, where it came from.
 pub fn display_name(key: &SessionKey, entry: &SessionEntry) -> Option<String> {
-    let own = entry.display_name.as_deref().map(str::to_owned);
-    own.or_else(|| group_name(key, entry))
-        .or_else(|| entry.label.as_deref().map(str::to_owned))
-        .or_else(|| entry.origin.as_deref()?.label.as_deref().map(str::to_owned))
-}
-
-/// Channel and id of a group's key: `<channel>:group|channel:<id>`.
-fn group_parts(key: &SessionKey) -> Option<(&str, &str)> {
-    let (channel, rest) = key.rest().split_once(':')?;
-    let (kind, id) = rest.split_once(':')?;
-    (matches!(kind, "group" | "channel") && !id.is_empty()).then_some((channel, id))
+    Names::of(entry).display_name(key).map(Cow::into_owned)
 }
 
 fn group_channel_id<'a>(key: &'a SessionKey, entry: &'a SessionEntry) -> Option<&'a str> {
-    entry.channel.as_deref().or_else(|| group_parts(key).map(|(channel, _)| channel))
-}
-
-fn group_name(key: &SessionKey, entry: &SessionEntry) -> Option<String> {
-    if kind_of(key, entry) != SessionKind::Group {
-        return None;
-    }
-    let naming = GroupNaming {
-        channel: group_channel_id(key, entry)?,
-        subject: entry.subject.as_deref(),
-        group_channel: entry.group_channel.as_deref(),
-        space: entry.space.as_deref(),
-        id: entry.group_id.as_deref().or_else(|| group_parts(key).map(|(_, id)| id)),
-        key: key.as_str(),
-    };
-    Some(naming.display_name())
+    entry.channel.as_deref().or_else(|| names::group_parts(key).map(|(channel, _)| channel))
 }
 
 /// A row as `sessions.list` shows it.

@@ -4,28 +4,23 @@ use openclaw_protocol::params::sessions::{SessionsResetParams, SessionsResetResu
 
 use super::{MethodError, wire};
 use crate::entry::{ResetKind, new_session_id};
-use crate::store::{Refused, SessionStore, update_with};
+use crate::store::{Edit, SessionStore, update_with};
 
-/// Answers `sessions.reset`: a new transcript id, settings kept, counters at zero. The old transcript stays where it is. The
-/// row is made when it is missing.
+/// Answers `sessions.reset`: a new transcript id, settings kept, counters at zero (spec `sessions.md` §5.3, decision 6). The
+/// old transcript stays where it is. The row is made when it is missing.
+///
+/// The whole last route is kept, where OpenClaw 2026.2.9 keeps channel and recipient alone and forgets account and thread:
+/// a session that is begun anew is still the same chat, and what a job or another session sends there next has to arrive
+/// in it (spec `sessions.md` §3.8).
 pub async fn reset(
     store: &dyn SessionStore,
     params: &SessionsResetParams,
 ) -> Result<SessionsResetResult, MethodError> {
     let key = store.rules().canonical(&params.key.0)?;
-    let change = move |edit: crate::store::Edit<'_>| {
+    let change = move |edit: Edit<'_>| {
         *edit.entry = edit.entry.reset(new_session_id(), edit.now, ResetKind::Method);
-        Ok::<_, Refused>(())
+        Ok::<_, MethodError>(())
     };
-    let row = match update_with(store, &key, change).await {
-        Ok((row, ())) => row,
-        Err(crate::store::UpdateError::Refused(refused)) => {
-            return Err(MethodError::Store(crate::store::StoreError::Refused(refused)));
-        }
-        Err(crate::store::UpdateError::Store(error)) => return Err(error.into()),
-    };
-    let mut entry = wire(&row.entry);
-    // OpenClaw answers with the row before its route is written back to both places.
-    entry.shift_remove("deliveryContext");
-    Ok(SessionsResetResult { ok: true, key: row.key.to_string(), entry })
+    let (row, ()) = update_with(store, &key, change).await?;
+    Ok(SessionsResetResult { ok: true, key: row.key.to_string(), entry: wire(&row.entry) })
 }

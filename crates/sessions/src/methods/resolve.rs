@@ -3,9 +3,9 @@
 use openclaw_protocol::params::sessions::{SessionsListParams, SessionsResolveParams, SessionsResolveResult};
 
 use super::MethodError;
-use super::list::select;
+use super::list::query_of;
 use crate::key::SessionKey;
-use crate::store::{Row, Rows, SessionStore};
+use crate::store::{Query, Row, Rows, SessionStore};
 use crate::time::now_ms;
 
 /// Why no session, or not exactly one, was found.
@@ -73,7 +73,8 @@ async fn by_id(
     params: &SessionsResolveParams,
     id: String,
 ) -> Result<SessionKey, MethodError> {
-    let mut rows = visible(store, params).await?;
+    let query = Query { search: Some(id.clone()), ..visible(params) };
+    let mut rows = store.select(Rows::All, &query).await?.rows;
     let is_id = |row: &Row| row.entry.session_id.as_ref().is_some_and(|own| own.as_str() == id);
     rows.retain(|row| is_id(row) || row.key.as_str() == id);
     match rows.as_slice() {
@@ -88,16 +89,16 @@ async fn by_label(
     params: &SessionsResolveParams,
     label: String,
 ) -> Result<SessionKey, MethodError> {
-    let mut rows = visible(store, params).await?;
-    rows.retain(|row| row.entry.label.as_deref() == Some(label.as_str()));
-    match rows.as_slice() {
+    let query = Query { label: Some(label.clone()), ..visible(params) };
+    match store.select(Rows::All, &query).await?.rows.as_slice() {
         [] => Err(ResolveError::NoLabel(label).into()),
         [row] => Ok(row.key.clone()),
         several => Err(ResolveError::ManyLabels { label, keys: joined(several) }.into()),
     }
 }
 
-async fn visible(store: &dyn SessionStore, params: &SessionsResolveParams) -> Result<Vec<Row>, MethodError> {
+/// What the client may be told of.
+fn visible(params: &SessionsResolveParams) -> Query {
     let filter = SessionsListParams {
         agent_id: params.agent_id.clone(),
         spawned_by: params.spawned_by.clone(),
@@ -105,9 +106,12 @@ async fn visible(store: &dyn SessionStore, params: &SessionsResolveParams) -> Re
         include_unknown: params.include_unknown,
         ..SessionsListParams::default()
     };
-    Ok(select(store.rows(Rows::All).await?, &filter, store.rules(), now_ms()))
+    query_of(&filter, now_ms())
 }
 
+/// Keys named in an error.
+const MOST_NAMED: usize = 20;
+
 fn joined(rows: &[Row]) -> String {
-    rows.iter().map(|row| row.key.as_str()).collect::<Vec<_>>().join(", ")
+    rows.iter().take(MOST_NAMED).map(|row| row.key.as_str()).collect::<Vec<_>>().join(", ")
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::sessions::{SessionListDefaults, SessionsListParams};
@@ -364,7 +365,7 @@ async fn a_reset_answers_as_recorded() {
     entry["updatedAt"] = 0.into();
     let expect = json!({
         "sessionId": "new", "updatedAt": 0, "systemSent": false, "abortedLastRun": false, "thinkingLevel": "high",
-        "model": "fake-1", "contextTokens": 32000, "lastChannel": "webchat",
+        "model": "fake-1", "contextTokens": 32000, "deliveryContext": {"channel": "webchat"}, "lastChannel": "webchat",
         "skillsSnapshot": {"prompt": "", "skills": [], "version": 0}, "inputTokens": 0, "outputTokens": 0, "totalTokens": 0
     });
     assert_eq!(entry, expect);
@@ -392,7 +393,7 @@ async fn a_deleted_session_leaves_an_archive() {
         "agent:main:cron:j:run:job": {"sessionId": "job", "updatedAt": 1},
     }));
     let delete = async |params: Value| {
-        let result = super::delete(&bench.store, &bench.layout, &read(params)).await;
+        let result = super::delete(&bench.store, &bench.layout, &read(params), Duration::ZERO).await;
         result.map(|result| (result.key, result.deleted, result.archived)).map_err(|error| error.to_string())
     };
     let files = ["side", "keep", "job"].map(|id| bench.transcript(id, &[("user", "x")]));
@@ -446,4 +447,90 @@ async fn previews_answer_a_status_for_each_key() {
         {"key": "agent:", "status": "missing", "items": []},
     ]);
     assert_eq!(serde_json::to_value(result.previews).unwrap(), expect);
+}
+
+#[tokio::test]
+async fn a_deleted_session_takes_the_files_of_its_topics_along() {
+    let bench = Bench::with(&json!({
+        "agent:main:telegram:group:1": {"sessionId": "sess", "updatedAt": 1},
+        "agent:main:telegram:group:1:topic:7": {"sessionId": "sess", "updatedAt": 1},
+        "agent:main:other": {"sessionId": "sess-topic", "updatedAt": 1},
+    }));
+    let [own, topic, used, other] = ["sess", "sess-topic-5", "sess-topic-7", "sess-topic"]
+        .map(|id| bench.transcript(id, &[("user", "x")]));
+    let key = bench.store.rules().canonical("agent:main:telegram:group:1:topic:7").unwrap();
+    let file: Box<str> = used.display().to_string().into();
+    let change: crate::store::Change = Box::new(move |edit| {
+        edit.entry.session_file = Some(file);
+        Ok(())
+    });
+    bench.store.update(&key, change).await.unwrap();
+    let params = read(json!({"key": "telegram:group:1"}));
+    let result = super::delete(&bench.store, &bench.layout, &params, Duration::ZERO).await.unwrap();
+    let begins = [&own, &topic].map(|file| format!("{}.deleted.", file.display()));
+    assert_eq!(result.archived.len(), 2, "{result:?}");
+    assert!(
+        result.archived.iter().zip(begins).all(|(archive, begin)| archive.starts_with(&begin)),
+        "{result:?}"
+    );
+    assert!(!own.exists() && !topic.exists() && used.exists() && other.exists());
+}
+
+#[tokio::test]
+async fn a_session_whose_transcript_is_being_written_is_not_deleted() {
+    let bench = Bench::with(&json!({"agent:main:busy": {"sessionId": "busy", "updatedAt": 1}}));
+    let file = bench.transcript("busy", &[("user", "x")]);
+    let held = crate::transcript::TranscriptLock::acquire(&file).await.unwrap();
+    let params = read(json!({"key": "busy"}));
+    let refused = super::delete(&bench.store, &bench.layout, &params, Duration::ZERO).await.unwrap_err();
+    assert_eq!(refused.to_string(), "Session agent:main:busy is still active; try again in a moment.");
+    assert!(!refused.is_invalid_request() && file.exists());
+    drop(held);
+    assert!(super::delete(&bench.store, &bench.layout, &params, Duration::ZERO).await.unwrap().deleted);
+}
+
+#[tokio::test]
+async fn a_transcript_is_cut_to_its_last_lines_and_the_row_forgets_its_tokens() {
+    let bench = Bench::with(&json!({
+        "agent:main:main": {"sessionId": "long", "updatedAt": 1, "inputTokens": 5, "outputTokens": 6, "totalTokens": 7, "label": "l"},
+        "agent:main:bare": {"updatedAt": 1},
+        "agent:main:gone": {"sessionId": "gone", "updatedAt": 1, "totalTokens": 7},
+    }));
+    let said: Vec<(&str, &str)> = [("user", "q"), ("assistant", "a")].repeat(5);
+    let file = bench.transcript("long", &said);
+    let compact = async |params: Value| {
+        let result = compact(&bench.store, &bench.layout, &read(params), Duration::ZERO).await;
+        result.map(|result| serde_json::to_value(result).unwrap()).map_err(|error| error.to_string())
+    };
+    let whole = compact(json!({"key": "main"})).await.unwrap();
+    assert_eq!(whole, json!({"ok": true, "key": "agent:main:main", "compacted": false, "kept": 10}));
+    let cut = compact(json!({"key": "main", "maxLines": 5})).await.unwrap();
+    let archive = cut["archived"].as_str().unwrap().to_owned();
+    assert!(archive.starts_with(&format!("{}.bak.", file.display())) && Path::new(&archive).exists());
+    assert_eq!(
+        cut,
+        json!({"ok": true, "key": "agent:main:main", "compacted": true, "archived": archive, "kept": 4})
+    );
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 5, "header and four messages");
+    let row = bench.store.get(&bench.store.rules().canonical("main").unwrap()).await.unwrap().unwrap();
+    let mut row = serde_json::to_value(&*row.entry).unwrap();
+    assert!(row["updatedAt"].as_i64() > Some(1));
+    row["updatedAt"] = 0.into();
+    assert_eq!(row, json!({"sessionId": "long", "updatedAt": 0, "label": "l"}));
+    let huge = compact(json!({"key": "main", "maxLines": u64::MAX})).await.unwrap();
+    assert_eq!(huge, json!({"ok": true, "key": "agent:main:main", "compacted": false, "kept": 4}));
+
+    for (key, reason) in [("none", "no sessionId"), ("bare", "no sessionId"), ("gone", "no transcript")] {
+        let expect =
+            json!({"ok": true, "key": format!("agent:main:{key}"), "compacted": false, "reason": reason});
+        assert_eq!(compact(json!({"key": key})).await.unwrap(), expect);
+    }
+    let gone = bench.store.get(&bench.store.rules().canonical("gone").unwrap()).await.unwrap().unwrap();
+    assert_eq!(gone.entry.total_tokens, Some(7), "nothing was cut");
+    assert!(bench.store.get(&bench.store.rules().canonical("none").unwrap()).await.unwrap().is_none());
+    let malformed = compact(json!({"key": "agent:main"})).await.unwrap_err();
+    assert!(malformed.starts_with("session key"), "{malformed}");
+    let _held = crate::transcript::TranscriptLock::acquire(&file).await.unwrap();
+    let busy = compact(json!({"key": "main", "maxLines": 2})).await.unwrap_err();
+    assert_eq!(busy, "Session agent:main:main is still active; try again in a moment.");
 }

@@ -1,5 +1,8 @@
+use jiff::tz::TimeZone;
 use serde_json::json;
 
+use super::authority::Authority;
+use super::trigger::strip_structural_prefixes;
 use super::*;
 
 fn settings(value: serde_json::Value) -> ResetSettings {
@@ -80,6 +83,70 @@ fn freshness_follows_the_local_day_and_the_silence() {
     }
 }
 
+/// The hour of the reset on days that lack it, have it twice, or do not exist.
+#[test]
+fn the_daily_reset_follows_every_calendar() {
+    let rows = [
+        // An ordinary day, before, at and after the hour.
+        ("America/New_York", 4, "2026-02-10T03:59:59.999-05:00", "2026-02-09T04:00-05:00"),
+        ("America/New_York", 4, "2026-02-10T04:00-05:00", "2026-02-10T04:00-05:00"),
+        ("America/New_York", 4, "2026-02-10T23:59-05:00", "2026-02-10T04:00-05:00"),
+        // Spring forward at 02:00.
+        ("America/New_York", 4, "2026-03-08T03:30-04:00", "2026-03-07T04:00-05:00"),
+        ("America/New_York", 4, "2026-03-08T04:00-04:00", "2026-03-08T04:00-04:00"),
+        ("America/New_York", 2, "2026-03-08T01:59-05:00", "2026-03-07T02:00-05:00"),
+        ("America/New_York", 2, "2026-03-08T03:00-04:00", "2026-03-08T03:00-04:00"),
+        ("America/New_York", 3, "2026-03-09T02:59-04:00", "2026-03-08T03:00-04:00"),
+        // Fall back at 02:00: 01:00 comes twice, the first counts.
+        ("America/New_York", 1, "2026-11-01T01:30-04:00", "2026-11-01T01:00-04:00"),
+        ("America/New_York", 1, "2026-11-01T01:30-05:00", "2026-11-01T01:00-04:00"),
+        ("America/New_York", 4, "2026-11-01T03:30-05:00", "2026-10-31T04:00-04:00"),
+        ("Europe/Berlin", 2, "2026-03-29T03:10+02:00", "2026-03-29T03:00+02:00"),
+        ("Europe/Berlin", 2, "2026-10-25T02:30+01:00", "2026-10-25T02:00+02:00"),
+        // Half an hour of daylight saving.
+        ("Australia/Lord_Howe", 2, "2026-10-04T02:45+11:00", "2026-10-04T02:30+11:00"),
+        // Midnight that does not exist.
+        ("Africa/Cairo", 0, "2026-04-24T01:30+03:00", "2026-04-24T01:00+03:00"),
+        // A day that does not exist: Samoa had no 30 December 2011.
+        ("Pacific/Apia", 4, "2011-12-31T03:00+14:00", "2011-12-29T04:00-10:00"),
+        ("Pacific/Apia", 4, "2011-12-31T04:00+14:00", "2011-12-31T04:00+14:00"),
+        ("Asia/Kathmandu", 0, "2026-02-10T00:00+05:45", "2026-02-10T00:00+05:45"),
+        ("UTC", 23, "2026-02-10T22:59Z", "2026-02-09T23:00Z"),
+    ];
+    for (zone, hour, now, expected) in rows {
+        let ms = |text: &str| text.parse::<jiff::Timestamp>().unwrap().as_millisecond();
+        let got = last_daily_reset(hour, ms(now), &TimeZone::get(zone).unwrap());
+        let got = jiff::Timestamp::from_millisecond(got).unwrap();
+        assert_eq!(got.as_millisecond(), ms(expected), "{zone} {hour} {now}: {got}");
+    }
+}
+
+#[test]
+fn a_clock_that_was_put_back_makes_nothing_stale() {
+    const DAY: i64 = 24 * 60 * 60_000;
+    let zone = TimeZone::get("Europe/Berlin").unwrap();
+    let touched = ms("2026-02-10T12:00", &zone);
+    for policy in [
+        ResetPolicy { mode: ResetMode::Daily, at_hour: 4, idle_minutes: Some(5) },
+        ResetPolicy { mode: ResetMode::Idle, at_hour: 4, idle_minutes: Some(1) },
+    ] {
+        for back in [1, 60_000, DAY, 400 * DAY] {
+            assert!(is_fresh(&policy, Some(touched), touched - back, &zone), "{policy:?} {back}");
+        }
+        assert!(!is_fresh(&policy, Some(touched), touched + DAY, &zone));
+    }
+}
+
+#[test]
+fn the_row_of_a_new_conversation_is_not_older_than_the_last_one() {
+    let old: crate::SessionEntry =
+        serde_json::from_value(json!({"sessionId": "old", "updatedAt": 100})).unwrap();
+    for (now, expected) in [(50, 100), (150, 150)] {
+        let new = old.reset(openclaw_protocol::SessionId::new("new"), now, crate::entry::ResetKind::Chat);
+        assert_eq!(new.updated_at, Some(expected));
+    }
+}
+
 #[test]
 fn silence_is_counted_to_the_millisecond() {
     let idle = ResetPolicy { mode: ResetMode::Idle, at_hour: 4, idle_minutes: Some(30) };
@@ -99,21 +166,50 @@ fn extreme_clocks_do_not_panic() {
 
 #[test]
 fn triggers_match_whole_words_and_keep_the_rest() {
-    let triggers = ["/new", "/reset"];
+    let triggers = ["/new", "/reset", "Neues Gespräch"];
     let rows = [
         ("/new", "/new", Some(("/new", ""))),
         ("  /RESET ", "/RESET", Some(("/reset", ""))),
         ("/New take Notes", "/New take Notes", Some(("/new", "take Notes"))),
         ("@bot /new hello", "/new hello", Some(("/new", "hello"))),
+        ("/new\nwrite:\n\n  code", "/new write: code", Some(("/new", "write:\n\n  code"))),
+        ("neues GESPRÄCH mit Dir", "neues GESPRÄCH mit Dir", Some(("Neues Gespräch", "mit Dir"))),
+        ("neues", "neues", None),
         ("/newer", "/newer", None),
+        ("/new: hello", "/new: hello", None),
         ("please /new", "please /new", None),
         ("", "", None),
     ];
     for (raw, stripped, expect) in rows {
-        let got = find_trigger(&triggers, raw, stripped);
+        let got = find_trigger(&triggers, raw, stripped, Authority::Granted);
         let got = got.as_ref().map(|request| (request.trigger.as_str(), request.rest.as_str()));
         assert_eq!(got, expect, "{raw:?}");
+        assert_eq!(find_trigger(&triggers, raw, stripped, Authority::Denied), None, "{raw:?}");
     }
+}
+
+/// Vectors of `messages.md` §3.
+#[test]
+fn envelopes_and_names_do_not_hide_a_command() {
+    let rows = [
+        ("[WhatsApp +1 Thu 2026-02-10 10:00] hello", "hello"),
+        ("[Chat messages since]\nAl: hi\n[Current message - respond to this]\nBob: /status", "/status"),
+        ("Alice: /think high", "/think high"),
+        ("hello: world test", "world test"),
+        ("http://x.y", "//x.y"),
+        ("a  b\\nc\n d", "a b c d"),
+        ("[] [open /new", "[] [open /new"),
+        ("/new", "/new"),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(strip_structural_prefixes(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn the_notice_names_the_default_where_it_is_another() {
+    assert_eq!(notice("a/b", "a/b"), "✅ New session started · model: a/b");
+    assert_eq!(notice("a/b", "c/d"), "✅ New session started · model: a/b (default: c/d)");
 }
 
 #[test]

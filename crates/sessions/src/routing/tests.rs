@@ -21,8 +21,8 @@ fn inbound(channel: &str, account: &str, kind: PeerKind, id: &str) -> Inbound {
 }
 
 fn check(settings: &SessionSettings, inbound: &Inbound, expect: (&str, &str, &str)) {
-    let route = resolve(settings, inbound);
-    let got = (route.agent_id.as_str(), route.session_key.as_str(), route.matched_by.as_str());
+    let route = resolve(settings, inbound).unwrap();
+    let got = (route.agent_id.as_str(), route.session_key.as_str(), route.why.matched_by.as_str());
     assert_eq!(got, expect, "{inbound:?}");
 }
 
@@ -33,6 +33,11 @@ fn account_and_channel_bindings() {
     let work = settings(&[], json!([{"agentId": "work", "match": {"channel": "whatsapp"}}]));
     check(&work, &inbound("whatsapp", "", Direct, "+1"), ("work", "agent:work:main", "binding.account"));
     check(&work, &inbound("whatsapp", "biz", Direct, "+1"), ("main", "agent:main:main", "default"));
+    // Accounts are compared as they are written; blanks around them do not count.
+    let biz =
+        settings(&[], json!([{"agentId": "work", "match": {"channel": "WhatsApp ", "accountId": " Biz "}}]));
+    check(&biz, &inbound("whatsapp", "Biz ", Direct, "+1"), ("work", "agent:work:main", "binding.account"));
+    check(&biz, &inbound("whatsapp", "biz", Direct, "+1"), ("main", "agent:main:main", "default"));
 
     let ghost =
         settings(&["home"], json!([{"agentId": "ghost", "match": {"channel": "discord", "accountId": "*"}}]));
@@ -139,4 +144,234 @@ fn bound_accounts_are_distinct_and_sorted() {
     );
     assert_eq!(bound_accounts(&config, "telegram"), ["alpha-bot", "zeta"]);
     assert_eq!(default_agent_account(&config, "telegram").as_deref(), Some("zeta"));
+}
+
+/// The table of threads in `sessions.md` §1.3.
+#[test]
+fn threads_stand_where_their_channel_puts_them() {
+    use PeerKind::{Channel, Direct, Group};
+    let config = settings(&[], json!([]));
+    type Row =
+        (&'static str, PeerKind, &'static str, Option<&'static str>, &'static str, Option<&'static str>);
+    let rows: &[Row] = &[
+        ("slack", Channel, "C1", Some("17.2"), "agent:main:slack:channel:c1:thread:17.2", None),
+        ("slack", Channel, "C1", Some(" "), "agent:main:slack:channel:c1", None),
+        ("slack", Direct, "U1", Some("17.2"), "agent:main:main:thread:17.2", None),
+        (
+            "discord",
+            Channel,
+            "P",
+            Some("T"),
+            "agent:main:discord:channel:t",
+            Some("agent:main:discord:channel:p"),
+        ),
+        ("discord", Channel, "P", None, "agent:main:discord:channel:p", None),
+        ("discord", Channel, "T", Some("T"), "agent:main:discord:channel:t", None),
+        ("telegram", Group, "-100", Some("9"), "agent:main:telegram:group:-100:topic:9", None),
+        ("telegram", Group, "-100:topic:9", Some("9"), "agent:main:telegram:group:-100:topic:9", None),
+        ("telegram", Direct, "7", Some("9"), "agent:main:main:thread:9", None),
+        ("msteams", Channel, "19:x", Some("4"), "agent:main:msteams:channel:19:x:thread:4", None),
+    ];
+    for (channel, kind, id, thread, expect, parent) in rows {
+        let message = Inbound { thread_id: thread.map(str::to_owned), ..inbound(channel, "", *kind, id) };
+        let route = resolve(&config, &message).unwrap();
+        let got = (route.session_key.as_str(), route.parent_session_key.as_ref().map(SessionKey::as_str));
+        assert_eq!(got, (*expect, *parent), "{channel} {id} {thread:?}");
+    }
+    let inherits = Inbound {
+        thread_id: Some("17.2".into()),
+        thread_inherits: true,
+        ..inbound("slack", "", PeerKind::Channel, "C1")
+    };
+    let parent = resolve(&config, &inherits).unwrap().parent_session_key;
+    assert_eq!(parent.as_ref().map(SessionKey::as_str), Some("agent:main:slack:channel:c1"));
+}
+
+#[test]
+fn a_topic_is_claimed_by_the_binding_of_its_group() {
+    let config = settings(
+        &[],
+        json!([{"agentId": "work", "match": {"channel": "telegram", "peer": {"kind": "group", "id": "-100"}}}]),
+    );
+    let expect = ("work", "agent:work:telegram:group:-100:topic:9", "binding.peer.parent");
+    check(&config, &inbound("telegram", "", PeerKind::Group, "-100:topic:9"), expect);
+    let beside = Inbound { thread_id: Some("9".into()), ..inbound("telegram", "", PeerKind::Group, "-100") };
+    check(&config, &beside, expect);
+}
+
+#[test]
+fn the_rules_that_decided_are_told() {
+    let mut config = settings(
+        &["home"],
+        json!([
+            {"agentId": "x", "match": {"channel": "slack"}},
+            {"agentId": "ghost", "match": {"channel": "telegram", "accountId": "*"}},
+        ]),
+    );
+    config.dm_scope = DmScope::PerPeer;
+    config.identity_links = vec![("Alice".into(), vec!["discord:2".into(), " Telegram:111 ".into()])];
+    let route = resolve(&config, &inbound("telegram", "Biz", PeerKind::Direct, "111")).unwrap();
+    let link = IdentityLink { name: "Alice".into(), id: "Telegram:111".into() };
+    let why = Why {
+        matched_by: MatchedBy::Channel,
+        binding: Some(BoundBy {
+            index: 1,
+            matches: config.bindings[1].matches.clone(),
+            named: AgentId::normalize("ghost"),
+            agent: AgentId::normalize("home"),
+        }),
+        key: KeyReason::DirectChat { dm_scope: DmScope::PerPeer, identity_link: Some(link) },
+        thread: None,
+    };
+    assert_eq!(route.why, why);
+    assert!(route.why.binding.is_some_and(|bound| bound.is_fallback()));
+    assert_eq!((route.session_key.as_str(), route.account_id.as_str()), ("agent:home:dm:alice", "Biz"));
+
+    let reasons = [
+        (Some(Peer::new(PeerKind::Direct, " ")), KeyReason::BlankPeer, "agent:home:main"),
+        (None, KeyReason::NoPeer, "agent:home:main"),
+        (
+            Some(Peer::new(PeerKind::Group, "G")),
+            KeyReason::Room { kind: PeerKind::Group },
+            "agent:home:signal:group:g",
+        ),
+    ];
+    for (peer, reason, key) in reasons {
+        let message = Inbound { channel: "signal".into(), peer, ..Inbound::default() };
+        let route = resolve(&config, &message).unwrap();
+        assert_eq!((route.why.key, route.session_key.as_str()), (reason, key), "{message:?}");
+    }
+}
+
+#[test]
+fn the_main_session_has_its_configured_name() {
+    let config = SessionSettings { main_key: " Work ".into(), ..settings(&[], json!([])) };
+    check(&config, &inbound("telegram", "", PeerKind::Direct, "1"), ("main", "agent:main:work", "default"));
+}
+
+#[test]
+fn the_first_agent_marked_as_default_answers() {
+    let agent = |id: &str, default| AgentRef { id: AgentId::normalize(id), default };
+    let rows = [
+        (vec![], "main"),
+        (vec![agent("a", false), agent("b", false)], "a"),
+        (vec![agent("a", false), agent("b", true)], "b"),
+        (vec![agent("a", false), agent("B Two", true), agent("c", true)], "b-two"),
+    ];
+    for (agents, expect) in rows {
+        let config = SessionSettings { agents, ..SessionSettings::default() };
+        check(
+            &config,
+            &inbound("telegram", "", PeerKind::Direct, "1"),
+            (expect, &format!("agent:{expect}:main"), "default"),
+        );
+    }
+}
+
+#[test]
+fn a_peer_whose_key_would_be_too_long_is_refused() {
+    let config = settings(&[], json!([]));
+    let error = resolve(&config, &inbound("signal", "", PeerKind::Group, &"g".repeat(10_000))).unwrap_err();
+    assert!(matches!(error, KeyError::TooLong(n) if n > 10_000), "{error}");
+}
+
+mod laws {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::settings::{Binding, BindingMatch};
+
+    fn some(text: &'static str) -> impl Strategy<Value = Option<String>> {
+        prop::option::of(text.prop_map(|text: String| text))
+    }
+
+    fn a_peer() -> impl Strategy<Value = Peer> {
+        let kind = prop_oneof![Just(PeerKind::Direct), Just(PeerKind::Group), Just(PeerKind::Channel)];
+        (kind, "[a-c]{1}(:topic:[12])?").prop_map(|(kind, id)| Peer::new(kind, id))
+    }
+
+    fn a_channel() -> impl Strategy<Value = String> {
+        prop_oneof![Just("telegram"), Just("discord"), Just("slack")].prop_map(str::to_owned)
+    }
+
+    fn a_binding() -> impl Strategy<Value = Binding> {
+        let account = prop_oneof![Just(None), Just(Some("*".to_owned())), Just(Some("biz".to_owned()))];
+        let matches = (a_channel(), account, prop::option::of(a_peer()), some("[gh]"), some("[tu]"));
+        ("[a-d]", matches).prop_map(|(agent_id, (channel, account_id, peer, guild_id, team_id))| Binding {
+            agent_id,
+            matches: BindingMatch { channel, account_id, peer, guild_id, team_id },
+        })
+    }
+
+    prop_compose! {
+        fn a_message()(
+            channel in a_channel(), account_id in some("(biz)?"), peer in prop::option::of(a_peer()),
+            parent_peer in prop::option::of(a_peer()), guild_id in some("[gh]"), team_id in some("[tu]"),
+            thread_id in some("[12]"), thread_inherits in any::<bool>(),
+        ) -> Inbound {
+            Inbound { channel, account_id, peer, parent_peer, guild_id, team_id, thread_id, thread_inherits }
+        }
+    }
+
+    prop_compose! {
+        fn some_settings()(
+            bindings in prop::collection::vec(a_binding(), 0..6), listed in any::<bool>(), scope in 0..4usize,
+        ) -> SessionSettings {
+            let agents = if listed { vec!["a", "b"] } else { vec![] };
+            SessionSettings {
+                bindings,
+                agents: agents.into_iter().map(|id| AgentRef { id: AgentId::normalize(id), default: false }).collect(),
+                dm_scope: [DmScope::Main, DmScope::PerPeer, DmScope::PerChannelPeer, DmScope::PerAccountChannelPeer][scope],
+                ..SessionSettings::default()
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn bindings_of_other_channels_change_nothing(settings in some_settings(), message in a_message()) {
+            let mut narrow = settings.clone();
+            narrow.bindings.retain(|binding| binding.matches.channel == message.channel);
+            let (all, own) = (resolve(&settings, &message).unwrap(), resolve(&narrow, &message).unwrap());
+            prop_assert_eq!((&all.agent_id, &all.session_key), (&own.agent_id, &own.session_key));
+            prop_assert_eq!(all.why.matched_by, own.why.matched_by);
+        }
+
+        #[test]
+        fn the_binding_that_decides_holds_in_every_field(settings in some_settings(), message in a_message()) {
+            let route = resolve(&settings, &message).unwrap();
+            let Some(bound) = route.why.binding else { return Ok(()) };
+            let wanted = &settings.bindings[bound.index].matches;
+            prop_assert_eq!(&wanted.channel, &message.channel);
+            prop_assert!(wanted.guild_id.is_none() || wanted.guild_id == message.guild_id);
+            prop_assert!(wanted.team_id.is_none() || wanted.team_id == message.team_id);
+            let account = wanted.account_id.as_deref().unwrap_or("default");
+            prop_assert!(account == "*" || account == route.account_id);
+            prop_assert_eq!(wanted.peer.is_some(), route.why.matched_by <= MatchedBy::ParentPeer);
+        }
+
+        #[test]
+        fn a_less_specific_binding_never_takes_a_message_away(
+            settings in some_settings(), message in a_message(), other in a_binding(),
+        ) {
+            let before = resolve(&settings, &message).unwrap();
+            let mut more = settings;
+            more.bindings.push(other);
+            let after = resolve(&more, &message).unwrap();
+            prop_assert!(after.why.matched_by <= before.why.matched_by);
+            if after.why.matched_by == before.why.matched_by {
+                prop_assert_eq!(after, before, "the order of the file decides inside a tier");
+            }
+        }
+
+        #[test]
+        fn a_routed_key_is_canonical_and_of_the_agent_that_answers(settings in some_settings(), message in a_message()) {
+            let route = resolve(&settings, &message).unwrap();
+            prop_assert_eq!(&settings.key_rules().canonical(route.session_key.as_str()).unwrap(), &route.session_key);
+            prop_assert_eq!(route.session_key.agent(), Some(route.agent_id));
+            if let Some(direct) = route.session_key.direct_spelling() {
+                prop_assert_eq!(&settings.key_rules().canonical(&direct).unwrap(), &route.session_key);
+            }
+        }
+    }
 }

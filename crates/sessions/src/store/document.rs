@@ -1,31 +1,22 @@
 //! `sessions.json` as text: reading whatever is there, writing exactly what OpenClaw writes (spec `sessions.md` §3.2).
 
+use std::borrow::Cow;
 use std::fmt;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-use serde::de::{MapAccess, Visitor};
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
-use crate::entry::SessionEntry;
+use super::head::RawHead;
+use super::rows::Rows;
+use super::stored::Stored;
+use crate::entry::laid_out;
 use crate::mend::mend;
 
-/// A value of the file: a row, or something else that is kept as it is.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Stored {
-    Row(Arc<SessionEntry>),
-    Opaque(Arc<Value>),
-}
-
-/// Values by their key as the file spells it, in the order of the file.
-pub(crate) type Rows = IndexMap<Arc<str>, Stored>;
-
 /// What a file held.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Document {
     pub(crate) rows: Rows,
     /// Why not all of it could be read.
@@ -50,27 +41,47 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Reads a file: JSON, else JSON5, else as many rows as can be recovered.
+/// Reads a file piece by piece, so that it never is in memory beside its rows. A file that is not plain JSON is opened
+/// again and read whole: JSON5, else as many rows as can be recovered.
+pub(crate) fn load<R: Read>(open: impl Fn() -> io::Result<R>) -> io::Result<Document> {
+    if let Some(rows) = Stream::new(open()?).rows()? {
+        return Ok(Document { rows, damage: None });
+    }
+    let mut bytes = Vec::new();
+    open()?.read_to_end(&mut bytes)?;
+    Ok(tolerant(&bytes))
+}
+
+/// Reads the bytes of a file: JSON, else JSON5, else as many rows as can be recovered.
+#[cfg(test)]
 pub(crate) fn read(bytes: &[u8]) -> Document {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    if let Ok(File(rows)) = serde_json::from_slice(bytes) {
-        return Document { rows, damage: None };
+    load(|| Ok(bytes)).unwrap()
+}
+
+fn tolerant(bytes: &[u8]) -> Document {
+    let text = mend(bytes.strip_prefix(BOM).unwrap_or(bytes));
+    let recovered = salvage(&text);
+    if recovered.damage.is_none() {
+        return recovered;
     }
-    let text = mend(bytes);
-    if let Ok(File(rows)) = serde_json::from_str(&text) {
-        return Document { rows, damage: None };
-    }
-    if serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok() {
-        return Document { rows: Rows::new(), damage: Some(Damage::NotAnObject) };
+    if serde_json::from_str::<IgnoredAny>(&text).is_ok() {
+        return Document { rows: Rows::default(), damage: Some(Damage::NotAnObject) };
     }
     if depth(&text) < MAX_JSON5_DEPTH
         && let Ok(Value::Object(fields)) = json5::from_str::<Value>(&text)
     {
-        let rows = fields.into_iter().map(|(key, value)| (Arc::from(key), stored(value))).collect();
+        let mut rows = Rows::default();
+        for (key, value) in fields {
+            let text = laid_out(&value.to_string(), 1);
+            let stored = rows.found(&text, serde_json::from_str(&text).ok().as_ref());
+            rows.insert(Arc::from(key), stored);
+        }
         return Document { rows, damage: None };
     }
-    salvage(&text)
+    recovered
 }
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The JSON5 reader recurses; nothing real is nested this deeply.
 const MAX_JSON5_DEPTH: usize = 100;
@@ -92,110 +103,213 @@ fn depth(text: &str) -> usize {
     most
 }
 
-struct File(Rows);
-
-impl<'de> Deserialize<'de> for File {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
-            type Value = File;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object of sessions")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<File, A::Error> {
-                let mut rows = Rows::new();
-                while let Some(key) = map.next_key::<String>()? {
-                    let raw: &RawValue = map.next_value()?;
-                    rows.insert(Arc::from(key), stored_text(raw.get()).map_err(serde::de::Error::custom)?);
-                }
-                Ok(File(rows))
-            }
-        }
-        deserializer.deserialize_map(Fields)
-    }
-}
-
-fn stored_text(text: &str) -> Result<Stored, serde_json::Error> {
-    fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
-        serde_json::from_str(text).or_else(|_| serde_json::from_str(&mend(text.as_bytes())))
-    }
-    if text.starts_with('{') {
-        read(text).map(row)
-    } else {
-        read(text).map(|value| Stored::Opaque(Arc::new(value)))
-    }
-}
-
-fn stored(value: Value) -> Stored {
-    match SessionEntry::deserialize(&value) {
-        Ok(entry) if value.is_object() => row(entry),
-        _ => Stored::Opaque(Arc::new(value)),
-    }
-}
-
-/// A row as the product sees it. Only old field names are touched; the rest waits for the row's next change.
-fn row(mut entry: SessionEntry) -> Stored {
-    entry.rename_legacy_fields();
-    Stored::Row(Arc::new(entry))
-}
-
 /// Reads `"key": value` pairs up to the first that is broken.
 fn salvage(text: &str) -> Document {
-    let mut rows = Rows::new();
+    let mut rows = Rows::default();
     let mut at = skip_blank(text, 0);
-    if text.get(at..).is_none_or(|rest| !rest.starts_with('{')) {
+    let mut first = true;
+    if at == text.len() {
         return Document { rows, damage: Some(Damage::NotAnObject) };
     }
-    at += 1;
-    loop {
-        at = skip_blank(text, at);
-        let Some((key, next)) = take::<String>(text, at) else { break };
-        let next = skip_blank(text, next);
-        if text.get(next..).is_none_or(|rest| !rest.starts_with(':')) {
-            break;
+    let damage = loop {
+        match step(text, at, first, &mut rows) {
+            Step::Pair { next } => (at, first) = (next, false),
+            Step::End { next } if skip_blank(text, next) == text.len() => break None,
+            Step::End { next } => break Some(Damage::BrokenAt(next)),
+            Step::NoObject => break Some(Damage::NotAnObject),
+            Step::Short | Step::Broken => break Some(Damage::BrokenAt(at)),
         }
-        let Some((value, next)) = take::<Value>(text, skip_blank(text, next + 1)) else { break };
-        let next = skip_blank(text, next);
-        // A number that the file's end cut short still reads as a number: a value counts when something follows it.
-        if !text.get(next..).is_some_and(|rest| rest.starts_with([',', '}'])) {
-            break;
-        }
-        rows.insert(Arc::from(key), stored(value));
-        at = next + 1;
+    };
+    Document { rows, damage }
+}
+
+/// What stands at a place between two pairs of the file's object, its `{` or a `,` first.
+enum Step {
+    /// A pair, which is in the rows now. The sign after it stands at `next`.
+    Pair { next: usize },
+    /// The end of the object.
+    End { next: usize },
+    /// The file is no object.
+    NoObject,
+    /// The text is over too soon.
+    Short,
+    /// Something that is no JSON.
+    Broken,
+}
+
+/// Takes the next pair. `at` is the place of the sign before it.
+fn step(text: &str, at: usize, first: bool, rows: &mut Rows) -> Step {
+    let key_at = match byte_at(text, at) {
+        Some(b'{') if first => skip_blank(text, at + 1),
+        Some(b',') if !first => skip_blank(text, at + 1),
+        Some(b'}') if !first => return Step::End { next: at + 1 },
+        None => return Step::Short,
+        Some(_) if first => return Step::NoObject,
+        Some(_) => return Step::Broken,
+    };
+    if first && byte_at(text, key_at) == Some(b'}') {
+        return Step::End { next: key_at + 1 };
     }
-    Document { rows, damage: Some(Damage::BrokenAt(at)) }
+    match pair(text, key_at) {
+        Ok(found) => {
+            let stored = rows.found(found.value, found.head.as_ref());
+            rows.insert(Arc::from(&*found.key), stored);
+            Step::Pair { next: found.next }
+        }
+        Err(step) => step,
+    }
+}
+
+struct Pair<'a> {
+    key: Cow<'a, str>,
+    value: &'a str,
+    /// What was read of the value when it is an object.
+    head: Option<RawHead<'a>>,
+    next: usize,
+}
+
+fn pair(text: &str, at: usize) -> Result<Pair<'_>, Step> {
+    let (Text(key), key_end) = match byte_at(text, at) {
+        Some(b'"') => take::<Text<'_>>(text, at)?,
+        None => return Err(Step::Short),
+        Some(_) => return Err(Step::Broken),
+    };
+    let colon = skip_blank(text, key_end);
+    match byte_at(text, colon) {
+        Some(b':') => {}
+        None => return Err(Step::Short),
+        Some(_) => return Err(Step::Broken),
+    }
+    let value_at = skip_blank(text, colon + 1);
+    let (head, end) = match byte_at(text, value_at) {
+        Some(b'{') => take::<RawHead<'_>>(text, value_at).map(|(head, end)| (Some(head), end))?,
+        Some(_) => take::<IgnoredAny>(text, value_at).map(|(_, end)| (None, end))?,
+        None => return Err(Step::Short),
+    };
+    let next = skip_blank(text, end);
+    match byte_at(text, next) {
+        Some(b',' | b'}') => {}
+        None => return Err(Step::Short),
+        Some(_) => return Err(Step::Broken),
+    }
+    let value = text.get(value_at..end).ok_or(Step::Broken)?;
+    Ok(Pair { key, value, head, next })
+}
+
+/// A text that is borrowed where it can be.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+fn take<'a, T: Deserialize<'a>>(text: &'a str, at: usize) -> Result<(T, usize), Step> {
+    let mut values = serde_json::Deserializer::from_str(text.get(at..).unwrap_or_default()).into_iter::<T>();
+    match values.next() {
+        Some(Ok(value)) => Ok((value, at + values.byte_offset())),
+        Some(Err(error)) if !error.is_eof() => Err(Step::Broken),
+        Some(Err(_)) | None => Err(Step::Short),
+    }
+}
+
+fn byte_at(text: &str, at: usize) -> Option<u8> {
+    text.as_bytes().get(at).copied()
 }
 
 fn skip_blank(text: &str, at: usize) -> usize {
-    let rest = text.get(at..).unwrap_or_default();
-    at + (rest.len() - rest.trim_start().len())
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+    let rest = text.as_bytes().get(at..).unwrap_or_default();
+    at + rest.iter().take_while(|byte| blank(byte)).count()
 }
 
-fn take<T: serde::de::DeserializeOwned>(text: &str, at: usize) -> Option<(T, usize)> {
-    let mut values = serde_json::Deserializer::from_str(text.get(at..)?).into_iter::<T>();
-    let value = values.next()?.ok()?;
-    Some((value, at + values.byte_offset()))
+/// A file of plain JSON, a piece of it in memory at a time.
+struct Stream<R> {
+    source: R,
+    /// What of the piece is UTF-8.
+    text: String,
+    /// The beginning of a character that the next piece ends.
+    cut: Vec<u8>,
+    ended: bool,
 }
 
-/// Writes rows as OpenClaw does: two spaces of indentation, no newline at the end.
-pub(crate) fn write(rows: &[(Arc<str>, Stored)], out: &mut dyn Write) -> io::Result<()> {
-    struct Object<'a>(&'a [(Arc<str>, Stored)]);
-    impl Serialize for Object<'_> {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let mut map = serializer.serialize_map(Some(self.0.len()))?;
-            for (key, stored) in self.0 {
-                match stored {
-                    Stored::Row(entry) => map.serialize_entry(&**key, &**entry)?,
-                    Stored::Opaque(value) => map.serialize_entry(&**key, &**value)?,
+/// Bytes read at once, unless a row is bigger.
+const PIECE: usize = 256 * 1024;
+
+impl<R: Read> Stream<R> {
+    fn new(source: R) -> Self {
+        Self { source, text: String::new(), cut: Vec::new(), ended: false }
+    }
+
+    /// The rows; nothing when the file is not plain JSON.
+    fn rows(mut self) -> io::Result<Option<Rows>> {
+        let mut rows = Rows::default();
+        let mut at = 0;
+        let mut first = true;
+        loop {
+            at = skip_blank(&self.text, at);
+            match step(&self.text, at, first, &mut rows) {
+                Step::Pair { next } => (at, first) = (next, false),
+                Step::Short => {
+                    if self.ended || !self.advance(at)? {
+                        return Ok(None);
+                    }
+                    at = 0;
                 }
+                Step::End { next } => {
+                    let is_whole = self.ends_blank(next)?;
+                    return Ok(is_whole.then_some(rows));
+                }
+                Step::NoObject | Step::Broken => return Ok(None),
             }
-            map.end()
         }
     }
+
+    /// Lets go of what was read and reads on. False when that is no UTF-8.
+    fn advance(&mut self, read: usize) -> io::Result<bool> {
+        self.text.drain(..read);
+        let want = PIECE.max(self.text.len());
+        let mut piece = std::mem::take(&mut self.cut);
+        piece.reserve(want);
+        let got = self.source.by_ref().take(want as u64).read_to_end(&mut piece)?;
+        self.ended = got < want;
+        let valid = match std::str::from_utf8(&piece) {
+            Ok(_) => piece.len(),
+            Err(error) if error.error_len().is_none() && !self.ended => error.valid_up_to(),
+            Err(_) => return Ok(false),
+        };
+        self.cut = piece.split_off(valid);
+        match String::from_utf8(piece) {
+            Ok(piece) if self.text.is_empty() => self.text = piece,
+            Ok(piece) => self.text.push_str(&piece),
+            Err(_) => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn ends_blank(mut self, at: usize) -> io::Result<bool> {
+        let mut at = at;
+        while skip_blank(&self.text, at) == self.text.len() {
+            if self.ended {
+                return Ok(true);
+            }
+            if !self.advance(self.text.len())? {
+                return Ok(false);
+            }
+            at = 0;
+        }
+        Ok(false)
+    }
+}
+
+/// Writes rows as OpenClaw does: two spaces of indentation, no newline at the end. A row that was not changed is written
+/// as it was read.
+pub(crate) fn write(rows: &[(Arc<str>, Stored)], out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(256 * 1024, out);
-    serde_json::to_writer_pretty(&mut out, &Object(rows))?;
+    out.write_all(b"{")?;
+    for (at, (key, stored)) in rows.iter().enumerate() {
+        out.write_all(if at == 0 { b"\n  " } else { b",\n  " })?;
+        serde_json::to_writer(&mut out, &**key)?;
+        out.write_all(b": ")?;
+        stored.write(&mut out)?;
+    }
+    out.write_all(if rows.is_empty() { b"}" } else { b"\n}" })?;
     out.flush()
 }
 
@@ -204,7 +318,8 @@ mod tests {
     use super::*;
 
     fn text(document: &Document) -> String {
-        let rows: Vec<_> = document.rows.clone().into_iter().collect();
+        let rows: Vec<_> =
+            document.rows.iter().map(|(key, stored)| (Arc::clone(key), stored.clone())).collect();
         let mut out = Vec::new();
         write(&rows, &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -237,7 +352,7 @@ mod tests {
             ["[]", "5", "", "hello", "null", "\0\0\0", &"[".repeat(100_000), &"{\"a\":".repeat(100_000)]
         {
             let document = read(file.as_bytes());
-            assert!(document.rows.is_empty() && document.damage.is_some(), "{:.20}", file);
+            assert!(document.rows.len() == 0 && document.damage.is_some(), "{file:.20}");
         }
     }
 
@@ -247,7 +362,7 @@ mod tests {
         for cut in 0..WHOLE.len() {
             let document = read(&WHOLE.as_bytes()[..cut]);
             assert!(document.damage.is_some(), "{cut}");
-            for (key, stored) in &document.rows {
+            for (key, stored) in document.rows.iter() {
                 assert_eq!(whole.rows.get(key), Some(stored), "{cut}");
             }
         }
@@ -256,11 +371,73 @@ mod tests {
     }
 
     #[test]
-    fn a_text_cut_in_a_surrogate_pair_does_not_cost_the_file() {
-        let file =
-            r#"{"agent:main:a":{"sessionId":"a","subject":"x\ud83d"},"agent:main:b":{"sessionId":"b"}}"#;
+    fn what_javascript_alone_can_read_does_not_cost_the_file_and_stays_as_it_is() {
+        let file = "{\n  \"agent:main:a\": {\"sessionId\":\"a\",\"subject\":\"x\\ud83d\",\"label\":\"\\ud83d\"},\n  \
+                    \"agent:main:b\": {\"sessionId\":\"b\",\"big\":1e999,\"inputTokens\":7}\n}";
         let document = read(file.as_bytes());
         assert_eq!((document.rows.len(), document.damage.clone()), (2, None));
-        assert!(text(&document).contains("x\u{fffd}"));
+        let entry = |key: &str| document.rows.row(key).unwrap().entry();
+        assert_eq!(entry("agent:main:a").subject.as_deref(), Some("x\u{fffd}"));
+        assert_eq!(entry("agent:main:b").input_tokens, Some(7));
+        assert_eq!(entry("agent:main:b").extra.get("big"), Some(&Value::Null));
+        assert_eq!(text(&document), file);
     }
+
+    #[test]
+    fn foul_bytes_do_not_cost_the_file() {
+        let document = read(b"{\"agent:main:a\":{\"subject\":\"\xff\"},\"agent:main:b\":{}}");
+        assert_eq!((document.rows.len(), document.damage.clone()), (2, None));
+        assert_eq!(document.rows.row("agent:main:a").unwrap().entry().subject.as_deref(), Some("\u{fffd}"));
+    }
+
+    #[test]
+    fn rows_are_found_wherever_the_pieces_of_a_file_end() {
+        /// Gives a few bytes at a time.
+        struct Trickle<'a>(&'a [u8], usize);
+        impl Read for Trickle<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let some = self.1.min(buffer.len()).min(self.0.len());
+                let (now, later) = self.0.split_at(some);
+                buffer[..some].copy_from_slice(now);
+                self.0 = later;
+                Ok(some)
+            }
+        }
+        let rows: Vec<String> = (0..4_000)
+            .map(|n| {
+                format!("  \"agent:main:é{n}\": {{\n    \"subject\": \"{}\"\n  }}", "日本".repeat(n % 50))
+            })
+            .collect();
+        let file = format!("{{\n{}\n}}", rows.join(",\n"));
+        assert!(file.len() > 2 * PIECE);
+        for step in [1_000, 4_097, usize::MAX] {
+            let read = Stream::new(Trickle(file.as_bytes(), step)).rows().unwrap().unwrap();
+            assert_eq!(text(&Document { rows: read, damage: None }), file);
+        }
+        let big = format!("{{\"a\": {{\"x\": \"{}\"}},\n\"n\": 12}}", "y".repeat(3 * PIECE));
+        assert_eq!(Stream::new(big.as_bytes()).rows().unwrap().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn rows_share_a_big_value_and_are_written_with_it() {
+        let skills = format!("{{\n      \"prompt\": \"{}\"\n    }}", "p".repeat(BIG_ENOUGH));
+        let row = |n: usize| {
+            format!(
+                "  \"agent:main:{n}\": {{\n    \"label\": \"l{n}\",\n    \"skillsSnapshot\": {skills},\n    \"updatedAt\": {n}\n  }}"
+            )
+        };
+        let file = format!("{{\n{},\n{}\n}}", row(1), row(2));
+        let mut document = read(file.as_bytes());
+        assert_eq!(text(&document), file);
+        let entry = |key: &str| document.rows.row(key).unwrap().entry();
+        let (one, two) = (entry("agent:main:1"), entry("agent:main:2"));
+        let shared = |entry: &crate::SessionEntry| entry.skills_snapshot.as_ref().unwrap().as_str().as_ptr();
+        assert_eq!(shared(&one), shared(&two));
+        assert_eq!(one.updated_at, Some(1));
+        let again = document.rows.made(&two).unwrap();
+        assert_eq!(Some(&again), document.rows.row("agent:main:2"));
+        assert_eq!(shared(&again.entry()), shared(&two));
+    }
+
+    const BIG_ENOUGH: usize = 1_000;
 }

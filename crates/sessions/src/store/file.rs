@@ -13,10 +13,12 @@ use openclaw_protocol::AgentId;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{mpsc, oneshot};
 
+use super::query::{Query, Selection};
+use super::select::Ask;
 use super::table::Table;
 use super::writer::{Command, Target, Writer};
 use super::{Change, Row, Rows, SessionStore, StoreError, StoreFuture};
-use crate::disk::Stamp;
+use crate::disk::{self, SharedDisk, Stamp};
 use crate::key::{KeyRules, SessionKey};
 use crate::layout::Layout;
 
@@ -29,12 +31,13 @@ pub struct FileStoreOptions {
     pub rules: KeyRules,
     /// Agents that exist by configuration; those on disk are found.
     pub agents: Vec<AgentId>,
-    /// How long a store must be quiet before `sessions.json` is written.
+    /// How long a store must be quiet before `sessions.json` is written; a big one longer.
     pub quiet: Duration,
-    /// How long it is written at the latest when it is never quiet.
+    /// How long it is written at the latest when it is never quiet; a big one later.
     pub at_most: Duration,
-    /// Bytes of journal after which it is written at once.
+    /// Bytes of journal after which it is written at once; of a big one more.
     pub journal_limit: u64,
+    pub(crate) disk: SharedDisk,
 }
 
 impl FileStoreOptions {
@@ -47,6 +50,7 @@ impl FileStoreOptions {
             quiet: Duration::from_secs(1),
             at_most: Duration::from_secs(30),
             journal_limit: 4 * 1024 * 1024,
+            disk: disk::real(),
         }
     }
 }
@@ -70,6 +74,8 @@ pub struct FileStore {
 #[derive(Debug)]
 struct Inner {
     options: FileStoreOptions,
+    /// Agents that are configured by now.
+    agents: RwLock<Vec<AgentId>>,
     shelf: Arc<Shelf>,
     commands: mpsc::Sender<Command>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -89,7 +95,8 @@ impl FileStore {
         match started {
             Ok(thread) => {
                 let thread = Mutex::new(Some(thread));
-                Ok(Self { inner: Arc::new(Inner { options, shelf, commands, thread }) })
+                let agents = RwLock::new(options.agents.clone());
+                Ok(Self { inner: Arc::new(Inner { options, agents, shelf, commands, thread }) })
             }
             Err(source) => {
                 let path = options.layout.state_dir().to_path_buf();
@@ -107,7 +114,8 @@ impl FileStore {
     pub fn agents(&self) -> Vec<AgentId> {
         let options = &self.inner.options;
         let mut out = vec![options.rules.default_agent.clone()];
-        for agent in options.agents.iter().cloned().chain(options.layout.agents_on_disk()) {
+        let configured = self.inner.agents.read().clone();
+        for agent in configured.into_iter().chain(options.layout.agents_on_disk()) {
             if !out.contains(&agent) {
                 out.push(agent);
             }
@@ -123,9 +131,13 @@ impl FileStore {
 
     /// The rows of a file as it is on disk now, read again when it was changed by someone else.
     async fn fresh(&self, target: Target) -> Result<Arc<RwLock<Published>>, StoreError> {
+        if self.inner.commands.is_closed() {
+            return Err(StoreError::Closed);
+        }
         if let Some(published) = self.inner.shelf.read().get(&target.path).cloned() {
             let known = published.read().stamp;
-            if Stamp::of(&target.path).is_ok_and(|stamp| stamp == known) {
+            let stamp = self.inner.options.disk.stamp(&target.path);
+            if stamp.is_ok_and(|stamp| stamp == known) {
                 return Ok(published);
             }
         }
@@ -143,31 +155,29 @@ impl FileStore {
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
-    async fn rows_of(&self, which: Rows<'_>) -> Result<Vec<Row>, StoreError> {
+    async fn select_in(&self, which: Rows<'_>, query: &Query) -> Result<Selection, StoreError> {
         let agents = match which {
             Rows::All => self.agents(),
             Rows::Of(agent) => vec![agent.clone()],
         };
+        let owner = match which {
+            Rows::Of(agent) if !self.inner.options.layout.is_per_agent() => Some(agent.clone()),
+            Rows::Of(_) | Rows::All => None,
+        };
         let mut seen = Vec::new();
-        let mut out = Vec::new();
+        let mut files = Vec::new();
         for agent in agents {
             let target = self.target(&agent);
-            if seen.contains(&target.path) {
-                continue;
+            if !seen.contains(&target.path) {
+                seen.push(target.path.clone());
+                files.push(self.fresh(target).await?);
             }
-            seen.push(target.path.clone());
-            let published = self.fresh(target).await?;
-            let rows = published.read().table.snapshot();
-            if out.is_empty() { out = rows } else { out.extend(rows) }
         }
-        match which {
-            Rows::Of(agent) if !self.inner.options.layout.is_per_agent() => {
-                let rules = &self.inner.options.rules;
-                out.retain(|row: &Row| rules.agent_of(&row.key) == *agent);
-            }
-            Rows::Of(_) | Rows::All => {}
+        let ask = Ask { files, query: query.clone(), rules: self.inner.options.rules.clone(), owner };
+        if ask.is_quick() {
+            return Ok(ask.answer());
         }
-        Ok(out)
+        tokio::task::spawn_blocking(move || ask.answer()).await.map_err(|_| StoreError::Closed)
     }
 }
 
@@ -176,13 +186,13 @@ impl SessionStore for FileStore {
         Box::pin(async move {
             let target = self.target(&self.rules().agent_of(key));
             let published = self.fresh(target).await?;
-            let guard = published.read();
-            Ok(guard.table.find(key).map(|(_, entry)| Row { key: key.clone(), entry: Arc::clone(entry) }))
+            let found = published.read().table.find(key).map(|(_, row)| Arc::clone(row));
+            Ok(found.map(|row| Row { key: key.clone(), entry: Arc::new(row.entry()) }))
         })
     }
 
-    fn rows<'a>(&'a self, which: Rows<'a>) -> StoreFuture<'a, Vec<Row>> {
-        Box::pin(self.rows_of(which))
+    fn select<'a>(&'a self, which: Rows<'a>, query: &'a Query) -> StoreFuture<'a, Selection> {
+        Box::pin(self.select_in(which, query))
     }
 
     fn update<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row> {
@@ -215,5 +225,9 @@ impl SessionStore for FileStore {
 
     fn rules(&self) -> &KeyRules {
         &self.inner.options.rules
+    }
+
+    fn set_agents(&self, agents: Vec<AgentId>) {
+        *self.inner.agents.write() = agents;
     }
 }

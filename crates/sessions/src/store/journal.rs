@@ -1,18 +1,22 @@
-//! The journal beside `sessions.json`: what changed since the file was last written, one line an update.
+//! The journal beside `sessions.json`: what changed since the file was last written.
 //!
-//! A line is a JSON array of [`Op`]s. Segments `sessions.json.journal.<n>` are replayed in their order; a snapshot of the
-//! file makes all segments that existed when it began unnecessary. Replaying a segment over a file that holds its changes
-//! already gives the same file.
+//! A line is a JSON array of [`Op`]s: all that became durable with one sync, so that a torn line takes nothing along that
+//! it does not hold whole. Segments `sessions.json.journal.<n>` are replayed in their order; a snapshot of the file makes
+//! all segments that existed when it began unnecessary, and they go oldest first: the last of them replayed over a file
+//! that holds their changes already give the same file, the first of them alone would not.
+//!
+//! After a failed write or sync nobody knows what of it is on disk, and a later sync would not tell. Nothing is added to such
+//! a segment any more: the next one begins with a line that says how much of it counts ([`Header`]).
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Write};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::document::{Rows, Stored};
-use crate::disk;
+use super::rows::Rows;
+use crate::disk::{self, DiskFile, SharedDisk};
 use crate::entry::SessionEntry;
 use crate::ordered::FieldChanges;
 
@@ -44,59 +48,119 @@ impl Op {
 
     fn apply(&self, rows: &mut Rows) {
         if self.delete {
-            rows.shift_remove(self.key.as_str());
+            rows.remove(&self.key);
             return;
         }
-        let mut entry = match rows.get(self.key.as_str()) {
-            Some(Stored::Row(entry)) => (**entry).clone(),
-            Some(Stored::Opaque(_)) | None if self.new => SessionEntry::default(),
-            Some(Stored::Opaque(_)) | None => return,
+        let mut entry = match rows.row(&self.key) {
+            Some(row) => row.entry(),
+            None if self.new => SessionEntry::default(),
+            None => return,
         };
         entry.apply(&self.changes);
-        rows.insert(Arc::from(self.key.as_str()), Stored::Row(Arc::new(entry)));
+        if let Err(error) = rows.put(Arc::from(self.key.as_str()), &entry) {
+            tracing::warn!(key = self.key, %error, "cannot keep a session that the journal holds");
+        }
     }
+}
+
+/// First line of a segment that follows one which failed. Segments between the two failed as well, at their first line:
+/// nothing of them counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Header {
+    /// The segment that failed.
+    after: u64,
+    /// How many bytes of it count.
+    len: u64,
 }
 
 /// The segments of one store.
 #[derive(Debug)]
 pub(crate) struct Journal {
+    disk: SharedDisk,
     store: PathBuf,
+    /// What has to be replayed, in this order.
     segments: Vec<u64>,
+    /// The file holds those up to this one.
+    covered: u64,
+    /// The highest number in use, by whomever.
+    last: u64,
     current: Option<Segment>,
+    /// What failed, until a segment says so.
+    failed: Option<Header>,
+    /// Whether the directories down to the store are durable; looked after once.
+    is_rooted: bool,
 }
 
 #[derive(Debug)]
 struct Segment {
-    file: File,
+    number: u64,
+    file: Box<dyn DiskFile>,
     len: u64,
 }
 
+/// How long a segment that someone holds is waited for: a process that has just been told to end lets go of it.
+const HOLD_PATIENCE: Duration = Duration::from_secs(1);
+
 impl Journal {
-    /// Finds the segments of a store.
-    pub(crate) fn open(store: &Path) -> io::Result<Self> {
-        let mut segments = Vec::new();
-        let prefix = format!("{}.journal.", store.file_name().unwrap_or_default().to_string_lossy());
-        let listing = store.parent().map(std::fs::read_dir);
-        match listing {
-            Some(Ok(entries)) => {
-                for entry in entries {
-                    let name = entry?.file_name();
-                    let number =
-                        name.to_str().and_then(|name| name.strip_prefix(&prefix)?.parse::<u64>().ok());
-                    segments.extend(number);
-                }
+    /// Finds the segments that former owners of the store left. Those of a process that lives are its own business.
+    pub(crate) fn open(disk: &SharedDisk, store: &Path) -> io::Result<Self> {
+        let mut journal = Self::look(disk, store)?;
+        let deadline = Instant::now() + HOLD_PATIENCE;
+        let mut left = Vec::new();
+        for number in std::mem::take(&mut journal.segments) {
+            if journal.is_free(number, deadline)? {
+                left.push(number);
+            } else {
+                let path = journal.path(number);
+                tracing::warn!(journal = %path.display(), "another process is using this session store");
             }
-            Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => {}
-            Some(Err(error)) => return Err(error),
-            None => {}
         }
-        segments.sort_unstable();
-        Ok(Self { store: store.to_path_buf(), segments, current: None })
+        journal.segments = left;
+        Ok(journal)
     }
 
-    /// Whether there is anything a snapshot would make unnecessary.
+    /// Finds all segments, for one who only reads.
+    pub(crate) fn look(disk: &SharedDisk, store: &Path) -> io::Result<Self> {
+        let prefix = format!("{}.journal.", store.file_name().unwrap_or_default().to_string_lossy());
+        let names = store.parent().map_or(Ok(Vec::new()), |dir| disk.list(dir))?;
+        let number = |name: &std::ffi::OsString| name.to_str()?.strip_prefix(&prefix)?.parse::<u64>().ok();
+        let mut segments: Vec<u64> = names.iter().filter_map(number).collect();
+        segments.sort_unstable();
+        let last = segments.last().copied().unwrap_or_default();
+        let disk = SharedDisk::clone(disk);
+        Ok(Self {
+            disk,
+            store: store.to_path_buf(),
+            segments,
+            covered: 0,
+            last,
+            current: None,
+            failed: None,
+            is_rooted: false,
+        })
+    }
+
+    fn is_free(&self, number: u64, deadline: Instant) -> io::Result<bool> {
+        let path = self.path(number);
+        let mut pause = Duration::from_millis(1);
+        while self.disk.is_held(&path)? {
+            if Instant::now() >= deadline {
+                return Ok(false);
+            }
+            std::thread::sleep(pause);
+            pause *= 2;
+        }
+        Ok(true)
+    }
+
+    /// Whether there is nothing that the file lacks.
     pub(crate) fn is_empty(&self) -> bool {
-        self.segments.is_empty()
+        self.segments.last().is_none_or(|last| *last <= self.covered)
+    }
+
+    /// Whether segments are left that the file holds.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.segments.first().is_some_and(|first| *first <= self.covered)
     }
 
     /// Bytes in the segment that is written to.
@@ -106,81 +170,154 @@ impl Journal {
 
     /// Performs everything the segments hold. A torn last line of a segment was never acknowledged and is passed over.
     pub(crate) fn replay(&self, rows: &mut Rows) -> io::Result<()> {
+        let mut texts: Vec<(u64, Vec<u8>)> = Vec::new();
         for number in &self.segments {
-            let path = self.path(*number);
-            let file = File::open(&path)?;
-            let mut lines = crate::transcript::scan::Lines::new(BufReader::new(file), 0);
-            while let Some(line) = lines.advance()? {
-                match serde_json::from_slice::<Vec<Op>>(lines.bytes()) {
-                    Ok(ops) if line.ended => ops.iter().for_each(|op| op.apply(rows)),
-                    _ if !line.ended => {}
-                    _ => {
-                        tracing::warn!(journal = %path.display(), offset = line.offset, "skipped a malformed line")
-                    }
+            let text = self.disk.read(&self.path(*number))?;
+            if let Some(header) = header_of(&text) {
+                for (number, failed) in texts.iter_mut().filter(|(number, _)| *number >= header.after) {
+                    let counts = if *number == header.after { header.len } else { 0 };
+                    failed.truncate(usize::try_from(counts).unwrap_or(usize::MAX));
                 }
             }
+            texts.push((*number, text));
+        }
+        for (number, text) in &texts {
+            self.replay_text(*number, text, rows);
         }
         Ok(())
     }
 
-    /// Appends lines and makes them durable. After an error nothing of them is in the journal.
-    pub(crate) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+    fn replay_text(&self, number: u64, text: &[u8], rows: &mut Rows) {
+        let mut offset = 0;
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            match serde_json::from_slice::<Vec<Op>>(line) {
+                Ok(ops) if line.ends_with(b"\n") => ops.iter().for_each(|op| op.apply(rows)),
+                _ if !line.ends_with(b"\n") || (offset == 0 && header_of(line).is_some()) => {}
+                _ => {
+                    let journal = self.path(number);
+                    tracing::warn!(journal = %journal.display(), offset, "skipped a malformed line");
+                }
+            }
+            offset += line.len();
+        }
+    }
+
+    /// Appends a line and makes it durable. After an error it counts as never written.
+    pub(crate) fn append(&mut self, line: &[u8]) -> io::Result<()> {
         let mut segment = match self.current.take() {
             Some(segment) => segment,
             None => self.begin_segment()?,
         };
-        match segment.file.write_all(lines).and_then(|()| segment.file.sync_data()) {
+        let header = match self.failed {
+            Some(failed) if segment.len == 0 => self::line(&failed)?,
+            Some(_) | None => Vec::new(),
+        };
+        let text = [&*header, line].concat();
+        let written = segment.file.write_all(&text);
+        let cut_off = written.is_err() && cut(&mut segment).is_ok();
+        match written.and_then(|()| segment.file.sync()) {
             Ok(()) => {
-                segment.len += lines.len() as u64;
+                segment.len += text.len() as u64;
                 self.current = Some(segment);
+                self.failed = None;
                 Ok(())
             }
+            Err(error) if cut_off => {
+                self.current = Some(segment);
+                Err(error)
+            }
             Err(error) => {
-                // A segment that can't be cut back is left alone with its refused lines cut off by a foul one.
-                let cut = segment.file.set_len(segment.len).and_then(|()| segment.file.sync_data());
-                if cut.is_ok() {
-                    self.current = Some(segment);
-                }
+                let _ = cut(&mut segment);
+                self.failed.get_or_insert(Header { after: segment.number, len: segment.len });
                 Err(error)
             }
         }
     }
 
-    /// Closes the current segment: the next append begins a new one. Returns the last number that is complete.
-    pub(crate) fn rotate(&mut self) -> Option<u64> {
+    /// Closes the current segment: the next append begins a new one. Returns the numbers of those that are complete.
+    pub(crate) fn rotate(&mut self) -> Vec<u64> {
         self.current = None;
-        self.segments.last().copied()
+        self.segments.clone()
     }
 
-    /// Removes segments up to a number, after a snapshot that holds their changes.
-    pub(crate) fn remove_through(&mut self, last: u64) {
-        let path = |number: &u64| self.path(*number);
-        for number in self.segments.iter().filter(|number| **number <= last) {
-            if let Err(error) = std::fs::remove_file(path(number)) {
-                tracing::warn!(journal = %path(number).display(), %error, "cannot remove a journal that is done with");
-            }
+    /// Takes note that the file holds the segments up to one, and that some of them were removed. Others are removed after
+    /// a later snapshot; till then they do no harm.
+    pub(crate) fn on_snapshot(&mut self, last: Option<u64>, removed: &[u64]) {
+        self.covered = last.unwrap_or_default().max(self.covered);
+        self.segments.retain(|number| !removed.contains(number));
+        if self.segments.is_empty() {
+            self.failed = None;
         }
-        self.segments.retain(|number| *number > last);
     }
 
     fn begin_segment(&mut self) -> io::Result<Segment> {
-        let number = self.segments.last().map_or(1, |last| last + 1);
-        let path = self.path(number);
-        disk::create_parent(&path)?;
-        let file = disk::private(OpenOptions::new().append(true).create_new(true)).open(&path)?;
-        disk::sync_parent(&path)?;
-        self.segments.push(number);
-        Ok(Segment { file, len: 0 })
+        loop {
+            self.last += 1;
+            let path = self.path(self.last);
+            let created = match self.disk.create_new(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    disk::create_parent_on(&*self.disk, &path)?;
+                    self.disk.create_new(&path)
+                }
+                other => other,
+            };
+            match created {
+                Ok(file) => {
+                    file.hold();
+                    self.segments.push(self.last);
+                    if self.is_rooted {
+                        disk::sync_parent_on(&*self.disk, &path)?;
+                    } else {
+                        disk::sync_way_to(&*self.disk, &path)?;
+                        self.is_rooted = true;
+                    }
+                    return Ok(Segment { number: self.last, file, len: 0 });
+                }
+                // Someone else uses the store as well.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     fn path(&self, number: u64) -> PathBuf {
-        disk::beside(&self.store, &format!("journal.{number}"))
+        segment_path(&self.store, number)
     }
 }
 
+/// Removes segments whose changes a snapshot holds, oldest first and each one for good before the next. Returns those
+/// that are gone.
+pub(crate) fn remove_segments(disk: &SharedDisk, store: &Path, numbers: &[u64]) -> Vec<u64> {
+    let mut gone = Vec::new();
+    for number in numbers {
+        let path = segment_path(store, *number);
+        if let Err(error) = disk.remove(&path).and_then(|()| disk::sync_parent_on(&**disk, &path)) {
+            tracing::warn!(journal = %path.display(), %error, "cannot remove a journal that is done with");
+            break;
+        }
+        gone.push(*number);
+    }
+    gone
+}
+
+fn segment_path(store: &Path, number: u64) -> PathBuf {
+    disk::beside(store, &format!("journal.{number}"))
+}
+
+fn header_of(text: &[u8]) -> Option<Header> {
+    let line = text.split_inclusive(|byte| *byte == b'\n').next()?;
+    serde_json::from_slice(line).ok()
+}
+
+/// Takes back what was written beyond what counts.
+fn cut(segment: &mut Segment) -> io::Result<()> {
+    segment.file.set_len(segment.len)?;
+    segment.file.sync()
+}
+
 /// A line of the journal.
-pub(crate) fn line(ops: &[Op]) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(ops)?;
+pub(crate) fn line(content: &(impl Serialize + ?Sized)) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(content)?;
     line.push(b'\n');
     Ok(line)
 }
@@ -197,7 +334,7 @@ mod tests {
     fn rows_after(journal: &Journal, base: &str) -> String {
         let mut rows = document::read(base.as_bytes()).rows;
         journal.replay(&mut rows).unwrap();
-        let rows: Vec<_> = rows.into_iter().collect();
+        let rows: Vec<_> = rows.iter().map(|(key, value)| (Arc::clone(key), value.clone())).collect();
         let mut out = Vec::new();
         document::write(&rows, &mut out).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
@@ -208,7 +345,7 @@ mod tests {
     fn replay_merges_with_edits_made_meanwhile() {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("sessions.json");
-        let mut journal = Journal::open(&store).unwrap();
+        let mut journal = Journal::open(&disk::real(), &store).unwrap();
         let (old, new) =
             (entry(r#"{"sessionId":"a","label":"x"}"#), entry(r#"{"sessionId":"a","inputTokens":5}"#));
         let ops = [
@@ -220,7 +357,8 @@ mod tests {
         journal.append(&line(&ops).unwrap()).unwrap();
         let base = r#"{"agent:main:a":{"sessionId":"a","label":"x","sendPolicy":"deny"},"agent:main:c":{}}"#;
         let expect = r#"{"agent:main:a":{"sessionId":"a","sendPolicy":"deny","inputTokens":5},"agent:main:b":{"sessionId":"b"}}"#;
-        let reopened = Journal::open(&store).unwrap();
+        journal.rotate();
+        let reopened = Journal::open(&disk::real(), &store).unwrap();
         assert_eq!(rows_after(&reopened, base), expect);
         assert_eq!(rows_after(&reopened, expect), expect, "replay over its own result changes nothing");
     }
@@ -229,19 +367,20 @@ mod tests {
     fn a_journal_cut_anywhere_replays_its_whole_lines() {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("sessions.json");
-        let mut journal = Journal::open(&store).unwrap();
+        let mut journal = Journal::open(&disk::real(), &store).unwrap();
         let mut ends = vec![0];
         for n in 0..3 {
             let new = entry(&format!(r#"{{"sessionId":"{n}"}}"#));
             journal.append(&line(&[Op::update(&format!("agent:main:{n}"), None, &new)]).unwrap()).unwrap();
             ends.push(journal.current_len() as usize);
         }
+        journal.rotate();
         let path = journal.path(1);
         let whole = std::fs::read(&path).unwrap();
         for cut in 0..=whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();
-            let mut rows = Rows::new();
-            Journal::open(&store).unwrap().replay(&mut rows).unwrap();
+            let mut rows = Rows::default();
+            Journal::open(&disk::real(), &store).unwrap().replay(&mut rows).unwrap();
             let expect = ends.iter().filter(|end| **end <= cut).count() - 1;
             assert_eq!(rows.len(), expect, "{cut}");
         }
@@ -251,28 +390,17 @@ mod tests {
     fn segments_are_replayed_in_order_and_removed_when_done_with() {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("sessions.json");
-        let mut journal = Journal::open(&store).unwrap();
+        let mut journal = Journal::open(&disk::real(), &store).unwrap();
         for n in 1..=11 {
             let new = entry(&format!(r#"{{"sessionId":"{n}"}}"#));
             journal.append(&line(&[Op::update("agent:main:a", None, &new)]).unwrap()).unwrap();
-            assert_eq!(journal.rotate(), Some(n));
+            assert_eq!(journal.rotate().last(), Some(&n));
         }
-        let mut reopened = Journal::open(&store).unwrap();
+        let mut reopened = Journal::open(&disk::real(), &store).unwrap();
         assert_eq!(rows_after(&reopened, "{}"), r#"{"agent:main:a":{"sessionId":"11"}}"#);
-        reopened.remove_through(10);
-        assert_eq!(Journal::open(&store).unwrap().segments, [11]);
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_full_disk_refuses_the_append_and_the_next_one_goes_elsewhere() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut journal = Journal::open(&dir.path().join("sessions.json")).unwrap();
-        let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
-        journal.current = Some(Segment { file: full, len: 0 });
-        let lines = line(&[Op::update("agent:main:a", None, &entry(r#"{"sessionId":"a"}"#))]).unwrap();
-        assert_eq!(journal.append(&lines).unwrap_err().kind(), io::ErrorKind::StorageFull);
-        journal.append(&lines).unwrap();
-        assert_eq!(rows_after(&journal, "{}"), r#"{"agent:main:a":{"sessionId":"a"}}"#);
+        let all = reopened.rotate();
+        reopened.on_snapshot(Some(10), &remove_segments(&disk::real(), &store, &all[..10]));
+        assert_eq!(reopened.segments, [11]);
+        assert_eq!(Journal::open(&disk::real(), &store).unwrap().segments, [11]);
     }
 }

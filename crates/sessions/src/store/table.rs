@@ -1,12 +1,17 @@
-//! The rows of one file in memory: by the file's spelling, and by canonical key.
+//! The rows of one file in memory: by the file's spelling, by canonical key, by label, and newest first.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt as _, HashSet};
 use openclaw_protocol::AgentId;
 
-use super::Row;
-use super::document::{Rows, Stored};
+use super::head::Part;
+use super::query::Matcher;
+use super::rows::Rows;
+use super::stored::{RowText, Stored};
 use crate::entry::SessionEntry;
 use crate::key::{KeyRules, SessionKey, legacy};
 
@@ -18,7 +23,14 @@ pub(crate) struct Table {
     index: HashMap<SessionKey, Arc<str>>,
     /// Other rows of the same key, written by old versions: kept, but not seen.
     shadows: HashMap<SessionKey, Vec<Arc<str>>>,
-    labels: HashMap<Box<str>, usize>,
+    /// Rows that stand for a key, newest first.
+    newest: BTreeMap<(Reverse<i64>, SessionKey), Arc<RowText>>,
+    /// Rows with a label, those that are not seen included.
+    labels: HashMap<Box<str>, Vec<Arc<str>>>,
+    /// Keys that belong into the store of another agent.
+    strays: HashSet<SessionKey>,
+    /// How many keys are alias rows of cron runs.
+    cron_runs: usize,
     agent: AgentId,
     rules: KeyRules,
 }
@@ -34,14 +46,17 @@ pub(crate) struct Undo {
 impl Table {
     pub(crate) fn new(rows: Rows, agent: AgentId, rules: KeyRules) -> Self {
         let mut table = Self {
-            rows,
+            rows: Rows::default(),
             index: HashMap::new(),
             shadows: HashMap::new(),
+            newest: BTreeMap::new(),
             labels: HashMap::new(),
+            strays: HashSet::default(),
+            cron_runs: 0,
             agent,
             rules,
         };
-        table.reindex();
+        table.reload(rows);
         table
     }
 
@@ -49,24 +64,25 @@ impl Table {
         &self.rows
     }
 
-    /// Replaces all rows.
-    pub(crate) fn reload(&mut self, rows: Rows) {
-        self.rows = rows;
-        self.reindex();
+    /// How many keys have a row.
+    pub(crate) fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Keys that belong into the store of another agent.
+    pub(crate) fn strays(&self) -> &HashSet<SessionKey> {
+        &self.strays
     }
 
     /// The row of a key, with the file's spelling.
-    pub(crate) fn find(&self, key: &SessionKey) -> Option<(&Arc<str>, &Arc<SessionEntry>)> {
+    pub(crate) fn find(&self, key: &SessionKey) -> Option<(&Arc<str>, &Arc<RowText>)> {
         let stored = self.index.get(key)?;
         Some((stored, self.row(stored)?))
     }
 
     /// A row by the file's spelling.
-    pub(crate) fn row(&self, stored: &str) -> Option<&Arc<SessionEntry>> {
-        match self.rows.get(stored)? {
-            Stored::Row(entry) => Some(entry),
-            Stored::Opaque(_) => None,
-        }
+    pub(crate) fn row(&self, stored: &str) -> Option<&Arc<RowText>> {
+        self.rows.row(stored)
     }
 
     /// Every spelling of a key in the file, the one in use first.
@@ -85,139 +101,207 @@ impl Table {
     }
 
     pub(crate) fn label_in_use(&self, label: &str) -> bool {
-        self.labels.get(label).is_some_and(|count| *count > 0)
+        self.labels.contains_key(label)
     }
 
-    /// All rows, shared.
-    pub(crate) fn snapshot(&self) -> Vec<Row> {
-        let row = |(key, stored): (&SessionKey, &Arc<str>)| {
-            self.row(stored).map(|entry| Row { key: key.clone(), entry: Arc::clone(entry) })
+    /// How many rows a matcher counts.
+    pub(crate) fn count(&self, matcher: &Matcher<'_>) -> usize {
+        if matcher.owner().is_some() {
+            return self.index.keys().filter(|key| matcher.counts(key)).count();
+        }
+        let hidden = matcher.query().hidden;
+        let has = |hides: bool, key: SessionKey| usize::from(hides && self.index.contains_key(&key));
+        let buckets = has(hidden.global, SessionKey::global()) + has(hidden.unknown, SessionKey::unknown());
+        self.index.len() - buckets - if hidden.cron_runs { self.cron_runs } else { 0 }
+    }
+
+    /// The rows that meet every condition, newest first; `elsewhere` names keys that are looked at elsewhere.
+    pub(crate) fn select(
+        &self,
+        matcher: &Matcher<'_>,
+        elsewhere: impl Fn(&SessionKey) -> bool,
+    ) -> Vec<(SessionKey, Arc<RowText>)> {
+        let query = matcher.query();
+        let fits = |key: &SessionKey, row: &Arc<RowText>| matcher.admits(key, row) && !elsewhere(key);
+        let limit = query.limit.unwrap_or(usize::MAX);
+        if let Some(label) = &query.label {
+            let mut found = self.labelled(label);
+            found.retain(|(key, row)| fits(key, row));
+            found.sort_by_cached_key(|(key, row)| (Reverse(row.updated_at_ms()), key.clone()));
+            found.truncate(limit);
+            return found;
+        }
+        let since = query.since.unwrap_or(i64::MIN);
+        let recent = self.newest.iter().take_while(|((Reverse(updated), _), _)| *updated >= since);
+        recent
+            .filter(|((_, key), row)| fits(key, row))
+            .take(limit)
+            .map(|((_, key), row)| (key.clone(), Arc::clone(row)))
+            .collect()
+    }
+
+    fn labelled(&self, label: &str) -> Vec<(SessionKey, Arc<RowText>)> {
+        let seen = |stored: &Arc<str>| {
+            let key = self.key_of(stored)?;
+            let (chosen, row) = self.find(&key)?;
+            (chosen == stored).then(|| (key.clone(), Arc::clone(row)))
         };
-        self.index.iter().filter_map(row).collect()
+        self.labels.get(label).into_iter().flatten().filter_map(seen).collect()
+    }
+
+    /// A row as it will stand in the file; [`Self::put`] puts it there.
+    pub(crate) fn made(&mut self, entry: &SessionEntry) -> Result<Arc<RowText>, serde_json::Error> {
+        self.rows.made(entry)
     }
 
     /// Sets a row.
-    pub(crate) fn put(&mut self, stored: &Arc<str>, entry: Arc<SessionEntry>) -> Undo {
-        let old = self.rows.get(stored).cloned();
-        let at = self.rows.get_index_of(stored).unwrap_or(self.rows.len());
-        self.forget(stored, old.as_ref());
-        self.note(stored, &entry);
-        self.rows.insert(Arc::clone(stored), Stored::Row(entry));
-        self.elect(stored);
-        Undo { stored: Arc::clone(stored), old, at }
+    pub(crate) fn put(&mut self, stored: &Arc<str>, row: Arc<RowText>) -> Undo {
+        self.change(stored, Some(Stored::Row(row)), usize::MAX)
     }
 
     /// Removes a row.
     pub(crate) fn remove(&mut self, stored: &Arc<str>) -> Undo {
-        let at = self.rows.get_index_of(stored).unwrap_or(self.rows.len());
-        let old = self.rows.shift_remove(stored);
-        self.forget(stored, old.as_ref());
-        self.elect(stored);
-        Undo { stored: Arc::clone(stored), old, at }
+        self.change(stored, None, usize::MAX)
     }
 
     /// Takes a change back. Changes are taken back last first.
     pub(crate) fn undo(&mut self, undo: Undo) {
-        let present = self.rows.get(&undo.stored).cloned();
-        self.forget(&undo.stored, present.as_ref());
-        match undo.old {
-            None => {
-                self.rows.shift_remove(&undo.stored);
-            }
-            Some(old) => {
-                if let Stored::Row(entry) = &old {
-                    self.note(&undo.stored, entry);
-                }
-                if present.is_some() {
-                    self.rows.insert(Arc::clone(&undo.stored), old);
-                } else {
-                    self.rows.shift_insert(undo.at.min(self.rows.len()), Arc::clone(&undo.stored), old);
-                }
-            }
-        }
-        self.elect(&undo.stored);
+        self.change(&undo.stored, undo.old, undo.at);
     }
 
-    fn key_of(&self, stored: &str) -> Option<SessionKey> {
-        legacy::canonicalize(stored, &self.agent, &self.rules).ok()
-    }
-
-    fn reindex(&mut self) {
-        self.index.clear();
+    /// Replaces all rows.
+    pub(crate) fn reload(&mut self, rows: Rows) {
+        self.index = HashMap::with_capacity(rows.len());
         self.shadows.clear();
         self.labels.clear();
-        let rows: Vec<(Arc<str>, Arc<SessionEntry>)> = self
-            .rows
-            .iter()
-            .filter_map(|(key, stored)| match stored {
-                Stored::Row(entry) => Some((Arc::clone(key), Arc::clone(entry))),
-                Stored::Opaque(_) => None,
-            })
-            .collect();
-        for (stored, entry) in rows {
-            self.note(&stored, &entry);
+        self.strays.clear();
+        self.cron_runs = 0;
+        let mut newest = Vec::with_capacity(rows.len());
+        for (stored, value) in rows.iter() {
+            let Some(row) = value.row() else { continue };
+            let key = self.key_of(stored);
+            self.note(key.as_ref(), stored, row);
+            newest.extend(key.map(|key| ((Reverse(row.updated_at_ms()), key), Arc::clone(row))));
         }
+        self.rows = rows;
         let contested: Vec<SessionKey> = self.shadows.keys().cloned().collect();
-        contested.iter().for_each(|key| self.elect_for(key));
+        newest.retain(|((_, key), _)| !self.shadows.contains_key(key));
+        newest.iter().for_each(|((_, key), _)| self.register(key));
+        self.newest = BTreeMap::from_iter(newest);
+        for key in contested {
+            self.elect(&key);
+            self.seat(key);
+        }
     }
 
-    /// Counts the label and makes the spelling a candidate for its key.
-    fn note(&mut self, stored: &Arc<str>, entry: &SessionEntry) {
-        if let Some(label) = &entry.label {
-            *self.labels.entry(label.clone()).or_default() += 1;
+    /// Sets or removes a value; a new one goes to the place `at`.
+    fn change(&mut self, stored: &Arc<str>, new: Option<Stored>, at: usize) -> Undo {
+        let key = self.key_of(stored);
+        let was_at = self.rows.position(stored).unwrap_or(self.rows.len());
+        let old = self.rows.get(stored).cloned();
+        if let Some(key) = &key {
+            self.unseat(key);
         }
-        let Some(key) = self.key_of(stored) else { return };
-        match self.index.get(&key) {
-            None => {
-                self.index.insert(key, Arc::clone(stored));
-            }
-            Some(chosen) if chosen != stored => {
-                let shadows = self.shadows.entry(key).or_default();
+        if let Some(row) = old.as_ref().and_then(Stored::row) {
+            self.forget(key.as_ref(), stored, row);
+        }
+        if let Some(row) = new.as_ref().and_then(Stored::row) {
+            self.note(key.as_ref(), stored, row);
+        }
+        match new {
+            None => drop(self.rows.remove(stored)),
+            Some(new) if old.is_some() => drop(self.rows.insert(Arc::clone(stored), new)),
+            Some(new) => self.rows.insert_at(at, Arc::clone(stored), new),
+        }
+        if let Some(key) = key {
+            self.elect(&key);
+            self.seat(key);
+        }
+        Undo { stored: Arc::clone(stored), old, at: was_at }
+    }
+
+    fn key_of(&self, stored: &Arc<str>) -> Option<SessionKey> {
+        let plain = self.rules.plainly(stored);
+        plain.or_else(|| legacy::canonicalize(stored, &self.agent, &self.rules).ok())
+    }
+
+    /// Puts the row that stands for a key where the newest are looked for.
+    fn seat(&mut self, key: SessionKey) {
+        let Some((_, row)) = self.find(&key) else { return };
+        let row = Arc::clone(row);
+        self.register(&key);
+        self.newest.insert((Reverse(row.updated_at_ms()), key), row);
+    }
+
+    fn unseat(&mut self, key: &SessionKey) {
+        let Some((_, row)) = self.find(key) else { return };
+        let seat = (Reverse(row.updated_at_ms()), key.clone());
+        if self.newest.remove(&seat).is_some() {
+            self.cron_runs -= usize::from(is_cron_run(key));
+            self.strays.remove(key);
+        }
+    }
+
+    /// Takes note of what a key is.
+    fn register(&mut self, key: &SessionKey) {
+        self.cron_runs += usize::from(is_cron_run(key));
+        let own = match key.as_str().strip_prefix("agent:") {
+            Some(tail) => tail.strip_prefix(self.agent.as_str()).is_some_and(|rest| rest.starts_with(':')),
+            None => self.agent == self.rules.default_agent,
+        };
+        if !own {
+            self.strays.insert(key.clone());
+        }
+    }
+
+    /// Takes note of the label and makes the spelling a candidate for its key.
+    fn note(&mut self, key: Option<&SessionKey>, stored: &Arc<str>, row: &RowText) {
+        if let Some(label) = row.text(Part::Label) {
+            self.labels.entry(Box::from(&*label)).or_default().push(Arc::clone(stored));
+        }
+        let Some(key) = key else { return };
+        match self.index.entry(key.clone()) {
+            Entry::Vacant(place) => drop(place.insert(Arc::clone(stored))),
+            Entry::Occupied(chosen) if chosen.get() != stored => {
+                let shadows = self.shadows.entry(key.clone()).or_default();
                 if !shadows.contains(stored) {
                     shadows.push(Arc::clone(stored));
                 }
             }
-            Some(_) => {}
+            Entry::Occupied(_) => {}
         }
     }
 
-    fn forget(&mut self, stored: &Arc<str>, old: Option<&Stored>) {
-        let Some(Stored::Row(entry)) = old else { return };
-        if let Some(label) = &entry.label
-            && let Some(count) = self.labels.get_mut(label)
+    fn forget(&mut self, key: Option<&SessionKey>, stored: &Arc<str>, row: &RowText) {
+        if let Some(label) = row.text(Part::Label)
+            && let Some(labelled) = self.labels.get_mut(&*label)
         {
-            *count -= 1;
-            if *count == 0 {
-                self.labels.remove(label);
+            labelled.retain(|other| other != stored);
+            if labelled.is_empty() {
+                self.labels.remove(&*label);
             }
         }
-        let Some(key) = self.key_of(stored) else { return };
-        if self.index.get(&key) == Some(stored) {
-            self.index.remove(&key);
+        let Some(key) = key else { return };
+        if self.index.get(key) == Some(stored) {
+            self.index.remove(key);
         }
-        if let Some(shadows) = self.shadows.get_mut(&key) {
+        if let Some(shadows) = self.shadows.get_mut(key) {
             shadows.retain(|shadow| shadow != stored);
         }
     }
 
-    /// Chooses the row that stands for the key of a spelling: the newest, among equals the canonical one (spec §1.6).
-    fn elect(&mut self, stored: &str) {
-        if let Some(key) = self.key_of(stored) {
-            self.elect_for(&key);
-        }
-    }
-
-    fn elect_for(&mut self, key: &SessionKey) {
+    /// Chooses the row that stands for a key: the newest, among equals the canonical one (spec `sessions.md` §1.6).
+    fn elect(&mut self, key: &SessionKey) {
         if self.shadows.get(key).is_none_or(Vec::is_empty) {
             self.shadows.remove(key);
             return;
         }
         let mut candidates = self.spellings(key);
         let rank = |stored: &Arc<str>| {
-            let updated = self.row(stored).map_or(i64::MIN, |entry| entry.updated_at_ms());
+            let updated = self.row(stored).map_or(i64::MIN, |row| row.updated_at_ms());
             (updated, **stored == *key.as_str())
         };
-        candidates.sort_by_key(|stored| std::cmp::Reverse(rank(stored)));
+        candidates.sort_by_key(|stored| Reverse(rank(stored)));
         let mut candidates = candidates.into_iter();
         if let Some(chosen) = candidates.next() {
             self.index.insert(key.clone(), chosen);
@@ -231,9 +315,17 @@ impl Table {
     }
 }
 
+/// [`SessionKey::is_cron_run`], quick for the many keys that are nothing of the kind.
+fn is_cron_run(key: &SessionKey) -> bool {
+    key.as_str().contains("cron:") && key.is_cron_run()
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::document;
+    use super::super::query::{Hidden, Query};
     use super::*;
 
     fn table(json: &str) -> Table {
@@ -242,6 +334,12 @@ mod tests {
 
     fn key(text: &str) -> SessionKey {
         KeyRules::default().canonical(text).unwrap()
+    }
+
+    type Values = Vec<(Arc<str>, Stored)>;
+
+    fn values(table: &Table) -> Values {
+        table.rows().iter().map(|(key, stored)| (Arc::clone(key), stored.clone())).collect()
     }
 
     fn found(table: &Table, text: &str) -> Option<String> {
@@ -260,7 +358,7 @@ mod tests {
         assert_eq!(found(&table, "foo").as_deref(), Some("agent:main:Foo"));
         assert_eq!(found(&table, "cron:j").as_deref(), Some("cron:j"));
         assert_eq!(found(&table, "odd"), None);
-        assert_eq!(table.snapshot().len(), 3);
+        assert_eq!(table.len(), 3);
         assert_eq!(
             &*table.spelling_for_write(&key("agent:main:telegram:dm:7")),
             "agent:main:telegram:direct:7"
@@ -272,7 +370,7 @@ mod tests {
     fn the_newest_of_several_rows_stands_for_a_key() {
         let newer = table(r#"{"agent:main:main":{"updatedAt":1},"main":{"updatedAt":2}}"#);
         assert_eq!(found(&newer, "main").as_deref(), Some("main"));
-        assert_eq!(newer.snapshot().len(), 1);
+        assert_eq!(newer.len(), 1);
         let equal = table(r#"{"main":{"updatedAt":2},"agent:main:main":{"updatedAt":2}}"#);
         assert_eq!(found(&equal, "main").as_deref(), Some("agent:main:main"));
     }
@@ -282,11 +380,12 @@ mod tests {
         let json =
             r#"{"agent:main:a":{"label":"x"},"main":{"updatedAt":9},"agent:main:main":{"updatedAt":1}}"#;
         let mut table = table(json);
-        let before: Vec<_> = table.rows().clone().into_iter().collect();
+        let before = values(&table);
         let a: Arc<str> = Arc::from("agent:main:a");
         let main: Arc<str> = Arc::from("main");
         let fresh: Arc<str> = Arc::from("agent:main:new");
-        let labelled = Arc::new(SessionEntry { label: Some("y".into()), ..SessionEntry::default() });
+        let labelled = SessionEntry { label: Some("y".into()), ..SessionEntry::default() };
+        let labelled = table.made(&labelled).unwrap();
         let undos = vec![
             table.remove(&a),
             table.put(&fresh, Arc::clone(&labelled)),
@@ -298,9 +397,179 @@ mod tests {
         for undo in undos.into_iter().rev() {
             table.undo(undo);
         }
-        let after: Vec<_> = table.rows().clone().into_iter().collect();
-        assert_eq!(after, before);
+        assert_eq!(values(&table), before);
         assert!(table.label_in_use("x") && !table.label_in_use("y"));
         assert_eq!(found(&table, "main").as_deref(), Some("main"));
+    }
+
+    #[test]
+    fn the_newest_rows_come_first_whatever_is_asked() {
+        let table = table(
+            r#"{"agent:main:a":{"updatedAt":3,"label":"x"},"agent:main:b":{"updatedAt":9},"agent:main:cron:j:run:1":{"updatedAt":8},
+                "global":{"updatedAt":7},"agent:main:c":{"updatedAt":9},"agent:ops:d":{},"main":{"updatedAt":1,"label":"x"}}"#,
+        );
+        let hidden = Hidden { global: true, unknown: true, cron_runs: true };
+        let rows: [(Query, &[&str], usize); 6] = [
+            (
+                Query::default(),
+                &[
+                    "agent:main:b",
+                    "agent:main:c",
+                    "agent:main:cron:j:run:1",
+                    "global",
+                    "agent:main:a",
+                    "agent:main:main",
+                    "agent:ops:d",
+                ],
+                7,
+            ),
+            (Query { hidden, ..Query::newest(3) }, &["agent:main:b", "agent:main:c", "agent:main:a"], 5),
+            (Query { since: Some(9), ..Query::default() }, &["agent:main:b", "agent:main:c"], 7),
+            (Query { label: Some("x".into()), ..Query::default() }, &["agent:main:a", "agent:main:main"], 7),
+            (Query { label: Some("x".into()), ..Query::newest(1) }, &["agent:main:a"], 7),
+            (Query { agent: Some(AgentId::normalize("ops")), ..Query::newest(5) }, &["agent:ops:d"], 7),
+        ];
+        for (query, expect, total) in rows {
+            assert_eq!(
+                selected(&table, &query),
+                (expect.iter().map(|key| (*key).to_owned()).collect(), total),
+                "{query:?}"
+            );
+        }
+        assert_eq!(table.strays().iter().map(SessionKey::as_str).collect::<Vec<_>>(), ["agent:ops:d"]);
+    }
+
+    fn selected(table: &Table, query: &Query) -> (Vec<String>, usize) {
+        let rules = KeyRules::default();
+        let matcher = Matcher::new(query, &rules, None);
+        let keys = table.select(&matcher, |_| false).iter().map(|(key, _)| key.to_string()).collect();
+        (keys, table.count(&matcher))
+    }
+
+    /// Keys with several spellings, hidden ones, those of others, and one that is none.
+    const SPELLINGS: &[&str] = &[
+        "main",
+        "agent:main:main",
+        "Agent:Main:MAIN",
+        "agent:main:telegram:dm:7",
+        "agent:main:telegram:direct:7",
+        "cron:j:run:1",
+        "agent:main:cron:j:run:1",
+        "global",
+        "unknown",
+        "agent:ops:main",
+        "group:",
+        "agent:main:x",
+    ];
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Put(usize, i64, Option<u8>),
+        Remove(usize),
+        /// Takes so many of the last steps back.
+        Undo(usize),
+        Reload,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let at = 0..SPELLINGS.len();
+        let step = prop_oneof![
+            4 => (at.clone(), 0..4_i64, prop::option::of(0..2_u8)).prop_map(|(at, updated, label)| Step::Put(at, updated, label)),
+            2 => at.prop_map(Step::Remove),
+            1 => (0..4_usize).prop_map(Step::Undo),
+            1 => Just(Step::Reload),
+        ];
+        prop::collection::vec(step, 0..40)
+    }
+
+    /// What the table is to say, found by looking at every row each time.
+    fn expected(values: &[(Arc<str>, Stored)]) -> Vec<(i64, String, Arc<str>)> {
+        let rules = KeyRules::default();
+        let mut best: HashMap<SessionKey, (i64, bool, Arc<str>)> = HashMap::new();
+        for (stored, value) in values {
+            let (Ok(key), Some(row)) =
+                (legacy::canonicalize(stored, &AgentId::default(), &rules), value.row())
+            else {
+                continue;
+            };
+            let rank = (row.updated_at_ms(), **stored == *key.as_str());
+            match best.get(&key) {
+                Some((updated, canonical, _)) if (*updated, *canonical) > rank => {}
+                // Which of two old spellings counts when they are equal is nobody's business.
+                Some((updated, canonical, _)) if (*updated, *canonical) == rank => {}
+                Some(_) | None => {
+                    best.insert(key, (rank.0, rank.1, Arc::clone(stored)));
+                }
+            }
+        }
+        let mut out: Vec<_> =
+            best.into_iter().map(|(key, (at, _, stored))| (at, key.to_string(), stored)).collect();
+        out.sort_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
+        out
+    }
+
+    fn check(table: &Table) {
+        let values = values(table);
+        let expect = expected(&values);
+        let keys: Vec<String> = expect.iter().map(|(_, key, _)| key.clone()).collect();
+        assert_eq!(selected(table, &Query::default()), (keys.clone(), keys.len()));
+        for (at, text, _) in &expect {
+            let (stored, row) = table.find(&key(text)).unwrap();
+            assert_eq!(row.updated_at_ms(), *at);
+            assert_eq!(table.row(stored), Some(row));
+        }
+        let hidden = Hidden { global: true, unknown: true, cron_runs: true };
+        let shown: Vec<String> = keys.iter().filter(|text| !hidden.hides(&key(text))).cloned().collect();
+        let (found, total) = selected(table, &Query { hidden, ..Query::newest(2) });
+        assert_eq!((found.as_slice(), total), (&shown[..shown.len().min(2)], shown.len()));
+        for label in ["0", "1"] {
+            let has = |value: &Stored| {
+                value.row().is_some_and(|row| row.text(Part::Label).as_deref() == Some(label))
+            };
+            assert_eq!(table.label_in_use(label), values.iter().any(|(_, value)| has(value)));
+            let labelled = expect
+                .iter()
+                .filter(|(_, text, _)| has(&Stored::Row(Arc::clone(table.find(&key(text)).unwrap().1))));
+            let labelled: Vec<String> = labelled.map(|(_, text, _)| text.clone()).collect();
+            assert_eq!(selected(table, &Query { label: Some(label.into()), ..Query::default() }).0, labelled);
+        }
+        let strays = keys.iter().filter(|text| text.starts_with("agent:ops:"));
+        assert_eq!(table.strays().len(), strays.count());
+    }
+
+    proptest! {
+        #[test]
+        fn the_indexes_say_what_a_look_at_every_row_says(steps in steps()) {
+            let mut table = table("{}");
+            let mut done: Vec<(Undo, Values)> = Vec::new();
+            for step in steps {
+                match step {
+                    Step::Put(at, updated, label) => {
+                        let before = values(&table);
+                        let label = label.map(|label| label.to_string().into());
+                        let entry = SessionEntry { updated_at: Some(updated), label, ..SessionEntry::default() };
+                        let row = table.made(&entry).unwrap();
+                        done.push((table.put(&Arc::from(SPELLINGS[at]), row), before));
+                    }
+                    Step::Remove(at) => {
+                        let before = values(&table);
+                        done.push((table.remove(&Arc::from(SPELLINGS[at])), before));
+                    }
+                    Step::Undo(count) => {
+                        for _ in 0..count {
+                            if let Some((undo, before)) = done.pop() {
+                                table.undo(undo);
+                                prop_assert_eq!(values(&table), before);
+                            }
+                        }
+                    }
+                    Step::Reload => {
+                        let rows = table.rows().clone();
+                        table.reload(rows);
+                    }
+                }
+                check(&table);
+            }
+        }
     }
 }

@@ -1,7 +1,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use openclaw_protocol::SessionId;
 use serde_json::{Value, json};
 
 use super::*;
@@ -77,59 +76,38 @@ async fn row(store: &dyn SessionStore, text: &str) -> Option<Value> {
     store.get(&key(text)).await.unwrap().map(|row| serde_json::to_value(&*row.entry).unwrap())
 }
 
-/// What every implementation of [`SessionStore`] keeps.
-async fn contract(store: &dyn SessionStore) {
-    assert_eq!(store.get(&key("main")).await.unwrap(), None);
-    let made = store.update(&key("main"), set(json!({"label": "x", "novel": [1]}))).await.unwrap();
-    assert!(made.entry.session_id.is_some() && made.entry.updated_at.is_some());
-    assert_eq!(store.get(&key("main")).await.unwrap().unwrap(), made);
-
-    let refused: Change = Box::new(|edit| {
-        assert!(!edit.is_new);
-        edit.entry.label = None;
-        Err(Refused("no".to_owned()))
-    });
-    let error = store.update(&key("main"), refused).await.unwrap_err();
-    assert!(matches!(error, StoreError::Refused(Refused(text)) if text == "no"));
-    let panics: Change = Box::new(|_| panic!("a change that panics"));
-    assert!(store.update(&key("main"), panics).await.is_err());
-    assert_eq!(store.get(&key("main")).await.unwrap().unwrap(), made);
-
-    let taken = store.update(&key("other"), set(json!({"label": "x"}))).await.unwrap_err();
-    assert_eq!(taken.to_string(), "label already in use: x");
-    assert_eq!(store.get(&key("other")).await.unwrap(), None);
-    store.update(&key("main"), set(json!({"label": null}))).await.unwrap();
-    store.update(&key("other"), set(json!({"label": "x", "lastChannel": "slack"}))).await.unwrap();
-    let other = row(store, "other").await.unwrap();
-    assert_eq!(other["deliveryContext"], json!({"channel": "slack"}), "delivery fields agree");
-
-    store.update(&key("agent:ops:main"), set(json!({"sessionId": "ops"}))).await.unwrap();
-    let mut all: Vec<String> =
-        store.rows(Rows::All).await.unwrap().iter().map(|row| row.key.to_string()).collect();
-    all.sort();
-    assert_eq!(all, ["agent:main:main", "agent:main:other", "agent:ops:main"]);
-    let ops = store.rows(Rows::Of(&AgentId::normalize("ops"))).await.unwrap();
-    assert_eq!(ops.len(), 1);
-
-    let gone = store.delete(&key("agent:ops:main")).await.unwrap().unwrap();
-    assert_eq!(gone.entry.session_id, Some(SessionId::new("ops")));
-    assert_eq!(store.delete(&key("agent:ops:main")).await.unwrap(), None);
-    store.flush().await.unwrap();
-    store.close().await.unwrap();
-    assert!(matches!(store.update(&key("main"), set(json!({}))).await, Err(StoreError::Closed)));
+impl contract::Place for Bench {
+    fn open(&self) -> Arc<dyn SessionStore> {
+        Arc::new(FileStore::open(self.options.clone()).unwrap())
+    }
 }
 
 #[tokio::test]
-async fn the_file_store_keeps_the_contract() {
-    contract(&Bench::new().open()).await;
+async fn the_file_store_keeps_every_law() {
+    contract::keeps_every_law(Bench::new).await;
 }
 
 #[tokio::test]
-async fn one_shared_file_keeps_the_contract() {
-    let mut bench = Bench::new();
-    let path = bench.dir.path().join("all.json");
-    bench.options.layout = Layout::new(bench.dir.path(), bench.dir.path(), path.to_str());
-    contract(&bench.open()).await;
+async fn one_shared_file_keeps_every_law() {
+    contract::keeps_every_law(|| {
+        let mut bench = Bench::new();
+        let path = bench.dir.path().join("all.json");
+        bench.options.layout = Layout::new(bench.dir.path(), bench.dir.path(), path.to_str());
+        bench
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_file_for_each_agent_by_template_keeps_every_law() {
+    contract::keeps_every_law(|| {
+        let mut bench = Bench::new();
+        let path = bench.dir.path().join("stores/{agentId}/of-{agentId}.json");
+        bench.options.layout = Layout::new(bench.dir.path(), bench.dir.path(), path.to_str());
+        bench.options.agents = vec![AgentId::normalize("ops")];
+        bench
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -410,13 +388,155 @@ async fn concurrent_updates_are_all_kept() {
 }
 
 #[tokio::test]
-async fn typed_updates_hand_back_their_result_and_their_error() {
-    let bench = Bench::new();
-    let store = bench.open();
-    let (row, value) = update_with(&store, &key("main"), |edit| Ok::<_, Refused>(edit.is_new)).await.unwrap();
-    assert!(value && row.entry.session_id.is_some());
-    let error = update_with(&store, &key("main"), |_| Err::<(), _>(KeyError::Missing)).await.unwrap_err();
-    assert!(matches!(error, UpdateError::Refused(KeyError::Missing)));
+async fn what_is_no_object_is_kept_in_a_copy_and_the_store_begins_empty() {
+    for text in ["[]", "", "null", "[1, 2", "{\"agent:main:a\": {\"sessionId\": \"a\"", "\u{0}\u{0}\u{0}"] {
+        let bench = Bench::with_file(text);
+        let store = bench.open();
+        assert_eq!(store.rows(Rows::All).await.unwrap().len(), 0, "{text:?}");
+        assert_eq!(bench.text(), text, "reading does not change the file");
+        store.update(&key("b"), set(json!({"sessionId": "b", "updatedAt": 1}))).await.unwrap();
+        store.close().await.unwrap();
+        assert_eq!(bench.json(), json!({"agent:main:b": {"sessionId": "b", "updatedAt": 1}}), "{text:?}");
+        let copies: Vec<String> =
+            bench.files().into_iter().filter(|name| name.contains(".damaged-")).collect();
+        assert_eq!((copies.len(), bench.files().len()), (1, 2), "{text:?}");
+        assert_eq!(std::fs::read_to_string(bench.path().with_file_name(&copies[0])).unwrap(), text);
+    }
 }
 
-use crate::key::KeyError;
+#[tokio::test]
+async fn rows_of_wrong_types_are_kept_and_the_others_work() {
+    let odd = r#"{"agent:main:a": 5, "b": [], "agent:main:c": {"sessionId": 7, "updatedAt": "x", "label": {}}, "": {}, "agent:main:d": {"sessionId": "d", "updatedAt": 2}}"#;
+    let bench = Bench::with_file(odd);
+    let store = bench.open();
+    store.update(&key("d"), set(json!({"inputTokens": 1}))).await.unwrap();
+    store.update(&key("a"), set(json!({"sessionId": "a", "updatedAt": 3}))).await.unwrap();
+    store.close().await.unwrap();
+    let mut expect: Value = serde_json::from_str(odd).unwrap();
+    expect["agent:main:a"] = json!({"sessionId": "a", "updatedAt": 3});
+    expect["agent:main:d"]["inputTokens"] = json!(1);
+    assert_eq!(bench.json(), expect);
+}
+
+#[tokio::test]
+async fn a_key_of_ten_kilobytes_is_refused_and_its_row_kept() {
+    let long = format!("agent:main:{}", "k".repeat(10_000));
+    let bench = Bench::with_file(&json!({&long: {"sessionId": "a", "updatedAt": 1}}).to_string());
+    let store = bench.open();
+    let rows = store.rows(Rows::All).await.unwrap();
+    store.update(&key("b"), set(json!({"sessionId": "b", "updatedAt": 1}))).await.unwrap();
+    assert_eq!(rows.len(), 0);
+    assert!(KeyRules::default().canonical(&long).is_err());
+    store.close().await.unwrap();
+    assert_eq!(bench.json()[&long]["sessionId"], "a");
+}
+
+#[tokio::test]
+async fn a_store_of_200_megabytes_is_opened_and_an_update_of_it_is_small() {
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.path().parent().unwrap()).unwrap();
+    let mut text = String::with_capacity(210 << 20);
+    let big = "x".repeat(1 << 20);
+    for n in 0..200 {
+        let comma = if n == 0 { "{" } else { "," };
+        text.push_str(&format!(
+            "{comma}\"agent:main:s{n}\":{{\"sessionId\":\"s{n}\",\"updatedAt\":{n},\"novel\":\"{big}\"}}"
+        ));
+    }
+    text.push('}');
+    std::fs::write(bench.path(), &text).unwrap();
+    let store = bench.open();
+    assert_eq!(store.rows(Rows::All).await.unwrap().len(), 200);
+    store.update(&key("s7"), set(json!({"inputTokens": 5}))).await.unwrap();
+    drop(store);
+    let journal = bench.path().with_file_name("sessions.json.journal.1");
+    assert!(std::fs::metadata(journal).unwrap().len() < 200);
+    assert_eq!(std::fs::metadata(bench.path()).unwrap().len(), text.len() as u64, "not written anew");
+}
+
+#[tokio::test]
+async fn a_file_replaced_by_a_directory_refuses_until_it_is_gone() {
+    let bench = Bench::with_file(TWO_ROWS);
+    let store = bench.open();
+    store.update(&key("zeta"), set(json!({"updatedAt": 9}))).await.unwrap();
+    std::fs::remove_file(bench.path()).unwrap();
+    std::fs::create_dir(bench.path()).unwrap();
+    for _ in 0..2 {
+        let error = store.update(&key("zeta"), set(json!({"updatedAt": 10}))).await.unwrap_err();
+        assert!(error.to_string().starts_with("cannot read the session store "), "{error}");
+        assert!(store.flush().await.is_err());
+    }
+    std::fs::remove_dir(bench.path()).unwrap();
+    std::fs::write(bench.path(), TWO_ROWS).unwrap();
+    store.update(&key("new"), set(json!({"sessionId": "n", "updatedAt": 1}))).await.unwrap();
+    store.close().await.unwrap();
+    let expect: Value = serde_json::from_str(TWO_ROWS).unwrap();
+    assert_eq!(bench.json()["agent:main:zeta"]["updatedAt"], 9, "ours is on top of what came back");
+    assert_eq!(bench.json()["odd"], expect["odd"]);
+    assert_eq!(bench.files(), ["sessions.json"]);
+}
+
+#[tokio::test]
+async fn a_disk_that_refuses_everything_costs_nothing_that_was_acknowledged() {
+    let root = PathBuf::from("/refusing");
+    let disk = crate::disk::faulty::FaultyDisk::new(1, &root);
+    let mut options = FileStoreOptions::new(Layout::new(&root, &root, None), KeyRules::default(), Vec::new());
+    (options.quiet, options.at_most) = (Duration::from_secs(3600), Duration::from_secs(3600));
+    options.disk = Arc::new(disk.clone());
+    let store = FileStore::open(options.clone()).unwrap();
+    store.update(&key("a"), set(json!({"sessionId": "a", "updatedAt": 1}))).await.unwrap();
+    disk.fail_one_in(1);
+    for _ in 0..3 {
+        let error = store.update(&key("a"), set(json!({"updatedAt": 2}))).await.unwrap_err();
+        assert!(matches!(error, StoreError::Io { .. }), "{error}");
+        assert!(store.flush().await.is_err());
+    }
+    disk.fail_one_in(0);
+    assert_eq!(row(&store, "a").await.unwrap(), json!({"sessionId": "a", "updatedAt": 1}));
+    store.update(&key("a"), set(json!({"updatedAt": 3}))).await.unwrap();
+    disk.fail_one_in(1);
+    assert!(store.close().await.is_err(), "the file can't be brought up to date");
+    let after = disk.after(crate::disk::faulty::End::Machine);
+    options.disk = Arc::new(after.clone());
+    let store = FileStore::open(options).unwrap();
+    assert_eq!(row(&store, "a").await.unwrap(), json!({"sessionId": "a", "updatedAt": 3}));
+    store.close().await.unwrap();
+    assert_eq!(after.names(&root.join("agents/main/sessions")), ["sessions.json"]);
+}
+
+#[tokio::test]
+async fn what_a_former_process_left_beside_the_store_is_removed() {
+    let bench = Bench::with_file(TWO_ROWS);
+    let beside = |name: &str| bench.path().with_file_name(format!("sessions.json.{name}"));
+    let id = uuid::Uuid::new_v4();
+    let (own, parent) = (std::process::id(), nix::unistd::getppid());
+    for name in [&format!("{own}.{id}.tmp"), &format!("2147483646.{id}.tmp"), "lock"] {
+        std::fs::write(beside(name), "{\"pid\":2147483646,\"startedAt\":1}").unwrap();
+    }
+    let alive = format!("{parent}.{id}.tmp");
+    std::fs::write(beside(&alive), "{").unwrap();
+    std::fs::write(beside("mine.tmp"), "{").unwrap();
+    let store = bench.open();
+    assert_eq!(store.rows(Rows::All).await.unwrap().len(), 2);
+    store.close().await.unwrap();
+    let expect =
+        ["sessions.json".to_owned(), format!("sessions.json.{alive}"), "sessions.json.mine.tmp".to_owned()];
+    assert_eq!(bench.files(), expect);
+    assert_eq!(bench.text(), TWO_ROWS);
+}
+
+#[tokio::test]
+async fn agents_that_are_configured_later_are_seen_where_a_template_hides_them() {
+    let mut bench = Bench::new();
+    let template = bench.dir.path().join("stores/{agentId}.json");
+    bench.options.layout = Layout::new(bench.dir.path(), bench.dir.path(), template.to_str());
+    std::fs::create_dir_all(bench.dir.path().join("stores")).unwrap();
+    std::fs::write(bench.dir.path().join("stores/ops.json"), r#"{"agent:ops:main":{"sessionId":"o"}}"#)
+        .unwrap();
+    let store = bench.open();
+    assert_eq!(store.rows(Rows::All).await.unwrap().len(), 0);
+    store.set_agents(vec![AgentId::normalize("ops")]);
+    assert_eq!(store.rows(Rows::All).await.unwrap().len(), 1);
+    store.set_agents(Vec::new());
+    assert_eq!(store.rows(Rows::All).await.unwrap().len(), 0);
+}

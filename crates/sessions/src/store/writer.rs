@@ -2,10 +2,11 @@
 //! sync a file and batch, and only then acknowledged; a failed write takes them back. `sessions.json` itself is written
 //! by a helper thread from a snapshot, so that a big store does not hold updates up.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use openclaw_protocol::AgentId;
@@ -14,16 +15,20 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::file::{FileStoreOptions, Shelf};
 use super::journal::{Op, line};
+use super::stored::RowText;
 use super::table::Undo;
 use super::{Change, Edit, Refused, Row, StoreError};
 use crate::entry::{SessionEntry, new_session_id};
 use crate::key::SessionKey;
 use crate::time::now_ms;
 
+#[cfg(test)]
+mod crash;
+mod pace;
 mod snapshot;
 mod store_file;
 
-use snapshot::Finished;
+use snapshot::{Finished, Job, Outcome};
 use store_file::StoreFile;
 
 /// The file a command is about.
@@ -57,9 +62,9 @@ enum Answer {
 /// What a batch did to one file.
 #[derive(Default)]
 struct Staged {
-    lines: Vec<u8>,
+    ops: Vec<Op>,
     undos: Vec<Undo>,
-    touched: Vec<(Arc<str>, Option<Arc<SessionEntry>>)>,
+    touched: Vec<(Arc<str>, Option<Arc<RowText>>)>,
     answers: Vec<Answer>,
 }
 
@@ -78,14 +83,22 @@ const FLUSH_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Writer {
     options: FileStoreOptions,
     shelf: Arc<Shelf>,
-    files: HashMap<PathBuf, StoreFile>,
+    files: BTreeMap<PathBuf, StoreFile>,
     flushes: Vec<Flush>,
+    snapshots: HashMap<PathBuf, JoinHandle<()>>,
     finished: (mpsc::Sender<Finished>, mpsc::Receiver<Finished>),
 }
 
 impl Writer {
     pub(crate) fn new(options: FileStoreOptions, shelf: Arc<Shelf>) -> Self {
-        Self { options, shelf, files: HashMap::new(), flushes: Vec::new(), finished: mpsc::channel(16) }
+        Self {
+            options,
+            shelf,
+            files: BTreeMap::new(),
+            flushes: Vec::new(),
+            snapshots: HashMap::new(),
+            finished: mpsc::channel(16),
+        }
     }
 
     /// Works until every handle is gone or the store is closed.
@@ -109,37 +122,40 @@ impl Writer {
                 tokio::select! { biased;
                     Some(finished) = self.finished.1.recv() => self.on_finished(finished),
                     command = commands.recv() => match command {
-                        Some(first) => self.on_batch(first, &mut commands),
+                        Some(first) => self.on_batch(first, || commands.try_recv().ok()),
                         None => break,
                     },
                     () = sleep => {}
                 }
                 self.start_due_snapshots();
-                if self.answer_flushes() {
+                if self.answer_flushes(Instant::now()) {
                     break;
                 }
             }
         });
-        for file in self.files.values_mut() {
-            file.join_snapshot();
+        // Whoever opens the store next finds the journal free.
+        self.files.clear();
+        for (_, thread) in self.snapshots.drain() {
+            // A thread that panicked has said so itself.
+            let _ = thread.join();
         }
     }
 
-    fn on_batch(&mut self, first: Command, commands: &mut mpsc::Receiver<Command>) {
-        let mut staged: HashMap<PathBuf, Staged> = HashMap::new();
+    fn on_batch(&mut self, first: Command, mut more: impl FnMut() -> Option<Command>) {
+        let mut staged: BTreeMap<PathBuf, Staged> = BTreeMap::new();
         let mut next = Some(first);
         let mut count = 0;
         while let Some(command) = next {
             self.on_command(command, &mut staged);
             count += 1;
-            next = if count < BATCH { commands.try_recv().ok() } else { None };
+            next = if count < BATCH { more() } else { None };
         }
         for (path, staged) in staged {
             self.commit(&path, staged);
         }
     }
 
-    fn on_command(&mut self, command: Command, staged: &mut HashMap<PathBuf, Staged>) {
+    fn on_command(&mut self, command: Command, staged: &mut BTreeMap<PathBuf, Staged>) {
         match command {
             Command::Load { target, reply } => {
                 let loaded = self.load(&target, staged);
@@ -175,7 +191,7 @@ impl Writer {
     }
 
     /// Makes a file's rows those on disk, once a batch: later commands of it work on what earlier ones made.
-    fn load(&mut self, target: &Target, staged: &HashMap<PathBuf, Staged>) -> Result<(), StoreError> {
+    fn load(&mut self, target: &Target, staged: &BTreeMap<PathBuf, Staged>) -> Result<(), StoreError> {
         match self.files.get_mut(&target.path) {
             Some(_) if staged.get(&target.path).is_some_and(|staged| !staged.undos.is_empty()) => Ok(()),
             Some(file) => file.take_in_edits(),
@@ -193,32 +209,36 @@ impl Writer {
         target: &Target,
         key: &SessionKey,
         change: Change,
-        staged: &mut HashMap<PathBuf, Staged>,
+        staged: &mut BTreeMap<PathBuf, Staged>,
     ) -> Result<Row, StoreError> {
         let file = self.files.get_mut(&target.path).ok_or(StoreError::Closed)?;
         let published = file.published();
         let mut guard = published.write();
         let table = &mut guard.table;
-        let found = table.find(key).map(|(stored, entry)| (Arc::clone(stored), Arc::clone(entry)));
-        let old = found.as_ref().map(|(_, entry)| &**entry);
-        let new = changed(old, change)?;
+        let found = table.find(key).map(|(stored, row)| (Arc::clone(stored), Arc::clone(row)));
+        let old = found.as_ref().map(|(_, row)| row.entry());
+        let new = changed(old.as_ref(), change)?;
         if let Some(label) = &new.label
-            && old.and_then(|old| old.label.as_ref()) != Some(label)
+            && old.as_ref().and_then(|old| old.label.as_ref()) != Some(label)
             && table.label_in_use(label)
         {
             return Err(StoreError::LabelInUse(label.to_string()));
         }
         let spelling = table.spelling_for_write(key);
-        if found.as_ref().is_some_and(|(stored, entry)| **entry == new && *stored == spelling) {
-            let entry = found.map(|(_, entry)| entry).unwrap_or_default();
-            return Ok(Row { key: key.clone(), entry });
+        if old.as_ref() == Some(&new) && found.as_ref().is_some_and(|(stored, _)| *stored == spelling) {
+            return Ok(Row { key: key.clone(), entry: Arc::new(new) });
         }
         let in_place = table.row(&spelling).cloned();
-        let mut ops = vec![Op::update(&spelling, in_place.as_deref(), &new)];
-        let entry = Arc::new(new);
+        // The row at the new place is nearly always the one that was found.
+        let before = match &found {
+            Some((stored, _)) if *stored == spelling => old,
+            Some(_) | None => in_place.as_ref().map(|row| row.entry()),
+        };
+        let mut ops = vec![Op::update(&spelling, before.as_ref(), &new)];
+        let row = table.made(&new).map_err(|error| io_error("write", &target.path, error.into()))?;
         let staged = staged.entry(target.path.clone()).or_default();
         staged.touched.push((Arc::clone(&spelling), in_place));
-        staged.undos.push(table.put(&spelling, Arc::clone(&entry)));
+        staged.undos.push(table.put(&spelling, row));
         if let Some((stored, old)) = found
             && stored != spelling
         {
@@ -227,22 +247,22 @@ impl Writer {
             staged.undos.push(table.remove(&stored));
             staged.touched.push((stored, Some(old)));
         }
-        staged.lines.extend(line(&ops).map_err(|source| io_error("write", &target.path, source))?);
-        Ok(Row { key: key.clone(), entry })
+        staged.ops.extend(ops);
+        Ok(Row { key: key.clone(), entry: Arc::new(new) })
     }
 
     fn stage_delete(
         &mut self,
         target: &Target,
         key: &SessionKey,
-        staged: &mut HashMap<PathBuf, Staged>,
+        staged: &mut BTreeMap<PathBuf, Staged>,
     ) -> Result<Option<Row>, StoreError> {
         let file = self.files.get_mut(&target.path).ok_or(StoreError::Closed)?;
         let published = file.published();
         let mut guard = published.write();
         let table = &mut guard.table;
-        let Some((_, entry)) = table.find(key) else { return Ok(None) };
-        let row = Row { key: key.clone(), entry: Arc::clone(entry) };
+        let Some((_, row)) = table.find(key) else { return Ok(None) };
+        let row = Row { key: key.clone(), entry: Arc::new(row.entry()) };
         let staged = staged.entry(target.path.clone()).or_default();
         let mut ops = Vec::new();
         for stored in table.spellings(key) {
@@ -250,15 +270,18 @@ impl Writer {
             staged.touched.push((Arc::clone(&stored), table.row(&stored).cloned()));
             staged.undos.push(table.remove(&stored));
         }
-        staged.lines.extend(line(&ops).map_err(|source| io_error("write", &target.path, source))?);
+        staged.ops.extend(ops);
         Ok(Some(row))
     }
 
     /// Makes a batch durable and answers it, or takes it back and says why.
     fn commit(&mut self, path: &Path, staged: Staged) {
         let Some(file) = self.files.get_mut(path) else { return };
-        let written =
-            if staged.lines.is_empty() { Ok(()) } else { file.journal(&staged.lines, staged.touched) };
+        let written = if staged.ops.is_empty() {
+            Ok(())
+        } else {
+            line(&staged.ops).and_then(|line| file.journal(&line, staged.touched))
+        };
         match written {
             Ok(()) => staged.answers.into_iter().for_each(Answer::send),
             Err(source) => {
@@ -274,19 +297,29 @@ impl Writer {
     }
 
     fn on_finished(&mut self, finished: Finished) {
+        if let Some(thread) = self.snapshots.remove(&finished.path) {
+            // A thread that panicked has said so itself.
+            let _ = thread.join();
+        }
         if let Some(file) = self.files.get_mut(&finished.path) {
             file.on_snapshot(finished.outcome);
         }
     }
 
     fn start_due_snapshots(&mut self) {
-        let flushing = !self.flushes.is_empty();
-        let now = Instant::now();
-        for file in self.files.values_mut() {
-            if file.wants_snapshot(flushing, now) {
-                file.start_snapshot(self.finished.0.clone());
+        for job in self.due_snapshots(Instant::now()) {
+            let path = job.path.clone();
+            match job.start(self.finished.0.clone()) {
+                Ok(thread) => drop(self.snapshots.insert(path, thread)),
+                Err(error) => self.on_finished(Finished { path, outcome: Outcome::Failed(error) }),
             }
         }
+    }
+
+    fn due_snapshots(&mut self, now: Instant) -> Vec<Job> {
+        let flushing = !self.flushes.is_empty();
+        let due = self.files.values_mut().filter(|file| file.wants_snapshot(flushing, now));
+        due.filter_map(StoreFile::begin_snapshot).collect()
     }
 
     fn next_due(&self) -> Option<Instant> {
@@ -297,9 +330,8 @@ impl Writer {
     }
 
     /// Answers flushes that are done or out of patience. Returns whether the store is to close.
-    fn answer_flushes(&mut self) -> bool {
+    fn answer_flushes(&mut self, now: Instant) -> bool {
         let behind = self.files.values().find(|file| file.is_behind());
-        let now = Instant::now();
         let mut close = false;
         for flush in std::mem::take(&mut self.flushes) {
             let outcome = match behind {
@@ -349,9 +381,8 @@ fn changed(old: Option<&SessionEntry>, change: Change) -> Result<SessionEntry, R
     if entry.session_id.is_none() {
         entry.session_id = Some(new_session_id());
     }
-    if entry.updated_at.is_none() {
-        entry.updated_at = Some(now);
-    }
+    // A clock that was set back makes nothing older than it was.
+    entry.updated_at = entry.updated_at.or(Some(now)).max(old.and_then(|old| old.updated_at));
     entry.normalize();
     Ok(entry)
 }
@@ -362,3 +393,55 @@ fn io_error(what: &'static str, path: &Path, source: std::io::Error) -> StoreErr
 
 /// Rows of one file, shared with readers.
 type SharedRows = Arc<RwLock<super::file::Published>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{KeyRules, Layout};
+
+    #[test]
+    fn a_flush_that_waits_too_long_for_a_lock_says_so_and_loses_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let options =
+            FileStoreOptions::new(Layout::new(dir.path(), dir.path(), None), KeyRules::default(), Vec::new());
+        let target =
+            Target { path: options.layout.store_path(&AgentId::default()), agent: AgentId::default() };
+        let lock = crate::disk::beside(&target.path, "lock");
+        std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
+        std::fs::write(&lock, format!("{{\"pid\":{},\"startedAt\":1}}", nix::unistd::getppid())).unwrap();
+        let mut writer = Writer::new(options, Arc::default());
+        let (reply, mut updated) = oneshot::channel();
+        let key = KeyRules::default().canonical("main").unwrap();
+        let change: Change = Box::new(|edit| {
+            edit.entry.input_tokens = Some(5);
+            Ok(())
+        });
+        let update = Command::Update { target: target.clone(), key, change, reply };
+        let (reply, mut flushed) = oneshot::channel();
+        let mut rest = Some(Command::Flush { then_close: false, reply });
+        writer.on_batch(update, || rest.take());
+        assert!(updated.try_recv().unwrap().is_ok());
+
+        let now = Instant::now();
+        assert!(writer.due_snapshots(now).is_empty());
+        assert!(!writer.answer_flushes(now) && flushed.try_recv().is_err(), "it waits");
+        assert!(!writer.answer_flushes(now + FLUSH_PATIENCE + Duration::from_secs(1)), "the store goes on");
+        let error = flushed.try_recv().unwrap().unwrap_err().to_string();
+        assert!(
+            error.ends_with(&format!("timeout acquiring session store lock: {}", lock.display())),
+            "{error}"
+        );
+
+        std::fs::remove_file(&lock).unwrap();
+        let (reply, mut flushed) = oneshot::channel();
+        writer.on_batch(Command::Flush { then_close: false, reply }, || None);
+        for job in writer.due_snapshots(now + Duration::from_secs(60)) {
+            let finished = job.run();
+            writer.on_finished(finished);
+        }
+        writer.answer_flushes(now);
+        assert!(flushed.try_recv().unwrap().is_ok());
+        assert!(std::fs::read_to_string(&target.path).unwrap().contains("\"inputTokens\": 5"));
+        assert!(!lock.exists());
+    }
+}

@@ -5,15 +5,27 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::format::{EntryId, Header};
+use super::file::HEADER_WITHIN;
+use super::format::{EntryId, Header, VERSION};
 use super::index::{Index, Kind, LineHead};
 use super::scan::{Lines, MAX_LINE_BYTES};
+use crate::mend::mend;
 
 const CHUNK: usize = 64 * 1024;
+
+/// Opens a file for reading. Nothing but a regular file: reading from a pipe may never end.
+fn open_regular(path: &Path) -> io::Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other(format!("{} is no regular file", path.display())));
+    }
+    File::open(path)
+}
 
 /// The lines of a file, last first.
 struct LinesBackward<R> {
     reader: R,
+    /// Nothing before this is read.
+    stop: u64,
     /// Everything before this is unread.
     start: u64,
     /// The unread part's neighbour: bytes from `start` on, up to the last line given out.
@@ -24,9 +36,16 @@ struct LinesBackward<R> {
 }
 
 impl<R: Read + Seek> LinesBackward<R> {
-    fn new(mut reader: R) -> io::Result<Self> {
+    fn new(mut reader: R, reach: u64) -> io::Result<Self> {
         let start = reader.seek(SeekFrom::End(0))?;
-        Ok(Self { reader, start, pending: Vec::new(), cut: false, finished: false })
+        Ok(Self {
+            reader,
+            stop: start.saturating_sub(reach),
+            start,
+            pending: Vec::new(),
+            cut: false,
+            finished: false,
+        })
     }
 
     /// The line before the last one; blank and over-long lines are given as empty.
@@ -41,6 +60,10 @@ impl<R: Read + Seek> LinesBackward<R> {
                 return Ok(Some(self.finish_line(line)));
             }
             searched = self.pending.len();
+            if self.start > 0 && self.start == self.stop {
+                // The rest of this line is out of reach.
+                return Ok(None);
+            }
             if self.start == 0 {
                 if self.finished {
                     return Ok(None);
@@ -64,12 +87,14 @@ impl<R: Read + Seek> LinesBackward<R> {
     }
 
     fn finish_line(&mut self, line: Vec<u8>) -> Vec<u8> {
-        if std::mem::take(&mut self.cut) { Vec::new() } else { line }
+        if std::mem::take(&mut self.cut) || line.len() > MAX_LINE_BYTES { Vec::new() } else { line }
     }
 
     /// Reads the chunk before `start`; chunks grow with the line so that long lines cost linear time.
     fn read_before(&mut self) -> io::Result<()> {
-        let want = CHUNK.max(self.pending.len()).min(usize::try_from(self.start).unwrap_or(usize::MAX));
+        let left = usize::try_from(self.start - self.stop).unwrap_or(usize::MAX);
+        let most = MAX_LINE_BYTES.saturating_sub(self.pending.len()) + 1;
+        let want = CHUNK.max(self.pending.len()).min(left).min(most);
         let start = self.start - want as u64;
         self.reader.seek(SeekFrom::Start(start))?;
         let mut chunk = vec![0; want];
@@ -84,14 +109,24 @@ impl<R: Read + Seek> LinesBackward<R> {
 /// Visits the entries of the branch that ends with the last entry of the file, leaf first, until `visit` breaks. Lines of
 /// other branches and malformed lines are passed over; an entry whose parent is not in the file goes on from the entry
 /// before it. Blocking.
-pub fn walk_branch(
+pub fn walk_branch(path: &Path, visit: impl FnMut(&LineHead, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+    walk_end(path, u64::MAX, visit)
+}
+
+/// [`walk_branch`] that reads no more than the last `reach` bytes of the file.
+pub fn walk_end(
     path: &Path,
+    reach: u64,
     mut visit: impl FnMut(&LineHead, &[u8]) -> ControlFlow<()>,
 ) -> io::Result<()> {
-    let file = File::open(path)?;
-    let Some(header) = header_of(&file)? else { return Ok(()) };
-    let linear = header.version < 2;
-    let mut lines = LinesBackward::new(&file)?;
+    let file = open_regular(path)?;
+    let version = match beginning_of(&file)? {
+        Beginning::Header(header) => header.version,
+        Beginning::Entry => VERSION,
+        Beginning::Something => return Ok(()),
+    };
+    let linear = version < 2;
+    let mut lines = LinesBackward::new(&file, reach)?;
     let mut wanted = Wanted::Any;
     let mut visited_at = 0;
     while let Some(line) = lines.next_line()? {
@@ -107,7 +142,7 @@ pub fn walk_branch(
     }
     match wanted {
         // Its parent is not there: what is before it has to be known to be gone through.
-        Wanted::This(_) if !linear => walk_before(&file, visited_at, header.version, visit),
+        Wanted::This(_) if !linear && lines.start == 0 => walk_before(&file, visited_at, version, visit),
         Wanted::This(_) | Wanted::Any => Ok(()),
     }
 }
@@ -148,7 +183,7 @@ fn walk_before(
             index.push_line(line.offset, len, head, version);
         }
     }
-    for at in index.path(index.last()).into_iter().rev() {
+    for at in index.path(index.last()).path.into_iter().rev() {
         let Some(place) = index.get(at) else { continue };
         let mut line = vec![0; place.len as usize];
         file.seek(SeekFrom::Start(place.offset))?;
@@ -169,7 +204,7 @@ pub fn first_entries(
     budget: u64,
     mut visit: impl FnMut(&LineHead, &[u8]) -> ControlFlow<()>,
 ) -> io::Result<()> {
-    let mut lines = Lines::new(BufReader::new(File::open(path)?.take(budget)), 0);
+    let mut lines = Lines::new(BufReader::new(open_regular(path)?.take(budget)), 0);
     let mut seen = 0;
     while seen < count && lines.advance()?.is_some() {
         seen += 1;
@@ -182,16 +217,47 @@ pub fn first_entries(
     Ok(())
 }
 
-/// The header, when the first line that is JSON is one.
-pub fn header_of(file: &File) -> io::Result<Option<Header>> {
-    let mut lines = Lines::new(BufReader::with_capacity(4096, file), 0);
+/// What a file begins with.
+#[derive(Debug)]
+pub(crate) enum Beginning {
+    /// A header.
+    Header(Header),
+    /// An entry: OpenClaw 2026.2.9's `sessions.compact` cuts the header off.
+    Entry,
+    /// Nothing a transcript begins with.
+    Something,
+}
+
+/// What the first line that is JSON says.
+pub(crate) fn beginning_of(mut file: &File) -> io::Result<Beginning> {
+    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+    file.seek(SeekFrom::Start(0))?;
+    let mut lines = Lines::new(BufReader::with_capacity(4096, file.take(HEADER_WITHIN)), 0);
     while lines.advance()?.is_some() {
         let bytes = lines.bytes();
+        let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
         if serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok() {
-            return Ok(serde_json::from_slice(bytes).ok());
+            let header = serde_json::from_slice(bytes).or_else(|_| serde_json::from_str(&mend(bytes)));
+            return Ok(match (header, LineHead::parse(bytes)) {
+                (Ok(header), _) => Beginning::Header(header),
+                (Err(_), Some(LineHead { kind, id: Some(_), .. }))
+                    if !matches!(kind, Kind::Header | Kind::Other) =>
+                {
+                    Beginning::Entry
+                }
+                (Err(_), _) => Beginning::Something,
+            });
         }
     }
-    Ok(None)
+    Ok(Beginning::Something)
+}
+
+/// The header, when the first line that is JSON is one.
+pub(crate) fn header_of(file: &File) -> io::Result<Option<Header>> {
+    Ok(match beginning_of(file)? {
+        Beginning::Header(header) => Some(header),
+        Beginning::Entry | Beginning::Something => None,
+    })
 }
 
 #[cfg(test)]
@@ -203,7 +269,7 @@ mod tests {
     use super::*;
 
     fn backward(bytes: &[u8]) -> Vec<Vec<u8>> {
-        let mut lines = LinesBackward::new(Cursor::new(bytes)).unwrap();
+        let mut lines = LinesBackward::new(Cursor::new(bytes), u64::MAX).unwrap();
         let mut out = Vec::new();
         while let Some(line) = lines.next_line().unwrap() {
             out.push(line);

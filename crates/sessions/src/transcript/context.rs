@@ -51,7 +51,8 @@ pub fn plan(branch: &[Step<'_>]) -> Plan {
         Some(at) => {
             let kept = branch.get(at).and_then(|step| step.first_kept);
             let before = branch.get(..at).unwrap_or_default();
-            kept.and_then(|kept| before.iter().position(|step| step.id == kept)).unwrap_or(at)
+            // Of two entries with one id the nearer: it is found without reading all that is before.
+            kept.and_then(|kept| before.iter().rposition(|step| step.id == kept)).unwrap_or(at)
         }
     };
     let shown =
@@ -64,17 +65,27 @@ pub fn plan(branch: &[Step<'_>]) -> Plan {
     }
 }
 
-/// The messages that entries become for a model.
-pub fn message_of(entry: &Entry) -> Option<Message> {
-    let at = crate::time::parse_iso(&entry.timestamp).unwrap_or(0);
-    match &entry.body {
-        Body::Message(StoredMessage::Known(message)) => Some(message.clone()),
-        Body::Message(StoredMessage::Other(value)) => foreign_message(value, at),
-        Body::Compaction(compaction) => Some(user(compaction_text(&compaction.summary), at)),
-        Body::BranchSummary(summary) => branch_text(summary).map(|text| user(text, at)),
+/// Whether the known end of a branch tells all that its context is made of, however long the branch is.
+pub fn is_enough(end: &[Step<'_>]) -> bool {
+    let plan = plan(end);
+    let kept = |at: usize| {
+        let kept = end.get(at).and_then(|step| step.first_kept);
+        kept.is_none_or(|kept| end.iter().take(at).any(|step| step.id == kept))
+    };
+    plan.summary.is_some_and(kept) && plan.thinking.is_some() && plan.model.is_some()
+}
+
+/// The message that an entry becomes for a model.
+pub fn into_message(entry: Entry) -> Option<Message> {
+    let at = || crate::time::parse_iso(&entry.timestamp).unwrap_or(0);
+    match entry.body {
+        Body::Message(StoredMessage::Known(message)) => Some(message),
+        Body::Message(StoredMessage::Other(value)) => foreign_message(&value, at()),
+        Body::Compaction(compaction) => Some(user(compaction_text(&compaction.summary), at())),
+        Body::BranchSummary(summary) => branch_text(&summary).map(|text| user(text, at())),
         Body::CustomMessage(custom) => Some(Message::User(UserMessage {
-            content: custom.content.clone(),
-            timestamp: at,
+            content: custom.content,
+            timestamp: at(),
             ..UserMessage::default()
         })),
         Body::ModelChange { .. }
@@ -97,10 +108,14 @@ fn branch_text(branch: &BranchSummary) -> Option<String> {
     if branch.summary.trim().is_empty() {
         return None;
     }
-    Some(format!(
-        "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n{}</summary>",
-        branch.summary
-    ))
+    Some(branch_summary_text(&branch.summary))
+}
+
+/// The text a branch's summary is given to the model as.
+pub fn branch_summary_text(summary: &str) -> String {
+    format!(
+        "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n{summary}</summary>"
+    )
 }
 
 fn user(text: String, timestamp: i64) -> Message {
@@ -126,11 +141,51 @@ fn foreign_message(value: &Value, entry_time: i64) -> Option<Message> {
                 "" => "(no output)".to_owned(),
                 output => format!("```\n{output}\n```"),
             };
-            Some(user(format!("Ran `{}`\n{output}", text("command")), at))
+            let ended = match value.get("exitCode").and_then(Value::as_i64) {
+                _ if value.get("cancelled").and_then(Value::as_bool) == Some(true) => {
+                    "\n\n(command cancelled)".to_owned()
+                }
+                Some(code) if code != 0 => format!("\n\nCommand exited with code {code}"),
+                Some(_) | None => String::new(),
+            };
+            Some(user(format!("Ran `{}`\n{output}{ended}", text("command")), at))
         }
         "compactionSummary" => Some(user(compaction_text(text("summary")), at)),
+        "branchSummary" => {
+            let summary = text("summary");
+            (!summary.trim().is_empty()).then(|| user(branch_summary_text(summary), at))
+        }
+        "user" | "assistant" | "toolResult" => without_odd_fields(value),
         _ => None,
     }
+}
+
+/// A message with a field of a type it should not have, without that field: what was said counts.
+fn without_odd_fields(value: &Value) -> Option<Message> {
+    let mut fields = value.as_object()?.clone();
+    let odd: Vec<String> = fields
+        .iter()
+        .filter(|(name, value)| {
+            let mut alone = serde_json::Map::new();
+            let role = fields.get("role").cloned().unwrap_or_default();
+            alone.insert("role".to_owned(), role);
+            alone.insert("content".to_owned(), Value::Array(Vec::new()));
+            alone.insert("toolCallId".to_owned(), "".into());
+            alone.insert((*name).clone(), (*value).clone());
+            serde_json::from_value::<Message>(Value::Object(alone)).is_err()
+        })
+        .map(|(name, _)| name.clone())
+        .collect();
+    for name in odd {
+        // What an assistant says as a plain text is a text block.
+        match fields.shift_remove(&name) {
+            Some(Value::String(text)) if name == "content" => {
+                fields.insert(name, serde_json::json!([{"type": "text", "text": text}]));
+            }
+            Some(_) | None => {}
+        }
+    }
+    serde_json::from_value(Value::Object(fields)).ok()
 }
 
 /// The provider and model an entry sets.
@@ -212,7 +267,7 @@ mod tests {
         let line = |body: &str| {
             let text =
                 format!(r#"{{"id":"a","parentId":null,"timestamp":"1970-01-01T00:00:00.007Z",{body}}}"#);
-            message_of(&Entry::parse(text.as_bytes()).unwrap())
+            into_message(Entry::parse(text.as_bytes()).unwrap())
         };
         let user = |text: &str, at| Some(Message::User(UserMessage::text(text, at)));
         assert_eq!(
@@ -236,9 +291,21 @@ mod tests {
         );
         assert_eq!(line(r#""type":"custom","customType":"x""#), None);
         assert_eq!(line(r#""type":"novel""#), None);
-        let ran = line(
-            r#""type":"message","message":{"role":"bashExecution","command":"ls","output":"x","timestamp":9}"#,
-        );
-        assert_eq!(ran, user("Ran `ls`\n```\nx\n```", 9));
+        let ran = [
+            ("", "Ran `ls`\n```\nx\n```"),
+            (r#","exitCode":0"#, "Ran `ls`\n```\nx\n```"),
+            (r#","exitCode":2"#, "Ran `ls`\n```\nx\n```\n\nCommand exited with code 2"),
+            (r#","exitCode":2,"cancelled":true"#, "Ran `ls`\n```\nx\n```\n\n(command cancelled)"),
+            (r#","output":"""#, "Ran `ls`\n(no output)"),
+        ];
+        for (how, expect) in ran {
+            let body = format!(
+                r#""type":"message","message":{{"role":"bashExecution","command":"ls","output":"x","timestamp":9{how}}}"#
+            );
+            assert_eq!(line(&body), user(expect, 9), "{how}");
+        }
+        let left_out =
+            r#""type":"message","message":{"role":"bashExecution","command":"ls","excludeFromContext":true}"#;
+        assert_eq!(line(left_out), None);
     }
 }

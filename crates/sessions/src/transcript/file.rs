@@ -2,28 +2,32 @@
 
 mod between;
 mod load;
+mod pieces;
+mod read;
+mod repair;
+mod turns;
 mod window;
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use openclaw_protocol::message::Message;
 use serde_json::json;
 
-use super::context::{self, Context, Step};
-use super::format::{Body, Entry, EntryId, Header, HeaderKind, StoredMessage, VERSION};
-use super::guard::PendingCalls;
-use super::index::{Index, Kind, LineHead, Place};
-use super::{TranscriptError, migrate};
+use super::TranscriptError;
+use super::context::Step;
+use super::format::{Body, Entry, EntryId, Header, HeaderKind, MODEL_SNAPSHOT, StoredMessage, VERSION};
+use super::guard::{self, PendingCalls};
+use super::index::{At, Index, LineHead, Place};
 use crate::disk::{self, Stamp};
 use crate::time::{iso, now_ms};
 
 pub(super) use between::Put;
+pub(super) use load::HEADER_WITHIN;
+pub(super) use pieces::Piece;
 
 use between::Between;
 use load::read_header;
-use window::Window;
 
 /// What a new transcript's header says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,54 +70,63 @@ pub struct TranscriptFile {
     path: PathBuf,
     file: File,
     header: Header,
+    /// Of the last part of the file; what is before is read when something asks for it.
     index: Index,
-    leaf: Option<u32>,
+    leaf: Option<At>,
+    /// Where the part that is known begins.
+    start: u64,
+    /// How much more is read next.
+    step: u64,
     /// Bytes of the file that are accounted for.
     len: u64,
     /// Whether the last line lacks its newline.
     unended: bool,
     /// The file as the last [`Self::sync`] left it.
     synced: Option<Stamp>,
+    /// The tool calls at the end of the branch that have no result, when they are known.
+    pending: Option<PendingCalls>,
     between: Between,
 }
 
 impl TranscriptFile {
-    /// Opens an existing file. A torn last line is cut off, its bytes kept in a `.bak` copy.
+    /// Opens an existing file. Of a long one only the end is read, the rest when it is asked for. A torn last line is cut
+    /// off, its bytes kept in a `.bak` copy.
     pub fn open(path: &Path) -> Result<Self, TranscriptError> {
-        let file =
-            OpenOptions::new().read(true).append(true).open(path).map_err(|source| match source.kind() {
-                std::io::ErrorKind::NotFound => TranscriptError::Missing(path.to_path_buf()),
-                _ => TranscriptError::io("open", path, source),
-            })?;
+        Self::open_tail(path, load::TAIL)
+    }
+
+    /// [`Self::open`] that reads another number of bytes at first.
+    pub(super) fn open_tail(path: &Path, tail: u64) -> Result<Self, TranscriptError> {
+        let file = load::open_file(path)?;
         let header = read_header(&file, path)?;
-        let mut out = Self {
+        let mut out = Self::empty(path, file, header);
+        out.step = tail;
+        out.load()?;
+        Ok(out)
+    }
+
+    fn empty(path: &Path, file: File, header: Header) -> Self {
+        Self {
             path: path.to_path_buf(),
             file,
             header,
             index: Index::default(),
             leaf: None,
+            start: 0,
+            step: load::TAIL,
             len: 0,
             unended: false,
             synced: None,
+            pending: None,
             between: Between::default(),
-        };
-        out.scan()?;
-        Ok(out)
+        }
     }
 
     /// Creates a file with its header, readable by its owner alone, and makes it durable.
     pub fn create(path: &Path, new: &NewTranscript) -> Result<Self, TranscriptError> {
         let fail = |source| TranscriptError::io("create", path, source);
         disk::create_parent(path).map_err(fail)?;
-        let header = Header {
-            kind: HeaderKind::Session,
-            version: VERSION,
-            id: new.session_id.clone(),
-            timestamp: iso(now_ms()),
-            cwd: new.cwd.clone(),
-            parent_session: new.parent.clone(),
-            extra: serde_json::Map::new(),
-        };
+        let header = new_header(new);
         let mut line = serde_json::to_vec(&header).map_err(|error| fail(error.into()))?;
         line.push(b'\n');
         let mut file = disk::private(OpenOptions::new().read(true).append(true).create_new(true))
@@ -126,36 +139,22 @@ impl TranscriptFile {
             let _ = std::fs::remove_file(path);
             return Err(fail(source));
         }
-        let len = line.len() as u64;
-        Ok(Self {
-            path: path.to_path_buf(),
-            file,
-            header,
-            index: Index::default(),
-            leaf: None,
-            len,
-            unended: false,
-            synced: None,
-            between: Between::default(),
-        })
+        let mut out = Self::empty(path, file, header);
+        out.len = line.len() as u64;
+        Ok(out)
     }
 
-    /// Opens a file, or creates it. What is no transcript is moved aside to a `.bak` copy first.
+    /// Opens a file, or creates it. What is no transcript is moved aside to a `.bak` copy first; where only the header is
+    /// missing, as after OpenClaw 2026.2.9's `sessions.compact`, it is given one.
     pub fn open_or_create(path: &Path, new: &NewTranscript) -> Result<Self, TranscriptError> {
         match Self::open(path) {
             Err(TranscriptError::Missing(_)) => Self::create(path, new),
             Err(TranscriptError::NotATranscript(_)) => {
-                if std::fs::metadata(path).is_ok_and(|meta| meta.len() == 0) {
-                    std::fs::remove_file(path)
-                        .map_err(|source| TranscriptError::io("replace", path, source))?;
-                    return Self::create(path, new);
+                repair::put_aside(path, new)?;
+                match Self::open(path) {
+                    Err(TranscriptError::Missing(_)) => Self::create(path, new),
+                    other => other,
                 }
-                let aside = disk::backup_path(path);
-                std::fs::rename(path, &aside)
-                    .map_err(|source| TranscriptError::io("move aside", path, source))?;
-                let (file, kept) = (path.display(), aside.display());
-                tracing::warn!(%file, %kept, "no transcript, moved aside and begun anew");
-                Self::create(path, new)
             }
             other => other,
         }
@@ -176,12 +175,12 @@ impl TranscriptFile {
         self.place(self.leaf?).map(|place| &place.id)
     }
 
-    /// Whether there is an entry with this id.
+    /// Whether there is an entry with this id, or may be in the part of a long file that has not been read.
     pub fn contains(&self, id: &str) -> bool {
-        self.index.position(id).is_some()
+        !self.index.is_whole() || self.index.position(id).is_some()
     }
 
-    /// How many entries there are.
+    /// How many entries are known: all, or the last ones of a long file.
     pub fn len(&self) -> usize {
         self.index.len()
     }
@@ -193,10 +192,11 @@ impl TranscriptFile {
 
     /// Moves the leaf.
     pub fn branch(&mut self, to: Branch) -> Result<(), TranscriptError> {
+        self.pending = None;
         self.leaf = match to {
             Branch::Latest => self.index.last(),
             Branch::Root => None,
-            Branch::At(id) => match self.index.position(id.as_str()) {
+            Branch::At(id) => match self.find(id.as_str())? {
                 Some(at) => Some(at),
                 None => return Err(TranscriptError::UnknownId { path: self.path.clone(), id }),
             },
@@ -204,22 +204,36 @@ impl TranscriptFile {
         Ok(())
     }
 
-    /// Appends an entry under the leaf. After an error the file is as it was.
+    /// Appends an entry under the leaf. A message is written as it may be stored ([`super::guard`]), after results for tool
+    /// calls that have none and get none any more. After an error the file is as it was, such results aside.
     pub fn append(&mut self, body: Body, id: Option<EntryId>) -> Result<EntryId, TranscriptError> {
         self.refresh()?;
         if self.header.version < VERSION {
             self.upgrade()?;
         }
         let id = match id {
-            Some(id) if self.contains(id.as_str()) => {
+            Some(id) if self.index.position(id.as_str()).is_some() => {
                 return Err(TranscriptError::DuplicateId { path: self.path.clone(), id });
             }
             Some(id) => id,
             None => self.new_id(),
         };
-        let entry = Entry { id: id.clone(), parent_id: self.leaf().cloned(), timestamp: iso(now_ms()), body };
-        let line = entry.to_line().map_err(|error| self.fail("write", error.into()))?;
-        self.write_line(&line)?;
+        let Body::Message(StoredMessage::Known(message)) = body else {
+            self.write_entry(body, id.clone())?;
+            return Ok(id);
+        };
+        let message = guard::checked(message);
+        let mut pending = match self.pending.take() {
+            Some(pending) => pending,
+            None => self.pending_calls()?,
+        };
+        for missing in pending.before(&message, now_ms()) {
+            let id = self.new_id();
+            self.write_entry(Body::Message(StoredMessage::Known(missing)), id)?;
+        }
+        pending.after(&message);
+        self.write_entry(Body::Message(StoredMessage::Known(message)), id.clone())?;
+        self.pending = Some(pending);
         if let Err(error) = self.write_waiting() {
             // The entry itself is written. What waits goes on waiting.
             tracing::warn!(%error, "what others put into the transcript has to wait");
@@ -227,10 +241,19 @@ impl TranscriptFile {
         Ok(id)
     }
 
-    /// Notes model and thinking level as far as the branch does not say them already.
+    fn write_entry(&mut self, body: Body, id: EntryId) -> Result<(), TranscriptError> {
+        let parent_id = self.leaf().cloned();
+        let entry = Entry { id, parent_id, timestamp: iso(now_ms()), body, extra: serde_json::Map::new() };
+        let line = entry.to_line().map_err(|error| self.fail("write", error.into()))?;
+        self.write_line(&line)
+    }
+
+    /// Notes model and thinking level as far as the branch does not say them already. Of a long file only the end counts:
+    /// what was said before that is said again.
     pub fn note_settings(&mut self, settings: &ModelSettings) -> Result<(), TranscriptError> {
         self.refresh()?;
-        let current = self.context_settings()?;
+        let branch = self.index.path(self.leaf).path;
+        let current = self.context_settings(&branch)?;
         let model = (settings.provider.clone(), settings.model_id.clone());
         if current.model.as_ref() != Some(&model) {
             let (provider, model_id) = model;
@@ -240,7 +263,7 @@ impl TranscriptFile {
             let thinking_level = settings.thinking_level.clone();
             self.append(Body::ThinkingLevelChange { thinking_level }, None)?;
         }
-        if !self.snapshot_says(settings)? {
+        if !self.snapshot_says(&branch, settings)? {
             let data = json!({
                 "timestamp": now_ms(),
                 "provider": settings.provider,
@@ -273,70 +296,44 @@ impl TranscriptFile {
         })?;
         let open = self.file.metadata().map_err(|source| self.fail("read", source))?;
         if !disk::same_file(&on_disk, &open) || on_disk.len() < self.len {
-            *self = Self::open(&self.path)?;
+            self.reopen()
         } else if on_disk.len() > self.len {
-            self.scan()?;
-        }
-        Ok(())
-    }
-
-    /// What a model should see of the branch.
-    pub fn context(&mut self) -> Result<Context, TranscriptError> {
-        let branch = self.index.path(self.leaf);
-        let plan = context::plan(&self.steps(&branch));
-        let mut out = self.settings_at(&branch, plan.thinking, plan.model)?;
-        let mut window = Window::ahead();
-        for at in plan.summary.into_iter().chain(plan.shown) {
-            let Some(at) = branch.get(at) else { continue };
-            if let Some(entry) = self.read_entry_through(&mut window, *at)? {
-                out.messages.extend(context::message_of(&entry));
-            }
-        }
-        Ok(out)
-    }
-
-    /// Tool calls at the end of the branch that have no result.
-    pub fn pending_calls(&mut self) -> Result<PendingCalls, TranscriptError> {
-        let branch = self.index.path(self.leaf);
-        let is = |at: &u32, kind: Kind| self.place(*at).is_some_and(|place| place.kind == kind);
-        let turns = |at: &u32| is(at, Kind::User) || is(at, Kind::Assistant);
-        let from = branch.iter().rposition(turns).unwrap_or(branch.len());
-        let mut pending = PendingCalls::default();
-        for at in branch.iter().skip(from) {
-            if let Some(Entry { body: Body::Message(StoredMessage::Known(message)), .. }) =
-                self.read_entry(*at)?
-            {
-                pending.after(&message);
-            }
-        }
-        Ok(pending)
-    }
-
-    /// The entries of the branch, root first.
-    pub fn branch_entries(&mut self) -> Result<Vec<Entry>, TranscriptError> {
-        let branch = self.index.path(self.leaf);
-        let mut out = Vec::with_capacity(branch.len());
-        let mut window = Window::ahead();
-        for at in branch {
-            out.extend(self.read_entry_through(&mut window, at)?);
-        }
-        Ok(out)
-    }
-
-    /// The message of an entry, when it is one.
-    pub fn message(&mut self, id: &str) -> Result<Option<Message>, TranscriptError> {
-        let Some(at) = self.index.position(id) else { return Ok(None) };
-        match self.read_entry(at)? {
-            Some(Entry { body: Body::Message(StoredMessage::Known(message)), .. }) => Ok(Some(message)),
-            Some(_) | None => Ok(None),
+            if self.ends_as_known()? { self.scan() } else { self.reopen() }
+        } else {
+            Ok(())
         }
     }
 
-    fn place(&self, at: u32) -> Option<&Place> {
+    fn place(&self, at: At) -> Option<&Place> {
         self.index.get(at)
     }
 
-    fn steps<'a>(&'a self, branch: &[u32]) -> Vec<Step<'a>> {
+    /// The last entry of this id, wherever it is.
+    fn find(&mut self, id: &str) -> Result<Option<At>, TranscriptError> {
+        loop {
+            match self.index.position(id) {
+                None if !self.index.is_whole() => self.load_more()?,
+                found => return Ok(found),
+            }
+        }
+    }
+
+    /// The way to `leaf`, root first: as much of it as is known already, or as is enough, or all.
+    fn branch_until(
+        &mut self,
+        leaf: Option<At>,
+        enough: impl Fn(&[Step<'_>]) -> bool,
+    ) -> Result<Vec<At>, TranscriptError> {
+        loop {
+            let branch = self.index.path(leaf);
+            if branch.is_whole || enough(&self.steps(&branch.path)) {
+                return Ok(branch.path);
+            }
+            self.load_more()?;
+        }
+    }
+
+    fn steps<'a>(&'a self, branch: &[At]) -> Vec<Step<'a>> {
         branch
             .iter()
             .filter_map(|at| {
@@ -345,82 +342,6 @@ impl TranscriptFile {
                 Some(Step { id: place.id.as_str(), kind: place.kind, first_kept })
             })
             .collect()
-    }
-
-    fn context_settings(&mut self) -> Result<Context, TranscriptError> {
-        let branch = self.index.path(self.leaf);
-        let plan = context::plan(&self.steps(&branch));
-        self.settings_at(&branch, plan.thinking, plan.model)
-    }
-
-    fn settings_at(
-        &mut self,
-        branch: &[u32],
-        thinking: Option<usize>,
-        model: Option<usize>,
-    ) -> Result<Context, TranscriptError> {
-        let mut out = Context::default();
-        if let Some(at) = thinking
-            && let Some(Entry { body: Body::ThinkingLevelChange { thinking_level }, .. }) =
-                self.entry_on(branch, at)?
-        {
-            out.thinking_level = Some(thinking_level);
-        }
-        if let Some(at) = model {
-            out.model = self.entry_on(branch, at)?.as_ref().and_then(context::model_of);
-        }
-        Ok(out)
-    }
-
-    /// Whether the last model snapshot of the branch is this one.
-    fn snapshot_says(&mut self, settings: &ModelSettings) -> Result<bool, TranscriptError> {
-        let branch = self.index.path(self.leaf);
-        for at in branch.into_iter().rev() {
-            if self.place(at).is_none_or(|place| place.kind != Kind::Custom) {
-                continue;
-            }
-            let Some(Entry { body: Body::Custom { custom_type, data }, .. }) = self.read_entry(at)? else {
-                continue;
-            };
-            if custom_type == MODEL_SNAPSHOT {
-                let says = |name: &str, value: &str| {
-                    data.as_ref().and_then(|d| d.get(name)?.as_str()) == Some(value)
-                };
-                return Ok(says("provider", &settings.provider)
-                    && says("modelApi", &settings.api)
-                    && says("modelId", &settings.model_id));
-            }
-        }
-        Ok(false)
-    }
-
-    fn entry_on(&mut self, branch: &[u32], at: usize) -> Result<Option<Entry>, TranscriptError> {
-        match branch.get(at) {
-            Some(at) => self.read_entry(*at),
-            None => Ok(None),
-        }
-    }
-
-    /// Reads an entry from disk; nothing when its bytes are no entry any more.
-    fn read_entry(&mut self, at: u32) -> Result<Option<Entry>, TranscriptError> {
-        self.read_entry_through(&mut Window::exact(), at)
-    }
-
-    /// [`Self::read_entry`] for one of many.
-    fn read_entry_through(&mut self, window: &mut Window, at: u32) -> Result<Option<Entry>, TranscriptError> {
-        let Some(place) = self.place(at).cloned() else { return Ok(None) };
-        let line = window
-            .line(&mut self.file, place.offset, place.len, self.len)
-            .map_err(|source| TranscriptError::io("read", &self.path, source))?;
-        if self.header.version >= VERSION {
-            return Ok(Entry::parse(line));
-        }
-        let parent = place.parent.and_then(|parent| self.place(parent)).map(|parent| parent.id.clone());
-        let entry_at = |index: u64| {
-            let at = u32::try_from(index.checked_sub(1)?).ok()?;
-            self.place(at).map(|place| place.id.clone())
-        };
-        Ok(migrate::read_old(line, self.header.version, &place.id, parent.as_ref(), &entry_at))
     }
 
     fn write_line(&mut self, line: &[u8]) -> Result<(), TranscriptError> {
@@ -444,7 +365,7 @@ impl TranscriptFile {
         Ok(())
     }
 
-    /// Eight hex digits that no entry has; a whole UUID when that fails a hundred times.
+    /// Eight hex digits that no entry has; a whole UUID when that fails a hundred times, or when not all ids are known.
     fn new_id(&self) -> EntryId {
         for _ in 0..100 {
             let id = format!("{:08x}", rand::random::<u32>());
@@ -460,4 +381,15 @@ impl TranscriptFile {
     }
 }
 
-const MODEL_SNAPSHOT: &str = "model-snapshot";
+/// The header of a transcript that begins now.
+pub(super) fn new_header(new: &NewTranscript) -> Header {
+    Header {
+        kind: HeaderKind::Session,
+        version: VERSION,
+        id: new.session_id.clone(),
+        timestamp: iso(now_ms()),
+        cwd: new.cwd.clone(),
+        parent_session: new.parent.clone(),
+        extra: serde_json::Map::new(),
+    }
+}

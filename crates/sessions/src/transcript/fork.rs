@@ -1,40 +1,87 @@
 //! A new transcript that begins with another one's branch (spec `sessions.md` §5.7).
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use openclaw_protocol::SessionId;
+use serde_json::Map;
 
 use super::TranscriptError;
-use super::file::{NewTranscript, TranscriptFile};
-use super::format::Body;
-use crate::disk;
+use super::file::{NewTranscript, Piece, TranscriptFile, new_header};
+use super::format::{Body, Entry, EntryId};
+use super::index::Kind;
+use super::rewrite::Copy;
+use crate::disk::{self, RealDisk};
 use crate::time::{iso, now_ms};
 
 /// A parent with more tokens than this is not forked: the child would begin with a full context.
 pub const MAX_FORK_TOKENS: u64 = 100_000;
 
-/// Copies the branch of `parent`'s last entry into a new file beside it. Returns the child's id and file. Blocking.
+/// Whether a session with a parent begins with the parent's branch. One whose size is not known does.
+pub fn is_forkable(parent_total_tokens: Option<u64>) -> bool {
+    parent_total_tokens.is_none_or(|tokens| tokens <= MAX_FORK_TOKENS)
+}
+
+/// Where a fork's file is: beside its parent's, named after the moment and its id.
+pub fn fork_path(parent: &Path, id: &SessionId, at_ms: i64) -> PathBuf {
+    parent.with_file_name(format!("{}_{id}.jsonl", iso(at_ms).replace([':', '.'], "-")))
+}
+
+/// Copies the branch of `parent`'s last entry into a new file beside it, labels of its entries at the end. Returns the
+/// child's id and file. Blocking.
+///
+/// # Errors
+/// As [`fork_to`].
 pub fn fork(parent: &Path, cwd: &str) -> Result<(SessionId, PathBuf), TranscriptError> {
-    let mut source = TranscriptFile::open(parent)?;
-    let entries = source.branch_entries()?;
     let id = crate::entry::new_session_id();
-    let stamp = iso(now_ms()).replace([':', '.'], "-");
-    let path = parent.with_file_name(format!("{stamp}_{id}.jsonl"));
-    let new = NewTranscript {
+    let path = fork_path(parent, &id, now_ms());
+    fork_to(parent, cwd, &id, &path)?;
+    Ok((id, path))
+}
+
+/// [`fork`] with an id and a file that are known before; one that is there already is replaced. Blocking.
+///
+/// # Errors
+/// [`TranscriptError::Missing`] and [`TranscriptError::NotATranscript`] when there is nothing to begin with: the caller
+/// begins a fresh session.
+pub fn fork_to(parent: &Path, cwd: &str, id: &SessionId, path: &Path) -> Result<(), TranscriptError> {
+    let mut source = TranscriptFile::open(parent)?;
+    source.bring_up_to_date()?;
+    let branch = source.branch_pieces()?;
+    let kept: Vec<usize> =
+        branch.iter().enumerate().filter(|(_, piece)| piece.kind != Kind::Label).map(|(at, _)| at).collect();
+    let now = iso(now_ms());
+    let header = new_header(&NewTranscript {
         session_id: id.to_string(),
         cwd: cwd.to_owned(),
         parent: Some(parent.display().to_string()),
+    });
+    let more = labels(&mut source, &branch, &now)?;
+    let copy = Copy { header: &header, branch: &branch, kept: &kept, more };
+    disk::Temporary::write(&RealDisk, path, |out| copy.write(&mut source, out))
+        .and_then(|written| written.persist(path))
+        .map_err(|source| TranscriptError::io("fork", parent, source))
+}
+
+/// New label entries for what is copied, as the labels are now, whichever branch they were given on.
+fn labels(
+    source: &mut TranscriptFile,
+    branch: &[Piece],
+    timestamp: &str,
+) -> Result<Vec<Entry>, TranscriptError> {
+    let mut ids: HashSet<EntryId> =
+        branch.iter().filter(|piece| piece.kind != Kind::Label).map(|piece| piece.id.clone()).collect();
+    let labels: Vec<(EntryId, String)> =
+        source.labels()?.into_iter().filter(|(target, _)| ids.contains(target)).collect();
+    let entry = |(target_id, label): (EntryId, String)| {
+        let id = loop {
+            let id = EntryId::new(format!("{:08x}", rand::random::<u32>()));
+            if ids.insert(id.clone()) {
+                break id;
+            }
+        };
+        let body = Body::Label { target_id, label: Some(label) };
+        Entry { id, parent_id: None, timestamp: timestamp.to_owned(), body, extra: Map::new() }
     };
-    let mut child = TranscriptFile::create(&path, &new)?;
-    let (labels, rest): (Vec<_>, Vec<_>) =
-        entries.into_iter().partition(|entry| matches!(entry.body, Body::Label { .. }));
-    let copied = rest.into_iter().try_for_each(|entry| child.append(entry.body, Some(entry.id)).map(|_| ()));
-    let labelled = copied
-        .and_then(|()| labels.into_iter().try_for_each(|entry| child.append(entry.body, None).map(|_| ())));
-    if let Err(error) = labelled.and_then(|()| child.sync()) {
-        let _ = std::fs::remove_file(&path);
-        return Err(error);
-    }
-    let _ = disk::sync_parent(&path);
-    Ok((id, path))
+    Ok(labels.into_iter().map(entry).collect())
 }

@@ -11,6 +11,14 @@ use serde_json::{Map, Value};
 /// The version we write.
 pub const VERSION: u32 = 3;
 
+/// `customType` of the entry that says which provider, wire protocol and model a run uses: `{timestamp, provider, modelApi,
+/// modelId}` (spec `sessions.md` §4.2).
+pub const MODEL_SNAPSHOT: &str = "model-snapshot";
+/// `customType` of the entry that says when a provider's prompt cache was touched last: `{timestamp, provider, modelId}`.
+pub const CACHE_TTL: &str = "openclaw.cache-ttl";
+/// `customType` of the entry that says that a conversation was given a first user turn for Google's sake: `{timestamp}`.
+pub const GOOGLE_TURN_ORDERING: &str = "google-turn-ordering-bootstrap";
+
 /// Id of an entry: 8 hex digits as a rule, any text is read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -90,6 +98,8 @@ pub struct Entry {
     pub timestamp: String,
     /// What it says.
     pub body: Body,
+    /// Fields this version does not know.
+    pub extra: Map<String, Value>,
 }
 
 /// What an entry says.
@@ -139,7 +149,7 @@ pub enum Body {
 }
 
 /// A message as stored: one of the three roles, or something else that is kept as it is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[expect(clippy::large_enum_variant, reason = "nearly every stored message is a known one")]
 pub enum StoredMessage {
@@ -159,7 +169,7 @@ pub struct Compaction {
     #[serde(default)]
     pub first_kept_entry_id: String,
     /// Size of the context before, in tokens.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole")]
     pub tokens_before: u64,
     /// Whatever made it wants to remember.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -167,6 +177,13 @@ pub struct Compaction {
     /// Whether a hook made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
+}
+
+/// A count as anything that calls itself a number may write it; others are 0.
+fn whole<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    Ok(value.as_u64().or_else(|| value.as_f64().map(|number| number as u64)).unwrap_or_default())
 }
 
 /// Body of a `branch_summary`.
@@ -237,6 +254,7 @@ impl Serialize for Entry {
         if !content_first {
             self.body.write(&mut map)?;
         }
+        self.extra.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))?;
         map.end()
     }
 }
@@ -263,43 +281,132 @@ impl Entry {
 
     /// Reads a line. Nothing when it is no JSON object with a `type` and an id.
     pub fn parse(line: &[u8]) -> Option<Self> {
+        if let Some(entry) = Self::parse_message(line) {
+            return Some(entry);
+        }
         // JavaScript stores texts that were cut in a surrogate pair; they must not cost the whole entry.
         let value: Value =
             serde_json::from_slice(line).or_else(|_| serde_json::from_str(&crate::mend::mend(line))).ok()?;
-        let id = EntryId::new(value.get("id")?.as_str()?);
-        let parent_id = value.get("parentId").and_then(Value::as_str).map(EntryId::new);
-        let timestamp = value.get("timestamp").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let kind = value.get("type")?.as_str()?.to_owned();
-        Some(Self { id, parent_id, timestamp, body: Body::read(&kind, value) })
+        Self::from_value(value)
+    }
+
+    /// The short way for nearly all lines: a message of a known role.
+    fn parse_message(line: &[u8]) -> Option<Self> {
+        let line: MessageLine<'_> = serde_json::from_slice(line).ok()?;
+        let message: Message = serde_json::from_str(line.message.get()).ok()?;
+        (line.kind == "message").then_some(Self {
+            id: line.id,
+            parent_id: line.parent_id,
+            timestamp: line.timestamp,
+            body: Body::Message(StoredMessage::Known(message)),
+            extra: Map::new(),
+        })
+    }
+
+    /// [`Self::parse`] of what has been read as JSON already.
+    pub(crate) fn from_value(value: Value) -> Option<Self> {
+        let Value::Object(fields) = value else { return None };
+        let text = |name: &str| fields.get(name).and_then(Value::as_str);
+        let id = EntryId::new(text("id")?);
+        let parent_id = text("parentId").map(EntryId::new);
+        let timestamp = text("timestamp").unwrap_or_default().to_owned();
+        let kind = text("type")?.to_owned();
+        let (body, extra) = Body::read(&kind, fields);
+        Some(Self { id, parent_id, timestamp, body, extra })
+    }
+}
+
+/// A `message` line, read in one go. One with more fields than these goes the long way.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MessageLine<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: std::borrow::Cow<'a, str>,
+    id: EntryId,
+    #[serde(default, rename = "parentId")]
+    parent_id: Option<EntryId>,
+    #[serde(default)]
+    timestamp: String,
+    #[serde(borrow)]
+    message: &'a serde_json::value::RawValue,
+}
+
+/// The fields of each kind of entry beside those that all have.
+const FRAME: &[&str] = &["type", "id", "parentId", "timestamp"];
+
+fn own_fields(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "message" => &["message"],
+        "model_change" => &["provider", "modelId"],
+        "thinking_level_change" => &["thinkingLevel"],
+        "compaction" => &["summary", "firstKeptEntryId", "tokensBefore", "details", "fromHook"],
+        "branch_summary" => &["fromId", "summary", "details", "fromHook"],
+        "custom" => &["customType", "data"],
+        "custom_message" => &["customType", "content", "display", "details"],
+        "label" => &["targetId", "label"],
+        "session_info" => &["name"],
+        _ => &[],
     }
 }
 
 impl Body {
-    /// Fields of the body alone; a body with fields of other types than expected is kept as it is.
-    fn read(kind: &str, value: Value) -> Self {
-        fn typed<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
-            T::deserialize(value).ok()
-        }
-        let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-        let body = match kind {
-            "message" => value.get("message").filter(|m| m.is_object()).and_then(typed).map(Self::Message),
-            "model_change" => text("provider")
-                .zip(text("modelId"))
-                .map(|(provider, model_id)| Self::ModelChange { provider, model_id }),
-            "thinking_level_change" => {
-                text("thinkingLevel").map(|thinking_level| Self::ThinkingLevelChange { thinking_level })
+    /// The body, and the fields this version does not know. A body with fields of other types than expected is kept as it
+    /// is, whole.
+    fn read(kind: &str, mut fields: Map<String, Value>) -> (Self, Map<String, Value>) {
+        match Self::typed(kind, &mut fields) {
+            Some(body) => {
+                fields.retain(|name, _| {
+                    !FRAME.contains(&name.as_str()) && !own_fields(kind).contains(&name.as_str())
+                });
+                (body, fields)
             }
-            "compaction" => typed(&value).map(Self::Compaction),
-            "branch_summary" => typed(&value).map(Self::BranchSummary),
-            "custom" => text("customType")
-                .map(|custom_type| Self::Custom { custom_type, data: value.get("data").cloned() }),
-            "custom_message" => typed(&value).map(Self::CustomMessage),
-            "label" => text("targetId")
-                .map(|target| Self::Label { target_id: EntryId::new(target), label: text("label") }),
-            "session_info" => Some(Self::SessionInfo { name: text("name") }),
+            None => (Self::Other(Value::Object(fields)), Map::new()),
+        }
+    }
+
+    fn typed(kind: &str, fields: &mut Map<String, Value>) -> Option<Self> {
+        fn read<T: serde::de::DeserializeOwned>(fields: &Map<String, Value>) -> Option<T> {
+            let own = serde::de::value::MapDeserializer::<_, serde_json::Error>::new(
+                fields.iter().map(|(name, value)| (name.as_str(), value)),
+            );
+            T::deserialize(own).ok()
+        }
+        /// An optional text; nothing when it is something else.
+        fn optional(value: Option<&Value>) -> Option<Option<String>> {
+            match value {
+                None | Some(Value::Null) => Some(None),
+                Some(Value::String(text)) => Some(Some(text.clone())),
+                Some(_) => None,
+            }
+        }
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        match kind {
+            "message" => {
+                let message = fields.get("message").filter(|message| message.is_object())?;
+                Some(Self::Message(match Message::deserialize(message) {
+                    Ok(message) => StoredMessage::Known(message),
+                    Err(_) => StoredMessage::Other(message.clone()),
+                }))
+            }
+            "model_change" => {
+                Some(Self::ModelChange { provider: text("provider")?, model_id: text("modelId")? })
+            }
+            "thinking_level_change" => {
+                Some(Self::ThinkingLevelChange { thinking_level: text("thinkingLevel")? })
+            }
+            "compaction" => read(fields).map(Self::Compaction),
+            "branch_summary" => read(fields).map(Self::BranchSummary),
+            "custom" => {
+                Some(Self::Custom { custom_type: text("customType")?, data: fields.get("data").cloned() })
+            }
+            "custom_message" => read(fields).map(Self::CustomMessage),
+            "label" => Some(Self::Label {
+                target_id: EntryId::new(text("targetId")?),
+                label: optional(fields.get("label"))?,
+            }),
+            "session_info" => Some(Self::SessionInfo { name: optional(fields.get("name"))? }),
             _ => None,
-        };
-        body.unwrap_or(Self::Other(value))
+        }
     }
 
     fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
@@ -354,6 +461,11 @@ mod tests {
             r#"{"type":"custom_message","customType":"x","content":"hi","display":true,"details":1,"id":"a","parentId":"b","timestamp":"t"}"#,
             r#"{"type":"label","id":"a","parentId":"b","timestamp":"t","targetId":"x","label":"l"}"#,
             r#"{"type":"label","id":"a","parentId":"b","timestamp":"t","targetId":"x"}"#,
+            r#"{"type":"label","id":"a","parentId":"b","timestamp":"t","targetId":"x","label":5}"#,
+            r#"{"type":"message","id":"a","parentId":null,"timestamp":"t","message":{"role":"user","content":"x","timestamp":1},"later":[1]}"#,
+            r#"{"type":"compaction","id":"a","parentId":"b","timestamp":"t","summary":"s","firstKeptEntryId":"x","tokensBefore":5,"z":{"b":1,"a":2}}"#,
+            r#"{"type":"model_change","id":"a","parentId":null,"timestamp":"t","provider":"anthropic","modelId":"m","y":null}"#,
+            r#"{"type":"custom","customType":"x","data":null,"id":"a","parentId":"b","timestamp":"t"}"#,
             r#"{"type":"session_info","id":"a","parentId":"b","timestamp":"t","name":"n"}"#,
             r#"{"type":"novel","id":"a","parentId":"b","timestamp":"t","x":{"b":1,"a":2}}"#,
             r#"{"type":"compaction","id":"a","parentId":"b","timestamp":"t","summary":5}"#,

@@ -46,14 +46,23 @@ fn cut(block: &mut TextBlock, chars: usize, budget: usize) {
     block.text = format!("{kept}{CUT_SUFFIX}");
 }
 
-/// Drops tool calls without arguments. Returns whether anything is left of the message.
-pub fn drop_incomplete_calls(message: &mut AssistantMessage) -> bool {
-    let before = message.content.len();
+/// Drops tool calls without arguments: no tool can be called so, and providers refuse to be shown them. A message of
+/// which nothing is left stays for the tokens it tells of.
+pub fn drop_incomplete_calls(message: &mut AssistantMessage) {
     message.content.retain(|block| match block {
         Block::ToolCall(call) => !call.arguments.is_null(),
         Block::Text(_) | Block::Thinking(_) | Block::Image(_) | Block::Other(_) => true,
     });
-    before == 0 || !message.content.is_empty()
+}
+
+/// A message as it may be stored.
+pub fn checked(mut message: Message) -> Message {
+    match &mut message {
+        Message::ToolResult(result) => cap_result(result),
+        Message::Assistant(answer) => drop_incomplete_calls(answer),
+        Message::User(_) => {}
+    }
+    message
 }
 
 /// Tool calls whose results have not been appended yet.
@@ -169,12 +178,8 @@ mod tests {
             content: vec![call("a", json!(null)), call("b", json!({}))],
             ..AssistantMessage::default()
         };
-        assert!(drop_incomplete_calls(&mut message));
+        drop_incomplete_calls(&mut message);
         assert_eq!(message.content, [call("b", json!({}))]);
-        let mut empty =
-            AssistantMessage { content: vec![call("a", json!(null))], ..AssistantMessage::default() };
-        assert!(!drop_incomplete_calls(&mut empty));
-        assert!(drop_incomplete_calls(&mut AssistantMessage::default()));
     }
 
     #[test]

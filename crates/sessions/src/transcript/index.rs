@@ -1,186 +1,15 @@
 //! What is remembered of each line: where it stands, what it is, what it follows. Bodies stay in the file.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-use std::fmt;
-
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use std::collections::{HashMap, VecDeque};
 
 use super::format::EntryId;
 use super::migrate;
 
-/// Kinds of entries as far as rebuilding a context and reading a history need to tell them apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A `user` message.
-    User,
-    /// An `assistant` message.
-    Assistant,
-    /// A `toolResult` message.
-    ToolResult,
-    /// A message of another role.
-    OtherMessage,
-    /// `model_change`
-    ModelChange,
-    /// `thinking_level_change`
-    ThinkingLevelChange,
-    /// `compaction`
-    Compaction,
-    /// `branch_summary`
-    BranchSummary,
-    /// `custom_message`
-    CustomMessage,
-    /// `custom`
-    Custom,
-    /// `session`: no entry, wherever it stands.
-    Header,
-    /// `label`, `session_info` and kinds this version does not know.
-    Other,
-}
+pub use super::head::{Kind, LineHead};
 
-impl Kind {
-    /// Whether the entry is a message of the conversation.
-    pub fn is_message(self) -> bool {
-        matches!(self, Self::User | Self::Assistant | Self::ToolResult | Self::OtherMessage)
-    }
-
-    fn of(kind: &str, role: Option<&str>) -> Self {
-        match kind {
-            "message" => match role {
-                Some("user") => Self::User,
-                Some("assistant") => Self::Assistant,
-                Some("toolResult") => Self::ToolResult,
-                Some(_) | None => Self::OtherMessage,
-            },
-            "model_change" => Self::ModelChange,
-            "thinking_level_change" => Self::ThinkingLevelChange,
-            "compaction" => Self::Compaction,
-            "branch_summary" => Self::BranchSummary,
-            "custom_message" => Self::CustomMessage,
-            "custom" => Self::Custom,
-            "session" => Self::Header,
-            _ => Self::Other,
-        }
-    }
-}
-
-/// A line read just far enough: its frame and the role of its message, no body.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LineHead {
-    /// What it is.
-    pub kind: Kind,
-    /// Own id; absent in files of the first version.
-    pub id: Option<EntryId>,
-    /// What it follows.
-    pub parent_id: Option<EntryId>,
-    /// Whether it says of itself that it follows nothing (`parentId: null`). One that does not speak of a parent at all
-    /// follows the entry before it.
-    pub is_root: bool,
-    /// For a compaction.
-    pub first_kept: Option<EntryId>,
-    /// `customType`
-    pub custom_type: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct RawHead<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    #[serde(default)]
-    id: Option<String>,
-    #[serde(default, rename = "parentId", deserialize_with = "said")]
-    parent_id: Option<Option<String>>,
-    #[serde(default, rename = "firstKeptEntryId")]
-    first_kept: Option<String>,
-    #[serde(default, rename = "customType")]
-    custom_type: Option<String>,
-    #[serde(default)]
-    message: RawMessage,
-}
-
-/// Tells a field that says `null` from one that is not there.
-fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
-}
-
-/// The role of a message, its content passed over without being stored. Other values than an object are tolerated.
-#[derive(Default)]
-struct RawMessage {
-    role: Option<String>,
-}
-
-impl<'de> Deserialize<'de> for RawMessage {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Role;
-        impl<'de> Visitor<'de> for Role {
-            type Value = RawMessage;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a message")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawMessage, A::Error> {
-                let mut out = RawMessage::default();
-                while let Some(name) = map.next_key::<Cow<'de, str>>()? {
-                    if name == "role" {
-                        out.role = map.next_value::<serde_json::Value>()?.as_str().map(str::to_owned);
-                    } else {
-                        map.next_value::<IgnoredAny>()?;
-                    }
-                }
-                Ok(out)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<RawMessage, A::Error> {
-                while seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(RawMessage::default())
-            }
-
-            fn visit_str<E>(self, _: &str) -> Result<RawMessage, E> {
-                Ok(RawMessage::default())
-            }
-
-            fn visit_bool<E>(self, _: bool) -> Result<RawMessage, E> {
-                Ok(RawMessage::default())
-            }
-
-            fn visit_i64<E>(self, _: i64) -> Result<RawMessage, E> {
-                Ok(RawMessage::default())
-            }
-
-            fn visit_u64<E>(self, _: u64) -> Result<RawMessage, E> {
-                Ok(RawMessage::default())
-            }
-
-            fn visit_f64<E>(self, _: f64) -> Result<RawMessage, E> {
-                Ok(RawMessage::default())
-            }
-
-            fn visit_unit<E>(self) -> Result<RawMessage, E> {
-                Ok(RawMessage::default())
-            }
-        }
-        deserializer.deserialize_any(Role)
-    }
-}
-
-impl LineHead {
-    /// Reads a line's head; nothing when the line is no JSON object with a `type`.
-    pub fn parse(line: &[u8]) -> Option<Self> {
-        let raw: RawHead<'_> = serde_json::from_slice(line).ok()?;
-        let role = raw.message.role.as_deref();
-        let id = |text: Option<String>| text.filter(|text| !text.is_empty()).map(EntryId::new);
-        Some(Self {
-            kind: Kind::of(&raw.kind, role),
-            id: id(raw.id),
-            is_root: raw.parent_id == Some(None),
-            parent_id: id(raw.parent_id.flatten()),
-            first_kept: id(raw.first_kept),
-            custom_type: raw.custom_type,
-        })
-    }
-}
+/// Where an entry stands among those of its file. Parts of a file that are read later stand before those read first, so
+/// numbers go below 0.
+pub(crate) type At = i64;
 
 /// One entry's place in the file and in the tree.
 #[derive(Debug, Clone)]
@@ -189,40 +18,90 @@ pub(crate) struct Place {
     pub(crate) len: u32,
     pub(crate) kind: Kind,
     pub(crate) id: EntryId,
-    /// Index of the parent, always smaller than the own one: a tree without cycles whatever the file says.
-    pub(crate) parent: Option<u32>,
+    parent: Link,
 }
 
-/// All entries of a file in their order.
+/// What an entry follows: always something before it, so that the tree has no cycles whatever the file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Link {
+    Nothing,
+    To(At),
+    /// The entry just before, because the one it names is not there.
+    Previous,
+    /// An entry that is not in the part that has been read.
+    Unread(EntryId),
+}
+
+/// The next step on the way to the root.
+enum Up {
+    Root,
+    To(At),
+    Unread,
+}
+
+/// A way from the root to an entry, as far as it is known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Branch {
+    /// Root first.
+    pub(crate) path: Vec<At>,
+    /// Whether it begins at the root. If not, what is before has to be read.
+    pub(crate) is_whole: bool,
+}
+
+/// The entries of a file in their order, or of its last part.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    places: Vec<Place>,
-    by_id: HashMap<EntryId, u32>,
-    first_kept: HashMap<u32, EntryId>,
+    places: VecDeque<Place>,
+    /// Where the first of them stands.
+    first: At,
+    /// Whether there are entries before them that have not been read.
+    partial: bool,
+    by_id: HashMap<EntryId, At>,
+    first_kept: HashMap<At, EntryId>,
 }
 
 impl Index {
+    /// For the last part of a file, what is before it being unread.
+    pub(crate) fn of_tail() -> Self {
+        Self { partial: true, ..Self::default() }
+    }
+
+    /// Whether all entries are known.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.partial
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
 
-    pub(crate) fn get(&self, at: u32) -> Option<&Place> {
-        self.places.get(at as usize)
+    pub(crate) fn get(&self, at: At) -> Option<&Place> {
+        self.places.get(usize::try_from(at.checked_sub(self.first)?).ok()?)
     }
 
-    pub(crate) fn position(&self, id: &str) -> Option<u32> {
+    /// The last entry of this id.
+    pub(crate) fn position(&self, id: &str) -> Option<At> {
         self.by_id.get(id).copied()
     }
 
-    pub(crate) fn last(&self) -> Option<u32> {
-        u32::try_from(self.places.len()).ok()?.checked_sub(1)
+    pub(crate) fn last(&self) -> Option<At> {
+        Some(self.next() - 1).filter(|last| *last >= self.first)
     }
 
-    pub(crate) fn first_kept(&self, at: u32) -> Option<&EntryId> {
+    /// All of them, in the order of the file.
+    pub(crate) fn all(&self) -> std::ops::Range<At> {
+        self.first..self.next()
+    }
+
+    fn next(&self) -> At {
+        self.first + At::try_from(self.places.len()).unwrap_or(At::MAX - self.first.abs())
+    }
+
+    pub(crate) fn first_kept(&self, at: At) -> Option<&EntryId> {
         self.first_kept.get(&at)
     }
 
-    pub(crate) fn set_first_kept(&mut self, at: u32, id: EntryId) {
+    pub(crate) fn set_first_kept(&mut self, at: At, id: EntryId) {
         self.first_kept.insert(at, id);
     }
 
@@ -235,7 +114,7 @@ impl Index {
         len: u32,
         mut head: LineHead,
         version: u32,
-    ) -> Option<u32> {
+    ) -> Option<At> {
         let id = match head.id.take() {
             Some(id) if version > 1 => id,
             None if version > 1 => return None,
@@ -250,63 +129,96 @@ impl Index {
 
     /// Adds an entry. One whose parent is not there, or not there yet, goes on from the entry before it: a damaged line
     /// must not hide what was said earlier.
-    fn push(&mut self, offset: u64, len: u32, head: LineHead, id: EntryId) -> u32 {
-        let at = u32::try_from(self.places.len()).unwrap_or(u32::MAX);
-        let known = head.parent_id.as_ref().and_then(|parent| self.by_id.get(parent).copied());
-        let parent = if head.is_root { None } else { known.or_else(|| self.last()) };
+    fn push(&mut self, offset: u64, len: u32, head: LineHead, id: EntryId) -> At {
+        let at = self.next();
+        let parent = match head.parent_id {
+            _ if head.is_root => Link::Nothing,
+            None => Link::Previous,
+            Some(parent) => match self.by_id.get(&parent) {
+                Some(known) => Link::To(*known),
+                None if self.partial => Link::Unread(parent),
+                None => Link::Previous,
+            },
+        };
         if let Some(first_kept) = head.first_kept {
             self.first_kept.insert(at, first_kept);
         }
         self.by_id.insert(id.clone(), at);
-        self.places.push(Place { offset, len, kind: head.kind, id, parent });
+        self.places.push_back(Place { offset, len, kind: head.kind, id, parent });
         at
     }
 
-    /// Indices from the root to `leaf`.
-    pub(crate) fn path(&self, leaf: Option<u32>) -> Vec<u32> {
+    /// Puts the part of the file before this one in front. If that is whole, everything is known now.
+    pub(crate) fn prepend(&mut self, before: Self) {
+        let shift = self.first - before.next();
+        self.partial = before.partial;
+        for place in &mut self.places {
+            if let Link::Unread(parent) = &place.parent {
+                match before.by_id.get(parent) {
+                    Some(at) => place.parent = Link::To(at + shift),
+                    None if !before.partial => place.parent = Link::Previous,
+                    None => {}
+                }
+            }
+        }
+        for mut place in before.places.into_iter().rev() {
+            if let Link::To(at) = &mut place.parent {
+                *at += shift;
+            }
+            self.first -= 1;
+            self.places.push_front(place);
+        }
+        for (id, at) in before.by_id {
+            self.by_id.entry(id).or_insert(at + shift);
+        }
+        self.first_kept.extend(before.first_kept.into_iter().map(|(at, id)| (at + shift, id)));
+    }
+
+    /// The way from the root to `leaf`.
+    pub(crate) fn path(&self, leaf: Option<At>) -> Branch {
         let mut path = Vec::new();
-        let mut at = leaf;
-        while let Some(index) = at {
-            path.push(index);
-            at = self.get(index).and_then(|place| place.parent);
+        let mut next = leaf;
+        while let Some(at) = next {
+            path.push(at);
+            next = match self.up(at) {
+                Up::Root => None,
+                Up::To(parent) => Some(parent),
+                Up::Unread => return Self::part(path),
+            };
         }
         path.reverse();
-        path
+        Branch { path, is_whole: true }
+    }
+
+    /// What an entry follows, as far as that is known.
+    pub(crate) fn parent(&self, at: At) -> Option<At> {
+        match self.up(at) {
+            Up::To(parent) => Some(parent),
+            Up::Root | Up::Unread => None,
+        }
+    }
+
+    fn up(&self, at: At) -> Up {
+        let Some(place) = self.get(at) else { return Up::Root };
+        match &place.parent {
+            Link::Nothing => Up::Root,
+            Link::To(parent) => Up::To(*parent),
+            Link::Previous if at > self.first => Up::To(at - 1),
+            Link::Previous if self.partial => Up::Unread,
+            Link::Previous => Up::Root,
+            Link::Unread(_) => Up::Unread,
+        }
+    }
+
+    fn part(mut path: Vec<At>) -> Branch {
+        path.reverse();
+        Branch { path, is_whole: false }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn heads_are_read_without_bodies() {
-        let line = br#"{"type":"message","id":"a","parentId":"b","message":{"content":[{"role":"x"}],"role":"toolResult"}}"#;
-        let head = LineHead::parse(line).unwrap();
-        assert_eq!(
-            (head.kind, head.id, head.parent_id),
-            (Kind::ToolResult, Some(EntryId::new("a")), Some(EntryId::new("b")))
-        );
-        assert_eq!(LineHead::parse(br#"{"type":"message","message":5}"#).unwrap().kind, Kind::OtherMessage);
-        assert_eq!(LineHead::parse(br#"{"type":"novel"}"#).unwrap().kind, Kind::Other);
-        for bad in [&b"{"[..], b"[]", b"{}", b"{\"type\":5}", b"\xff"] {
-            assert!(LineHead::parse(bad).is_none());
-        }
-    }
-
-    #[test]
-    fn a_parent_is_told_from_none_and_from_silence() {
-        let rows = [
-            (r#"{"type":"x","parentId":"p"}"#, Some("p"), false),
-            (r#"{"type":"x","parentId":null}"#, None, true),
-            (r#"{"type":"x","parentId":""}"#, None, false),
-            (r#"{"type":"x"}"#, None, false),
-        ];
-        for (line, parent, is_root) in rows {
-            let head = LineHead::parse(line.as_bytes()).unwrap();
-            assert_eq!((head.parent_id, head.is_root), (parent.map(EntryId::new), is_root), "{line}");
-        }
-    }
 
     #[test]
     fn damaged_links_go_on_from_the_entry_before_and_cycles_end() {
@@ -324,14 +236,73 @@ mod tests {
         ];
         for (line, path) in lines {
             let at = index.push_line(0, 1, LineHead::parse(line.as_bytes()).unwrap(), 3);
-            assert_eq!(index.path(at), path, "{line}");
+            assert_eq!(index.path(at), Branch { path, is_whole: true }, "{line}");
         }
         let nameless = LineHead::parse(br#"{"type":"x","parentId":"a"}"#).unwrap();
         assert_eq!(index.push_line(0, 1, nameless.clone(), 3), None);
-        assert_eq!((index.len(), index.path(None)), (8, vec![]));
+        assert_eq!((index.len(), index.path(None).path), (8, vec![]));
         let mut first = Index::default();
         assert_eq!(first.push_line(0, 1, nameless.clone(), 1), Some(0));
         assert_eq!(first.push_line(0, 1, nameless, 1), Some(1));
-        assert_eq!(first.path(Some(1)), [0, 1]);
+        assert_eq!(first.path(Some(1)).path, [0, 1]);
+    }
+
+    /// An entry `id parent`; `-` is no parent named, `0` a root.
+    fn head((id, parent): &(u8, u8)) -> LineHead {
+        let name = |n: u8| EntryId::new(format!("{n}"));
+        LineHead {
+            kind: Kind::User,
+            id: Some(name(*id)),
+            is_root: *parent == 0,
+            parent_id: (1..10).contains(parent).then(|| name(*parent)),
+            first_kept: (*parent == 3).then(|| name(*id)),
+            custom_type: None,
+        }
+    }
+
+    fn index_of(entries: &[(u8, u8)], from: usize, mut index: Index) -> Index {
+        for (n, entry) in entries.iter().enumerate() {
+            index.push_line((from + n) as u64, 1, head(entry), 3);
+        }
+        index
+    }
+
+    proptest::proptest! {
+        /// Read from the end in pieces or from the start at once, a file has the same branches.
+        #[test]
+        fn a_file_read_in_parts_is_the_same_as_read_at_once(
+            entries in proptest::collection::vec((0..10_u8, 0..12_u8), 1..40),
+            cuts in proptest::collection::vec(0..40_usize, 0..4),
+        ) {
+            let whole = index_of(&entries, 0, Index::default());
+            let mut cuts: Vec<usize> = cuts.into_iter().filter(|cut| *cut < entries.len()).collect();
+            cuts.push(0);
+            cuts.sort_unstable();
+            let mut end = entries.len();
+            let mut parts: Option<Index> = None;
+            for cut in cuts.into_iter().rev() {
+                let empty = if cut == 0 { Index::default() } else { Index::of_tail() };
+                let part = index_of(&entries[cut..end], cut, empty);
+                match &mut parts {
+                    None => parts = Some(part),
+                    Some(later) => later.prepend(part),
+                }
+                end = cut;
+            }
+            let parts = parts.unwrap();
+            proptest::prop_assert!(parts.is_whole());
+            let offsets = |index: &Index, leaf| -> Vec<u64> {
+                index.path(leaf).path.iter().map(|at| index.get(*at).unwrap().offset).collect()
+            };
+            for (a, b) in whole.all().zip(parts.all()) {
+                proptest::prop_assert_eq!(offsets(&whole, Some(a)), offsets(&parts, Some(b)));
+                proptest::prop_assert_eq!(whole.first_kept(a), parts.first_kept(b));
+            }
+            for id in 0..10_u8 {
+                let id = id.to_string();
+                let at = |index: &Index| index.position(&id).map(|at| index.get(at).unwrap().offset);
+                proptest::prop_assert_eq!(at(&whole), at(&parts));
+            }
+        }
     }
 }

@@ -80,6 +80,23 @@ impl TranscriptLock {
     pub async fn acquire_within(transcript: &Path, patience: Duration) -> Result<Self, LockError> {
         let path = disk::beside(transcript, "lock");
         let turn = turn_of(&path).lock_owned().await;
+        Self::acquire_file(path, turn, patience).await
+    }
+
+    /// [`Self::acquire_within`] that waits no longer than `patience` for this process either.
+    pub async fn acquire_soon(transcript: &Path, patience: Duration) -> Result<Self, LockError> {
+        let path = disk::beside(transcript, "lock");
+        let Ok(turn) = tokio::time::timeout(patience, turn_of(&path).lock_owned()).await else {
+            return Err(LockError::Held { waited: patience, holder: Some(std::process::id()), path });
+        };
+        Self::acquire_file(path, turn, patience).await
+    }
+
+    async fn acquire_file(
+        path: PathBuf,
+        turn: OwnedMutexGuard<()>,
+        patience: Duration,
+    ) -> Result<Self, LockError> {
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
         loop {
@@ -103,7 +120,7 @@ impl TranscriptLock {
     fn try_acquire(path: &Path) -> std::io::Result<Result<LockFile, Option<u32>>> {
         let content = format!("{{\"pid\":{},\"createdAt\":\"{}\"}}", std::process::id(), iso(now_ms()));
         let rule = Staleness { after: STALE_AFTER, dead_holder_is_enough: true };
-        match LockFile::try_acquire(path, &content, rule)? {
+        match LockFile::try_acquire(&disk::real(), path, &content, rule)? {
             Acquired::Yes(file) => Ok(Ok(file)),
             Acquired::HeldBy(pid) => Ok(Err(pid)),
         }

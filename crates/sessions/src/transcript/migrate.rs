@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::format::{Body, Entry, EntryId};
+use crate::mend::mend;
 
 /// Reads a line of a file of an old `version`, giving it the id and parent its place in the file stands for.
 /// `entry_at` names the entry at an index of the old file, the header counted as 0.
@@ -12,8 +13,9 @@ pub(crate) fn read_old(
     id: &EntryId,
     parent: Option<&EntryId>,
     entry_at: &dyn Fn(u64) -> Option<EntryId>,
-) -> Option<Entry> {
-    let mut value: Value = serde_json::from_slice(line).ok()?;
+) -> Option<Value> {
+    let mut value: Value =
+        serde_json::from_slice(line).or_else(|_| serde_json::from_str(&mend(line))).ok()?;
     let fields = value.as_object_mut()?;
     if version < 2 {
         fields.insert("id".to_owned(), id.as_str().into());
@@ -30,8 +32,7 @@ pub(crate) fn read_old(
     {
         *role = "custom".into();
     }
-    let line = serde_json::to_vec(&value).ok()?;
-    Entry::parse(&line)
+    Some(value)
 }
 
 /// The id an entry of a file without ids gets: its place, so that reading twice gives the same ids.

@@ -1,6 +1,6 @@
 //! Reading the lines of a file forwards, whatever they hold.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 /// Longest line that is read; a longer one counts as malformed and is skipped.
 pub(crate) const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
@@ -62,6 +62,42 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
+/// Where a line begins, about `want` bytes before `end`, which is itself the beginning of a line or the end of the file.
+/// A longer line is not parted: then it begins further in front.
+pub(crate) fn line_start<R: Read + Seek>(reader: &mut R, end: u64, want: u64) -> io::Result<u64> {
+    const CHUNK: u64 = 64 * 1024;
+    // The newline just before `end` ends the line that is looked for.
+    let Some(end) = end.checked_sub(1) else { return Ok(0) };
+    let from = (end + 1).saturating_sub(want.max(1));
+    if from == 0 {
+        return Ok(0);
+    }
+    let mut buffer = Vec::new();
+    let mut read = |reader: &mut R, from: u64, to: u64, find: fn(u8, &[u8]) -> Option<usize>| {
+        buffer.clear();
+        reader.seek(SeekFrom::Start(from))?;
+        reader.take(to - from).read_to_end(&mut buffer)?;
+        Ok::<_, io::Error>(find(b'\n', &buffer).map(|at| from + at as u64 + 1))
+    };
+    let mut at = from - 1;
+    while at < end {
+        let to = (at + CHUNK).min(end);
+        if let Some(start) = read(reader, at, to, memchr::memchr)? {
+            return Ok(start);
+        }
+        at = to;
+    }
+    let mut to = from - 1;
+    while to > 0 {
+        let at = to.saturating_sub(CHUNK);
+        if let Some(start) = read(reader, at, to, memchr::memrchr)? {
+            return Ok(start);
+        }
+        to = at;
+    }
+    Ok(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,5 +112,22 @@ mod tests {
         let expect =
             [(10, 2, true, b"ab".to_vec()), (13, 0, true, Vec::new()), (14, 1, false, b"c".to_vec())];
         assert_eq!(got, expect);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_part_begins_with_a_line_and_makes_way(text in "[a\n]{0,40}", want in 0..50_u64) {
+            let mut end = text.len() as u64;
+            let mut reader = io::Cursor::new(text.as_bytes());
+            while end > 0 {
+                let start = line_start(&mut reader, end, want).unwrap();
+                let before = &text.as_bytes()[..start as usize];
+                proptest::prop_assert!(start < end && (before.is_empty() || before.ends_with(b"\n")));
+                // No more than is asked for, unless one line is longer.
+                let inner = &text.as_bytes()[start as usize..end as usize - 1];
+                proptest::prop_assert!(end - start <= want.max(1) || !inner.contains(&b'\n'));
+                end = start;
+            }
+        }
     }
 }

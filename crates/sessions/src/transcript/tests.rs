@@ -1,3 +1,8 @@
+mod bad;
+mod laws;
+mod long;
+mod turns;
+
 use std::path::Path;
 
 use openclaw_protocol::message::{AssistantMessage, Block, Message, ToolCall, UserMessage};

@@ -16,6 +16,7 @@ const VOLATILE_NUMBERS: &[&str] = &[
     "durationMs",
     "uptimeMs",
     "updatedAt",
+    "updatedAtMs",
     "age",
     "ageMs",
     "issuedAtMs",

@@ -127,7 +127,7 @@ impl Credentials {
             .profiles()
             .filter_map(|(id, credential)| {
                 let usage = self.store.usage(id);
-                let until = usage.unusable_until();
+                let until = usage.unusable_until(now);
                 let kind = if usage.disabled_until.unwrap_or_default() >= until { "disabled" } else { "cooldown" };
                 (until > now).then(|| {
                     let provider = credential.provider.as_str();

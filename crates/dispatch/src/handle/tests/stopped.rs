@@ -38,10 +38,15 @@ async fn a_crash_between_stopping_and_writing_writes_each_message_once() {
     let mut rig = Rig::start(dir.path(), &model).await;
     send(&rig, "r0", "first").await;
     rig.events_until("r0 chat delta tick").await;
-    send(&rig, "r1", "/new second").await;
+    send(&rig, "r1", "second").await;
     let runs = vec![RunId::new("r0"), RunId::new("r1")];
     rig.dispatch.shared.inbox.mark_aborted(runs, AbortReason::Rpc).await.unwrap();
     let mut crashed = crash(dir.path());
+    // A reset command that was stopped resets nothing.
+    let inbox = rusqlite::Connection::open(crashed.path().join(crate::journal::FILE_NAME)).unwrap();
+    let payload = json!({"kind": "chat", "text": "/new second"}).to_string();
+    inbox.execute("UPDATE inbox SET payload = ?1 WHERE run_id = 'r1'", [payload]).unwrap();
+    drop(inbox);
     let expected = ["user: first\n[message_id: r0]", "user: /new second\n[message_id: r1]"];
     for _ in 0..2 {
         let model = FakeModel::start([]).await;
@@ -51,7 +56,7 @@ async fn a_crash_between_stopping_and_writing_writes_each_message_once() {
         drop(rig);
         // The next time the rows were not closed yet.
         let next = crash(crashed.path());
-        let inbox = rusqlite::Connection::open(next.path().join(crate::inbox::FILE_NAME)).unwrap();
+        let inbox = rusqlite::Connection::open(next.path().join(crate::journal::FILE_NAME)).unwrap();
         inbox
             .execute(
                 "UPDATE inbox SET state = 'accepted', outcome = NULL, ended_at = NULL, payload = ?1",

@@ -1,4 +1,4 @@
-//! Writing `sessions.json` from a snapshot, on a thread of its own.
+//! Writing `sessions.json` from a snapshot.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,24 +8,37 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use crate::disk::{Stamp, Temporary};
+use crate::disk::{self, SharedDisk, Stamp, Temporary};
 use crate::lockfile::LockFile;
-use crate::store::document::{self, Stored};
+use crate::store::document;
+use crate::store::journal::remove_segments;
+use crate::store::stored::Stored;
 
-/// What a snapshot needs.
+/// What a snapshot needs. It belongs to a thread of its own, so that a big store does not hold updates up.
 pub(super) struct Job {
+    pub(super) disk: SharedDisk,
     pub(super) path: PathBuf,
     pub(super) rows: Vec<(Arc<str>, Stored)>,
     /// The version of the file that the rows stand on.
     pub(super) expected: Option<Stamp>,
-    /// Held until the file is written.
+    /// Segments of the journal whose changes the rows hold.
+    pub(super) segments: Vec<u64>,
+    /// Held until the file is written and the segments are gone: who takes the lock next and changes the file must not see
+    /// an old segment brought up again by a crash.
     pub(super) lock: LockFile,
 }
 
 /// How a snapshot ended.
 pub(super) enum Outcome {
     /// The file is written.
-    Written { stamp: Stamp, took: Duration },
+    Written {
+        /// What is there now.
+        stamp: Stamp,
+        /// How long it took.
+        took: Duration,
+        /// Segments that are gone; or why the file is perhaps the old one again after a power cut, so that all are needed.
+        removed: io::Result<Vec<u64>>,
+    },
     /// Someone changed the file meanwhile: nothing was written.
     Overtaken,
     /// The disk refused: nothing was written.
@@ -42,31 +55,39 @@ impl Job {
     /// Begins to write; the outcome is sent when it is done.
     pub(super) fn start(self, done: mpsc::Sender<Finished>) -> io::Result<JoinHandle<()>> {
         std::thread::Builder::new().name("session-snapshot".to_owned()).spawn(move || {
-            let path = self.path.clone();
-            let outcome = self.write();
             // A closed channel means that the store is gone and nobody waits.
-            let _ = done.blocking_send(Finished { path, outcome });
+            let _ = done.blocking_send(self.run());
         })
     }
 
-    fn write(self) -> Outcome {
+    /// Writes.
+    pub(super) fn run(self) -> Finished {
         let begun = Instant::now();
-        let outcome = write(&self.path, &self.rows, self.expected);
-        drop(self.lock);
-        match outcome {
-            Ok(Some(stamp)) => Outcome::Written { stamp, took: begun.elapsed() },
+        let outcome = match write(&self.disk, &self.path, &self.rows, self.expected) {
+            Ok(Some(stamp)) => {
+                let removed = disk::sync_parent_on(&*self.disk, &self.path)
+                    .map(|()| remove_segments(&self.disk, &self.path, &self.segments));
+                Outcome::Written { stamp, took: begun.elapsed(), removed }
+            }
             Ok(None) => Outcome::Overtaken,
             Err(error) => Outcome::Failed(error),
-        }
+        };
+        drop(self.lock);
+        Finished { path: self.path, outcome }
     }
 }
 
-fn write(path: &Path, rows: &[(Arc<str>, Stored)], expected: Option<Stamp>) -> io::Result<Option<Stamp>> {
-    let temporary = Temporary::write(path, |file| document::write(rows, file))?;
-    if Stamp::of(path)? != expected {
+fn write(
+    disk: &SharedDisk,
+    path: &Path,
+    rows: &[(Arc<str>, Stored)],
+    expected: Option<Stamp>,
+) -> io::Result<Option<Stamp>> {
+    let temporary = Temporary::write(&**disk, path, |file| document::write(rows, file))?;
+    if disk.stamp(path)? != expected {
         return Ok(None);
     }
     let stamp = temporary.stamp();
-    temporary.persist(path)?;
+    temporary.rename(path)?;
     Ok(Some(stamp))
 }

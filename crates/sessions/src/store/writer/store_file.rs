@@ -1,29 +1,29 @@
 //! One store file: what is on disk, what memory has beyond it, and when to write it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::RwLock;
-use tokio::sync::mpsc;
 
-use super::snapshot::{Finished, Job, Outcome};
+use super::pace::Pace;
+use super::snapshot::{Job, Outcome};
 use super::{SharedRows, Target, io_error};
-use crate::disk::{self, Stamp};
-use crate::entry::SessionEntry;
+use crate::disk::{self, SharedDisk, Stamp, Temporary};
 use crate::lockfile::{Acquired, LockFile, Staleness};
 use crate::store::StoreError;
-use crate::store::document::{self, Document, Rows, Stored};
+use crate::store::document::{self, Document};
 use crate::store::file::{FileStoreOptions, Published};
-use crate::store::journal::Journal;
+use crate::store::journal::{Journal, Op, line};
+use crate::store::rows::Rows;
+use crate::store::stored::{RowText, Stored};
 use crate::store::table::Table;
 use crate::time::now_ms;
 
 /// Rows that changed since the file was written, with what they were then.
-type Pending = HashMap<Arc<str>, Option<Arc<SessionEntry>>>;
+type Pending = HashMap<Arc<str>, Option<Arc<RowText>>>;
 
 /// Age after which a lock whose owner can't be told is taken over (spec `sessions.md` §3.4).
 const LOCK_STALE_AFTER: Duration = Duration::from_secs(30);
@@ -33,22 +33,26 @@ const LOCK_PAUSE: Duration = Duration::from_millis(25);
 const LOCK_REPORT_AFTER: Duration = Duration::from_secs(10);
 /// Pause after a failed snapshot.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
-/// A store is at least this many times longer at rest than being written.
-const REST_RATIO: u32 = 20;
+/// What a lock of the store is worth without its owner.
+const LOCK_RULE: Staleness = Staleness { after: LOCK_STALE_AFTER, dead_holder_is_enough: true };
 
 /// A store file and its journal.
 pub(super) struct StoreFile {
     path: PathBuf,
+    disk: SharedDisk,
     shared: SharedRows,
     journal: Journal,
     pending: Pending,
+    /// Rows that segments make although the file holds them, since a name could not be synced or a segment not be removed.
+    /// When someone removes one from the file, the journal has to say so, or a crash would bring it back.
+    held_twice: HashSet<Arc<str>>,
     /// Set while a snapshot is being written.
     writing: Option<Writing>,
     /// When the first of the pending changes was made.
     dirty_since: Option<Instant>,
     due: Option<Instant>,
-    rest: Duration,
-    options: (Duration, Duration, u64),
+    pace: Pace,
+    options: FileStoreOptions,
     /// A broken file that is already kept in a copy.
     kept_copy_of: Option<Option<Stamp>>,
     /// A version of the file that someone else broke.
@@ -63,21 +67,22 @@ struct LockWait {
 }
 
 struct Writing {
-    thread: Option<JoinHandle<()>>,
     pending: Pending,
+    /// The last segment of the journal that the snapshot holds.
     segments: Option<u64>,
 }
 
 impl StoreFile {
     /// Reads file and journal.
     pub(super) fn load(target: &Target, options: &FileStoreOptions) -> Result<Self, StoreError> {
-        let path = target.path.clone();
+        let (path, disk) = (target.path.clone(), SharedDisk::clone(&options.disk));
         let fail = |source| io_error("read", &path, source);
-        let (stamp, mut document) = read_document(&path).map_err(fail)?;
-        let journal = Journal::open(&path).map_err(fail)?;
+        sweep(&disk, &path);
+        let (stamp, mut document) = read_document(&disk, &path).map_err(fail)?;
+        let journal = Journal::open(&disk, &path).map_err(fail)?;
         let kept_copy_of = match &document.damage {
             Some(damage) => {
-                let kept = keep_copy(&path).map_err(fail)?;
+                let kept = keep_copy(&disk, &path).map_err(fail)?;
                 let (store, kept) = (path.display(), kept.display());
                 let rows = document.rows.len();
                 tracing::warn!(%store, %kept, %damage, rows, "the session store is damaged, going on with what could be read");
@@ -89,16 +94,19 @@ impl StoreFile {
         journal.replay(&mut document.rows).map_err(fail)?;
         let pending = before.map(|before| differences(&before, &document.rows)).unwrap_or_default();
         let table = Table::new(document.rows, target.agent.clone(), options.rules.clone());
+        let pace = Pace::of(options, stamp.map_or(0, |stamp| stamp.len()), Duration::ZERO);
         let mut file = Self {
             path,
+            disk,
             shared: Arc::new(RwLock::new(Published { table, stamp })),
             journal,
             pending,
+            held_twice: HashSet::new(),
             writing: None,
             dirty_since: None,
             due: None,
-            rest: Duration::ZERO,
-            options: (options.quiet, options.at_most, options.journal_limit),
+            pace,
+            options: options.clone(),
             kept_copy_of,
             unreadable: None,
             failure: None,
@@ -120,27 +128,39 @@ impl StoreFile {
     }
 
     /// Takes in what someone else did to the file. What was changed here since it was written is put on top, field by
-    /// field; a row that someone removed stays removed.
+    /// field; a row that someone removed stays removed, also after a crash that has the journal replayed.
     pub(super) fn take_in_edits(&mut self) -> Result<(), StoreError> {
         if self.writing.is_some() {
             return Ok(());
         }
         let known = self.shared.read().stamp;
-        let stamp = Stamp::of(&self.path).map_err(|source| io_error("read", &self.path, source))?;
+        let stamp = self.disk.stamp(&self.path).map_err(|source| io_error("read", &self.path, source))?;
         if stamp == known || (stamp.is_some() && stamp == self.unreadable) {
             return Ok(());
         }
         let (stamp, document) =
-            read_document(&self.path).map_err(|source| io_error("read", &self.path, source))?;
+            read_document(&self.disk, &self.path).map_err(|source| io_error("read", &self.path, source))?;
         if let Some(damage) = &document.damage {
             // Perhaps only half written yet: memory stays as it is until the file can be read again.
             tracing::warn!(store = %self.path.display(), %damage, "the session store was changed and can't be read");
             self.unreadable = stamp;
             return Ok(());
         }
-        let mut guard = self.shared.write();
+        let fail = |source| io_error("read", &self.path, source);
+        let ours = self.shared.read().table.rows().clone();
         let mut rows = document.rows;
-        self.pending = merge(std::mem::take(&mut self.pending), guard.table.rows(), &mut rows);
+        let pending = merge(&self.pending, &ours, &mut rows).map_err(fail)?;
+        let gone: Vec<Op> = self
+            .held_twice
+            .iter()
+            .filter(|key| ours.get(key).is_some() && rows.get(key).is_none())
+            .map(|key| Op::delete(key))
+            .collect();
+        if !gone.is_empty() {
+            line(&gone).and_then(|line| self.journal.append(&line)).map_err(fail)?;
+        }
+        self.pending = pending;
+        let mut guard = self.shared.write();
         guard.table.reload(rows);
         guard.stamp = stamp;
         drop(guard);
@@ -152,7 +172,7 @@ impl StoreFile {
     pub(super) fn journal(
         &mut self,
         lines: &[u8],
-        touched: Vec<(Arc<str>, Option<Arc<SessionEntry>>)>,
+        touched: Vec<(Arc<str>, Option<Arc<RowText>>)>,
     ) -> io::Result<()> {
         self.journal.append(lines)?;
         for (stored, old) in touched {
@@ -177,11 +197,15 @@ impl StoreFile {
         self.due(flushing, now).is_some_and(|due| due <= now)
     }
 
-    /// Begins to write the file, if its lock can be had.
-    pub(super) fn start_snapshot(&mut self, done: mpsc::Sender<Finished>) {
+    /// Begins to write the file, if its lock can be had. Whoever runs the job reports to [`Self::on_snapshot`].
+    pub(super) fn begin_snapshot(&mut self) -> Option<Job> {
         self.failure = None;
-        if let Err(error) = self.try_snapshot(done) {
-            self.fail(error);
+        match self.try_snapshot() {
+            Ok(job) => job,
+            Err(error) => {
+                self.fail(error);
+                None
+            }
         }
     }
 
@@ -192,15 +216,13 @@ impl StoreFile {
         }
     }
 
-    fn try_snapshot(&mut self, done: mpsc::Sender<Finished>) -> io::Result<()> {
-        let lock = disk::beside(&self.path, "lock");
+    fn try_snapshot(&mut self) -> io::Result<Option<Job>> {
         let content = format!("{{\"pid\":{},\"startedAt\":{}}}", std::process::id(), now_ms());
-        let rule = Staleness { after: LOCK_STALE_AFTER, dead_holder_is_enough: true };
-        let lock = match LockFile::try_acquire(&lock, &content, rule)? {
+        let lock = match LockFile::try_acquire(&self.disk, &lock_path(&self.path), &content, LOCK_RULE)? {
             Acquired::Yes(lock) => lock,
             Acquired::HeldBy(pid) => {
                 self.wait_for_lock(pid);
-                return Ok(());
+                return Ok(None);
             }
         };
         self.lock_wait = None;
@@ -209,12 +231,11 @@ impl StoreFile {
         }
         let expected = self.keep_what_cannot_be_read()?;
         let rows = self.shared.read().table.rows().iter().map(|(k, v)| (Arc::clone(k), v.clone())).collect();
-        let job = Job { path: self.path.clone(), rows, expected, lock };
         let segments = self.journal.rotate();
-        let thread = Some(job.start(done)?);
         let pending = std::mem::take(&mut self.pending);
-        self.writing = Some(Writing { thread, pending, segments });
-        Ok(())
+        self.writing = Some(Writing { pending, segments: segments.last().copied() });
+        let (disk, path) = (SharedDisk::clone(&self.disk), self.path.clone());
+        Ok(Some(Job { disk, path, rows, expected, segments, lock }))
     }
 
     fn wait_for_lock(&mut self, holder: Option<u32>) {
@@ -230,9 +251,9 @@ impl StoreFile {
 
     /// The version of the file about to be replaced. One that can't be read is kept in a copy first.
     fn keep_what_cannot_be_read(&mut self) -> io::Result<Option<Stamp>> {
-        let stamp = Stamp::of(&self.path)?;
+        let stamp = self.disk.stamp(&self.path)?;
         if stamp != self.shared.read().stamp && self.kept_copy_of != Some(stamp) {
-            let kept = keep_copy(&self.path)?;
+            let kept = keep_copy(&self.disk, &self.path)?;
             let (store, kept) = (self.path.display(), kept.display());
             tracing::warn!(%store, %kept, "the session store was damaged by someone else, writing it anew");
             self.kept_copy_of = Some(stamp);
@@ -242,15 +263,20 @@ impl StoreFile {
 
     /// Takes note of how a snapshot ended.
     pub(super) fn on_snapshot(&mut self, outcome: Outcome) {
-        self.join_snapshot();
         let Some(writing) = self.writing.take() else { return };
         match outcome {
-            Outcome::Written { stamp, took } => {
+            Outcome::Written { stamp, took, removed } => {
                 self.shared.write().stamp = Some(stamp);
-                if let Some(last) = writing.segments {
-                    self.journal.remove_through(last);
+                self.pace = Pace::of(&self.options, stamp.len(), took);
+                let made = writing.pending.into_iter().filter(|(_, old)| old.is_none());
+                self.held_twice.extend(made.map(|(key, _)| key));
+                match removed {
+                    Ok(removed) => self.journal.on_snapshot(writing.segments, &removed),
+                    Err(error) => return self.fail(error),
                 }
-                self.rest = took * REST_RATIO;
+                if !self.journal.is_stale() {
+                    self.held_twice.clear();
+                }
                 self.dirty_since = None;
                 self.due = None;
                 self.failure = None;
@@ -281,12 +307,6 @@ impl StoreFile {
         self.due = Some(Instant::now() + FAILURE_PAUSE);
     }
 
-    pub(super) fn join_snapshot(&mut self) {
-        if let Some(thread) = self.writing.as_mut().and_then(|writing| writing.thread.take()) {
-            let _ = thread.join();
-        }
-    }
-
     /// Why the last snapshot failed, if it did.
     pub(super) fn failure(&self) -> Option<StoreError> {
         let source = self.failure.clone()?;
@@ -295,94 +315,99 @@ impl StoreFile {
 
     /// What a flush answers that could not get the lock in time.
     pub(super) fn lock_timeout(&self) -> StoreError {
-        let lock = disk::beside(&self.path, "lock");
-        let text = format!("timeout acquiring session store lock: {}", lock.display());
+        let text = format!("timeout acquiring session store lock: {}", lock_path(&self.path).display());
         io_error("write", &self.path, io::Error::new(io::ErrorKind::TimedOut, text))
     }
 
     fn schedule(&mut self) {
         let now = Instant::now();
-        let (quiet, at_most, journal_limit) = self.options;
         let since = *self.dirty_since.get_or_insert(now);
-        let due = (now + quiet.max(self.rest)).min(since + at_most.max(self.rest));
-        let full = self.journal.current_len() > journal_limit;
+        let due = (now + self.pace.quiet).min(since + self.pace.at_most);
+        let full = self.journal.current_len() > self.pace.journal_limit;
         if self.failure.is_none() && self.lock_wait.is_none() {
             self.due = Some(if full { now } else { due });
         }
     }
 }
 
+fn lock_path(store: &Path) -> PathBuf {
+    disk::beside(store, "lock")
+}
+
+/// Removes what a process that died left beside the store. That it can't be removed keeps nobody from reading.
+fn sweep(disk: &SharedDisk, store: &Path) {
+    let swept = disk::sweep_temporaries(&**disk, store)
+        .and_then(|()| LockFile::sweep(disk, &lock_path(store), LOCK_RULE));
+    if let Err(error) = swept {
+        tracing::warn!(store = %store.display(), %error, "cannot clean up beside the session store");
+    }
+}
+
 /// The file and its stamp; the stamp is taken before reading, so that a change in between is noticed later.
-fn read_document(path: &Path) -> io::Result<(Option<Stamp>, Document)> {
-    let stamp = Stamp::of(path)?;
-    match std::fs::read(path) {
-        Ok(bytes) => Ok((stamp, document::read(&bytes))),
+fn read_document(disk: &SharedDisk, path: &Path) -> io::Result<(Option<Stamp>, Document)> {
+    let stamp = disk.stamp(path)?;
+    match document::load(|| disk.open(path)) {
+        Ok(document) => Ok((stamp, document)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Ok((None, Document { rows: Rows::new(), damage: None }))
+            Ok((None, Document { rows: Rows::default(), damage: None }))
         }
         Err(error) => Err(error),
     }
 }
 
-/// Copies a damaged file to `<file>.damaged-<ms of its last change>`; once for each version of it.
-fn keep_copy(path: &Path) -> io::Result<PathBuf> {
-    let modified = std::fs::metadata(path)?.modified()?;
+/// Copies a damaged file to `<file>.damaged-<ms of its last change>`, whole or not at all; once for each version of it.
+fn keep_copy(disk: &SharedDisk, path: &Path) -> io::Result<PathBuf> {
+    let modified = disk.stamp(path)?.and_then(|stamp| stamp.modified()).unwrap_or(std::time::UNIX_EPOCH);
     let ms = modified.duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_millis();
     let copy = disk::beside(path, &format!("damaged-{ms}"));
-    if !copy.exists() {
-        std::fs::copy(path, &copy)?;
+    if disk.stamp(&copy)?.is_none() {
+        let bytes = disk.read(path)?;
+        Temporary::write(&**disk, &copy, |file| file.write_all(&bytes))?.persist(&copy)?;
     }
     Ok(copy)
 }
 
-/// Rows that differ, with what they were.
+/// Rows that differ, with what they were. Values that nobody touched are the very same.
 fn differences(before: &Rows, after: &Rows) -> Pending {
-    let row = |rows: &Rows, key: &Arc<str>| match rows.get(key) {
-        Some(Stored::Row(entry)) => Some(Arc::clone(entry)),
-        Some(Stored::Opaque(_)) | None => None,
-    };
-    let mut keys: Vec<&Arc<str>> = before.keys().chain(after.keys()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys.into_iter()
-        .filter(|key| row(before, key) != row(after, key))
-        .map(|key| (Arc::clone(key), row(before, key)))
-        .collect()
+    let changed = after.iter().filter_map(|(key, value)| {
+        let old = before.row(key);
+        let is_same = match (old, value) {
+            (Some(old), Stored::Row(row)) => {
+                Arc::ptr_eq(old, row) || old == row || old.entry() == row.entry()
+            }
+            (None, Stored::Opaque(_)) => true,
+            (Some(_), Stored::Opaque(_)) | (None, Stored::Row(_)) => false,
+        };
+        (!is_same).then(|| (Arc::clone(key), old.cloned()))
+    });
+    let gone = before.iter().filter_map(|(key, value)| {
+        let row = value.row().filter(|_| after.get(key).is_none())?;
+        Some((Arc::clone(key), Some(Arc::clone(row))))
+    });
+    changed.chain(gone).collect()
 }
 
 /// Puts what changed here (`pending`, from what it was to what `ours` has) on top of `theirs`. Returns what is pending
 /// against `theirs`.
-fn merge(pending: Pending, ours: &Rows, theirs: &mut Rows) -> Pending {
+fn merge(pending: &Pending, ours: &Rows, theirs: &mut Rows) -> io::Result<Pending> {
     let mut rebased = Pending::new();
     for (key, old) in pending {
-        let now = match ours.get(&key) {
-            Some(Stored::Row(entry)) => Some(Arc::clone(entry)),
-            Some(Stored::Opaque(_)) | None => None,
-        };
-        let there = match theirs.get(&key) {
-            Some(Stored::Row(entry)) => Some(Arc::clone(entry)),
-            Some(Stored::Opaque(_)) | None => None,
-        };
-        let merged = match (&old, &now, &there) {
-            (_, None, _) => None,
-            (Some(_), Some(_), None) => None,
-            (None, Some(now), None) => Some(Arc::clone(now)),
+        let there = theirs.row(key).cloned();
+        match (old, ours.row(key), &there) {
+            (_, None, _) | (Some(_), Some(_), None) => {
+                theirs.remove(key);
+            }
+            (None, Some(now), None) => {
+                theirs.insert(Arc::clone(key), Stored::Row(Arc::clone(now)));
+            }
             (old, Some(now), Some(there)) => {
-                let nothing = SessionEntry::default();
-                let mut entry = (**there).clone();
-                entry.apply(&old.as_deref().unwrap_or(&nothing).changes_to(now));
-                Some(Arc::new(entry))
-            }
-        };
-        match merged {
-            Some(entry) => {
-                theirs.insert(Arc::clone(&key), Stored::Row(entry));
-            }
-            None => {
-                theirs.shift_remove(&key);
+                let old = old.as_ref().map(|old| old.entry()).unwrap_or_default();
+                let mut entry = there.entry();
+                entry.apply(&old.changes_to(&now.entry()));
+                theirs.put(Arc::clone(key), &entry)?;
             }
         }
-        rebased.insert(key, there);
+        rebased.insert(Arc::clone(key), there);
     }
-    rebased
+    Ok(rebased)
 }

@@ -1,47 +1,116 @@
-//! Reading a file into the index, repairing it, bringing old versions up to date.
+//! Reading a file into the index, from its end as far as it is needed, and repairing a torn end.
 
-use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::TranscriptFile;
-use crate::disk;
+use crate::disk::{self, RealDisk};
 use crate::transcript::format::{EntryId, Header, VERSION};
-use crate::transcript::index::{Kind, LineHead};
-use crate::transcript::scan::Lines;
+use crate::transcript::index::{Index, Kind, LineHead};
+use crate::transcript::scan::{Lines, line_start};
 use crate::transcript::{TranscriptError, migrate};
 
+/// Bytes at the end of a long file that are read when it is opened.
+pub(super) const TAIL: u64 = 1024 * 1024;
+/// Most bytes that are read at once when more is needed.
+const MOST_AT_ONCE: u64 = 32 * TAIL;
+/// A header is looked for in the first bytes of a file.
+pub(in crate::transcript) const HEADER_WITHIN: u64 = TAIL;
+
+const BUFFER: usize = 256 * 1024;
+
+/// Opens a file for reading and appending. Nothing but a regular file: reading from a pipe may never end.
+pub(super) fn open_file(path: &Path) -> Result<File, TranscriptError> {
+    let fail = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => TranscriptError::Missing(path.to_path_buf()),
+        _ => TranscriptError::io("open", path, source),
+    };
+    if !std::fs::metadata(path).map_err(fail)?.is_file() {
+        return Err(fail(io::Error::other("it is no regular file")));
+    }
+    OpenOptions::new().read(true).append(true).open(path).map_err(fail)
+}
+
 impl TranscriptFile {
-    /// Indexes the lines from `len` to the end of the file, and repairs a torn last one.
+    /// Reads the end of the file: so much of it that the last entry is known. Files of old versions are read whole, their
+    /// entries are numbered from the start.
+    pub(super) fn load(&mut self) -> Result<(), TranscriptError> {
+        let end = self.file.metadata().map_err(|source| self.fail("read", source))?.len();
+        if self.header.version >= VERSION && end > 2 * self.step {
+            self.start =
+                line_start(&mut self.file, end, self.step).map_err(|source| self.fail("read", source))?;
+            self.len = self.start;
+        }
+        if self.start > 0 {
+            self.index = Index::of_tail();
+        }
+        self.scan()?;
+        while self.index.last().is_none() && !self.index.is_whole() {
+            self.load_more()?;
+        }
+        self.leaf = self.index.last();
+        Ok(())
+    }
+
+    /// Reads a part before the one that is known.
+    pub(super) fn load_more(&mut self) -> Result<(), TranscriptError> {
+        let fail = |source| TranscriptError::io("read", &self.path, source);
+        self.step = (2 * self.step).min(MOST_AT_ONCE);
+        let start = line_start(&mut self.file, self.start, self.step).map_err(fail)?;
+        let mut before = if start == 0 { Index::default() } else { Index::of_tail() };
+        self.file.seek(SeekFrom::Start(start)).map_err(fail)?;
+        let part = (&mut self.file).take(self.start - start);
+        let mut lines = Lines::new(BufReader::with_capacity(BUFFER, part), start);
+        let mut odd = Odd::default();
+        while let Some(line) = lines.advance().map_err(fail)? {
+            let head = if line.cut { None } else { LineHead::parse(lines.bytes()) };
+            match (head, u32::try_from(line.len)) {
+                (Some(head), _) if head.kind == Kind::Header => {}
+                (Some(head), Ok(len)) => {
+                    if before.push_line(line.offset, len, head, VERSION).is_none() {
+                        odd.note(line.offset);
+                    }
+                }
+                _ if is_blank(lines.bytes()) => {}
+                _ => odd.note(line.offset),
+            }
+        }
+        odd.warn(&self.path);
+        self.index.prepend(before);
+        self.start = start;
+        Ok(())
+    }
+
+    /// Indexes the lines from `len` to the end of the file, and repairs a torn last one. The last entry becomes the leaf.
     pub(super) fn scan(&mut self) -> Result<(), TranscriptError> {
         let fail = |source| TranscriptError::io("read", &self.path, source);
         let mut reader = self.file.try_clone().map_err(fail)?;
         reader.seek(SeekFrom::Start(self.len)).map_err(fail)?;
-        let mut lines = Lines::new(BufReader::with_capacity(256 * 1024, reader), self.len);
+        let mut lines = Lines::new(BufReader::with_capacity(BUFFER, reader), self.len);
         let mut torn = None;
+        let mut odd = Odd::default();
         while let Some(line) = lines.advance().map_err(fail)? {
-            let bytes = lines.bytes();
-            let blank = bytes.iter().all(u8::is_ascii_whitespace);
-            let head = if line.cut || blank { None } else { LineHead::parse(bytes) };
+            let blank = is_blank(lines.bytes());
+            let head = if line.cut || blank { None } else { LineHead::parse(lines.bytes()) };
             match (head, u32::try_from(line.len)) {
                 (Some(head), Ok(len)) => {
-                    if head.kind != Kind::Header {
-                        let at = self.index.push_line(line.offset, len, head, self.header.version);
-                        if at.is_none() {
-                            tracing::warn!(file = %self.path.display(), offset = line.offset, "skipped a line without an id");
-                        }
+                    if head.kind != Kind::Header
+                        && self.index.push_line(line.offset, len, head, self.header.version).is_none()
+                    {
+                        odd.note(line.offset);
                     }
                     self.unended = !line.ended;
                 }
-                _ if blank => {}
+                _ if blank && !line.cut => self.unended = !line.ended,
                 _ if !line.ended => torn = Some(line.offset),
-                _ => {
-                    tracing::warn!(file = %self.path.display(), offset = line.offset, "skipped a malformed line")
-                }
+                _ => odd.note(line.offset),
             }
             self.len = line.offset + line.len + u64::from(line.ended);
         }
+        odd.warn(&self.path);
         self.leaf = self.index.last();
+        self.pending = None;
         if self.header.version < VERSION {
             self.link_old_compactions()?;
         }
@@ -50,24 +119,50 @@ impl TranscriptFile {
 
     /// Keeps the bytes from `offset` on in a copy and cuts them off.
     fn cut_torn_tail(&mut self, offset: u64) -> Result<(), TranscriptError> {
-        let mut bytes = Vec::new();
-        let read = self.file.seek(SeekFrom::Start(offset)).and_then(|_| self.file.read_to_end(&mut bytes));
-        read.map_err(|source| self.fail("read", source))?;
         let kept = disk::backup_path(&self.path);
-        disk::write_private(&kept, &bytes).map_err(|source| self.fail("back up", source))?;
+        self.file.seek(SeekFrom::Start(offset)).map_err(|source| self.fail("read", source))?;
+        let copy =
+            disk::Temporary::write(&RealDisk, &kept, |copy| io::copy(&mut self.file, copy).map(|_| ()));
+        let copied = copy.and_then(|copy| copy.persist(&kept));
+        copied.map_err(|source| self.fail("back up", source))?;
         let cut = self.file.set_len(offset).and_then(|()| self.file.sync_data());
         cut.map_err(|source| self.fail("repair", source))?;
+        let (file, bytes) = (self.path.display(), self.len - offset);
+        tracing::warn!(%file, kept = %kept.display(), bytes, "cut off a torn last line");
         self.len = offset;
         self.unended = false;
-        let (file, kept) = (self.path.display(), kept.display());
-        tracing::warn!(%file, %kept, bytes = bytes.len(), "cut off a torn last line");
+        Ok(())
+    }
+
+    /// Whether the last entry that is known is still where it was.
+    pub(super) fn ends_as_known(&mut self) -> Result<bool, TranscriptError> {
+        if self.header.version < VERSION {
+            return Ok(true);
+        }
+        match self.index.last() {
+            Some(last) => Ok(self.read_entry(last)?.is_some()),
+            None => Ok(true),
+        }
+    }
+
+    /// Opens the file anew after somebody put another in its place. Whoever waits goes on waiting, and the leaf stays where
+    /// it was moved to, if that is still there.
+    pub(super) fn reopen(&mut self) -> Result<(), TranscriptError> {
+        let moved = if self.leaf == self.index.last() { None } else { self.leaf().cloned() };
+        let new = Self::open(&self.path)?;
+        let between = std::mem::take(&mut self.between);
+        *self = Self { between, ..new };
+        if let Some(leaf) = moved
+            && let Some(at) = self.find(leaf.as_str())?
+        {
+            self.leaf = Some(at);
+        }
         Ok(())
     }
 
     /// The first version names the first kept entry by index: the index learns the id.
     fn link_old_compactions(&mut self) -> Result<(), TranscriptError> {
-        let last = self.index.last().map_or(0, |last| last + 1);
-        for at in 0..last {
+        for at in self.index.all() {
             if self.place(at).is_some_and(|place| place.kind == Kind::Compaction)
                 && let Some(entry) = self.read_entry(at)?
                 && let Some(kept) = migrate::kept_by(&entry)
@@ -77,44 +172,38 @@ impl TranscriptFile {
         }
         Ok(())
     }
+}
 
-    /// Rewrites a file of an old version as the current one; the old file stays as a `.bak` copy.
-    pub(super) fn upgrade(&mut self) -> Result<(), TranscriptError> {
-        let leaf = self.leaf().cloned();
-        let header = Header { version: VERSION, ..self.header.clone() };
-        let mut bytes = serde_json::to_vec(&header).map_err(|error| self.fail("upgrade", error.into()))?;
-        bytes.push(b'\n');
-        let last = self.index.last().map_or(0, |last| last + 1);
-        for at in 0..last {
-            if let Some(entry) = self.read_entry(at)? {
-                bytes.extend(entry.to_line().map_err(|error| self.fail("upgrade", error.into()))?);
-            }
+/// Lines that are no entries, told in one go.
+#[derive(Default)]
+struct Odd {
+    count: usize,
+    first: u64,
+}
+
+impl Odd {
+    fn note(&mut self, offset: u64) {
+        if self.count == 0 {
+            self.first = offset;
         }
-        let kept = disk::backup_path(&self.path);
-        let replaced = std::fs::copy(&self.path, &kept).and_then(|_| disk::replace(&self.path, &bytes));
-        replaced.map_err(|source| self.fail("upgrade", source))?;
-        let (file, kept) = (self.path.display(), kept.display());
-        tracing::info!(%file, %kept, from = self.header.version, "rewrote a transcript of an old version");
-        *self = Self::open(&self.path)?;
-        self.leaf = match leaf {
-            Some(id) => self.index.position(id.as_str()),
-            None => None,
-        };
-        Ok(())
+        self.count += 1;
     }
+
+    fn warn(&self, path: &Path) {
+        if self.count > 0 {
+            let (file, lines, first) = (path.display(), self.count, self.first);
+            tracing::warn!(%file, lines, first_offset = first, "skipped malformed lines");
+        }
+    }
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(u8::is_ascii_whitespace)
 }
 
 /// The first line that is JSON must be a header with an id.
 pub(super) fn read_header(file: &File, path: &Path) -> Result<Header, TranscriptError> {
     let fail = |source| TranscriptError::io("read", path, source);
-    let mut lines = Lines::new(BufReader::new(file.try_clone().map_err(fail)?), 0);
-    while let Some(line) = lines.advance().map_err(fail)? {
-        let bytes = lines.bytes();
-        if line.cut || serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_err() {
-            continue;
-        }
-        let header = serde_json::from_slice::<Header>(bytes);
-        return header.map_err(|_| TranscriptError::NotATranscript(path.to_path_buf()));
-    }
-    Err(TranscriptError::NotATranscript(path.to_path_buf()))
+    let header = crate::transcript::backward::header_of(file).map_err(fail)?;
+    header.ok_or_else(|| TranscriptError::NotATranscript(path.to_path_buf()))
 }

@@ -1,0 +1,193 @@
+//! The files of a workspace that a person edits from afar (spec `gateway-protocol.md` §6.6, `agents.files.*`).
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use openclaw_config::private_file::{self, Durability};
+
+use crate::bootstrap::FILES;
+
+/// The memory file's two spellings; the first is made when there is none.
+const MEMORY: [&str; 2] = ["MEMORY.md", "memory.md"];
+/// Largest file that is read, in bytes.
+const MAX_BYTES: u64 = 8 * 1024 * 1024;
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceFile {
+    /// Such as `AGENTS.md`.
+    pub name: String,
+    /// Where it is, or would be.
+    pub path: PathBuf,
+    /// Size and time of the last change; nothing when it is not there.
+    pub stamp: Option<FileStamp>,
+}
+
+/// Size and time of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStamp {
+    /// Bytes.
+    pub size: u64,
+    /// Unix milliseconds.
+    pub updated_at_ms: i64,
+}
+
+/// Why a file was not read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// Not one of the files; others can't be reached this way.
+    #[error("unsupported file \"{0}\"")]
+    Unsupported(String),
+    /// A link that leads out of the workspace.
+    #[error("{0} is a link out of the workspace; edit what it points to instead")]
+    Outside(PathBuf),
+    /// Larger than is ever read.
+    #[error("{path} is larger than {MAX_BYTES} bytes")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// The files in their order, whether they are there or not.
+pub fn list(workspace: &Path) -> Vec<WorkspaceFile> {
+    let memory = MEMORY.iter().find(|name| workspace.join(name).is_file()).copied().unwrap_or("MEMORY.md");
+    FILES.iter().copied().chain([memory]).map(|name| look(workspace, name)).collect()
+}
+
+/// One file and what it says; nothing when it is not there.
+///
+/// # Errors
+/// [`FileError`].
+pub fn get(workspace: &Path, name: &str) -> Result<(WorkspaceFile, Option<String>), FileError> {
+    let path = place(workspace, name)?;
+    let failed = |source| FileError::Io { path: path.clone(), source };
+    let mut bytes = Vec::new();
+    match fs::File::open(&path) {
+        Ok(file) => file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((look(workspace, name), None)),
+        Err(error) => return Err(failed(error)),
+    };
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(FileError::TooLarge { path });
+    }
+    Ok((look(workspace, name), Some(String::from_utf8_lossy(&bytes).into_owned())))
+}
+
+/// Replaces what one file says; the workspace is made when it is missing.
+///
+/// # Errors
+/// [`FileError`]; the file is as it was then.
+pub fn set(workspace: &Path, name: &str, content: &str) -> Result<WorkspaceFile, FileError> {
+    let path = place(workspace, name)?;
+    // A link within the workspace stays a link.
+    let target = path.canonicalize().unwrap_or_else(|_| path.clone());
+    private_file::replace(&target, content.as_bytes(), Durability::Synced)
+        .map_err(|source| FileError::Io { path, source })?;
+    Ok(look(workspace, name))
+}
+
+/// The path of one of the files, links followed as far as the workspace goes.
+fn place(workspace: &Path, name: &str) -> Result<PathBuf, FileError> {
+    if !FILES.contains(&name) && !MEMORY.contains(&name) {
+        return Err(FileError::Unsupported(name.to_owned()));
+    }
+    let path = workspace.join(name);
+    let root = workspace.canonicalize().unwrap_or_else(|_| workspace.to_path_buf());
+    match (path.canonicalize(), fs::symlink_metadata(&path)) {
+        (Ok(real), _) if real.starts_with(&root) => Ok(path),
+        (Err(_), Err(_)) => Ok(path),
+        // It leads elsewhere, or to nowhere yet.
+        (Ok(_), _) | (Err(_), Ok(_)) => Err(FileError::Outside(path)),
+    }
+}
+
+fn look(workspace: &Path, name: &str) -> WorkspaceFile {
+    let path = workspace.join(name);
+    let found = place(workspace, name).ok().and_then(|path| fs::metadata(path).ok());
+    let stamp = found.filter(fs::Metadata::is_file).map(|meta| {
+        let changed = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let millis = changed.map_or(0, |since| since.as_millis());
+        FileStamp { size: meta.len(), updated_at_ms: i64::try_from(millis).unwrap_or(i64::MAX) }
+    });
+    WorkspaceFile { name: name.to_owned(), path, stamp }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn present(workspace: &Path) -> Vec<(String, Option<u64>)> {
+        list(workspace).into_iter().map(|file| (file.name, file.stamp.map(|stamp| stamp.size))).collect()
+    }
+
+    #[test]
+    fn files_are_listed_read_and_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let ws = dir.path().join("new/ws");
+        assert!(list(&ws).iter().all(|file| file.stamp.is_none()));
+        assert_eq!(get(&ws, "SOUL.md").unwrap().1, None);
+        let written = set(&ws, "SOUL.md", "# soul\n").unwrap();
+        assert_eq!((written.path.clone(), written.stamp.unwrap().size), (ws.join("SOUL.md"), 7));
+        assert_eq!(get(&ws, "SOUL.md").unwrap(), (written, Some("# soul\n".to_owned())));
+        set(&ws, "memory.md", "m").unwrap();
+        let all = present(&ws);
+        let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+        let expect = [
+            "AGENTS.md",
+            "SOUL.md",
+            "TOOLS.md",
+            "IDENTITY.md",
+            "USER.md",
+            "HEARTBEAT.md",
+            "BOOTSTRAP.md",
+            "memory.md",
+        ];
+        assert_eq!(names, expect);
+        let there: Vec<&str> =
+            all.iter().filter(|(_, size)| size.is_some()).map(|(name, _)| name.as_str()).collect();
+        assert_eq!(there, ["SOUL.md", "memory.md"]);
+    }
+
+    #[test]
+    fn no_other_file_can_be_reached() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["../x", "/etc/passwd", "agents.md", "AGENTS.md/..", "", "memory/2026-01-01.md"] {
+            assert!(matches!(get(dir.path(), name), Err(FileError::Unsupported(_))), "{name}");
+            assert!(matches!(set(dir.path(), name, ""), Err(FileError::Unsupported(_))), "{name}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_within_the_workspace_only() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let ws = dir.path().join("ws");
+        fs::create_dir(&ws).unwrap();
+        fs::write(dir.path().join("secret"), "s").unwrap();
+        fs::write(ws.join("real.md"), "r").unwrap();
+        symlink(dir.path().join("secret"), ws.join("AGENTS.md")).unwrap();
+        symlink(dir.path().join("not-yet"), ws.join("TOOLS.md")).unwrap();
+        symlink(ws.join("real.md"), ws.join("SOUL.md")).unwrap();
+        for name in ["AGENTS.md", "TOOLS.md"] {
+            assert!(matches!(get(&ws, name), Err(FileError::Outside(_))), "{name}");
+            assert!(matches!(set(&ws, name, "x"), Err(FileError::Outside(_))), "{name}");
+        }
+        assert_eq!(fs::read_to_string(dir.path().join("secret")).unwrap(), "s");
+        assert!(list(&ws).iter().all(|file| file.stamp.is_none() || file.name == "SOUL.md"));
+        set(&ws, "SOUL.md", "new").unwrap();
+        assert_eq!(fs::read_to_string(ws.join("real.md")).unwrap(), "new");
+        assert!(fs::symlink_metadata(ws.join("SOUL.md")).unwrap().is_symlink());
+    }
+}

@@ -1,0 +1,78 @@
+//! Lines that are added to an agent's `IDENTITY.md` (spec `gateway-protocol.md` §6.6).
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+
+use super::RosterError;
+use crate::identity::Identity;
+
+/// The file.
+const FILE: &str = "IDENTITY.md";
+
+/// What the lines say; absent ones are left out. In the file the last line of a label counts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct IdentityLines {
+    /// `Name`
+    pub name: Option<String>,
+    /// `Emoji`
+    pub emoji: Option<String>,
+    /// `Avatar`
+    pub avatar: Option<String>,
+}
+
+impl IdentityLines {
+    /// Adds what the file does not say yet. Nothing else in it is touched.
+    pub(super) fn append(&self, workspace: &Path) -> Result<(), RosterError> {
+        let path = workspace.join(FILE);
+        let failed = |source| RosterError::Io { path: path.clone(), source };
+        let said = match std::fs::read(&path) {
+            Ok(bytes) => Identity::parse(&String::from_utf8_lossy(&bytes)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Identity::default(),
+            Err(error) => return Err(failed(error)),
+        };
+        let fields = [
+            ("Name", &self.name, said.name),
+            ("Emoji", &self.emoji, said.emoji),
+            ("Avatar", &self.avatar, said.avatar),
+        ];
+        let mut lines = String::new();
+        for (label, text, said) in fields {
+            let text =
+                text.as_deref().map(one_line).filter(|text| !text.is_empty() && said.as_ref() != Some(text));
+            lines.extend(text.map(|text| format!("- {label}: {text}\n")));
+        }
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
+        file.write_all(format!("\n{lines}").as_bytes()).map_err(failed)
+    }
+}
+
+/// White space folded: a line break would begin another field.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(name: &str, emoji: &str) -> IdentityLines {
+        IdentityLines { name: Some(name.into()), emoji: Some(emoji.into()), avatar: None }
+    }
+
+    #[test]
+    fn lines_are_added_once_and_the_rest_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let read = || std::fs::read_to_string(dir.path().join(FILE)).unwrap();
+        lines("Golden Helper", "🧪").append(dir.path()).unwrap();
+        assert_eq!(read(), "\n- Name: Golden Helper\n- Emoji: 🧪\n");
+        lines("Golden Helper", "🧪").append(dir.path()).unwrap();
+        lines("A\n- Emoji: x", " ").append(dir.path()).unwrap();
+        assert_eq!(read(), "\n- Name: Golden Helper\n- Emoji: 🧪\n\n- Name: A - Emoji: x\n");
+        let identity = Identity::parse(&read());
+        assert_eq!((identity.name.as_deref(), identity.emoji.as_deref()), (Some("A - Emoji: x"), Some("🧪")));
+    }
+}

@@ -1,0 +1,80 @@
+//! `openclaw agents delete`.
+
+use std::io::{IsTerminal as _, stderr, stdin};
+
+use openclaw_agent::roster::{self, Files};
+use openclaw_config::write::Actor;
+use openclaw_protocol::AgentId;
+use serde::Serialize;
+
+use super::questions::Questions;
+use super::{failure, not_found};
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+
+/// The result, keys in the order of the reference.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DeletedRow {
+    agent_id: String,
+    workspace: String,
+    agent_dir: String,
+    sessions_dir: String,
+    removed_bindings: usize,
+    removed_allow: usize,
+}
+
+pub(super) fn run(id: &str, force: bool, json: bool, context: &Context) -> Outcome {
+    let config = context.config()?;
+    let id = named(id)?;
+    if id.as_str() != AgentId::MAIN && !config.has_agent(&id) {
+        return Err(not_found(id.as_str()));
+    }
+    if !force && id.as_str() != AgentId::MAIN && !confirmed(&id)? {
+        output::error_line("Cancelled; nothing was changed.");
+        return Ok(0);
+    }
+    let deleted = roster::delete(&context.loaded, &id, Files::Trash, Actor::Cli)
+        .map_err(|error| failure(error, context))?;
+    for (dir, reason) in &deleted.kept {
+        output::error_line(
+            &context.style.warn(&format!("Not moved to the trash: {} ({reason})", context.short(dir))),
+        );
+    }
+    if json {
+        output::json(&DeletedRow {
+            agent_id: id.to_string(),
+            workspace: deleted.workspace.display().to_string(),
+            agent_dir: deleted.agent_dir.display().to_string(),
+            sessions_dir: deleted.sessions_dir.display().to_string(),
+            removed_bindings: deleted.removed_bindings,
+            removed_allow: deleted.removed_allow,
+        });
+        return Ok(0);
+    }
+    output::line(&format!("Deleted agent {id}"));
+    for (from, to) in &deleted.trashed {
+        output::line(&format!("  {} is now {}", context.short(from), context.short(to)));
+    }
+    if deleted.removed_bindings > 0 {
+        output::line(&format!("  Routing rules removed: {}", deleted.removed_bindings));
+    }
+    Ok(0)
+}
+
+/// Unusable text would be normalised to `main`, which is not what it says.
+fn named(text: &str) -> Result<AgentId, Failure> {
+    let id = AgentId::normalize(text);
+    let is_main = text.trim().eq_ignore_ascii_case(AgentId::MAIN);
+    if id.as_str() == AgentId::MAIN && !is_main { Err(not_found(text)) } else { Ok(id) }
+}
+
+fn confirmed(id: &AgentId) -> Result<bool, Failure> {
+    if !stdin().is_terminal() {
+        return Err(Failure::usage("There is no terminal to ask on. Re-run with --force."));
+    }
+    let mut questions = Questions { answers: stdin().lock(), screen: stderr() };
+    questions
+        .confirm(&format!("Delete agent \"{id}\" and move its workspace, state and sessions to the trash?"))
+}

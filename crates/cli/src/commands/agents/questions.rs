@@ -1,0 +1,66 @@
+//! Questions to the person at the terminal, one line each.
+
+use std::io::{self, BufRead, Write};
+
+use crate::failure::Failure;
+
+/// Asks on one stream and reads from another.
+pub(super) struct Questions<R, W> {
+    /// Where answers come from.
+    pub(super) answers: R,
+    /// Where questions go; standard error, so that standard output holds the result alone.
+    pub(super) screen: W,
+}
+
+/// Longest answer that is read, in bytes.
+const MAX_ANSWER: u64 = 64 * 1024;
+
+impl<R: BufRead, W: Write> Questions<R, W> {
+    /// The answer, or what is taken when it is empty.
+    ///
+    /// # Errors
+    /// When the input ends: the person gave up.
+    pub(super) fn ask(&mut self, question: &str, default: &str) -> Result<String, Failure> {
+        let hint = if default.is_empty() { String::new() } else { format!(" [{default}]") };
+        let answer = self.line(&format!("{question}{hint}: "))?;
+        Ok(if answer.is_empty() { default.to_owned() } else { answer })
+    }
+
+    /// Yes or no; an empty answer is no.
+    ///
+    /// # Errors
+    /// When the input ends.
+    pub(super) fn confirm(&mut self, question: &str) -> Result<bool, Failure> {
+        loop {
+            match self.line(&format!("{question} [y/N]: "))?.to_lowercase().as_str() {
+                "y" | "yes" => return Ok(true),
+                "" | "n" | "no" => return Ok(false),
+                _ => self.say("Answer y or n.")?,
+            }
+        }
+    }
+
+    /// Tells something between two questions.
+    ///
+    /// # Errors
+    /// When the screen is gone.
+    pub(super) fn say(&mut self, text: &str) -> Result<(), Failure> {
+        writeln!(self.screen, "{text}").map_err(gone)
+    }
+
+    fn line(&mut self, prompt: &str) -> Result<String, Failure> {
+        write!(self.screen, "{prompt}").and_then(|()| self.screen.flush()).map_err(gone)?;
+        let mut line = String::new();
+        let read = io::Read::take(&mut self.answers, MAX_ANSWER).read_line(&mut line).map_err(gone)?;
+        if read == 0 { Err(cancelled()) } else { Ok(line.trim().to_owned()) }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "used as a function for map_err")]
+fn gone(error: io::Error) -> Failure {
+    Failure::new("terminal", format!("cannot ask: {error}"))
+}
+
+fn cancelled() -> Failure {
+    Failure::new("cancelled", "Cancelled; nothing was changed.")
+}

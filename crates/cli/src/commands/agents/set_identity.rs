@@ -1,0 +1,179 @@
+//! `openclaw agents set-identity`.
+
+use std::path::{Path, PathBuf};
+
+use openclaw_agent::identity::Identity as IdentityFile;
+use openclaw_agent::roster;
+use openclaw_config::Config;
+use openclaw_config::settings::Identity;
+use openclaw_config::write::Actor;
+use openclaw_protocol::AgentId;
+use serde::Serialize;
+
+use super::add::given;
+use super::{failure, not_found};
+use crate::args::AgentsSetIdentityArgs;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+
+/// The result, keys in the order of the reference.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Changed {
+    agent_id: String,
+    identity: Shown,
+    workspace: Option<String>,
+    identity_file: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Shown {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    theme: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    emoji: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    avatar: Option<String>,
+}
+
+pub(super) fn run(args: &AgentsSetIdentityArgs, context: &Context) -> Outcome {
+    let config = context.config()?;
+    let explicit = explicit(args);
+    let place = Place::of(args, &explicit, config, context)?;
+    let from_file = match &place.file {
+        Some(file) => read(file, context)?,
+        None => Identity::default(),
+    };
+    let wanted = Identity {
+        name: explicit.name.or(from_file.name),
+        theme: explicit.theme.or(from_file.theme),
+        emoji: explicit.emoji.or(from_file.emoji),
+        avatar: explicit.avatar.or(from_file.avatar),
+    };
+    openclaw_gateway::keep_files_private();
+    let whole = roster::set_identity(&context.loaded, &place.agent, &wanted, Actor::Cli)
+        .map_err(|error| failure(error, context))?;
+    report(args.json, place, whole, context);
+    Ok(0)
+}
+
+fn explicit(args: &AgentsSetIdentityArgs) -> Identity {
+    let text = |text: &Option<String>| given(text.as_deref()).map(str::to_owned);
+    Identity {
+        name: text(&args.name),
+        theme: text(&args.theme),
+        emoji: text(&args.emoji),
+        avatar: text(&args.avatar),
+    }
+}
+
+/// Whose identity, and the file it is read from.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    agent: AgentId,
+    workspace: Option<PathBuf>,
+    file: Option<PathBuf>,
+}
+
+impl Place {
+    fn of(
+        args: &AgentsSetIdentityArgs,
+        explicit: &Identity,
+        config: &Config,
+        context: &Context,
+    ) -> Result<Self, Failure> {
+        let path = |text: &Option<String>| given(text.as_deref()).map(|text| context.env().expand_path(text));
+        let named_file = path(&args.identity_file);
+        let reads_file = args.from_identity || named_file.is_some() || *explicit == Identity::default();
+        let agent = match given(args.agent.as_deref()) {
+            Some(text) => Some(configured(text, config)?),
+            None => None,
+        };
+        let beside = || named_file.as_deref().and_then(Path::parent).map(Path::to_path_buf);
+        let own = || agent.as_ref().filter(|_| reads_file).map(|id| config.agent(id).workspace);
+        let here = || agent.is_none().then(|| context.env().expand_path("."));
+        let workspace = path(&args.workspace).or_else(beside).or_else(own).or_else(here);
+        let file = reads_file
+            .then(|| named_file.clone().or_else(|| workspace.as_ref().map(|dir| dir.join("IDENTITY.md"))));
+        let agent = match (agent, &workspace) {
+            (Some(agent), _) => agent,
+            (None, Some(dir)) => at(dir, config, context)?,
+            (None, None) => return Err(Failure::usage("Say which agent with --agent or --workspace.")),
+        };
+        Ok(Self { agent, workspace, file: file.flatten() })
+    }
+}
+
+fn configured(text: &str, config: &Config) -> Result<AgentId, Failure> {
+    let id = AgentId::normalize(text);
+    if config.has_agent(&id) { Ok(id) } else { Err(not_found(text)) }
+}
+
+/// The agent whose workspace this is.
+fn at(dir: &Path, config: &Config, context: &Context) -> Result<AgentId, Failure> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let wanted = real(dir);
+    let mut found = config.agent_ids();
+    found.retain(|id| real(&config.agent(id).workspace) == wanted);
+    match found.as_slice() {
+        [agent] => Ok(agent.clone()),
+        [] => Err(Failure::new(
+            "agent-not-found",
+            format!("No agent has the workspace {}.", context.short(dir)),
+        )
+        .hint("Say which agent with --agent <id>.")),
+        several => {
+            let names = several.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
+            let text = format!("Several agents have the workspace {}: {names}.", context.short(dir));
+            Err(Failure::new("agent-ambiguous", text).hint("Say which agent with --agent <id>."))
+        }
+    }
+}
+
+fn read(file: &Path, context: &Context) -> Result<Identity, Failure> {
+    let text = match std::fs::read(file) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(Failure::new("identity-file", format!("{}: {error}", context.short(file)))),
+    };
+    let found = IdentityFile::parse(&text);
+    let identity = Identity {
+        name: found.name,
+        theme: found.theme.or(found.creature).or(found.vibe),
+        emoji: found.emoji,
+        avatar: found.avatar,
+    };
+    if identity == Identity::default() {
+        return Err(Failure::new(
+            "identity-file",
+            format!("No identity data found in {}.", context.short(file)),
+        )
+        .hint("Pass --name, --theme, --emoji or --avatar, or fill in the file."));
+    }
+    Ok(identity)
+}
+
+fn report(json: bool, place: Place, whole: Identity, context: &Context) {
+    let shown = Shown { name: whole.name, theme: whole.theme, emoji: whole.emoji, avatar: whole.avatar };
+    if json {
+        output::json(&Changed {
+            agent_id: place.agent.to_string(),
+            identity: shown,
+            workspace: place.workspace.map(|dir| dir.display().to_string()),
+            identity_file: place.file.map(|file| file.display().to_string()),
+        });
+        return;
+    }
+    output::line(&format!("Agent: {}", place.agent));
+    let fields =
+        [("Name", shown.name), ("Theme", shown.theme), ("Emoji", shown.emoji), ("Avatar", shown.avatar)];
+    for (label, text) in fields.into_iter().filter_map(|(label, text)| text.map(|text| (label, text))) {
+        output::line(&format!("  {label}: {text}"));
+    }
+    if let Some(file) = place.file {
+        output::line(&format!("  From: {}", context.short(&file)));
+    }
+}

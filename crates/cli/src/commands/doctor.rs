@@ -1,0 +1,192 @@
+//! `openclaw doctor`: whether the state directory is in order, and `--fix` to put it in order (spec `cli.md` §7).
+//!
+//! Looking changes nothing. What is wrong and what can be done about it is known by `openclaw_sessions::checkup`; this
+//! module decides what may be done now, does it, and reports. A file that can't be parsed is never written.
+
+mod report;
+mod token;
+
+use openclaw_dispatch::{DatabaseState, check_database};
+use openclaw_gateway::{LockError, Running, StateHold, hold_state, premises, running_gateway};
+use openclaw_sessions::backup::Backup;
+use openclaw_sessions::checkup::{self, Finding, Premises, Repair, Severity};
+
+use crate::args::DoctorArgs;
+use crate::context::{Context, now_ms};
+use crate::failure::{Failure, Outcome};
+
+/// Repairs bring other things to light, such as the modes of files that were moved; after so many rounds that ends.
+const ROUNDS: usize = 4;
+
+/// Flags of OpenClaw's doctor that are about parts which are not here yet.
+fn refuse_unknown_parts(args: &DoctorArgs) -> Result<(), Failure> {
+    let refused =
+        [(args.deep, "--deep", "looking at system services"), (args.force, "--force", "service definitions")];
+    match refused.into_iter().find(|(given, _, _)| *given) {
+        Some((_, flag, what)) => {
+            let text = format!("openclaw doctor {flag}: not implemented yet in this version ({what})");
+            Err(Failure::usage(text)
+                .hint("Run it without this flag to check and repair the state directory."))
+        }
+        None => Ok(()),
+    }
+}
+
+pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
+    refuse_unknown_parts(args)?;
+    openclaw_gateway::keep_files_private();
+    let mut notes = Vec::new();
+    if args.generate_gateway_token {
+        notes.push(token::generate(context)?);
+    }
+    let is_configured = context.loaded.config_for_reading().is_ok();
+    let config = context.config_or_default();
+    let premises = premises(&config).map_err(|error| Failure::new("config-invalid", error.to_string()))?;
+    let mut session = Session {
+        context,
+        premises: Premises {
+            is_configured,
+            archive_orphans: args.archive_orphans,
+            now: now_ms(),
+            ..premises
+        },
+        running: running_gateway(&context.loaded),
+        failures: Vec::new(),
+        backup: None,
+    };
+    let before = session.look();
+    let after = if args.fix || args.repair { session.repair(before.clone())? } else { before.clone() };
+    let checked = report::Report {
+        checks: report::checks(&before, &after, &session.failures),
+        notes,
+        running: session.running,
+        backup: session.backup.take(),
+        is_fix: args.fix || args.repair,
+        has_failed: !session.failures.is_empty(),
+    };
+    let exit = checked.exit(args.check);
+    if args.json {
+        checked.print_json(exit);
+    } else {
+        checked.print_text(context);
+    }
+    Ok(exit)
+}
+
+/// One run of the doctor.
+struct Session<'a> {
+    context: &'a Context,
+    premises: Premises,
+    running: Option<Running>,
+    /// Repairs that did not work, and why.
+    failures: Vec<(Repair, String)>,
+    backup: Option<std::path::PathBuf>,
+}
+
+impl Session<'_> {
+    /// Everything that is not in order.
+    fn look(&mut self) -> Vec<Finding> {
+        self.premises.is_running = self.running.is_some();
+        let mut found: Vec<Finding> = config_finding(self.context).into_iter().collect();
+        found.extend(checkup::check(&self.premises));
+        found.extend(database_finding(self.context));
+        found
+    }
+
+    /// Does what can be done, and says what is left.
+    fn repair(&mut self, mut found: Vec<Finding>) -> Result<Vec<Finding>, Failure> {
+        let hold = self.hold()?;
+        let mut backup = Backup::new(self.context.paths().state_dir(), self.premises.now);
+        for _ in 0..ROUNDS {
+            let todo: Vec<Repair> = found
+                .iter()
+                .flat_map(|finding| &finding.repairs)
+                .filter(|repair| hold.is_some() || repair.is_safe_beside_a_gateway())
+                .filter(|repair| !self.failures.iter().any(|(failed, _)| failed == *repair))
+                .cloned()
+                .collect();
+            if todo.is_empty() {
+                break;
+            }
+            self.carry_out(todo, &mut backup);
+            found = self.look();
+        }
+        self.backup = backup.dir().map(std::path::Path::to_path_buf);
+        drop(hold);
+        Ok(found)
+    }
+
+    fn carry_out(&mut self, todo: Vec<Repair>, backup: &mut Backup) {
+        let mut tried: Vec<Repair> = Vec::new();
+        for repair in todo {
+            if tried.contains(&repair) {
+                continue;
+            }
+            if let Err(error) = checkup::repair(&self.premises, &repair, backup) {
+                self.failures.push((repair.clone(), error.to_string()));
+            }
+            tried.push(repair);
+        }
+    }
+
+    /// Keeps gateways away. Nothing when one runs: then only what is safe beside it is done.
+    fn hold(&mut self) -> Result<Option<StateHold>, Failure> {
+        match hold_state(&self.context.loaded) {
+            Ok(hold) => Ok(Some(hold)),
+            Err(LockError::Held { pid, .. }) => {
+                self.running = Some(Running { pid });
+                Ok(None)
+            }
+            Err(error @ LockError::Io { .. }) => Err(Failure::new("state-dir", error.to_string())
+                .hint("Make the directory writable, or set OPENCLAW_STATE_DIR, then run this again.")),
+        }
+    }
+}
+
+/// A config that can't be used. It is reported, never written.
+fn config_finding(context: &Context) -> Option<Finding> {
+    if context.loaded.config_for_reading().is_ok() {
+        return None;
+    }
+    let snapshot = &context.loaded.snapshot;
+    let issues: Vec<String> = snapshot.issues.iter().map(openclaw_config::Issue::line).collect();
+    let id = if snapshot.is_parsable() { "config.invalid" } else { "config.unreadable" };
+    let message = format!(
+        "The config {} cannot be used and is left as it is: {}. Fix it by hand; until then stores and transcripts are \
+         not looked at, because it says where they are.",
+        snapshot.path.display(),
+        issues.join("; "),
+    );
+    Some(Finding { id, severity: Severity::Error, message, repairs: Vec::new() })
+}
+
+/// The gateway's own database.
+fn database_finding(context: &Context) -> Option<Finding> {
+    let path = context.paths().database();
+    let shown = path.display();
+    match check_database(&path) {
+        DatabaseState::Absent | DatabaseState::Sound => None,
+        DatabaseState::Damaged(why) => {
+            let message = format!(
+                "CRITICAL: The database {shown} is damaged ({why}). Messages that wait in it for their run are lost; the \
+                 next start makes a new one."
+            );
+            let beside = ["-wal", "-shm"].map(|suffix| format!("{shown}{suffix}").into());
+            let files = [path.clone()].into_iter().chain(beside).collect();
+            let repairs = vec![Repair::SetAside(files)];
+            Some(Finding { id: "database.damaged", severity: Severity::Error, message, repairs })
+        }
+        DatabaseState::Unknown(why) => {
+            let message = format!("The database {shown} could not be looked at: {why}.");
+            Some(Finding {
+                id: "database.unknown",
+                severity: Severity::Warning,
+                message,
+                repairs: Vec::new(),
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! What the doctor says, for people and as one document.
+
+use std::path::PathBuf;
+
+use openclaw_gateway::Running;
+use openclaw_sessions::checkup::{Finding, Repair, Severity};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::output;
+
+/// One line of the report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Check {
+    pub(super) finding: Finding,
+    pub(super) is_fixed: bool,
+    /// Why it could not be fixed.
+    pub(super) failure: Option<String>,
+}
+
+/// Everything there is to say.
+#[derive(Debug)]
+pub(super) struct Report {
+    pub(super) checks: Vec<Check>,
+    pub(super) notes: Vec<String>,
+    pub(super) running: Option<Running>,
+    pub(super) backup: Option<PathBuf>,
+    pub(super) is_fix: bool,
+    /// Whether a repair failed.
+    pub(super) has_failed: bool,
+}
+
+/// What was found before that is no more, in its order, then what is left.
+pub(super) fn checks(before: &[Finding], after: &[Finding], failures: &[(Repair, String)]) -> Vec<Check> {
+    let fixed = before.iter().filter(|finding| !after.iter().any(|left| left.id == finding.id));
+    let fixed = fixed.map(|finding| Check { finding: finding.clone(), is_fixed: true, failure: None });
+    let left = after.iter().map(|finding| {
+        let failed = failures.iter().find(|(repair, _)| finding.repairs.contains(repair));
+        Check { finding: finding.clone(), is_fixed: false, failure: failed.map(|(_, why)| why.clone()) }
+    });
+    fixed.chain(left).collect()
+}
+
+/// Headings by the first part of an id, in the order of the report.
+const SECTIONS: &[(&str, &[&str])] = &[
+    ("Config", &["config"]),
+    ("State integrity", &["state", "sessions", "agent", "credentials"]),
+    ("State of older versions", &["old"]),
+    ("Session stores", &["store"]),
+    ("Transcripts", &["transcript", "transcripts"]),
+    ("Left behind", &["lock", "files"]),
+    ("Database", &["database"]),
+];
+
+impl Report {
+    /// 0, unless a repair failed, or `--check` finds that errors remain.
+    pub(super) fn exit(&self, is_check: bool) -> u8 {
+        let is_error = |check: &Check| !check.is_fixed && check.finding.severity == Severity::Error;
+        u8::from(self.has_failed || (is_check && self.checks.iter().any(is_error)))
+    }
+
+    pub(super) fn print_json(&self, exit: u8) {
+        output::json(&self.document(exit));
+    }
+
+    pub(super) fn document(&self, exit: u8) -> Value {
+        let checks: Vec<Value> = self
+            .checks
+            .iter()
+            .map(|check| {
+                json!({
+                    "id": check.finding.id,
+                    "severity": check.finding.severity.as_str(),
+                    "message": message(check),
+                    "fixable": !check.finding.repairs.is_empty(),
+                    "fixed": check.is_fixed,
+                })
+            })
+            .collect();
+        let mut document = json!({"checks": checks, "exit": exit});
+        if let Some(out) = document.as_object_mut() {
+            if let Some(running) = self.running {
+                out.insert("gateway".to_owned(), json!({"running": true, "pid": running.pid}));
+            }
+            if let Some(backup) = &self.backup {
+                out.insert("backup".to_owned(), json!(backup.display().to_string()));
+            }
+            if !self.notes.is_empty() {
+                out.insert("notes".to_owned(), json!(self.notes));
+            }
+        }
+        document
+    }
+
+    pub(super) fn print_text(&self, context: &Context) {
+        self.lines(context).iter().for_each(|line| output::line(line));
+    }
+
+    pub(super) fn lines(&self, context: &Context) -> Vec<String> {
+        let style = context.style;
+        let mut lines = vec![style.accent("OpenClaw doctor")];
+        lines.extend(self.notes.iter().cloned());
+        for (title, parts) in SECTIONS {
+            let belongs =
+                |check: &&Check| parts.contains(&check.finding.id.split('.').next().unwrap_or_default());
+            let mut checks = self.checks.iter().filter(belongs).peekable();
+            if checks.peek().is_some() {
+                lines.extend([String::new(), style.accent(title)]);
+                lines.extend(checks.map(|check| format!("- {}", painted(check, context))));
+            }
+        }
+        if self.checks.is_empty() {
+            lines.extend([String::new(), style.success("State is in order.")]);
+        }
+        lines.push(String::new());
+        lines.extend(self.next_steps(context));
+        lines.push("Doctor complete.".to_owned());
+        lines
+    }
+
+    /// What to do now.
+    fn next_steps(&self, context: &Context) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(backup) = &self.backup {
+            lines.push(format!(
+                "What was changed is kept in {} (manifest.jsonl says what was where).",
+                context.short(backup)
+            ));
+        }
+        let left: Vec<&Check> = self.checks.iter().filter(|check| !check.is_fixed).collect();
+        let is_fixable = left.iter().any(|check| !check.finding.repairs.is_empty());
+        let needs_stop = left
+            .iter()
+            .flat_map(|check| &check.finding.repairs)
+            .any(|repair| !repair.is_safe_beside_a_gateway());
+        let command = context.hint_command("openclaw doctor --fix");
+        match self.running {
+            Some(running) if needs_stop => {
+                let pid = running.pid.map_or_else(String::new, |pid| format!(" (pid {pid})"));
+                lines.push(format!(
+                    "A gateway{pid} has this state directory: stop it, then run \"{command}\" to repair the rest."
+                ));
+            }
+            Some(_) | None if is_fixable && !self.is_fix => {
+                lines.push(format!("Run \"{command}\" to apply changes."));
+            }
+            Some(_) | None => {}
+        }
+        lines
+    }
+}
+
+fn message(check: &Check) -> String {
+    match &check.failure {
+        Some(failure) => format!("{} Could not be repaired: {failure}.", check.finding.message),
+        None => check.finding.message.clone(),
+    }
+}
+
+fn painted(check: &Check, context: &Context) -> String {
+    let text = message(check);
+    let style = context.style;
+    match (check.is_fixed, check.finding.severity) {
+        (true, _) => format!("{text} {}", style.success("Fixed.")),
+        (false, Severity::Error) => style.error(&text),
+        (false, Severity::Warning) => style.warn(&text),
+        (false, Severity::Info) => text,
+    }
+}

@@ -1,0 +1,279 @@
+use std::path::Path;
+
+use rusqlite::params;
+
+use super::*;
+
+/// What version 1 made, word for word.
+const VERSION_1: &str = "
+CREATE TABLE inbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    session_key TEXT NOT NULL,
+    payload TEXT,
+    accepted_at INTEGER NOT NULL,
+    entry_id TEXT NOT NULL,
+    fresh_id TEXT NOT NULL,
+    session_id TEXT,
+    abort_reason TEXT,
+    state TEXT NOT NULL CHECK (state IN ('accepted', 'finished')),
+    outcome TEXT,
+    started_at INTEGER,
+    ended_at INTEGER
+) STRICT;
+CREATE INDEX inbox_unfinished ON inbox (seq) WHERE state = 'accepted';
+CREATE INDEX inbox_ended ON inbox (ended_at) WHERE state = 'finished';
+PRAGMA user_version = 1;
+";
+
+/// Adds a message by hand.
+struct Add {
+    run: String,
+    bytes: usize,
+    /// Fails after it was added.
+    then_fail: bool,
+}
+
+impl Change for Add {
+    type Done = ();
+    const DURABILITY: Durability = Durability::Synced;
+
+    fn apply(&self, db: &Connection) -> Result<(), JournalError> {
+        insert(db, &self.run, self.bytes)?;
+        if self.then_fail { Err(JournalError::Storage("a later step failed".to_owned())) } else { Ok(()) }
+    }
+}
+
+/// Runs statements on the writer's own connection.
+struct Run(&'static str);
+
+impl Change for Run {
+    type Done = ();
+    const DURABILITY: Durability = Durability::Written;
+
+    fn apply(&self, db: &Connection) -> Result<(), JournalError> {
+        let mut statement = db.prepare(self.0)?;
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+        Ok(())
+    }
+}
+
+fn insert(db: &Connection, run: &str, bytes: usize) -> Result<(), JournalError> {
+    db.execute(
+        "INSERT INTO inbox (run_id, kind, session_key, payload, accepted_at, entry_id, fresh_id, state)
+         VALUES (?1, 'chat', 'agent:main:main', ?2, 1, 'e', 'f', 'accepted')",
+        params![run, "x".repeat(bytes)],
+    )?;
+    Ok(())
+}
+
+fn add(run: &str) -> Add {
+    Add { run: run.to_owned(), bytes: 10, then_fail: false }
+}
+
+/// Reads every row, as the look for unfinished messages does.
+fn runs(db: &Connection) -> Result<Vec<String>, JournalError> {
+    let mut statement =
+        db.prepare("SELECT run_id, payload FROM inbox WHERE state = 'accepted' ORDER BY seq")?;
+    let rows = statement.query_map([], |row| {
+        row.get::<_, Option<String>>(1)?;
+        row.get(0)
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn open(dir: &Path) -> Result<Opened<Vec<String>>, JournalError> {
+    Journal::open(dir, &[], runs)
+}
+
+async fn close(opened: Opened<Vec<String>>) {
+    opened.journal.close().await;
+    let Opened { journal, thread, .. } = opened;
+    drop(journal);
+    tokio::task::spawn_blocking(move || thread.join().unwrap()).await.unwrap();
+}
+
+/// The names in the directory of files that were set aside.
+fn aside(dir: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(dir).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> =
+        names.filter(|name| name.contains(".damaged-") && !name.ends_with("-shm")).collect();
+    names.sort();
+    names
+}
+
+fn version(dir: &Path) -> i64 {
+    let db = Connection::open(dir.join(FILE_NAME)).unwrap();
+    db.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn an_older_database_is_brought_up_to_date_with_everything_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(VERSION_1).unwrap();
+    insert(&db, "run-1", 10).unwrap();
+    drop(db);
+    let opened = open(dir.path()).unwrap();
+    assert_eq!(opened.found, ["run-1"]);
+    assert_eq!(version(dir.path()), 2);
+    let reader = opened.journal.reader.lock();
+    let count = states::count_open::<crate::outbox::DeliveryState>(reader.as_ref().unwrap());
+    assert_eq!(count, Ok(0));
+}
+
+#[test]
+fn a_database_of_a_newer_version_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()).unwrap());
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.pragma_update(None, "user_version", 99).unwrap();
+    drop(db);
+    let refused = open(dir.path()).err().unwrap();
+    assert_eq!(refused, JournalError::Newer { found: 99, known: 2 });
+    assert_eq!(
+        refused.to_string(),
+        "it has schema version 99, this version knows 2: start the newer openclaw, or move the file away"
+    );
+    assert_eq!((version(dir.path()), aside(dir.path())), (99, vec![]));
+}
+
+#[tokio::test]
+async fn the_database_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let opened = open(dir.path()).unwrap();
+    opened.journal.change(add("r")).await.unwrap();
+    for name in ["gateway.sqlite", "gateway.sqlite-wal"] {
+        let mode = std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_database_is_kept_aside_and_a_new_one_begun() {
+    for garbage in
+        ["this is a note of mine, not a database. ".repeat(100), "SQLite format 3\0 nothing".to_owned()]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(FILE_NAME), &garbage).unwrap();
+        let opened = open(dir.path()).unwrap();
+        assert_eq!(opened.found, [""; 0]);
+        opened.journal.change(add("run-1")).await.unwrap();
+        let [kept] = aside(dir.path()).try_into().unwrap();
+        assert_eq!(std::fs::read_to_string(dir.path().join(kept)).unwrap(), garbage);
+        assert!(!dir.path().join("gateway.sqlite.renewed").exists());
+        close(opened).await;
+        assert_eq!(open(dir.path()).unwrap().found, ["run-1"]);
+        assert_eq!(aside(dir.path()).len(), 1, "it is sound now");
+    }
+}
+
+#[tokio::test]
+async fn a_journal_that_was_closed_leaves_no_log_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let opened = open(dir.path()).unwrap();
+    opened.journal.change(add("run-1")).await.unwrap();
+    let again = opened.journal.clone();
+    close(opened).await;
+    assert!(!dir.path().join("gateway.sqlite-wal").exists());
+    assert_eq!(again.read(runs).await, Err(JournalError::Closed));
+    assert_eq!(again.change(add("run-2")).await, Err(JournalError::Closed));
+}
+
+async fn with_many(dir: &Path, bytes: usize) {
+    let opened = open(dir).unwrap();
+    for n in 0..300 {
+        opened.journal.change(Add { run: format!("run-{n}"), bytes, then_fail: false }).await.unwrap();
+    }
+    close(opened).await;
+}
+
+#[tokio::test]
+async fn what_can_be_read_of_a_damaged_database_is_taken_over() {
+    let damage: [fn(&mut Vec<u8>); 2] = [
+        |bytes| {
+            let middle = bytes.len() / 2 / 4096 * 4096;
+            bytes[middle..middle + 4096].fill(0xff);
+        },
+        |bytes| bytes.truncate(bytes.len() / 2),
+    ];
+    for (case, damage) in damage.into_iter().enumerate() {
+        let dir = tempfile::tempdir().unwrap();
+        with_many(dir.path(), 1_000).await;
+        let path = dir.path().join(FILE_NAME);
+        let mut bytes = std::fs::read(&path).unwrap();
+        damage(&mut bytes);
+        std::fs::write(&path, &bytes).unwrap();
+        let opened = open(dir.path()).unwrap();
+        let [kept] = aside(dir.path()).try_into().unwrap();
+        let kept = std::fs::metadata(dir.path().join(kept)).unwrap().len();
+        assert_eq!(kept, bytes.len() as u64, "the damaged file is there");
+        let mut expected: Vec<String> = (0..300).map(|n| format!("run-{n}")).collect();
+        expected.retain(|run| opened.found.contains(run));
+        assert_eq!(opened.found, expected, "in the order of acceptance, each once");
+        assert!(expected.len() >= [280, 100][case], "{} of 300 in case {case}", expected.len());
+        assert!(expected.contains(&"run-0".to_owned()));
+        assert!(case > 0 || expected.contains(&"run-299".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn damage_met_while_running_is_dealt_with_by_the_next_start() {
+    use std::os::unix::fs::FileExt;
+    let dir = tempfile::tempdir().unwrap();
+    with_many(dir.path(), 3_000).await;
+    let opened = Journal::open(dir.path(), &[], |_| Ok(Vec::new())).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(dir.path().join(FILE_NAME)).unwrap();
+    let middle = file.metadata().unwrap().len() / 2 / 4096 * 4096;
+    file.write_all_at(&[0xff; 4096], middle).unwrap();
+    opened.journal.change(add("run-300")).await.unwrap();
+    let met = opened.journal.change(Run("SELECT sum(length(payload)) FROM inbox")).await.unwrap_err();
+    assert!(matches!(met, JournalError::Damaged(_)), "{met}");
+    assert!(met.to_string().contains("restart the gateway"), "{met}");
+    close(opened).await;
+    let opened = Journal::open(dir.path(), &[], |_| Ok(())).unwrap();
+    assert_eq!(aside(dir.path()).iter().filter(|name| !name.ends_with("-wal")).count(), 1);
+    assert!(opened.journal.read(runs).await.unwrap().contains(&"run-300".to_owned()));
+}
+
+#[test]
+fn a_new_file_that_was_not_put_in_place_yet_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let opened = open(dir.path()).unwrap();
+    insert(&Connection::open(dir.path().join(FILE_NAME)).unwrap(), "saved", 1).unwrap();
+    drop(opened.journal);
+    opened.thread.join().unwrap();
+    std::fs::rename(dir.path().join(FILE_NAME), dir.path().join("gateway.sqlite.renewed")).unwrap();
+    assert_eq!(open(dir.path()).unwrap().found, ["saved"]);
+}
+
+#[tokio::test]
+async fn a_change_that_fails_leaves_nothing_and_takes_no_other_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let opened = open(dir.path()).unwrap();
+    let journal = &opened.journal;
+    let failing = Add { run: "bad".to_owned(), bytes: 1, then_fail: true };
+    let (first, bad, second) =
+        tokio::join!(journal.change(add("a")), journal.change(failing), journal.change(add("b")));
+    assert_eq!((first, second), (Ok(()), Ok(())));
+    assert_eq!(bad.unwrap_err().to_string(), "a later step failed");
+    assert_eq!(journal.read(runs).await.unwrap(), ["a", "b"]);
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_changes_and_takes_them_when_there_is_room_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let opened = open(dir.path()).unwrap();
+    let journal = &opened.journal;
+    journal.change(Run("PRAGMA max_page_count = 1")).await.unwrap();
+    let big = || Add { run: "big".to_owned(), bytes: 100_000, then_fail: false };
+    let refused = journal.change(big()).await.unwrap_err();
+    assert_eq!(refused.to_string(), "database or disk is full");
+    assert_eq!(journal.read(runs).await.unwrap(), [""; 0]);
+    journal.change(Run("PRAGMA max_page_count = 1000000")).await.unwrap();
+    journal.change(big()).await.unwrap();
+    assert_eq!(journal.read(runs).await.unwrap(), ["big"]);
+}

@@ -1,0 +1,182 @@
+//! The order of deliveries: first come, first served in each conversation; conversations do not wait for each other. Pure.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tokio::time::Instant;
+
+use super::delivery::Address;
+
+/// A conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct LaneKey {
+    pub(super) channel: String,
+    pub(super) account: String,
+    pub(super) target: String,
+}
+
+impl From<&Address> for LaneKey {
+    fn from(address: &Address) -> Self {
+        Self {
+            channel: address.channel.clone(),
+            account: address.account.clone(),
+            target: address.target.clone(),
+        }
+    }
+}
+
+/// Everything that is not over, by conversation. Numbers are those of the database: they grow in the order of acceptance.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    lanes: HashMap<LaneKey, Lane>,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    /// With the time before which each is not to be tried.
+    waiting: BTreeMap<i64, Instant>,
+    /// The one that is being tried. It is still in `waiting`.
+    busy: Option<i64>,
+}
+
+/// What became of a try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// Nothing is left to be done.
+    Over,
+    /// It is to be tried again, not before this.
+    Again(Instant),
+}
+
+impl Lanes {
+    /// Adds one. One that is here already stays as it is.
+    pub(super) fn add(&mut self, key: LaneKey, number: i64, due: Instant) {
+        self.lanes.entry(key).or_default().waiting.entry(number).or_insert(due);
+    }
+
+    /// Takes up to `room` out that may be tried now: the first of each conversation whose channel is ready.
+    pub(super) fn start(
+        &mut self,
+        now: Instant,
+        room: usize,
+        is_ready: impl Fn(&LaneKey) -> bool,
+    ) -> Vec<(LaneKey, i64)> {
+        let mut started = Vec::new();
+        for (key, lane) in &mut self.lanes {
+            if started.len() == room {
+                break;
+            }
+            if let Some((number, due)) = lane.head()
+                && due <= now
+                && is_ready(key)
+            {
+                lane.busy = Some(number);
+                started.push((key.clone(), number));
+            }
+        }
+        started
+    }
+
+    /// The try of a conversation has ended.
+    pub(super) fn settle(&mut self, key: &LaneKey, settled: Settled) {
+        let Some(lane) = self.lanes.get_mut(key) else { return };
+        let Some(number) = lane.busy.take() else { return };
+        match settled {
+            Settled::Over => drop(lane.waiting.remove(&number)),
+            Settled::Again(due) => drop(lane.waiting.insert(number, due)),
+        }
+        if lane.waiting.is_empty() {
+            self.lanes.remove(key);
+        }
+    }
+
+    /// When the next one that waits for its time may be tried.
+    pub(super) fn next_due(&self, is_ready: impl Fn(&LaneKey) -> bool) -> Option<Instant> {
+        let waiting = self.lanes.iter().filter(|(key, _)| is_ready(key));
+        waiting.filter_map(|(_, lane)| lane.head()).map(|(_, due)| due).min()
+    }
+}
+
+impl Lane {
+    fn head(&self) -> Option<(i64, Instant)> {
+        let (number, due) = self.waiting.first_key_value()?;
+        self.busy.is_none().then_some((*number, *due))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn lane(target: &str) -> LaneKey {
+        LaneKey { channel: "c".to_owned(), account: "a".to_owned(), target: target.to_owned() }
+    }
+
+    fn numbers(mut started: Vec<(LaneKey, i64)>) -> Vec<i64> {
+        started.sort_by_key(|(_, number)| *number);
+        started.into_iter().map(|(_, number)| number).collect()
+    }
+
+    #[test]
+    fn one_at_a_time_in_a_conversation_and_a_pause_holds_what_is_behind() {
+        let (now, mut lanes) = (Instant::now(), Lanes::default());
+        for (target, number) in [("x", 1), ("x", 2), ("y", 3), ("z", 4), ("x", 1)] {
+            lanes.add(lane(target), number, now);
+        }
+        let ready = |key: &LaneKey| key.target != "z";
+        assert_eq!(numbers(lanes.start(now, 9, ready)), [1, 3]);
+        assert_eq!(numbers(lanes.start(now, 9, ready)), [0; 0], "they are being tried");
+        let later = now + Duration::from_secs(5);
+        lanes.settle(&lane("x"), Settled::Again(later));
+        lanes.settle(&lane("y"), Settled::Over);
+        assert_eq!(numbers(lanes.start(now, 9, ready)), [0; 0], "2 waits behind 1");
+        assert_eq!(lanes.next_due(ready), Some(later));
+        assert_eq!(numbers(lanes.start(later, 9, ready)), [1]);
+        lanes.settle(&lane("x"), Settled::Over);
+        assert_eq!(numbers(lanes.start(later, 9, |_| true)), [2, 4]);
+        lanes.settle(&lane("x"), Settled::Over);
+        lanes.settle(&lane("z"), Settled::Over);
+        assert!(lanes.lanes.is_empty(), "nothing is left behind");
+    }
+
+    proptest! {
+        /// Whatever fails and whenever, each conversation's numbers end in their order, each once.
+        #[test]
+        fn order_is_kept_in_every_conversation(
+            targets in prop::collection::vec(0..4_u8, 1..40),
+            fails in prop::collection::vec(any::<bool>(), 0..60),
+            room in 1..5_usize,
+        ) {
+            let (mut now, mut lanes) = (Instant::now(), Lanes::default());
+            for (number, target) in targets.iter().enumerate() {
+                lanes.add(lane(&target.to_string()), i64::try_from(number).unwrap(), now);
+            }
+            let mut fails = fails.into_iter();
+            let mut ended: Vec<(LaneKey, i64)> = Vec::new();
+            while ended.len() < targets.len() {
+                let started = lanes.start(now, room, |_| true);
+                prop_assert!(started.len() <= room);
+                let busy: BTreeSet<String> = started.iter().map(|(key, _)| key.target.clone()).collect();
+                prop_assert_eq!(busy.len(), started.len());
+                for (key, number) in started {
+                    if fails.next() == Some(true) {
+                        lanes.settle(&key, Settled::Again(now + Duration::from_secs(1)));
+                    } else {
+                        lanes.settle(&key, Settled::Over);
+                        ended.push((key, number));
+                    }
+                }
+                now += Duration::from_secs(1);
+            }
+            for target in 0..4_u8 {
+                let key = lane(&target.to_string());
+                let order: Vec<i64> = ended.iter().filter(|(other, _)| *other == key).map(|(_, n)| *n).collect();
+                prop_assert!(order.windows(2).all(|pair| pair[0] < pair[1]), "{order:?}");
+            }
+        }
+    }
+}

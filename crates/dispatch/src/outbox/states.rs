@@ -1,0 +1,195 @@
+//! The states of a delivery, and what follows from how a try ended. Pure.
+
+use std::time::Duration;
+
+use super::delivery::{Receipt, SendError};
+use crate::journal::states::States;
+
+/// How far a delivery is (`docs/durability.md`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryState {
+    /// Waits for its turn.
+    Pending,
+    /// The platform is being asked to take it.
+    Sending,
+    /// The platform was asked, and what came of it is not known.
+    Uncertain,
+    /// The platform has it.
+    Sent,
+    /// It is given up. Only a person brings it back.
+    Failed,
+}
+
+impl States for DeliveryState {
+    const TABLE: &'static str = "outbox";
+    const KEY: &'static str = "id";
+    const FIRST: Self = Self::Pending;
+    const ALL: &'static [Self] = &[Self::Pending, Self::Sending, Self::Uncertain, Self::Sent, Self::Failed];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Sending => "sending",
+            Self::Uncertain => "uncertain",
+            Self::Sent => "sent",
+            Self::Failed => "failed",
+        }
+    }
+
+    fn next(self) -> &'static [Self] {
+        match self {
+            Self::Pending => &[Self::Sending, Self::Failed],
+            Self::Sending => &[Self::Sent, Self::Pending, Self::Uncertain, Self::Failed],
+            Self::Uncertain => &[Self::Sending, Self::Sent, Self::Uncertain, Self::Failed],
+            Self::Sent => &[],
+            Self::Failed => &[Self::Pending],
+        }
+    }
+
+    fn is_over(self) -> bool {
+        match self {
+            Self::Pending | Self::Sending | Self::Uncertain => false,
+            Self::Sent | Self::Failed => true,
+        }
+    }
+}
+
+impl DeliveryState {
+    /// Whether it is still to be sent.
+    pub fn is_open(self) -> bool {
+        !self.is_over()
+    }
+}
+
+/// Pauses after a failed try (spec `channels.md` §5.5). One more try than there are pauses.
+const PAUSES: [Duration; 4] = [
+    Duration::from_secs(5),
+    Duration::from_secs(25),
+    Duration::from_secs(2 * 60),
+    Duration::from_secs(10 * 60),
+];
+/// Pause while a channel is not connected.
+const NOT_READY: Duration = Duration::from_secs(5);
+/// A platform that wants to be left alone for longer has refused (spec `channels.md` §5.4).
+const LONGEST_WISH: Duration = Duration::from_secs(5 * 60);
+/// No pause is longer; one on disk that says so is a clock's that jumped.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(10 * 60);
+
+/// What follows from a try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is there.
+    Sent(Receipt),
+    /// It waits for another try.
+    Again(Again),
+    /// It is given up.
+    Failed(String),
+}
+
+/// Another try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Again {
+    /// [`DeliveryState::Pending`] or [`DeliveryState::Uncertain`].
+    pub(super) state: DeliveryState,
+    /// When.
+    pub(super) pause: Duration,
+    /// Tries that count so far.
+    pub(super) attempts: u32,
+    /// Why, for people.
+    pub(super) reason: String,
+}
+
+/// Judges a request to send. `attempts` counts this one.
+pub(super) fn of_sending(attempts: u32, sent: Result<Receipt, SendError>) -> Verdict {
+    match sent {
+        Ok(receipt) => Verdict::Sent(receipt),
+        Err(error) => of_error(attempts, DeliveryState::Pending, error),
+    }
+}
+
+/// Judges a question that got no answer. `attempts` counts this one.
+pub(super) fn of_asking(attempts: u32, error: SendError) -> Verdict {
+    of_error(attempts, DeliveryState::Uncertain, error)
+}
+
+fn of_error(attempts: u32, unsent: DeliveryState, error: SendError) -> Verdict {
+    let again = |state, pause, attempts, reason| Verdict::Again(Again { state, pause, attempts, reason });
+    match error {
+        SendError::Final { reason } => Verdict::Failed(reason),
+        SendError::NotReady => {
+            let reason = SendError::NotReady.to_string();
+            again(unsent, NOT_READY, attempts.saturating_sub(1), reason)
+        }
+        SendError::Retry { reason, after } => match (pause_after(attempts), after) {
+            (_, Some(wish)) if wish > LONGEST_WISH => {
+                Verdict::Failed(format!("{reason} (not before {} s)", wish.as_secs()))
+            }
+            (Some(pause), wish) => again(unsent, pause.max(wish.unwrap_or_default()), attempts, reason),
+            (None, _) => Verdict::Failed(format!("{reason} (after {attempts} tries)")),
+        },
+        SendError::Uncertain { reason } => match pause_after(attempts) {
+            Some(pause) => again(DeliveryState::Uncertain, pause, attempts, reason),
+            None => Verdict::Failed(format!(
+                "{reason} (after {attempts} tries; it is not known whether it arrived)"
+            )),
+        },
+    }
+}
+
+/// The pause after so many tries; `None` when there were enough.
+fn pause_after(attempts: u32) -> Option<Duration> {
+    let at = usize::try_from(attempts.max(1) - 1).unwrap_or(usize::MAX);
+    PAUSES.get(at).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::states::check_laws;
+
+    #[test]
+    fn every_state_is_named_once_and_leads_to_an_end() {
+        check_laws::<DeliveryState>();
+    }
+
+    fn retry(after: Option<u64>) -> SendError {
+        SendError::Retry { reason: "busy".to_owned(), after: after.map(Duration::from_secs) }
+    }
+
+    #[test]
+    fn a_try_that_failed_is_followed_by_another_or_by_giving_up() {
+        use DeliveryState::{Pending, Uncertain};
+        let unsure = || SendError::Uncertain { reason: "silence".to_owned() };
+        let gone = || SendError::Final { reason: "no such chat".to_owned() };
+        let again = |state, seconds, attempts, reason: &str| {
+            Verdict::Again(Again {
+                state,
+                pause: Duration::from_secs(seconds),
+                attempts,
+                reason: reason.to_owned(),
+            })
+        };
+        let failed = |reason: &str| Verdict::Failed(reason.to_owned());
+        let rows = [
+            (1, retry(None), again(Pending, 5, 1, "busy")),
+            (2, retry(None), again(Pending, 25, 2, "busy")),
+            (3, retry(None), again(Pending, 120, 3, "busy")),
+            (4, retry(None), again(Pending, 600, 4, "busy")),
+            (5, retry(None), failed("busy (after 5 tries)")),
+            (1, retry(Some(3)), again(Pending, 5, 1, "busy")),
+            (1, retry(Some(300)), again(Pending, 300, 1, "busy")),
+            (1, retry(Some(301)), failed("busy (not before 301 s)")),
+            (1, gone(), failed("no such chat")),
+            (1, unsure(), again(Uncertain, 5, 1, "silence")),
+            (5, unsure(), failed("silence (after 5 tries; it is not known whether it arrived)")),
+            (1, SendError::NotReady, again(Pending, 5, 0, "the channel is not ready")),
+            (5, SendError::NotReady, again(Pending, 5, 4, "the channel is not ready")),
+        ];
+        for (attempts, error, expected) in rows {
+            assert_eq!(of_sending(attempts, Err(error.clone())), expected, "{attempts} {error:?}");
+        }
+        assert_eq!(of_asking(2, retry(None)), again(Uncertain, 25, 2, "busy"));
+        assert_eq!(of_asking(1, SendError::NotReady), again(Uncertain, 5, 0, "the channel is not ready"));
+        assert_eq!(of_asking(1, gone()), failed("no such chat"));
+    }
+}

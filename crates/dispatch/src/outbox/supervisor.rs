@@ -1,0 +1,219 @@
+//! The task that brings deliveries on their way: a thin driver of [`Lanes`].
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::Instant;
+
+use super::attempt::{self, Ended};
+use super::delivery::{Deliver, Parcel};
+use super::lanes::{LaneKey, Lanes, Settled};
+use super::{Inner, rows, states};
+
+/// Deliveries on their way at the same time.
+const AT_ONCE: usize = 32;
+/// Pause when the database can't be read.
+const DISK: Duration = Duration::from_secs(5);
+
+/// Who delivers. Leaf data: nothing is awaited under its lock.
+pub(super) struct Couriers<P> {
+    state: Mutex<Registered<P>>,
+    changed: Notify,
+}
+
+struct Registered<P> {
+    /// By channel and account.
+    couriers: HashMap<(String, String), Arc<dyn Deliver<P>>>,
+    /// Whether the supervisor is there.
+    running: bool,
+    /// Whether an old delivery is open again.
+    rescan: bool,
+}
+
+impl<P> Default for Couriers<P> {
+    fn default() -> Self {
+        let state = Registered { couriers: HashMap::new(), running: false, rescan: false };
+        Self { state: Mutex::new(state), changed: Notify::new() }
+    }
+}
+
+impl<P> Couriers<P> {
+    /// Adds one. `true`: it needs a supervisor.
+    pub(super) fn put(&self, channel: &str, account: &str, courier: Arc<dyn Deliver<P>>) -> bool {
+        let mut state = self.state.lock();
+        state.couriers.insert((channel.to_owned(), account.to_owned()), courier);
+        let start = !std::mem::replace(&mut state.running, true);
+        drop(state);
+        self.wake();
+        start
+    }
+
+    pub(super) fn remove(&self, channel: &str, account: &str) {
+        self.state.lock().couriers.remove(&(channel.to_owned(), account.to_owned()));
+        self.wake();
+    }
+
+    /// There is something to look at.
+    pub(super) fn wake(&self) {
+        self.changed.notify_one();
+    }
+
+    /// An old delivery is open again.
+    pub(super) fn rescan(&self) {
+        self.state.lock().rescan = true;
+        self.wake();
+    }
+
+    fn of(&self, lane: &LaneKey) -> Option<Arc<dyn Deliver<P>>> {
+        self.state.lock().couriers.get(&(lane.channel.clone(), lane.account.clone())).cloned()
+    }
+
+    fn take_rescan(&self) -> bool {
+        std::mem::take(&mut self.state.lock().rescan)
+    }
+
+    /// Whether the supervisor may end: nobody is left to deliver.
+    fn retire(&self) -> bool {
+        let mut state = self.state.lock();
+        state.running = !state.couriers.is_empty();
+        !state.running
+    }
+}
+
+pub(super) struct Supervisor<P> {
+    inner: Arc<Inner<P>>,
+    lanes: Lanes,
+    tasks: JoinSet<Ended>,
+    /// What each task tries.
+    tried: HashMap<Id, (LaneKey, i64)>,
+    /// The last number that was read.
+    seen: i64,
+    /// When to read again after the disk refused.
+    reread: Option<Instant>,
+}
+
+enum Step {
+    Look,
+    Ended(Result<(Id, Ended), JoinError>),
+    Due,
+    Stop,
+}
+
+impl<P: Parcel> Supervisor<P> {
+    pub(super) fn new(inner: Arc<Inner<P>>) -> Self {
+        let (tasks, tried) = (JoinSet::new(), HashMap::new());
+        Self { inner, lanes: Lanes::default(), tasks, tried, seen: 0, reread: None }
+    }
+
+    /// Works until nobody delivers any more, or the gateway stops.
+    pub(super) async fn run(mut self) {
+        self.read().await;
+        loop {
+            self.start();
+            match self.next().await {
+                Step::Look => self.read().await,
+                Step::Ended(ended) => self.on_ended(ended).await,
+                Step::Due if self.reread.is_some_and(|at| at <= Instant::now()) => self.read().await,
+                Step::Due => {}
+                Step::Stop => break,
+            }
+            if self.tasks.is_empty() && self.inner.couriers.retire() {
+                return;
+            }
+        }
+        self.let_end().await;
+    }
+
+    async fn next(&mut self) -> Step {
+        let inner = Arc::clone(&self.inner);
+        let full = self.tasks.len() >= AT_ONCE;
+        let ready = |lane: &LaneKey| !full && inner.couriers.of(lane).is_some();
+        let due = self.lanes.next_due(ready).into_iter().chain(self.reread).min();
+        tokio::select! { biased;
+            () = inner.stopping.cancelled() => Step::Stop,
+            Some(ended) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => Step::Ended(ended),
+            () = inner.couriers.changed.notified() => Step::Look,
+            () = sleep_until(due) => Step::Due,
+        }
+    }
+
+    /// Takes in what was accepted since. One writer numbers the rows, so that what has a higher number came later.
+    async fn read(&mut self) {
+        if self.inner.couriers.take_rescan() {
+            self.seen = 0;
+        }
+        let seen = self.seen;
+        match self.inner.journal.read(move |db| rows::queued(db, P::KIND, seen)).await {
+            Ok(found) => {
+                self.reread = None;
+                let (now, wall) = (Instant::now(), self.inner.clock.now_ms());
+                for queued in found {
+                    let pause = u64::try_from(queued.next_at.saturating_sub(wall)).unwrap_or(0);
+                    let pause = Duration::from_millis(pause).min(states::LONGEST_PAUSE);
+                    self.seen = self.seen.max(queued.number);
+                    self.lanes.add(queued.lane, queued.number, now + pause);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the outbox could not be read");
+                self.reread = Some(Instant::now() + DISK);
+            }
+        }
+    }
+
+    fn start(&mut self) {
+        let inner = Arc::clone(&self.inner);
+        let room = AT_ONCE.saturating_sub(self.tasks.len());
+        for (lane, number) in self.lanes.start(Instant::now(), room, |lane| inner.couriers.of(lane).is_some())
+        {
+            let Some(courier) = inner.couriers.of(&lane) else {
+                self.lanes.settle(&lane, Settled::Again(Instant::now()));
+                continue;
+            };
+            let shared = Arc::clone(&inner);
+            let task = self.tasks.spawn(async move { attempt::attempt(&shared, number, courier).await });
+            self.tried.insert(task.id(), (lane, number));
+        }
+    }
+
+    async fn on_ended(&mut self, ended: Result<(Id, Ended), JoinError>) {
+        let id = match &ended {
+            Ok((id, _)) => *id,
+            Err(error) => error.id(),
+        };
+        let Some((lane, number)) = self.tried.remove(&id) else { return };
+        let ended = match ended {
+            Ok((_, ended)) => ended,
+            Err(error) => {
+                tracing::error!(channel = lane.channel, %error, "a channel panicked while it sent");
+                attempt::panicked(&self.inner, number).await
+            }
+        };
+        let settled = match ended {
+            Ended::Over => Settled::Over,
+            Ended::Again(pause) => Settled::Again(Instant::now() + pause),
+        };
+        self.lanes.settle(&lane, settled);
+    }
+
+    /// What is on its way may arrive until the deadline of the shutdown; then it is left as a crash would leave it.
+    async fn let_end(mut self) {
+        let kill = self.inner.kill.clone();
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        tokio::select! { biased;
+            () = all => {}
+            () = kill.cancelled() => {}
+        }
+    }
+}
+
+async fn sleep_until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,152 @@
+//! A chat platform with a script.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+
+use super::Note;
+use crate::outbox::{Attempt, Deliver, DeliverFuture, Delivery, Found, Receipt, Repeats, SendError};
+
+/// What the platform does with a request; without a script it takes it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Reply {
+    Take,
+    Refuse(SendError),
+    /// It is shown, and the connection breaks.
+    TakeThenSilence,
+    /// It is shown, and nothing comes any more.
+    TakeThenHang,
+    /// It is shown, and the answer comes when the test says so.
+    TakeThenWait,
+    TakeThenPanic,
+    /// Nothing happens.
+    Hang,
+}
+
+/// What can be learnt from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Knows {
+    /// It recognises a repeated id.
+    Ids,
+    /// It can be asked what it shows.
+    Contents,
+    Nothing,
+}
+
+pub(super) struct Platform {
+    knows: Knows,
+    state: Mutex<State>,
+    requests: watch::Sender<usize>,
+    release: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    script: VecDeque<Reply>,
+    /// Target, id, and what is shown of it.
+    shown: Vec<(String, String, String)>,
+}
+
+impl Platform {
+    pub(super) fn new(knows: Knows, script: impl IntoIterator<Item = Reply>) -> Arc<Self> {
+        let state = State { script: script.into_iter().collect(), shown: Vec::new() };
+        let (requests, _) = watch::channel(0);
+        Arc::new(Self { knows, state: Mutex::new(state), requests, release: Notify::new() })
+    }
+
+    pub(super) fn script(&self, replies: impl IntoIterator<Item = Reply>) {
+        self.state.lock().script.extend(replies);
+    }
+
+    /// What the people in a chat see.
+    pub(super) fn shown_in(&self, target: &str) -> Vec<String> {
+        let state = self.state.lock();
+        let here = state.shown.iter().filter(|(where_to, ..)| where_to == target);
+        here.map(|(_, _, text)| text.clone()).collect()
+    }
+
+    pub(super) fn requests(&self) -> usize {
+        *self.requests.borrow()
+    }
+
+    /// Waits until there were so many requests.
+    pub(super) async fn asked(&self, count: usize) {
+        self.requests.subscribe().wait_for(|requests| *requests >= count).await.unwrap();
+    }
+
+    pub(super) fn release(&self) {
+        self.release.notify_one();
+    }
+
+    fn show(&self, delivery: &Delivery<Note>, attempt: Attempt) {
+        let mut state = self.state.lock();
+        let known = state.shown.iter().any(|(_, id, _)| *id == delivery.id);
+        if known && self.knows == Knows::Ids {
+            return;
+        }
+        assert_eq!(delivery.payload, Note(format!("text of {}", delivery.id)).or_big(&delivery.payload));
+        assert_eq!(delivery.address.thread.as_deref(), Some("7"));
+        let mut text = delivery.id.clone();
+        if attempt.late {
+            text.push_str(" (late)");
+        }
+        if attempt.may_repeat {
+            text.push_str(" (again)");
+        }
+        state.shown.push((delivery.address.target.clone(), delivery.id.clone(), text));
+    }
+}
+
+impl Note {
+    /// Long texts are only there to take room.
+    fn or_big(self, other: &Self) -> Self {
+        if other.0.len() > 1_000 { other.clone() } else { self }
+    }
+}
+
+fn receipt(delivery: &Delivery<Note>) -> Receipt {
+    Receipt { message_ids: vec![format!("id-of-{}", delivery.id)] }
+}
+
+impl Deliver<Note> for Platform {
+    fn repeats(&self) -> Repeats {
+        match self.knows {
+            Knows::Ids => Repeats::Recognised,
+            Knows::Contents | Knows::Nothing => Repeats::Doubled,
+        }
+    }
+
+    fn send<'a>(&'a self, delivery: &'a Delivery<Note>, attempt: Attempt) -> DeliverFuture<'a, Receipt> {
+        Box::pin(async move {
+            let reply = self.state.lock().script.pop_front().unwrap_or(Reply::Take);
+            match reply {
+                Reply::Refuse(_) | Reply::Hang => {}
+                _ => self.show(delivery, attempt),
+            }
+            self.requests.send_modify(|requests| *requests += 1);
+            match reply {
+                Reply::Take => Ok(receipt(delivery)),
+                Reply::Refuse(error) => Err(error),
+                Reply::TakeThenSilence => Err(SendError::Uncertain { reason: "connection reset".to_owned() }),
+                Reply::TakeThenHang | Reply::Hang => std::future::pending().await,
+                Reply::TakeThenPanic => panic!("a bug of the channel"),
+                Reply::TakeThenWait => {
+                    self.release.notified().await;
+                    Ok(receipt(delivery))
+                }
+            }
+        })
+    }
+
+    fn confirm<'a>(&'a self, delivery: &'a Delivery<Note>) -> DeliverFuture<'a, Found> {
+        Box::pin(async move {
+            if self.knows == Knows::Nothing {
+                return Ok(Found::Unknown);
+            }
+            let there = self.state.lock().shown.iter().any(|(_, id, _)| *id == delivery.id);
+            Ok(if there { Found::Sent(receipt(delivery)) } else { Found::NotSent })
+        })
+    }
+}

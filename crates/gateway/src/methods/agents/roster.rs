@@ -1,0 +1,126 @@
+//! `agents.create`, `agents.update`, `agents.delete`: the work is done in [`openclaw_agent::roster`]; here runs are stopped
+//! where they must be, and the gateway takes the changed file at once.
+
+use std::time::Duration;
+
+use openclaw_agent::roster::{self, AgentChange, Files, IdentityLines, NewAgent, RosterError};
+use openclaw_config::write::{Actor, WriteError};
+use openclaw_config::{Loaded, load};
+use openclaw_protocol::params::agents::{
+    AgentsCreateParams, AgentsCreateResult, AgentsDeleteParams, AgentsDeleteResult, AgentsUpdateParams,
+    AgentsUpdateResult,
+};
+use openclaw_protocol::{AgentId, ErrorShape};
+use openclaw_sessions::store::Rows;
+
+use crate::request::{Failure, RequestContext};
+
+/// How long the runs of a deleted agent get to stop.
+const QUIESCE: Duration = Duration::from_secs(15);
+/// How often a change is planned anew because somebody else wrote the file meanwhile.
+const TRIES: usize = 3;
+
+pub(in super::super) async fn create(
+    ctx: RequestContext,
+    params: AgentsCreateParams,
+) -> Result<AgentsCreateResult, Failure> {
+    let id = AgentId::normalize(&params.name.0);
+    let name = params.name.0.trim().to_owned();
+    let (agent_id, shown) = (id.to_string(), name.clone());
+    let created = change(&ctx, move |loaded| {
+        let new = NewAgent {
+            id: id.clone(),
+            name: name.clone(),
+            workspace: loaded.environment.expand_path(params.workspace.0.trim()),
+            agent_dir: None,
+            model: None,
+            bindings: Vec::new(),
+            identity: IdentityLines {
+                name: Some(name.clone()),
+                emoji: params.emoji.clone(),
+                avatar: params.avatar.clone(),
+            },
+        };
+        roster::create(loaded, &new, Actor::Rpc)
+    })
+    .await?;
+    let workspace = created.workspace.display().to_string();
+    Ok(AgentsCreateResult { ok: true, agent_id, name: shown, workspace })
+}
+
+pub(in super::super) async fn update(
+    ctx: RequestContext,
+    params: AgentsUpdateParams,
+) -> Result<AgentsUpdateResult, Failure> {
+    let id = AgentId::normalize(&params.agent_id.0);
+    let agent_id = id.to_string();
+    change(&ctx, move |loaded| {
+        let text = |text: &Option<openclaw_protocol::params::NonEmpty>| {
+            text.as_ref().map(|text| text.0.trim().to_owned()).filter(|text| !text.is_empty())
+        };
+        let change = AgentChange {
+            name: text(&params.name),
+            workspace: text(&params.workspace).map(|dir| loaded.environment.expand_path(&dir)),
+            model: text(&params.model),
+            avatar: params.avatar.clone(),
+        };
+        roster::update(loaded, &id, &change, Actor::Rpc)
+    })
+    .await?;
+    Ok(AgentsUpdateResult { ok: true, agent_id })
+}
+
+pub(in super::super) async fn delete(
+    ctx: RequestContext,
+    params: AgentsDeleteParams,
+) -> Result<AgentsDeleteResult, Failure> {
+    let id = AgentId::normalize(&params.agent_id.0);
+    let agent_id = id.to_string();
+    let files = if params.delete_files == Some(false) { Files::Keep } else { Files::Trash };
+    if id.as_str() != AgentId::MAIN && ctx.gateway.config().has_agent(&id) {
+        stop_runs(&ctx, &id).await?;
+    }
+    let deleted = change(&ctx, move |loaded| roster::delete(loaded, &id, files, Actor::Rpc)).await?;
+    for (from, to) in &deleted.trashed {
+        tracing::info!(agent = %agent_id, "moved to the trash: {} is now {}", from.display(), to.display());
+    }
+    for (dir, reason) in &deleted.kept {
+        tracing::warn!(agent = %agent_id, "not moved to the trash: {} ({reason})", dir.display());
+    }
+    let removed_bindings = u64::try_from(deleted.removed_bindings).unwrap_or(u64::MAX);
+    Ok(AgentsDeleteResult { ok: true, agent_id, removed_bindings })
+}
+
+/// Ends what the agent is doing, and writes its rows out: their files are about to be moved away.
+async fn stop_runs(ctx: &RequestContext, id: &AgentId) -> Result<(), Failure> {
+    let store = ctx.gateway.sessions.as_ref();
+    let rules = store.rules().clone();
+    for row in store.rows(Rows::Of(id)).await? {
+        let is_busy = !ctx.gateway.dispatch.active_runs(row.key.as_str()).is_empty();
+        if is_busy && rules.agent_of(&row.key) == *id {
+            ctx.gateway.dispatch.quiesce(row.key.as_str(), QUIESCE).await?;
+        }
+    }
+    Ok(store.flush().await?)
+}
+
+/// Plans and writes a change of the file, again when somebody else wrote it meanwhile, and has the gateway take it.
+async fn change<T: Send + 'static>(
+    ctx: &RequestContext,
+    change: impl Fn(&Loaded) -> Result<T, RosterError> + Send + 'static,
+) -> Result<T, Failure> {
+    let environment = ctx.gateway.reload.environment().clone();
+    let write = move || {
+        for _ in 1..TRIES {
+            match change(&load(&environment)) {
+                Err(RosterError::Write(WriteError::Changed)) => {}
+                done => return done,
+            }
+        }
+        change(&load(&environment))
+    };
+    let written = tokio::task::spawn_blocking(write).await;
+    let written = written.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))??;
+    ctx.gateway.reload.now().await;
+    Ok(written)
+}

@@ -1,0 +1,63 @@
+//! `usage.cost` and `sessions.usage*` (spec `gateway-protocol.md` §6.1, §6.2). What is counted, and how, stands in
+//! [`openclaw_sessions::usage`]; here models get their prices.
+
+use std::sync::Arc;
+
+use openclaw_models::ModelRef;
+use openclaw_models::catalog::Catalog;
+use openclaw_protocol::params::usage::{
+    SessionsUsage, SessionsUsageLogsParams, SessionsUsageLogsResult, SessionsUsageParams,
+    SessionsUsageResult, SessionsUsageTimeseriesParams, SessionsUsageTimeseriesResult, UsageCost,
+    UsageCostParams, UsageCostResult,
+};
+use openclaw_protocol::{AgentId, Call, ErrorShape};
+use openclaw_sessions::usage::{self, Ledger, Price, Prices, UsageError};
+
+use crate::request::{Failure, RequestContext};
+
+pub(super) async fn cost(ctx: RequestContext, params: UsageCostParams) -> Result<UsageCostResult, Failure> {
+    let agents = ctx.gateway.config().agent_ids();
+    usage::cost(ledger(&ctx, &agents), &params).await.map_err(|error| failure(UsageCost::NAME, error))
+}
+
+pub(super) async fn sessions(
+    ctx: RequestContext,
+    params: SessionsUsageParams,
+) -> Result<SessionsUsageResult, Failure> {
+    let agents = ctx.gateway.config().agent_ids();
+    usage::report(ledger(&ctx, &agents), &params).await.map_err(|error| failure(SessionsUsage::NAME, error))
+}
+
+pub(super) async fn timeseries(
+    ctx: RequestContext,
+    params: SessionsUsageTimeseriesParams,
+) -> Result<SessionsUsageTimeseriesResult, Failure> {
+    Ok(usage::timeseries(ledger(&ctx, &[]), &params).await?)
+}
+
+pub(super) async fn logs(
+    ctx: RequestContext,
+    params: SessionsUsageLogsParams,
+) -> Result<SessionsUsageLogsResult, Failure> {
+    Ok(usage::logs(ledger(&ctx, &[]), &params).await?)
+}
+
+fn ledger<'a>(ctx: &'a RequestContext, agents: &'a [AgentId]) -> Ledger<'a> {
+    let gateway = &ctx.gateway;
+    let catalog = Catalog::new(&gateway.settings().models);
+    let prices: Prices = Arc::new(move |provider, model| {
+        let price = catalog.price(&ModelRef::new(provider, model))?;
+        let openclaw_models::catalog::Price { input, output, cache_read, cache_write } = price;
+        Some(Price { input, output, cache_read, cache_write })
+    });
+    let (store, layout, index) = (gateway.sessions.as_ref(), &gateway.layout, &gateway.usage);
+    Ledger { store, layout, index, agents, prices }
+}
+
+/// Dates that are none are told like other params that are wrong.
+fn failure(method: &str, error: UsageError) -> Failure {
+    match error {
+        UsageError::Range(error) => ErrorShape::invalid_params(method, &error.to_string()).into(),
+        other => other.into(),
+    }
+}

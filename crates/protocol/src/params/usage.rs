@@ -1,0 +1,551 @@
+//! `usage.cost` and `sessions.usage*`: tokens and money, as the transcripts tell (spec `gateway-protocol.md` §6.1, §6.2,
+//! `operations.md` §13). Costs are US dollars, dates `YYYY-MM-DD` in UTC, times Unix milliseconds.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::NonEmpty;
+use crate::message::js_number;
+
+super::call! {
+    /// Tokens and cost by day, all sessions together.
+    UsageCost: "usage.cost" as Loose, UsageCostParams => UsageCostResult
+}
+super::call! {
+    /// Tokens and cost by session, with sums by model, agent, channel and day.
+    SessionsUsage: "sessions.usage" as Strict, SessionsUsageParams => SessionsUsageResult
+}
+super::call! {
+    /// Tokens and cost of one session over time.
+    SessionsUsageTimeseries: "sessions.usage.timeseries" as Loose, SessionsUsageTimeseriesParams => SessionsUsageTimeseriesResult
+}
+super::call! {
+    /// What was said in one session, with what each answer cost.
+    SessionsUsageLogs: "sessions.usage.logs" as Loose, SessionsUsageLogsParams => SessionsUsageLogsResult
+}
+
+/// A day, `YYYY-MM-DD`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+pub struct Date(#[schemars(regex(pattern = r"^\d{4}-\d{2}-\d{2}$"))] pub String);
+
+/// Params of `usage.cost`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageCostParams {
+    /// First day.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::lenient")]
+    pub start_date: Option<String>,
+    /// Last day; today unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::lenient")]
+    pub end_date: Option<String>,
+    /// How many days when `startDate` is not given; 30 unless told. A number or its text.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::lenient")]
+    pub days: Option<Days>,
+}
+
+/// A number of days as clients write it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Days {
+    /// A number.
+    Number(f64),
+    /// The text of one.
+    Text(String),
+}
+
+/// Result of `usage.cost`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageCostResult {
+    /// When it was counted.
+    pub updated_at: i64,
+    /// Number of days asked for.
+    pub days: u64,
+    /// Days with usage, oldest first.
+    pub daily: Vec<DailyCost>,
+    /// All days together.
+    pub totals: UsageTotals,
+}
+
+/// One day of `usage.cost`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DailyCost {
+    /// The day.
+    pub date: String,
+    /// Its sums.
+    #[serde(flatten)]
+    pub totals: UsageTotals,
+}
+
+/// Sums of tokens and of what they cost.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageTotals {
+    /// Prompt tokens that were not cached.
+    pub input: u64,
+    /// Completion tokens.
+    pub output: u64,
+    /// Prompt tokens read from a provider's cache.
+    pub cache_read: u64,
+    /// Prompt tokens written to a provider's cache.
+    pub cache_write: u64,
+    /// As the answers say.
+    pub total_tokens: u64,
+    /// All costs.
+    #[serde(serialize_with = "js_number")]
+    pub total_cost: f64,
+    /// Cost of `input`.
+    #[serde(serialize_with = "js_number")]
+    pub input_cost: f64,
+    /// Cost of `output`.
+    #[serde(serialize_with = "js_number")]
+    pub output_cost: f64,
+    /// Cost of `cacheRead`.
+    #[serde(serialize_with = "js_number")]
+    pub cache_read_cost: f64,
+    /// Cost of `cacheWrite`.
+    #[serde(serialize_with = "js_number")]
+    pub cache_write_cost: f64,
+    /// Answers whose cost nobody knows: they say none, and the catalog has no price for their model.
+    pub missing_cost_entries: u64,
+}
+
+/// Params of `sessions.usage`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SessionsUsageParams {
+    /// Only this session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<NonEmpty>,
+    /// First day; 30 days up to the last one unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_date: Option<Date>,
+    /// Last day; today unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_date: Option<Date>,
+    /// Sessions at most, those used last; 50 unless told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub limit: Option<u64>,
+    /// Whether sessions say what their prompt is made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub include_context_weight: Option<bool>,
+}
+
+impl SessionsUsageParams {
+    /// Sessions answered when the client does not say.
+    pub const DEFAULT_LIMIT: u64 = 50;
+}
+
+/// Result of `sessions.usage`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionsUsageResult {
+    /// When it was counted.
+    pub updated_at: i64,
+    /// First day.
+    pub start_date: String,
+    /// Last day.
+    pub end_date: String,
+    /// Used last first.
+    pub sessions: Vec<SessionUsage>,
+    /// All of them together.
+    pub totals: UsageTotals,
+    /// The same, divided.
+    pub aggregates: UsageAggregates,
+}
+
+/// One session of `sessions.usage`; keys are absent when unset.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionUsage {
+    /// Canonical key; `agent:<id>:<file name>` of a transcript no session stands for any more.
+    pub key: String,
+    /// Its label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Its transcript's id.
+    pub session_id: String,
+    /// Last activity.
+    pub updated_at: i64,
+    /// Whose it is.
+    pub agent_id: String,
+    /// Channel it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// `direct`, `group` or `channel`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat_type: Option<String>,
+    /// Where it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Map<String, Value>>,
+    /// Override.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_override: Option<String>,
+    /// Override.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_override: Option<String>,
+    /// Provider used last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_provider: Option<String>,
+    /// Model used last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What it used.
+    pub usage: SessionUsageSummary,
+    /// What its prompt is made of; `null` when nobody noted it, absent when nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub context_weight: Option<Value>,
+}
+
+/// Tells a `null` from an absent field.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// What one session used in the days asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionUsageSummary {
+    /// Its transcript's id.
+    pub session_id: String,
+    /// Its transcript.
+    pub session_file: String,
+    /// First message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_activity: Option<i64>,
+    /// Last message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_activity: Option<i64>,
+    /// Milliseconds between the two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<i64>,
+    /// Days with messages.
+    pub activity_dates: Vec<String>,
+    /// Tokens and cost of the days with usage.
+    pub daily_breakdown: Vec<DailyTokens>,
+    /// Messages by day.
+    pub daily_message_counts: Vec<DailyMessageCounts>,
+    /// How long answers took, by day.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub daily_latency: Vec<DailyLatency>,
+    /// Tokens and cost by day and model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub daily_model_usage: Vec<DailyModelUsage>,
+    /// Messages.
+    pub message_counts: MessageCounts,
+    /// Tools called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_usage: Option<ToolUsage>,
+    /// By model, the dearest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model_usage: Vec<ModelUsage>,
+    /// How long answers took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
+    /// Its sums.
+    #[serde(flatten)]
+    pub totals: UsageTotals,
+}
+
+/// Tokens and cost of a day.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DailyTokens {
+    /// The day.
+    pub date: String,
+    /// Tokens.
+    pub tokens: u64,
+    /// Cost.
+    #[serde(serialize_with = "js_number")]
+    pub cost: f64,
+}
+
+/// Numbers of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageCounts {
+    /// Of users and of the agent.
+    pub total: u64,
+    /// Of users.
+    pub user: u64,
+    /// Of the agent.
+    pub assistant: u64,
+    /// Tools the agent called.
+    pub tool_calls: u64,
+    /// What tools answered.
+    pub tool_results: u64,
+    /// Failed answers and tools.
+    pub errors: u64,
+}
+
+/// Numbers of messages of a day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DailyMessageCounts {
+    /// The day.
+    pub date: String,
+    /// Its numbers.
+    #[serde(flatten)]
+    pub counts: MessageCounts,
+}
+
+/// How long answers took, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Latency {
+    /// How many answers.
+    pub count: u64,
+    /// Mean.
+    #[serde(serialize_with = "js_number")]
+    pub avg_ms: f64,
+    /// 19 of 20 were not slower.
+    pub p95_ms: u64,
+    /// Fastest.
+    pub min_ms: u64,
+    /// Slowest.
+    pub max_ms: u64,
+}
+
+/// How long the answers of a day took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DailyLatency {
+    /// The day.
+    pub date: String,
+    /// Its figures.
+    #[serde(flatten)]
+    pub latency: Latency,
+}
+
+/// Tokens and cost of a model on a day.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DailyModelUsage {
+    /// The day.
+    pub date: String,
+    /// Provider id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Model id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Tokens.
+    pub tokens: u64,
+    /// Cost.
+    #[serde(serialize_with = "js_number")]
+    pub cost: f64,
+    /// Answers.
+    pub count: u64,
+}
+
+/// Sums of a model or of a provider.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelUsage {
+    /// Provider id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Model id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Answers.
+    pub count: u64,
+    /// Its sums.
+    pub totals: UsageTotals,
+}
+
+/// Tools called.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolUsage {
+    /// Calls.
+    pub total_calls: u64,
+    /// Tools.
+    pub unique_tools: u64,
+    /// Called most first.
+    pub tools: Vec<ToolCount>,
+}
+
+/// How often a tool was called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCount {
+    /// Its name.
+    pub name: String,
+    /// Calls.
+    pub count: u64,
+}
+
+/// The sums of `sessions.usage`, divided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageAggregates {
+    /// Messages.
+    pub messages: MessageCounts,
+    /// Tools.
+    pub tools: ToolUsage,
+    /// By model, the dearest first.
+    pub by_model: Vec<ModelUsage>,
+    /// By provider, the dearest first.
+    pub by_provider: Vec<ModelUsage>,
+    /// By agent, the dearest first.
+    pub by_agent: Vec<AgentUsage>,
+    /// By channel, the dearest first.
+    pub by_channel: Vec<ChannelUsage>,
+    /// How long answers took; `p95Ms` is the highest one of a session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
+    /// The same by day.
+    pub daily_latency: Vec<DailyLatency>,
+    /// By day and model.
+    pub model_daily: Vec<DailyModelUsage>,
+    /// By day.
+    pub daily: Vec<DailyUsage>,
+}
+
+/// Sums of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentUsage {
+    /// The agent.
+    pub agent_id: String,
+    /// Its sums.
+    pub totals: UsageTotals,
+}
+
+/// Sums of a channel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChannelUsage {
+    /// The channel.
+    pub channel: String,
+    /// Its sums.
+    pub totals: UsageTotals,
+}
+
+/// All sessions on a day.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DailyUsage {
+    /// The day.
+    pub date: String,
+    /// Tokens.
+    pub tokens: u64,
+    /// Cost.
+    #[serde(serialize_with = "js_number")]
+    pub cost: f64,
+    /// Messages of users and of agents.
+    pub messages: u64,
+    /// Tools called.
+    pub tool_calls: u64,
+    /// Failed answers and tools.
+    pub errors: u64,
+}
+
+/// Params of `sessions.usage.timeseries`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SessionsUsageTimeseriesParams {
+    /// Which session; required.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::lenient")]
+    pub key: Option<String>,
+}
+
+/// Result of `sessions.usage.timeseries`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionsUsageTimeseriesResult {
+    /// The transcript's id.
+    pub session_id: String,
+    /// Oldest first; when there were more answers than [`Self::MAX_POINTS`] a point stands for several that follow each
+    /// other.
+    pub points: Vec<UsagePoint>,
+}
+
+impl SessionsUsageTimeseriesResult {
+    /// Points at most.
+    pub const MAX_POINTS: usize = 200;
+}
+
+/// One answer, or several in a row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UsagePoint {
+    /// When.
+    pub timestamp: i64,
+    /// Prompt tokens that were not cached.
+    pub input: u64,
+    /// Completion tokens.
+    pub output: u64,
+    /// Prompt tokens read from a provider's cache.
+    pub cache_read: u64,
+    /// Prompt tokens written to a provider's cache.
+    pub cache_write: u64,
+    /// As the answer says.
+    pub total_tokens: u64,
+    /// What it cost; 0 when nobody knows.
+    #[serde(serialize_with = "js_number")]
+    pub cost: f64,
+    /// `totalTokens` up to here.
+    pub cumulative_tokens: u64,
+    /// `cost` up to here.
+    #[serde(serialize_with = "js_number")]
+    pub cumulative_cost: f64,
+}
+
+/// Params of `sessions.usage.logs`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SessionsUsageLogsParams {
+    /// Which session; required.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::lenient")]
+    pub key: Option<String>,
+    /// Messages at most, the last ones; 200 unless told, 1000 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::lenient")]
+    pub limit: Option<f64>,
+}
+
+/// Result of `sessions.usage.logs`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionsUsageLogsResult {
+    /// Oldest first.
+    pub logs: Vec<UsageLog>,
+}
+
+impl SessionsUsageLogsResult {
+    /// Messages when the client does not say.
+    pub const DEFAULT_LIMIT: usize = 200;
+    /// Messages at most.
+    pub const MAX_LIMIT: usize = 1000;
+}
+
+/// One message of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageLog {
+    /// When.
+    pub timestamp: i64,
+    /// Who said it.
+    pub role: UsageLogRole,
+    /// What, cut.
+    pub content: String,
+    /// Tokens of an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Cost of an answer, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_number")]
+    pub cost: Option<f64>,
+}
+
+fn optional_number<S: serde::Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => js_number(value, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// Who said something in `sessions.usage.logs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum UsageLogRole {
+    /// A person.
+    User,
+    /// The agent.
+    Assistant,
+    /// A tool.
+    ToolResult,
+}

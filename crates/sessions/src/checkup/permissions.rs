@@ -1,0 +1,194 @@
+//! Who may read and write the state: its owner alone (spec `config.md` §1.5, `operations.md` §8.5).
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Finding, Premises, Repair, Severity, finding, such_as};
+
+const DIR_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+/// What group and others may do with something.
+const OTHERS: u32 = 0o077;
+/// Directories below the state directory whose files are private, with those in them down to this depth.
+const PRIVATE_DIRS: &[(&str, usize)] = &[("devices", 1), ("nodes", 1), ("identity", 1), ("backups", 0)];
+/// Deepest nesting below the credentials directory that is looked at.
+const CREDENTIALS_DEPTH: usize = 4;
+
+#[cfg(not(unix))]
+pub(super) fn check(_: &Premises, _: &mut Vec<Finding>) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(super) fn set_mode(_: &Path, _: u32) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+}
+
+/// Something of the state, and what is known of it.
+#[cfg(unix)]
+struct Thing {
+    path: PathBuf,
+    is_dir: bool,
+    mode: u32,
+    uid: u32,
+}
+
+#[cfg(unix)]
+impl Thing {
+    fn of(path: &Path, meta: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+        Self { path: path.to_path_buf(), is_dir: meta.is_dir(), mode: meta.mode() & 0o7777, uid: meta.uid() }
+    }
+
+    fn wanted(&self) -> u32 {
+        if self.is_dir { DIR_MODE } else { FILE_MODE }
+    }
+
+    fn chmod(&self) -> Repair {
+        Repair::Chmod { path: self.path.clone(), mode: self.wanted() }
+    }
+
+    fn described(&self) -> String {
+        format!("{} (mode {:o})", self.path.display(), self.mode)
+    }
+}
+
+#[cfg(unix)]
+pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result<()> {
+    let state_dir = premises.state.layout.state_dir();
+    let things = things(premises)?;
+    let us = nix::unistd::geteuid().as_raw();
+    check_owner(&things, us, found);
+    let ours: Vec<&Thing> = things.iter().filter(|thing| thing.uid == us || us == 0).collect();
+    check_writable(&ours, found);
+    let (mut dirs, mut files) = (Vec::new(), Vec::new());
+    for thing in ours.into_iter().filter(|thing| thing.mode & OTHERS != 0) {
+        let path = thing.path.display();
+        if thing.path == state_dir {
+            let message = format!("State directory permissions are too open ({path}). Recommend chmod 700.");
+            found.push(finding("state.permissions", Severity::Warning, message, vec![thing.chmod()]));
+        } else if thing.path == premises.config_path {
+            let message = format!("Config file is group/world readable ({path}). Recommend chmod 600.");
+            found.push(finding("config.permissions", Severity::Warning, message, vec![thing.chmod()]));
+        } else if thing.is_dir {
+            dirs.push(thing);
+        } else {
+            files.push(thing);
+        }
+    }
+    for (id, things, noun, mode) in [
+        ("state.dir-permissions", dirs, "directory", "700"),
+        ("state.file-permissions", files, "file", "600"),
+    ] {
+        if !things.is_empty() {
+            let list = such_as(&things, noun, |thing| thing.described()).replace("directorys", "directories");
+            let message = format!("Open to other users: {list}. Recommend chmod {mode}.");
+            let repairs = things.iter().map(|thing| thing.chmod()).collect();
+            found.push(finding(id, Severity::Warning, message, repairs));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn check_owner(things: &[Thing], us: u32, found: &mut Vec<Finding>) {
+    let theirs: Vec<&Thing> = things.iter().filter(|thing| thing.uid != us).collect();
+    let Some(first) = theirs.first() else { return };
+    let list = such_as(&theirs, "item", |thing| format!("{} (user {})", thing.path.display(), thing.uid));
+    let message = if us == 0 {
+        format!("Belongs to another user: {list}. Run openclaw as user {}, not as root.", first.uid)
+    } else {
+        format!("Belongs to another user: {list}. Run: sudo chown -R {us} {}", first.path.display())
+    };
+    found.push(finding("state.owner", Severity::Warning, message, Vec::new()));
+}
+
+/// What its owner may not read and write is of no use.
+#[cfg(unix)]
+fn check_writable(ours: &[&Thing], found: &mut Vec<Finding>) {
+    let locked: Vec<&&Thing> =
+        ours.iter().filter(|thing| thing.mode & thing.wanted() != thing.wanted()).collect();
+    if locked.is_empty() {
+        return;
+    }
+    let list = such_as(&locked, "item", |thing| thing.described());
+    let message = format!("Cannot be written by its owner: {list}.");
+    let repairs = locked.iter().map(|thing| thing.chmod()).collect();
+    found.push(finding("state.not-writable", Severity::Error, message, repairs));
+}
+
+/// Everything that is to be private.
+#[cfg(unix)]
+fn things(premises: &Premises) -> io::Result<Vec<Thing>> {
+    let state_dir = premises.state.layout.state_dir();
+    let mut things = Vec::new();
+    // These may be links to a place of the owner's choice.
+    for path in [state_dir, &premises.config_path] {
+        things.extend(std::fs::metadata(path).ok().map(|meta| Thing::of(path, &meta)));
+    }
+    walk(&premises.state.credentials_dir, CREDENTIALS_DEPTH, &mut things)?;
+    for (name, depth) in PRIVATE_DIRS {
+        walk(&state_dir.join(name), *depth, &mut things)?;
+    }
+    let agents = state_dir.join("agents");
+    walk(&agents, 0, &mut things)?;
+    for agent in premises.state.layout.agents_on_disk() {
+        walk(&agents.join(agent.as_str()), 0, &mut things)?;
+        walk(&agents.join(agent.as_str()).join("agent"), 1, &mut things)?;
+        walk(&agents.join(agent.as_str()).join("sessions"), 1, &mut things)?;
+    }
+    for dir in &premises.agent_dirs {
+        walk(dir, 1, &mut things)?;
+    }
+    for (store, _) in premises.state.stores() {
+        single(&store, &mut things);
+    }
+    let names = ["exec-approvals.json", ".env", "gateway.sqlite", "gateway.sqlite-wal", "gateway.sqlite-shm"];
+    names.iter().for_each(|name| single(&state_dir.join(name), &mut things));
+    let config = premises.config_path.as_os_str().to_string_lossy();
+    for suffix in [".bak", ".bak.1", ".bak.2", ".bak.3", ".bak.4"] {
+        single(Path::new(&format!("{config}{suffix}")), &mut things);
+    }
+    things.sort_by(|a, b| a.path.cmp(&b.path));
+    things.dedup_by(|a, b| a.path == b.path);
+    Ok(things)
+}
+
+#[cfg(unix)]
+fn single(path: &Path, things: &mut Vec<Thing>) {
+    if let Ok(meta) = std::fs::symlink_metadata(path)
+        && (meta.is_file() || meta.is_dir())
+    {
+        things.push(Thing::of(path, &meta));
+    }
+}
+
+/// A directory and what is in it; links are not followed.
+#[cfg(unix)]
+fn walk(dir: &Path, depth: usize, things: &mut Vec<Thing>) -> io::Result<()> {
+    if !std::fs::symlink_metadata(dir).is_ok_and(|meta| meta.is_dir()) {
+        return Ok(());
+    }
+    single(dir, things);
+    if depth == 0 {
+        return Ok(());
+    }
+    let entries = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
+        other => other?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        match std::fs::symlink_metadata(&path) {
+            Ok(meta) if meta.is_dir() => walk(&path, depth - 1, things)?,
+            _ => single(&path, things),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! What processes left behind that ended in the middle: locks and temporary files.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::{Finding, Premises, Repair, Severity, finding, such_as};
+use crate::at_rest::LOCK_RULE;
+use crate::disk;
+use crate::lockfile::{LockFile, Staleness, is_alive};
+
+/// A temporary file of which nobody knows whose it is was left behind when it is this old.
+const TEMPORARY_FOR: Duration = Duration::from_secs(60 * 60);
+/// A transcript's lock of which nobody knows whose it is (spec `sessions.md` §4.7).
+const TRANSCRIPT_RULE: Staleness =
+    Staleness { after: Duration::from_secs(30 * 60), dead_holder_is_enough: true };
+
+/// When a lock was left behind: it depends on what it locks.
+pub(super) fn rule_of(lock: &Path) -> Staleness {
+    let is_transcript = lock.to_str().is_some_and(|path| path.ends_with(".jsonl.lock"));
+    if is_transcript { TRANSCRIPT_RULE } else { LOCK_RULE }
+}
+
+pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result<()> {
+    let (mut locks, mut temporary) = (Vec::new(), Vec::new());
+    for dir in directories(premises) {
+        for name in disk::Disk::list(&disk::RealDisk, &dir).unwrap_or_default() {
+            let path = dir.join(&name);
+            let Some(name) = name.to_str() else { continue };
+            let is_lock = name.ends_with(".json.lock") || name.ends_with(".jsonl.lock");
+            if is_lock && LockFile::is_left_behind(&disk::real(), &path, rule_of(&path))? {
+                locks.push(path);
+            } else if name.ends_with(".tmp") && is_left_over(&path, name) {
+                temporary.push(path);
+            }
+        }
+    }
+    if !locks.is_empty() {
+        let list = such_as(&locks, "lock", |path| path.display().to_string());
+        let message = format!("Left behind by a process that is gone: {list}.");
+        let repairs = locks.into_iter().map(Repair::RemoveLock).collect();
+        found.push(finding("lock.stale", Severity::Warning, message, repairs));
+    }
+    if !temporary.is_empty() {
+        let list = such_as(&temporary, "temporary file", |path| path.display().to_string());
+        let message = format!("Left behind by a write that did not finish: {list}.");
+        found.push(finding("files.temporary", Severity::Info, message, vec![Repair::SetAside(temporary)]));
+    }
+    Ok(())
+}
+
+fn directories(premises: &Premises) -> BTreeSet<PathBuf> {
+    let state_dir = premises.state.layout.state_dir();
+    let mut dirs: BTreeSet<PathBuf> =
+        ["", "devices", "identity", "nodes"].map(|name| state_dir.join(name)).into();
+    dirs.insert(premises.state.credentials_dir.clone());
+    dirs.extend(premises.agent_dirs.iter().cloned());
+    dirs.extend(
+        premises.state.stores().iter().filter_map(|(store, _)| store.parent().map(Path::to_path_buf)),
+    );
+    dirs
+}
+
+/// `<file>.<pid>.<uuid>.tmp` of a process that is gone, or any temporary file that is old.
+fn is_left_over(path: &Path, name: &str) -> bool {
+    let Ok(meta) = std::fs::symlink_metadata(path) else { return false };
+    let pid = name.trim_end_matches(".tmp").rsplit('.').nth(1).and_then(|pid| pid.parse::<u32>().ok());
+    let age = meta.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+    meta.is_file() && (pid.is_some_and(|pid| !is_alive(pid)) || age.is_some_and(|age| age > TEMPORARY_FOR))
+}

@@ -1,0 +1,206 @@
+//! What becomes of the rows of a store when it is put in order: keys of old versions become canonical, of two rows of one
+//! key one stays, rows that can't be used go (spec `sessions.md` §1.6). Rows in, rows out; nothing is written here.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use openclaw_protocol::AgentId;
+
+use crate::at_rest::StoredRow;
+use crate::key::{KeyForm, KeyRules, KeyShape, SessionKey, legacy};
+
+/// Whose rows these are and how keys are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Owner<'a> {
+    /// The agent that rows without an agent part belong to.
+    pub(crate) agent: &'a AgentId,
+    pub(crate) rules: &'a KeyRules,
+    /// Whether the agent shares its store with the others.
+    pub(crate) is_shared: bool,
+}
+
+/// One thing that was put in order. Keys are spelled as the file had them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A row has its canonical key now.
+    Moved { from: String, to: String },
+    /// Another row of the same key was newer.
+    Superseded { key: String, by: String },
+    /// A row has no session id.
+    NoSessionId { key: String },
+    /// A row says nothing usable about its last activity: it counts as active now.
+    NoUpdatedAt { key: String },
+    /// There was no main session: this row is it now.
+    BecameMain { from: String, to: String },
+    /// Another row with the same label was active later.
+    LabelTaken { key: String, label: String },
+}
+
+/// Rows in order, and what it took.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tidied {
+    pub(crate) rows: Vec<StoredRow>,
+    pub(crate) changes: Vec<Change>,
+}
+
+impl Owner<'_> {
+    /// The key a row should have: nothing when its key can't be read or belongs into another store.
+    fn key_of(&self, stored: &str) -> Option<SessionKey> {
+        let key = legacy::canonicalize(stored, self.agent, self.rules).ok()?;
+        (self.is_shared || self.rules.agent_of(&key) == *self.agent).then_some(key)
+    }
+
+    /// Whether a stored key is spelled as an old version did. `dm` and `direct` are both of today (decision 1).
+    pub(crate) fn is_old(&self, stored: &str) -> bool {
+        if self.is_plainly_canonical(stored) {
+            return false;
+        }
+        self.key_of(stored).is_some_and(|key| !is_spelling_of(stored, &key))
+    }
+
+    /// Decides nearly every key of a big store at once.
+    fn is_plainly_canonical(&self, stored: &str) -> bool {
+        let plain =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b":_+@.-".contains(&byte);
+        let rest = stored.strip_prefix("agent:").and_then(|rest| rest.strip_prefix(self.agent.as_str()));
+        let Some(rest) = rest.and_then(|rest| rest.strip_prefix(':')) else { return false };
+        rest.contains(':') && stored.bytes().all(plain) && !stored.contains("::") && !stored.ends_with(':')
+    }
+}
+
+fn is_spelling_of(stored: &str, key: &SessionKey) -> bool {
+    stored == key.as_str() || key.direct_spelling().is_some_and(|direct| stored == direct)
+}
+
+/// Puts rows in order. The same key may stand there more than once, as when two stores become one. `now` in Unix
+/// milliseconds.
+pub(crate) fn tidy(rows: Vec<StoredRow>, owner: Owner<'_>, now: i64) -> Tidied {
+    let mut changes = Vec::new();
+    let usable: Vec<StoredRow> = rows
+        .into_iter()
+        .filter(|(key, entry)| {
+            let has_id = entry.session_id.as_ref().is_some_and(|id| !id.as_str().is_empty());
+            if !has_id {
+                changes.push(Change::NoSessionId { key: key.clone() });
+            }
+            has_id
+        })
+        .collect();
+    let mut groups: IndexMap<String, Group> = IndexMap::new();
+    for row in usable {
+        let key = owner.key_of(&row.0);
+        let name = key.as_ref().map_or_else(|| row.0.clone(), |key| key.as_str().to_owned());
+        groups.entry(name).or_insert_with(|| Group { key, rows: Vec::new() }).rows.push(row);
+    }
+    let mut kept: Vec<Kept> = groups.into_values().filter_map(|group| group.settle(&mut changes)).collect();
+    elect_main(&mut kept, owner, &mut changes);
+    for row in &mut kept {
+        if row.from != row.row.0 && !row.became_main {
+            changes.push(Change::Moved { from: row.from.clone(), to: row.row.0.clone() });
+        }
+        if row.row.1.updated_at.is_none() {
+            changes.push(Change::NoUpdatedAt { key: row.from.clone() });
+            let entry = Arc::make_mut(&mut row.row.1);
+            entry.extra.shift_remove("updatedAt");
+            entry.updated_at = Some(now);
+        }
+    }
+    let mut rows: Vec<StoredRow> = kept.into_iter().map(|kept| kept.row).collect();
+    part_labels(&mut rows, &mut changes);
+    Tidied { rows, changes }
+}
+
+/// Rows of one key.
+struct Group {
+    /// Nothing where the key can't be read: then it stays as it is.
+    key: Option<SessionKey>,
+    rows: Vec<StoredRow>,
+}
+
+/// The row that stays.
+struct Kept {
+    from: String,
+    row: StoredRow,
+    key: Option<SessionKey>,
+    became_main: bool,
+}
+
+impl Group {
+    /// The row that was active last; of several such one that is spelled canonically, then the first.
+    fn settle(self, changes: &mut Vec<Change>) -> Option<Kept> {
+        let Self { key, mut rows } = self;
+        let is_canonical = |stored: &str| key.as_ref().is_some_and(|key| is_spelling_of(stored, key));
+        let rank = |row: &StoredRow| (row.1.updated_at_ms(), is_canonical(&row.0));
+        let (mut at, mut best) = (0, rank(rows.first()?));
+        for (index, row) in rows.iter().enumerate().skip(1) {
+            if rank(row) > best {
+                (at, best) = (index, rank(row));
+            }
+        }
+        // A bucket that is spelled `direct` in the file stays so, whatever old spelling its newest row has.
+        let spelled = rows.iter().map(|(stored, _)| stored).find(|stored| is_canonical(stored)).cloned();
+        let (from, entry) = rows.remove(at);
+        for (loser, _) in rows {
+            changes.push(Change::Superseded { key: loser, by: from.clone() });
+        }
+        let to = match &key {
+            None => from.clone(),
+            Some(_) if is_canonical(&from) => from.clone(),
+            Some(key) => spelled.unwrap_or_else(|| key.as_str().to_owned()),
+        };
+        Some(Kept { from, row: (to, entry), key, became_main: false })
+    }
+}
+
+/// The newest row that an old version kept for a direct chat becomes the main session where there is none.
+fn elect_main(kept: &mut [Kept], owner: Owner<'_>, changes: &mut Vec<Change>) {
+    let main = owner.rules.main(owner.agent);
+    let is_here = owner.is_shared || owner.rules.agent_of(&main) == *owner.agent;
+    if !is_here || kept.iter().any(|row| row.key.as_ref() == Some(&main)) {
+        return;
+    }
+    let old_direct = kept.iter_mut().filter(|row| {
+        KeyShape::of(&row.from) == KeyShape::LegacyOrAlias
+            && row.key.as_ref().is_some_and(|key| key.agent().is_some() && is_person(key))
+    });
+    if let Some(newest) = old_direct.max_by_key(|row| row.row.1.updated_at_ms()) {
+        main.as_str().clone_into(&mut newest.row.0);
+        newest.became_main = true;
+        changes.push(Change::BecameMain { from: newest.from.clone(), to: main.to_string() });
+    }
+}
+
+/// Whether a bare key of an old version can be that of a direct chat.
+fn is_person(key: &SessionKey) -> bool {
+    matches!(key.form(), KeyForm::Named(_) | KeyForm::Direct { .. }) && !key.is_group() && !key.is_thread()
+}
+
+/// Of rows with the same label the one that was active last keeps it.
+fn part_labels(rows: &mut [StoredRow], changes: &mut Vec<Change>) {
+    let mut holders: HashMap<String, (i64, usize)> = HashMap::new();
+    let mut losers = HashSet::new();
+    for (at, (_, entry)) in rows.iter().enumerate() {
+        let Some(label) = entry.label.as_deref() else { continue };
+        let claim = (entry.updated_at_ms(), at);
+        match holders.get(label) {
+            Some(holder) if holder.0 >= claim.0 => {
+                losers.insert(at);
+            }
+            Some(holder) => {
+                losers.insert(holder.1);
+                holders.insert(label.to_owned(), claim);
+            }
+            None => {
+                holders.insert(label.to_owned(), claim);
+            }
+        }
+    }
+    for (at, (key, entry)) in rows.iter_mut().enumerate() {
+        if losers.contains(&at)
+            && let Some(label) = Arc::make_mut(entry).label.take()
+        {
+            changes.push(Change::LabelTaken { key: key.clone(), label: label.into() });
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `sessions.compact`
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use openclaw_protocol::params::sessions::{NotCompacted, SessionsCompactParams, SessionsCompactResult};
+
+use super::MethodError;
+use crate::layout::Layout;
+use crate::store::{Edit, Refused, SessionStore, update_with};
+use crate::transcript::{
+    CompactError, DEFAULT_MAX_LINES, LinesCompacted, LockError, TranscriptError, compact_lines,
+};
+
+/// Answers `sessions.compact` once nothing runs in the session: its transcript keeps the last lines, the row forgets how
+/// full the context was. A run that began meanwhile is waited for up to `patience`.
+pub async fn compact(
+    store: &dyn SessionStore,
+    layout: &Layout,
+    params: &SessionsCompactParams,
+    patience: Duration,
+) -> Result<SessionsCompactResult, MethodError> {
+    let key = store.rules().canonical(&params.key.0)?;
+    let mut result = SessionsCompactResult {
+        ok: true,
+        key: key.to_string(),
+        compacted: false,
+        reason: None,
+        archived: None,
+        kept: None,
+    };
+    let row = store.get(&key).await?;
+    let Some(row) = row.filter(|row| row.entry.session_id.is_some() || row.entry.session_file.is_some())
+    else {
+        result.reason = Some(NotCompacted::NoSessionId);
+        return Ok(result);
+    };
+    let (layout, agent, entry) = (layout.clone(), store.rules().agent_of(&key), row.entry);
+    let found =
+        tokio::task::spawn_blocking(move || layout.find_transcript(&agent, &entry)).await.unwrap_or_default();
+    let Some(path) = found else {
+        result.reason = Some(NotCompacted::NoTranscript);
+        return Ok(result);
+    };
+    let asked = params.max_lines.map(|lines| usize::try_from(lines).unwrap_or(usize::MAX));
+    let lines = asked.and_then(NonZeroUsize::new).unwrap_or(DEFAULT_MAX_LINES);
+    let LinesCompacted { kept, archived } = match compact_lines(path, lines, patience).await {
+        Ok(compacted) => compacted,
+        Err(CompactError::Transcript(TranscriptError::Missing(_))) => {
+            result.reason = Some(NotCompacted::NoTranscript);
+            return Ok(result);
+        }
+        Err(CompactError::Locked(LockError::Held { .. })) => return Err(MethodError::StillActive(key)),
+        Err(error) => return Err(error.into()),
+    };
+    result.kept = Some(kept as u64);
+    if let Some(archived) = archived {
+        result.compacted = true;
+        result.archived = Some(archived.display().to_string());
+        forget_tokens(store, &key).await?;
+    }
+    Ok(result)
+}
+
+/// The counters were those of what was cut off.
+async fn forget_tokens(store: &dyn SessionStore, key: &crate::key::SessionKey) -> Result<(), MethodError> {
+    let change = |edit: Edit<'_>| {
+        if edit.is_new {
+            return Err(Refused("the session was deleted".to_owned()));
+        }
+        edit.entry.input_tokens = None;
+        edit.entry.output_tokens = None;
+        edit.entry.total_tokens = None;
+        edit.entry.touch(edit.now);
+        Ok(())
+    };
+    match update_with(store, key, change).await {
+        Ok(_) | Err(crate::store::UpdateError::Refused(_)) => Ok(()),
+        Err(crate::store::UpdateError::Store(error)) => Err(error.into()),
+    }
+}

@@ -1,0 +1,143 @@
+//! Who may give commands, resets among them (spec `messages.md` §6).
+
+/// Whether the sender of a message may give commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Authority {
+    /// Yes.
+    Granted,
+    /// No: what looks like a command is text, or nothing.
+    Denied,
+}
+
+/// The sender of a message, as a channel knows them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CommandSender<'a> {
+    /// The channel.
+    pub channel: &'a str,
+    /// The sender's names, the best one first: id, E.164 number, `From`.
+    pub ids: &'a [&'a str],
+    /// Whether the channel's own lists let them give commands.
+    pub allowed_by_channel: bool,
+}
+
+/// Whose commands count.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OwnerRules<'a> {
+    /// `commands.ownerAllowFrom`: `id`, `channel:id` or `*`.
+    pub owner_allow_from: &'a [&'a str],
+    /// Owners that the channel names for this chat.
+    pub chat_owners: &'a [&'a str],
+    /// The channel's `allowFrom`.
+    pub allow_from: &'a [&'a str],
+    /// The bot's own address: the owner where nobody is named.
+    pub own_address: Option<&'a str>,
+    /// Whether the channel takes commands from nobody but its owners (WhatsApp).
+    pub owners_only: bool,
+}
+
+/// What a sender may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// Commands.
+    pub commands: Authority,
+    /// What only owners may.
+    pub is_owner: bool,
+}
+
+/// Judges a sender.
+pub fn judge(sender: &CommandSender<'_>, rules: &OwnerRules<'_>) -> Standing {
+    let own = |entries: &[&str]| -> Vec<String> {
+        entries.iter().filter_map(|entry| entry_of(entry, sender.channel)).collect()
+    };
+    let explicit = own(rules.owner_allow_from);
+    let anyone_owns = explicit.iter().any(|entry| entry == "*");
+    let allow_from = own(rules.allow_from);
+    let all_allowed = allow_from.is_empty() || allow_from.iter().any(|entry| entry == "*");
+    let mut allowed: Vec<String> = allow_from.into_iter().filter(|entry| entry != "*").collect();
+    if !all_allowed && allowed.is_empty() {
+        allowed.extend(rules.own_address.and_then(|own| entry_of(own, sender.channel)));
+    }
+    let named: Vec<String> = explicit.iter().filter(|entry| *entry != "*").cloned().collect();
+    let chat_owners = own(rules.chat_owners);
+    let owners = [&named, &chat_owners, &allowed].into_iter().find(|list| !list.is_empty());
+    let ids = own(sender.ids);
+    let is_in = |list: &[String]| ids.iter().any(|id| list.contains(id));
+    let is_owner = owners.is_some_and(|owners| is_in(owners));
+    let is_configured = !rules.owner_allow_from.is_empty();
+    let may = match () {
+        () if anyone_owns => true,
+        () if is_configured => is_owner && !named.is_empty(),
+        () if rules.owners_only => all_allowed || allowed.is_empty() || is_in(&allowed),
+        () => true,
+    };
+    let commands = if sender.allowed_by_channel && may { Authority::Granted } else { Authority::Denied };
+    Standing { commands, is_owner }
+}
+
+/// An entry of a list without its channel; `None` for one of another channel, or a blank one.
+fn entry_of(entry: &str, channel: &str) -> Option<String> {
+    let entry = entry.trim();
+    let id = match entry.split_once(':') {
+        Some((prefix, id)) if is_name_of(prefix, channel) => id.trim(),
+        Some((prefix, _)) if CHANNELS.contains(&prefix.trim().to_lowercase().as_str()) => return None,
+        Some(_) | None => entry,
+    };
+    (!id.is_empty()).then(|| id.to_lowercase())
+}
+
+/// Prefixes that name a channel.
+const CHANNELS: [&str; 10] =
+    ["telegram", "tg", "whatsapp", "discord", "slack", "signal", "imessage", "imsg", "googlechat", "webchat"];
+
+fn is_name_of(prefix: &str, channel: &str) -> bool {
+    let prefix = prefix.trim().to_lowercase();
+    let channel = channel.trim().to_lowercase();
+    prefix == channel
+        || matches!((prefix.as_str(), channel.as_str()), ("tg", "telegram") | ("imsg", "imessage"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Vectors of `messages.md` §6.
+    #[test]
+    fn commands_are_taken_from_those_the_channel_and_the_owner_lists_allow() {
+        let granted = |channel, ids: &[&str], rules: OwnerRules<'_>| {
+            judge(&CommandSender { channel, ids, allowed_by_channel: true }, &rules)
+        };
+        let whatsapp = |allow_from| OwnerRules { allow_from, owners_only: true, ..OwnerRules::default() };
+        let telegram = OwnerRules { allow_from: &["1"], ..OwnerRules::default() };
+        let owner = OwnerRules { owner_allow_from: &["telegram:7"], ..OwnerRules::default() };
+        let anyone = OwnerRules { owner_allow_from: &["*"], ..OwnerRules::default() };
+        let other = OwnerRules { owner_allow_from: &["discord:7"], ..OwnerRules::default() };
+        let mine = OwnerRules { allow_from: &["discord:1"], own_address: Some("+41"), ..whatsapp(&[]) };
+        let (yes, no) = (Authority::Granted, Authority::Denied);
+        let rows = [
+            ("whatsapp", &["x@lid"][..], whatsapp(&["*"]), (yes, false)),
+            ("whatsapp", &["x@lid", "+41"], whatsapp(&["+41"]), (yes, true)),
+            ("whatsapp", &["+99"], whatsapp(&["+41"]), (no, false)),
+            ("whatsapp", &["+99"], whatsapp(&[]), (yes, false)),
+            ("whatsapp", &["+41"], mine, (yes, false)),
+            ("telegram", &["5"], telegram, (yes, false)),
+            ("telegram", &["tg:1"], telegram, (yes, true)),
+            ("telegram", &["7"], owner, (yes, true)),
+            ("telegram", &["telegram:7"], owner, (yes, true)),
+            ("telegram", &["8"], owner, (no, false)),
+            ("telegram", &["8"], anyone, (yes, false)),
+            // An owner elsewhere is none here.
+            ("telegram", &["7"], other, (no, false)),
+        ];
+        for (channel, ids, rules, (commands, is_owner)) in rows {
+            assert_eq!(
+                granted(channel, ids, rules),
+                Standing { commands, is_owner },
+                "{channel} {ids:?} {rules:?}"
+            );
+        }
+        let refused = CommandSender { channel: "telegram", ids: &["7"], allowed_by_channel: false };
+        for rules in [owner, anyone, telegram] {
+            assert_eq!(judge(&refused, &rules).commands, no);
+        }
+    }
+}

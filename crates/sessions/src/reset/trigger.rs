@@ -1,0 +1,89 @@
+//! A reset asked for in a message (spec `sessions.md` §5.3).
+
+use super::authority::Authority;
+
+/// A reset asked for in a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResetRequest {
+    /// The trigger as configured.
+    pub trigger: String,
+    /// What followed it, in its original case; empty for a bare trigger.
+    pub rest: String,
+}
+
+/// Finds a reset trigger at the start of a message. `raw` is the command body, `stripped` the same without structural
+/// prefixes ([`strip_structural_prefixes`]) and, in groups, without mentions. What follows the trigger is taken from `raw`
+/// where that begins with it, so that nothing of it is lost. Who may not give commands resets nothing: to them it is text.
+pub fn find_trigger(triggers: &[&str], raw: &str, stripped: &str, by: Authority) -> Option<ResetRequest> {
+    match by {
+        Authority::Granted => {}
+        Authority::Denied => return None,
+    }
+    let triggers = triggers.iter().map(|trigger| trigger.trim()).filter(|trigger| !trigger.is_empty());
+    let mut found = triggers.filter_map(|trigger| {
+        let rest = after_trigger(raw.trim(), trigger).or_else(|| after_trigger(stripped.trim(), trigger))?;
+        Some(ResetRequest { trigger: trigger.to_owned(), rest: rest.to_owned() })
+    });
+    found.next()
+}
+
+/// Text after the trigger and a blank, compared without case; empty where there is nothing else.
+fn after_trigger<'a>(text: &'a str, trigger: &str) -> Option<&'a str> {
+    let rest = strip_prefix_without_case(text, trigger)?;
+    let is_word = rest.is_empty() || rest.starts_with(char::is_whitespace);
+    is_word.then(|| rest.trim_start())
+}
+
+fn strip_prefix_without_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let mut wanted = prefix.chars().flat_map(char::to_lowercase).peekable();
+    let mut chars = text.chars();
+    while wanted.peek().is_some() {
+        for lower in chars.next()?.to_lowercase() {
+            if wanted.next() != Some(lower) {
+                return None;
+            }
+        }
+    }
+    Some(chars.as_str())
+}
+
+/// What stands before the words of a person in a message that another program wrapped (spec `messages.md` §3). Only to find
+/// commands: it is no text for a model.
+const CURRENT: &str = "[Current message - respond to this]";
+
+/// A message without `[…]` envelopes, `Name:` at the start of its lines, line breaks and repeated blanks.
+pub fn strip_structural_prefixes(text: &str) -> String {
+    let text = text.split_once(CURRENT).map_or(text, |(_, current)| current);
+    let named: Vec<String> =
+        without_brackets(text).lines().map(|line| without_name(line).to_owned()).collect();
+    let text = named.join("\n").replace("\\n", " ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn without_brackets(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, opened)) = rest.split_once('[') {
+        match opened.split_once(']') {
+            Some((inside, after)) if !inside.is_empty() => {
+                out.push_str(before);
+                rest = after.trim_start();
+            }
+            Some(_) | None => {
+                out.push_str(before);
+                out.push('[');
+                rest = opened;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+fn without_name(line: &str) -> &str {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "+()-_. ".contains(c);
+    match line.trim_start_matches([' ', '\t']).split_once(':') {
+        Some((name, rest)) if !name.is_empty() && name.chars().all(is_of_name) => rest.trim_start(),
+        Some(_) | None => line,
+    }
+}

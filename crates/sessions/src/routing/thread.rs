@@ -1,0 +1,96 @@
+//! Threads and topics: where they stand in a key depends on the channel (spec `sessions.md` §1.3, `channels.md` §3.3).
+
+use serde::Serialize;
+
+use super::Inbound;
+use crate::key::{Peer, PeerKind};
+
+/// What a thread does to the session key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThreadStyle {
+    /// `:thread:<id>` is added to the conversation's key.
+    Suffix,
+    /// The thread is a room of its own and takes the room's place; the room becomes its parent.
+    Room,
+    /// `<chat>:topic:<id>` takes the chat's place; the chat becomes its parent.
+    Topic,
+}
+
+impl ThreadStyle {
+    /// The style of a channel's conversations of a kind.
+    pub fn of(channel: &str, kind: PeerKind) -> Self {
+        match (channel, kind) {
+            ("discord", PeerKind::Group | PeerKind::Channel) => Self::Room,
+            ("telegram", PeerKind::Group | PeerKind::Channel) => Self::Topic,
+            _ => Self::Suffix,
+        }
+    }
+}
+
+const TOPIC_MARK: &str = ":topic:";
+
+/// Where a message stands once its thread is taken into account.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Place {
+    pub(super) peer: Option<Peer>,
+    pub(super) parent: Option<Peer>,
+    pub(super) thread: Option<ThreadStyle>,
+    /// The id for a suffix.
+    pub(super) suffix: Option<String>,
+}
+
+pub(super) fn place(channel: &str, inbound: &Inbound) -> Place {
+    let parent = inbound.parent_peer.clone();
+    let Some(peer) = inbound.peer.clone() else {
+        let suffix = thread_of(inbound);
+        return Place { parent, thread: suffix.as_ref().map(|_| ThreadStyle::Suffix), suffix, peer: None };
+    };
+    let style = ThreadStyle::of(channel, peer.kind);
+    match (style, thread_of(inbound)) {
+        (ThreadStyle::Suffix, suffix) => {
+            Place { thread: suffix.as_ref().map(|_| style), peer: Some(peer), parent, suffix }
+        }
+        (ThreadStyle::Room, thread) => in_room(peer, parent, thread),
+        (ThreadStyle::Topic, thread) => in_topic(peer, parent, thread),
+    }
+}
+
+fn thread_of(inbound: &Inbound) -> Option<String> {
+    let id = inbound.thread_id.as_deref().map(str::trim);
+    id.filter(|id| !id.is_empty()).map(str::to_owned)
+}
+
+/// The channel may give the thread as the peer and the room as its parent, or the room as the peer and the thread beside
+/// it.
+fn in_room(peer: Peer, parent: Option<Peer>, thread: Option<String>) -> Place {
+    let (peer, parent) = match thread {
+        Some(id) if id != peer.id.trim() => {
+            let room = peer.clone();
+            (Peer::new(peer.kind, id), parent.or(Some(room)))
+        }
+        Some(_) | None => (peer, parent),
+    };
+    let thread = parent.is_some().then_some(ThreadStyle::Room);
+    Place { peer: Some(peer), parent, thread, suffix: None }
+}
+
+/// The channel may give the topic as part of the peer's id, or beside it.
+fn in_topic(peer: Peer, parent: Option<Peer>, thread: Option<String>) -> Place {
+    let chat = peer.id.split_once(TOPIC_MARK).map(|(chat, _)| Peer::new(peer.kind, chat));
+    match (chat, thread) {
+        (Some(chat), _) => Place {
+            peer: Some(peer),
+            parent: parent.or(Some(chat)),
+            thread: Some(ThreadStyle::Topic),
+            suffix: None,
+        },
+        (None, Some(id)) => Place {
+            peer: Some(Peer::new(peer.kind, format!("{}{TOPIC_MARK}{id}", peer.id.trim()))),
+            parent: parent.or(Some(peer)),
+            thread: Some(ThreadStyle::Topic),
+            suffix: None,
+        },
+        (None, None) => Place { peer: Some(peer), parent, thread: None, suffix: None },
+    }
+}

@@ -1,0 +1,249 @@
+//! What lists, filters and sorting need of a row: the places of some texts in the row's text, found without building
+//! anything else of it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::num::NonZeroU32;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::entry::ChatType;
+use crate::mend::mend;
+
+/// Texts of a row that can be had without reading it whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Part {
+    SessionId,
+    SessionFile,
+    SpawnedBy,
+    Label,
+    DisplayName,
+    Channel,
+    GroupId,
+    Subject,
+    GroupChannel,
+    Space,
+    OriginLabel,
+}
+
+impl Part {
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; PARTS] = [
+        Self::SessionId,
+        Self::SessionFile,
+        Self::SpawnedBy,
+        Self::Label,
+        Self::DisplayName,
+        Self::Channel,
+        Self::GroupId,
+        Self::Subject,
+        Self::GroupChannel,
+        Self::Space,
+        Self::OriginLabel,
+    ];
+}
+
+const PARTS: usize = 11;
+
+/// A place in a row's text: the inside of a JSON string, which never begins at 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Span {
+    at: NonZeroU32,
+    len: u32,
+}
+
+/// The head of a row; its spans are those of one text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) updated_at: Option<i64>,
+    pub(crate) chat_type: Option<ChatType>,
+    parts: [Option<Span>; PARTS],
+}
+
+impl Head {
+    /// A text of the row, where it has one of the right type.
+    pub(crate) fn text<'a>(&self, part: Part, row: &'a str) -> Option<Cow<'a, str>> {
+        let span = (*self.parts.get(part as usize)?)?;
+        let at = span.at.get() as usize;
+        let inside = row.get(at..at + span.len as usize)?;
+        if inside.contains('\\') {
+            unescaped(&format!("\"{inside}\"")).map(Cow::Owned)
+        } else {
+            Some(Cow::Borrowed(inside))
+        }
+    }
+
+    /// Last activity, 0 where unknown.
+    pub(crate) fn updated_at_ms(&self) -> i64 {
+        self.updated_at.unwrap_or(0)
+    }
+}
+
+fn unescaped(json: &str) -> Option<String> {
+    serde_json::from_str(json).or_else(|_| serde_json::from_str(&mend(json.as_bytes()))).ok()
+}
+
+/// The values of a row that a [`Head`] or a stored row is made of, as they stand in the text that was read.
+#[derive(Debug, Default)]
+pub(crate) struct RawHead<'a> {
+    updated_at: Option<&'a str>,
+    chat_type: Option<&'a str>,
+    parts: [Option<&'a str>; PARTS],
+    provider: Option<&'a str>,
+    room: Option<&'a str>,
+    origin: Option<&'a str>,
+    pub(crate) skills_snapshot: Option<&'a str>,
+    pub(crate) system_prompt_report: Option<&'a str>,
+}
+
+impl<'a> RawHead<'a> {
+    /// The head of the row's text `row`, in which this was read; `moved` tells where a place of it has gone since.
+    pub(crate) fn head(&self, row: &'a str, moved: impl Fn(usize) -> usize) -> Head {
+        let label = self
+            .origin
+            .filter(|raw| raw.starts_with('{'))
+            .and_then(|origin| serde_json::from_str::<OriginHead<'_>>(origin).ok()?.label.map(RawValue::get));
+        let mut head = Head {
+            updated_at: self.updated_at.and_then(|raw| raw.parse().ok()),
+            chat_type: self.chat_type.and_then(|raw| serde_json::from_str(raw).ok()),
+            parts: Default::default(),
+        };
+        for (at, span) in head.parts.iter_mut().enumerate() {
+            let own = self.parts.get(at).copied().flatten().filter(|raw| is_text(raw));
+            let raw = match at {
+                _ if own.is_some() => own,
+                _ if at == Part::Channel as usize => self.provider,
+                _ if at == Part::GroupChannel as usize => self.room,
+                _ if at == Part::OriginLabel as usize => label,
+                _ => None,
+            };
+            *span = raw.filter(|raw| is_text(raw)).and_then(|raw| inside(raw, row, &moved));
+        }
+        head
+    }
+}
+
+fn is_text(raw: &str) -> bool {
+    raw.starts_with('"')
+}
+
+/// The inside of a JSON string, as a place in the text it is part of.
+fn inside(raw: &str, row: &str, moved: &impl Fn(usize) -> usize) -> Option<Span> {
+    let at = moved(offset_in(raw, row)? + 1);
+    Some(Span {
+        at: NonZeroU32::new(u32::try_from(at).ok()?)?,
+        len: u32::try_from(raw.len().checked_sub(2)?).ok()?,
+    })
+}
+
+/// Where a part of a text begins in it.
+pub(crate) fn offset_in(part: &str, text: &str) -> Option<usize> {
+    part.as_ptr().addr().checked_sub(text.as_ptr().addr()).filter(|at| at + part.len() <= text.len())
+}
+
+#[derive(Deserialize)]
+struct OriginHead<'a> {
+    #[serde(borrow, default)]
+    label: Option<&'a RawValue>,
+}
+
+/// A field of a row that matters here.
+#[derive(Clone, Copy)]
+enum Slot {
+    UpdatedAt,
+    ChatType,
+    Part(Part),
+    /// Old name of `channel`.
+    Provider,
+    /// Old name of `groupChannel`.
+    Room,
+    Origin,
+    SkillsSnapshot,
+    SystemPromptReport,
+    Other,
+}
+
+impl Slot {
+    fn of(name: &str) -> Self {
+        match name {
+            "updatedAt" => Self::UpdatedAt,
+            "chatType" => Self::ChatType,
+            "sessionId" => Self::Part(Part::SessionId),
+            "sessionFile" => Self::Part(Part::SessionFile),
+            "spawnedBy" => Self::Part(Part::SpawnedBy),
+            "label" => Self::Part(Part::Label),
+            "displayName" => Self::Part(Part::DisplayName),
+            "channel" => Self::Part(Part::Channel),
+            "groupId" => Self::Part(Part::GroupId),
+            "subject" => Self::Part(Part::Subject),
+            "groupChannel" => Self::Part(Part::GroupChannel),
+            "space" => Self::Part(Part::Space),
+            "provider" => Self::Provider,
+            "room" => Self::Room,
+            "origin" => Self::Origin,
+            "skillsSnapshot" => Self::SkillsSnapshot,
+            "systemPromptReport" => Self::SystemPromptReport,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Slot {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+        impl Visitor<'_> for Name {
+            type Value = Slot;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a field name")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Slot, E> {
+                Ok(Slot::of(name))
+            }
+        }
+        deserializer.deserialize_identifier(Name)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawHead<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = RawHead<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a session")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawHead<'de>, A::Error> {
+                let mut out = RawHead::default();
+                while let Some(slot) = map.next_key::<Slot>()? {
+                    let place = match slot {
+                        Slot::UpdatedAt => &mut out.updated_at,
+                        Slot::ChatType => &mut out.chat_type,
+                        Slot::Part(part) => match out.parts.get_mut(part as usize) {
+                            Some(place) => place,
+                            None => continue,
+                        },
+                        Slot::Provider => &mut out.provider,
+                        Slot::Room => &mut out.room,
+                        Slot::Origin => &mut out.origin,
+                        Slot::SkillsSnapshot => &mut out.skills_snapshot,
+                        Slot::SystemPromptReport => &mut out.system_prompt_report,
+                        Slot::Other => {
+                            map.next_value::<IgnoredAny>()?;
+                            continue;
+                        }
+                    };
+                    *place = Some(map.next_value::<&'de RawValue>()?.get());
+                }
+                Ok(out)
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}

@@ -1,0 +1,193 @@
+//! Asking the store for some of its rows, so that nobody has to look at all of them.
+
+use openclaw_protocol::AgentId;
+
+use super::Row;
+use super::head::Part;
+use super::stored::RowText;
+use crate::entry::names::Names;
+use crate::key::{KeyRules, SessionKey};
+
+/// Which rows [`super::SessionStore::select`] returns: those that meet every condition. The default is all rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Query {
+    /// Rows at most; the newest.
+    pub limit: Option<usize>,
+    /// Rows that are left out for what their key is.
+    pub hidden: Hidden,
+    /// Only rows whose key names this agent.
+    pub agent: Option<AgentId>,
+    /// Only rows used then or later, Unix milliseconds.
+    pub since: Option<i64>,
+    /// Only children of the session with this key, in whatever spelling.
+    pub spawned_by: Option<String>,
+    /// Only rows with this label.
+    pub label: Option<String>,
+    /// Only rows with this transcript id.
+    pub session_id: Option<String>,
+    /// Only rows with this explicit transcript file.
+    pub session_file: Option<String>,
+    /// Only rows that contain this text in display name, label, subject, session id or key, whatever the case.
+    pub search: Option<String>,
+}
+
+/// Kinds of rows that a [`Query`] leaves out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Hidden {
+    /// The bucket shared by everybody.
+    pub global: bool,
+    /// The bucket of unresolved senders.
+    pub unknown: bool,
+    /// Alias rows of cron runs.
+    pub cron_runs: bool,
+}
+
+/// What [`super::SessionStore::select`] found.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Selection {
+    /// Rows, newest first; among equals by key.
+    pub rows: Vec<Row>,
+    /// How many rows there are that are not hidden, whatever the other conditions say.
+    pub total: u64,
+}
+
+impl Query {
+    /// The newest rows.
+    pub fn newest(limit: usize) -> Self {
+        Self { limit: Some(limit), ..Self::default() }
+    }
+
+    /// Whether rows have to be looked at one by one to find those that match.
+    pub(crate) fn looks_at_rows(&self) -> bool {
+        self.limit.is_none()
+            || self.agent.is_some()
+            || self.spawned_by.is_some()
+            || self.session_id.is_some()
+            || self.session_file.is_some()
+            || self.search.is_some()
+    }
+}
+
+impl Hidden {
+    pub(crate) fn hides(self, key: &SessionKey) -> bool {
+        (self.global && key.is_global())
+            || (self.unknown && key.is_unknown())
+            || (self.cron_runs && key.is_cron_run())
+    }
+}
+
+/// A [`Query`] made ready to be asked of many rows.
+pub(crate) struct Matcher<'a> {
+    query: &'a Query,
+    rules: &'a KeyRules,
+    /// Only rows of this agent, when several share a store.
+    owner: Option<&'a AgentId>,
+    agent_prefix: Option<String>,
+    parent: Option<SessionKey>,
+    needle: Option<String>,
+}
+
+impl<'a> Matcher<'a> {
+    pub(crate) fn new(query: &'a Query, rules: &'a KeyRules, owner: Option<&'a AgentId>) -> Self {
+        Self {
+            query,
+            rules,
+            owner,
+            agent_prefix: query.agent.as_ref().map(|agent| format!("agent:{agent}:")),
+            parent: query.spawned_by.as_deref().and_then(|parent| rules.canonical(parent).ok()),
+            needle: query.search.as_deref().map(str::to_lowercase),
+        }
+    }
+
+    pub(crate) fn query(&self) -> &Query {
+        self.query
+    }
+
+    /// Whether rows are left out for what their key says, apart from hidden ones.
+    pub(crate) fn owner(&self) -> Option<&AgentId> {
+        self.owner
+    }
+
+    /// Whether a row counts at all.
+    pub(crate) fn counts(&self, key: &SessionKey) -> bool {
+        !self.query.hidden.hides(key) && self.owner.is_none_or(|owner| self.rules.agent_of(key) == *owner)
+    }
+
+    /// Whether a row meets every condition.
+    pub(crate) fn admits(&self, key: &SessionKey, row: &RowText) -> bool {
+        let query = self.query;
+        let is = |wanted: &Option<String>, part: Part| {
+            wanted.as_deref().is_none_or(|wanted| row.text(part).as_deref() == Some(wanted))
+        };
+        self.counts(key)
+            && self.agent_prefix.as_deref().is_none_or(|prefix| key.as_str().starts_with(prefix))
+            && query.since.is_none_or(|since| row.updated_at_ms() >= since)
+            && (query.spawned_by.is_none() || self.is_child(row))
+            && is(&query.label, Part::Label)
+            && is(&query.session_id, Part::SessionId)
+            && is(&query.session_file, Part::SessionFile)
+            && self.needle.as_deref().is_none_or(|needle| self.says(key, row, needle))
+    }
+
+    /// Whether a session was spawned by the one asked for, whatever spelling its key was stored in.
+    fn is_child(&self, row: &RowText) -> bool {
+        let Some(own) = row.text(Part::SpawnedBy) else { return false };
+        self.query.spawned_by.as_deref() == Some(&*own)
+            || self.parent.is_some() && self.rules.canonical(&own).ok() == self.parent
+    }
+
+    fn says(&self, key: &SessionKey, row: &RowText, needle: &str) -> bool {
+        let in_part = |part| row.text(part).is_some_and(|text| contains(&text, needle));
+        contains(key.as_str(), needle)
+            || [Part::DisplayName, Part::Label, Part::Subject, Part::SessionId].into_iter().any(in_part)
+            || row.text(Part::DisplayName).is_none()
+                && names(row).display_name(key).is_some_and(|name| contains(&name, needle))
+    }
+}
+
+fn names(row: &RowText) -> Names<'_> {
+    Names {
+        chat_type: row.head().chat_type,
+        display_name: row.text(Part::DisplayName),
+        label: row.text(Part::Label),
+        channel: row.text(Part::Channel),
+        group_id: row.text(Part::GroupId),
+        subject: row.text(Part::Subject),
+        group_channel: row.text(Part::GroupChannel),
+        space: row.text(Part::Space),
+        origin_label: row.text(Part::OriginLabel),
+    }
+}
+
+/// Whether a text contains a lower-case one, whatever its own case.
+fn contains(text: &str, needle: &str) -> bool {
+    let (Some(first), true) = (needle.bytes().next(), text.is_ascii()) else {
+        return text.to_lowercase().contains(needle);
+    };
+    let (bytes, needle) = (text.as_bytes(), needle.as_bytes());
+    memchr::memchr2_iter(first, first.to_ascii_uppercase(), bytes)
+        .any(|at| bytes.get(at..at + needle.len()).is_some_and(|part| part.eq_ignore_ascii_case(needle)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_found_whatever_their_case() {
+        let rows = [
+            ("Launch", "launch", true),
+            ("the LAUNCHER", "unche", true),
+            ("launc", "launch", false),
+            ("aaab", "aab", true),
+            ("", "a", false),
+            ("", "", true),
+            ("ÉCOLE", "école", true),
+            ("Straße", "straße", true),
+            ("x-1", "-1", true),
+        ];
+        for (text, needle, expect) in rows {
+            assert_eq!(contains(text, needle), expect, "{text} {needle}");
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! The crash test: a writer, step by step and by a seed alone, on a disk that fails and ends at any operation; then a store
+//! on what is left. `OPENCLAW_CRASH_RUNS` makes for more runs, `OPENCLAW_CRASH_SEED` for one.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::disk::faulty::{End, FaultyDisk, with_meanwhile};
+use crate::store::{FileStore, SessionStore};
+use crate::{KeyRules, Layout};
+
+const RUNS: u64 = 2_000;
+const THREADS: u64 = 4;
+const LIVES: usize = 2;
+const STEPS: usize = 25;
+const AGENTS: [&str; 2] = ["main", "ops"];
+const KEYS: usize = 4;
+
+/// What the test looks at in a row. `n` comes with a text made from it, so that half a row is told from a whole one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Seen {
+    n: Option<i64>,
+    x: Option<i64>,
+    /// Set by others only.
+    f: Option<i64>,
+}
+
+type State = Option<Seen>;
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    SetN(i64),
+    SetX(i64),
+    ClearX,
+    Delete,
+}
+
+impl Step {
+    fn apply(self, state: State) -> State {
+        let old = state.unwrap_or_default();
+        match self {
+            Self::SetN(n) => Some(Seen { n: Some(n), ..old }),
+            Self::SetX(x) => Some(Seen { x: Some(x), ..old }),
+            Self::ClearX => Some(Seen { x: None, ..old }),
+            Self::Delete => None,
+        }
+    }
+
+    fn change(self) -> Change {
+        Box::new(move |edit| {
+            match self {
+                Self::SetN(n) => {
+                    edit.entry.set_field("n", json!(n));
+                    edit.entry.set_field("pad", json!(pad(n)));
+                }
+                Self::SetX(x) => edit.entry.set_field("x", json!(x)),
+                Self::ClearX => edit.entry.clear_field("x"),
+                Self::Delete => unreachable!("a row is deleted by another command"),
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Mostly short, at times long.
+fn pad(n: i64) -> String {
+    let len = if n % 23 == 0 { 5_000 } else { (n % 40) as usize };
+    n.to_string().repeat(len / n.to_string().len() + 1)
+}
+
+fn seen(row: &Value) -> Seen {
+    let number = |name: &str| row.get(name).and_then(Value::as_i64);
+    let n = number("n");
+    assert_eq!(row.get("pad").and_then(Value::as_str).map(str::to_owned), n.map(pad), "half a row");
+    Seen { n, x: number("x"), f: number("f") }
+}
+
+fn seen_row(row: &Row) -> Seen {
+    seen(&serde_json::to_value(&*row.entry).unwrap())
+}
+
+/// What is known of one row.
+#[derive(Debug, Default)]
+struct Known {
+    acknowledged: State,
+    /// What was tried since and refused: it may be found after a crash, but only instead of what was acknowledged before.
+    perhaps: Vec<State>,
+    /// Others keep off a row that was: whether they mean the old one or the new one nobody could tell.
+    was_deleted: bool,
+}
+
+impl Known {
+    fn on_answer(&mut self, step: Step, acknowledged: Option<State>) {
+        let next = step.apply(self.acknowledged);
+        self.was_deleted |= matches!(step, Step::Delete);
+        match acknowledged {
+            Some(found) => {
+                assert_eq!(found, next);
+                self.acknowledged = next;
+                self.perhaps.clear();
+            }
+            None => {
+                let further: Vec<State> = self.perhaps.iter().map(|state| step.apply(*state)).collect();
+                self.perhaps.extend(further);
+                self.perhaps.push(next);
+                self.perhaps.dedup();
+            }
+        }
+    }
+}
+
+struct World {
+    random: StdRng,
+    disk: FaultyDisk,
+    options: FileStoreOptions,
+    writer: Writer,
+    known: BTreeMap<String, Known>,
+    others: BTreeMap<String, i64>,
+    count: i64,
+}
+
+fn rules() -> KeyRules {
+    KeyRules::default()
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        // A path of its own: what a process claims it claims by path.
+        let root = PathBuf::from(format!("/crash-{seed}"));
+        let disk = FaultyDisk::new(seed, &root);
+        let agents = AGENTS.map(AgentId::normalize).to_vec();
+        let mut options = FileStoreOptions::new(Layout::new(&root, &root, None), rules(), agents);
+        options.disk = Arc::new(disk.clone());
+        let writer = Writer::new(options.clone(), Arc::default());
+        let random = StdRng::seed_from_u64(seed);
+        let (known, others) = (BTreeMap::new(), BTreeMap::new());
+        Self { random, disk, options, writer, known, others, count: 0 }
+    }
+
+    fn path(&self, agent: &str) -> PathBuf {
+        self.options.layout.store_path(&AgentId::normalize(agent))
+    }
+
+    fn target(&self, agent: &str) -> Target {
+        Target { path: self.path(agent), agent: AgentId::normalize(agent) }
+    }
+
+    fn number(&mut self) -> i64 {
+        self.count += 1;
+        self.count
+    }
+
+    /// What several tasks ask for at the same moment.
+    fn batch(&mut self) {
+        let mut asked = Vec::new();
+        let mut commands = Vec::new();
+        for _ in 0..self.random.random_range(1..5) {
+            let agent = *AGENTS.choose(&mut self.random).unwrap();
+            let key = format!("agent:{agent}:k{}", self.random.random_range(0..KEYS));
+            let step = match self.random.random_range(0..8) {
+                0 => Step::Delete,
+                1 => Step::ClearX,
+                2 | 3 => Step::SetX(self.number()),
+                _ => Step::SetN(self.number()),
+            };
+            let (target, parsed) = (self.target(agent), rules().canonical(&key).unwrap());
+            if matches!(step, Step::Delete) {
+                let (reply, answer) = oneshot::channel();
+                commands.push(Command::Delete { target, key: parsed, reply });
+                asked.push((key, step, Answered::Deleted(answer)));
+            } else {
+                let (reply, answer) = oneshot::channel();
+                commands.push(Command::Update { target, key: parsed, change: step.change(), reply });
+                asked.push((key, step, Answered::Updated(answer)));
+            }
+        }
+        self.send(commands);
+        for (key, step, answer) in asked {
+            let answer = answer.get();
+            self.disk.note(format!("{key} {step:?}: {answer:?}"));
+            self.known.entry(key).or_default().on_answer(step, answer);
+        }
+    }
+
+    fn send(&mut self, commands: Vec<Command>) {
+        let mut commands = commands.into_iter();
+        if let Some(first) = commands.next() {
+            self.writer.on_batch(first, || commands.next());
+        }
+    }
+
+    /// Memory must be what was acknowledged, whatever was refused.
+    fn look(&mut self) {
+        let keys: Vec<String> = self.known.keys().cloned().collect();
+        for key in keys {
+            let target = self.target(agent_of(&key));
+            let found: Arc<parking_lot::Mutex<Option<State>>> = Arc::default();
+            let slot = Arc::clone(&found);
+            let change: Change = Box::new(move |edit| {
+                let row = serde_json::to_value(&*edit.entry).unwrap();
+                *slot.lock() = Some((!edit.is_new).then(|| seen(&row)));
+                Err(Refused("only looking".to_owned()))
+            });
+            let (reply, _answer) = oneshot::channel();
+            self.send(vec![Command::Update { target, key: rules().canonical(&key).unwrap(), change, reply }]);
+            // Nothing when the disk did not let the store see whether the file was changed.
+            if let Some(state) = *found.lock() {
+                assert_eq!(state, self.known[&key].acknowledged, "{key} in memory");
+            }
+        }
+    }
+
+    /// What an OpenClaw command does to the file: under its lock, reading it first, replacing it as a whole.
+    fn someone_else(&mut self) {
+        let agent = *AGENTS.choose(&mut self.random).unwrap();
+        let path = self.path(agent);
+        let (Some(dir), Some(text)) = (path.parent(), self.disk.peek(&path)) else { return };
+        if self.disk.names(dir).contains(&"sessions.json.lock".to_owned()) {
+            return;
+        }
+        let mut rows: serde_json::Map<String, Value> = serde_json::from_slice(&text).unwrap();
+        let number = self.number();
+        let own = format!("agent:{agent}:other{}", self.random.random_range(0..2));
+        let ours = format!("agent:{agent}:k{}", self.random.random_range(0..KEYS));
+        let known = self.known.get_mut(&ours).filter(|known| !known.was_deleted);
+        match (self.random.random_range(0..4), known, rows.get_mut(&ours)) {
+            (0, Some(known), Some(row)) => {
+                row["f"] = json!(number);
+                let states = known.perhaps.iter_mut().chain([&mut known.acknowledged]);
+                states.flatten().for_each(|state| state.f = Some(number));
+            }
+            (1, Some(known), Some(_)) => {
+                rows.shift_remove(&ours);
+                // Where a segment could not be removed after the file held it, a crash may bring its rows back.
+                let made = format!("\"key\":\"{ours}\",\"new\":true");
+                let mut texts = segments(&self.disk, dir);
+                let old = known.acknowledged.take();
+                known.perhaps = if texts.any(|text| text.contains(&made)) { vec![old] } else { Vec::new() };
+            }
+            (2, ..) => {
+                rows.shift_remove(&own);
+                self.others.remove(&own);
+            }
+            _ => {
+                rows.insert(own.clone(), json!({"sessionId": "s", "updatedAt": 1, "f": number}));
+                self.others.insert(own, number);
+            }
+        }
+        self.disk.put(&path, serde_json::to_string_pretty(&rows).unwrap().as_bytes());
+    }
+
+    /// After a flush that succeeded the files hold it all.
+    fn flushed(&self) {
+        for agent in AGENTS {
+            let path = self.path(agent);
+            let rows: BTreeMap<String, Value> = self
+                .disk
+                .peek(&path)
+                .map_or_else(BTreeMap::new, |text| serde_json::from_slice(&text).unwrap());
+            for (key, known) in self.known.iter().filter(|(key, _)| agent_of(key) == agent) {
+                assert_eq!(rows.get(key).map(seen), known.acknowledged, "{key} after a flush");
+            }
+        }
+    }
+}
+
+enum Answered {
+    Updated(oneshot::Receiver<Result<Row, StoreError>>),
+    Deleted(oneshot::Receiver<Result<Option<Row>, StoreError>>),
+}
+
+impl Answered {
+    /// What the row is now, or nothing when the store refused.
+    fn get(self) -> Option<State> {
+        match self {
+            Self::Updated(mut answer) => answer.try_recv().unwrap().ok().map(|row| Some(seen_row(&row))),
+            Self::Deleted(mut answer) => answer.try_recv().unwrap().ok().map(|_| None),
+        }
+    }
+}
+
+fn agent_of(key: &str) -> &str {
+    key.split(':').nth(1).unwrap()
+}
+
+fn segments<'a>(disk: &'a FaultyDisk, dir: &'a Path) -> impl Iterator<Item = String> + 'a {
+    let names = disk.names(dir).into_iter().filter(|name| name.contains(".journal."));
+    names.map(|name| String::from_utf8_lossy(&disk.peek(&dir.join(name)).unwrap()).into_owned())
+}
+
+fn live(world: &Rc<RefCell<World>>) {
+    for _ in 0..STEPS {
+        if world.borrow().disk.is_off() {
+            return;
+        }
+        let choice = world.borrow_mut().random.random_range(0..10);
+        match choice {
+            0..=4 => world.borrow_mut().batch(),
+            5 => world.borrow_mut().look(),
+            6 | 7 => world.borrow_mut().someone_else(),
+            8 => write_files(world),
+            _ => flush(world),
+        }
+    }
+}
+
+/// What the helper threads do, and what comes in meanwhile.
+fn write_files(world: &Rc<RefCell<World>>) {
+    let much_later = Instant::now() + Duration::from_secs(100_000);
+    let jobs = world.borrow_mut().writer.due_snapshots(much_later);
+    for job in jobs {
+        let busy = Rc::clone(world);
+        let meanwhile = move || {
+            let mut world = busy.borrow_mut();
+            if world.random.random_range(0..6) == 0 {
+                world.batch();
+            }
+        };
+        let finished = with_meanwhile(meanwhile, || job.run());
+        world.borrow_mut().writer.on_finished(finished);
+    }
+}
+
+fn flush(world: &Rc<RefCell<World>>) {
+    let (reply, mut answer) = oneshot::channel();
+    world.borrow_mut().send(vec![Command::Flush { then_close: false, reply }]);
+    for _ in 0..20 {
+        world.borrow_mut().writer.answer_flushes(Instant::now());
+        match answer.try_recv() {
+            Ok(Ok(())) => return world.borrow().flushed(),
+            Ok(Err(_)) => return,
+            Err(_) => write_files(world),
+        }
+    }
+    panic!("a flush that does not end");
+}
+
+/// Opens what is left, compares it with what is known, goes on from there.
+fn recover(world: World, end: End) -> World {
+    let World { mut random, disk, options, writer, mut known, others, count } = world;
+    disk.end_after(0);
+    drop(writer);
+    let disk = disk.after(end);
+    disk.note(format!("after the end of the {end:?}"));
+    let mut options = options;
+    options.disk = Arc::new(disk.clone());
+    for agent in AGENTS {
+        if let Some(text) = disk.peek(&options.layout.store_path(&AgentId::normalize(agent))) {
+            serde_json::from_slice::<serde_json::Map<String, Value>>(&text).unwrap();
+        }
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let found = runtime.block_on(reopen(&options));
+    for (key, known) in &mut known {
+        let now = found.get(key).copied();
+        let fits = now == known.acknowledged || known.perhaps.contains(&now);
+        assert!(fits, "{key} is {now:?}, expected {known:?}");
+        known.acknowledged = now;
+        known.perhaps.clear();
+    }
+    for (key, state) in &found {
+        let foreign = others.get(key).map(|f| Seen { f: Some(*f), ..Seen::default() });
+        assert!(known.contains_key(key) || foreign == Some(*state), "{key} is {state:?}");
+    }
+    for key in others.keys() {
+        assert!(found.contains_key(key), "{key} is gone");
+    }
+    if random.random_range(0..4) == 0 {
+        let again = runtime.block_on(reopen(&options));
+        assert_eq!(again, found, "opened and closed once more");
+    }
+    for agent in AGENTS {
+        let path = options.layout.store_path(&AgentId::normalize(agent));
+        let names = disk.names(path.parent().unwrap());
+        assert!(names.is_empty() || names == ["sessions.json"], "left behind: {names:?}");
+    }
+    let writer = Writer::new(options.clone(), Arc::default());
+    World { random, disk, options, writer, known, others, count }
+}
+
+/// All rows, after a life of a store on a good disk.
+async fn reopen(options: &FileStoreOptions) -> BTreeMap<String, Seen> {
+    let store = FileStore::open(options.clone()).unwrap();
+    let rows = store.rows(crate::store::Rows::All).await.unwrap();
+    let found = rows.iter().map(|row| (row.key.to_string(), seen_row(row))).collect();
+    store.close().await.unwrap();
+    found
+}
+
+/// Tells how a failure came about.
+struct Told {
+    seed: u64,
+    disk: FaultyDisk,
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}\nOPENCLAW_CRASH_SEED={}", self.disk.log(), self.seed);
+        }
+    }
+}
+
+fn run(seed: u64) {
+    let mut world = World::new(seed);
+    let _told = Told { seed, disk: world.disk.clone() };
+    for _ in 0..LIVES {
+        let end = if world.random.random_bool(0.5) { End::Process } else { End::Machine };
+        // Some lives without faults, some that end in the middle of an early operation, some that are long.
+        world.disk.fail_one_in([0, 0, 60, 15][world.random.random_range(0..4)]);
+        world.disk.end_after(1 << world.random.random_range(0..10));
+        let shared = Rc::new(RefCell::new(world));
+        live(&shared);
+        world = Rc::into_inner(shared).unwrap().into_inner();
+        world = recover(world, end);
+    }
+}
+
+#[test]
+fn what_was_acknowledged_survives_every_fault_and_every_end() {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    match number("OPENCLAW_CRASH_SEED") {
+        Some(seed) => run(seed),
+        None => {
+            let runs = number("OPENCLAW_CRASH_RUNS").unwrap_or(RUNS);
+            std::thread::scope(|scope| {
+                for first in 0..THREADS {
+                    scope.spawn(move || (first..runs).step_by(THREADS as usize).for_each(run));
+                }
+            });
+        }
+    }
+}

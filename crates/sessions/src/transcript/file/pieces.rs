@@ -1,0 +1,82 @@
+//! The lines of a branch as they stand in the file, for who copies them elsewhere.
+
+use std::io;
+
+use super::TranscriptFile;
+use super::window::Window;
+use crate::transcript::TranscriptError;
+use crate::transcript::format::{Body, Entry, EntryId, VERSION};
+use crate::transcript::index::{At, Kind};
+
+/// One entry of a branch: what it is and where its line stands.
+#[derive(Debug)]
+pub(in crate::transcript) struct Piece {
+    pub(in crate::transcript) id: EntryId,
+    pub(in crate::transcript) kind: Kind,
+    pub(in crate::transcript) first_kept: Option<EntryId>,
+    offset: u64,
+    len: u32,
+}
+
+/// Reads the lines of pieces.
+#[derive(Debug)]
+pub(in crate::transcript) struct PieceReader<'a> {
+    file: &'a mut TranscriptFile,
+    window: Window,
+}
+
+impl PieceReader<'_> {
+    /// The line of a piece, without its newline.
+    pub(in crate::transcript) fn line(&mut self, piece: &Piece) -> io::Result<&[u8]> {
+        let file = &mut *self.file;
+        self.window.line(&mut file.file, piece.offset, piece.len, file.len)
+    }
+}
+
+impl TranscriptFile {
+    /// The current branch, root first.
+    pub(in crate::transcript) fn branch_pieces(&mut self) -> Result<Vec<Piece>, TranscriptError> {
+        let branch = self.branch_until(self.leaf, |_| false)?;
+        let piece = |at: &At| {
+            let place = self.index.get(*at)?;
+            let first_kept = self.index.first_kept(*at).cloned();
+            let (id, kind) = (place.id.clone(), place.kind);
+            Some(Piece { id, kind, first_kept, offset: place.offset, len: place.len })
+        };
+        Ok(branch.iter().filter_map(piece).collect())
+    }
+
+    /// For pieces that are read in their order.
+    pub(in crate::transcript) fn piece_reader(&mut self) -> PieceReader<'_> {
+        PieceReader { file: self, window: Window::ahead() }
+    }
+
+    /// The labels in force, in the order in which they were given.
+    pub(in crate::transcript) fn labels(&mut self) -> Result<Vec<(EntryId, String)>, TranscriptError> {
+        self.count()?;
+        let mut labels: Vec<(EntryId, String)> = Vec::new();
+        for at in self.index.all() {
+            if self.place(at).is_none_or(|place| place.kind != Kind::Label) {
+                continue;
+            }
+            if let Some(Entry { body: Body::Label { target_id, label }, .. }) = self.read_entry(at)? {
+                labels.retain(|(target, _)| *target != target_id);
+                labels.extend(label.map(|label| (target_id, label)));
+            }
+        }
+        Ok(labels)
+    }
+
+    /// How many entries the whole file has, on all branches.
+    pub(in crate::transcript) fn count(&mut self) -> Result<usize, TranscriptError> {
+        while !self.index.is_whole() {
+            self.load_more()?;
+        }
+        Ok(self.index.len())
+    }
+
+    /// Rewrites a file of an old version as the current one.
+    pub(in crate::transcript) fn bring_up_to_date(&mut self) -> Result<(), TranscriptError> {
+        if self.header.version < VERSION { self.upgrade() } else { Ok(()) }
+    }
+}

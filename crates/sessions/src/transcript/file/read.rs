@@ -1,0 +1,189 @@
+//! Reading entries: the context of a branch, its settings, its open tool calls.
+
+use openclaw_protocol::message::Message;
+
+use super::window::Window;
+use super::{ModelSettings, TranscriptFile};
+use crate::transcript::context::{self, Context, Step};
+use crate::transcript::format::{Body, Entry, EntryId, MODEL_SNAPSHOT, StoredMessage, VERSION};
+use crate::transcript::guard::PendingCalls;
+use crate::transcript::index::{At, Kind};
+use crate::transcript::{TranscriptError, migrate};
+
+impl TranscriptFile {
+    /// What a model should see of the branch. Of a long file no more is read than that takes.
+    pub fn context(&mut self) -> Result<Context, TranscriptError> {
+        let read = self.context_at(self.leaf)?;
+        if read.is_whole {
+            return Ok(read.context);
+        }
+        // Lines are not where they were: somebody wrote over the file.
+        self.reopen()?;
+        Ok(self.context_at(self.leaf)?.context)
+    }
+
+    /// The context as it was when this entry was the last one of its branch. The leaf stays where it is.
+    pub fn context_of(&mut self, id: &str) -> Result<Context, TranscriptError> {
+        match self.find(id)? {
+            Some(at) => Ok(self.context_at(Some(at))?.context),
+            None => Err(TranscriptError::UnknownId { path: self.path.clone(), id: EntryId::new(id) }),
+        }
+    }
+
+    pub(super) fn context_at(&mut self, leaf: Option<At>) -> Result<ReadContext, TranscriptError> {
+        let branch = self.branch_until(leaf, context::is_enough)?;
+        let plan = context::plan(&self.steps(&branch));
+        let mut context = self.settings_at(&branch, plan.thinking, plan.model)?;
+        let mut is_whole = true;
+        let mut window = Window::ahead();
+        for at in plan.summary.into_iter().chain(plan.shown) {
+            let Some(at) = branch.get(at) else { continue };
+            match self.read_entry_through(&mut window, *at)? {
+                Some(entry) => context.messages.extend(context::into_message(entry)),
+                None => is_whole = false,
+            }
+        }
+        Ok(ReadContext { context, is_whole })
+    }
+
+    /// Tool calls at the end of the branch that have no result.
+    pub fn pending_calls(&mut self) -> Result<PendingCalls, TranscriptError> {
+        if let Some(pending) = &self.pending {
+            return Ok(pending.clone());
+        }
+        let turns = |step: &Step<'_>| matches!(step.kind, Kind::User | Kind::Assistant);
+        let branch = self.branch_until(self.leaf, |steps| steps.iter().any(turns))?;
+        let from = self.steps(&branch).iter().rposition(turns).unwrap_or(branch.len());
+        let mut pending = PendingCalls::default();
+        for at in branch.iter().skip(from) {
+            if let Some(Entry { body: Body::Message(StoredMessage::Known(message)), .. }) =
+                self.read_entry(*at)?
+            {
+                pending.after(&message);
+            }
+        }
+        Ok(pending)
+    }
+
+    /// The entries of the branch, root first.
+    pub fn branch_entries(&mut self) -> Result<Vec<Entry>, TranscriptError> {
+        let branch = self.branch_until(self.leaf, |_| false)?;
+        let mut out = Vec::with_capacity(branch.len());
+        let mut window = Window::ahead();
+        for at in branch {
+            out.extend(self.read_entry_through(&mut window, at)?);
+        }
+        Ok(out)
+    }
+
+    /// The message of an entry, when it is one.
+    pub fn message(&mut self, id: &str) -> Result<Option<Message>, TranscriptError> {
+        let Some(at) = self.find(id)? else { return Ok(None) };
+        match self.read_entry(at)? {
+            Some(Entry { body: Body::Message(StoredMessage::Known(message)), .. }) => Ok(Some(message)),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// What the branch says of settings, as far as it is known.
+    pub(super) fn context_settings(&mut self, branch: &[At]) -> Result<Context, TranscriptError> {
+        let plan = context::plan(&self.steps(branch));
+        self.settings_at(branch, plan.thinking, plan.model)
+    }
+
+    fn settings_at(
+        &mut self,
+        branch: &[At],
+        thinking: Option<usize>,
+        model: Option<usize>,
+    ) -> Result<Context, TranscriptError> {
+        let mut out = Context::default();
+        if let Some(at) = thinking
+            && let Some(Entry { body: Body::ThinkingLevelChange { thinking_level }, .. }) =
+                self.entry_on(branch, at)?
+        {
+            out.thinking_level = Some(thinking_level);
+        }
+        if let Some(at) = model {
+            out.model = self.entry_on(branch, at)?.as_ref().and_then(context::model_of);
+        }
+        Ok(out)
+    }
+
+    /// Whether the last model snapshot of the branch is this one.
+    pub(super) fn snapshot_says(
+        &mut self,
+        branch: &[At],
+        settings: &ModelSettings,
+    ) -> Result<bool, TranscriptError> {
+        for at in branch.iter().rev() {
+            if self.place(*at).is_none_or(|place| place.kind != Kind::Custom) {
+                continue;
+            }
+            let Some(Entry { body: Body::Custom { custom_type, data }, .. }) = self.read_entry(*at)? else {
+                continue;
+            };
+            if custom_type == MODEL_SNAPSHOT {
+                let says = |name: &str, value: &str| {
+                    data.as_ref().and_then(|d| d.get(name)?.as_str()) == Some(value)
+                };
+                return Ok(says("provider", &settings.provider)
+                    && says("modelApi", &settings.api)
+                    && says("modelId", &settings.model_id));
+            }
+        }
+        Ok(false)
+    }
+
+    fn entry_on(&mut self, branch: &[At], at: usize) -> Result<Option<Entry>, TranscriptError> {
+        match branch.get(at) {
+            Some(at) => self.read_entry(*at),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads an entry from disk; nothing when its bytes are not this entry any more.
+    pub(super) fn read_entry(&mut self, at: At) -> Result<Option<Entry>, TranscriptError> {
+        self.read_entry_through(&mut Window::exact(), at)
+    }
+
+    /// [`Self::read_entry`] for one of many.
+    pub(super) fn read_entry_through(
+        &mut self,
+        window: &mut Window,
+        at: At,
+    ) -> Result<Option<Entry>, TranscriptError> {
+        let Some(place) = self.place(at).cloned() else { return Ok(None) };
+        let line = match window.line(&mut self.file, place.offset, place.len, self.len) {
+            Ok(line) => line,
+            // Shorter than it was.
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
+            Err(source) => return Err(TranscriptError::io("read", &self.path, source)),
+        };
+        let entry = if self.header.version >= VERSION {
+            Entry::parse(line)
+        } else {
+            self.read_old(line, at).and_then(Entry::from_value)
+        };
+        Ok(entry.filter(|entry| entry.id == place.id))
+    }
+
+    /// A line of an old version as the current one has it.
+    pub(super) fn read_old(&self, line: &[u8], at: At) -> Option<serde_json::Value> {
+        let place = self.place(at)?;
+        let parent = self.index.parent(at).and_then(|parent| self.place(parent));
+        let entry_at = |index: u64| {
+            let at = At::try_from(index.checked_sub(1)?).ok()?;
+            self.place(at).map(|place| place.id.clone())
+        };
+        migrate::read_old(line, self.header.version, &place.id, parent.map(|parent| &parent.id), &entry_at)
+    }
+}
+
+/// A context as it was read.
+#[derive(Default)]
+pub(super) struct ReadContext {
+    pub(super) context: Context,
+    /// Whether every entry was where it should be.
+    pub(super) is_whole: bool,
+}

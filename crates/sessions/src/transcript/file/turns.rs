@@ -1,0 +1,102 @@
+//! Finding a message's turn on the branch.
+
+use openclaw_protocol::message::{Message, UserMessage};
+use serde_json::json;
+
+use super::TranscriptFile;
+use super::window::Window;
+use crate::time::{now_ms, parse_iso};
+use crate::transcript::TranscriptError;
+use crate::transcript::format::{Body, EntryId, StoredMessage};
+use crate::transcript::index::{At, Kind};
+use crate::transcript::turn::{Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, turn_end};
+
+/// How far clocks may have been put back since a message was accepted: entries this much older are not looked at.
+const CLOCK_SLACK_MS: i64 = 48 * 60 * 60 * 1000;
+
+impl TranscriptFile {
+    /// The turn of the last entry of one of these ids that is a person's message of this time.
+    pub fn turn_of(&mut self, ids: &[EntryId], said_at: i64) -> Result<Option<Turn>, TranscriptError> {
+        let Some((branch, at)) = self.find_said(ids, said_at)? else { return Ok(None) };
+        let own = branch.get(at..).unwrap_or_default();
+        let mut marks = Vec::with_capacity(own.len());
+        let mut window = Window::ahead();
+        for at in own {
+            let entry = self.read_entry_through(&mut window, *at)?;
+            marks.push(entry.as_ref().map_or(Mark::Beside, Mark::of));
+        }
+        let id_at = |at: usize| own.get(at).and_then(|at| self.place(*at)).map(|place| place.id.clone());
+        let Some(entry) = id_at(0) else { return Ok(None) };
+        let state = match turn_end(&marks) {
+            TurnEnd::Open => TurnState::Last,
+            TurnEnd::Overtaken => TurnState::Overtaken,
+            TurnEnd::Answered(at) => {
+                let context = own.get(at).map(|end| self.context_at(Some(*end))).transpose()?;
+                TurnState::Answered(context.unwrap_or_default().context)
+            }
+        };
+        Ok(Some(Turn { entry, state }))
+    }
+
+    /// Says that a new turn begins where the branch ends within another one.
+    pub fn begin_turn(&mut self) -> Result<(), TranscriptError> {
+        self.refresh()?;
+        let is_told = |kind: Kind| matches!(kind, Kind::User | Kind::Assistant | Kind::ToolResult);
+        let branch = self.branch_until(self.leaf, |steps| steps.iter().any(|step| is_told(step.kind)))?;
+        let mut last = None;
+        for at in branch.iter().rev() {
+            let kind = self.place(*at).map(|place| place.kind);
+            if !kind.is_some_and(|kind| is_told(kind) || kind == Kind::Custom) {
+                continue;
+            }
+            last = self.read_entry(*at)?.as_ref().map(Mark::of).filter(|mark| *mark != Mark::Beside);
+            if last.is_some() {
+                break;
+            }
+        }
+        if ends_within_turn(last) {
+            let data = Some(json!({"timestamp": now_ms()}));
+            self.append(Body::Custom { custom_type: TURN_START.to_owned(), data }, None)?;
+        }
+        Ok(())
+    }
+
+    /// The branch as far as it is known, and where on it the message stands.
+    fn find_said(
+        &mut self,
+        ids: &[EntryId],
+        said_at: i64,
+    ) -> Result<Option<(Vec<At>, usize)>, TranscriptError> {
+        loop {
+            let branch = self.index.path(self.leaf);
+            for (at, entry) in branch.path.iter().enumerate().rev() {
+                let named = self
+                    .place(*entry)
+                    .is_some_and(|place| place.kind == Kind::User && ids.contains(&place.id));
+                if named && self.is_said_at(*entry, said_at)? {
+                    return Ok(Some((branch.path, at)));
+                }
+            }
+            if branch.is_whole || self.is_long_before(branch.path.first().copied(), said_at)? {
+                return Ok(None);
+            }
+            self.load_more()?;
+        }
+    }
+
+    fn is_said_at(&mut self, at: At, said_at: i64) -> Result<bool, TranscriptError> {
+        let body = self.read_entry(at)?.map(|entry| entry.body);
+        Ok(matches!(
+            body,
+            Some(Body::Message(StoredMessage::Known(Message::User(UserMessage { timestamp, .. }))))
+                if timestamp == said_at
+        ))
+    }
+
+    /// Whether an entry was written so long before a time that nothing of that time is before it.
+    fn is_long_before(&mut self, at: Option<At>, time: i64) -> Result<bool, TranscriptError> {
+        let Some(at) = at else { return Ok(false) };
+        let written = self.read_entry(at)?.and_then(|entry| parse_iso(&entry.timestamp));
+        Ok(written.is_some_and(|written| written < time.saturating_sub(CLOCK_SLACK_MS)))
+    }
+}

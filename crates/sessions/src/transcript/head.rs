@@ -1,0 +1,286 @@
+//! Reading a line just far enough to know what it is and what it follows.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::format::EntryId;
+use crate::mend::mend;
+
+/// Kinds of entries as far as rebuilding a context and reading a history need to tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A `user` message.
+    User,
+    /// An `assistant` message.
+    Assistant,
+    /// A `toolResult` message.
+    ToolResult,
+    /// A message of another role.
+    OtherMessage,
+    /// `model_change`
+    ModelChange,
+    /// `thinking_level_change`
+    ThinkingLevelChange,
+    /// `compaction`
+    Compaction,
+    /// `branch_summary`
+    BranchSummary,
+    /// `custom_message`
+    CustomMessage,
+    /// `custom`
+    Custom,
+    /// `session`: no entry, wherever it stands.
+    Header,
+    /// `session_info`
+    SessionInfo,
+    /// `label`
+    Label,
+    /// Kinds this version does not know, and a compaction without a summary.
+    Other,
+}
+
+impl Kind {
+    /// Whether the entry is a message of the conversation.
+    pub fn is_message(self) -> bool {
+        matches!(self, Self::User | Self::Assistant | Self::ToolResult | Self::OtherMessage)
+    }
+
+    fn of(kind: &str, message: &Glance, summary: &Glance) -> Self {
+        match kind {
+            "message" => match message {
+                Glance::Role(role) => *role,
+                Glance::Text | Glance::Other => Self::OtherMessage,
+            },
+            "model_change" => Self::ModelChange,
+            "thinking_level_change" => Self::ThinkingLevelChange,
+            "compaction" if matches!(summary, Glance::Text) => Self::Compaction,
+            "branch_summary" => Self::BranchSummary,
+            "custom_message" => Self::CustomMessage,
+            "custom" => Self::Custom,
+            "session_info" => Self::SessionInfo,
+            "label" => Self::Label,
+            "session" => Self::Header,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A line read just far enough: its frame and the role of its message, no body.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LineHead {
+    /// What it is.
+    pub kind: Kind,
+    /// Own id; absent in files of the first version.
+    pub id: Option<EntryId>,
+    /// What it follows.
+    pub parent_id: Option<EntryId>,
+    /// Whether it says of itself that it follows nothing (`parentId: null`). One that does not speak of a parent at all
+    /// follows the entry before it.
+    pub is_root: bool,
+    /// For a compaction.
+    pub first_kept: Option<EntryId>,
+    /// `customType`
+    pub custom_type: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct RawHead<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    id: Option<EntryId>,
+    #[serde(default, rename = "parentId", deserialize_with = "said")]
+    parent_id: Option<Option<EntryId>>,
+    #[serde(default, rename = "firstKeptEntryId")]
+    first_kept: Option<EntryId>,
+    #[serde(default, rename = "customType")]
+    custom_type: Option<String>,
+    #[serde(default)]
+    message: Glance,
+    #[serde(default)]
+    summary: Glance,
+}
+
+/// Tells a field that says `null` from one that is not there.
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<EntryId>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// What a field holds, passed over without being stored.
+#[derive(Default)]
+enum Glance {
+    /// A message with the role this kind stands for.
+    Role(Kind),
+    Text,
+    #[default]
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Glance {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Glance;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any value")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Glance, A::Error> {
+                let mut out = Glance::Role(Kind::OtherMessage);
+                while let Some(is_role) = map.next_key::<IsRole>()? {
+                    if is_role.0 {
+                        out = Glance::Role(map.next_value::<Role>()?.0);
+                    } else {
+                        map.next_value::<IgnoredAny>()?;
+                    }
+                }
+                Ok(out)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Glance, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Glance::Other)
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Glance, E> {
+                Ok(Glance::Text)
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Glance, E> {
+                Ok(Glance::Other)
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Glance, E> {
+                Ok(Glance::Other)
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Glance, E> {
+                Ok(Glance::Other)
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Glance, E> {
+                Ok(Glance::Other)
+            }
+
+            fn visit_unit<E>(self) -> Result<Glance, E> {
+                Ok(Glance::Other)
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// Whether a field's name is `role`, without storing the name.
+struct IsRole(bool);
+
+impl<'de> Deserialize<'de> for IsRole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+        impl Visitor<'_> for Name {
+            type Value = IsRole;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<IsRole, E> {
+                Ok(IsRole(name == "role"))
+            }
+        }
+        deserializer.deserialize_str(Name)
+    }
+}
+
+/// What a message of this role is; anything but a text is no role.
+struct Role(Kind);
+
+impl<'de> Deserialize<'de> for Role {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        Ok(Self(match value.as_str() {
+            Some("user") => Kind::User,
+            Some("assistant") => Kind::Assistant,
+            Some("toolResult") => Kind::ToolResult,
+            Some(_) | None => Kind::OtherMessage,
+        }))
+    }
+}
+
+impl LineHead {
+    /// Reads a line's head; nothing when the line is no JSON object with a `type`.
+    pub fn parse(line: &[u8]) -> Option<Self> {
+        if let Ok(raw) = serde_json::from_slice(line) {
+            return Some(Self::of(raw));
+        }
+        let object = line.trim_ascii();
+        if !(object.starts_with(b"{") && object.ends_with(b"}")) {
+            return None;
+        }
+        serde_json::from_str(&mend(object)).ok().map(Self::of)
+    }
+
+    fn of(raw: RawHead<'_>) -> Self {
+        let id = |id: Option<EntryId>| id.filter(|id| !id.as_str().is_empty());
+        Self {
+            kind: Kind::of(&raw.kind, &raw.message, &raw.summary),
+            id: id(raw.id),
+            is_root: raw.parent_id == Some(None),
+            parent_id: id(raw.parent_id.flatten()),
+            first_kept: id(raw.first_kept),
+            custom_type: raw.custom_type,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_read_without_bodies() {
+        let line = br#"{"type":"message","id":"a","parentId":"b","message":{"content":[{"role":"x"}],"role":"toolResult"}}"#;
+        let head = LineHead::parse(line).unwrap();
+        assert_eq!(
+            (head.kind, head.id, head.parent_id),
+            (Kind::ToolResult, Some(EntryId::new("a")), Some(EntryId::new("b")))
+        );
+        assert_eq!(LineHead::parse(br#"{"type":"message","message":5}"#).unwrap().kind, Kind::OtherMessage);
+        assert_eq!(LineHead::parse(br#"{"type":"novel"}"#).unwrap().kind, Kind::Other);
+        for bad in [&b"{"[..], b"[]", b"{}", b"{\"type\":5}", b"\xff"] {
+            assert!(LineHead::parse(bad).is_none());
+        }
+    }
+
+    #[test]
+    fn a_parent_is_told_from_none_and_from_silence() {
+        let rows = [
+            (r#"{"type":"x","parentId":"p"}"#, Some("p"), false),
+            (r#"{"type":"x","parentId":null}"#, None, true),
+            (r#"{"type":"x","parentId":""}"#, None, false),
+            (r#"{"type":"x"}"#, None, false),
+        ];
+        for (line, parent, is_root) in rows {
+            let head = LineHead::parse(line.as_bytes()).unwrap();
+            assert_eq!((head.parent_id, head.is_root), (parent.map(EntryId::new), is_root), "{line}");
+        }
+    }
+
+    #[test]
+    fn texts_that_are_cut_in_a_character_do_not_cost_the_line() {
+        let lines: [&[u8]; 3] = [
+            br#"{"type":"compaction","id":"a","summary":"x\ud83d"}"#,
+            b"{\"type\":\"compaction\",\"id\":\"a\",\"summary\":\"\xff\"}\r",
+            br#"{"type":"compaction","id":"a","x\ude00":1,"summary":"x"}"#,
+        ];
+        for line in lines {
+            let head = LineHead::parse(line).map(|head| (head.kind, head.id));
+            assert_eq!(head, Some((Kind::Compaction, Some(EntryId::new("a")))), "{line:?}");
+        }
+        let odd = LineHead::parse(br#"{"type":"compaction","id":"a","summary":5}"#).unwrap();
+        assert_eq!(odd.kind, Kind::Other);
+    }
+}

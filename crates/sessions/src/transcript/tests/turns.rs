@@ -1,0 +1,89 @@
+//! Two session keys, one transcript, one crash.
+
+use super::*;
+
+fn at(text: &str, at: i64) -> Message {
+    Message::User(UserMessage::text(text, at))
+}
+
+fn put(file: &mut TranscriptFile, message: Message, id: &str) {
+    file.append(Body::Message(StoredMessage::Known(message)), Some(EntryId::new(id))).unwrap();
+}
+
+fn state(file: &mut TranscriptFile, id: &str, at: i64) -> Option<TurnState> {
+    let turn = file.turn_of(&[EntryId::new(id), EntryId::new("other")], at).unwrap()?;
+    assert_eq!(turn.entry.as_str(), id);
+    Some(turn.state)
+}
+
+#[test]
+fn each_message_finds_its_own_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut file = TranscriptFile::create(&dir.path().join("s.jsonl"), &new()).unwrap();
+    put(&mut file, at("one", 1), "u1");
+    assert_eq!(state(&mut file, "u1", 1), Some(TurnState::Last));
+    assert_eq!(state(&mut file, "u1", 2), None);
+    assert_eq!(state(&mut file, "u2", 2), None);
+    say(&mut file, assistant("to one"));
+    file.begin_turn().unwrap();
+    put(&mut file, at("two", 2), "u2");
+    say(&mut file, assistant("to two"));
+    let Some(TurnState::Answered(context)) = state(&mut file, "u1", 1) else { panic!() };
+    assert_eq!(texts(&context), ["one", "to one"]);
+    assert_eq!(state(&mut file, "u2", 2), Some(TurnState::Last));
+    assert_eq!(file.len(), 4, "between whole turns nothing is said");
+    assert_eq!(texts(&file.context().unwrap()).len(), 4, "the leaf stayed where it was");
+}
+
+#[test]
+fn a_message_without_an_answer_does_not_take_the_next_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    put(&mut file, at("one", 1), "u1");
+    let call = ToolCall { id: "c".into(), name: "exec".into(), arguments: json!({}), ..ToolCall::default() };
+    let content = vec![Block::ToolCall(call)];
+    say(&mut file, Message::Assistant(AssistantMessage { content, ..AssistantMessage::default() }));
+    // Words put in do not end a turn either.
+    say(&mut file, inject::injected("by the way", None, 3));
+    file.begin_turn().unwrap();
+    file.begin_turn().unwrap();
+    put(&mut file, at("two", 2), "u2");
+    say(&mut file, assistant("to two"));
+    assert_eq!(state(&mut file, "u1", 1), Some(TurnState::Overtaken));
+    assert_eq!(state(&mut file, "u2", 2), Some(TurnState::Last));
+    let customs = lines(&path).iter().filter(|line| line["customType"] == TURN_START).count();
+    assert_eq!(customs, 1, "{:#?}", lines(&path));
+    // Said again, it is found there.
+    put(&mut file, at("one", 1), "other");
+    let turn = file.turn_of(&[EntryId::new("u1"), EntryId::new("other")], 1).unwrap().unwrap();
+    assert_eq!((turn.entry.as_str(), turn.state), ("other", TurnState::Last));
+}
+
+#[test]
+fn a_call_without_a_result_gets_one_before_the_next_message() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let call = |id: &str, arguments| {
+        Block::ToolCall(ToolCall { id: id.into(), name: "exec".into(), arguments, ..ToolCall::default() })
+    };
+    let content = vec![call("1", json!({})), call("none", Value::Null), call("2", json!({}))];
+    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    say(&mut file, Message::Assistant(AssistantMessage { content, ..AssistantMessage::default() }));
+    let big = json!({"role": "toolResult", "toolCallId": "2", "content": [{"type": "text", "text": "x".repeat(500_000)}]});
+    // By whomever it is opened.
+    let mut file = TranscriptFile::open(&path).unwrap();
+    say(&mut file, serde_json::from_value(big).unwrap());
+    file.append(Body::SessionInfo { name: None }, None).unwrap();
+    say(&mut file, user("go on"));
+    let lines = lines(&path);
+    let ids: Vec<&Value> = lines.iter().filter_map(|line| line.get("message")?.get("toolCallId")).collect();
+    assert_eq!(ids, ["2", "1"]);
+    assert_eq!(lines[1]["message"]["content"].as_array().unwrap().len(), 2, "one call had no arguments");
+    let text = lines[2]["message"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.ends_with(guard::CUT_SUFFIX) && text.chars().count() <= guard::MAX_RESULT_CHARS);
+    assert_eq!(lines[4]["message"]["content"][0]["text"], guard::MISSING_RESULT);
+    assert_eq!(lines[5]["parentId"], lines[4]["id"]);
+    say(&mut file, user("once"));
+    assert_eq!(file.len(), 6);
+}

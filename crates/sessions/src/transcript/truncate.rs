@@ -1,0 +1,337 @@
+//! `sessions.compact`: cutting a transcript down to its last lines (spec `sessions.md` §7, `gateway-protocol.md` KB-13).
+//! No model is asked. The header stays, what is left has a root of its own and begins with what a person said.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::file::TranscriptFile;
+use super::index::Kind;
+use super::lock::{LockError, TranscriptLock};
+use super::rewrite::Copy;
+use super::{TranscriptError, keep_old, run};
+use crate::disk;
+use crate::layout::{ArchiveReason, archive_path};
+use crate::time::now_ms;
+
+/// `sessions.compact`'s default `maxLines`.
+pub const DEFAULT_MAX_LINES: NonZeroUsize = NonZeroUsize::MIN.saturating_add(399);
+
+/// What became of a transcript that was to be cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinesCompacted {
+    /// Entries it has now, the header not counted.
+    pub kept: usize,
+    /// The copy of what it was, `<file>.bak.<ISO time>`; nothing when there was nothing to cut.
+    pub archived: Option<PathBuf>,
+}
+
+/// Why a transcript was not cut. It is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum CompactError {
+    /// A run, or another process, has the transcript; try again when it is over.
+    #[error(transparent)]
+    Locked(#[from] LockError),
+    /// It could not be read or written, or there is none ([`TranscriptError::Missing`]).
+    #[error(transparent)]
+    Transcript(#[from] TranscriptError),
+}
+
+/// Cuts a transcript down to at most `max_lines` entries of its current branch, under its write lock, at once or not at
+/// all. The cut is made where a person's message begins a turn, so that no tool call loses its result; a last turn that is
+/// longer than `max_lines` stays whole. The last compaction summary and the session's name stay whatever their age. Other
+/// branches and malformed lines are in the copy alone.
+///
+/// Waits up to `patience` for a run that has the transcript.
+///
+/// # Errors
+/// [`CompactError`]; nothing was changed then.
+pub async fn compact_lines(
+    path: impl Into<PathBuf>,
+    max_lines: NonZeroUsize,
+    patience: Duration,
+) -> Result<LinesCompacted, CompactError> {
+    let path = path.into();
+    if !tokio::fs::try_exists(&path).await.unwrap_or(true) {
+        // A lock file beside a file that is not there would only be left-over directories.
+        return Err(TranscriptError::Missing(path).into());
+    }
+    let lock = TranscriptLock::acquire_soon(&path, patience).await?;
+    let at = path.clone();
+    let compacted = run(&path, move || {
+        let done = compact_now(&at, max_lines.get());
+        drop(lock);
+        done
+    });
+    Ok(compacted.await?)
+}
+
+/// [`compact_lines`] without its lock. Blocking.
+fn compact_now(path: &Path, max_lines: usize) -> Result<LinesCompacted, TranscriptError> {
+    let mut file = TranscriptFile::open(path)?;
+    file.bring_up_to_date()?;
+    let branch = file.branch_pieces()?;
+    let plan = plan(&branch.iter().map(|piece| piece.kind).collect::<Vec<_>>(), max_lines);
+    let kept = plan.carried.len() + branch.len() - plan.from;
+    let count = file.count()?;
+    if count <= max_lines || count == kept {
+        return Ok(LinesCompacted { kept: count, archived: None });
+    }
+    let staying: Vec<usize> = plan.carried.iter().copied().chain(plan.from..branch.len()).collect();
+    let header = file.header().clone();
+    let copy = Copy { header: &header, branch: &branch, kept: &staying, more: Vec::new() };
+    let archived = free_archive_path(path);
+    let fail = |source| TranscriptError::io("cut", path, source);
+    let temporary =
+        disk::Temporary::write(&disk::RealDisk, path, |out| copy.write(&mut file, out)).map_err(fail)?;
+    keep_old(path, &archived).map_err(|source| TranscriptError::io("back up", path, source))?;
+    if let Err(source) = temporary.persist(path) {
+        let _ = std::fs::remove_file(&archived);
+        return Err(fail(source));
+    }
+    tracing::info!(file = %path.display(), archived = %archived.display(), kept, "cut a transcript down to its last lines");
+    Ok(LinesCompacted { kept, archived: Some(archived) })
+}
+
+/// Which entries of a branch stay, as positions on it.
+#[derive(Debug, PartialEq, Eq)]
+struct Plan {
+    /// Entries from before the cut that stay.
+    carried: Vec<usize>,
+    /// Everything from here on stays.
+    from: usize,
+}
+
+fn plan(branch: &[Kind], max_lines: usize) -> Plan {
+    let everything = Plan { carried: Vec::new(), from: 0 };
+    if branch.len() <= max_lines {
+        return everything;
+    }
+    // What is carried takes lines as well; it is at most two.
+    for room in (max_lines.saturating_sub(2)..=max_lines).rev() {
+        let plan = cut(branch, room.max(1));
+        if plan.carried.len() + branch.len() - plan.from <= max_lines {
+            return plan;
+        }
+    }
+    cut(branch, 1)
+}
+
+/// The cut that leaves at most `room` entries after it, or else the last one there is.
+fn cut(branch: &[Kind], room: usize) -> Plan {
+    let starts = |at: &usize| branch.get(*at) == Some(&Kind::User);
+    let earliest = branch.len().saturating_sub(room);
+    let from =
+        (earliest..branch.len()).find(starts).or_else(|| (0..earliest).rev().find(starts)).unwrap_or(0);
+    let before = branch.get(..from).unwrap_or_default();
+    let last = |wanted: Kind| before.iter().rposition(|kind| *kind == wanted);
+    // A later compaction replaces an earlier one's summary.
+    let later = branch.iter().skip(from).any(|kind| *kind == Kind::Compaction);
+    let summary = last(Kind::Compaction).filter(|_| !later);
+    let named_later = branch.iter().skip(from).any(|kind| *kind == Kind::SessionInfo);
+    let name = last(Kind::SessionInfo).filter(|_| !named_later);
+    let mut carried: Vec<usize> = summary.into_iter().chain(name).collect();
+    carried.sort_unstable();
+    Plan { carried, from }
+}
+
+/// The name of the copy; one that is not in use.
+fn free_archive_path(path: &Path) -> PathBuf {
+    let mut at = now_ms();
+    loop {
+        let archive = archive_path(path, ArchiveReason::Backup, at);
+        if !archive.exists() {
+            return archive;
+        }
+        at += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::transcript::{Body, NewTranscript, Transcript};
+
+    /// `u`: user, `a`: assistant, `r`: tool result, `C`: compaction, `n`: session name, `m`: settings.
+    fn kinds(branch: &str) -> Vec<Kind> {
+        let kind = |c| match c {
+            'u' => Kind::User,
+            'a' => Kind::Assistant,
+            'r' => Kind::ToolResult,
+            'C' => Kind::Compaction,
+            'n' => Kind::SessionInfo,
+            _ => Kind::ModelChange,
+        };
+        branch.chars().map(kind).collect()
+    }
+
+    #[test]
+    fn the_cut_is_where_a_person_speaks() {
+        let rows: &[(&str, usize, &[usize], usize)] = &[
+            ("", 3, &[], 0),
+            ("mua", 3, &[], 0),
+            ("mmmuaua", 4, &[], 3),
+            ("mmmuaua", 3, &[], 5),
+            ("mmmuaua", 1, &[], 5),
+            ("muararara", 3, &[], 1),
+            ("aaaa", 2, &[], 0),
+            ("uaCuaua", 5, &[2], 3),
+            ("uaCuaua", 4, &[2], 5),
+            ("uaCuaua", 1, &[2], 5),
+            ("nuauCaua", 6, &[0], 3),
+            ("nuaCuaua", 5, &[0, 3], 6),
+            ("nuanuaua", 5, &[3], 4),
+        ];
+        for (branch, max, carried, from) in rows {
+            let plan = plan(&kinds(branch), *max);
+            assert_eq!((plan.carried.as_slice(), plan.from), (*carried, *from), "{branch} {max}");
+        }
+    }
+
+    const NOW: Duration = Duration::ZERO;
+
+    fn lines(path: &Path) -> Vec<Value> {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn entry(id: &str, parent: Option<&str>, rest: &Value) -> String {
+        let mut entry = json!({"type": "message", "id": id, "parentId": parent, "timestamp": "t"});
+        entry.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        format!("{entry}\n")
+    }
+
+    fn said(role: &str, text: &str) -> Value {
+        json!({"message": {"role": role, "content": text, "timestamp": 1}, "ours": {"b": 1, "a": 2}})
+    }
+
+    fn answer(text: &str) -> Value {
+        json!({"message": {"role": "assistant", "content": [{"type": "text", "text": text}], "timestamp": 1}})
+    }
+
+    async fn compact(path: &Path, max: usize) -> LinesCompacted {
+        compact_lines(path, NonZeroUsize::new(max).unwrap(), NOW).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_left_has_a_root_and_the_old_file_stays_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        let header =
+            "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\",\"x\":1}\n";
+        let text = [
+            header.to_owned(),
+            entry("u1", None, &said("user", "one")),
+            entry("a1", Some("u1"), &answer("1")),
+            "garbage\n".to_owned(),
+            entry("u2", Some("a1"), &said("user", "two")),
+            entry("left", Some("u2"), &answer("left")),
+            entry("a2", Some("u2"), &answer("2")),
+            entry(
+                "c",
+                Some("a2"),
+                &json!({"type": "compaction", "summary": "S", "firstKeptEntryId": "a1", "tokensBefore": 5}),
+            ),
+            entry("u3", Some("c"), &said("user", "three")),
+        ]
+        .concat();
+        std::fs::write(&path, &text).unwrap();
+        let mut held = TranscriptFile::open(&path).unwrap();
+
+        let done = compact(&path, 4).await;
+        let archived = done.archived.unwrap();
+        assert_eq!(done.kept, 4);
+        assert_eq!(std::fs::read_to_string(&archived).unwrap(), text);
+        let name = archived.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with("s.jsonl.bak.2") && name.ends_with('Z') && !name.contains(':'), "{name}");
+        let now = lines(&path);
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().next(), header.lines().next());
+        let links: Vec<_> =
+            now[1..].iter().map(|line| (line["id"].as_str(), line["parentId"].as_str())).collect();
+        let expect =
+            [(Some("u2"), None), (Some("a2"), Some("u2")), (Some("c"), Some("a2")), (Some("u3"), Some("c"))];
+        assert_eq!(links, expect);
+        assert_eq!(now[1]["ours"], json!({"b": 1, "a": 2}));
+        // What the compaction kept is gone: it keeps what is left.
+        assert_eq!(now[3]["firstKeptEntryId"], "u2");
+        let context = TranscriptFile::open(&path).unwrap().context().unwrap();
+        assert_eq!(context.messages.len(), 4);
+
+        // Who has the file open goes on in the new one.
+        held.append(Body::SessionInfo { name: Some("n".into()) }, None).unwrap();
+        assert_eq!(lines(&path)[5]["parentId"], "u3");
+        assert_eq!(std::fs::read_to_string(&archived).unwrap(), text);
+
+        assert_eq!(compact(&path, 400).await, LinesCompacted { kept: 5, archived: None });
+        assert!(!disk::beside(&path, "lock").exists());
+    }
+
+    #[tokio::test]
+    async fn cutting_again_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        let header = "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n";
+        let compaction =
+            json!({"type": "compaction", "summary": "S", "firstKeptEntryId": "a1", "tokensBefore": 5});
+        let text = [
+            header.to_owned(),
+            entry("u1", None, &said("user", "one")),
+            entry("n", Some("u1"), &json!({"type": "session_info", "name": "N"})),
+            entry("c", Some("n"), &compaction),
+            entry("u2", Some("c"), &said("user", "two")),
+            entry("a2", Some("u2"), &answer("2")),
+        ]
+        .concat();
+        std::fs::write(&path, text).unwrap();
+        let done = compact(&path, 1).await;
+        assert!(done.archived.is_some());
+        let after = std::fs::read_to_string(&path).unwrap();
+        let ids: Vec<Value> = lines(&path).into_iter().map(|mut line| line["id"].take()).collect();
+        assert_eq!(ids, ["s", "n", "c", "u2", "a2"]);
+        let context = TranscriptFile::open(&path).unwrap().context().unwrap();
+        assert_eq!(context.messages.len(), 3);
+        assert_eq!(compact(&path, 1).await, LinesCompacted { kept: 4, archived: None });
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), after);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_cut_that_a_run_has_or_that_is_not_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        let missing = compact_lines(&path, DEFAULT_MAX_LINES, NOW).await;
+        assert!(matches!(missing, Err(CompactError::Transcript(TranscriptError::Missing(_)))), "{missing:?}");
+        assert!(std::fs::read_dir(dir.path()).unwrap().next().is_none());
+
+        let new = NewTranscript { session_id: "s".into(), cwd: "/".into(), parent: None };
+        Transcript::create(&path, new).await.unwrap();
+        let lock = TranscriptLock::acquire(&path).await.unwrap();
+        let busy = compact_lines(&path, DEFAULT_MAX_LINES, NOW).await.unwrap_err();
+        let lock_path = disk::beside(&path, "lock");
+        let expect =
+            format!("session file locked (timeout 0ms): pid={} {}", std::process::id(), lock_path.display());
+        assert_eq!(busy.to_string(), expect);
+        drop(lock);
+        assert_eq!(compact(&path, 1).await, LinesCompacted { kept: 0, archived: None });
+    }
+
+    #[tokio::test]
+    async fn a_file_of_the_first_version_is_cut_as_well() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        let line = |text: &str| {
+            format!(
+                "{{\"type\":\"message\",\"timestamp\":\"t\",\"message\":{{\"role\":\"user\",\"content\":\"{text}\",\"timestamp\":1}}}}\n"
+            )
+        };
+        let text = "{\"type\":\"session\",\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n".to_owned()
+            + &line("one")
+            + &line("two");
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(compact(&path, 1).await.kept, 1);
+        let now = lines(&path);
+        assert_eq!((now.len(), &now[0]["version"], &now[1]["parentId"]), (2, &json!(3), &Value::Null));
+        assert_eq!(now[1]["message"]["content"], "two");
+    }
+}

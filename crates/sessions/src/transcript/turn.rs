@@ -1,0 +1,155 @@
+//! Which entries of a branch belong to the turn of one message. Two session keys may lead to one transcript: when both were
+//! at work as a crash came, each must find its own answer, never the other's.
+
+use openclaw_protocol::message::{Message, StopReason};
+
+use super::context::Context;
+use super::format::{Body, Entry, EntryId, StoredMessage};
+use super::inject::is_injected;
+
+/// `customType` of an entry of ours that says: what comes next is a turn of its own, although the one before it has no
+/// end. Written only then; OpenClaw passes over it.
+pub const TURN_START: &str = "openclaw.turn-start";
+
+/// The turn of one message: from its entry up to the next message that starts another one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turn {
+    /// The message's entry.
+    pub entry: EntryId,
+    /// What became of it.
+    pub state: TurnState,
+}
+
+/// How far a turn has come.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TurnState {
+    /// It is the last one on the branch: what the branch ends with is its own.
+    Last,
+    /// Another turn has begun since, after this one had its answer. The context is that of its end.
+    Answered(Context),
+    /// Another turn has begun since, and this one has no answer: nothing that is said from here on is one.
+    Overtaken,
+}
+
+/// What an entry means for the end of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// A person, or another session, says something.
+    Said,
+    /// The answer, or what is left of one that failed.
+    Answer { whole: bool },
+    /// The model or a tool is at work.
+    Work,
+    /// [`TURN_START`]
+    Start,
+    /// Settings, summaries, words that were put in.
+    Beside,
+}
+
+impl Mark {
+    pub(super) fn of(entry: &Entry) -> Self {
+        match &entry.body {
+            Body::Message(StoredMessage::Known(message)) if is_injected(message) => Self::Beside,
+            Body::Message(StoredMessage::Known(Message::User(_))) => Self::Said,
+            Body::Message(StoredMessage::Known(Message::ToolResult(_))) => Self::Work,
+            Body::Message(StoredMessage::Known(Message::Assistant(answer))) => {
+                let whole = !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
+                match answer.tool_calls().next() {
+                    Some(_) if whole => Self::Work,
+                    Some(_) | None => Self::Answer { whole },
+                }
+            }
+            Body::Custom { custom_type, .. } if custom_type == TURN_START => Self::Start,
+            Body::Message(StoredMessage::Other(_))
+            | Body::ModelChange { .. }
+            | Body::ThinkingLevelChange { .. }
+            | Body::Compaction(_)
+            | Body::BranchSummary(_)
+            | Body::Custom { .. }
+            | Body::CustomMessage(_)
+            | Body::Label { .. }
+            | Body::SessionInfo { .. }
+            | Body::Other(_) => Self::Beside,
+        }
+    }
+}
+
+/// Where the turn of the first entry ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TurnEnd {
+    /// With the branch.
+    Open,
+    /// With the answer at this place.
+    Answered(usize),
+    /// Before another turn, without an answer.
+    Overtaken,
+}
+
+/// A message starts another turn when it follows an answer or [`TURN_START`]; otherwise it was steered into the one under
+/// way.
+pub(super) fn turn_end(marks: &[Mark]) -> TurnEnd {
+    let mut answer = None;
+    for (at, mark) in marks.iter().enumerate().skip(1) {
+        match (mark, answer) {
+            (Mark::Start, Some((at, true))) | (Mark::Said, Some((at, true))) => return TurnEnd::Answered(at),
+            (Mark::Start, _) | (Mark::Said, Some((_, false))) => return TurnEnd::Overtaken,
+            (Mark::Answer { whole }, _) => answer = Some((at, *whole)),
+            (Mark::Work | Mark::Said, _) => answer = None,
+            (Mark::Beside, _) => {}
+        }
+    }
+    TurnEnd::Open
+}
+
+/// Whether a branch ends within a turn, so that the next one has to say that it is another.
+pub(super) fn ends_within_turn(last: Option<Mark>) -> bool {
+    matches!(last, Some(Mark::Said | Mark::Work))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_goes_on_until_another_message_starts_one() {
+        let marks = |text: &str| -> Vec<Mark> {
+            let mark = |c| match c {
+                'u' => Mark::Said,
+                'a' => Mark::Answer { whole: true },
+                'x' => Mark::Answer { whole: false },
+                'w' => Mark::Work,
+                '|' => Mark::Start,
+                _ => Mark::Beside,
+            };
+            text.chars().map(mark).collect()
+        };
+        use TurnEnd::{Answered, Open, Overtaken};
+        let rows = [
+            ("u", Open),
+            ("ua", Open),
+            ("uww", Open),
+            ("ux", Open),
+            ("u.wwa.", Open),
+            // Steered into the turn.
+            ("uwwua", Open),
+            ("uu", Open),
+            ("uua", Open),
+            // Answered, and then somebody else's.
+            ("uaua", Answered(1)),
+            ("uwwa..u", Answered(3)),
+            ("ua.|u", Answered(1)),
+            ("uwuwauwa", Answered(4)),
+            // Never answered.
+            ("u|ua", Overtaken),
+            ("u.|.ua", Overtaken),
+            ("uw|wua", Overtaken),
+            ("uxua", Overtaken),
+            // A failed answer that was tried again.
+            ("uxa", Open),
+            ("uxaua", Answered(2)),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(turn_end(&marks(text)), expect, "{text}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Tokens and money, counted from the transcripts (spec `operations.md` §13, `gateway-protocol.md` §6.2).
+//!
+//! [`UsageIndex`] reads transcripts line by line and remembers a [`Digest`] of each: sums by UTC day, so that any range of
+//! days is answered without the file. A file that only grew is read from where the last reading ended, one that did not
+//! change is not read at all. What clients get of it is built in `report`, `cost`, `series` and `logs`.
+//!
+//! Every entry of a transcript counts, those of left branches too: they were paid for. What a fork copied from its parent
+//! counts there alone. Archives (`.deleted.`, `.bak.`) do not count.
+
+mod cost;
+mod day;
+mod digest;
+mod files;
+mod index;
+mod line;
+mod logs;
+mod report;
+mod scan;
+mod series;
+mod sums;
+
+use std::sync::Arc;
+
+pub use cost::cost;
+pub use day::{Day, DayRange, RangeError};
+pub use digest::Digest;
+pub use index::UsageIndex;
+pub use logs::logs;
+pub use report::report;
+pub use series::timeseries;
+
+use openclaw_protocol::AgentId;
+
+use crate::key::KeyError;
+use crate::layout::Layout;
+use crate::store::{Query, Row, Rows, SessionStore, StoreError};
+use files::Places;
+
+/// US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Price {
+    /// Prompt tokens that were not cached.
+    pub input: f64,
+    /// Completion tokens.
+    pub output: f64,
+    /// Prompt tokens from the cache.
+    pub cache_read: f64,
+    /// Prompt tokens into the cache.
+    pub cache_write: f64,
+}
+
+/// The price of a provider's model, for answers that do not say what they cost.
+pub type Prices = Arc<dyn Fn(&str, &str) -> Option<Price> + Send + Sync>;
+
+/// What counting needs besides the transcripts.
+pub struct Ledger<'a> {
+    /// The rows.
+    pub store: &'a dyn SessionStore,
+    /// Where files are.
+    pub layout: &'a Layout,
+    /// What was counted before.
+    pub index: &'a UsageIndex,
+    /// The configured agents; those with a directory are found.
+    pub agents: &'a [AgentId],
+    /// What models cost.
+    pub prices: Prices,
+}
+
+impl Ledger<'_> {
+    fn places(&self) -> Places {
+        let rules = self.store.rules().clone();
+        Places { layout: self.layout.clone(), rules, agents: self.agents.to_vec() }
+    }
+
+    /// The rows of sessions that may have been used in these days: a row is touched after its transcript is.
+    async fn rows_within(&self, range: DayRange) -> Result<Vec<Row>, StoreError> {
+        let query = Query { since: Some(range.first.start_ms()), ..Query::default() };
+        Ok(self.store.select(Rows::All, &query).await?.rows)
+    }
+}
+
+/// Why usage could not be told.
+#[derive(Debug, thiserror::Error)]
+pub enum UsageError {
+    /// The days asked for are none.
+    #[error(transparent)]
+    Range(#[from] RangeError),
+    /// The session has to be named.
+    #[error("key is required for {0}")]
+    KeyRequired(&'static str),
+    /// The key is none.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// Nothing was said in it, or its transcript is gone.
+    #[error("No transcript found for session: {0}")]
+    NoTranscript(String),
+    /// The transcript can't be read.
+    #[error("cannot read the transcript {path}: {source}", path = .path.display())]
+    Read {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The rows can't be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The counting was interrupted; try again.
+    #[error("counting the usage was interrupted")]
+    Interrupted,
+}
+
+impl UsageError {
+    /// Whether the request was wrong (`INVALID_REQUEST`); otherwise it may work later (`UNAVAILABLE`).
+    pub fn is_invalid_request(&self) -> bool {
+        match self {
+            Self::Range(_) | Self::KeyRequired(_) | Self::Key(_) | Self::NoTranscript(_) => true,
+            Self::Read { .. } | Self::Store(_) | Self::Interrupted => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,280 @@
+//! One line of a transcript, read just far enough to count it: no text of a message is ever held.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::sums::{Costs, Tokens};
+use crate::time;
+
+/// What a line is for counting.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Line<'a> {
+    /// The header of a file that begins with a copy of another one; when it was made, where it says so.
+    ForkHeader(Option<i64>),
+    /// A message.
+    Message(Counted<'a>),
+    /// Anything else, damaged lines included.
+    Other,
+}
+
+/// A message for counting.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Counted<'a> {
+    /// When the line was written, Unix milliseconds.
+    pub(super) written_at: Option<i64>,
+    /// When the message says it came to be.
+    pub(super) said_at: Option<i64>,
+    /// Whose it is.
+    pub(super) said: Said<'a>,
+}
+
+/// Who said something.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Said<'a> {
+    /// A person or channel.
+    User,
+    /// A model, or words in its name.
+    Assistant(Answer<'a>),
+    /// A tool.
+    ToolResult {
+        /// It did.
+        failed: bool,
+    },
+}
+
+/// What one answer of a model used.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Answer<'a> {
+    pub(super) provider: Option<Cow<'a, str>>,
+    pub(super) model: Option<Cow<'a, str>>,
+    /// Nothing when the answer does not say.
+    pub(super) tokens: Option<Tokens>,
+    /// Nothing when the answer does not say.
+    pub(super) costs: Option<Costs>,
+    /// Names of the tools it calls.
+    pub(super) tools: Vec<String>,
+    pub(super) failed: bool,
+}
+
+impl Answer<'_> {
+    /// Whether a model made it: words that were put in its name say who did, and used nothing.
+    pub(super) fn is_of_a_model(&self) -> bool {
+        self.provider.as_deref() != Some("openclaw") || self.tokens.is_some_and(|tokens| tokens.total > 0)
+    }
+}
+
+#[derive(Deserialize)]
+struct RawLine<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    timestamp: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+    #[serde(rename = "parentSession", borrow, default)]
+    parent_session: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawMessage<'a> {
+    #[serde(borrow, default)]
+    role: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    timestamp: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    provider: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    model: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    stop_reason: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    is_error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct RawBlock<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    name: Option<&'a RawValue>,
+}
+
+/// Reads a line. Fields of wrong types count as absent.
+pub(super) fn read(line: &[u8]) -> Line<'_> {
+    let Ok(raw) = serde_json::from_slice::<RawLine<'_>>(line) else { return Line::Other };
+    let kind = text(raw.kind);
+    match kind.as_deref() {
+        Some("session") if text(raw.parent_session).is_some() => Line::ForkHeader(moment(raw.timestamp)),
+        Some("message") => {
+            raw.message.and_then(|message| counted(&raw, message)).map_or(Line::Other, Line::Message)
+        }
+        Some(_) | None => Line::Other,
+    }
+}
+
+fn counted<'a>(line: &RawLine<'a>, message: &'a RawValue) -> Option<Counted<'a>> {
+    let raw: RawMessage<'a> = serde_json::from_str(message.get()).ok()?;
+    let said = match text(raw.role).as_deref() {
+        Some("user") => Said::User,
+        Some("assistant") => Said::Assistant(answer(&raw)),
+        Some("toolResult" | "tool") => Said::ToolResult { failed: is_true(raw.is_error) },
+        Some(_) | None => return None,
+    };
+    Some(Counted { written_at: moment(line.timestamp), said_at: moment(raw.timestamp), said })
+}
+
+fn answer<'a>(raw: &RawMessage<'a>) -> Answer<'a> {
+    let usage: Option<Map<String, Value>> =
+        raw.usage.and_then(|usage| serde_json::from_str(usage.get()).ok());
+    Answer {
+        provider: text(raw.provider).filter(|name| !name.is_empty()),
+        model: text(raw.model).filter(|name| !name.is_empty()),
+        tokens: usage.as_ref().and_then(tokens),
+        costs: usage.as_ref().and_then(|usage| costs(usage.get("cost")?)),
+        tools: tool_names(raw.content),
+        failed: text(raw.stop_reason).as_deref() == Some("error"),
+    }
+}
+
+/// The spellings servers and old versions have for tokens (spec `models.md` §7).
+const INPUT: &[&str] = &["input", "inputTokens", "input_tokens", "promptTokens", "prompt_tokens"];
+const OUTPUT: &[&str] = &["output", "outputTokens", "output_tokens", "completionTokens", "completion_tokens"];
+const CACHE_READ: &[&str] = &["cacheRead", "cache_read", "cache_read_input_tokens"];
+const CACHE_WRITE: &[&str] = &["cacheWrite", "cache_write", "cache_creation_input_tokens"];
+const TOTAL: &[&str] = &["total", "totalTokens", "total_tokens"];
+
+/// Tokens of a `usage` object; the total is the one it says, else the sum.
+fn tokens(usage: &Map<String, Value>) -> Option<Tokens> {
+    let find = |names: &[&str]| names.iter().find_map(|name| count(usage.get(*name)?));
+    let parts = [find(INPUT), find(OUTPUT), find(CACHE_READ), find(CACHE_WRITE)];
+    let total = find(TOTAL);
+    if parts.iter().chain([&total]).all(Option::is_none) {
+        return None;
+    }
+    let [input, output, cache_read, cache_write] = parts.map(Option::unwrap_or_default);
+    let sum = || [input, output, cache_read, cache_write].into_iter().fold(0, u64::saturating_add);
+    Some(Tokens { input, output, cache_read, cache_write, total: total.unwrap_or_else(sum) })
+}
+
+/// More tokens than this in one answer are a mistake; sums of such stay exact.
+const MOST_TOKENS: f64 = 1e12;
+
+fn count(value: &Value) -> Option<u64> {
+    let number = value.as_f64().filter(|number| (0.0..=MOST_TOKENS).contains(number))?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked right above")]
+    Some(number as u64)
+}
+
+/// Costs of a `usage.cost` object; known once it says a total, or parts of it.
+fn costs(value: &Value) -> Option<Costs> {
+    let part = |name: &str| value.get(name)?.as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0);
+    let parts = [part("input"), part("output"), part("cacheRead"), part("cacheWrite")];
+    let total = part("total").or_else(|| {
+        parts.iter().any(Option::is_some).then(|| parts.iter().map(|part| part.unwrap_or(0.0)).sum())
+    })?;
+    let [input, output, cache_read, cache_write] = parts.map(|part| part.unwrap_or(0.0));
+    Some(Costs { input, output, cache_read, cache_write, total })
+}
+
+fn tool_names(content: Option<&RawValue>) -> Vec<String> {
+    let Some(blocks) = content.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok()) else {
+        return Vec::new();
+    };
+    let name = |block: &RawValue| {
+        let block: RawBlock<'_> = serde_json::from_str(block.get()).ok()?;
+        let is_call = matches!(text(block.kind).as_deref(), Some("toolCall" | "toolUse" | "functionCall"));
+        text(block.name).filter(|name| is_call && !name.is_empty()).map(Cow::into_owned)
+    };
+    blocks.into_iter().filter_map(name).collect()
+}
+
+fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    serde_json::from_str::<Text<'_>>(raw?.get()).ok().map(|text| text.0)
+}
+
+fn is_true(raw: Option<&RawValue>) -> bool {
+    raw.is_some_and(|raw| raw.get() == "true")
+}
+
+/// A time as a number of milliseconds or as ISO text.
+fn moment(raw: Option<&RawValue>) -> Option<i64> {
+    let ms = match raw?.get().as_bytes().first()? {
+        b'"' => time::parse_iso(&text(raw)?)?,
+        _ => {
+            let number = serde_json::from_str::<f64>(raw?.get()).ok()?;
+            #[expect(clippy::cast_possible_truncation, reason = "what it saturates to is no day")]
+            let ms = number as i64;
+            ms
+        }
+    };
+    super::Day::of(ms).map(|_| ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(line: &str) -> Answer<'_> {
+        match read(line.as_bytes()) {
+            Line::Message(Counted { said: Said::Assistant(answer), .. }) => answer,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_answer_says_what_it_used() {
+        let line = r#"{"type":"message","id":"a","timestamp":"2026-11-21T00:00:00.005Z","message":{"role":"assistant",
+            "content":[{"type":"text","text":"[{\"type\":\"toolCall\",\"name\":\"no\"}]"},{"type":"toolCall","name":"exec","arguments":{"name":"no"}},{"type":"toolUse","name":"read"}],
+            "provider":"p","model":"m","stopReason":"error","timestamp":1795219200001,
+            "usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"totalTokens":11,"cost":{"input":0.1,"output":0.2,"cacheRead":0,"cacheWrite":0,"total":0.5}}}}"#;
+        let Line::Message(counted) = read(line.as_bytes()) else { panic!("a message") };
+        assert_eq!((counted.written_at, counted.said_at), (Some(1_795_219_200_005), Some(1_795_219_200_001)));
+        let expect = Answer {
+            provider: Some("p".into()),
+            model: Some("m".into()),
+            tokens: Some(Tokens { input: 1, output: 2, cache_read: 3, cache_write: 4, total: 11 }),
+            costs: Some(Costs { input: 0.1, output: 0.2, cache_read: 0.0, cache_write: 0.0, total: 0.5 }),
+            tools: vec!["exec".into(), "read".into()],
+            failed: true,
+        };
+        assert_eq!(counted.said, Said::Assistant(expect));
+    }
+
+    #[test]
+    fn wrong_types_count_as_absent() {
+        let line = r#"{"type":"message","timestamp":{},"message":{"role":"assistant","content":"x","provider":5,"model":null,
+            "timestamp":"soon","usage":{"input":-1,"output":"2","total":1e300,"cost":"free"}}}"#;
+        assert_eq!(answer(line), Answer::default());
+        let partial = r#"{"type":"message","message":{"role":"assistant","usage":{"prompt_tokens":5.0,"cost":{"output":0.5}}}}"#;
+        let costs = Costs { output: 0.5, total: 0.5, ..Costs::default() };
+        let tokens = Tokens { input: 5, total: 5, ..Tokens::default() };
+        assert_eq!(answer(partial), Answer { tokens: Some(tokens), costs: Some(costs), ..Answer::default() });
+        for other in [
+            "",
+            "{",
+            "[]",
+            "5",
+            "{}",
+            r#"{"type":"custom"}"#,
+            r#"{"type":"message","message":{"role":"system"}}"#,
+        ] {
+            assert_eq!(read(other.as_bytes()), Line::Other, "{other}");
+        }
+    }
+
+    #[test]
+    fn texts_javascript_cut_in_the_middle_are_counted() {
+        let line = r#"{"type":"message","message":{"role":"user","content":"\ud83d"}}"#;
+        assert!(matches!(read(line.as_bytes()), Line::Message(Counted { said: Said::User, .. })));
+    }
+}

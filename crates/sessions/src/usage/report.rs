@@ -1,0 +1,142 @@
+//! `sessions.usage`: each session's sums, and all of them divided by model, agent, channel and day.
+
+mod aggregate;
+mod session;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use openclaw_protocol::params::usage::{
+    Date, SessionUsage, SessionsUsageParams, SessionsUsageResult, UsageTotals,
+};
+
+use super::day::DayRange;
+use super::digest::ModelDigest;
+use super::files::TranscriptOf;
+use super::scan::Scanned;
+use super::sums::{Add, Costs};
+use super::{Ledger, Prices, UsageError, UsageIndex};
+use crate::time::now_ms;
+use aggregate::Aggregates;
+
+/// Answers `sessions.usage`: the sessions with usage in the days asked for, used last first.
+pub async fn report(
+    ledger: Ledger<'_>,
+    params: &SessionsUsageParams,
+) -> Result<SessionsUsageResult, UsageError> {
+    let now = now_ms();
+    let text = |date: &'_ Option<Date>| date.as_ref().map(|date| date.0.clone());
+    let (start, end) = (text(&params.start_date), text(&params.end_date));
+    let range = DayRange::of_request(start.as_deref(), end.as_deref(), None, now)?;
+    let limit = params.limit.unwrap_or(SessionsUsageParams::DEFAULT_LIMIT);
+    let asked = Asked {
+        range,
+        limit: usize::try_from(limit).unwrap_or(usize::MAX),
+        with_context_weight: params.include_context_weight == Some(true),
+        is_one: params.key.is_some(),
+        prices: Arc::clone(&ledger.prices),
+    };
+    let (sessions, aggregates) = match &params.key {
+        Some(key) => one(&ledger, &key.0, asked).await?,
+        None => all(&ledger, asked).await?,
+    };
+    let (totals, aggregates) = aggregates.into_wire();
+    let (start_date, end_date) = (range.first.to_string(), range.last.to_string());
+    Ok(SessionsUsageResult { updated_at: now, start_date, end_date, sessions, totals, aggregates })
+}
+
+async fn one(
+    ledger: &Ledger<'_>,
+    text: &str,
+    asked: Asked,
+) -> Result<(Vec<SessionUsage>, Aggregates), UsageError> {
+    let places = ledger.places();
+    let key = places.rules.canonical(text)?;
+    let row = ledger.store.get(&key).await?;
+    let text = text.to_owned();
+    let look = move |index: &UsageIndex| {
+        let transcripts = places.one(&text, &key, row).into_iter().collect();
+        sessions_of(index, transcripts, &asked)
+    };
+    ledger.index.look(look).await
+}
+
+async fn all(ledger: &Ledger<'_>, asked: Asked) -> Result<(Vec<SessionUsage>, Aggregates), UsageError> {
+    let places = ledger.places();
+    let rows = ledger.rows_within(asked.range).await?;
+    let look = move |index: &UsageIndex| {
+        let transcripts = places.all(rows);
+        let present: HashSet<&Path> = transcripts.iter().map(|found| found.path.as_path()).collect();
+        index.retain(&present);
+        sessions_of(index, transcripts, &asked)
+    };
+    ledger.index.look(look).await
+}
+
+/// What a client wants to know.
+struct Asked {
+    range: DayRange,
+    limit: usize,
+    with_context_weight: bool,
+    /// One session, also when it used nothing.
+    is_one: bool,
+    prices: Prices,
+}
+
+fn sessions_of(
+    index: &UsageIndex,
+    mut transcripts: Vec<TranscriptOf>,
+    asked: &Asked,
+) -> (Vec<SessionUsage>, Aggregates) {
+    transcripts.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.key.cmp(&b.key)));
+    let mut sessions = Vec::new();
+    let mut aggregates = Aggregates::default();
+    for transcript in transcripts {
+        if sessions.len() >= asked.limit {
+            break;
+        }
+        let Some(scanned) = read(index, &transcript, asked.range) else { continue };
+        if !asked.is_one && scanned.digest().within(asked.range).next().is_none() {
+            continue;
+        }
+        let session = session::usage(&transcript, scanned.digest(), asked);
+        aggregates.add(&session, scanned.digest(), asked);
+        sessions.push(session);
+    }
+    (sessions, aggregates)
+}
+
+/// What a transcript used, unless it was last written before the days asked for or can't be read.
+pub(super) fn read(index: &UsageIndex, transcript: &TranscriptOf, range: DayRange) -> Option<Arc<Scanned>> {
+    if transcript.modified_at < range.first.start_ms() {
+        return None;
+    }
+    match index.digest(&transcript.path) {
+        Ok(scanned) => Some(scanned),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => {
+            tracing::warn!(file = %transcript.path.display(), %error, "cannot count what the transcript used");
+            None
+        }
+    }
+}
+
+/// The sums of a model on a day; answers that don't say what they cost at the catalog's price.
+pub(super) fn model_totals(model: &ModelDigest, prices: &Prices) -> UsageTotals {
+    let mut totals = UsageTotals::default();
+    totals.add_tokens(&model.tokens);
+    totals.add_costs(&model.costs);
+    if model.unpriced.total > 0 {
+        let price = model
+            .provider
+            .as_deref()
+            .zip(model.model.as_deref())
+            .and_then(|(provider, model)| prices(provider, model));
+        match price {
+            Some(price) => totals.add_costs(&Costs::of(&model.unpriced, &price)),
+            None => totals.missing_cost_entries = model.unpriced_count,
+        }
+    }
+    totals
+}

@@ -1,0 +1,266 @@
+//! `openclaw agents …` and `agents.*`: adding, changing and removing agents, beside a gateway and without one.
+
+use openclaw_testkit::GatewayUnderTest;
+use serde_json::{Value, json};
+
+use crate::command::{Ended, openclaw};
+use crate::gateway;
+
+/// A directory with this config and no gateway.
+fn home(config: Value) -> GatewayUnderTest {
+    gateway().whole_config(config).prepare().unwrap()
+}
+
+/// The config as it is now, without its stamp.
+fn config(home: &GatewayUnderTest) -> Value {
+    let text = std::fs::read_to_string(home.state_dir().join("openclaw.json")).unwrap();
+    let mut config: Value = serde_json::from_str(&text).unwrap();
+    config.as_object_mut().unwrap().remove("meta");
+    config
+}
+
+#[track_caller]
+fn json_of(ended: &Ended) -> Value {
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
+}
+
+/// The recorded runs of `cli-agents-mutate.json`, one after the other, in one directory.
+#[tokio::test]
+async fn agents_are_added_changed_and_removed_as_recorded() {
+    let home = home(json!({"gateway": {"mode": "local"}}));
+    let state = home.state_dir();
+    let workspace = home.home().join("ws").display().to_string();
+    let agent_dir = state.join("agents/work/agent").display().to_string();
+    let run = async |args: &str| {
+        let args = args.replace("<WS>", &workspace);
+        openclaw(&home, &args.split(' ').collect::<Vec<_>>()).await
+    };
+
+    let added = json_of(&run("agents add work --non-interactive --workspace <WS> --json").await);
+    let nothing = json!({"added": [], "skipped": [], "conflicts": []});
+    let expect = json!({
+        "agentId": "work", "name": "work", "workspace": workspace, "agentDir": agent_dir, "bindings": nothing,
+    });
+    assert_eq!(added.to_string(), expect.to_string());
+    assert!(home.home().join("ws/AGENTS.md").exists() && state.join("agents/work/sessions").is_dir());
+
+    run("agents add main --non-interactive --workspace /x --json")
+        .await
+        .failed(&["\"main\" is reserved. Choose another name."]);
+    run("agents add work2 --non-interactive --json")
+        .await
+        .failed(&["Non-interactive mode requires --workspace. Re-run without flags to use the wizard."]);
+    run("agents add Work --workspace <WS>").await.failed(&["Agent \"work\" already exists."]);
+
+    let named = json_of(&run("agents set-identity --agent work --name Bob --emoji X --json").await);
+    let expect = json!({"agentId": "work", "identity": {"name": "Bob", "emoji": "X"}, "workspace": null, "identityFile": null});
+    assert_eq!(named.to_string(), expect.to_string());
+    let entry = json!({
+        "id": "work", "name": "work", "workspace": workspace, "agentDir": agent_dir,
+        "identity": {"name": "Bob", "emoji": "X"},
+    });
+    let list = json!([{"id": "main"}, entry]);
+    assert_eq!(config(&home), json!({"gateway": {"mode": "local"}, "agents": {"list": list}}));
+
+    let sessions = state.join("agents/work/sessions").display().to_string();
+    let deleted = json_of(&run("agents delete work --force --json").await);
+    let expect = json!({
+        "agentId": "work", "workspace": workspace, "agentDir": agent_dir, "sessionsDir": sessions,
+        "removedBindings": 0, "removedAllow": 0,
+    });
+    assert_eq!(deleted.to_string(), expect.to_string());
+    assert_eq!(config(&home), json!({"gateway": {"mode": "local"}, "agents": {"list": [{"id": "main"}]}}));
+    assert!(!home.home().join("ws").exists() && !state.join("agents/work").exists());
+
+    run("agents delete main --force --json").await.failed(&["\"main\" cannot be deleted."]);
+    run("agents delete ghost --force").await.failed(&["Agent \"ghost\" not found."]);
+}
+
+#[tokio::test]
+async fn wrong_channels_are_named_one_by_one_and_nothing_is_added() {
+    let home =
+        home(json!({"gateway": {"mode": "local"}, "plugins": {"entries": {"telegram": {"enabled": false}}}}));
+    let args = [
+        "agents",
+        "add",
+        "work",
+        "--workspace",
+        "/x",
+        "--bind",
+        "telegram:ops",
+        "--bind",
+        "pigeon",
+        "--json",
+    ];
+    let failed = openclaw(&home, &args).await;
+    failed.failed(&["Channel \"telegram\" is disabled", "Unknown channel \"pigeon\"."]);
+    assert_eq!(config(&home)["agents"], Value::Null);
+}
+
+#[tokio::test]
+async fn nobody_is_asked_where_nobody_can_answer() {
+    let home =
+        home(json!({"gateway": {"mode": "local"}, "agents": {"list": [{"id": "main"}, {"id": "work"}]}}));
+    openclaw(&home, &["agents", "add", "ops"])
+        .await
+        .failed(&["no terminal", "--non-interactive --workspace"]);
+    openclaw(&home, &["agents", "delete", "work"]).await.failed(&["--force"]);
+    assert_eq!(config(&home)["agents"]["list"], json!([{"id": "main"}, {"id": "work"}]));
+}
+
+#[tokio::test]
+async fn credentials_stay_with_their_agent_and_the_way_to_copy_them_is_told() {
+    let home = home(json!({"gateway": {"mode": "local"}}));
+    let own = home.state_dir().join("agents/main/agent");
+    std::fs::create_dir_all(&own).unwrap();
+    let secret = "{\"version\":1,\"profiles\":{\"a:b\":{\"type\":\"api_key\",\"provider\":\"a\",\"key\":\"sk-0815\"}}}";
+    std::fs::write(own.join("auth-profiles.json"), secret).unwrap();
+    let workspace = home.home().join("ws").display().to_string();
+    let added = openclaw(&home, &["agents", "add", "ops", "--workspace", &workspace, "--json"]).await;
+    json_of(&added);
+    assert!(added.err.contains("Credentials were not copied") && added.err.contains("cp '"), "{}", added.err);
+    assert!(!added.err.contains("sk-0815"));
+    assert!(!home.state_dir().join("agents/ops/agent/auth-profiles.json").exists());
+}
+
+#[tokio::test]
+async fn an_identity_is_read_from_the_file_of_a_workspace() {
+    let home =
+        home(json!({"gateway": {"mode": "local"}, "agents": {"list": [{"id": "main"}, {"id": "work"}]}}));
+    let workspace = home.state_dir().join("workspace-work");
+    std::fs::create_dir_all(&workspace).unwrap();
+    std::fs::write(workspace.join("IDENTITY.md"), "- **Name:** Ada\n- **Creature:** owl\n- **Emoji:** 🦉\n")
+        .unwrap();
+    let text = workspace.display().to_string();
+    let file = workspace.join("IDENTITY.md").display().to_string();
+    let expect = json!({
+        "agentId": "work", "identity": {"name": "Bea", "theme": "owl", "emoji": "🦉"}, "workspace": text, "identityFile": file,
+    });
+    for place in [["--workspace", &text], ["--agent", "work"], ["--identity-file", &file]] {
+        let args =
+            ["agents", "set-identity", place[0], place[1], "--from-identity", "--name", "Bea", "--json"];
+        assert_eq!(json_of(&openclaw(&home, &args).await), expect, "{place:?}");
+    }
+    let nowhere =
+        openclaw(&home, &["agents", "set-identity", "--workspace", "/nowhere", "--name", "x"]).await;
+    nowhere.failed(&["No agent has the workspace /nowhere", "--agent"]);
+    let blank = openclaw(&home, &["agents", "set-identity", "--agent", "main"]).await;
+    blank.failed(&["No identity data found in", "IDENTITY.md"]);
+}
+
+/// The recorded text of `cli-agents.json`.
+#[tokio::test]
+async fn agents_are_listed_with_their_routing_rules() {
+    let home = home(json!({
+        "gateway": {"mode": "local"},
+        "agents": {"defaults": {"model": {"primary": "mock/mock-1"}}, "list": [
+            {"id": "main", "name": "Main", "default": true},
+            {"id": "work", "name": "Work", "workspace": "/ws", "identity": {"name": "Worker", "emoji": "🛠"}},
+        ]},
+        "bindings": [{"agentId": "work", "match": {"channel": "telegram", "accountId": "default"}}],
+    }));
+    let ended = openclaw(&home, &["agents", "list", "--bindings"]).await;
+    let lines: Vec<&str> = ended.out.lines().collect();
+    let expect = [
+        "Agents:",
+        "- main (default) (Main)",
+        "  Workspace: ~/.openclaw/workspace",
+        "  Agent dir: ~/.openclaw/agents/main/agent",
+        "  Model: mock/mock-1",
+        "  Routing rules: 0",
+        "  Routing: default (no explicit rules)",
+        "- work (Work)",
+        "  Identity: 🛠 Worker (config)",
+        "  Workspace: /ws",
+        "  Agent dir: ~/.openclaw/agents/work/agent",
+        "  Model: mock/mock-1",
+        "  Routing rules: 1",
+        "  Routing rules:",
+        "    - telegram accountId=default",
+        "Routing rules map channel/account/peer to an agent. Use --bindings for full rules.",
+    ];
+    assert_eq!(lines, expect, "{ended:?}");
+}
+
+#[tokio::test]
+async fn a_route_is_told_without_a_gateway() {
+    let home = home(json!({
+        "gateway": {"mode": "local"},
+        "agents": {"list": [{"id": "main"}, {"id": "work"}]},
+        "bindings": [{"agentId": "work", "match": {"channel": "discord", "guildId": "g1"}}],
+    }));
+    let args =
+        ["agents", "route", "--channel", "discord", "--peer", "channel:P", "--guild", "g1", "--thread", "T"];
+    let text = openclaw(&home, &args).await;
+    assert_eq!(text.code, Some(0), "{text:?}");
+    for line in [
+        "Agent:   work",
+        "Session: agent:work:discord:channel:t",
+        "bindings[0] claims discord guild=g1 (binding.guild)",
+    ] {
+        assert!(text.out.contains(line), "no \"{line}\" in:\n{}", text.out);
+    }
+    let route = json_of(&openclaw(&home, &[&args[..], &["--json"]].concat()).await);
+    assert_eq!(route["parentSessionKey"], "agent:work:discord:channel:p");
+    assert_eq!((&route["matchedBy"], &route["reset"]["type"]), (&json!("binding.guild"), &json!("thread")));
+    let long = "g".repeat(10_000);
+    openclaw(&home, &["agents", "route", "--channel", "signal", "--peer", &format!("group:{long}")])
+        .await
+        .failed(&["too long, at most 4096"]);
+}
+
+#[tokio::test]
+async fn a_running_gateway_knows_an_agent_as_soon_as_it_is_added_and_no_longer_when_it_is_deleted() {
+    let gateway = gateway().start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let patch = json!({"key": "agent:work:main", "thinkingLevel": "low"});
+    assert!(
+        client.request("sessions.patch", patch.clone()).await.is_err(),
+        "a message does not make an agent"
+    );
+
+    let workspace = gateway.home().join("ws").display().to_string();
+    let added = openclaw(&gateway, &["agents", "add", "work", "--workspace", &workspace, "--json"]).await;
+    json_of(&added);
+    gateway.logged("config change applied: agents.list").await.unwrap();
+    let agents = client.request("agents.list", json!({})).await.unwrap();
+    assert_eq!(agents["agents"], json!([{"id": "main"}, {"id": "work", "name": "work"}]));
+    client.request("sessions.patch", patch.clone()).await.unwrap();
+    let keys = async |client: &mut openclaw_testkit::WsClient| {
+        let list = client.request("sessions.list", json!({})).await.unwrap();
+        let rows = list["sessions"].as_array().unwrap();
+        rows.iter().map(|row| row["key"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(keys(&mut client).await, ["agent:work:main"]);
+
+    let deleted = client.request("agents.delete", json!({"agentId": "work"})).await.unwrap();
+    assert_eq!(deleted, json!({"ok": true, "agentId": "work", "removedBindings": 0}));
+    let agents = client.request("agents.list", json!({})).await.unwrap();
+    assert_eq!(agents["agents"], json!([{"id": "main"}]));
+    assert!(client.request("sessions.patch", patch).await.is_err());
+    assert_eq!(keys(&mut client).await, [""; 0]);
+    assert!(!gateway.home().join("ws").exists() && !gateway.state_dir().join("agents/work").exists());
+    if cfg!(target_os = "linux") {
+        let trash = gateway.home().join(".local/share/Trash/files");
+        assert!(trash.join("openclaw-work-sessions/sessions.json").exists());
+    }
+}
+
+#[tokio::test]
+async fn many_agents_created_at_once_are_all_there() {
+    let gateway = gateway().start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let workspace = gateway.home().join("shared").display().to_string();
+    for at in 0..5 {
+        let params = json!({"name": format!("Agent {at}"), "workspace": workspace, "emoji": "🧪"});
+        client.request("agents.create", params).await.unwrap();
+    }
+    let agents = client.request("agents.list", json!({})).await.unwrap();
+    let ids: Vec<&str> =
+        agents["agents"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["main", "agent-0", "agent-1", "agent-2", "agent-3", "agent-4"]);
+    // The workspace is shared: it stays when one of them goes.
+    client.request("agents.delete", json!({"agentId": "agent-3"})).await.unwrap();
+    assert!(gateway.home().join("shared/IDENTITY.md").exists());
+}

@@ -1,0 +1,279 @@
+//! `openclaw doctor` on broken state directories: it says what is wrong, repairs it, finds nothing more, and the gateway
+//! starts with every session that could be saved.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use openclaw_testkit::GatewayUnderTest;
+use serde_json::{Value, json};
+
+use crate::command::openclaw;
+use crate::conversation::{history, sessions_dir};
+use crate::gateway;
+
+const NOBODY: u32 = 2_147_483_646;
+
+/// A state directory in order with two sessions, and no gateway.
+async fn sound() -> GatewayUnderTest {
+    let gateway = gateway().prepare().unwrap();
+    let dir = sessions_dir(&gateway);
+    std::fs::create_dir_all(&dir).unwrap();
+    let row = |id: &str, at: u64| json!({"sessionId": id, "updatedAt": at, "totalTokens": 7});
+    let rows = json!({"agent:main:main": row("s-main", 1_770_000_000_000), "agent:main:two": row("s-two", 1_770_000_000_001)});
+    std::fs::write(dir.join("sessions.json"), serde_json::to_string_pretty(&rows).unwrap()).unwrap();
+    for name in ["main", "two"] {
+        std::fs::write(dir.join(format!("s-{name}.jsonl")), transcript(name)).unwrap();
+    }
+    let fixed = openclaw(&gateway, &["doctor", "--fix", "--check"]).await;
+    assert_eq!(fixed.code, Some(0), "{fixed:?}");
+    assert_eq!(doctor(&gateway, &[]).await.0, [""; 0], "a sound directory has no findings");
+    gateway
+}
+
+fn transcript(name: &str) -> String {
+    let header = json!({"type": "session", "version": 3, "id": format!("s-{name}"), "timestamp": "2026-02-09T10:11:12.123Z", "cwd": "/"});
+    let said = json!({"role": "user", "content": [{"type": "text", "text": format!("hello {name}")}], "timestamp": 1_770_000_000_000_u64});
+    let entry = json!({"type": "message", "id": "aaaaaaaa", "parentId": null, "timestamp": "2026-02-09T10:11:12.123Z", "message": said});
+    format!("{header}\n{entry}\n")
+}
+
+/// The ids of what is not in order, with the document they are from.
+async fn doctor(gateway: &GatewayUnderTest, args: &[&str]) -> (Vec<String>, Value) {
+    let ended = openclaw(gateway, &[&["doctor", "--json", "--non-interactive"], args].concat()).await;
+    let document: Value =
+        serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
+    assert_eq!(ended.code.map(i64::from), document["exit"].as_i64(), "{ended:?}");
+    let open = document["checks"].as_array().unwrap().iter().filter(|check| check["fixed"] == false);
+    (open.map(|check| check["id"].as_str().unwrap().to_owned()).collect(), document)
+}
+
+fn append(path: &Path, text: &str) {
+    let mut whole = std::fs::read_to_string(path).unwrap();
+    whole.push_str(text);
+    std::fs::write(path, whole).unwrap();
+}
+
+fn chmod(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// What breaks a directory, what is said about it, and which sessions are there in the end.
+type Case = (&'static str, fn(&Path, &Path), &'static [&'static str], &'static [&'static str]);
+
+const BOTH: &[&str] = &["main", "two"];
+
+const CASES: &[Case] = &[
+    (
+        "modes",
+        |state, dir| {
+            chmod(state, 0o755);
+            chmod(&state.join("openclaw.json"), 0o644);
+            chmod(&dir.join("s-two.jsonl"), 0o644);
+        },
+        &["state.permissions", "config.permissions", "state.file-permissions"],
+        BOTH,
+    ),
+    (
+        "missing directories",
+        |state, _| {
+            std::fs::remove_dir_all(state.join("agents")).unwrap();
+            std::fs::remove_dir_all(state.join("credentials")).unwrap();
+        },
+        &["sessions.dir-missing", "agent.dir-missing", "credentials.dir-missing"],
+        &[],
+    ),
+    (
+        "half a store",
+        |_, dir| {
+            let store = dir.join("sessions.json");
+            let whole = std::fs::read(&store).unwrap();
+            std::fs::write(&store, &whole[..whole.len() - 20]).unwrap();
+        },
+        &["store.damaged", "transcript.orphans"],
+        &["main"],
+    ),
+    (
+        "a store that is an array",
+        |_, dir| std::fs::write(dir.join("sessions.json"), "[]").unwrap(),
+        &["store.damaged", "transcript.orphans"],
+        &[],
+    ),
+    (
+        "a foul journal",
+        |_, dir| {
+            let change = json!([{"key": "agent:main:three", "new": true, "set": {"sessionId": "s-three", "updatedAt": 9}}]);
+            std::fs::write(dir.join("sessions.json.journal.5"), format!("foul\n{change}\n")).unwrap();
+            std::fs::write(dir.join("s-three.jsonl"), transcript("three")).unwrap();
+            for name in ["sessions.json.journal.5", "s-three.jsonl"] {
+                chmod(&dir.join(name), 0o600);
+            }
+        },
+        &["store.journal"],
+        &["main", "two", "three"],
+    ),
+    (
+        "rows of all sorts",
+        |_, dir| {
+            let rows = json!({
+                "main": {"sessionId": "s-main", "updatedAt": 2_u64, "room": "#x"}, "two": {"sessionId": "s-two", "updatedAt": "soon"},
+                "agent:main:two": {"sessionId": "other", "updatedAt": "never"}, "agent:main:none": {"updatedAt": 1}, "five": 5,
+                "agent:main:late": {"sessionId": "late", "updatedAt": 9, "label": "L"}, "agent:main:later": {"sessionId": "later", "updatedAt": 10, "label": "L"},
+            });
+            std::fs::write(dir.join("sessions.json"), rows.to_string()).unwrap();
+        },
+        &["store.keys-old", "store.duplicates", "store.rows", "store.times", "store.labels"],
+        &["main"],
+    ),
+    (
+        "transcripts",
+        |_, dir| {
+            append(&dir.join("s-main.jsonl"), "foul line\n{\"type\":\"mess");
+            let body = transcript("two").lines().nth(1).unwrap().to_owned();
+            std::fs::write(dir.join("s-two.jsonl"), format!("{body}\n")).unwrap();
+        },
+        &["transcript.header", "transcript.lines"],
+        BOTH,
+    ),
+    (
+        "what dead processes left",
+        |_, dir| {
+            let lock = format!("{{\"pid\":{NOBODY},\"startedAt\":1}}");
+            for name in [
+                "sessions.json.lock".to_owned(),
+                "s-main.jsonl.lock".to_owned(),
+                format!("sessions.json.{NOBODY}.x.tmp"),
+            ] {
+                std::fs::write(dir.join(&name), &lock).unwrap();
+                chmod(&dir.join(&name), 0o600);
+            }
+        },
+        &["lock.stale", "files.temporary"],
+        BOTH,
+    ),
+    (
+        "the days before agents",
+        |state, dir| {
+            let old = state.join("sessions");
+            std::fs::create_dir(&old).unwrap();
+            std::fs::rename(dir.join("s-two.jsonl"), old.join("s-two.jsonl")).unwrap();
+            std::fs::write(
+                old.join("sessions.json"),
+                json!({"two": {"sessionId": "s-two", "updatedAt": 3}}).to_string(),
+            )
+            .unwrap();
+            std::fs::write(
+                dir.join("sessions.json"),
+                json!({"main": {"sessionId": "s-main", "updatedAt": 2}}).to_string(),
+            )
+            .unwrap();
+            std::fs::create_dir(state.join("agent")).unwrap();
+            std::fs::write(state.join("agent/models.json"), "{}").unwrap();
+        },
+        &["old.sessions", "old.agent-dir", "store.keys-old"],
+        BOTH,
+    ),
+    (
+        "a database that is none",
+        |state, _| {
+            std::fs::write(state.join("gateway.sqlite"), "this is no database, whatever its name says")
+                .unwrap();
+            chmod(&state.join("gateway.sqlite"), 0o600);
+        },
+        &["database.damaged"],
+        BOTH,
+    ),
+];
+
+#[tokio::test]
+async fn every_kind_of_broken_directory_is_repaired_and_used_again() {
+    for (name, break_it, ids, sessions) in CASES {
+        let mut gateway = sound().await;
+        let (state, dir) = (gateway.state_dir(), sessions_dir(&gateway));
+        break_it(&state, &dir);
+        let (found, _) = doctor(&gateway, &[]).await;
+        assert_eq!(found, *ids, "{name}");
+        let (left, document) = doctor(&gateway, &["--fix", "--check"]).await;
+        // Transcripts that no session uses stay.
+        let stays: Vec<&str> =
+            left.iter().map(String::as_str).filter(|id| *id != "transcript.orphans").collect();
+        assert_eq!((stays, &document["exit"]), (Vec::new(), &json!(0)), "{name}: {document}");
+        let (again, _) = doctor(&gateway, &["--check"]).await;
+        assert_eq!(again, left, "{name}");
+        gateway.start().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        for session in *sessions {
+            assert_eq!(history(&mut client, session).await, [format!("user: hello {session}")], "{name}");
+        }
+        gateway.terminate().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_is_repaired_is_kept_in_a_backup_that_is_named() {
+    let gateway = sound().await;
+    let store = sessions_dir(&gateway).join("sessions.json");
+    std::fs::write(&store, "{\"agent:main:main\": {").unwrap();
+    let text = openclaw(&gateway, &["doctor"]).await;
+    assert!(
+        text.out.contains("is torn or malformed") && text.out.contains("openclaw doctor --fix"),
+        "{text:?}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(&store).unwrap(),
+        "{\"agent:main:main\": {",
+        "looking changes nothing"
+    );
+    let (_, document) = doctor(&gateway, &["--repair", "--yes"]).await;
+    let backup = PathBuf::from(document["backup"].as_str().unwrap());
+    assert!(backup.starts_with(gateway.state_dir().join("backups")), "{backup:?}");
+    let kept = std::fs::read_to_string(backup.join("agents/main/sessions/sessions.json")).unwrap();
+    assert_eq!(kept, "{\"agent:main:main\": {");
+    assert_eq!(std::fs::read_to_string(&store).unwrap(), "{}");
+}
+
+#[tokio::test]
+async fn beside_a_running_gateway_only_harmless_things_are_repaired() {
+    let mut gateway = sound().await;
+    gateway.start().await.unwrap();
+    let dir = sessions_dir(&gateway);
+    let foul = "no transcript\n";
+    std::fs::write(dir.join("x.jsonl"), foul).unwrap();
+    chmod(&dir.join("x.jsonl"), 0o644);
+    let (left, document) = doctor(&gateway, &["--fix", "--check"]).await;
+    assert_eq!(document["gateway"]["pid"].as_u64(), gateway.pid().map(u64::from), "{document}");
+    assert_eq!(
+        (left.as_slice(), &document["exit"]),
+        (["transcript.header", "transcript.orphans"].map(str::to_owned).as_slice(), &json!(1)),
+        "{document}"
+    );
+    assert_eq!(std::fs::metadata(dir.join("x.jsonl")).unwrap().permissions().mode() & 0o777, 0o600);
+    std::fs::write(gateway.state_dir().join("agents/main/sessions/sessions.json"), "[]").unwrap();
+    let text = openclaw(&gateway, &["doctor", "--fix", "--check"]).await;
+    assert_eq!(text.code, Some(1), "{text:?}");
+    assert!(text.out.contains(&format!("A gateway (pid {})", gateway.pid().unwrap())), "{text:?}");
+    assert_eq!(std::fs::read_to_string(dir.join("x.jsonl")).unwrap(), foul);
+}
+
+#[tokio::test]
+async fn a_config_that_cannot_be_parsed_is_reported_and_left_alone() {
+    let gateway = sound().await;
+    let path = gateway.state_dir().join("openclaw.json");
+    std::fs::write(&path, "{ oops").unwrap();
+    let (left, document) = doctor(&gateway, &["--fix", "--check"]).await;
+    assert_eq!(
+        (left, document["exit"].as_i64()),
+        (vec!["config.unreadable".to_owned()], Some(1)),
+        "{document}"
+    );
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{ oops");
+    let without = openclaw(&gateway, &["doctor"]).await;
+    assert_eq!(without.code, Some(0), "{without:?}");
+}
+
+#[tokio::test]
+async fn flags_for_parts_that_are_not_here_are_refused() {
+    let gateway = gateway().prepare().unwrap();
+    for flag in ["--deep", "--force"] {
+        openclaw(&gateway, &["doctor", flag]).await.failed(&["not implemented yet", flag]);
+    }
+}
