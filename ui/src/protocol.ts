@@ -34,6 +34,10 @@ export type StopReason = "stop" | "length" | "toolUse" | "error" | "aborted";
  */
 export type SessionKind = "direct" | "group" | "global" | "unknown";
 /**
+ * A number of days as clients write it.
+ */
+export type Days = number | string;
+/**
  * Whether a preview shows something.
  */
 export type PreviewStatus = "ok" | "empty" | "missing" | "error";
@@ -53,6 +57,10 @@ export type SendPolicy = "allow" | "deny";
  * `sessions.patch.groupActivation`
  */
 export type GroupActivation = "mention" | "always";
+/**
+ * `sessions.compact.reason`
+ */
+export type NotCompacted = "no sessionId" | "no transcript";
 export type AnswerStatus = "accepted" | "ok" | "error";
 /**
  * How a wait ended.
@@ -113,6 +121,10 @@ export type MaybeHealth = HealthSnapshot | {};
  * What a connection is.
  */
 export type Role = "operator" | "node";
+/**
+ * Who said something in `sessions.usage.logs`.
+ */
+export type UsageLogRole = "user" | "assistant" | "toolResult";
 /**
  * `agent`: what a run does (spec §7.3).
  */
@@ -319,6 +331,11 @@ export interface Definitions {
   StatusRow?: StatusRow;
   SessionKind?: SessionKind;
   AgentSessions?: AgentSessions;
+  UsageCostParams?: UsageCostParams;
+  Days?: Days;
+  UsageCostResult?: UsageCostResult;
+  DailyCost?: DailyCost;
+  UsageTotals?: UsageTotals;
   Nothing?: Nothing;
   ConfigGetResult?: ConfigGetResult;
   ConfigIssue?: ConfigIssue;
@@ -328,6 +345,19 @@ export interface Definitions {
   AgentsListResult?: AgentsListResult;
   AgentRow?: AgentRow;
   IdentityRow?: IdentityRow1;
+  AgentsCreateParams?: AgentsCreateParams;
+  AgentsCreateResult?: AgentsCreateResult;
+  AgentsUpdateParams?: AgentsUpdateParams;
+  AgentsUpdateResult?: AgentsUpdateResult;
+  AgentsDeleteParams?: AgentsDeleteParams;
+  AgentsDeleteResult?: AgentsDeleteResult;
+  AgentsFilesListParams?: AgentsFilesListParams;
+  AgentsFilesListResult?: AgentsFilesListResult;
+  AgentFile?: AgentFile;
+  AgentsFilesGetParams?: AgentsFilesGetParams;
+  AgentsFilesGetResult?: AgentsFilesGetResult;
+  AgentsFilesSetParams?: AgentsFilesSetParams;
+  AgentsFilesSetResult?: AgentsFilesSetResult;
   SessionsListParams?: SessionsListParams;
   SessionsListResult?: SessionsListResult;
   SessionListDefaults?: SessionListDefaults;
@@ -348,6 +378,9 @@ export interface Definitions {
   SessionsResetResult?: SessionsResetResult;
   SessionsDeleteParams?: SessionsDeleteParams;
   SessionsDeleteResult?: SessionsDeleteResult;
+  SessionsCompactParams?: SessionsCompactParams;
+  SessionsCompactResult?: SessionsCompactResult;
+  NotCompacted?: NotCompacted;
   PresenceEntry?: PresenceEntry;
   SystemEventParams?: SystemEventParams;
   Done?: Done;
@@ -386,6 +419,30 @@ export interface Definitions {
   ChatInjected?: ChatInjected;
   SessionsResolveParams?: SessionsResolveParams;
   SessionsResolveResult?: SessionsResolveResult;
+  SessionsUsageParams?: SessionsUsageParams;
+  SessionsUsageResult?: SessionsUsageResult;
+  SessionUsage?: SessionUsage;
+  SessionUsageSummary?: SessionUsageSummary;
+  DailyTokens?: DailyTokens;
+  DailyMessageCounts?: DailyMessageCounts;
+  DailyLatency?: DailyLatency;
+  DailyModelUsage?: DailyModelUsage;
+  MessageCounts?: MessageCounts;
+  ToolUsage?: ToolUsage1;
+  ToolCount?: ToolCount;
+  ModelUsage?: ModelUsage;
+  Latency?: Latency2;
+  UsageAggregates?: UsageAggregates;
+  AgentUsage?: AgentUsage;
+  ChannelUsage?: ChannelUsage;
+  DailyUsage?: DailyUsage;
+  SessionsUsageTimeseriesParams?: SessionsUsageTimeseriesParams;
+  SessionsUsageTimeseriesResult?: SessionsUsageTimeseriesResult;
+  UsagePoint?: UsagePoint;
+  SessionsUsageLogsParams?: SessionsUsageLogsParams;
+  SessionsUsageLogsResult?: SessionsUsageLogsResult;
+  UsageLog?: UsageLog;
+  UsageLogRole?: UsageLogRole;
   ConnectChallenge?: ConnectChallenge;
   AgentEvent?: AgentEvent;
   Lifecycle?: Lifecycle;
@@ -1228,6 +1285,146 @@ export interface LinkChannel1 {
   authAgeMs: number | null;
 }
 /**
+ * Params of `usage.cost`.
+ */
+export interface UsageCostParams {
+  /**
+   * First day.
+   */
+  startDate?: string;
+  /**
+   * Last day; today unless told.
+   */
+  endDate?: string;
+  /**
+   * How many days when `startDate` is not given; 30 unless told. A number or its text.
+   */
+  days?: number | string;
+}
+/**
+ * Result of `usage.cost`.
+ */
+export interface UsageCostResult {
+  /**
+   * When it was counted.
+   */
+  updatedAt: number;
+  /**
+   * Number of days asked for.
+   */
+  days: number;
+  /**
+   * Days with usage, oldest first.
+   */
+  daily: DailyCost[];
+  /**
+   * All days together.
+   */
+  totals: UsageTotals;
+}
+/**
+ * One day of `usage.cost`.
+ */
+export interface DailyCost {
+  /**
+   * The day.
+   */
+  date: string;
+  /**
+   * Prompt tokens that were not cached.
+   */
+  input: number;
+  /**
+   * Completion tokens.
+   */
+  output: number;
+  /**
+   * Prompt tokens read from a provider's cache.
+   */
+  cacheRead: number;
+  /**
+   * Prompt tokens written to a provider's cache.
+   */
+  cacheWrite: number;
+  /**
+   * As the answers say.
+   */
+  totalTokens: number;
+  /**
+   * All costs.
+   */
+  totalCost: number;
+  /**
+   * Cost of `input`.
+   */
+  inputCost: number;
+  /**
+   * Cost of `output`.
+   */
+  outputCost: number;
+  /**
+   * Cost of `cacheRead`.
+   */
+  cacheReadCost: number;
+  /**
+   * Cost of `cacheWrite`.
+   */
+  cacheWriteCost: number;
+  /**
+   * Answers whose cost nobody knows: they say none, and the catalog has no price for their model.
+   */
+  missingCostEntries: number;
+}
+/**
+ * Sums of tokens and of what they cost.
+ */
+export interface UsageTotals {
+  /**
+   * Prompt tokens that were not cached.
+   */
+  input: number;
+  /**
+   * Completion tokens.
+   */
+  output: number;
+  /**
+   * Prompt tokens read from a provider's cache.
+   */
+  cacheRead: number;
+  /**
+   * Prompt tokens written to a provider's cache.
+   */
+  cacheWrite: number;
+  /**
+   * As the answers say.
+   */
+  totalTokens: number;
+  /**
+   * All costs.
+   */
+  totalCost: number;
+  /**
+   * Cost of `input`.
+   */
+  inputCost: number;
+  /**
+   * Cost of `output`.
+   */
+  outputCost: number;
+  /**
+   * Cost of `cacheRead`.
+   */
+  cacheReadCost: number;
+  /**
+   * Cost of `cacheWrite`.
+   */
+  cacheWriteCost: number;
+  /**
+   * Answers whose cost nobody knows: they say none, and the catalog has no price for their model.
+   */
+  missingCostEntries: number;
+}
+/**
  * Params of a method that takes none: `{}`.
  */
 export interface Nothing {}
@@ -1440,6 +1637,239 @@ export interface IdentityRow1 {
    * A URL a page can show; a data URL for files of the workspace.
    */
   avatarUrl?: string;
+}
+/**
+ * Params of `agents.create`.
+ */
+export interface AgentsCreateParams {
+  /**
+   * What it is called; its id is made of it.
+   */
+  name: string;
+  /**
+   * Its workspace; `~` is the gateway's home.
+   */
+  workspace: string;
+  /**
+   * For its `IDENTITY.md`.
+   */
+  emoji?: string;
+  /**
+   * For its `IDENTITY.md`.
+   */
+  avatar?: string;
+}
+/**
+ * Result of `agents.create`.
+ */
+export interface AgentsCreateResult {
+  /**
+   * Always true.
+   */
+  ok: boolean;
+  /**
+   * Its id.
+   */
+  agentId: string;
+  /**
+   * As given.
+   */
+  name: string;
+  /**
+   * Absolute.
+   */
+  workspace: string;
+}
+/**
+ * Params of `agents.update`: what is absent stays.
+ */
+export interface AgentsUpdateParams {
+  /**
+   * Which agent.
+   */
+  agentId: string;
+  /**
+   * Display name.
+   */
+  name?: string;
+  /**
+   * Its workspace.
+   */
+  workspace?: string;
+  /**
+   * `provider/id` or an alias.
+   */
+  model?: string;
+  /**
+   * For its `IDENTITY.md`.
+   */
+  avatar?: string;
+}
+/**
+ * Result of `agents.update`.
+ */
+export interface AgentsUpdateResult {
+  /**
+   * Always true.
+   */
+  ok: boolean;
+  /**
+   * Its id.
+   */
+  agentId: string;
+}
+/**
+ * Params of `agents.delete`.
+ */
+export interface AgentsDeleteParams {
+  /**
+   * Which agent.
+   */
+  agentId: string;
+  /**
+   * Whether its directories go to the trash; default true.
+   */
+  deleteFiles?: boolean;
+}
+/**
+ * Result of `agents.delete`.
+ */
+export interface AgentsDeleteResult {
+  /**
+   * Always true.
+   */
+  ok: boolean;
+  /**
+   * Its id.
+   */
+  agentId: string;
+  /**
+   * How many bindings went with it.
+   */
+  removedBindings: number;
+}
+/**
+ * Params of `agents.files.list`.
+ */
+export interface AgentsFilesListParams {
+  /**
+   * Which agent.
+   */
+  agentId: string;
+}
+/**
+ * Result of `agents.files.list`.
+ */
+export interface AgentsFilesListResult {
+  /**
+   * The agent.
+   */
+  agentId: string;
+  /**
+   * Its workspace.
+   */
+  workspace: string;
+  /**
+   * All of them, whether they are there or not.
+   */
+  files: AgentFile[];
+}
+/**
+ * One file of a workspace.
+ */
+export interface AgentFile {
+  /**
+   * Such as `AGENTS.md`.
+   */
+  name: string;
+  /**
+   * Where it is, or would be.
+   */
+  path: string;
+  /**
+   * Whether it is not there.
+   */
+  missing: boolean;
+  /**
+   * Bytes.
+   */
+  size?: number;
+  /**
+   * Unix milliseconds.
+   */
+  updatedAtMs?: number;
+  /**
+   * What it says; only where one file was asked for.
+   */
+  content?: string;
+}
+/**
+ * Params of `agents.files.get`.
+ */
+export interface AgentsFilesGetParams {
+  /**
+   * Which agent.
+   */
+  agentId: string;
+  /**
+   * Such as `AGENTS.md`.
+   */
+  name: string;
+}
+/**
+ * Result of `agents.files.get`.
+ */
+export interface AgentsFilesGetResult {
+  /**
+   * The agent.
+   */
+  agentId: string;
+  /**
+   * Its workspace.
+   */
+  workspace: string;
+  /**
+   * The file, with its content when it is there.
+   */
+  file: AgentFile;
+}
+/**
+ * Params of `agents.files.set`.
+ */
+export interface AgentsFilesSetParams {
+  /**
+   * Which agent.
+   */
+  agentId: string;
+  /**
+   * Such as `AGENTS.md`.
+   */
+  name: string;
+  /**
+   * What it shall say.
+   */
+  content: string;
+}
+/**
+ * Result of `agents.files.set`.
+ */
+export interface AgentsFilesSetResult {
+  /**
+   * Always true.
+   */
+  ok: boolean;
+  /**
+   * The agent.
+   */
+  agentId: string;
+  /**
+   * Its workspace.
+   */
+  workspace: string;
+  /**
+   * The file as it is now.
+   */
+  file: AgentFile;
 }
 /**
  * Params of `sessions.list`.
@@ -1893,6 +2323,48 @@ export interface SessionsDeleteResult {
    * Where transcripts were put.
    */
   archived: string[];
+}
+/**
+ * Params of `sessions.compact`.
+ */
+export interface SessionsCompactParams {
+  /**
+   * Which session.
+   */
+  key: string;
+  /**
+   * Lines that stay at most; 400 unless told.
+   */
+  maxLines?: number;
+}
+/**
+ * Result of `sessions.compact`.
+ */
+export interface SessionsCompactResult {
+  /**
+   * Always true.
+   */
+  ok: boolean;
+  /**
+   * Canonical key.
+   */
+  key: string;
+  /**
+   * Whether anything was cut.
+   */
+  compacted: boolean;
+  /**
+   * Why there was nothing to cut: `no sessionId` or `no transcript`.
+   */
+  reason?: "no sessionId" | "no transcript";
+  /**
+   * The copy of what it was.
+   */
+  archived?: string;
+  /**
+   * Lines it has now, the header not counted.
+   */
+  kept?: number;
 }
 /**
  * Someone who is here (spec §8.1).
@@ -2739,6 +3211,712 @@ export interface SessionsResolveResult {
    * Canonical key.
    */
   key: string;
+}
+/**
+ * Params of `sessions.usage`.
+ */
+export interface SessionsUsageParams {
+  /**
+   * Only this session.
+   */
+  key?: string;
+  /**
+   * First day; 30 days up to the last one unless told.
+   */
+  startDate?: string;
+  /**
+   * Last day; today unless told.
+   */
+  endDate?: string;
+  /**
+   * Sessions at most, those used last; 50 unless told.
+   */
+  limit?: number;
+  /**
+   * Whether sessions say what their prompt is made of.
+   */
+  includeContextWeight?: boolean;
+}
+/**
+ * Result of `sessions.usage`.
+ */
+export interface SessionsUsageResult {
+  /**
+   * When it was counted.
+   */
+  updatedAt: number;
+  /**
+   * First day.
+   */
+  startDate: string;
+  /**
+   * Last day.
+   */
+  endDate: string;
+  /**
+   * Used last first.
+   */
+  sessions: SessionUsage[];
+  /**
+   * All of them together.
+   */
+  totals: UsageTotals;
+  /**
+   * The same, divided.
+   */
+  aggregates: UsageAggregates;
+}
+/**
+ * One session of `sessions.usage`; keys are absent when unset.
+ */
+export interface SessionUsage {
+  /**
+   * Canonical key; `agent:<id>:<file name>` of a transcript no session stands for any more.
+   */
+  key: string;
+  /**
+   * Its label.
+   */
+  label?: string;
+  /**
+   * Its transcript's id.
+   */
+  sessionId: string;
+  /**
+   * Last activity.
+   */
+  updatedAt: number;
+  /**
+   * Whose it is.
+   */
+  agentId: string;
+  /**
+   * Channel it belongs to.
+   */
+  channel?: string;
+  /**
+   * `direct`, `group` or `channel`.
+   */
+  chatType?: string;
+  /**
+   * Where it came from.
+   */
+  origin?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Override.
+   */
+  modelOverride?: string;
+  /**
+   * Override.
+   */
+  providerOverride?: string;
+  /**
+   * Provider used last.
+   */
+  modelProvider?: string;
+  /**
+   * Model used last.
+   */
+  model?: string;
+  /**
+   * What it used.
+   */
+  usage: SessionUsageSummary;
+  /**
+   * What its prompt is made of; `null` when nobody noted it, absent when nobody asked.
+   */
+  contextWeight?: {
+    [k: string]: unknown;
+  };
+}
+/**
+ * What one session used in the days asked for.
+ */
+export interface SessionUsageSummary {
+  /**
+   * Its transcript's id.
+   */
+  sessionId: string;
+  /**
+   * Its transcript.
+   */
+  sessionFile: string;
+  /**
+   * First message.
+   */
+  firstActivity?: number;
+  /**
+   * Last message.
+   */
+  lastActivity?: number;
+  /**
+   * Milliseconds between the two.
+   */
+  durationMs?: number;
+  /**
+   * Days with messages.
+   */
+  activityDates: string[];
+  /**
+   * Tokens and cost of the days with usage.
+   */
+  dailyBreakdown: DailyTokens[];
+  /**
+   * Messages by day.
+   */
+  dailyMessageCounts: DailyMessageCounts[];
+  /**
+   * How long answers took, by day.
+   */
+  dailyLatency?: DailyLatency[];
+  /**
+   * Tokens and cost by day and model.
+   */
+  dailyModelUsage?: DailyModelUsage[];
+  /**
+   * Messages.
+   */
+  messageCounts: MessageCounts;
+  toolUsage?: ToolUsage;
+  /**
+   * By model, the dearest first.
+   */
+  modelUsage?: ModelUsage[];
+  latency?: Latency;
+  /**
+   * Prompt tokens that were not cached.
+   */
+  input: number;
+  /**
+   * Completion tokens.
+   */
+  output: number;
+  /**
+   * Prompt tokens read from a provider's cache.
+   */
+  cacheRead: number;
+  /**
+   * Prompt tokens written to a provider's cache.
+   */
+  cacheWrite: number;
+  /**
+   * As the answers say.
+   */
+  totalTokens: number;
+  /**
+   * All costs.
+   */
+  totalCost: number;
+  /**
+   * Cost of `input`.
+   */
+  inputCost: number;
+  /**
+   * Cost of `output`.
+   */
+  outputCost: number;
+  /**
+   * Cost of `cacheRead`.
+   */
+  cacheReadCost: number;
+  /**
+   * Cost of `cacheWrite`.
+   */
+  cacheWriteCost: number;
+  /**
+   * Answers whose cost nobody knows: they say none, and the catalog has no price for their model.
+   */
+  missingCostEntries: number;
+}
+/**
+ * Tokens and cost of a day.
+ */
+export interface DailyTokens {
+  /**
+   * The day.
+   */
+  date: string;
+  /**
+   * Tokens.
+   */
+  tokens: number;
+  /**
+   * Cost.
+   */
+  cost: number;
+}
+/**
+ * Numbers of messages of a day.
+ */
+export interface DailyMessageCounts {
+  /**
+   * The day.
+   */
+  date: string;
+  /**
+   * Of users and of the agent.
+   */
+  total: number;
+  /**
+   * Of users.
+   */
+  user: number;
+  /**
+   * Of the agent.
+   */
+  assistant: number;
+  /**
+   * Tools the agent called.
+   */
+  toolCalls: number;
+  /**
+   * What tools answered.
+   */
+  toolResults: number;
+  /**
+   * Failed answers and tools.
+   */
+  errors: number;
+}
+/**
+ * How long the answers of a day took.
+ */
+export interface DailyLatency {
+  /**
+   * The day.
+   */
+  date: string;
+  /**
+   * How many answers.
+   */
+  count: number;
+  /**
+   * Mean.
+   */
+  avgMs: number;
+  /**
+   * 19 of 20 were not slower.
+   */
+  p95Ms: number;
+  /**
+   * Fastest.
+   */
+  minMs: number;
+  /**
+   * Slowest.
+   */
+  maxMs: number;
+}
+/**
+ * Tokens and cost of a model on a day.
+ */
+export interface DailyModelUsage {
+  /**
+   * The day.
+   */
+  date: string;
+  /**
+   * Provider id.
+   */
+  provider?: string;
+  /**
+   * Model id.
+   */
+  model?: string;
+  /**
+   * Tokens.
+   */
+  tokens: number;
+  /**
+   * Cost.
+   */
+  cost: number;
+  /**
+   * Answers.
+   */
+  count: number;
+}
+/**
+ * Numbers of messages.
+ */
+export interface MessageCounts {
+  /**
+   * Of users and of the agent.
+   */
+  total: number;
+  /**
+   * Of users.
+   */
+  user: number;
+  /**
+   * Of the agent.
+   */
+  assistant: number;
+  /**
+   * Tools the agent called.
+   */
+  toolCalls: number;
+  /**
+   * What tools answered.
+   */
+  toolResults: number;
+  /**
+   * Failed answers and tools.
+   */
+  errors: number;
+}
+/**
+ * Tools called.
+ */
+export interface ToolUsage {
+  /**
+   * Calls.
+   */
+  totalCalls: number;
+  /**
+   * Tools.
+   */
+  uniqueTools: number;
+  /**
+   * Called most first.
+   */
+  tools: ToolCount[];
+}
+/**
+ * How often a tool was called.
+ */
+export interface ToolCount {
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Calls.
+   */
+  count: number;
+}
+/**
+ * Sums of a model or of a provider.
+ */
+export interface ModelUsage {
+  /**
+   * Provider id.
+   */
+  provider?: string;
+  /**
+   * Model id.
+   */
+  model?: string;
+  /**
+   * Answers.
+   */
+  count: number;
+  /**
+   * Its sums.
+   */
+  totals: UsageTotals;
+}
+/**
+ * How long answers took.
+ */
+export interface Latency {
+  /**
+   * How many answers.
+   */
+  count: number;
+  /**
+   * Mean.
+   */
+  avgMs: number;
+  /**
+   * 19 of 20 were not slower.
+   */
+  p95Ms: number;
+  /**
+   * Fastest.
+   */
+  minMs: number;
+  /**
+   * Slowest.
+   */
+  maxMs: number;
+}
+/**
+ * The sums of `sessions.usage`, divided.
+ */
+export interface UsageAggregates {
+  /**
+   * Messages.
+   */
+  messages: MessageCounts;
+  /**
+   * Tools.
+   */
+  tools: ToolUsage1;
+  /**
+   * By model, the dearest first.
+   */
+  byModel: ModelUsage[];
+  /**
+   * By provider, the dearest first.
+   */
+  byProvider: ModelUsage[];
+  /**
+   * By agent, the dearest first.
+   */
+  byAgent: AgentUsage[];
+  /**
+   * By channel, the dearest first.
+   */
+  byChannel: ChannelUsage[];
+  latency?: Latency1;
+  /**
+   * The same by day.
+   */
+  dailyLatency: DailyLatency[];
+  /**
+   * By day and model.
+   */
+  modelDaily: DailyModelUsage[];
+  /**
+   * By day.
+   */
+  daily: DailyUsage[];
+}
+/**
+ * Tools called.
+ */
+export interface ToolUsage1 {
+  /**
+   * Calls.
+   */
+  totalCalls: number;
+  /**
+   * Tools.
+   */
+  uniqueTools: number;
+  /**
+   * Called most first.
+   */
+  tools: ToolCount[];
+}
+/**
+ * Sums of an agent.
+ */
+export interface AgentUsage {
+  /**
+   * The agent.
+   */
+  agentId: string;
+  /**
+   * Its sums.
+   */
+  totals: UsageTotals;
+}
+/**
+ * Sums of a channel.
+ */
+export interface ChannelUsage {
+  /**
+   * The channel.
+   */
+  channel: string;
+  /**
+   * Its sums.
+   */
+  totals: UsageTotals;
+}
+/**
+ * How long answers took; `p95Ms` is the highest one of a session.
+ */
+export interface Latency1 {
+  /**
+   * How many answers.
+   */
+  count: number;
+  /**
+   * Mean.
+   */
+  avgMs: number;
+  /**
+   * 19 of 20 were not slower.
+   */
+  p95Ms: number;
+  /**
+   * Fastest.
+   */
+  minMs: number;
+  /**
+   * Slowest.
+   */
+  maxMs: number;
+}
+/**
+ * All sessions on a day.
+ */
+export interface DailyUsage {
+  /**
+   * The day.
+   */
+  date: string;
+  /**
+   * Tokens.
+   */
+  tokens: number;
+  /**
+   * Cost.
+   */
+  cost: number;
+  /**
+   * Messages of users and of agents.
+   */
+  messages: number;
+  /**
+   * Tools called.
+   */
+  toolCalls: number;
+  /**
+   * Failed answers and tools.
+   */
+  errors: number;
+}
+/**
+ * How long answers took, in milliseconds.
+ */
+export interface Latency2 {
+  /**
+   * How many answers.
+   */
+  count: number;
+  /**
+   * Mean.
+   */
+  avgMs: number;
+  /**
+   * 19 of 20 were not slower.
+   */
+  p95Ms: number;
+  /**
+   * Fastest.
+   */
+  minMs: number;
+  /**
+   * Slowest.
+   */
+  maxMs: number;
+}
+/**
+ * Params of `sessions.usage.timeseries`.
+ */
+export interface SessionsUsageTimeseriesParams {
+  /**
+   * Which session; required.
+   */
+  key?: string;
+}
+/**
+ * Result of `sessions.usage.timeseries`.
+ */
+export interface SessionsUsageTimeseriesResult {
+  /**
+   * The transcript's id.
+   */
+  sessionId: string;
+  /**
+   * Oldest first; when there were more answers than [`Self::MAX_POINTS`] a point stands for several that follow each
+   * other.
+   */
+  points: UsagePoint[];
+}
+/**
+ * One answer, or several in a row.
+ */
+export interface UsagePoint {
+  /**
+   * When.
+   */
+  timestamp: number;
+  /**
+   * Prompt tokens that were not cached.
+   */
+  input: number;
+  /**
+   * Completion tokens.
+   */
+  output: number;
+  /**
+   * Prompt tokens read from a provider's cache.
+   */
+  cacheRead: number;
+  /**
+   * Prompt tokens written to a provider's cache.
+   */
+  cacheWrite: number;
+  /**
+   * As the answer says.
+   */
+  totalTokens: number;
+  /**
+   * What it cost; 0 when nobody knows.
+   */
+  cost: number;
+  /**
+   * `totalTokens` up to here.
+   */
+  cumulativeTokens: number;
+  /**
+   * `cost` up to here.
+   */
+  cumulativeCost: number;
+}
+/**
+ * Params of `sessions.usage.logs`.
+ */
+export interface SessionsUsageLogsParams {
+  /**
+   * Which session; required.
+   */
+  key?: string;
+  /**
+   * Messages at most, the last ones; 200 unless told, 1000 at most.
+   */
+  limit?: number;
+}
+/**
+ * Result of `sessions.usage.logs`.
+ */
+export interface SessionsUsageLogsResult {
+  /**
+   * Oldest first.
+   */
+  logs: UsageLog[];
+}
+/**
+ * One message of a session.
+ */
+export interface UsageLog {
+  /**
+   * When.
+   */
+  timestamp: number;
+  /**
+   * Who said it.
+   */
+  role: UsageLogRole;
+  /**
+   * What, cut.
+   */
+  content: string;
+  /**
+   * Tokens of an answer.
+   */
+  tokens?: number;
+  /**
+   * Cost of an answer, where known.
+   */
+  cost?: number;
 }
 /**
  * `connect.challenge`: the first frame on every socket.
