@@ -16,6 +16,8 @@ static MODELS: LazyLock<Vec<ModelSpec>> = LazyLock::new(|| {
         ("openrouter", "any"),
         ("openai", "gpt-5.2"),
         ("openai-codex", "gpt-5.3-codex"),
+        ("google", "gemini-3-pro-preview"),
+        ("amazon-bedrock", "anthropic.claude-sonnet-4-5-20250929-v1:0"),
     ];
     models.iter().filter_map(|(provider, id)| catalog.lookup(&ModelRef::new(provider, id)).ok()).collect()
 });

@@ -78,6 +78,20 @@ async fn agents_are_added_changed_and_removed_as_recorded() {
 }
 
 #[tokio::test]
+async fn whoever_deletes_the_default_agent_is_told_that_a_gateway_has_to_be_restarted() {
+    let list = json!([{"id": "ops"}, {"id": "work"}, {"id": "spare"}]);
+    let home = home(json!({"gateway": {"mode": "local"}, "agents": {"list": list}}));
+    let delete = async |id: &str| {
+        let ended = openclaw(&home, &["agents", "delete", id, "--force"]).await;
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.err
+    };
+    assert!(!delete("spare").await.contains("default agent"));
+    let said = delete("ops").await;
+    assert!(said.contains("default agent is \"work\" now") && said.contains("restarted"), "{said}");
+}
+
+#[tokio::test]
 async fn wrong_channels_are_named_one_by_one_and_nothing_is_added() {
     let home =
         home(json!({"gateway": {"mode": "local"}, "plugins": {"entries": {"telegram": {"enabled": false}}}}));

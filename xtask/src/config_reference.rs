@@ -49,7 +49,10 @@ struct Found {
 fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Found) {
     let below = children(schema);
     if below.is_empty() && openclaw_config::acts_on(path) {
-        found.acted_on.push((path.join("."), kind(schema)));
+        let row = (of_any_channel(path), kind(schema));
+        if !found.acted_on.contains(&row) {
+            found.acted_on.push(row);
+        }
     } else if below.is_empty() {
         // Two levels say enough of what is still to come.
         found.accepted.insert(path.iter().take(2).cloned().collect::<Vec<_>>().join("."));
@@ -58,6 +61,14 @@ fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Found) {
         path.push(key);
         walk(child, path, found);
         path.pop();
+    }
+}
+
+/// The path, written once for all chat platforms: what is acted on is so for each that has the key.
+fn of_any_channel(path: &[String]) -> String {
+    match path {
+        [section, _, rest @ ..] if section == "channels" => format!("{section}.*.{}", rest.join(".")),
+        _ => path.join("."),
     }
 }
 

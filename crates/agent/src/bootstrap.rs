@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::text_length::{utf16_head, utf16_len, utf16_tail};
+use openclaw_protocol::text_length::{utf16_head, utf16_len, utf16_tail};
 
 /// Default of `agents.defaults.bootstrapMaxChars`, in UTF-16 units a file.
 pub const DEFAULT_MAX_CHARS: usize = 20_000;

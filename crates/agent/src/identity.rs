@@ -1,5 +1,11 @@
 //! Who the agent says it is: the fields of `IDENTITY.md` (spec `agent-runtime.md` §5).
 
+use std::io::Read as _;
+use std::path::Path;
+
+/// More of the file is not looked at.
+const MAX_BYTES: u64 = 64 * 1024;
+
 /// The parsed fields; blank and placeholder values are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
@@ -18,6 +24,19 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// What the file of a workspace says; one that is missing or can't be read says nothing. Blocking.
+    pub fn of_workspace(workspace: &Path) -> Self {
+        let path = workspace.join("IDENTITY.md");
+        let mut bytes = Vec::new();
+        // A pipe may never end.
+        let is_file = std::fs::metadata(&path).is_ok_and(|meta| meta.is_file());
+        let file = is_file.then(|| std::fs::File::open(&path).ok()).flatten();
+        match file.map(|file| file.take(MAX_BYTES).read_to_end(&mut bytes)) {
+            Some(Ok(_)) => Self::parse(&String::from_utf8_lossy(&bytes)),
+            Some(Err(_)) | None => Self::default(),
+        }
+    }
+
     /// Reads lines of the form `- **Label:** value` or `Label: value`. The last usable value of a label counts: what is
     /// added to the file later replaces what it said before.
     pub fn parse(text: &str) -> Self {
@@ -83,6 +102,16 @@ mod tests {
             ..Identity::default()
         };
         assert_eq!(Identity::parse(text), expect);
+    }
+
+    #[test]
+    fn a_file_is_read_so_far_and_no_file_says_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Identity::of_workspace(dir.path()), Identity::default());
+        let text = format!("- Avatar: https://x/y.png\n{}\n- Name: Late\n", "x".repeat(64 * 1024));
+        std::fs::write(dir.path().join("IDENTITY.md"), text).unwrap();
+        let expect = Identity { avatar: Some("https://x/y.png".into()), ..Identity::default() };
+        assert_eq!(Identity::of_workspace(dir.path()), expect);
     }
 
     #[test]

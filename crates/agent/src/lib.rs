@@ -33,7 +33,6 @@ pub mod run;
 pub mod session_kind;
 mod stop;
 pub mod text;
-mod text_length;
 mod tool_call;
 mod tool_event;
 pub mod tool_policy;

@@ -2,10 +2,12 @@
 //! the commands.
 
 mod agents;
+mod models_auth;
 
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agents::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRouteArgs, AgentsSetIdentityArgs};
+pub(crate) use models_auth::{AuthOrderCommand, ModelsAuthArgs, ModelsAuthCommand, OrderOf};
 
 /// The words after the profile flags.
 #[derive(Debug, Parser)]
@@ -446,6 +448,8 @@ pub(crate) struct ModelsArgs {
 /// What to do with models.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelsCommand {
+    /// Credentials: logins, tokens and their order
+    Auth(ModelsAuthArgs),
     /// Models in use; --all shows every known one
     List {
         /// Every known model

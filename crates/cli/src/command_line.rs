@@ -50,7 +50,6 @@ const NOT_YET: &[&str] = &[
     "gateway uninstall",
     "gateway usage-cost",
     "models aliases",
-    "models auth",
     "models fallbacks",
     "models image-fallbacks",
     "models scan",

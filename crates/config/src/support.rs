@@ -53,6 +53,10 @@ const SUPPORTED: &[&str] = &[
     "tools.exec.timeoutSec",
     "tools.exec.pathPrepend",
     "bindings",
+    "channels.*.dmHistoryLimit",
+    "channels.*.dms.*.historyLimit",
+    "channels.*.accounts.*.dmHistoryLimit",
+    "channels.*.accounts.*.dms.*.historyLimit",
     "session.scope",
     "session.dmScope",
     "session.identityLinks",
@@ -95,21 +99,37 @@ pub fn acts_on(path: &[String]) -> bool {
     support_of(path) == Support::Full
 }
 
-fn walk(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) {
+/// Whether anything below is acted on; what is not goes to `found`.
+fn walk(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) -> bool {
+    let mut any = false;
     let children: Vec<(String, &Value)> = match value {
         Value::Object(map) => map.iter().map(|(key, each)| (key.clone(), each)).collect(),
         Value::Array(items) => items.iter().enumerate().map(|(at, each)| (at.to_string(), each)).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return false,
     };
     for (key, each) in children.into_iter().filter(|(key, _)| key != "$include") {
         path.push(key);
         match support_of(path) {
-            Support::Full => {}
-            Support::Partial => walk(each, path, found),
-            Support::None => found.push(path.iter().fold(String::new(), |text, part| join(&text, part))),
+            Support::Full => any = true,
+            Support::Partial => {
+                let before = found.len();
+                let is_acted_on = walk(each, path, found);
+                // One line for a platform of which nothing is acted on, not one for each of its keys.
+                if !is_acted_on && path.first().is_some_and(|section| section == "channels") {
+                    found.truncate(before);
+                    found.push(dotted(path));
+                }
+                any |= is_acted_on;
+            }
+            Support::None => found.push(dotted(path)),
         }
         path.pop();
     }
+    any
+}
+
+fn dotted(path: &[String]) -> String {
+    path.iter().fold(String::new(), |text, part| join(&text, part))
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -157,5 +177,10 @@ mod tests {
         let mut found = Vec::new();
         walk(&document, &mut Vec::new(), &mut found);
         assert_eq!(found, ["gateway.tls", "env.shellEnv", "agents.list.0.heartbeat", "cron", "channels"]);
+        let telegram = json!({"botToken": "t", "dmHistoryLimit": 5, "accounts": {"a": {"name": "A"}}});
+        let document = json!({"channels": {"telegram": telegram, "slack": {"botToken": "t", "dms": {}}}});
+        found.clear();
+        walk(&document, &mut Vec::new(), &mut found);
+        assert_eq!(found, ["channels.telegram.botToken", "channels.telegram.accounts", "channels.slack"]);
     }
 }

@@ -1,9 +1,11 @@
-//! Whether `gateway.sqlite` can be used, for `openclaw doctor`.
+//! Whether `gateway.sqlite` can be used and what is done about it when it can't, for `openclaw doctor`.
 
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::journal::{JournalError, Saved, put_in_place, salvage};
 
 /// What can be told of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +50,32 @@ fn quick_check(path: &Path) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare("PRAGMA quick_check(10)")?;
     let lines = statement.query_map([], |row| row.get(0))?;
     lines.collect()
+}
+
+/// What could be taken over from a damaged database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Salvaged {
+    /// Messages, those that were answered included.
+    pub messages: usize,
+    /// Deliveries, those that were made included.
+    pub deliveries: usize,
+}
+
+/// What a start does with a damaged database: puts a new one in its place that has what can be read of it. `set_aside` moves
+/// the damaged one out of the way, log and all; when it fails, everything is as it was. Nobody else may use the database.
+/// Blocking.
+///
+/// # Errors
+/// When the disk refuses. Should the process end in between, the next start finishes it.
+pub fn renew_database(
+    path: &Path,
+    set_aside: impl FnOnce() -> std::io::Result<()>,
+) -> Result<Salvaged, JournalError> {
+    let refused = |error: std::io::Error| JournalError::Storage(error.to_string());
+    let Saved { inbox: messages, outbox: deliveries } = salvage(path)?;
+    set_aside().map_err(refused)?;
+    put_in_place(path).map_err(refused)?;
+    Ok(Salvaged { messages, deliveries })
 }
 
 #[cfg(test)]

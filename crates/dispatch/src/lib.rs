@@ -25,7 +25,7 @@ mod system_events;
 mod testing;
 
 pub use api::*;
-pub use database::{DatabaseState, check_database};
+pub use database::{DatabaseState, Salvaged, check_database, renew_database};
 pub use events::Events;
 pub use handle::{DeliverError, Deps, Dispatch, Receipt, Settings, StartError};
 pub use journal::JournalError;

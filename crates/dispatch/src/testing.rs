@@ -11,7 +11,7 @@ use openclaw_models::{Http, ModelSettings, Models, Variables};
 use openclaw_protocol::{AgentId, RunId};
 use openclaw_sessions::key::KeyRules;
 use openclaw_sessions::store::{
-    Change, FileStore, FileStoreOptions, Query, Row, Rows, Selection, StoreFuture,
+    Change, FileStore, FileStoreOptions, Query, Row, Rows, Selection, StoreFuture, Visitor,
 };
 use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionSettings, SessionStore};
 use parking_lot::Mutex;
@@ -354,6 +354,10 @@ impl SessionStore for Faulty {
 
     fn select<'a>(&'a self, which: Rows<'a>, query: &'a Query) -> StoreFuture<'a, Selection> {
         self.0.select(which, query)
+    }
+
+    fn visit<'a>(&'a self, which: Rows<'a>, query: &'a Query, visitor: Visitor) -> StoreFuture<'a, ()> {
+        self.0.visit(which, query, visitor)
     }
 
     fn update<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row> {

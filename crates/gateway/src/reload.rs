@@ -80,7 +80,7 @@ fn plan(old: &Settings, new: &Settings) -> Plan {
                 let restart = changed.into_iter().filter(|path| is_below(path, OF_THE_STORE)).collect();
                 return Plan::Wait { restart };
             }
-            let (live, restart) = changed.into_iter().partition(|path| is_below(path, LIVE));
+            let (live, restart) = changed.into_iter().partition(|path| is_live(path));
             Plan::Take { live, restart }
         }
     }
@@ -96,6 +96,12 @@ fn with_sections_of(document: &Value, other: &Value) -> Value {
         }
     }
     whole
+}
+
+/// Whether a key is read when it is used. Of the chat platforms' that is what bounds the history of direct chats.
+fn is_live(path: &str) -> bool {
+    let is_history_limit = || path.ends_with(".dmHistoryLimit") || path.contains(".dms");
+    is_below(path, LIVE) || is_below(path, &["channels"]) && is_history_limit()
 }
 
 /// Whether a path is one of these or below one.
@@ -241,7 +247,6 @@ impl Follower {
                     tracing::info!("config change applied: {}", live.join(", "));
                 }
                 self.state.sessions.set_agents(new.config.agent_ids());
-                self.state.sessions.set_agents(new.config.agent_ids());
                 self.state.settings.send_replace(Arc::new(new));
             }
         }
@@ -306,7 +311,7 @@ mod tests {
     #[test]
     fn an_edit_is_taken_as_far_as_it_can_be() {
         let agents = json!({"list": [{"id": "main"}, {"id": "work"}]});
-        let base = json!({"gateway": {"port": 1}, "agents": agents, "logging": {"level": "info"}});
+        let base = json!({"gateway": {"port": 1}, "agents": agents, "logging": {"level": "info"}, "channels": {"slack": {}}});
         let with = |pointer: &str, value: Value| {
             let mut edited = base.clone();
             let (parent, key) = pointer.rsplit_once('/').unwrap();
@@ -319,6 +324,10 @@ mod tests {
             (with("/messages", json!({"queue": {"mode": "steer"}})), take(&["messages.queue.mode"], &[])),
             (with("/cron", json!({"maxConcurrentRuns": 2})), take(&["cron.maxConcurrentRuns"], &[])),
             (with("/gateway/port", json!(2)), take(&[], &["gateway.port"])),
+            (
+                with("/channels/slack", json!({"botToken": "t", "dmHistoryLimit": 5})),
+                take(&["channels.slack.dmHistoryLimit"], &["channels.slack.botToken"]),
+            ),
             (with("/gateway/reload", json!({"mode": "off"})), take(&[], &[])),
             (with("/logging/level", json!("debug")), take(&[], &["logging.level"])),
             (

@@ -7,6 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::anthropic::Anthropic;
+use crate::bedrock::Bedrock;
 use crate::google::Google;
 use crate::openai_completions::Completions;
 use crate::openai_responses::{Azure, Codex, Responses};
@@ -27,6 +28,8 @@ pub enum Api {
     AzureOpenAiResponses,
     /// Google's `POST /models/<id>:streamGenerateContent`.
     GoogleGenerativeAi,
+    /// Amazon Bedrock's `POST /model/<id>/converse-stream`.
+    BedrockConverseStream,
     /// The offline guide: no wire at all.
     Offline,
     /// A protocol that is known by name only, or a misspelt one.
@@ -48,6 +51,7 @@ static ROWS: &[Row] = &[
     Row { api: Api::OpenAiCodexResponses, name: "openai-codex-responses", protocol: Some(&Codex) },
     Row { api: Api::AzureOpenAiResponses, name: "azure-openai-responses", protocol: Some(&Azure) },
     Row { api: Api::GoogleGenerativeAi, name: "google-generative-ai", protocol: Some(&Google) },
+    Row { api: Api::BedrockConverseStream, name: "bedrock-converse-stream", protocol: Some(&Bedrock) },
     Row { api: Api::Offline, name: "offline", protocol: None },
 ];
 

@@ -66,10 +66,28 @@ impl Http {
     /// # Errors
     /// [`NetError`] when there is no answer.
     pub async fn post_json(&self, url: &str, headers: Headers, body: Vec<u8>) -> Result<Incoming, NetError> {
+        self.send(reqwest::Method::POST, url, headers, body).await
+    }
+
+    /// Asks for a document and waits for the head of the answer, as [`Http::post_json`] does.
+    ///
+    /// # Errors
+    /// [`NetError`] when there is no answer.
+    pub async fn get(&self, url: &str, headers: Headers) -> Result<Incoming, NetError> {
+        self.send(reqwest::Method::GET, url, headers, Vec::new()).await
+    }
+
+    async fn send(
+        &self,
+        method: reqwest::Method,
+        url: &str,
+        headers: Headers,
+        body: Vec<u8>,
+    ) -> Result<Incoming, NetError> {
         let url = parse_url(url)?;
         let place = place_of(&url);
         let client = self.client(&url)?;
-        let request = client.post(url).headers(headers.0).body(body).send();
+        let request = client.request(method, url).headers(headers.0).body(body).send();
         let idle = self.shared.timeouts.idle;
         let response = tokio::time::timeout(idle, request)
             .await

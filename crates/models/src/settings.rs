@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::api::Api;
 use crate::catalog::{self, Compat, Price, ProviderAuthKind, ProviderEntry};
+use crate::credentials::CooldownRules;
 use crate::request::{CacheRetention, ThinkingLevel};
 
 /// The model settings of the whole installation.
@@ -33,6 +34,8 @@ pub struct ModelSettings {
     pub auth_order: BTreeMap<String, Vec<String>>,
     /// `auth.profiles` by profile id.
     pub auth_profiles: BTreeMap<String, AuthProfileSettings>,
+    /// `auth.cooldowns`
+    pub cooldowns: CooldownRules,
 }
 
 /// A primary model with what to try when it fails.
@@ -115,6 +118,7 @@ impl From<&Config> for ModelSettings {
                 .map(|(id, provider)| (id.clone(), provider_entry(provider)))
                 .collect(),
             auth_order: config.auth.order.clone(),
+            cooldowns: CooldownRules::from(&config.auth.cooldowns),
             auth_profiles: config
                 .auth
                 .profiles

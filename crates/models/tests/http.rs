@@ -13,7 +13,9 @@ use openclaw_models::{
 };
 use openclaw_protocol::AgentId;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage};
-use openclaw_testkit::model_server::{Gate, HELLO, ModelServer, Pace, Reply, ScriptedCall, Step};
+use openclaw_testkit::model_server::{
+    Gate, HELLO, ModelServer, Pace, Reply, ScriptedCall, Step, bedrock_exception,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +24,7 @@ const KEY: &str =
     "e30.eyJodHRwczovL2FwaS5vcGVuYWkuY29tL2F1dGgiOiB7ImNoYXRncHRfYWNjb3VudF9pZCI6ICJhY2NfMSJ9fQ.c2ln";
 
 /// The protocols, by the name their provider has here.
-const PROVIDERS: [&str; 4] = ["claude", "llama", "gpt", "codex"];
+const PROVIDERS: [&str; 6] = ["claude", "llama", "gpt", "codex", "gemini", "bedrock"];
 
 fn settings(server: &ModelServer, fallback: bool) -> ModelSettings {
     let entry = |value: Value| -> ProviderEntry { serde_json::from_value(value).unwrap() };
@@ -33,6 +35,8 @@ fn settings(server: &ModelServer, fallback: bool) -> ModelSettings {
         (server.v1(), "openai-completions"),
         (server.v1(), "openai-responses"),
         (server.url() + "/backend-api", "openai-codex-responses"),
+        (server.url() + "/v1beta", "google-generative-ai"),
+        (server.url(), "bedrock-converse-stream"),
     ];
     let providers = PROVIDERS.iter().zip(apis).map(|(name, (base_url, api))| {
         let provider = json!({"baseUrl": base_url, "apiKey": KEY, "api": api, "models": models});
@@ -168,14 +172,20 @@ async fn a_server_that_does_not_stream_is_heard_all_the_same() {
 #[tokio::test]
 async fn every_failure_has_its_kind_and_its_words() {
     use FailureKind::{Auth, Billing, ContextOverflow, Format, Other, Timeout, Transient};
-    let told =
-        format!(r#"data: {{"type":"error","error":{{"type":"api_error","message":"key {KEY} broke us"}}}}"#);
+    let words = format!("key {KEY} broke us");
+    let told = format!(r#"data: {{"type":"error","error":{{"type":"api_error","message":"{words}"}}}}"#);
+    let half = |raw: &[u8]| Reply::text("half").then(Step::Raw(raw.to_vec()));
+    // What goes wrong inside a stream, in the format of it.
+    let events = [
+        (half(format!("{told}\n\n").as_bytes()), Transient, "key [redacted] broke us"),
+        (half(b"data: {garbage\n\n"), Transient, "garbage"),
+        (half(b"data: \"\xff\"\n\n"), Transient, "not valid UTF-8"),
+    ];
+    let messages = [
+        (half(&bedrock_exception("internalServerException", &words)), Transient, "key [redacted] broke us"),
+        (half(b"data: {garbage\n\n"), Transient, "no event stream of AWS"),
+    ];
     let rows: Vec<(Reply, FailureKind, &str)> = vec![
-        (
-            Reply::text("half").then(Step::Raw(format!("{told}\n\n").into_bytes())),
-            Transient,
-            "key [redacted] broke us",
-        ),
         (
             Reply::openai_error(401, "x", &format!("Incorrect API key provided: {KEY}")),
             Auth,
@@ -199,11 +209,10 @@ async fn every_failure_has_its_kind_and_its_words() {
             Transient,
             "closed the connection before the answer was complete",
         ),
-        (Reply::text("half").then(Step::Raw(b"data: {garbage\n\n".to_vec())), Transient, "garbage"),
-        (Reply::text("half").then(Step::Raw(b"data: \"\xff\"\n\n".to_vec())), Transient, "not valid UTF-8"),
     ];
     for provider in PROVIDERS {
-        for (reply, kind, words) in &rows {
+        let own: &[_] = if provider == "bedrock" { &messages } else { &events };
+        for (reply, kind, words) in own.iter().chain(&rows) {
             let server = ModelServer::queue([reply.clone()]).await;
             let events = call(&candidate(&server, provider).await, vec![user("hi")]).await;
             let found = failure(&events);
@@ -494,4 +503,109 @@ async fn a_codex_login_without_an_account_never_leaves_the_machine() {
     let candidate = bind(&settings, Http::default(), "codex").await.remove(0);
     let found = failure(&call(&candidate, vec![user("hi")]).await);
     assert_eq!((found.kind, server.requests().len()), (FailureKind::Auth, 0), "{found:?}");
+}
+
+#[tokio::test]
+async fn google_says_how_long_to_wait_in_its_own_words() {
+    let details = json!([{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.001s"}]);
+    let error =
+        json!({"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED", "details": details});
+    let server = ModelServer::queue([Reply::error(429, &json!({"error": error})), Reply::text("now")]).await;
+    let candidate = candidate(&server, "gemini").await;
+    assert_eq!(message(&call(&candidate, vec![user("hi")]).await).text(), "now");
+    let request = &server.requests()[0];
+    assert_eq!(request.path, "/v1beta/models/m:streamGenerateContent?alt=sse");
+    assert_eq!((request.header("x-goog-api-key"), request.header("authorization")), (Some(KEY), None));
+}
+
+/// Binds a model of Bedrock with an environment's keys.
+async fn bedrock(server: &ModelServer, variables: &[(&str, &str)]) -> Result<Candidate, String> {
+    let mut settings = settings(server, false);
+    for (_, provider) in &mut settings.providers {
+        provider.api_key = None;
+    }
+    let agent = AgentId::default();
+    let dir = tempfile::tempdir().unwrap();
+    let ask = Ask {
+        agent: &agent,
+        agent_dir: dir.path(),
+        model: Some("bedrock/m"),
+        profile: None,
+        thinking: AskedThinking::Default,
+    };
+    let models = Models::new(variables.iter().copied().collect(), Http::default());
+    let mut selected = models.select(&settings, &ask).await.map_err(|error| error.to_string())?;
+    Ok(selected.candidates.remove(0))
+}
+
+#[tokio::test]
+async fn bedrock_is_called_with_the_keys_of_aws() {
+    let server = ModelServer::answering(|_| Reply::text("ok")).await;
+    let keys = [
+        ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
+        ("AWS_SECRET_ACCESS_KEY", "s3cret-s3cret"),
+        ("AWS_REGION", "eu-west-1"),
+    ];
+    let with = |more: &[(&'static str, &'static str)]| [&keys[..], more].concat();
+    let rows = [
+        (with(&[]), "env: AWS_ACCESS_KEY_ID", "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/", None),
+        (
+            with(&[("AWS_SESSION_TOKEN", "session")]),
+            "env: AWS_ACCESS_KEY_ID",
+            "AWS4-HMAC-SHA256 ",
+            Some("session"),
+        ),
+        (
+            with(&[("AWS_BEARER_TOKEN_BEDROCK", "bearer-token")]),
+            "env: AWS_BEARER_TOKEN_BEDROCK",
+            "Bearer bearer-token",
+            None,
+        ),
+        (with(&[("AWS_BEDROCK_SKIP_AUTH", "1")]), "env: AWS_BEDROCK_SKIP_AUTH", "", None),
+        // A server of one's own on this machine needs no key.
+        (vec![], "", "", None),
+    ];
+    for (number, (variables, source, authorization, session)) in rows.into_iter().enumerate() {
+        let candidate = bedrock(&server, &variables).await.unwrap();
+        assert_eq!(
+            (candidate.auth.source.as_str(), candidate.auth.mode == "aws-sdk"),
+            (source, !source.is_empty())
+        );
+        assert!(!candidate.auth.masked.contains("s3cret"), "{}", candidate.auth.masked);
+        assert_eq!(message(&call(&candidate, vec![user("hi")]).await).text(), "ok");
+        let request = &server.requests()[number];
+        let sent = request.header("authorization").unwrap_or_default();
+        assert!(sent.starts_with(authorization) && sent.is_empty() == authorization.is_empty(), "{sent}");
+        assert_eq!(request.header("x-amz-security-token"), session);
+        if sent.starts_with("AWS4") {
+            assert!(
+                sent.contains("/eu-west-1/bedrock/aws4_request, SignedHeaders=content-type;host;x-amz-date"),
+                "{sent}"
+            );
+        }
+    }
+    let gone = bedrock(&server, &[("AWS_PROFILE", "gone")]).await.err().unwrap();
+    assert!(gone.contains("AWS profile \"gone\""), "{gone}");
+}
+
+#[tokio::test]
+async fn protocols_that_are_known_by_name_alone_are_named() {
+    let agent = AgentId::default();
+    let dir = tempfile::tempdir().unwrap();
+    let rows = [
+        ("google-vertex/gemini-3-pro", "google-vertex"),
+        ("google-gemini-cli/gemini-3-pro", "google-gemini-cli"),
+    ];
+    for (model, api) in rows {
+        let ask = Ask {
+            agent: &agent,
+            agent_dir: dir.path(),
+            model: Some(model),
+            profile: None,
+            thinking: AskedThinking::Default,
+        };
+        let models = Models::new(Variables::default(), Http::default());
+        let error = models.select(&ModelSettings::default(), &ask).await.err().unwrap();
+        assert!(error.to_string().contains(&format!("speaks {api}, which is not supported yet")), "{error}");
+    }
 }

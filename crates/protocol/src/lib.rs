@@ -16,6 +16,7 @@ pub mod message;
 pub mod method;
 pub mod params;
 pub mod schema;
+pub mod text_length;
 
 pub use access::Role;
 pub use error::{ErrorCode, ErrorShape};

@@ -1,6 +1,7 @@
 //! The message model: what a transcript stores, what `chat.history` returns and what model clients convert from and to
 //! (spec `sessions.md` §4.3, `models.md` §3). Unknown fields survive a read and a write.
 
+pub mod cap;
 mod read;
 
 use schemars::JsonSchema;

@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,7 +61,7 @@ impl AtRest {
     /// Reads file and journal; changes nothing. A missing file has no rows.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
         let rows = glance(path)?;
-        let (no_rows, damage) = match std::fs::read(path) {
+        let (no_rows, damage) = match disk::read_regular(path) {
             Ok(bytes) => inspect(&bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => (Vec::new(), None),
             Err(error) => return Err(error),
@@ -151,7 +150,7 @@ fn foul_lines(segment: &Path) -> io::Result<usize> {
         #[serde(rename = "key")]
         _key: IgnoredAny,
     }
-    let mut lines = Lines::new(BufReader::new(File::open(segment)?), 0);
+    let mut lines = Lines::new(BufReader::new(disk::open_regular(segment)?), 0);
     let mut foul = 0;
     while let Some(line) = lines.advance()? {
         let is_read = !line.cut && serde_json::from_slice::<Vec<Change>>(lines.bytes()).is_ok();
@@ -199,7 +198,7 @@ pub(crate) fn lock(store: &Path) -> io::Result<LockFile> {
 
 /// Whether a file has a key of which `is_wanted` is true, without reading its rows. A file that is no JSON has none.
 pub(crate) fn has_key(path: &Path, is_wanted: impl Fn(&str) -> bool) -> io::Result<bool> {
-    match std::fs::read(path) {
+    match disk::read_regular(path) {
         Ok(bytes) => {
             let mut found = false;
             let mut see = |key: &str| found = found || is_wanted(key);

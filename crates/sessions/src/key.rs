@@ -88,11 +88,6 @@ impl SessionKey {
         Self(Arc::from("unknown"))
     }
 
-    /// A new key for a sub-agent of `agent`.
-    pub fn new_subagent(agent: &AgentId) -> Self {
-        Self::build(agent, &format!("subagent:{}", uuid::Uuid::new_v4()))
-    }
-
     /// The canonical text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -183,26 +178,6 @@ impl SessionKey {
             parts.iter().enumerate().map(|(i, part)| if i == at { "direct" } else { *part }).collect();
         Some(format!("agent:{agent}:{}", spelled.join(":")))
     }
-
-    /// Position-independent facts of a direct chat's key: channel (where the key has one) and peer.
-    pub fn direct_peer(&self) -> Option<DirectPeer<'_>> {
-        let rest = self.rest();
-        let parts: Vec<&str> = rest.split(':').collect();
-        let at = dm_position(&parts)?;
-        let lead: usize = parts.iter().take(at + 1).map(|part| part.len() + 1).sum();
-        let peer = rest.get(lead..)?;
-        let channel = if at == 0 { None } else { parts.first().copied() };
-        Some(DirectPeer { channel, peer })
-    }
-}
-
-/// What a direct chat's key says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DirectPeer<'a> {
-    /// Channel segment; absent for `dmScope = per-peer`.
-    pub channel: Option<&'a str>,
-    /// Peer id, thread suffix included.
-    pub peer: &'a str,
 }
 
 impl fmt::Display for SessionKey {

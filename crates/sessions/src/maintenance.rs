@@ -1,13 +1,13 @@
 //! `session.maintenance`: rows nobody uses any more go, their transcripts are archived, archives are deleted when they are
 //! old, and a sessions directory stays below its size (spec `sessions.md` §3.5). Nothing happens unless it is configured.
 //!
-//! [`inventory`] says what there is, [`plan`] decides, [`run`] does it or says what it would do.
+//! [`Inventory`] says what there is, [`plan`] decides, [`run`] does it or says what it would do.
 
 mod files;
 mod plan;
 mod work;
 
-pub use files::{FileKind, Inventory, SessionRow, StateFile, inventory};
+pub use files::{FileKind, Inventory, SessionRow, StateFile};
 pub(crate) use files::{Transcripts, list as list_files, session_of};
 pub use plan::{Deletion, Plan, Reason, Removal, plan};
 pub use work::{MaintenanceError, Report, Work, run};

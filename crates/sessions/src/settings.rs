@@ -94,15 +94,6 @@ impl SessionSettings {
         marked.or(self.agents.first()).map(|agent| agent.id.clone()).unwrap_or_default()
     }
 
-    /// Whether an agent exists: listed, or `main` when nothing is listed.
-    pub fn knows_agent(&self, id: &AgentId) -> bool {
-        if self.agents.is_empty() {
-            id.as_str() == AgentId::MAIN
-        } else {
-            self.agents.iter().any(|a| a.id == *id)
-        }
-    }
-
     /// The rules for reading keys.
     pub fn key_rules(&self) -> KeyRules {
         KeyRules::new(self.default_agent(), &self.main_key, self.scope)

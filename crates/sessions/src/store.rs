@@ -62,7 +62,10 @@ pub struct Edit<'a> {
 #[error("{0}")]
 pub struct Refused(pub String);
 
-/// Whose rows [`SessionStore::select`] and [`SessionStore::rows`] look at.
+/// Is shown rows one at a time ([`SessionStore::visit`]). It runs where blocking is allowed, and must not ask the store.
+pub type Visitor = Box<dyn FnMut(Row) + Send>;
+
+/// Whose rows [`SessionStore::select`] and [`SessionStore::visit`] look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rows<'a> {
     /// Of all agents, configured or found on disk.
@@ -104,7 +107,12 @@ pub trait SessionStore: Send + Sync {
     /// store than in a small one.
     fn select<'a>(&'a self, which: Rows<'a>, query: &'a Query) -> StoreFuture<'a, Selection>;
 
-    /// All rows, newest first, for those who can't do with fewer ([`Self::select`]).
+    /// Shows the rows that meet every condition of a query to a visitor, newest first, as they were at one moment: for
+    /// those who need a little of each of many rows ([`gather`]). Only one is read at a time, however many there are.
+    fn visit<'a>(&'a self, which: Rows<'a>, query: &'a Query, visitor: Visitor) -> StoreFuture<'a, ()>;
+
+    /// All rows, newest first.
+    #[cfg(any(test, feature = "contract"))]
     fn rows<'a>(&'a self, which: Rows<'a>) -> StoreFuture<'a, Vec<Row>> {
         Box::pin(async move { Ok(self.select(which, &Query::default()).await?.rows) })
     }
@@ -127,6 +135,26 @@ pub trait SessionStore: Send + Sync {
 
     /// The agents that are configured from now on. Those the store knows of its own are not forgotten.
     fn set_agents(&self, agents: Vec<AgentId>);
+}
+
+/// Takes something of each row that meets every condition of a query, newest first.
+pub async fn gather<T, F>(
+    store: &dyn SessionStore,
+    which: Rows<'_>,
+    query: &Query,
+    mut pick: F,
+) -> Result<Vec<T>, StoreError>
+where
+    T: Send + 'static,
+    F: FnMut(Row) -> Option<T> + Send + 'static,
+{
+    let (picked, found) = std::sync::mpsc::channel();
+    let visitor = move |row| {
+        // The receiver lives until the visit's future ends; when it is gone nobody waits for the result.
+        let _ = pick(row).map(|thing| picked.send(thing));
+    };
+    store.visit(which, query, Box::new(visitor)).await?;
+    Ok(found.try_iter().collect())
 }
 
 /// An update whose change has an error or a result of its own.

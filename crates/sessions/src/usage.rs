@@ -33,8 +33,8 @@ use openclaw_protocol::AgentId;
 
 use crate::key::KeyError;
 use crate::layout::Layout;
-use crate::store::{Query, Row, Rows, SessionStore, StoreError};
-use files::Places;
+use crate::store::{Query, Rows, SessionStore, StoreError, gather};
+use files::{Owner, Places};
 
 /// US dollars for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -72,10 +72,10 @@ impl Ledger<'_> {
         Places { layout: self.layout.clone(), rules, agents: self.agents.to_vec() }
     }
 
-    /// The rows of sessions that may have been used in these days: a row is touched after its transcript is.
-    async fn rows_within(&self, range: DayRange) -> Result<Vec<Row>, StoreError> {
+    /// The sessions that may have been used in these days: a row is touched after its transcript is.
+    async fn owners_within(&self, range: DayRange) -> Result<Vec<Owner>, StoreError> {
         let query = Query { since: Some(range.first.start_ms()), ..Query::default() };
-        Ok(self.store.select(Rows::All, &query).await?.rows)
+        gather(self.store, Rows::All, &query, |row| Some(Owner::of(&row))).await
     }
 }
 

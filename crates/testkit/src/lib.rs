@@ -9,6 +9,7 @@ pub mod browser;
 mod device;
 mod gateway;
 pub mod golden;
+pub mod login_server;
 pub mod many_sessions;
 pub mod model_server;
 pub mod reference_state;

@@ -26,29 +26,3 @@ pub fn keep_last_turns(mut messages: Vec<Message>, limit: NonZeroU32) -> Vec<Mes
 fn is_summary(message: &Message) -> bool {
     matches!(message, Message::User(user) if user.content.to_text().starts_with(SUMMARY_START))
 }
-
-/// The channel and peer of a direct chat's session key, thread and topic suffixes aside: what
-/// `channels.<channel>.dms.<peer>.historyLimit` and `channels.<channel>.dmHistoryLimit` are looked up with. `None` for
-/// every other kind of session.
-pub fn direct_peer(session_key: &str) -> Option<(&str, &str)> {
-    let rest = match session_key.strip_prefix("agent:") {
-        Some(tail) => tail.split_once(':')?.1,
-        None => session_key,
-    };
-    let (channel, tail) = rest.split_once(':')?;
-    let (kind, peer) = tail.split_once(':')?;
-    if channel.is_empty() || !(kind.eq_ignore_ascii_case("dm") || kind.eq_ignore_ascii_case("direct")) {
-        return None;
-    }
-    let peer = [":thread:", ":topic:"]
-        .iter()
-        .find_map(|mark| peer.rfind(mark).and_then(|at| peer.get(..at)))
-        .unwrap_or(peer);
-    (!peer.is_empty()).then_some((channel, peer))
-}
-
-/// The limit in effect: the peer's own when it is set (zero or less turns it off), else the channel's.
-pub fn effective_limit(peer_limit: Option<i64>, channel_limit: Option<i64>) -> Option<NonZeroU32> {
-    let value = peer_limit.or(channel_limit)?;
-    u32::try_from(value).ok().and_then(NonZeroU32::new)
-}

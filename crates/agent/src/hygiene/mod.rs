@@ -13,6 +13,7 @@ pub mod roles;
 use std::num::NonZeroU32;
 
 use openclaw_protocol::message::Message;
+use openclaw_protocol::message::cap::STORED;
 
 #[cfg(test)]
 mod tests;
@@ -49,7 +50,7 @@ pub fn prepare(messages: Vec<Message>, policy: &Policy, limit: Option<NonZeroU32
 fn cap_tool_results(messages: &mut [Message]) {
     for message in messages {
         if let Message::ToolResult(result) = message {
-            caps::cap_for_storage(result);
+            STORED.apply(result);
         }
     }
 }

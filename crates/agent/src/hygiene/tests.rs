@@ -68,11 +68,11 @@ fn outline(messages: &[Message]) -> Vec<String> {
 
 #[test]
 fn a_result_that_is_larger_than_ours_may_be_is_cut() {
-    let huge = result("c1", &"x".repeat(2 * caps::PERSIST_MAX));
+    let huge = result("c1", &"x".repeat(2 * STORED.max));
     let history = vec![user("go"), calling(&["c1"]), huge, user("and now?")];
     let out = prepare(history, &Policy::of("fake", "openai-completions", "fake-1"), None);
     let longest = out.iter().map(|message| format!("{message:?}").len()).max();
-    assert!(longest.is_some_and(|longest| longest <= caps::PERSIST_MAX + 1_000), "{longest:?}");
+    assert!(longest.is_some_and(|longest| longest <= STORED.max + 1_000), "{longest:?}");
 }
 
 /// Vectors of spec `agent-runtime.md` §9.2.
@@ -187,32 +187,6 @@ fn the_last_turns_are_kept_whole() {
     let mut with_summary = vec![summary.clone()];
     with_summary.extend(all);
     assert_eq!(keep(with_summary, 1), [vec![summary], turn(3)].concat());
-}
-
-#[test]
-fn history_limits_apply_to_direct_chats_only() {
-    let rows = [
-        ("agent:main:telegram:dm:123", Some(("telegram", "123"))),
-        ("telegram:dm:123", Some(("telegram", "123"))),
-        ("agent:main:telegram:direct:123:thread:999", Some(("telegram", "123"))),
-        ("agent:main:telegram:dm:user@example.com", Some(("telegram", "user@example.com"))),
-        ("agent:main:slack:channel:c1", None),
-        ("agent:main:main", None),
-        ("agent:main:whatsapp:group:g", None),
-    ];
-    for (key, expect) in rows {
-        assert_eq!(history::direct_peer(key), expect, "{key}");
-    }
-    let limits = [
-        (None, Some(15), Some(15)),
-        (Some(5), Some(15), Some(5)),
-        (Some(0), Some(15), None),
-        (None, None, None),
-        (None, Some(-1), None),
-    ];
-    for (peer, channel, expect) in limits {
-        assert_eq!(history::effective_limit(peer, channel).map(NonZeroU32::get), expect);
-    }
 }
 
 fn any_message() -> impl Strategy<Value = Message> {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{SystemPrompt, tool_list};
 use crate::bootstrap::BootstrapFile;
-use crate::text_length::utf16_len;
+use openclaw_protocol::text_length::utf16_len;
 
 /// `systemPromptReport`, stored with the session after each run.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -2,7 +2,7 @@
 
 use openclaw_models::ToolSpec;
 
-use crate::text_length::utf16_len;
+use openclaw_protocol::text_length::utf16_len;
 
 /// Tools with a fixed place, in order, with our one-line summary. The others follow alphabetically.
 const CORE: &[(&str, &str)] = &[

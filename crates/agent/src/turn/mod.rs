@@ -17,6 +17,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use openclaw_models::{FailureKind, ModelFailure, ThinkingLevel};
+use openclaw_protocol::message::cap::STORED;
 use openclaw_protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage,
 };
@@ -24,7 +25,7 @@ use serde_json::json;
 
 use crate::answer::Answered;
 use crate::event::{RunEnd, RunEvent};
-use crate::hygiene::{caps, pairing};
+use crate::hygiene::pairing;
 use crate::payload::{Answer, ToolFailure};
 use crate::reply::{CandidateFailure, RunError, RunErrorKind, RunUsage};
 use crate::run::{Limits, Prompt};
@@ -415,7 +416,7 @@ impl Turn {
     /// Reports and stores a result.
     fn settle(&mut self, call: &ToolCall, executed: Executed) {
         let Executed { mut result, meta } = executed;
-        if caps::cap_for_storage(&mut result) {
+        if STORED.apply(&mut result) {
             tracing::info!(tool = %call.name, "tool result cut to what a transcript entry may hold");
         }
         self.record.tool_failure = ToolFailure::of(&result, meta.as_deref());

@@ -6,7 +6,7 @@
 mod report;
 mod token;
 
-use openclaw_dispatch::{DatabaseState, check_database};
+use openclaw_dispatch::{DatabaseState, Salvaged, check_database, renew_database};
 use openclaw_gateway::{LockError, Running, StateHold, hold_state, premises, running_gateway};
 use openclaw_sessions::backup::Backup;
 use openclaw_sessions::checkup::{self, Finding, Premises, Repair, Severity};
@@ -51,6 +51,7 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
             ..premises
         },
         running: running_gateway(&context.loaded),
+        notes,
         failures: Vec::new(),
         backup: None,
     };
@@ -58,7 +59,7 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
     let after = if args.fix || args.repair { session.repair(before.clone())? } else { before.clone() };
     let checked = report::Report {
         checks: report::checks(&before, &after, &session.failures),
-        notes,
+        notes: session.notes,
         running: session.running,
         backup: session.backup.take(),
         is_fix: args.fix || args.repair,
@@ -78,6 +79,8 @@ struct Session<'a> {
     context: &'a Context,
     premises: Premises,
     running: Option<Running>,
+    /// What was done besides, for people.
+    notes: Vec<String>,
     /// Repairs that did not work, and why.
     failures: Vec<(Repair, String)>,
     backup: Option<std::path::PathBuf>,
@@ -122,11 +125,27 @@ impl Session<'_> {
             if tried.contains(&repair) {
                 continue;
             }
-            if let Err(error) = checkup::repair(&self.premises, &repair, backup) {
-                self.failures.push((repair.clone(), error.to_string()));
+            let done = if repair == set_database_aside(self.context) {
+                self.renew_database(&repair, backup)
+            } else {
+                checkup::repair(&self.premises, &repair, backup).map_err(|error| error.to_string())
+            };
+            if let Err(why) = done {
+                self.failures.push((repair.clone(), why));
             }
             tried.push(repair);
         }
+    }
+
+    /// Moves the damaged database into the backup; a new one with what can be read of it takes its place.
+    fn renew_database(&mut self, set_aside: &Repair, backup: &mut Backup) -> Result<(), String> {
+        let set_aside = || checkup::repair(&self.premises, set_aside, backup);
+        let saved = renew_database(&self.context.paths().database(), set_aside);
+        let Salvaged { messages, deliveries } = saved.map_err(|error| error.to_string())?;
+        self.notes.push(format!(
+            "Taken over from the damaged database: {messages} message(s) and {deliveries} delivery(ies)."
+        ));
+        Ok(())
     }
 
     /// Keeps gateways away. Nothing when one runs: then only what is safe beside it is done.
@@ -168,12 +187,10 @@ fn database_finding(context: &Context) -> Option<Finding> {
         DatabaseState::Absent | DatabaseState::Sound => None,
         DatabaseState::Damaged(why) => {
             let message = format!(
-                "CRITICAL: The database {shown} is damaged ({why}). Messages that wait in it for their run are lost; the \
-                 next start makes a new one."
+                "CRITICAL: The database {shown} is damaged ({why}). What can be read of it can be taken over into a new one; \
+                 messages that can't be read will not be answered."
             );
-            let beside = ["-wal", "-shm"].map(|suffix| format!("{shown}{suffix}").into());
-            let files = [path.clone()].into_iter().chain(beside).collect();
-            let repairs = vec![Repair::SetAside(files)];
+            let repairs = vec![set_database_aside(context)];
             Some(Finding { id: "database.damaged", severity: Severity::Error, message, repairs })
         }
         DatabaseState::Unknown(why) => {
@@ -186,6 +203,17 @@ fn database_finding(context: &Context) -> Option<Finding> {
             })
         }
     }
+}
+
+/// The first step of its repair; [`Session::renew_database`] does the rest.
+fn set_database_aside(context: &Context) -> Repair {
+    let path = context.paths().database();
+    let beside = |suffix: &str| {
+        let mut name = path.clone().into_os_string();
+        name.push(suffix);
+        std::path::PathBuf::from(name)
+    };
+    Repair::SetAside(["", "-wal", "-shm"].map(beside).into())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod auth;
 mod list;
+mod logins;
 mod status;
 
 use openclaw_config::ResolvedAgent;
@@ -21,6 +22,7 @@ use auth::Credentials;
 
 pub(super) fn run(args: ModelsArgs, context: &Context) -> Outcome {
     match args.command {
+        Some(ModelsCommand::Auth(auth)) => logins::run(auth, args.agent.as_deref(), context),
         Some(ModelsCommand::List { all, local, provider, json, plain }) => {
             let view = View::new(context, args.agent.as_deref())?;
             list::run(&view, &list::Filter { all, local, provider }, list::Form::of(json, plain))

@@ -6,6 +6,7 @@
 mod agents;
 mod auth;
 mod bindings;
+mod channels;
 mod gateway;
 mod logging;
 mod messages;
@@ -27,6 +28,7 @@ pub use agents::{
 };
 pub use auth::{Auth, AuthCooldowns, AuthMode, AuthProfile};
 pub use bindings::{Binding, BindingMatch, BindingPeer, PeerKind};
+pub use channels::Channels;
 pub use gateway::{
     AuthKind, BindMode, ControlUi, Gateway, GatewayAuth, GatewayHttp, GatewayMode, GatewayReload,
     GatewayRemote, GatewayTls, HttpEndpoint, HttpEndpoints, ReloadMode, RemoteTransport, Tailscale,
@@ -59,6 +61,8 @@ pub struct Config {
     pub auth: Auth,
     /// Which agent answers where.
     pub bindings: Vec<Binding>,
+    /// Chat platforms.
+    pub channels: Channels,
     /// Chat commands.
     pub commands: Commands,
     /// Announcing the gateway on the network.

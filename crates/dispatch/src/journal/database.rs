@@ -137,6 +137,20 @@ fn renew(path: &Path, why: &str) -> Result<Connection, JournalError> {
     let refused = |error: std::io::Error| {
         JournalError::Storage(format!("it is damaged ({why}) and can't be set aside: {error}"))
     };
+    let Saved { inbox: messages, outbox: deliveries } = salvage(path)?;
+    let kept = set_aside(path).map_err(refused)?;
+    put_in_place(path).map_err(refused)?;
+    tracing::error!(
+        kept = %kept.display(), why, messages, deliveries,
+        "gateway.sqlite was damaged: it is kept aside, and what could be read of it was taken over; messages that \
+         could not be read are not answered, transcripts are untouched"
+    );
+    open_sound(path)
+}
+
+/// Writes what can be read of a damaged file into a complete new one beside it, which takes its place with [`put_in_place`]
+/// or, where that did not come to pass, when it is opened and the damaged one is gone.
+pub(crate) fn salvage(path: &Path) -> Result<Saved, JournalError> {
     let fresh = beside(path, RENEWED);
     for suffix in ["", "-wal", "-shm"] {
         // Left by an attempt that did not get to its end; mostly there is none.
@@ -145,15 +159,12 @@ fn renew(path: &Path, why: &str) -> Result<Connection, JournalError> {
     let mut db = open_sound(&fresh)?;
     let saved = salvage::copy(path, &mut db)?;
     db.close().map_err(|(_, error)| error)?;
-    let kept = set_aside(path).map_err(refused)?;
-    std::fs::rename(&fresh, path).map_err(refused)?;
-    let Saved { inbox: messages, outbox: deliveries } = saved;
-    tracing::error!(
-        kept = %kept.display(), why, messages, deliveries,
-        "gateway.sqlite was damaged: it is kept aside, and what could be read of it was taken over; messages that \
-         could not be read are not answered, transcripts are untouched"
-    );
-    open_sound(path)
+    Ok(saved)
+}
+
+/// Puts the new file where the damaged one was.
+pub(crate) fn put_in_place(path: &Path) -> std::io::Result<()> {
+    std::fs::rename(beside(path, RENEWED), path)
 }
 
 /// Moves the file and its log to a name that is free.

@@ -19,6 +19,8 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{mpsc, oneshot};
 
+pub(crate) use database::{put_in_place, salvage};
+pub(crate) use salvage::Saved;
 use writer::{Asked, Writer};
 
 /// Name of the database in the state directory.

@@ -10,9 +10,9 @@ use super::database::TABLES;
 
 /// How many rows were copied.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Saved {
-    pub(super) inbox: usize,
-    pub(super) outbox: usize,
+pub(crate) struct Saved {
+    pub(crate) inbox: usize,
+    pub(crate) outbox: usize,
 }
 
 /// Copies what is readable.

@@ -220,6 +220,28 @@ async fn what_can_be_read_of_a_damaged_database_is_taken_over() {
     }
 }
 
+/// As the doctor does it, also where a start would not look: the file was closed in order, and damaged afterwards.
+#[tokio::test]
+async fn a_damaged_database_is_renewed_with_what_can_be_read_or_left_as_it_is() {
+    use crate::{DatabaseState, check_database, renew_database};
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(FILE_NAME);
+    with_many(dir.path(), 1_000).await;
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2 / 4096 * 4096;
+    bytes[middle..middle + 4096].fill(0xff);
+    std::fs::write(&path, &bytes).unwrap();
+    let refused = renew_database(&path, || Err(std::io::Error::other("no room"))).unwrap_err();
+    assert_eq!(refused, JournalError::Storage("no room".to_owned()));
+    assert_eq!(std::fs::read(&path).unwrap(), bytes, "nothing has changed");
+    let aside = dir.path().join("aside");
+    let saved = renew_database(&path, || std::fs::rename(&path, &aside)).unwrap();
+    assert_eq!(std::fs::read(&aside).unwrap(), bytes);
+    assert_eq!(check_database(&path), DatabaseState::Sound);
+    assert!((280..300).contains(&saved.messages), "{saved:?}");
+    assert_eq!(open(dir.path()).unwrap().found.len(), saved.messages);
+}
+
 #[tokio::test]
 async fn damage_met_while_running_is_dealt_with_by_the_next_start() {
     use std::os::unix::fs::FileExt;

@@ -223,7 +223,8 @@ async fn a_clock_that_jumps_back_a_day_changes_no_order_and_parks_nothing() {
     rig.serve(&platform);
     rig.over("b").await;
     assert_eq!(platform.shown_in("x"), ["a", "b"]);
-    assert!(begun.elapsed() < Duration::from_secs(2 * 60 * 60), "{:?}", begun.elapsed());
+    // The paused clock runs on while the journal's thread works: by how much says nothing, but a parked delivery takes a day.
+    assert!(begun.elapsed() < Duration::from_secs(20 * 60 * 60), "{:?}", begun.elapsed());
     rig.end().await;
 }
 

@@ -6,6 +6,7 @@
 mod branch;
 mod contact;
 mod fork;
+mod history_limit;
 mod inject;
 mod kept;
 mod lent;
@@ -184,7 +185,7 @@ async fn run_agent(prepared: &mut Prepared, control: &RunControl) -> Outcome {
         prompt: prepared.prompt.clone(),
         reasoning: prepared.reasoning,
         limits: prepared.limits,
-        history_limit: None,
+        history_limit: prepared.history_limit,
         cancel: control.cancel.clone(),
         workspace: prepared.session.agent.workspace.clone(),
         events: control.events.clone(),

@@ -1,5 +1,6 @@
 //! Everything a run needs before its first model call.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +26,7 @@ use super::lent::Lent;
 use super::result::Figures;
 use super::session::Session;
 use super::wording::{self, Circumstances};
-use super::{NotBegun, RunControl, Runner, WEBCHAT, tools};
+use super::{NotBegun, RunControl, Runner, WEBCHAT, history_limit, tools};
 use crate::api::{AbortReason, RunOutcome};
 use crate::handle::Settings;
 use crate::inbox::{Payload, Row};
@@ -49,6 +50,7 @@ pub(super) struct Prepared {
     pub(super) prompt: Prompt,
     pub(super) reasoning: ReasoningVisibility,
     pub(super) limits: Limits,
+    pub(super) history_limit: Option<NonZeroU32>,
     /// Until everything is stored.
     _lock: TranscriptLock,
 }
@@ -147,6 +149,7 @@ impl Runner {
         };
         let reasoning = reasoning(&session.entry);
         let limits = Limits { timeout: timeout(row, &session.agent), ..Limits::default() };
+        let history_limit = history_limit::of(&settings.config.channels, &session.key, &session.entry);
         let lent = Some(branch.lend(&self.lent));
         Ok(Some(Prepared {
             session,
@@ -159,6 +162,7 @@ impl Runner {
             prompt,
             reasoning,
             limits,
+            history_limit,
             _lock: lock,
         }))
     }

@@ -1,16 +1,15 @@
 //! `agent.identity.get`: what an agent is called and how it looks (spec `gateway-protocol.md` §6.3).
 
 pub(super) mod avatar;
-mod file;
 
 use std::path::Path;
 
+use openclaw_agent::identity::Identity as IdentityFile;
 use openclaw_config::settings::{Assistant, Identity};
 use openclaw_protocol::params::agent::{AgentIdentity, AgentIdentityGet, AgentIdentityParams};
 use openclaw_protocol::{AgentId, Call, ErrorShape};
 
 use self::avatar::Avatar;
-use self::file::IdentityFile;
 use super::keys::{canonical, given, require_same_agent};
 use crate::request::{Failure, RequestContext};
 
@@ -27,7 +26,7 @@ pub(super) async fn get(ctx: RequestContext, params: AgentIdentityParams) -> Res
     let base_path = config.gateway.control_ui.base_path.clone().unwrap_or_default();
     let made = tokio::task::spawn_blocking(move || {
         let agent = config.agent(&id);
-        let file = IdentityFile::read(&agent.workspace);
+        let file = IdentityFile::of_workspace(&agent.workspace);
         identity(&id, &config.ui.assistant, &agent.identity, &file, &agent.workspace, &base_path)
     });
     Ok(made.await.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?)
@@ -104,7 +103,12 @@ mod tests {
         };
         let none = (Assistant::default(), Identity::default(), IdentityFile::default());
         assert_eq!(make(&none.0, &none.1, &none.2), ("Assistant".into(), "A".into(), None));
-        let file = IdentityFile { name: text("Golden Helper"), emoji: text("🧪"), avatar: text("me.png") };
+        let file = IdentityFile {
+            name: text("Golden Helper"),
+            emoji: text("🧪"),
+            avatar: text("me.png"),
+            ..IdentityFile::default()
+        };
         let expect = ("Golden Helper".into(), "/ui/avatar/golden-helper".into(), text("🧪"));
         assert_eq!(make(&none.0, &none.1, &file), expect);
         let own = Identity { name: text("Own"), avatar: text("../escape.png"), ..Identity::default() };

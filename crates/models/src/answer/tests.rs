@@ -4,6 +4,7 @@ use openclaw_protocol::message::AssistantMessage;
 use proptest::prelude::*;
 
 use super::*;
+use crate::bedrock::tests::event_of;
 use crate::replay::replay;
 use crate::sse::MAX_EVENT_BYTES;
 
@@ -19,7 +20,11 @@ fn receive<'c>(spec: &ModelSpec, chunks: impl IntoIterator<Item = &'c [u8]>) -> 
 
 /// The events of a body, and that they are the same wherever it is cut.
 pub(crate) fn check_stream(spec: &ModelSpec, body: &str) -> Vec<ModelEvent> {
-    let bytes = body.as_bytes();
+    check_bytes(spec, body.as_bytes())
+}
+
+/// The same of a body that is no text.
+pub(crate) fn check_bytes(spec: &ModelSpec, bytes: &[u8]) -> Vec<ModelEvent> {
     let whole = receive(spec, [bytes]);
     for cut in 0..=bytes.len() {
         let (a, b) = bytes.split_at(cut);
@@ -50,8 +55,16 @@ pub(crate) fn failure_of(events: &[ModelEvent]) -> ModelFailure {
     }
 }
 
-const APIS: [&str; 4] =
-    ["anthropic-messages", "openai-completions", "openai-responses", "openai-codex-responses"];
+/// The protocols whose streams are server-sent events.
+const APIS: [&str; 5] = [
+    "anthropic-messages",
+    "openai-completions",
+    "openai-responses",
+    "openai-codex-responses",
+    "google-generative-ai",
+];
+/// The one whose streams are AWS's messages.
+const BINARY_API: &str = "bedrock-converse-stream";
 
 #[test]
 fn what_is_no_answer_is_named() {
@@ -79,6 +92,17 @@ fn what_is_no_answer_is_named() {
         let hung_up = failure_of(&receive(&spec, [b": comment\n\n".as_slice()]));
         assert!(hung_up.message.contains("hung up"), "{}", hung_up.message);
     }
+    let spec = ModelSpec::sample("p", "m", BINARY_API);
+    for (body, kind, text) in rows {
+        // Less than a prelude may still become one.
+        let text = match body.starts_with(b"data") {
+            true if body.len() < 12 => "hung up",
+            true => "no event stream of AWS",
+            false => text,
+        };
+        let failure = failure_of(&receive(&spec, [body]));
+        assert!(failure.kind == kind && failure.message.contains(text), "{}", failure.message);
+    }
 }
 
 #[test]
@@ -97,6 +121,7 @@ fn a_delta_of_fifty_megabytes_is_refused_before_it_is_kept() {
         ("anthropic-messages", r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":""#),
         ("openai-completions", r#"{"choices":[{"delta":{"content":""#),
         ("openai-responses", r#"{"type":"response.output_text.delta","output_index":0,"delta":""#),
+        ("google-generative-ai", r#"{"candidates":[{"content":{"parts":[{"text":""#),
     ];
     let piece = [b'x'; 65_536];
     for (api, begin) in deltas {
@@ -114,6 +139,11 @@ fn a_delta_of_fifty_megabytes_is_refused_before_it_is_kept() {
         let events: Vec<_> = std::iter::from_fn(|| answer.next_event()).collect();
         assert!(failure_of(&events).message.contains("an event of more than"), "{api}");
     }
+    // AWS's messages say their length first.
+    let mut announced = [50 * 1024 * 1024_u32, 0].map(u32::to_be_bytes).concat();
+    announced.extend(crc32fast::hash(&announced).to_be_bytes());
+    let failure = failure_of(&receive(&ModelSpec::sample("p", "m", BINARY_API), [announced.as_slice()]));
+    assert!(failure.message.contains("an event of more than"), "{}", failure.message);
 }
 
 #[test]
@@ -140,8 +170,13 @@ proptest! {
             Just(b"{\"type\":\"response.output_item.added\",\"item\":{\"type\":\"function_call\"}}".to_vec()),
             Just(b"{\"type\":\"response.function_call_arguments.delta\",\"delta\":\"{\"}".to_vec()),
             Just(b"{\"type\":\"response.output_item.done\",\"output_index\":1,\"item\":{\"type\":\"reasoning\",\"summary\":[]}}".to_vec()),
-            Just(b"{\"type\":\"response.completed\",\"response\":{}}".to_vec()), prop::collection::vec(any::<u8>(), 0..8)], 0..12),
-        api in prop::sample::select(&APIS[..]))
+            Just(b"{\"type\":\"response.completed\",\"response\":{}}".to_vec()),
+            Just(b"{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\",\"thoughtSignature\":\"b\"},{\"functionCall\":{}}]}}]}".to_vec()),
+            Just(b"{\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":{}}".to_vec()),
+            Just(event_of("contentBlockStart", "{\"start\":{\"toolUse\":{}}}")),
+            Just(event_of("contentBlockDelta", "{\"delta\":{\"text\":\"a\",\"toolUse\":{\"input\":\"{\"},\"reasoningContent\":{\"signature\":\"s\"}}}")),
+            Just(event_of("messageStop", "{\"stopReason\":\"end_turn\"}")), Just(event_of("metadata", "{\"usage\":{}}")), prop::collection::vec(any::<u8>(), 0..8)], 0..12),
+        api in prop::sample::select([&APIS[..], &[BINARY_API]].concat()))
     {
         let spec = ModelSpec::sample("p", "m", api);
         let whole = bytes.concat();

@@ -38,7 +38,9 @@ pub(crate) struct AwsKey {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AwsError {
     /// It is in neither file.
-    #[error("AWS profile \"{0}\" is neither in the credentials file nor in the config file; check AWS_PROFILE")]
+    #[error(
+        "AWS profile \"{0}\" is neither in the credentials file nor in the config file; check AWS_PROFILE"
+    )]
     NoProfile(String),
     /// Its keys must be fetched.
     #[error(
@@ -87,10 +89,11 @@ pub(crate) async fn find(variables: &Variables) -> Result<Option<AwsKey>, AwsErr
     }
     let named = variables.get(PROFILE);
     let name = named.unwrap_or("default");
-    let Some(profile) = profile else {
+    let Some(profile) = &profile else {
         return if named.is_some() { Err(AwsError::NoProfile(name.to_owned())) } else { Ok(None) };
     };
-    if let (Some(id), Some(secret)) = (profile.get("aws_access_key_id"), profile.get("aws_secret_access_key")) {
+    if let (Some(id), Some(secret)) = (profile.get("aws_access_key_id"), profile.get("aws_secret_access_key"))
+    {
         let source = named.map_or_else(|| "aws-sdk default chain".to_owned(), |_| env(PROFILE));
         return Ok(Some(AwsKey::signing(id, secret, profile.get("aws_session_token"), region, source)));
     }
@@ -162,7 +165,7 @@ mod tests {
         Ok(key.map(|key| (serde_json::from_str(key.secret.expose_secret()).unwrap(), key.source)))
     }
 
-    #[expect(clippy::needless_pass_by_value, clippy::unnecessary_wraps, reason = "reads better at the call")]
+    #[expect(clippy::unnecessary_wraps, reason = "reads better at the call")]
     fn key(fields: Value, source: &str) -> Found {
         Ok(Some((fields, source.to_owned())))
     }
@@ -173,29 +176,50 @@ mod tests {
         let plain = json!({"accessKeyId": "AKIA", "secretAccessKey": "s", "region": "us-east-1"});
         assert_eq!(found(&keys, None).await, key(plain, "env: AWS_ACCESS_KEY_ID"));
         let mut all = keys.to_vec();
-        all.extend([("AWS_SESSION_TOKEN", "t"), ("AWS_REGION", "eu-west-1"), ("AWS_DEFAULT_REGION", "x"), ("AWS_PROFILE", "gone")]);
+        all.extend([
+            ("AWS_SESSION_TOKEN", "t"),
+            ("AWS_REGION", "eu-west-1"),
+            ("AWS_DEFAULT_REGION", "x"),
+            ("AWS_PROFILE", "gone"),
+        ]);
         let temporary = json!({"accessKeyId": "AKIA", "secretAccessKey": "s", "sessionToken": "t", "region": "eu-west-1"});
         assert_eq!(found(&all, None).await, key(temporary, "env: AWS_ACCESS_KEY_ID"));
         all.push(("AWS_BEARER_TOKEN_BEDROCK", "b"));
-        assert_eq!(found(&all, None).await, key(json!({"token": "b", "region": "eu-west-1"}), "env: AWS_BEARER_TOKEN_BEDROCK"));
+        assert_eq!(
+            found(&all, None).await,
+            key(json!({"token": "b", "region": "eu-west-1"}), "env: AWS_BEARER_TOKEN_BEDROCK")
+        );
         all.push(("AWS_BEDROCK_SKIP_AUTH", "1"));
-        assert_eq!(found(&all, None).await, key(json!({"skipAuth": "1", "region": "eu-west-1"}), "env: AWS_BEDROCK_SKIP_AUTH"));
-        assert_eq!(found(&[("AWS_BEDROCK_SKIP_AUTH", "0"), ("AWS_ACCESS_KEY_ID", "AKIA")], None).await, Ok(None));
+        assert_eq!(
+            found(&all, None).await,
+            key(json!({"skipAuth": "1", "region": "eu-west-1"}), "env: AWS_BEDROCK_SKIP_AUTH")
+        );
+        assert_eq!(
+            found(&[("AWS_BEDROCK_SKIP_AUTH", "0"), ("AWS_ACCESS_KEY_ID", "AKIA")], None).await,
+            Ok(None)
+        );
     }
 
     #[tokio::test]
     async fn files_are_read_by_profile() {
         let credentials = "[default]\naws_access_key_id=A1\naws_secret_access_key=s1\n[work]\naws_access_key_id=A2\naws_secret_access_key=s2\naws_session_token=t2\n";
-        let config = "[default]\nregion=eu-west-1\n[profile sso]\nsso_session=corp\n[profile bare]\nregion=x\n";
+        let config =
+            "[default]\nregion=eu-west-1\n[profile sso]\nsso_session=corp\n[profile bare]\nregion=x\n";
         let files = Some((credentials, config));
         let default = json!({"accessKeyId": "A1", "secretAccessKey": "s1", "region": "eu-west-1"});
         assert_eq!(found(&[], files).await, key(default, "aws-sdk default chain"));
         let work = json!({"accessKeyId": "A2", "secretAccessKey": "s2", "sessionToken": "t2", "region": "us-west-2"});
-        assert_eq!(found(&[("AWS_PROFILE", "work"), ("AWS_DEFAULT_REGION", "us-west-2")], files).await, key(work, "env: AWS_PROFILE"));
+        assert_eq!(
+            found(&[("AWS_PROFILE", "work"), ("AWS_DEFAULT_REGION", "us-west-2")], files).await,
+            key(work, "env: AWS_PROFILE")
+        );
         let sso = AwsError::Elsewhere { profile: "sso".to_owned(), by: "sso_session" };
         assert_eq!(found(&[("AWS_PROFILE", "sso")], files).await, Err(sso));
         assert_eq!(found(&[("AWS_PROFILE", "bare")], files).await, Err(AwsError::NoKeys("bare".to_owned())));
-        assert_eq!(found(&[("AWS_PROFILE", "gone")], files).await, Err(AwsError::NoProfile("gone".to_owned())));
+        assert_eq!(
+            found(&[("AWS_PROFILE", "gone")], files).await,
+            Err(AwsError::NoProfile("gone".to_owned()))
+        );
         assert_eq!(found(&[], Some(("", "[default]\nregion=x"))).await, Ok(None));
         assert_eq!(found(&[], None).await, Ok(None));
     }

@@ -77,7 +77,8 @@ fn message(bytes: &[u8]) -> Result<SseEvent, ModelFailure> {
         return Err(garbage("an event whose checksum is wrong"));
     }
     let length = number(body, 4).unwrap_or_default() as usize;
-    let (headers, payload) = body.get(PRELUDE..).and_then(|rest| rest.split_at_checked(length)).unwrap_or_default();
+    let (headers, payload) =
+        body.get(PRELUDE..).and_then(|rest| rest.split_at_checked(length)).unwrap_or_default();
     let headers = Names::read(headers).ok_or_else(|| garbage("an event whose headers are none"))?;
     let payload = std::str::from_utf8(payload).map_err(|_| garbage("bytes that are not valid UTF-8"))?;
     Ok(headers.event(payload))
@@ -138,9 +139,7 @@ impl<'a> Names<'a> {
                 name: Some(format!("{EXCEPTION}{}", self.error_code.unwrap_or_default())),
                 data: json!({"message": self.error_message.unwrap_or_default()}).to_string(),
             },
-            Some(_) | None => {
-                SseEvent { name: self.event_type.map(str::to_owned), data: payload.to_owned() }
-            }
+            Some(_) | None => SseEvent { name: self.event_type.map(str::to_owned), data: payload.to_owned() },
         }
     }
 }
@@ -158,4 +157,4 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;

@@ -124,7 +124,10 @@ mod tests {
         let rows = [
             (json!({"message": "m"}), "m"),
             (json!({"Message": "M"}), "M"),
-            (json!({"__type": "com.amazon.coral.service#UnrecognizedClientException", "message": "m"}), "UnrecognizedClientException: m"),
+            (
+                json!({"__type": "com.amazon.coral.service#UnrecognizedClientException", "message": "m"}),
+                "UnrecognizedClientException: m",
+            ),
             (json!({"__type": "X"}), "X"),
             (json!({"other": 1}), "body"),
             (

@@ -93,8 +93,9 @@ fn thinking_block(spec: &ModelSpec, thinking: &ThinkingBlock) -> Option<Value> {
         }
         // Without its proof Claude refuses a thought.
         None if is_claude(spec) => text_block(text),
-        Some(_) | None => (!text.trim().is_empty())
-            .then(|| json!({"reasoningContent": {"reasoningText": {"text": text}}})),
+        Some(_) | None => {
+            (!text.trim().is_empty()).then(|| json!({"reasoningContent": {"reasoningText": {"text": text}}}))
+        }
     }
 }
 

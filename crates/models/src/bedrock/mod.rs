@@ -1,6 +1,7 @@
 //! Amazon Bedrock: `ConverseStream` (spec `models.md` §4.6), signed or with a bearer token.
 
 pub(crate) mod credentials;
+pub(crate) mod discovery;
 mod event_stream;
 mod failure;
 mod messages;
@@ -27,7 +28,7 @@ impl Protocol for Bedrock {
     fn sign(&self, call: &Outgoing<'_>, request: &mut WireRequest, now: i64) -> Result<(), ModelFailure> {
         let Some(keys) = call.key.and_then(sign::AccessKeys::of) else { return Ok(()) };
         let region = place::region(call.spec, call.key);
-        sign::sign(&keys, &region, request, now)
+        Ok(sign::sign(&keys, &region, "POST", request, now)?)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
@@ -47,3 +48,6 @@ impl Protocol for Bedrock {
         false
     }
 }
+
+#[cfg(test)]
+pub(crate) use event_stream::tests;

@@ -20,9 +20,19 @@ pub(super) fn base_url(spec: &ModelSpec, key: Option<&ProviderKey>) -> String {
     if spec.base_url.is_empty() { runtime_address(&region(spec, key)) } else { spec.base_url.clone() }
 }
 
-fn runtime_address(region: &str) -> String {
+/// Where models are called.
+pub(super) fn runtime_address(region: &str) -> String {
+    address("bedrock-runtime", region)
+}
+
+/// Where models are listed.
+pub(super) fn control_address(region: &str) -> String {
+    address("bedrock", region)
+}
+
+fn address(service: &str, region: &str) -> String {
     let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
-    format!("https://bedrock-runtime.{region}.{domain}")
+    format!("https://{service}.{region}.{domain}")
 }
 
 /// Of `https://bedrock-runtime.eu-west-1.amazonaws.com` and its like: what follows the service's name.

@@ -7,8 +7,14 @@ use std::collections::BTreeMap;
 pub(super) struct Profile(BTreeMap<String, String>);
 
 /// Settings that say that the keys come from elsewhere, in a way this version does not have.
-const ELSEWHERE: &[&str] =
-    &["sso_session", "sso_start_url", "role_arn", "credential_process", "web_identity_token_file", "login_session"];
+const ELSEWHERE: &[&str] = &[
+    "sso_session",
+    "sso_start_url",
+    "role_arn",
+    "credential_process",
+    "web_identity_token_file",
+    "login_session",
+];
 
 impl Profile {
     /// Finds a profile: what the credentials file says wins.
@@ -80,7 +86,8 @@ mod tests {
     const CONFIG: &str = "[default]\nregion = eu-west-1\ns3 =\n  max = 3\n  region = no\n[profile work]\nregion = us-west-2\n[profile sso]\nsso_session = x\nregion = eu-north-1\n[work]\nregion = wrong\n";
 
     fn settings(name: &str) -> Option<Vec<(String, String)>> {
-        Profile::find(name, CREDENTIALS, CONFIG).map(|profile| profile.0.into_iter().filter(|(n, _)| n != "s3").collect())
+        Profile::find(name, CREDENTIALS, CONFIG)
+            .map(|profile| profile.0.into_iter().filter(|(n, _)| n != "s3").collect())
     }
 
     fn pairs(pairs: &[(&str, &str)]) -> Option<Vec<(String, String)>> {
@@ -91,17 +98,29 @@ mod tests {
     fn both_files_are_read_as_awss_tools_read_them() {
         assert_eq!(
             settings("default"),
-            pairs(&[("aws_access_key_id", "AKIA1"), ("aws_secret_access_key", "s1"), ("region", "eu-west-1")])
+            pairs(&[
+                ("aws_access_key_id", "AKIA1"),
+                ("aws_secret_access_key", "s1"),
+                ("region", "eu-west-1")
+            ])
         );
         assert_eq!(
             settings("work"),
-            pairs(&[("aws_access_key_id", "AKIA2"), ("aws_secret_access_key", "a=b/c+d"), ("aws_session_token", "t"), ("region", "")])
+            pairs(&[
+                ("aws_access_key_id", "AKIA2"),
+                ("aws_secret_access_key", "a=b/c+d"),
+                ("aws_session_token", "t"),
+                ("region", "")
+            ])
         );
         assert_eq!(settings("sso"), pairs(&[("region", "eu-north-1"), ("sso_session", "x")]));
         assert_eq!(settings("gone"), None);
         let sso = Profile::find("sso", CREDENTIALS, CONFIG).unwrap();
         assert_eq!((sso.elsewhere(), sso.get("region")), (Some("sso_session"), Some("eu-north-1")));
-        assert_eq!(Profile::find("default", "", "[profile default]\nregion=x").unwrap().get("region"), Some("x"));
+        assert_eq!(
+            Profile::find("default", "", "[profile default]\nregion=x").unwrap().get("region"),
+            Some("x")
+        );
         assert_eq!(Profile::find("default", "[default", ""), Some(Profile::default()), "damage is no crash");
     }
 }

@@ -85,7 +85,9 @@ fn add_limits(body: &mut Map<String, Value>, spec: &ModelSpec, request: &ModelRe
     let mut config = json!({"maxTokens": max});
     // Claude refuses a temperature while it thinks.
     let thinks = is_claude(spec) && level != ThinkingLevel::Off;
-    if let (Some(config), Some(temperature)) = (config.as_object_mut(), request.temperature.filter(|_| !thinks)) {
+    if let (Some(config), Some(temperature)) =
+        (config.as_object_mut(), request.temperature.filter(|_| !thinks))
+    {
         config.insert("temperature".to_owned(), json!(temperature));
     }
     body.insert("inferenceConfig".to_owned(), config);
@@ -124,7 +126,8 @@ fn has(spec: &ModelSpec, parts: &[&str]) -> bool {
 /// What ends the part of a prompt that is kept.
 fn cache_point(spec: &ModelSpec, retention: CacheRetention) -> Option<Value> {
     let priced = spec.price.cache_read > 0.0 || spec.price.cache_write > 0.0;
-    if !priced && !(spec.id().contains("claude") && has(spec, CACHING)) {
+    let known = spec.id().contains("claude") && has(spec, CACHING);
+    if !(priced || known) {
         return None;
     }
     match retention {

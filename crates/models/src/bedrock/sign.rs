@@ -11,7 +11,6 @@ use url::Url;
 
 use crate::net::NetError;
 use crate::provider_key::ProviderKey;
-use crate::stream::ModelFailure;
 use crate::wire::WireRequest;
 
 /// What Bedrock signs for.
@@ -43,9 +42,10 @@ impl<'a> AccessKeys<'a> {
 pub(super) fn sign(
     keys: &AccessKeys<'_>,
     region: &str,
+    method: &str,
     request: &mut WireRequest,
     now: i64,
-) -> Result<(), ModelFailure> {
+) -> Result<(), NetError> {
     let url = Url::parse(&request.url).map_err(|_| NetError::Address(request.url.clone()))?;
     let time = amz_date(now);
     let host = host_of(&url);
@@ -54,7 +54,8 @@ pub(super) fn sign(
         headers.push(("x-amz-security-token", session));
     }
     let query: Vec<(String, String)> = url.query_pairs().into_owned().collect();
-    let to_sign = Signable { method: "POST", path: url.path(), query: &query, headers: &headers, body: &request.body };
+    let to_sign =
+        Signable { method, path: url.path(), query: &query, headers: &headers, body: &request.body };
     let authorization = to_sign.authorization(keys, region, SERVICE, &time);
     // The owner's own headers must not part what is sent from what was signed.
     request.headers.set("content-type", CONTENT_TYPE)?;
@@ -195,36 +196,97 @@ mod tests {
             service: &'a str,
             signature: &'a str,
         }
-        let plain = Row { name: "", method: "GET", path: "/", query: &[], headers: &[HOST, DATE], body: "", service: "service", signature: "" };
+        let plain = Row {
+            name: "",
+            method: "GET",
+            path: "/",
+            query: &[],
+            headers: &[HOST, DATE],
+            body: "",
+            service: "service",
+            signature: "",
+        };
         let form = "application/x-www-form-urlencoded";
         let rows = [
-            Row { name: "get-vanilla", signature: "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31", ..plain },
-            Row { name: "get-vanilla-query-order-key-case", query: &[("Param2", "value2"), ("Param1", "value1")],
-                signature: "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500", ..plain },
-            Row { name: "get-utf8", path: "/ሴ", signature: "8318018e0b0f223aa2bbf98705b62bb787dc9c0e678f255a891fd03141be5d85", ..plain },
-            Row { name: "get-space", path: "/example space/",
-                signature: "652487583200325589f1fba4c7e578f72c47cb61beeca81406b39ddec1366741", ..plain },
-            Row { name: "post-vanilla", method: "POST",
-                signature: "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b", ..plain },
-            Row { name: "post-x-www-form-urlencoded", method: "POST", body: "Param1=value1",
+            Row {
+                name: "get-vanilla",
+                signature: "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31",
+                ..plain
+            },
+            Row {
+                name: "get-vanilla-query-order-key-case",
+                query: &[("Param2", "value2"), ("Param1", "value1")],
+                signature: "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500",
+                ..plain
+            },
+            Row {
+                name: "get-utf8",
+                path: "/ሴ",
+                signature: "8318018e0b0f223aa2bbf98705b62bb787dc9c0e678f255a891fd03141be5d85",
+                ..plain
+            },
+            Row {
+                name: "get-space",
+                path: "/example space/",
+                signature: "652487583200325589f1fba4c7e578f72c47cb61beeca81406b39ddec1366741",
+                ..plain
+            },
+            Row {
+                name: "post-vanilla",
+                method: "POST",
+                signature: "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b",
+                ..plain
+            },
+            Row {
+                name: "post-x-www-form-urlencoded",
+                method: "POST",
+                body: "Param1=value1",
                 headers: &[("content-type", form), HOST, DATE],
-                signature: "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a", ..plain },
-            Row { name: "post-sts-header-before", method: "POST", headers: &[HOST, DATE, ("x-amz-security-token", TOKEN)],
-                signature: "85d96828115b5dc0cfc3bd16ad9e210dd772bbebba041836c64533a82be05ead", ..plain },
-            Row { name: "the ListUsers example of the guide", service: "iam",
+                signature: "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a",
+                ..plain
+            },
+            Row {
+                name: "post-sts-header-before",
+                method: "POST",
+                headers: &[HOST, DATE, ("x-amz-security-token", TOKEN)],
+                signature: "85d96828115b5dc0cfc3bd16ad9e210dd772bbebba041836c64533a82be05ead",
+                ..plain
+            },
+            Row {
+                name: "the ListUsers example of the guide",
+                service: "iam",
                 query: &[("Version", "2010-05-08"), ("Action", "ListUsers")],
-                headers: &[("content-type", "application/x-www-form-urlencoded; charset=utf-8"), ("host", "iam.amazonaws.com"), DATE],
-                signature: "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7", ..plain },
+                headers: &[
+                    ("content-type", "application/x-www-form-urlencoded; charset=utf-8"),
+                    ("host", "iam.amazonaws.com"),
+                    DATE,
+                ],
+                signature: "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7",
+                ..plain
+            },
         ];
         for row in rows {
             let query: Vec<_> = row.query.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
             let to_sign = Signable {
-                method: row.method, path: row.path, query: &query, headers: row.headers, body: row.body.as_bytes() };
+                method: row.method,
+                path: row.path,
+                query: &query,
+                headers: row.headers,
+                body: row.body.as_bytes(),
+            };
             let names: Vec<&str> = row.headers.iter().map(|(name, _)| *name).collect();
             let expect = format!(
                 "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/{}/aws4_request, SignedHeaders={}, Signature={}",
-                row.service, names.join(";"), row.signature);
-            assert_eq!(to_sign.authorization(&keys(), "us-east-1", row.service, TIME), expect, "{}", row.name);
+                row.service,
+                names.join(";"),
+                row.signature
+            );
+            assert_eq!(
+                to_sign.authorization(&keys(), "us-east-1", row.service, TIME),
+                expect,
+                "{}",
+                row.name
+            );
         }
     }
 
@@ -233,7 +295,9 @@ mod tests {
         let wire = format!("/model/{}/converse-stream", encode("us.anthropic.claude-3:0"));
         let to_sign = Signable { method: "POST", path: &wire, query: &[], headers: &[], body: b"" };
         assert_eq!(wire, "/model/us.anthropic.claude-3%3A0/converse-stream");
-        assert!(to_sign.canonical().starts_with("POST\n/model/us.anthropic.claude-3%253A0/converse-stream\n"));
+        assert!(
+            to_sign.canonical().starts_with("POST\n/model/us.anthropic.claude-3%253A0/converse-stream\n")
+        );
     }
 
     #[test]
@@ -243,9 +307,12 @@ mod tests {
         ));
         let mut headers = Headers::default();
         headers.set("content-type", "text/of-the-owner").unwrap();
-        let mut request =
-            WireRequest { url: "http://127.0.0.1:8080/model/m/converse-stream".to_owned(), headers, body: b"{}".to_vec() };
-        sign(&AccessKeys::of(&key).unwrap(), "eu-west-1", &mut request, 1_440_938_160_000).unwrap();
+        let mut request = WireRequest {
+            url: "http://127.0.0.1:8080/model/m/converse-stream".to_owned(),
+            headers,
+            body: b"{}".to_vec(),
+        };
+        sign(&AccessKeys::of(&key).unwrap(), "eu-west-1", "POST", &mut request, 1_440_938_160_000).unwrap();
         let sent: std::collections::BTreeMap<_, _> = request.headers.pairs().into_iter().collect();
         assert_eq!((sent["content-type"].as_str(), sent["x-amz-date"].as_str()), (CONTENT_TYPE, TIME));
         assert_eq!(sent["x-amz-security-token"], "session-token");
@@ -259,7 +326,12 @@ mod tests {
             method: "POST",
             path: "/model/m/converse-stream",
             query: &[],
-            headers: &[("content-type", CONTENT_TYPE), ("host", "127.0.0.1:8080"), DATE, ("x-amz-security-token", "session-token")],
+            headers: &[
+                ("content-type", CONTENT_TYPE),
+                ("host", "127.0.0.1:8080"),
+                DATE,
+                ("x-amz-security-token", "session-token"),
+            ],
             body: b"{}",
         };
         let keys = AccessKeys::of(&key).unwrap();

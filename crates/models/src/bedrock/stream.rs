@@ -238,7 +238,10 @@ fn take_content(content: Content, out: &mut Assembly) {
     if let Some(call) = content.tool_use {
         let id = call.tool_use_id.unwrap_or_default();
         let block = out.tool_call(&id, call.name.as_deref().unwrap_or_default());
-        out.tool_arguments(block, &call.input.filter(|input| !input.is_null()).map(|v| v.to_string()).unwrap_or_default());
+        out.tool_arguments(
+            block,
+            &call.input.filter(|input| !input.is_null()).map(|v| v.to_string()).unwrap_or_default(),
+        );
         out.close(block);
     }
     let Some(reasoning) = content.reasoning_content else { return };

@@ -149,7 +149,8 @@ fn stamp_of(path: &Path) -> Option<Stamp> {
     Some((inode, metadata.modified().ok()?))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 

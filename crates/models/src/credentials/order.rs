@@ -244,9 +244,9 @@ mod tests {
             let resting: Vec<bool> = plain.iter().map(|id| store.usage(id).rests(NOW)).collect();
             proptest::prop_assert!(resting.is_sorted());
             let preferring = profile_order(&provider, &store, &settings, preferred.as_deref(), NOW);
-            let mut without = preferring.clone();
+            let mut without = preferring;
             if let Some(wanted) = preferred.filter(|wanted| plain.contains(wanted)) {
-                proptest::prop_assert_eq!(without.remove(0), wanted.clone());
+                proptest::prop_assert_eq!(&without.remove(0), &wanted);
                 let rest: Vec<String> = plain.into_iter().filter(|id| *id != wanted).collect();
                 proptest::prop_assert_eq!(without, rest);
             } else {

@@ -5,7 +5,9 @@ use secrecy::ExposeSecret;
 use super::order::profile_order;
 use super::resolve::reference_name;
 use super::store::AuthStore;
-use crate::catalog::{Catalog, key_variables, own_key_variables};
+use crate::api::Api;
+use crate::bedrock::credentials as aws;
+use crate::catalog::{Catalog, ProviderAuthKind, key_variables, own_key_variables};
 use crate::client::now_ms;
 use crate::net::is_local_url;
 use crate::reference::ProviderId;
@@ -32,6 +34,7 @@ impl Connections<'_> {
         self.has_profile(provider)
             || self.variables.first(key_variables(provider)).is_some()
             || self.has_configured_key(provider)
+            || self.has_aws_key(provider)
     }
 
     /// The same, where variables that are often set for other reasons do not count: whether the owner meant to connect
@@ -44,6 +47,14 @@ impl Connections<'_> {
 
     fn has_profile(&self, provider: &ProviderId) -> bool {
         !profile_order(provider, self.store, self.settings, None, now_ms()).is_empty()
+    }
+
+    /// Whether AWS's variables give a key for Bedrock; they are often set for other reasons.
+    fn has_aws_key(&self, provider: &ProviderId) -> bool {
+        let signs = self.catalog.provider(provider).is_some_and(|entry| {
+            entry.api == Some(Api::BedrockConverseStream) || entry.auth == Some(ProviderAuthKind::AwsSdk)
+        });
+        signs && aws::variable(self.variables).is_some()
     }
 
     fn has_configured_key(&self, provider: &ProviderId) -> bool {

@@ -5,16 +5,23 @@ use std::path::Path;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::command::KeyCommands;
-use super::credential::Secret;
+use super::credential::{Credential, Secret};
 use super::file::FILE;
+use super::legacy::Surroundings;
+use super::logins::{Because, Logins, Place};
 use super::order::profile_order;
 use super::store::AuthStore;
+use crate::api::Api;
+use crate::bedrock::credentials as aws;
 use crate::catalog::{Catalog, ProviderAuthKind, key_variables};
 use crate::net::is_local_url;
+use crate::oauth::{codex, github};
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
 use crate::variables::Variables;
 
+/// Its address is made of the account and the gateway.
+const CLOUDFLARE: &str = "cloudflare-ai-gateway";
 /// Most profiles of one provider that a run may try.
 const MAX_PROFILES: usize = 8;
 
@@ -25,6 +32,7 @@ pub(crate) struct Keyring<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) variables: &'a Variables,
     pub(crate) commands: &'a KeyCommands,
+    pub(crate) logins: &'a Logins,
     pub(crate) agent_dir: &'a Path,
     /// Unix milliseconds.
     pub(crate) now: i64,
@@ -33,7 +41,10 @@ pub(crate) struct Keyring<'a> {
 /// A key, or the knowledge that none is needed.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
+    /// A plain key, or a JSON object of several values where the provider needs them.
     pub(crate) secret: Option<SecretString>,
+    /// Where the provider is for this very credential, in place of its usual address.
+    pub(crate) base_url: Option<String>,
     pub(crate) label: AuthLabel,
 }
 
@@ -71,11 +82,29 @@ pub enum CredentialError {
     /// Every profile rests.
     #[error("No available auth profile for {0} (all in cooldown or unavailable).")]
     AllResting(String),
-    /// An OAuth login has expired; this version does not renew it.
+    /// A token or login has expired, and this version can't renew it.
     #[error(
-        "the login of profile \"{0}\" has expired and can't be renewed yet; log in again with OpenClaw, or use an API key"
+        "the login of profile \"{0}\" has expired and can't be renewed; log in again with \
+         `openclaw models auth login`, or use an API key"
     )]
     Expired(String),
+    /// A login could not be renewed: the person must try again or log in again.
+    #[error("OAuth token refresh failed for {provider}: {what}. Please try again or re-authenticate.")]
+    Renewal {
+        /// The provider.
+        provider: String,
+        /// What went wrong.
+        what: String,
+    },
+    /// The process is ending.
+    #[error("reading the credentials was interrupted")]
+    Interrupted,
+    /// There is a ChatGPT login, which serves another provider.
+    #[error(
+        "No API key found for provider \"openai\". You are logged in with OpenAI Codex (ChatGPT): use \
+         openai-codex/gpt-5.3-codex, or set OPENAI_API_KEY to use openai models."
+    )]
+    CodexInstead,
     /// A key command failed.
     #[error("the apiKey command of provider \"{provider}\" {what}")]
     Command {
@@ -84,6 +113,9 @@ pub enum CredentialError {
         /// What it did.
         what: String,
     },
+    /// AWS's profile gives no keys.
+    #[error("{0}")]
+    Aws(String),
     /// There is none anywhere.
     #[error(
         "No API key found for provider \"{provider}\". Auth store: {store} (agentDir: {agent_dir}). Configure auth for \
@@ -101,34 +133,78 @@ pub enum CredentialError {
 
 impl Keyring<'_> {
     /// The keys to try for a provider, best first; never empty. A profile asked for is the only one.
+    ///
+    /// A login whose time is over is renewed where it would be the first to be tried. Later ones are left out then: a run
+    /// that may never need them does not wait for them.
     pub(crate) async fn keys(
         &self,
         provider: &ProviderId,
         profile: Option<&str>,
     ) -> Result<Vec<Key>, CredentialError> {
         if let Some(id) = profile {
-            return Ok(vec![self.asked_profile(provider, id)?]);
+            return Ok(vec![self.asked_profile(provider, id).await?]);
+        }
+        if self.asks_aws_first(provider) {
+            return self.aws_key().await?.map(|key| vec![key]).ok_or_else(|| self.no_key(provider));
         }
         let mut expired = None;
-        let mut keys = Vec::new();
-        for id in self.ready_profiles(provider)? {
-            match self.profile_key(&id) {
+        let mut keys: Vec<Key> = Vec::new();
+        for id in self.ready_profiles(provider)?.into_iter().take(MAX_PROFILES) {
+            let found = match self.stored(&id) {
+                Ok(credential) if self.is_at_hand(credential) => self.key_of(&id, credential),
+                Ok(_) if !keys.is_empty() => continue,
+                Ok(_) => self.fetched(&id).await,
+                Err(error) => Err(error),
+            };
+            match found {
                 Ok(key) => keys.push(key),
-                Err(error) => expired = Some(error),
+                Err(error) => {
+                    tracing::warn!(profile = %id, %error, "passing over a profile");
+                    expired = Some(error);
+                }
             }
         }
-        keys.truncate(MAX_PROFILES);
         if !keys.is_empty() {
             return Ok(keys);
         }
-        if let Some((name, key)) = self.variables.first(key_variables(provider)) {
-            let mode = if name.contains("OAUTH") { "oauth" } else { "api-key" };
-            return Ok(vec![Key::new(SecretString::from(key), mode, format!("env: {name}"))]);
-        }
-        match self.configured_key(provider).await? {
+        match self.key_elsewhere(provider).await? {
             Some(key) => Ok(vec![key]),
             None => Err(expired.unwrap_or_else(|| self.no_key(provider))),
         }
+    }
+
+    /// Where the first key comes from, without fetching or renewing anything.
+    pub(crate) async fn label(&self, provider: &ProviderId, profile: Option<&str>) -> Option<AuthLabel> {
+        let first = match profile {
+            Some(id) => Some(id.to_owned()),
+            None => self.ready_profiles(provider).ok()?.into_iter().next(),
+        };
+        if let Some(id) = first
+            && let Some(credential) = self.store.get(&id)
+        {
+            return self.key_of(&id, credential).ok().map(|key| key.label);
+        }
+        if let Some((name, key)) = self.variables.first(key_variables(provider)) {
+            return Some(variable_key(name, key).label);
+        }
+        self.configured_key(provider).await.ok().flatten().map(|key| key.label)
+    }
+
+    /// A variable, else the configuration.
+    async fn key_elsewhere(&self, provider: &ProviderId) -> Result<Option<Key>, CredentialError> {
+        if let Some((name, key)) = self.variables.first(key_variables(provider)) {
+            let mut key = variable_key(name, key);
+            if provider.as_str() == github::PROVIDER {
+                self.exchange(&mut key).await?;
+            }
+            return Ok(Some(key));
+        }
+        if self.is_bedrock_without_key(provider)
+            && let Some(key) = self.aws_key().await?
+        {
+            return Ok(Some(key));
+        }
+        self.configured_key(provider).await
     }
 
     /// The profiles that do not rest; an error when there are some and all rest.
@@ -143,8 +219,8 @@ impl Keyring<'_> {
         Ok(ready)
     }
 
-    fn asked_profile(&self, provider: &ProviderId, id: &str) -> Result<Key, CredentialError> {
-        let credential = self.store.get(id).ok_or_else(|| CredentialError::NoProfile(id.to_owned()))?;
+    async fn asked_profile(&self, provider: &ProviderId, id: &str) -> Result<Key, CredentialError> {
+        let credential = self.stored(id)?;
         if credential.provider != *provider {
             return Err(CredentialError::ForeignProfile {
                 profile: id.to_owned(),
@@ -152,17 +228,49 @@ impl Keyring<'_> {
                 wanted: provider.to_string(),
             });
         }
-        self.profile_key(id)
+        if self.is_at_hand(credential) { self.key_of(id, credential) } else { self.fetched(id).await }
     }
 
-    fn profile_key(&self, id: &str) -> Result<Key, CredentialError> {
-        let missing = || CredentialError::NoProfile(id.to_owned());
-        let (secret, mode) = match &self.store.get(id).ok_or_else(missing)?.secret {
+    fn stored(&self, id: &str) -> Result<&Credential, CredentialError> {
+        self.store.get(id).ok_or_else(|| CredentialError::NoProfile(id.to_owned()))
+    }
+
+    /// Whether a profile can be used without asking a server first.
+    fn is_at_hand(&self, credential: &Credential) -> bool {
+        !Logins::is_due(credential, self.now) && credential.provider.as_str() != github::PROVIDER
+    }
+
+    /// The key of a profile after its server was asked.
+    async fn fetched(&self, id: &str) -> Result<Key, CredentialError> {
+        let around = Surroundings::of(self.variables, self.agent_dir);
+        let place = Place { agent_dir: self.agent_dir, around: &around };
+        let stored = self.stored(id)?;
+        let mut key = if Logins::is_due(stored, self.now) {
+            self.key_of(id, &self.logins.renewed(place, id, Because::Expired).await?)?
+        } else {
+            self.key_of(id, stored)?
+        };
+        if stored.provider.as_str() == github::PROVIDER {
+            self.exchange(&mut key).await?;
+        }
+        Ok(key)
+    }
+
+    /// Turns the token of a GitHub account into one that Copilot takes.
+    async fn exchange(&self, key: &mut Key) -> Result<(), CredentialError> {
+        let Some(account) = &key.secret else { return Ok(()) };
+        let around = Surroundings::of(self.variables, self.agent_dir);
+        let token = self.logins.copilot(&around, account).await?;
+        key.base_url = Some(github::base_url(token.expose_secret()));
+        key.secret = Some(token);
+        Ok(())
+    }
+
+    fn key_of(&self, id: &str, credential: &Credential) -> Result<Key, CredentialError> {
+        let (secret, mode) = match &credential.secret {
             Secret::ApiKey(key) => (key, "api-key"),
             Secret::Token { token, expires } if expires.is_none_or(|at| self.now < at) => (token, "token"),
-            Secret::OAuth { access, expires, .. }
-                if !is_blank(access) && expires.is_none_or(|at| self.now < at) =>
-            {
+            Secret::OAuth { access, expires, .. } if expires.is_none_or(|at| self.now < at) => {
                 (access, "oauth")
             }
             Secret::Token { .. } | Secret::OAuth { .. } => {
@@ -170,10 +278,19 @@ impl Keyring<'_> {
             }
         };
         if is_blank(secret) {
-            return Err(missing());
+            return Err(CredentialError::NoProfile(id.to_owned()));
         }
         let mut key = Key::new(secret.clone(), mode, format!("profile:{id}"));
         key.label.profile = Some(id.to_owned());
+        if let Some(whole) = composite(credential, secret) {
+            key.secret = Some(whole);
+        }
+        if let (CLOUDFLARE, Some(account), Some(gateway)) =
+            (credential.provider.as_str(), &credential.about.account, &credential.about.gateway)
+        {
+            key.base_url =
+                Some(format!("https://gateway.ai.cloudflare.com/v1/{account}/{gateway}/anthropic"));
+        }
         Ok(key)
     }
 
@@ -207,13 +324,55 @@ impl Keyring<'_> {
         Ok(Some(Key::new(secret, mode, "models.json".to_owned())))
     }
 
+    /// `auth: "aws-sdk"`: nothing but AWS's own chain of credentials counts.
+    fn asks_aws_first(&self, provider: &ProviderId) -> bool {
+        self.catalog.provider(provider).is_some_and(|entry| entry.auth == Some(ProviderAuthKind::AwsSdk))
+    }
+
+    /// Whether AWS's own chain of credentials is the last to be asked.
+    fn is_bedrock_without_key(&self, provider: &ProviderId) -> bool {
+        self.catalog.provider(provider).is_some_and(|entry| {
+            entry.api == Some(Api::BedrockConverseStream) && entry.api_key.as_ref().is_none_or(is_blank)
+        })
+    }
+
+    async fn aws_key(&self) -> Result<Option<Key>, CredentialError> {
+        let found = aws::find(self.variables).await;
+        let found = found.map_err(|error| CredentialError::Aws(error.to_string()))?;
+        Ok(found.map(|aws::AwsKey { secret, shown, source }| Key {
+            secret: Some(secret),
+            base_url: None,
+            label: Key::new(shown, "aws-sdk", source).label,
+        }))
+    }
+
     fn no_key(&self, provider: &ProviderId) -> CredentialError {
+        let codex = ProviderId::normalize(codex::PROVIDER);
+        if provider.as_str() == "openai" && self.store.profiles().any(|(_, known)| known.provider == codex) {
+            return CredentialError::CodexInstead;
+        }
         CredentialError::NoKey {
             provider: provider.to_string(),
             store: self.agent_dir.join(FILE).display().to_string(),
             agent_dir: self.agent_dir.display().to_string(),
         }
     }
+}
+
+fn variable_key(name: &str, key: &str) -> Key {
+    let mode = if name.contains("OAUTH") { "oauth" } else { "api-key" };
+    Key::new(SecretString::from(key), mode, format!("env: {name}"))
+}
+
+/// The key of providers that need more than a token in one string (spec `models.md` §8.4).
+fn composite(credential: &Credential, secret: &SecretString) -> Option<SecretString> {
+    let about = &credential.about;
+    let (name, other, value) = match credential.provider.as_str() {
+        codex::PROVIDER => ("access", "accountId", about.account.as_ref()?),
+        "google-gemini-cli" | "google-antigravity" => ("token", "projectId", about.project.as_ref()?),
+        _ => return None,
+    };
+    Some(SecretString::from(serde_json::json!({name: secret.expose_secret(), other: value}).to_string()))
 }
 
 /// The variable of `${NAME}`.
@@ -229,7 +388,7 @@ impl Key {
     fn new(secret: SecretString, mode: &'static str, source: String) -> Self {
         let text = secret.expose_secret();
         let label = AuthLabel { mode, source, masked: masked(text), snippet: snippet(text), profile: None };
-        Self { secret: Some(secret), label }
+        Self { secret: Some(secret), base_url: None, label }
     }
 
     /// For who needs no key.
@@ -241,7 +400,7 @@ impl Key {
             snippet: String::new(),
             profile: None,
         };
-        Self { secret: None, label }
+        Self { secret: None, base_url: None, label }
     }
 }
 

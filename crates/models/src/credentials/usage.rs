@@ -317,7 +317,9 @@ mod tests {
     #[test]
     fn failures_are_forgotten_after_the_window_and_by_success() {
         let mut stats = UsageStats { last_used: Some(7), ..UsageStats::default() };
-        (0..3).for_each(|_| drop(fail(&mut stats, FailureKind::RateLimit, NOW)));
+        for _ in 0..3 {
+            fail(&mut stats, FailureKind::RateLimit, NOW);
+        }
         let mut later = stats.clone();
         fail(&mut later, FailureKind::RateLimit, NOW + 24 * HOUR + 1);
         assert_eq!((later.error_count, later.last_used), (1, Some(7)));

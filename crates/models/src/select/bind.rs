@@ -46,6 +46,7 @@ impl Run<'_> {
             catalog: &self.catalog,
             variables: &self.models.variables,
             commands: &self.models.commands,
+            logins: &self.models.logins,
             agent_dir: self.agent_dir,
             now: now_ms(),
         }
@@ -105,7 +106,10 @@ impl Bound {
         http: &Http,
         limits: RateLimits,
     ) -> Result<Candidate, Box<(ModelRef, SelectError)>> {
-        let Self { spec, key, window, thinking, params } = self;
+        let Self { mut spec, key, window, thinking, params } = self;
+        if let Some(base_url) = key.base_url {
+            spec.base_url = base_url;
+        }
         let (reference, name) = (spec.reference.clone(), spec.name.clone());
         let long = spec.provider() == "anthropic" && key.label.mode == "api-key";
         let model: Box<dyn Model> = if spec.api == Api::Offline {

@@ -13,9 +13,13 @@ use self::bind::{Bound, Run, describe_offline, level_of, soften, window_of};
 use self::plan::candidates_of;
 pub use self::primary::{Origin, Primary};
 use crate::catalog::{Catalog, LookupError, ModelRow, key_variables};
+use crate::client::now_ms;
 use crate::context_window::{ContextWindow, WindowTooSmall};
-use crate::credentials::{AuthLabel, AuthStore, Connections, CredentialError, KeyCommands, StoreError};
+use crate::credentials::{
+    AuthLabel, AuthStore, Connections, CredentialError, KeyCommands, Logins, StoreError, Surroundings,
+};
 use crate::net::Http;
+use crate::oauth::LoginServers;
 use crate::offline;
 use crate::reference::{ModelNames, ModelRef, ProviderId};
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
@@ -32,6 +36,7 @@ pub struct Models {
     http: Http,
     variables: Variables,
     commands: KeyCommands,
+    logins: Logins,
 }
 
 /// What one run asks for.
@@ -190,7 +195,8 @@ pub struct Described {
 impl Models {
     /// Opens nothing yet: connections are made by the first call.
     pub fn new(variables: Variables, http: Http) -> Self {
-        Self { http, variables, commands: KeyCommands::default() }
+        let logins = Logins::new(http.clone(), LoginServers::from(&variables));
+        Self { http, variables, commands: KeyCommands::default(), logins }
     }
 
     /// Chooses and binds the models of a run. Reads the agent's credentials, may run a key command.
@@ -256,7 +262,7 @@ impl Models {
         }
         let spec = run.catalog.lookup(&reference)?;
         let profile = ask.profile.filter(|id| run.has_profile(&reference.provider, id));
-        let auth = run.keyring().keys(&reference.provider, profile).await.ok();
+        let auth = run.keyring().label(&reference.provider, profile).await;
         Ok(Described {
             window: window_of(&spec, settings),
             thinking: level_of(&spec, settings, soften(ask.thinking)).unwrap_or_default(),
@@ -264,7 +270,7 @@ impl Models {
             api: spec.api.as_str().to_owned(),
             reasons: spec.reasoning,
             sees: spec.images,
-            auth: auth.and_then(|keys| keys.into_iter().next()).map(|key| key.label),
+            auth,
             reference,
         })
     }
@@ -272,7 +278,7 @@ impl Models {
     /// The model an agent runs with while its session names none. Reads the agent's credentials.
     pub async fn primary(&self, settings: &ModelSettings, agent: &AgentId, agent_dir: &Path) -> Primary {
         let catalog = Catalog::new(settings);
-        let (store, _) = load_store(agent_dir).await;
+        let (store, _) = load_store(agent_dir, &self.variables).await;
         let connections =
             Connections { store: &store, settings, catalog: &catalog, variables: &self.variables };
         Primary::find(&connections, agent)
@@ -293,7 +299,7 @@ impl Models {
         ask: &Ask<'a>,
     ) -> Result<Run<'a>, SelectError> {
         let catalog = Catalog::new(settings);
-        let (store, damage) = load_store(ask.agent_dir).await;
+        let (store, damage) = load_store(ask.agent_dir, &self.variables).await;
         let connections =
             Connections { store: &store, settings, catalog: &catalog, variables: &self.variables };
         let primary = Primary::find(&connections, ask.agent);
@@ -309,9 +315,9 @@ impl Models {
 }
 
 /// The store, and what is wrong with it; a damaged one counts as empty.
-async fn load_store(agent_dir: &Path) -> (AuthStore, Option<String>) {
-    let dir = agent_dir.to_path_buf();
-    let loaded = tokio::task::spawn_blocking(move || AuthStore::load(&dir)).await;
+async fn load_store(agent_dir: &Path, variables: &Variables) -> (AuthStore, Option<String>) {
+    let (dir, around) = (agent_dir.to_path_buf(), Surroundings::of(variables, agent_dir));
+    let loaded = tokio::task::spawn_blocking(move || AuthStore::load_with(&dir, &around, now_ms())).await;
     match loaded {
         Ok(Ok(store)) => (store, None),
         Ok(Err(

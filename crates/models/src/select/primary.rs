@@ -12,6 +12,7 @@ use crate::settings::ModelSettings;
 /// for. Anthropic, the product's default (spec `models.md` §1.2), stands first by itself.
 const CHOICES: &[(&str, &str)] = &[
     ("openai", "gpt-5.2"),
+    ("google", "gemini-3-pro-preview"),
     ("openrouter", "openrouter/auto"),
     ("vercel-ai-gateway", "anthropic/claude-opus-4.6"),
     ("xai", "grok-4"),

@@ -180,17 +180,16 @@ async fn a_session_keeps_its_profile_as_long_as_it_can_be_used() {
 
 #[tokio::test]
 async fn a_fallback_that_cannot_be_bound_is_passed_over_and_named() {
-    let place =
-        Place::new(two()).primary("google/gemini-3-pro").fallbacks(&["a/x"]).env("GEMINI_API_KEY", "k");
+    let place = Place::new(two()).primary("google-vertex/gemini-3-pro").fallbacks(&["a/x"]);
     let selected = place.ask(None, AskedThinking::Default).await.unwrap();
     assert_eq!(selected.candidates[0].reference.to_string(), "a/x");
     assert_eq!(
         selected.skipped[0].1.to_string(),
-        "provider google speaks google-generative-ai, which is not supported yet"
+        "provider google-vertex speaks google-vertex, which is not supported yet"
     );
-    let alone = Place::new(json!({})).primary("google/gemini-3-pro").env("GEMINI_API_KEY", "k");
+    let alone = Place::new(json!({})).primary("google-vertex/gemini-3-pro");
     let error = alone.candidates(None).await.unwrap_err();
-    assert_eq!(error, "provider google speaks google-generative-ai, which is not supported yet");
+    assert_eq!(error, "provider google-vertex speaks google-vertex, which is not supported yet");
 }
 
 #[tokio::test]

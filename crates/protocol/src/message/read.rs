@@ -4,18 +4,19 @@
 //! Where the tag comes first, as everybody writes it, the fields are read straight into their places; otherwise they are
 //! collected and then read the same way. Of a field that is there twice the last one counts, as in JavaScript.
 
-use std::borrow::Cow;
+mod block;
+mod fields;
+
 use std::fmt;
 
-use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqAccessDeserializer};
-use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::value::MapDeserializer;
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::{
-    AssistantMessage, Block, ImageBlock, Message, TextBlock, ThinkingBlock, ToolCall, ToolResultMessage,
-    UserContent, UserMessage,
-};
+use fields::{Name, collect};
+
+use super::{AssistantMessage, Message, ToolResultMessage, UserContent, UserMessage};
 
 /// Implements `Deserialize` by a function from the fields of a JSON object.
 macro_rules! read_by {
@@ -49,7 +50,7 @@ fn message<'de, A: MapAccess<'de>>(mut map: A) -> Result<Message, A::Error> {
     let Some(first) = map.next_key::<Name<'de>>()? else { return Err(A::Error::missing_field("role")) };
     if first == *"role" {
         let role: Name<'de> = map.next_value()?;
-        return with_role(&role.0, map);
+        return with_role(role.as_str(), map);
     }
     let mut fields = collect(first, map)?;
     match fields.shift_remove("role") {
@@ -75,7 +76,7 @@ fn user<'de, A: MapAccess<'de>>(mut map: A) -> Result<UserMessage, A::Error> {
     let mut out = UserMessage::default();
     let mut content = None;
     while let Some(name) = map.next_key::<Name<'de>>()? {
-        match &*name.0 {
+        match name.as_str() {
             "content" => content = Some(map.next_value()?),
             "timestamp" => out.timestamp = map.next_value()?,
             "provenance" => {
@@ -97,7 +98,7 @@ fn assistant<'de, A: MapAccess<'de>>(mut map: A) -> Result<AssistantMessage, A::
     let mut out = AssistantMessage::default();
     let mut content = None;
     while let Some(name) = map.next_key::<Name<'de>>()? {
-        match &*name.0 {
+        match name.as_str() {
             "content" => content = Some(map.next_value()?),
             "api" => out.api = map.next_value()?,
             "provider" => out.provider = map.next_value()?,
@@ -117,7 +118,7 @@ fn tool_result<'de, A: MapAccess<'de>>(mut map: A) -> Result<ToolResultMessage, 
     let mut out = ToolResultMessage::default();
     let mut call_id = None;
     while let Some(name) = map.next_key::<Name<'de>>()? {
-        match &*name.0 {
+        match name.as_str() {
             "toolCallId" => call_id = Some(map.next_value()?),
             // An old spelling: it counts where the new one is not there.
             "toolUseId" if call_id.is_none() => call_id = Some(map.next_value()?),
@@ -176,338 +177,12 @@ impl<'de> Deserialize<'de> for UserContent {
     }
 }
 
-impl<'de> Deserialize<'de> for Block {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Blocks;
-        impl<'de> Visitor<'de> for Blocks {
-            type Value = Block;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a content block")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Block, A::Error> {
-                block(map)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Block, A::Error> {
-                Value::deserialize(SeqAccessDeserializer::new(seq)).map(Block::Other)
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Block, E> {
-                Ok(Block::Other(text.into()))
-            }
-
-            fn visit_bool<E: Error>(self, value: bool) -> Result<Block, E> {
-                Ok(Block::Other(value.into()))
-            }
-
-            fn visit_i64<E: Error>(self, value: i64) -> Result<Block, E> {
-                Ok(Block::Other(value.into()))
-            }
-
-            fn visit_u64<E: Error>(self, value: u64) -> Result<Block, E> {
-                Ok(Block::Other(value.into()))
-            }
-
-            fn visit_f64<E: Error>(self, value: f64) -> Result<Block, E> {
-                Ok(Block::Other(value.into()))
-            }
-
-            fn visit_unit<E: Error>(self) -> Result<Block, E> {
-                Ok(Block::Other(Value::Null))
-            }
-        }
-        deserializer.deserialize_any(Blocks)
-    }
-}
-
-fn block<'de, A: MapAccess<'de>>(mut map: A) -> Result<Block, A::Error> {
-    let Some(first) = map.next_key::<Name<'de>>()? else {
-        return Ok(Block::Other(Value::Object(Map::new())));
-    };
-    if first != *"type" {
-        return Ok(block_of(collect(first, map)?));
-    }
-    match map.next_value()? {
-        Said::Text(kind) if kind == "text" => text(map),
-        Said::Text(kind) if kind == "thinking" => thinking(map),
-        kind => {
-            let mut fields = Map::new();
-            fields.insert("type".to_owned(), kind.into());
-            Ok(block_of(collect_into(fields, map)?))
-        }
-    }
-}
-
-fn text<'de, A: MapAccess<'de>>(map: A) -> Result<Block, A::Error> {
-    let (fields, extra) = texts(["text", "textSignature"], map)?;
-    Ok(match fields {
-        [Some(Said::Text(text)), None | Some(Said::Null)] => {
-            Block::Text(TextBlock { text, text_signature: None, extra })
-        }
-        [Some(Said::Text(text)), Some(Said::Text(signature))] => {
-            Block::Text(TextBlock { text, text_signature: Some(signature), extra })
-        }
-        other => as_it_is("text", ["text", "textSignature"], other, extra),
-    })
-}
-
-fn thinking<'de, A: MapAccess<'de>>(map: A) -> Result<Block, A::Error> {
-    let (fields, extra) = texts(["thinking", "thinkingSignature"], map)?;
-    Ok(match fields {
-        [Some(Said::Text(thinking)), None | Some(Said::Null)] => {
-            Block::Thinking(ThinkingBlock { thinking, thinking_signature: None, extra })
-        }
-        [Some(Said::Text(thinking)), Some(Said::Text(signature))] => {
-            Block::Thinking(ThinkingBlock { thinking, thinking_signature: Some(signature), extra })
-        }
-        other => as_it_is("thinking", ["thinking", "thinkingSignature"], other, extra),
-    })
-}
-
-/// The two text fields of a block, and the others.
-#[expect(clippy::type_complexity, reason = "fields of these names, and all others")]
-fn texts<'de, A: MapAccess<'de>>(
-    [text, signature]: [&str; 2],
-    mut map: A,
-) -> Result<([Option<Said>; 2], Map<String, Value>), A::Error> {
-    let (mut fields, mut extra) = ([None, None], Map::new());
-    while let Some(name) = map.next_key::<Name<'de>>()? {
-        let [said, signed] = &mut fields;
-        if name == *text {
-            *said = Some(map.next_value()?);
-        } else if name == *signature {
-            *signed = Some(map.next_value()?);
-        } else if name == *"type" {
-            map.next_value::<IgnoredAny>()?;
-        } else {
-            extra.insert(name.into_owned(), map.next_value()?);
-        }
-    }
-    Ok((fields, extra))
-}
-
-/// A block whose fields have other types than the block's.
-fn as_it_is(kind: &str, names: [&str; 2], said: [Option<Said>; 2], extra: Map<String, Value>) -> Block {
-    let mut fields = Map::new();
-    fields.insert("type".to_owned(), kind.into());
-    for (name, said) in names.into_iter().zip(said) {
-        if let Some(said) = said {
-            fields.insert(name.to_owned(), said.into());
-        }
-    }
-    fields.extend(extra);
-    Block::Other(Value::Object(fields))
-}
-
-/// A block whose fields have been collected.
-fn block_of(mut fields: Map<String, Value>) -> Block {
-    let kind = fields.get("type").and_then(Value::as_str).unwrap_or_default();
-    let block = match kind {
-        "text" if fits(&fields, &["text"], &["textSignature"]) => Block::Text(TextBlock {
-            text: take(&mut fields, "text").unwrap_or_default(),
-            text_signature: take(&mut fields, "textSignature"),
-            extra: Map::new(),
-        }),
-        "thinking" if fits(&fields, &["thinking"], &["thinkingSignature"]) => {
-            Block::Thinking(ThinkingBlock {
-                thinking: take(&mut fields, "thinking").unwrap_or_default(),
-                thinking_signature: take(&mut fields, "thinkingSignature"),
-                extra: Map::new(),
-            })
-        }
-        "image" if are_texts(&fields, &["data", "mimeType"]) => Block::Image(ImageBlock {
-            data: take(&mut fields, "data").unwrap_or_default(),
-            mime_type: take(&mut fields, "mimeType").unwrap_or_default(),
-            extra: Map::new(),
-        }),
-        "toolCall" | "toolUse" | "functionCall"
-            if fits(&fields, &[], &["thoughtSignature"]) && are_texts(&fields, &["id", "name"]) =>
-        {
-            Block::ToolCall(ToolCall {
-                id: take(&mut fields, "id").unwrap_or_default(),
-                name: take(&mut fields, "name").unwrap_or_default(),
-                arguments: fields
-                    .shift_remove("arguments")
-                    .or_else(|| fields.shift_remove("input"))
-                    .unwrap_or_default(),
-                thought_signature: take(&mut fields, "thoughtSignature"),
-                extra: Map::new(),
-            })
-        }
-        _ => return Block::Other(Value::Object(fields)),
-    };
-    fields.shift_remove("type");
-    with_extra(block, fields)
-}
-
-fn with_extra(mut block: Block, fields: Map<String, Value>) -> Block {
-    match &mut block {
-        Block::Text(TextBlock { extra, .. })
-        | Block::Thinking(ThinkingBlock { extra, .. })
-        | Block::Image(ImageBlock { extra, .. })
-        | Block::ToolCall(ToolCall { extra, .. }) => *extra = fields,
-        Block::Other(_) => {}
-    }
-    block
-}
-
-/// Whether the required fields are texts and the optional ones, where they are there, texts or null.
-fn fits(fields: &Map<String, Value>, required: &[&str], optional: &[&str]) -> bool {
-    required.iter().all(|name| fields.get(*name).is_some_and(Value::is_string))
-        && optional
-            .iter()
-            .all(|name| fields.get(*name).is_none_or(|value| value.is_string() || value.is_null()))
-}
-
-/// Whether fields are texts where they are there.
-fn are_texts(fields: &Map<String, Value>, names: &[&str]) -> bool {
-    names.iter().all(|name| fields.get(*name).is_none_or(Value::is_string))
-}
-
-fn take(fields: &mut Map<String, Value>, name: &str) -> Option<String> {
-    match fields.shift_remove(name) {
-        Some(Value::String(text)) => Some(text),
-        Some(_) | None => None,
-    }
-}
-
-/// All fields of an object whose first name has been read.
-fn collect<'de, A: MapAccess<'de>>(first: Name<'de>, mut map: A) -> Result<Map<String, Value>, A::Error> {
-    let mut fields = Map::new();
-    fields.insert(first.into_owned(), map.next_value()?);
-    collect_into(fields, map)
-}
-
-fn collect_into<'de, A: MapAccess<'de>>(
-    mut fields: Map<String, Value>,
-    mut map: A,
-) -> Result<Map<String, Value>, A::Error> {
-    while let Some(name) = map.next_key::<Name<'de>>()? {
-        fields.insert(name.into_owned(), map.next_value()?);
-    }
-    Ok(fields)
-}
-
-/// A text that is borrowed where it can be.
-struct Name<'de>(Cow<'de, str>);
-
-impl Name<'_> {
-    fn into_owned(self) -> String {
-        self.0.into_owned()
-    }
-}
-
-impl PartialEq<str> for Name<'_> {
-    fn eq(&self, other: &str) -> bool {
-        self.0 == other
-    }
-}
-
-impl<'de> Deserialize<'de> for Name<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl<'de> Visitor<'de> for Text {
-            type Value = Name<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Owned(text.to_owned())))
-            }
-
-            fn visit_string<E: Error>(self, text: String) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Owned(text)))
-            }
-        }
-        deserializer.deserialize_str(Text)
-    }
-}
-
-/// A field that ought to be a text.
-#[derive(Debug)]
-enum Said {
-    Text(String),
-    Null,
-    Other(Value),
-}
-
-impl From<Said> for Value {
-    fn from(said: Said) -> Self {
-        match said {
-            Said::Text(text) => text.into(),
-            Said::Null => Self::Null,
-            Said::Other(value) => value,
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Said {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Said;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Said, E> {
-                Ok(Said::Text(text.to_owned()))
-            }
-
-            fn visit_string<E: Error>(self, text: String) -> Result<Said, E> {
-                Ok(Said::Text(text))
-            }
-
-            fn visit_unit<E: Error>(self) -> Result<Said, E> {
-                Ok(Said::Null)
-            }
-
-            fn visit_none<E: Error>(self) -> Result<Said, E> {
-                Ok(Said::Null)
-            }
-
-            fn visit_bool<E: Error>(self, value: bool) -> Result<Said, E> {
-                Ok(Said::Other(value.into()))
-            }
-
-            fn visit_i64<E: Error>(self, value: i64) -> Result<Said, E> {
-                Ok(Said::Other(value.into()))
-            }
-
-            fn visit_u64<E: Error>(self, value: u64) -> Result<Said, E> {
-                Ok(Said::Other(value.into()))
-            }
-
-            fn visit_f64<E: Error>(self, value: f64) -> Result<Said, E> {
-                Ok(Said::Other(value.into()))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Said, A::Error> {
-                Value::deserialize(SeqAccessDeserializer::new(seq)).map(Said::Other)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Said, A::Error> {
-                Value::deserialize(MapAccessDeserializer::new(map)).map(Said::Other)
-            }
-        }
-        deserializer.deserialize_any(Any)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::message::Block;
 
     fn read(text: &str) -> Option<Message> {
         serde_json::from_str(text).ok()

@@ -24,11 +24,14 @@ pub(super) fn rule_of(lock: &Path) -> Staleness {
 
 pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result<()> {
     let (mut locks, mut temporary) = (Vec::new(), Vec::new());
+    // It is locked by the system, for as long as a write takes, and stays: removing it would let two write at once.
+    let config_lock = disk::beside(&premises.config_path, "lock");
     for dir in directories(premises) {
         for name in disk::Disk::list(&disk::RealDisk, &dir).unwrap_or_default() {
             let path = dir.join(&name);
             let Some(name) = name.to_str() else { continue };
-            let is_lock = name.ends_with(".json.lock") || name.ends_with(".jsonl.lock");
+            let is_lock =
+                path != config_lock && (name.ends_with(".json.lock") || name.ends_with(".jsonl.lock"));
             if is_lock && LockFile::is_left_behind(&disk::real(), &path, rule_of(&path))? {
                 locks.push(path);
             } else if name.ends_with(".tmp") && is_left_over(&path, name) {

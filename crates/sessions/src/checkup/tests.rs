@@ -295,6 +295,26 @@ fn what_dead_processes_left_is_cleared() {
 }
 
 #[test]
+fn the_lock_of_the_config_file_stays() {
+    let dir = Dir::new();
+    dir.write("openclaw.json.lock", "");
+    let lock = std::fs::File::options().write(true).open(dir.path("openclaw.json.lock")).unwrap();
+    lock.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    assert_eq!(dir.ids(), [""; 0]);
+}
+
+#[test]
+fn a_store_that_is_a_pipe_is_reported_and_not_waited_for() {
+    let dir = Dir::new();
+    let store = dir.path("agents/main/sessions/sessions.json");
+    std::fs::remove_file(&store).unwrap();
+    nix::unistd::mkfifo(&store, nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR).unwrap();
+    let found = dir.found();
+    let about = found.iter().find(|finding| finding.id == "store.unreadable").unwrap();
+    assert!(about.message.contains("it is no regular file"), "{}", about.message);
+}
+
+#[test]
 fn state_of_older_versions_is_moved() {
     let dir = Dir::new();
     std::fs::create_dir(dir.path("sessions")).unwrap();

@@ -1,7 +1,6 @@
 //! Transcripts: whether they can be read whole, and whether rows and files fit together.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Finding, Premises, Repair, Severity, finding, such_as};
 use crate::at_rest::StoredRow;
 use crate::backup::Backup;
-use crate::disk::{RealDisk, Temporary};
+use crate::disk::{RealDisk, Temporary, open_regular};
 use crate::key::{SessionKey, legacy};
 use crate::maintenance::{FileKind, StateFile};
 use crate::store::glance;
@@ -158,7 +157,7 @@ struct Contents {
 
 impl Contents {
     fn of(path: &Path) -> io::Result<Self> {
-        let mut lines = Lines::new(BufReader::with_capacity(256 * 1024, File::open(path)?), 0);
+        let mut lines = Lines::new(BufReader::with_capacity(256 * 1024, open_regular(path)?), 0);
         let mut found = Self { has_header: false, lines: 0, foul: 0, is_torn: false };
         while let Some(line) = lines.advance()? {
             let bytes = lines.bytes();
@@ -200,7 +199,7 @@ pub(super) fn mend(path: &Path, backup: &mut Backup, now: i64) -> io::Result<()>
         if let Some(header) = &header {
             writeln!(out, "{header}")?;
         }
-        let mut lines = Lines::new(BufReader::new(File::open(path)?), 0);
+        let mut lines = Lines::new(BufReader::new(open_regular(path)?), 0);
         while let Some(line) = lines.advance()? {
             // A header that stands behind entries is the one put before them.
             let is_second = header.is_some() && is_header(lines.bytes());
@@ -218,7 +217,7 @@ pub(super) fn mend(path: &Path, backup: &mut Backup, now: i64) -> io::Result<()>
 /// The header that stands somewhere in the file, or one by what the entries say.
 fn made_header(path: &Path, now: i64) -> io::Result<Value> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let mut lines = Lines::new(BufReader::new(File::open(path)?), 0);
+    let mut lines = Lines::new(BufReader::new(open_regular(path)?), 0);
     let mut first: Option<Value> = None;
     while lines.advance()?.is_some() {
         if is_header(lines.bytes()) {

@@ -17,11 +17,11 @@ impl Disk for RealDisk {
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        std::fs::read(path)
+        super::read_regular(path)
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read>> {
-        Ok(Box::new(File::open(path)?))
+        Ok(Box::new(super::open_regular(path)?))
     }
 
     fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
@@ -69,7 +69,7 @@ impl Disk for RealDisk {
     }
 
     fn is_held(&self, path: &Path) -> io::Result<bool> {
-        match File::open(path)?.try_lock_shared() {
+        match super::open_regular(path)?.try_lock_shared() {
             Err(TryLockError::WouldBlock) => Ok(true),
             // Where the file system has no locks nothing is held.
             Err(TryLockError::Error(_)) | Ok(()) => Ok(false),

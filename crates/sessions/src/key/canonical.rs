@@ -40,6 +40,8 @@ impl KeyRules {
         let shape = KeyShape::of(text);
         let key = match shape {
             KeyShape::Missing => return Err(KeyError::Missing),
+            // Nothing but colons and blanks: it must not come to mean the main session.
+            KeyShape::LegacyOrAlias if tidy(text).is_empty() => return Err(KeyError::Missing),
             KeyShape::MalformedAgent | KeyShape::Agent => SessionKey::parse(text)?,
             KeyShape::LegacyOrAlias => self.alias(text, agent),
         };
@@ -71,7 +73,7 @@ impl KeyRules {
         match tidy(text).as_str() {
             "global" => SessionKey::global(),
             "unknown" => SessionKey::unknown(),
-            "" | "main" => self.main(agent),
+            "main" => self.main(agent),
             name => SessionKey::build(agent, name),
         }
     }

@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use openclaw_protocol::SessionId;
+
 use crate::entry::SessionEntry;
 use crate::key::{KeyRules, SessionKey};
 use crate::layout::Layout;
@@ -87,29 +89,48 @@ pub(crate) fn session_of(name: &str) -> &str {
     stem.split_once("-topic-").map_or(stem, |(id, _)| id)
 }
 
-/// Lists a sessions directory and what its rows are to it. `is_busy` tells of work that waits or is under way. Blocking.
+/// A row, and how its transcripts are found.
+#[derive(Debug)]
+pub(super) struct Listed {
+    /// Without its transcripts.
+    row: SessionRow,
+    session_id: Option<SessionId>,
+    /// The file it names, or else is usually kept in.
+    file: Option<PathBuf>,
+}
+
+impl Listed {
+    pub(super) fn of(layout: &Layout, rules: &KeyRules, row: &Row, is_busy: bool) -> Self {
+        let listed = SessionRow {
+            key: row.key.clone(),
+            updated_at: row.entry.updated_at_ms(),
+            stays: is_busy || stays(rules, row),
+            transcripts: Vec::new(),
+        };
+        let file = file_of(layout, rules, &row.key, &row.entry);
+        Self { row: listed, session_id: row.entry.session_id.clone(), file }
+    }
+}
+
+/// Lists a sessions directory and what rows are to it. Blocking.
 ///
 /// # Errors
 /// When the directory can't be read; a missing one is empty.
-pub fn inventory(
-    layout: &Layout,
-    rules: &KeyRules,
-    dir: &Path,
-    rows: &[Row],
-    is_busy: &(dyn Fn(&SessionKey) -> bool + Send + Sync),
-) -> io::Result<Inventory> {
+pub(super) fn inventory(dir: &Path, rows: Vec<Listed>) -> io::Result<Inventory> {
     let files = list(dir)?;
-    let by_session = Transcripts::of(&files);
+    let all = Transcripts::of(&files);
     let rows = rows
-        .iter()
-        .map(|row| SessionRow {
-            key: row.key.clone(),
-            updated_at: row.entry.updated_at_ms(),
-            stays: stays(rules, row) || is_busy(&row.key),
-            transcripts: by_session.of_row(layout, rules, row),
+        .into_iter()
+        .map(|Listed { row, session_id, file }| {
+            let transcripts = all.named(session_id.as_ref(), file);
+            SessionRow { transcripts, ..row }
         })
         .collect();
     Ok(Inventory { rows, files })
+}
+
+fn file_of(layout: &Layout, rules: &KeyRules, key: &SessionKey, entry: &SessionEntry) -> Option<PathBuf> {
+    layout.transcript_of(&rules.agent_of(key), entry).ok().flatten()
 }
 
 fn stays(rules: &KeyRules, row: &Row) -> bool {
@@ -164,10 +185,6 @@ impl<'a> Transcripts<'a> {
         Self { by_session, all }
     }
 
-    fn of_row(&self, layout: &Layout, rules: &KeyRules, row: &Row) -> Vec<PathBuf> {
-        self.of_entry(layout, rules, &row.key, &row.entry)
-    }
-
     /// The transcripts of a row in this directory: those that bear its session id, and its explicit one.
     pub(crate) fn of_entry(
         &self,
@@ -176,10 +193,13 @@ impl<'a> Transcripts<'a> {
         key: &SessionKey,
         entry: &SessionEntry,
     ) -> Vec<PathBuf> {
-        let by_id = entry.session_id.as_ref().and_then(|id| self.by_session.get(id.as_str()));
+        self.named(entry.session_id.as_ref(), file_of(layout, rules, key, entry))
+    }
+
+    fn named(&self, session_id: Option<&SessionId>, file: Option<PathBuf>) -> Vec<PathBuf> {
+        let by_id = session_id.and_then(|id| self.by_session.get(id.as_str()));
         let mut found: Vec<PathBuf> = by_id.into_iter().flatten().map(|path| path.to_path_buf()).collect();
-        let explicit = layout.transcript_of(&rules.agent_of(key), entry).ok().flatten();
-        if let Some(path) = explicit.filter(|path| self.all.contains(&**path) && !found.contains(path)) {
+        if let Some(path) = file.filter(|path| self.all.contains(&**path) && !found.contains(path)) {
             found.push(path);
         }
         found

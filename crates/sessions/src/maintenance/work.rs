@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use openclaw_protocol::AgentId;
 
-use super::{FileKind, Inventory, Mode, Plan, Policy, Removal, inventory, plan};
+use super::files::{Listed, inventory};
+use super::{FileKind, Inventory, Mode, Plan, Policy, Removal, plan};
 use crate::disk;
 use crate::key::SessionKey;
 use crate::layout::{ArchiveReason, Layout, archive_path};
-use crate::store::{Rows, SessionStore, StoreError};
+use crate::store::{Query, Row, Rows, SessionStore, StoreError, gather};
 use crate::transcript::TranscriptLock;
 
 /// Copies of a big store that are kept beside it.
@@ -113,11 +114,12 @@ async fn maintain(
 
 async fn look(work: &Work, agent: &AgentId) -> Result<Inventory, MaintenanceError> {
     let which = if work.layout.is_per_agent() { Rows::Of(agent) } else { Rows::All };
-    let rows = work.store.rows(which).await?;
-    let dir = work.layout.sessions_dir(agent);
     let (layout, rules, busy) = (work.layout.clone(), work.store.rules().clone(), Arc::clone(&work.is_busy));
+    let look = move |row: Row| Some(Listed::of(&layout, &rules, &row, busy(&row.key)));
+    let rows = gather(&*work.store, which, &Query::default(), look).await?;
+    let dir = work.layout.sessions_dir(agent);
     let at = dir.clone();
-    blocking(&dir, move || inventory(&layout, &rules, &at, &rows, &*busy)).await
+    blocking(&dir, move || inventory(&at, rows)).await
 }
 
 async fn blocking<T: Send + 'static>(
@@ -209,9 +211,13 @@ struct Used {
 impl Used {
     async fn now(work: &Work) -> Result<Self, MaintenanceError> {
         let mut used = Self::default();
-        for row in work.store.rows(Rows::All).await? {
-            used.sessions.extend(row.entry.session_id.as_ref().map(|id| id.as_str().to_owned()));
-            used.files.extend(row.entry.session_file.as_deref().map(|file| PathBuf::from(file.trim())));
+        let names = |row: Row| {
+            let id = row.entry.session_id.as_ref().map(|id| id.as_str().to_owned());
+            Some((id, row.entry.session_file.as_deref().map(|file| PathBuf::from(file.trim()))))
+        };
+        for (session, file) in gather(&*work.store, Rows::All, &Query::default(), names).await? {
+            used.sessions.extend(session);
+            used.files.extend(file);
         }
         Ok(used)
     }

@@ -14,7 +14,9 @@ use std::sync::Arc;
 use openclaw_protocol::AgentId;
 use serde_json::{Value, json};
 
-use super::{Change, Hidden, Query, Refused, Row, Rows, SessionStore, StoreError, UpdateError, update_with};
+use super::{
+    Change, Hidden, Query, Refused, Row, Rows, SessionStore, StoreError, UpdateError, gather, update_with,
+};
 use crate::key::SessionKey;
 
 /// Where a store lives. It must take the agents `main` (the default) and `ops`, with the default key rules.
@@ -45,6 +47,7 @@ const LAWS: &[(&str, Law)] = laws![
     a_deleted_row_is_gone_and_can_be_made_again,
     rows_are_those_of_one_agent_or_of_all,
     a_query_is_answered_with_what_meets_all_of_it,
+    a_visitor_is_shown_what_a_query_finds,
     delivery_fields_agree,
     agents_may_come_later,
     a_closed_store_says_so,
@@ -324,6 +327,27 @@ async fn a_query_is_answered_with_what_meets_all_of_it(place: &dyn Place) {
     store.close().await.unwrap();
 }
 
+async fn a_visitor_is_shown_what_a_query_finds(place: &dyn Place) {
+    let store = place.open();
+    for number in 0..40 {
+        let agent = if number % 3 == 0 { "ops" } else { "main" };
+        put(&*store, &format!("agent:{agent}:s{number}"), json!({"updatedAt": number % 7})).await;
+    }
+    let ops = AgentId::normalize("ops");
+    let since = Query { since: Some(4), ..Query::default() };
+    let queries = [Query::default(), Query::newest(5), since, Query { limit: Some(0), ..Query::default() }];
+    for which in [Rows::All, Rows::Of(&ops)] {
+        for query in &queries {
+            let shown = gather(&*store, which, query, Some).await.unwrap();
+            assert_eq!(shown, store.select(which, query).await.unwrap().rows, "{which:?} {query:?}");
+        }
+    }
+    let odd = |row: Row| (row.entry.updated_at_ms() % 2 == 1).then_some(row.key);
+    let some = gather(&*store, Rows::All, &Query::default(), odd).await.unwrap();
+    assert_eq!(some.len(), (0..40).filter(|number| number % 7 % 2 == 1).count());
+    store.close().await.unwrap();
+}
+
 async fn delivery_fields_agree(place: &dyn Place) {
     let store = place.open();
     put(&*store, "main", json!({"lastChannel": "slack", "lastTo": "C1"})).await;
@@ -349,6 +373,7 @@ async fn a_closed_store_says_so(place: &dyn Place) {
     store.close().await.unwrap();
     assert!(matches!(store.get(&main).await, Err(StoreError::Closed)));
     assert!(matches!(store.rows(Rows::All).await, Err(StoreError::Closed)));
+    assert!(matches!(gather(&*store, Rows::All, &Query::default(), Some).await, Err(StoreError::Closed)));
     assert!(matches!(store.update(&main, set(json!({}))).await, Err(StoreError::Closed)));
     assert!(matches!(store.delete(&main).await, Err(StoreError::Closed)));
     assert!(matches!(store.flush().await, Err(StoreError::Closed)));

@@ -17,7 +17,7 @@ use super::query::{Query, Selection};
 use super::select::Ask;
 use super::table::Table;
 use super::writer::{Command, Target, Writer};
-use super::{Change, Row, Rows, SessionStore, StoreError, StoreFuture};
+use super::{Change, Row, Rows, SessionStore, StoreError, StoreFuture, Visitor};
 use crate::disk::{self, SharedDisk, Stamp};
 use crate::key::{KeyRules, SessionKey};
 use crate::layout::Layout;
@@ -155,7 +155,8 @@ impl FileStore {
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
-    async fn select_in(&self, which: Rows<'_>, query: &Query) -> Result<Selection, StoreError> {
+    /// A question to the files that hold those rows, as they are on disk now.
+    async fn question(&self, which: Rows<'_>, query: &Query) -> Result<Ask, StoreError> {
         let agents = match which {
             Rows::All => self.agents(),
             Rows::Of(agent) => vec![agent.clone()],
@@ -173,7 +174,11 @@ impl FileStore {
                 files.push(self.fresh(target).await?);
             }
         }
-        let ask = Ask { files, query: query.clone(), rules: self.inner.options.rules.clone(), owner };
+        Ok(Ask { files, query: query.clone(), rules: self.inner.options.rules.clone(), owner })
+    }
+
+    async fn select_in(&self, which: Rows<'_>, query: &Query) -> Result<Selection, StoreError> {
+        let ask = self.question(which, query).await?;
         if ask.is_quick() {
             return Ok(ask.answer());
         }
@@ -193,6 +198,13 @@ impl SessionStore for FileStore {
 
     fn select<'a>(&'a self, which: Rows<'a>, query: &'a Query) -> StoreFuture<'a, Selection> {
         Box::pin(self.select_in(which, query))
+    }
+
+    fn visit<'a>(&'a self, which: Rows<'a>, query: &'a Query, visitor: Visitor) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            let ask = self.question(which, query).await?;
+            tokio::task::spawn_blocking(move || ask.show(visitor)).await.map_err(|_| StoreError::Closed)
+        })
     }
 
     fn update<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row> {

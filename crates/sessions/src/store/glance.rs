@@ -57,7 +57,7 @@ fn patiently(path: &Path) -> io::Result<Rows> {
 fn look(path: &Path) -> io::Result<Rows> {
     // Segments are listed before the file is read: replaying one that the file holds already changes nothing.
     let journal = Journal::look(&disk::real(), path)?;
-    let mut rows = match document::load(|| std::fs::File::open(path)) {
+    let mut rows = match document::load(|| disk::open_regular(path)) {
         Ok(document) => document.rows,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Rows::default(),
         Err(error) => return Err(error),

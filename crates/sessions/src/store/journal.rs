@@ -82,9 +82,14 @@ pub(crate) struct Journal {
     segments: Vec<u64>,
     /// The file holds those up to this one.
     covered: u64,
+    /// Whether another process was done with a segment while it was looked at: the file has changed since.
+    has_missed_some: bool,
     /// The highest number in use, by whomever.
     last: u64,
     current: Option<Segment>,
+    /// Complete segments that the file does not hold yet. They stay held: one that looks abandoned would be taken over by
+    /// another process and its old changes put on top of newer ones.
+    complete: Vec<Segment>,
     /// What failed, until a segment says so.
     failed: Option<Header>,
     /// Whether the directories down to the store are durable; looked after once.
@@ -108,11 +113,14 @@ impl Journal {
         let deadline = Instant::now() + HOLD_PATIENCE;
         let mut left = Vec::new();
         for number in std::mem::take(&mut journal.segments) {
-            if journal.is_free(number, deadline)? {
-                left.push(number);
-            } else {
-                let path = journal.path(number);
-                tracing::warn!(journal = %path.display(), "another process is using this session store");
+            match journal.is_free(number, deadline) {
+                Ok(true) => left.push(number),
+                Ok(false) => {
+                    let path = journal.path(number);
+                    tracing::warn!(journal = %path.display(), "another process is using this session store");
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => journal.has_missed_some = true,
+                Err(error) => return Err(error),
             }
         }
         journal.segments = left;
@@ -133,8 +141,10 @@ impl Journal {
             store: store.to_path_buf(),
             segments,
             covered: 0,
+            has_missed_some: false,
             last,
             current: None,
+            complete: Vec::new(),
             failed: None,
             is_rooted: false,
         })
@@ -151,6 +161,11 @@ impl Journal {
             pause *= 2;
         }
         Ok(true)
+    }
+
+    /// Whether segments were removed by another process while they were looked at.
+    pub(crate) fn has_missed_some(&self) -> bool {
+        self.has_missed_some
     }
 
     /// Whether there is nothing that the file lacks.
@@ -229,6 +244,7 @@ impl Journal {
             Err(error) => {
                 let _ = cut(&mut segment);
                 self.failed.get_or_insert(Header { after: segment.number, len: segment.len });
+                self.complete.push(segment);
                 Err(error)
             }
         }
@@ -236,7 +252,7 @@ impl Journal {
 
     /// Closes the current segment: the next append begins a new one. Returns the numbers of those that are complete.
     pub(crate) fn rotate(&mut self) -> Vec<u64> {
-        self.current = None;
+        self.complete.extend(self.current.take());
         self.segments.clone()
     }
 
@@ -245,6 +261,7 @@ impl Journal {
     pub(crate) fn on_snapshot(&mut self, last: Option<u64>, removed: &[u64]) {
         self.covered = last.unwrap_or_default().max(self.covered);
         self.segments.retain(|number| !removed.contains(number));
+        self.complete.retain(|segment| segment.number > self.covered);
         if self.segments.is_empty() {
             self.failed = None;
         }
@@ -357,7 +374,7 @@ mod tests {
         journal.append(&line(&ops).unwrap()).unwrap();
         let base = r#"{"agent:main:a":{"sessionId":"a","label":"x","sendPolicy":"deny"},"agent:main:c":{}}"#;
         let expect = r#"{"agent:main:a":{"sessionId":"a","sendPolicy":"deny","inputTokens":5},"agent:main:b":{"sessionId":"b"}}"#;
-        journal.rotate();
+        drop(journal);
         let reopened = Journal::open(&disk::real(), &store).unwrap();
         assert_eq!(rows_after(&reopened, base), expect);
         assert_eq!(rows_after(&reopened, expect), expect, "replay over its own result changes nothing");
@@ -374,8 +391,8 @@ mod tests {
             journal.append(&line(&[Op::update(&format!("agent:main:{n}"), None, &new)]).unwrap()).unwrap();
             ends.push(journal.current_len() as usize);
         }
-        journal.rotate();
         let path = journal.path(1);
+        drop(journal);
         let whole = std::fs::read(&path).unwrap();
         for cut in 0..=whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();
@@ -384,6 +401,23 @@ mod tests {
             let expect = ends.iter().filter(|end| **end <= cut).count() - 1;
             assert_eq!(rows.len(), expect, "{cut}");
         }
+    }
+
+    /// Else another process would take over what is about to be in the file, and put it on top of what is newer there.
+    #[test]
+    fn a_complete_segment_is_held_until_the_file_has_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("sessions.json");
+        let mut journal = Journal::open(&disk::real(), &store).unwrap();
+        let made = entry(r#"{"sessionId":"a"}"#);
+        journal.append(&line(&[Op::update("agent:main:a", None, &made)]).unwrap()).unwrap();
+        let complete = journal.rotate();
+        assert!(disk::real().is_held(&journal.path(1)).unwrap());
+        journal.on_snapshot(complete.last().copied(), &[]);
+        assert!(
+            !disk::real().is_held(&journal.path(1)).unwrap(),
+            "it could not be removed, and does no harm"
+        );
     }
 
     #[test]
@@ -396,6 +430,7 @@ mod tests {
             journal.append(&line(&[Op::update("agent:main:a", None, &new)]).unwrap()).unwrap();
             assert_eq!(journal.rotate().last(), Some(&n));
         }
+        drop(journal);
         let mut reopened = Journal::open(&disk::real(), &store).unwrap();
         assert_eq!(rows_after(&reopened, "{}"), r#"{"agent:main:a":{"sessionId":"11"}}"#);
         let all = reopened.rotate();

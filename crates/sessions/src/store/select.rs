@@ -7,11 +7,11 @@ use std::sync::Arc;
 use openclaw_protocol::AgentId;
 use parking_lot::RwLock;
 
-use super::Row;
 use super::file::Published;
 use super::query::{Matcher, Query, Selection};
 use super::stored::{Pool, RowText};
 use super::table::Table;
+use super::{Row, Visitor};
 use crate::key::{KeyRules, SessionKey};
 
 /// Rows up to which a look at all of them is over before it is noticed.
@@ -39,6 +39,14 @@ impl Ask {
         let (found, total) = self.find();
         let row = |(key, row): (SessionKey, Arc<RowText>)| Row { key, entry: Arc::new(row.entry()) };
         Selection { rows: found.into_iter().map(row).collect(), total: total as u64 }
+    }
+
+    /// Shows the rows to a visitor, newest first; each is read when it is shown.
+    pub(super) fn show(&self, mut visitor: Visitor) {
+        let (found, _) = self.find();
+        for (key, row) in found {
+            visitor(Row { key, entry: Arc::new(row.entry()) });
+        }
     }
 
     fn find(&self) -> (Vec<(SessionKey, Arc<RowText>)>, usize) {

@@ -540,3 +540,18 @@ async fn agents_that_are_configured_later_are_seen_where_a_template_hides_them()
     store.set_agents(Vec::new());
     assert_eq!(store.rows(Rows::All).await.unwrap().len(), 0);
 }
+
+/// Reading a pipe waits for somebody to write into it, for good.
+#[tokio::test]
+async fn a_store_that_is_a_pipe_or_a_directory_is_refused_at_once() {
+    type Make = fn(&Path);
+    let pipe: Make = |path| nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let directory: Make = |path| std::fs::create_dir(path).unwrap();
+    for (make, expect) in [(pipe, "it is no regular file"), (directory, "it is a directory")] {
+        let bench = Bench::new();
+        std::fs::create_dir_all(bench.path().parent().unwrap()).unwrap();
+        make(&bench.path());
+        let error = bench.open().get(&key("main")).await.unwrap_err().to_string();
+        assert!(error.contains(expect), "{error}");
+    }
+}

@@ -9,17 +9,10 @@ use super::file::HEADER_WITHIN;
 use super::format::{EntryId, Header, VERSION};
 use super::index::{Index, Kind, LineHead};
 use super::scan::{Lines, MAX_LINE_BYTES};
+use crate::disk::open_regular;
 use crate::mend::mend;
 
 const CHUNK: usize = 64 * 1024;
-
-/// Opens a file for reading. Nothing but a regular file: reading from a pipe may never end.
-fn open_regular(path: &Path) -> io::Result<File> {
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::other(format!("{} is no regular file", path.display())));
-    }
-    File::open(path)
-}
 
 /// The lines of a file, last first.
 struct LinesBackward<R> {

@@ -1,6 +1,6 @@
 //! What of a branch a model sees (spec `sessions.md` §4.5). Deciding and converting are pure; reading is `file`'s.
 
-use openclaw_protocol::message::{Block, Message, UserContent, UserMessage};
+use openclaw_protocol::message::{Message, UserContent, UserMessage};
 use serde_json::Value;
 
 use super::format::{Body, BranchSummary, Entry, StoredMessage};
@@ -202,15 +202,6 @@ pub fn model_of(entry: &Entry) -> Option<(String, String)> {
 /// All text of user content, for titles and previews.
 pub fn text_of(content: &UserContent) -> String {
     content.to_text()
-}
-
-/// Whether blocks hold anything a person would see.
-pub fn has_visible_content(blocks: &[Block]) -> bool {
-    blocks.iter().any(|block| match block {
-        Block::Text(text) => !text.text.trim().is_empty(),
-        Block::Thinking(_) => false,
-        Block::Image(_) | Block::ToolCall(_) | Block::Other(_) => true,
-    })
 }
 
 #[cfg(test)]

@@ -14,10 +14,6 @@ pub const VERSION: u32 = 3;
 /// `customType` of the entry that says which provider, wire protocol and model a run uses: `{timestamp, provider, modelApi,
 /// modelId}` (spec `sessions.md` §4.2).
 pub const MODEL_SNAPSHOT: &str = "model-snapshot";
-/// `customType` of the entry that says when a provider's prompt cache was touched last: `{timestamp, provider, modelId}`.
-pub const CACHE_TTL: &str = "openclaw.cache-ttl";
-/// `customType` of the entry that says that a conversation was given a first user turn for Google's sake: `{timestamp}`.
-pub const GOOGLE_TURN_ORDERING: &str = "google-turn-ordering-bootstrap";
 
 /// Id of an entry: 8 hex digits as a rule, any text is read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

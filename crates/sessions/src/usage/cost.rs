@@ -18,10 +18,10 @@ pub async fn cost(ledger: Ledger<'_>, params: &UsageCostParams) -> Result<UsageC
     let now = now_ms();
     let days = params.days.as_ref().and_then(number_of_days);
     let range = DayRange::of_request(params.start_date.as_deref(), params.end_date.as_deref(), days, now)?;
-    let rows = ledger.rows_within(range).await?;
+    let owners = ledger.owners_within(range).await?;
     let places = ledger.places();
     let prices = ledger.prices;
-    let daily = ledger.index.look(move |index| by_day(index, &places.all(rows), range, &prices)).await?;
+    let daily = ledger.index.look(move |index| by_day(index, &places.all(owners), range, &prices)).await?;
     let mut totals = UsageTotals::default();
     daily.values().for_each(|day| totals.add(day));
     let daily = daily.into_iter().map(|(day, totals)| DailyCost { date: day.to_string(), totals }).collect();

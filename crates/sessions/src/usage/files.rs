@@ -3,12 +3,40 @@
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-use openclaw_protocol::AgentId;
+use openclaw_protocol::{AgentId, SessionId};
 
 use super::scan::unix_ms;
+use crate::entry::SessionEntry;
 use crate::key::{KeyRules, SessionKey};
 use crate::layout::Layout;
 use crate::store::Row;
+
+/// A session, as far as it is needed to find its transcript.
+#[derive(Debug, Clone)]
+pub(super) struct Owner {
+    key: SessionKey,
+    session_id: Option<SessionId>,
+    session_file: Option<Box<str>>,
+    updated_at: Option<i64>,
+}
+
+impl Owner {
+    pub(super) fn of(row: &Row) -> Self {
+        let entry = &row.entry;
+        Self {
+            key: row.key.clone(),
+            session_id: entry.session_id.clone(),
+            session_file: entry.session_file.clone(),
+            updated_at: entry.updated_at,
+        }
+    }
+
+    /// A row that names the same transcript.
+    fn entry(&self) -> SessionEntry {
+        let (session_id, session_file) = (self.session_id.clone(), self.session_file.clone());
+        SessionEntry { session_id, session_file, ..SessionEntry::default() }
+    }
+}
 
 /// A transcript and whose it is.
 #[derive(Debug, Clone)]
@@ -16,10 +44,10 @@ pub(super) struct TranscriptOf {
     pub(super) path: PathBuf,
     /// The session's key; `agent:<id>:<file name>` when none stands for it any more.
     pub(super) key: String,
+    /// The key of the session's row, where it has one.
+    pub(super) row: Option<SessionKey>,
     pub(super) agent: AgentId,
     pub(super) session_id: String,
-    /// The session's row.
-    pub(super) row: Option<Row>,
     /// When the session was last used, Unix milliseconds.
     pub(super) updated_at: i64,
     /// When the file was last written, Unix milliseconds.
@@ -38,32 +66,32 @@ pub(super) struct Places {
 impl Places {
     /// Every transcript, by path. Where several rows stand for one, as those of a job and of its run do, the one used
     /// last has it, and among equals the more particular one.
-    pub(super) fn all(&self, rows: Vec<Row>) -> Vec<TranscriptOf> {
-        let mut by_path: HashMap<PathBuf, Row> = HashMap::new();
-        for row in rows {
-            let agent = self.rules.agent_of(&row.key);
-            let Ok(Some(path)) = self.layout.transcript_of(&agent, &row.entry) else { continue };
-            let rank = |row: &Row| (row.entry.updated_at_ms(), row.key.clone());
-            if by_path.get(&path).is_none_or(|known| rank(known) < rank(&row)) {
-                by_path.insert(path, row);
+    pub(super) fn all(&self, owners: Vec<Owner>) -> Vec<TranscriptOf> {
+        let mut by_path: HashMap<PathBuf, Owner> = HashMap::new();
+        for owner in owners {
+            let agent = self.rules.agent_of(&owner.key);
+            let Ok(Some(path)) = self.layout.transcript_of(&agent, &owner.entry()) else { continue };
+            let rank = |owner: &Owner| (owner.updated_at.unwrap_or(0), owner.key.clone());
+            if by_path.get(&path).is_none_or(|known| rank(known) < rank(&owner)) {
+                by_path.insert(path, owner);
             }
         }
         let mut found: HashMap<PathBuf, TranscriptOf> = HashMap::new();
         for (agent, dir) in self.directories() {
             for (path, modified_at) in transcripts_in(&dir) {
-                let row = by_path.remove(&path);
+                let owner = by_path.remove(&path);
                 if !found.contains_key(&path) {
-                    found.insert(path.clone(), self.transcript(path, &agent, row, modified_at));
+                    found.insert(path.clone(), self.transcript(path, &agent, owner, modified_at));
                 }
             }
         }
         // Files elsewhere, as rows name them.
-        for row in by_path.into_values() {
-            let agent = self.rules.agent_of(&row.key);
-            let Some(path) = self.layout.find_transcript(&agent, &row.entry) else { continue };
+        for owner in by_path.into_values() {
+            let agent = self.rules.agent_of(&owner.key);
+            let Some(path) = self.layout.find_transcript(&agent, &owner.entry()) else { continue };
             let Some(modified_at) = modified(&path) else { continue };
             if found.get(&path).is_none_or(|known| known.row.is_none()) {
-                found.insert(path.clone(), self.transcript(path, &agent, Some(row), modified_at));
+                found.insert(path.clone(), self.transcript(path, &agent, Some(owner), modified_at));
             }
         }
         let mut all: Vec<TranscriptOf> = found.into_values().collect();
@@ -72,12 +100,12 @@ impl Places {
     }
 
     /// The transcript of one session: its row's, or the file that its key names.
-    pub(super) fn one(&self, text: &str, key: &SessionKey, row: Option<Row>) -> Option<TranscriptOf> {
-        if let Some(row) = row {
+    pub(super) fn one(&self, text: &str, key: &SessionKey, owner: Option<Owner>) -> Option<TranscriptOf> {
+        if let Some(owner) = owner {
             let agent = self.rules.agent_of(key);
-            let path = self.layout.find_transcript(&agent, &row.entry)?;
+            let path = self.layout.find_transcript(&agent, &owner.entry())?;
             let modified_at = modified(&path)?;
-            return Some(self.transcript(path, &agent, Some(row), modified_at));
+            return Some(self.transcript(path, &agent, Some(owner), modified_at));
         }
         // File names have capitals, canonical keys have not.
         let (agent, name) = text.trim().strip_prefix("agent:")?.split_once(':')?;
@@ -93,14 +121,23 @@ impl Places {
         })
     }
 
-    fn transcript(&self, path: PathBuf, agent: &AgentId, row: Option<Row>, modified_at: i64) -> TranscriptOf {
+    fn transcript(
+        &self,
+        path: PathBuf,
+        agent: &AgentId,
+        owner: Option<Owner>,
+        modified_at: i64,
+    ) -> TranscriptOf {
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let agent = row.as_ref().map_or_else(|| agent.clone(), |row| self.rules.agent_of(&row.key));
-        let key = row.as_ref().map_or_else(|| format!("agent:{agent}:{name}"), |row| row.key.to_string());
-        let id = row.as_ref().and_then(|row| row.entry.session_id.as_ref());
-        let session_id = id.map_or(name, |id| id.as_str().to_owned());
-        let updated_at = row.as_ref().and_then(|row| row.entry.updated_at).unwrap_or(modified_at);
-        TranscriptOf { path, key, agent, session_id, row, updated_at, modified_at }
+        let Some(Owner { key: row, session_id, updated_at, .. }) = owner else {
+            let (key, agent) = (format!("agent:{agent}:{name}"), agent.clone());
+            let (session_id, updated_at) = (name, modified_at);
+            return TranscriptOf { path, key, row: None, agent, session_id, updated_at, modified_at };
+        };
+        let session_id = session_id.map_or(name, |id| id.as_str().to_owned());
+        let (key, agent) = (row.to_string(), self.rules.agent_of(&row));
+        let updated_at = updated_at.unwrap_or(modified_at);
+        TranscriptOf { path, key, row: Some(row), agent, session_id, updated_at, modified_at }
     }
 
     /// The directories of all agents, each once; the default agent has those that several share.

@@ -9,6 +9,7 @@ use openclaw_protocol::params::usage::{
 };
 use serde_json::Value;
 
+use super::files::Owner;
 use super::line::{self, Line, Said};
 use super::series::cost_of;
 use super::{Ledger, Prices, UsageError};
@@ -30,10 +31,10 @@ pub async fn logs(
         params.limit.filter(|limit| *limit >= 1.0).map_or(SessionsUsageLogsResult::DEFAULT_LIMIT, whole);
     let places = ledger.places();
     let key = places.rules.canonical(&text)?;
-    let row = ledger.store.get(&key).await?;
+    let owner = ledger.store.get(&key).await?.as_ref().map(Owner::of);
     let prices = ledger.prices;
     let look = move || {
-        let Some(found) = places.one(&text, &key, row) else { return Ok(Vec::new()) };
+        let Some(found) = places.one(&text, &key, owner) else { return Ok(Vec::new()) };
         match read(&found.path, limit.min(SessionsUsageLogsResult::MAX_LIMIT), &prices) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             other => other.map_err(|source| UsageError::Read { path: found.path, source }),

@@ -13,7 +13,7 @@ use openclaw_protocol::params::usage::{
 
 use super::day::DayRange;
 use super::digest::ModelDigest;
-use super::files::TranscriptOf;
+use super::files::{Owner, TranscriptOf};
 use super::scan::Scanned;
 use super::sums::{Add, Costs};
 use super::{Ledger, Prices, UsageError, UsageIndex};
@@ -34,7 +34,6 @@ pub async fn report(
         range,
         limit: usize::try_from(limit).unwrap_or(usize::MAX),
         with_context_weight: params.include_context_weight == Some(true),
-        is_one: params.key.is_some(),
         prices: Arc::clone(&ledger.prices),
     };
     let (sessions, aggregates) = match &params.key {
@@ -53,25 +52,29 @@ async fn one(
 ) -> Result<(Vec<SessionUsage>, Aggregates), UsageError> {
     let places = ledger.places();
     let key = places.rules.canonical(text)?;
-    let row = ledger.store.get(&key).await?;
-    let text = text.to_owned();
+    let owner = ledger.store.get(&key).await?.as_ref().map(Owner::of);
+    let (text, range) = (text.to_owned(), asked.range);
     let look = move |index: &UsageIndex| {
-        let transcripts = places.one(&text, &key, row).into_iter().collect();
-        sessions_of(index, transcripts, &asked)
+        let transcript = places.one(&text, &key, owner)?;
+        let scanned = read(index, &transcript, range)?;
+        Some((transcript, scanned))
     };
-    ledger.index.look(look).await
+    let used = ledger.index.look(look).await?;
+    sessions_of(ledger, used.into_iter().collect(), &asked).await
 }
 
 async fn all(ledger: &Ledger<'_>, asked: Asked) -> Result<(Vec<SessionUsage>, Aggregates), UsageError> {
     let places = ledger.places();
-    let rows = ledger.rows_within(asked.range).await?;
+    let owners = ledger.owners_within(asked.range).await?;
+    let (range, limit) = (asked.range, asked.limit);
     let look = move |index: &UsageIndex| {
-        let transcripts = places.all(rows);
+        let transcripts = places.all(owners);
         let present: HashSet<&Path> = transcripts.iter().map(|found| found.path.as_path()).collect();
         index.retain(&present);
-        sessions_of(index, transcripts, &asked)
+        used_last(index, transcripts, range, limit)
     };
-    ledger.index.look(look).await
+    let used = ledger.index.look(look).await?;
+    sessions_of(ledger, used, &asked).await
 }
 
 /// What a client wants to know.
@@ -79,32 +82,48 @@ struct Asked {
     range: DayRange,
     limit: usize,
     with_context_weight: bool,
-    /// One session, also when it used nothing.
-    is_one: bool,
     prices: Prices,
 }
 
-fn sessions_of(
+/// A session's transcript and what it used.
+type Used = (TranscriptOf, Arc<Scanned>);
+
+/// Those with usage in these days, used last first.
+fn used_last(
     index: &UsageIndex,
     mut transcripts: Vec<TranscriptOf>,
-    asked: &Asked,
-) -> (Vec<SessionUsage>, Aggregates) {
+    range: DayRange,
+    limit: usize,
+) -> Vec<Used> {
     transcripts.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.key.cmp(&b.key)));
-    let mut sessions = Vec::new();
+    let used = |transcript: TranscriptOf| {
+        let scanned = read(index, &transcript, range)?;
+        scanned.digest().within(range).next()?;
+        Some((transcript, scanned))
+    };
+    transcripts.into_iter().filter_map(used).take(limit).collect()
+}
+
+/// The answer. Rows are read one at a time: what a session is called need not be known of all of them.
+async fn sessions_of(
+    ledger: &Ledger<'_>,
+    used: Vec<Used>,
+    asked: &Asked,
+) -> Result<(Vec<SessionUsage>, Aggregates), UsageError> {
+    let mut sessions = Vec::with_capacity(used.len());
     let mut aggregates = Aggregates::default();
-    for transcript in transcripts {
-        if sessions.len() >= asked.limit {
-            break;
-        }
-        let Some(scanned) = read(index, &transcript, asked.range) else { continue };
-        if !asked.is_one && scanned.digest().within(asked.range).next().is_none() {
-            continue;
-        }
-        let session = session::usage(&transcript, scanned.digest(), asked);
+    for (transcript, scanned) in used {
+        let row = match &transcript.row {
+            Some(key) => ledger.store.get(key).await?,
+            None => None,
+        };
+        let entry = row.as_ref().map(|row| &*row.entry);
+        let session = session::usage(&transcript, entry, scanned.digest(), asked);
         aggregates.add(&session, scanned.digest(), asked);
         sessions.push(session);
+        tokio::task::yield_now().await;
     }
-    (sessions, aggregates)
+    Ok((sessions, aggregates))
 }
 
 /// What a transcript used, unless it was last written before the days asked for or can't be read.

@@ -1,6 +1,5 @@
 //! `sessions.usage.timeseries`: one session's answers over time.
 
-use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
@@ -9,10 +8,12 @@ use openclaw_protocol::params::usage::{
 };
 
 use super::digest::Counting;
+use super::files::Owner;
 use super::line::{self, Answer, Line, Said};
 use super::scan::unix_ms;
 use super::sums::{Costs, Tokens};
 use super::{Ledger, Prices, UsageError};
+use crate::disk::open_regular;
 use crate::transcript::scan::Lines;
 
 /// Answers `sessions.usage.timeseries`.
@@ -24,10 +25,10 @@ pub async fn timeseries(
     let text = text.ok_or(UsageError::KeyRequired("timeseries"))?.to_owned();
     let places = ledger.places();
     let key = places.rules.canonical(&text)?;
-    let row = ledger.store.get(&key).await?;
+    let owner = ledger.store.get(&key).await?.as_ref().map(Owner::of);
     let prices = ledger.prices;
     let look = move || {
-        let found = places.one(&text, &key, row).ok_or_else(|| UsageError::NoTranscript(text.clone()))?;
+        let found = places.one(&text, &key, owner).ok_or_else(|| UsageError::NoTranscript(text.clone()))?;
         let points = match points(&found.path, &prices) {
             Ok(points) => points,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -41,7 +42,7 @@ pub async fn timeseries(
 }
 
 fn points(path: &Path, prices: &Prices) -> io::Result<Vec<UsagePoint>> {
-    let file = File::open(path)?;
+    let file = open_regular(path)?;
     let fallback = unix_ms(file.metadata()?.modified().ok());
     let mut lines = Lines::new(BufReader::with_capacity(64 * 1024, file), 0);
     let mut counting = Counting::default();

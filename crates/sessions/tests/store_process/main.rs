@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use openclaw_protocol::AgentId;
-use openclaw_sessions::store::{Change, FileStore, FileStoreOptions, Rows, SessionStore};
+use openclaw_sessions::store::{Change, FileStore, FileStoreOptions, Query, Rows, SessionStore};
 use openclaw_sessions::{KeyRules, Layout};
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ fn number(row: &Value) -> i64 {
 
 /// `n` of every row whose key names the store's own sessions, by key.
 async fn numbers(store: &FileStore) -> BTreeMap<String, i64> {
-    let rows = store.rows(Rows::All).await.unwrap();
+    let rows = store.select(Rows::All, &Query::default()).await.unwrap().rows;
     let ours = rows.iter().filter(|row| !row.key.as_str().contains("other"));
     ours.map(|row| (row.key.to_string(), number(&serde_json::to_value(&*row.entry).unwrap()))).collect()
 }

@@ -25,7 +25,8 @@ impl Captured {
     pub fn last_user_text(&self) -> String {
         let written = self.messages().iter().rev().find_map(|message| {
             let is_user = message.get("role").and_then(Value::as_str) == Some("user");
-            is_user.then(|| text_of(message.get("content")?)).flatten()
+            let content = || message.get("content").or_else(|| message.get("parts"));
+            is_user.then(|| text_of(content()?)).flatten()
         });
         written.unwrap_or_default()
     }
@@ -37,16 +38,25 @@ impl Captured {
             kind(message, "role").as_deref() == Some("tool")
                 || kind(message, "type").as_deref() == Some("function_call_output")
                 || message.get("content").and_then(Value::as_array).is_some_and(|blocks| {
-                    blocks.iter().any(|block| kind(block, "type").as_deref() == Some("tool_result"))
+                    blocks.iter().any(|block| {
+                        kind(block, "type").as_deref() == Some("tool_result")
+                            || block.get("toolResult").is_some()
+                    })
                 })
+                || message
+                    .get("parts")
+                    .and_then(Value::as_array)
+                    .is_some_and(|parts| parts.iter().any(|part| part.get("functionResponse").is_some()))
         })
     }
 
     /// The names of the tools on offer.
     pub fn tool_names(&self) -> Vec<String> {
-        let tools = self.body.get("tools").and_then(Value::as_array);
+        let lists = ["/tools/0/functionDeclarations", "/toolConfig/tools", "/tools"];
+        let tools = lists.iter().find_map(|place| self.body.pointer(place)?.as_array());
         let name = |tool: &Value| {
-            tool.get("name").or_else(|| tool.pointer("/function/name"))?.as_str().map(str::to_owned)
+            let places = ["/name", "/function/name", "/toolSpec/name"];
+            places.iter().find_map(|place| tool.pointer(place)?.as_str().map(str::to_owned))
         };
         tools.into_iter().flatten().filter_map(name).collect()
     }
@@ -56,9 +66,10 @@ impl Captured {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// The conversation: `messages`, or `input` of the Responses protocol.
+    /// The conversation: `messages`, `input` of the Responses protocol, or Google's `contents`.
     pub fn messages(&self) -> &[Value] {
-        let list = self.body.get("messages").or_else(|| self.body.get("input"));
+        let lists = ["messages", "input", "contents"];
+        let list = lists.iter().find_map(|name| self.body.get(name));
         list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
 }
@@ -71,7 +82,8 @@ fn text_of(content: &Value) -> Option<String> {
     let texts: Vec<&str> = content
         .as_array()?
         .iter()
-        .filter(|part| matches!(part.get("type").and_then(Value::as_str), Some("text" | "input_text")))
+        // Google's and Bedrock's parts say by their fields alone what they are.
+        .filter(|part| matches!(part.get("type").and_then(Value::as_str), Some("text" | "input_text") | None))
         .filter_map(|part| part.get("text")?.as_str())
         .collect();
     (!texts.is_empty()).then(|| texts.join("\n"))

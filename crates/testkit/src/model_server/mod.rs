@@ -1,7 +1,7 @@
 //! A model server that answers what the test says, over real HTTP on 127.0.0.1.
 //!
-//! It speaks Anthropic Messages, OpenAI Chat Completions, OpenAI Responses and embeddings, told apart by the end of the
-//! path, so that any base URL works. Answers come from a queue, from a function of the request, or are those of the
+//! It speaks Anthropic Messages, OpenAI Chat Completions, OpenAI Responses, Google's `generateContent`, Bedrock's Converse
+//! and embeddings, told apart by the end of the path, so that any base URL works. Answers come from a queue, from a function of the request, or are those of the
 //! recorded reference stub ([`ModelServer::reference`]). Nothing waits unless the script says so.
 //!
 //! ```no_run
@@ -17,9 +17,11 @@
 //! # }
 //! ```
 
+mod bedrock;
 mod captured;
 mod embeddings;
 mod encode;
+mod google;
 mod reference;
 mod responses;
 mod script;
@@ -35,6 +37,7 @@ use axum::http::{HeaderMap, Method, Response, StatusCode, Uri, header};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+pub use bedrock::bedrock_exception;
 pub use captured::Captured;
 pub use reference::{HELLO, Pace, reply as reference_reply};
 pub use script::{Gate, Reply, ScriptedCall, ScriptedUsage, Step, Stop};
@@ -235,6 +238,10 @@ async fn answer(
         Wire::Chat(Protocol::ChatCompletions)
     } else if path.ends_with("/responses") {
         Wire::Responses
+    } else if path.ends_with(":streamGenerateContent") || path.ends_with(":generateContent") {
+        Wire::Google
+    } else if path.ends_with("/converse-stream") || path.ends_with("/converse") {
+        Wire::Bedrock
     } else {
         let message = format!("the scripted model server has nothing at {method} {path}");
         return build(404, &[], Body::from(json!({"error": {"message": message}}).to_string()));
@@ -248,6 +255,8 @@ async fn answer(
 enum Wire {
     Chat(Protocol),
     Responses,
+    Google,
+    Bedrock,
 }
 
 impl Wire {
@@ -255,6 +264,8 @@ impl Wire {
         match self {
             Self::Chat(protocol) => Encoder::Chat(encode::Encoder::new(protocol, model, reply)),
             Self::Responses => Encoder::Responses(responses::Encoder::new(model, reply)),
+            Self::Google => Encoder::Google(google::Encoder::new(model, reply)),
+            Self::Bedrock => Encoder::Bedrock(bedrock::Encoder::new(reply)),
         }
     }
 
@@ -262,6 +273,26 @@ impl Wire {
         match self {
             Self::Chat(protocol) => encode::document(protocol, model, reply),
             Self::Responses => responses::Encoder::new(model, reply).document(reply),
+            Self::Google => google::Encoder::new(model, reply).document(reply),
+            Self::Bedrock => bedrock::Encoder::new(reply).document(reply),
+        }
+    }
+
+    /// Whether a request wants a stream: most say so in the body, some by the path.
+    fn wants_stream(self, request: &Captured) -> bool {
+        match self {
+            Self::Chat(_) | Self::Responses => {
+                request.body.get("stream").and_then(Value::as_bool).unwrap_or(false)
+            }
+            Self::Google => request.path.contains(":stream"),
+            Self::Bedrock => request.path.ends_with("-stream"),
+        }
+    }
+
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Chat(_) | Self::Responses | Self::Google => "text/event-stream",
+            Self::Bedrock => "application/vnd.amazon.eventstream",
         }
     }
 }
@@ -271,34 +302,42 @@ impl Wire {
 enum Encoder {
     Chat(encode::Encoder),
     Responses(responses::Encoder),
+    Google(google::Encoder),
+    Bedrock(bedrock::Encoder),
 }
 
 impl Encoder {
-    fn begin(&self) -> String {
+    fn begin(&self) -> Vec<u8> {
         match self {
-            Self::Chat(encoder) => encoder.begin(),
-            Self::Responses(encoder) => encoder.begin(),
+            Self::Chat(encoder) => encoder.begin().into_bytes(),
+            Self::Responses(encoder) => encoder.begin().into_bytes(),
+            Self::Google(encoder) => encoder.begin().into_bytes(),
+            Self::Bedrock(_) => bedrock::Encoder::begin(),
         }
     }
 
-    fn step(&mut self, step: &Step) -> String {
+    fn step(&mut self, step: &Step) -> Vec<u8> {
         match self {
-            Self::Chat(encoder) => encoder.step(step),
-            Self::Responses(encoder) => encoder.step(step),
+            Self::Chat(encoder) => encoder.step(step).into_bytes(),
+            Self::Responses(encoder) => encoder.step(step).into_bytes(),
+            Self::Google(encoder) => encoder.step(step).into_bytes(),
+            Self::Bedrock(encoder) => encoder.step(step),
         }
     }
 
-    fn end(&mut self) -> String {
+    fn end(&mut self) -> Vec<u8> {
         match self {
-            Self::Chat(encoder) => encoder.end(),
-            Self::Responses(encoder) => encoder.end(),
+            Self::Chat(encoder) => encoder.end().into_bytes(),
+            Self::Responses(encoder) => encoder.end().into_bytes(),
+            Self::Google(encoder) => encoder.end().into_bytes(),
+            Self::Bedrock(encoder) => encoder.end(),
         }
     }
 }
 
 async fn speak(wire: Wire, request: &Captured, reply: Reply, ending: Ending) -> Response<Body> {
     let model = request.body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let wants_stream = request.body.get("stream").and_then(Value::as_bool).unwrap_or(false);
+    let wants_stream = wire.wants_stream(request);
     match &reply.head {
         Head::Never => {
             std::future::pending::<Infallible>().await;
@@ -306,7 +345,7 @@ async fn speak(wire: Wire, request: &Captured, reply: Reply, ending: Ending) -> 
         }
         Head::Plain { status, headers, body } => build(*status, headers, Body::from(body.clone())),
         Head::Stream if wants_stream => {
-            let kind = ("content-type".to_owned(), "text/event-stream".to_owned());
+            let kind = ("content-type".to_owned(), wire.content_type().to_owned());
             build(200, &[kind], Body::from_stream(stream(wire, &model, reply, ending)))
         }
         Head::Stream | Head::Document => json_answer(&wire.document(&model, &reply)),
@@ -330,13 +369,13 @@ struct Speech {
     encoder: Encoder,
     steps: VecDeque<Step>,
     /// What comes before the first step; gone once it is said, like the speech itself.
-    said: Option<String>,
+    said: Option<Vec<u8>>,
     _ending: Ending,
 }
 
 impl Speech {
     async fn next(mut self) -> Option<(Result<Bytes, std::io::Error>, Self)> {
-        if self.said.as_ref().is_some_and(String::is_empty) {
+        if self.said.as_ref().is_some_and(Vec::is_empty) {
             return None;
         }
         if let Some(first) = self.said.take() {
@@ -366,7 +405,7 @@ impl Speech {
             }
         }
         let last = self.encoder.end();
-        self.said = Some(String::new());
+        self.said = Some(Vec::new());
         Some((Ok(Bytes::from(last)), self))
     }
 }

@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, stderr, stdin};
 
 use openclaw_agent::roster::{self, Files};
 use openclaw_config::write::Actor;
+use openclaw_config::{Config, load};
 use openclaw_protocol::AgentId;
 use serde::Serialize;
 
@@ -37,6 +38,11 @@ pub(super) fn run(id: &str, force: bool, json: bool, context: &Context) -> Outco
     }
     let deleted = roster::delete(&context.loaded, &id, Files::Trash, Actor::Cli)
         .map_err(|error| failure(error, context))?;
+    if let Some(default) = new_default(config, context) {
+        output::error_line(&context.style.warn(&format!(
+            "The default agent is \"{default}\" now. A running gateway keeps \"{id}\" as it until it is restarted."
+        )));
+    }
     for (dir, reason) in &deleted.kept {
         output::error_line(
             &context.style.warn(&format!("Not moved to the trash: {} ({reason})", context.short(dir))),
@@ -61,6 +67,13 @@ pub(super) fn run(id: &str, force: bool, json: bool, context: &Context) -> Outco
         output::line(&format!("  Routing rules removed: {}", deleted.removed_bindings));
     }
     Ok(0)
+}
+
+/// The default agent of the file as it is now, where that is another than it was: what is stored depends on it, so a
+/// running gateway does not take the change.
+fn new_default(before: &Config, context: &Context) -> Option<AgentId> {
+    let after = load(context.env()).config().ok()?.default_agent();
+    (after != before.default_agent()).then_some(after)
 }
 
 /// Unusable text would be normalised to `main`, which is not what it says.

@@ -61,10 +61,7 @@ fn row(config: &Config, agent: &ResolvedAgent, detail: Detail) -> AgentRow {
     let mine: Vec<&Binding> =
         config.bindings.iter().filter(|binding| AgentId::normalize(&binding.agent_id) == agent.id).collect();
     let configured = &agent.identity;
-    let from_file = std::fs::read_to_string(agent.workspace.join("IDENTITY.md"))
-        .ok()
-        .map(|text| Identity::parse(&text))
-        .filter(|identity| !identity.is_empty());
+    let from_file = Some(Identity::of_workspace(&agent.workspace)).filter(|identity| !identity.is_empty());
     let is_configured = configured.name.is_some() || configured.emoji.is_some();
     let (identity_name, identity_emoji, identity_source) = match (is_configured, from_file) {
         (true, _) => (configured.name.clone(), configured.emoji.clone(), Some("config")),

@@ -89,6 +89,22 @@ fn a_config_that_cannot_be_parsed_is_never_written() {
 }
 
 #[test]
+fn a_damaged_database_is_kept_in_the_backup_and_a_new_one_put_in_its_place() {
+    let home = tempfile::tempdir().unwrap();
+    let context = at(home.path());
+    let path = context.paths().database();
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let garbage = "this is no database, whatever its name says";
+    std::fs::write(&path, garbage).unwrap();
+    let fix = DoctorArgs { fix: true, json: true, check: true, ..DoctorArgs::default() };
+    assert_eq!(run(&fix, &context).unwrap(), 0);
+    assert_eq!(check_database(&path), DatabaseState::Sound);
+    let backups = std::fs::read_dir(context.paths().state_dir().join("backups")).unwrap();
+    let [backup] = backups.map(|dir| dir.unwrap().path()).collect::<Vec<_>>().try_into().unwrap();
+    assert_eq!(std::fs::read_to_string(backup.join("gateway.sqlite")).unwrap(), garbage);
+}
+
+#[test]
 fn a_token_is_generated_once() {
     let home = tempfile::tempdir().unwrap();
     let args = DoctorArgs { generate_gateway_token: true, json: true, ..DoctorArgs::default() };

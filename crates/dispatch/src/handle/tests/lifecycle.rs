@@ -312,3 +312,22 @@ async fn the_model_that_would_be_taken_anyway_is_no_override() {
     assert_eq!((entry.model_override, entry.model.as_deref()), (None, Some("fake-1")));
     assert!(model.heard(0)[0].ends_with("hello\n[message_id: r1]"), "{:?}", model.heard(0));
 }
+
+#[tokio::test]
+async fn a_direct_chat_with_a_limit_sends_its_last_turns_and_keeps_them_all() {
+    let (dir, model) = (dir(), FakeModel::start([]).await);
+    let limits = json!({"channels": {"telegram": {"dmHistoryLimit": 2}}});
+    let rig = Rig::with_config(dir.path(), &model, limits).await;
+    for (number, text) in ["one", "two", "three"].into_iter().enumerate() {
+        for (kind, key) in [("d", "agent:main:telegram:dm:7"), ("g", "agent:main:telegram:group:7")] {
+            let mut message = chat(&format!("{kind}{number}"), text);
+            message.session_key = key.to_owned();
+            drop(rig.dispatch.chat(message).await.unwrap());
+            rig.end(&format!("{kind}{number}")).await;
+        }
+    }
+    let people =
+        |request: usize| model.heard(request).iter().filter(|line| line.starts_with("user:")).count();
+    let sent: Vec<usize> = (0..6).map(people).collect();
+    assert_eq!(sent, [1, 1, 2, 2, 2, 3], "direct and group by turns");
+}

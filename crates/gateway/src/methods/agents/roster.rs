@@ -11,7 +11,7 @@ use openclaw_protocol::params::agents::{
     AgentsUpdateResult,
 };
 use openclaw_protocol::{AgentId, ErrorShape};
-use openclaw_sessions::store::Rows;
+use openclaw_sessions::store::{Query, Row, Rows, gather};
 
 use crate::request::{Failure, RequestContext};
 
@@ -95,10 +95,11 @@ pub(in super::super) async fn delete(
 async fn stop_runs(ctx: &RequestContext, id: &AgentId) -> Result<(), Failure> {
     let store = ctx.gateway.sessions.as_ref();
     let rules = store.rules().clone();
-    for row in store.rows(Rows::Of(id)).await? {
-        let is_busy = !ctx.gateway.dispatch.active_runs(row.key.as_str()).is_empty();
-        if is_busy && rules.agent_of(&row.key) == *id {
-            ctx.gateway.dispatch.quiesce(row.key.as_str(), QUIESCE).await?;
+    let agent = id.clone();
+    let of_agent = move |row: Row| (rules.agent_of(&row.key) == agent).then_some(row.key);
+    for key in gather(store, Rows::Of(id), &Query::default(), of_agent).await? {
+        if !ctx.gateway.dispatch.active_runs(key.as_str()).is_empty() {
+            ctx.gateway.dispatch.quiesce(key.as_str(), QUIESCE).await?;
         }
     }
     Ok(store.flush().await?)

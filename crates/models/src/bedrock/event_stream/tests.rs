@@ -4,7 +4,7 @@ use super::*;
 use crate::stream::FailureKind;
 
 /// A header of any kind: its name, the kind's number, the value as it stands there.
-pub(in crate::bedrock) fn raw_message(headers: &[(&str, u8, &[u8])], payload: &[u8]) -> Vec<u8> {
+pub(crate) fn raw_message(headers: &[(&str, u8, &[u8])], payload: &[u8]) -> Vec<u8> {
     let mut head = Vec::new();
     for (name, kind, value) in headers {
         head.push(u8::try_from(name.len()).unwrap());
@@ -23,7 +23,7 @@ pub(in crate::bedrock) fn raw_message(headers: &[(&str, u8, &[u8])], payload: &[
 }
 
 /// A message with text headers.
-pub(in crate::bedrock) fn message_of(headers: &[(&str, &str)], payload: &str) -> Vec<u8> {
+pub(crate) fn message_of(headers: &[(&str, &str)], payload: &str) -> Vec<u8> {
     let sized: Vec<(&str, Vec<u8>)> = headers
         .iter()
         .map(|(name, value)| {
@@ -36,7 +36,7 @@ pub(in crate::bedrock) fn message_of(headers: &[(&str, &str)], payload: &str) ->
 }
 
 /// An event as Bedrock sends it.
-pub(in crate::bedrock) fn event_of(name: &str, payload: &str) -> Vec<u8> {
+pub(crate) fn event_of(name: &str, payload: &str) -> Vec<u8> {
     let headers = [(":event-type", name), (":content-type", "application/json"), (":message-type", "event")];
     message_of(&headers, payload)
 }
@@ -89,8 +89,14 @@ fn messages_are_read_as_aws_writes_them() {
 
 #[test]
 fn errors_have_names_of_their_own() {
-    let exception = message_of(&[(":message-type", "exception"), (":exception-type", "throttlingException")], "{\"message\":\"m\"}");
-    let error = message_of(&[(":message-type", "error"), (":error-code", "InternalError"), (":error-message", "a \"b\"")], "");
+    let exception = message_of(
+        &[(":message-type", "exception"), (":exception-type", "throttlingException")],
+        "{\"message\":\"m\"}",
+    );
+    let error = message_of(
+        &[(":message-type", "error"), (":error-code", "InternalError"), (":error-message", "a \"b\"")],
+        "",
+    );
     assert_eq!(
         parse([[exception, error].concat().as_slice()]),
         (
@@ -169,7 +175,7 @@ proptest! {
         chunks.push(&bytes[from..]);
         let whole = parse([bytes.as_slice()]);
         prop_assert!(whole.0.len() >= texts.len());
-        prop_assert_eq!(parse(chunks), whole.clone());
-        prop_assert_eq!(parse(bytes.chunks(1)), whole);
+        prop_assert_eq!(&parse(chunks), &whole);
+        prop_assert_eq!(&parse(bytes.chunks(1)), &whole);
     }
 }

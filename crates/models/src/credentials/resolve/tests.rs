@@ -25,6 +25,7 @@ async fn check(
         settings: &settings,
         variables: &variables.iter().copied().collect(),
         commands: &KeyCommands::default(),
+        logins: &Logins::default(),
         agent_dir: Path::new("/agents/main/agent"),
         now: NOW,
     };
@@ -107,7 +108,7 @@ async fn a_profile_asked_for_is_the_only_one() {
     let ask = |id| ("groq", Some(id));
     check(two.clone(), json!({}), &[], ask("groq:b"), Ok(&["token profile:groq:b=b"])).await;
     check(two.clone(), json!({}), &[], ask("gone"), Err("No credentials found for profile \"gone\".")).await;
-    check(two.clone(), json!({}), &[], ask("old"), Err("the login of profile \"old\" has expired and can't be renewed yet; log in again with OpenClaw, or use an API key")).await;
+    check(two.clone(), json!({}), &[], ask("old"), Err("the login of profile \"old\" has expired and can't be renewed; log in again with `openclaw models auth login`, or use an API key")).await;
     check(
         two.clone(),
         json!({}),

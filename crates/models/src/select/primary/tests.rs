@@ -66,6 +66,11 @@ fn what_is_connected_decides_when_nobody_chose() {
         ),
         (Row { vars: &["OPENAI_API_KEY"], ..Row::default() }, "openai/gpt-5.2", Origin::Connected),
         (
+            Row { vars: &["GEMINI_API_KEY"], ..Row::default() },
+            "google/gemini-3-pro-preview",
+            Origin::Connected,
+        ),
+        (
             Row { vars: &["OPENROUTER_API_KEY"], ..Row::default() },
             "openrouter/openrouter/auto",
             Origin::Connected,
@@ -127,7 +132,7 @@ fn what_is_connected_decides_when_nobody_chose() {
             Origin::Connected,
         ),
         (
-            Row { providers: json!({"a": local(Some("k"), "google-generative-ai")}), ..Row::default() },
+            Row { providers: json!({"a": local(Some("k"), "google-vertex")}), ..Row::default() },
             "a/first",
             Origin::Unusable,
         ),
@@ -150,13 +155,15 @@ fn what_is_connected_decides_when_nobody_chose() {
 }
 
 #[test]
-fn a_key_for_a_protocol_that_is_not_spoken_is_named() {
-    let (model, origin, warnings) = find(&Row { vars: &["GEMINI_API_KEY"], ..Row::default() });
+fn a_key_for_a_provider_that_nothing_is_chosen_of_is_named() {
+    let (model, origin, warnings) = find(&Row { vars: &["AZURE_OPENAI_API_KEY"], ..Row::default() });
     assert_eq!((model.as_str(), origin), ("offline/guide", Origin::Offline));
     assert_eq!(
         warnings,
-        ["there are credentials for google, but none of them can be used without a choice; set \
-          agents.defaults.model.primary to <provider>/<model>. Until then the offline guide answers"]
+        [
+            "there are credentials for azure-openai-responses, but none of them can be used without a choice; set \
+          agents.defaults.model.primary to <provider>/<model>. Until then the offline guide answers"
+        ]
     );
 }
 

@@ -78,21 +78,18 @@ impl StoreFile {
         let (path, disk) = (target.path.clone(), SharedDisk::clone(&options.disk));
         let fail = |source| io_error("read", &path, source);
         sweep(&disk, &path);
-        let (stamp, mut document) = read_document(&disk, &path).map_err(fail)?;
-        let journal = Journal::open(&disk, &path).map_err(fail)?;
+        let AsFound { stamp, document, journal, in_file } = read_patiently(&disk, &path).map_err(fail)?;
         let kept_copy_of = match &document.damage {
             Some(damage) => {
                 let kept = keep_copy(&disk, &path).map_err(fail)?;
                 let (store, kept) = (path.display(), kept.display());
-                let rows = document.rows.len();
+                let rows = in_file.as_ref().unwrap_or(&document.rows).len();
                 tracing::warn!(%store, %kept, %damage, rows, "the session store is damaged, going on with what could be read");
                 Some(stamp)
             }
             None => None,
         };
-        let before = if journal.is_empty() { None } else { Some(document.rows.clone()) };
-        journal.replay(&mut document.rows).map_err(fail)?;
-        let pending = before.map(|before| differences(&before, &document.rows)).unwrap_or_default();
+        let pending = in_file.map(|before| differences(&before, &document.rows)).unwrap_or_default();
         let table = Table::new(document.rows, target.agent.clone(), options.rules.clone());
         let pace = Pace::of(options, stamp.map_or(0, |stamp| stamp.len()), Duration::ZERO);
         let mut file = Self {
@@ -341,6 +338,41 @@ fn sweep(disk: &SharedDisk, store: &Path) {
     if let Err(error) = swept {
         tracing::warn!(store = %store.display(), %error, "cannot clean up beside the session store");
     }
+}
+
+/// How often a store is read anew that another process is writing.
+const TRIES: usize = 10;
+
+/// A store as it lies on disk.
+struct AsFound {
+    stamp: Option<Stamp>,
+    /// The rows, the journal replayed.
+    document: Document,
+    journal: Journal,
+    /// The rows without the journal, where it has something to say.
+    in_file: Option<Rows>,
+}
+
+/// Reads file and journal. Another process that has the store may remove a segment in the middle of this: what it held is
+/// in the file by then, which is read again. One that never rests is not waited for: its changes are noticed later.
+fn read_patiently(disk: &SharedDisk, path: &Path) -> io::Result<AsFound> {
+    let mut last = read_once(disk, path);
+    for _ in 1..TRIES {
+        match last {
+            Ok(found) if !found.journal.has_missed_some() => return Ok(found),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(_) | Err(_) => last = read_once(disk, path),
+        }
+    }
+    last
+}
+
+fn read_once(disk: &SharedDisk, path: &Path) -> io::Result<AsFound> {
+    let (stamp, mut document) = read_document(disk, path)?;
+    let journal = Journal::open(disk, path)?;
+    let in_file = (!journal.is_empty()).then(|| document.rows.clone());
+    journal.replay(&mut document.rows)?;
+    Ok(AsFound { stamp, document, journal, in_file })
 }
 
 /// The file and its stamp; the stamp is taken before reading, so that a change in between is noticed later.

@@ -12,10 +12,15 @@ use super::super::digest::{DayDigest, Digest, Times};
 use super::super::files::TranscriptOf;
 use super::super::sums::Add;
 use super::{Asked, model_totals};
+use crate::entry::SessionEntry;
 
 /// The session of a transcript with what it used.
-pub(super) fn usage(transcript: &TranscriptOf, digest: &Digest, asked: &Asked) -> SessionUsage {
-    let entry = transcript.row.as_ref().map(|row| &*row.entry);
+pub(super) fn usage(
+    transcript: &TranscriptOf,
+    entry: Option<&SessionEntry>,
+    digest: &Digest,
+    asked: &Asked,
+) -> SessionUsage {
     let text = |text: Option<&Box<str>>| text.map(|text| text.to_string());
     let origin = entry.and_then(|entry| entry.origin.as_deref());
     let channel = entry.and_then(|entry| entry.channel.as_ref()).or_else(|| origin?.provider.as_ref());

@@ -1,12 +1,12 @@
 //! Lengths and cuts in UTF-16 units, the unit OpenClaw's limits and reports count in, without ever splitting a character.
 
 /// Length in UTF-16 units.
-pub(crate) fn utf16_len(text: &str) -> usize {
+pub fn utf16_len(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
 }
 
 /// The longest start of `text` of at most `max` UTF-16 units.
-pub(crate) fn utf16_head(text: &str, max: usize) -> &str {
+pub fn utf16_head(text: &str, max: usize) -> &str {
     let mut units = 0;
     for (at, c) in text.char_indices() {
         units += c.len_utf16();
@@ -18,7 +18,7 @@ pub(crate) fn utf16_head(text: &str, max: usize) -> &str {
 }
 
 /// The longest end of `text` of at most `max` UTF-16 units.
-pub(crate) fn utf16_tail(text: &str, max: usize) -> &str {
+pub fn utf16_tail(text: &str, max: usize) -> &str {
     let mut units = 0;
     for (at, c) in text.char_indices().rev() {
         units += c.len_utf16();

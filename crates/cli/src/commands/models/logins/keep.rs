@@ -1,0 +1,161 @@
+//! Stores a credential, and names it in the config so that it is asked (spec `models.md` §8.1).
+
+use std::path::{Path, PathBuf};
+
+use openclaw_config::write::{self, Actor};
+use openclaw_models::credentials::{AuthStore, Credential, FILE, OnDamage, Secret, Surroundings};
+use openclaw_models::{ProviderId, Variables};
+use openclaw_protocol::AgentId;
+use serde_json::{Value, json};
+
+use crate::commands::config::write_failure;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output;
+
+/// Where one agent's credentials go.
+pub(super) struct Keeper<'a> {
+    pub(super) context: &'a Context,
+    pub(super) agent: AgentId,
+    pub(super) agent_dir: PathBuf,
+    pub(super) variables: Variables,
+}
+
+impl<'a> Keeper<'a> {
+    pub(super) fn new(context: &'a Context, agent: &AgentId, agent_dir: &Path) -> Self {
+        Self {
+            context,
+            agent: agent.clone(),
+            agent_dir: agent_dir.to_path_buf(),
+            variables: Variables::from(context.env()),
+        }
+    }
+
+    /// The file.
+    pub(super) fn path(&self) -> PathBuf {
+        self.agent_dir.join(FILE)
+    }
+
+    fn around(&self) -> Surroundings {
+        Surroundings::of(&self.variables, &self.agent_dir)
+    }
+
+    /// The store as it is.
+    pub(super) fn load(&self) -> Result<AuthStore, Failure> {
+        AuthStore::load(&self.agent_dir).map_err(|error| Failure::new("auth-store", error.to_string()))
+    }
+
+    /// Changes the store; a damaged one is kept aside, and the person is told.
+    pub(super) fn update<T>(
+        &self,
+        on_damage: OnDamage,
+        change: impl FnMut(&mut AuthStore) -> T,
+    ) -> Result<T, Failure> {
+        let updated = AuthStore::update(&self.agent_dir, &self.around(), on_damage, change)
+            .map_err(|error| Failure::new("auth-store", error.to_string()))?;
+        if let Some(aside) = updated.set_aside {
+            let text = format!("The old credentials file was damaged; it is kept as {}", aside.display());
+            output::error_line(&self.context.style.warn(&text));
+        }
+        Ok(updated.value)
+    }
+
+    /// Stores a profile and says so, without any of its secret.
+    pub(super) fn keep(&self, id: &str, credential: &Credential) -> Result<(), Failure> {
+        self.update(OnDamage::SetAside, |store| store.put(id, credential.clone()))?;
+        let mode = credential.secret.kind();
+        if self.name_in_config(id, credential)? {
+            output::line(&format!("Updated {}", self.context.short(self.context.paths().config_path())));
+        }
+        output::line(&format!("Auth profile: {id} ({}/{mode})", credential.provider));
+        Ok(())
+    }
+
+    /// `auth.profiles.<id>`, and first in an order the config has; whether anything changed.
+    fn name_in_config(&self, id: &str, credential: &Credential) -> Result<bool, Failure> {
+        let loaded = &self.context.loaded;
+        let mut next = loaded.snapshot.parsed.clone();
+        name_profile(&mut next, id, credential);
+        if next == loaded.snapshot.parsed {
+            return Ok(false);
+        }
+        write::write(loaded, &next, Actor::Cli).map_err(write_failure)?;
+        Ok(true)
+    }
+
+    /// Makes a model the default.
+    pub(super) fn set_default(&self, model: &str) -> Result<(), Failure> {
+        // The file was just written by this command.
+        let loaded = openclaw_config::load(self.context.process());
+        let path = ["agents", "defaults", "model"].map(str::to_owned);
+        let current = path.iter().try_fold(&loaded.snapshot.parsed, |value, name| value.get(name));
+        let value = match current.and_then(Value::as_object).cloned() {
+            Some(mut choice) => {
+                choice.insert("primary".to_owned(), json!(model));
+                Value::Object(choice)
+            }
+            None => json!({ "primary": model }),
+        };
+        write::set_value(&loaded, &path, value, Actor::Cli).map_err(write_failure)?;
+        output::line(&format!("Default model set to {model}"));
+        Ok(())
+    }
+}
+
+fn name_profile(config: &mut Value, id: &str, credential: &Credential) {
+    if !config.is_object() {
+        *config = json!({});
+    }
+    let mode = match credential.secret {
+        Secret::ApiKey(_) => "api_key",
+        Secret::Token { .. } => "token",
+        Secret::OAuth { .. } => "oauth",
+    };
+    let mut entry = json!({ "provider": credential.provider.as_str(), "mode": mode });
+    if let (Some(email), Some(entry)) = (&credential.about.email, entry.as_object_mut()) {
+        entry.insert("email".to_owned(), json!(email));
+    }
+    let Some(auth) = section(config, "auth") else { return };
+    if let Some(profiles) = section(auth, "profiles").and_then(Value::as_object_mut) {
+        profiles.insert(id.to_owned(), entry);
+    }
+    let orders = auth.get_mut("order").and_then(Value::as_object_mut).into_iter().flatten();
+    for (provider, order) in orders {
+        let Some(order) = order.as_array_mut() else { continue };
+        if ProviderId::normalize(provider) == credential.provider && !order.iter().any(|known| known == id) {
+            order.insert(0, json!(id));
+        }
+    }
+}
+
+fn section<'v>(value: &'v mut Value, name: &str) -> Option<&'v mut Value> {
+    Some(value.as_object_mut()?.entry(name).or_insert_with(|| json!({})))
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_models::credentials::pasted_secret;
+
+    use super::*;
+
+    #[test]
+    fn a_profile_is_named_without_its_secret_and_put_first_where_there_is_an_order() {
+        let secret = Secret::Token { token: pasted_secret("sk-secret"), expires: None };
+        let credential = Credential::new(ProviderId::normalize("zai"), secret);
+        let entry = json!({"provider": "zai", "mode": "token"});
+        let rows = [
+            (json!(null), json!({"auth": {"profiles": {"zai:new": entry}}})),
+            (
+                json!({"auth": {"order": {"z.ai": ["zai:old"], "groq": ["g"]}, "later": 1}}),
+                json!({"auth": {"order": {"z.ai": ["zai:new", "zai:old"], "groq": ["g"]}, "later": 1,
+                    "profiles": {"zai:new": entry}}}),
+            ),
+        ];
+        for (mut config, expect) in rows {
+            for _ in 0..2 {
+                name_profile(&mut config, "zai:new", &credential);
+                assert_eq!(config, expect);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What a person types: lines, and secrets without showing them.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _, stderr, stdin};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Longest input that is read, in bytes.
+const MAX_INPUT: u64 = 64 * 1024;
+
+/// Standard input, and whether somebody sits at it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terminal {
+    pub(super) is_interactive: bool,
+}
+
+impl Terminal {
+    pub(super) fn of_process() -> Self {
+        Self { is_interactive: stdin().is_terminal() }
+    }
+
+    /// Asks for a secret without showing it; without a terminal the whole of standard input is the secret.
+    pub(super) fn secret(self, question: &str) -> Result<String, Failure> {
+        let text = if self.is_interactive {
+            ask(question)?;
+            let quiet = Quiet::begin();
+            let line = read_line();
+            drop(quiet);
+            output::error_line("");
+            line?
+        } else {
+            let mut text = String::new();
+            stdin().lock().take(MAX_INPUT).read_to_string(&mut text).map_err(|error| unreadable(&error))?;
+            text
+        };
+        if text.trim().is_empty() {
+            return Err(Failure::usage("No token was given.")
+                .hint("Paste it when asked, or pass it on standard input; never as an argument."));
+        }
+        Ok(text)
+    }
+
+    /// Asks for a line; nothing when there is nobody to ask.
+    pub(super) fn line(self, question: &str) -> Result<String, Failure> {
+        ask(question)?;
+        read_line()
+    }
+}
+
+fn ask(question: &str) -> Result<(), Failure> {
+    let mut screen = stderr();
+    write!(screen, "{question}: ").and_then(|()| screen.flush()).map_err(|error| unreadable(&error))
+}
+
+/// A line of standard input; an error at its end.
+pub(super) fn read_line() -> Result<String, Failure> {
+    let mut line = String::new();
+    let read = stdin().lock().take(MAX_INPUT).read_line(&mut line).map_err(|error| unreadable(&error))?;
+    if read == 0 {
+        return Err(Failure::new("cancelled", "Cancelled; nothing was changed."));
+    }
+    Ok(line.trim().to_owned())
+}
+
+fn unreadable(error: &io::Error) -> Failure {
+    Failure::new("terminal", format!("cannot ask: {error}"))
+}
+
+/// While it lives, the terminal shows nothing of what is typed.
+#[cfg(unix)]
+struct Quiet(nix::sys::termios::Termios);
+
+#[cfg(unix)]
+impl Quiet {
+    fn begin() -> Option<Self> {
+        use nix::sys::termios::{LocalFlags, SetArg, tcgetattr, tcsetattr};
+        let before = tcgetattr(stdin()).ok()?;
+        let mut quiet = before.clone();
+        quiet.local_flags.remove(LocalFlags::ECHO);
+        tcsetattr(stdin(), SetArg::TCSAFLUSH, &quiet).ok()?;
+        Some(Self(before))
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        use nix::sys::termios::{SetArg, tcsetattr};
+        // Nothing else can be done about a terminal that is gone.
+        let _ = tcsetattr(stdin(), SetArg::TCSANOW, &self.0);
+    }
+}
+
+#[cfg(not(unix))]
+struct Quiet;
+
+#[cfg(not(unix))]
+impl Quiet {
+    fn begin() -> Option<Self> {
+        None
+    }
+}

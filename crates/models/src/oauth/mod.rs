@@ -1,0 +1,74 @@
+//! Logins at providers: what is opened, waited for and exchanged, and how a login is renewed (spec `models.md` §8.4).
+//!
+//! [`codex`] is OpenAI's login with a code that comes back to this machine ([`callback`]) or is pasted ([`pasted`]);
+//! [`github`] shows a code to enter on another device. Where a login is kept is no matter of this module.
+
+pub mod callback;
+pub mod codex;
+pub mod endpoint;
+pub mod github;
+pub mod pasted;
+pub mod pkce;
+
+use crate::net::is_local_url;
+use crate::variables::Variables;
+
+/// Names a server on this machine that stands in for all login servers; other addresses are ignored, since whoever
+/// answers there is given credentials. For tests.
+pub const SERVER_VARIABLE: &str = "OPENCLAW_LOGIN_SERVER";
+
+/// Where logins happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginServers {
+    /// OpenAI's, without a slash at its end.
+    pub openai: String,
+    /// GitHub's pages.
+    pub github: String,
+    /// GitHub's API.
+    pub github_api: String,
+}
+
+impl Default for LoginServers {
+    fn default() -> Self {
+        Self {
+            openai: "https://auth.openai.com".to_owned(),
+            github: "https://github.com".to_owned(),
+            github_api: "https://api.github.com".to_owned(),
+        }
+    }
+}
+
+impl From<&Variables> for LoginServers {
+    fn from(variables: &Variables) -> Self {
+        match variables.get(SERVER_VARIABLE).filter(|url| is_local_url(url)) {
+            Some(url) => Self::all_at(url),
+            None => Self::default(),
+        }
+    }
+}
+
+impl LoginServers {
+    /// One server for everything.
+    pub fn all_at(url: &str) -> Self {
+        let url = url.trim_end_matches('/').to_owned();
+        Self { openai: url.clone(), github: url.clone(), github_api: url }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_server_on_this_machine_stands_in() {
+        let rows = [
+            ("http://127.0.0.1:9/", "http://127.0.0.1:9"),
+            ("https://evil.example", "https://auth.openai.com"),
+            ("", "https://auth.openai.com"),
+        ];
+        for (url, expect) in rows {
+            let variables: Variables = [(SERVER_VARIABLE, url)].into_iter().collect();
+            assert_eq!(LoginServers::from(&variables).openai, expect, "{url}");
+        }
+    }
+}
