@@ -24,6 +24,7 @@ mod connect_model;
 mod conversation;
 mod doctor;
 mod doors;
+mod failover;
 mod frame_limits;
 mod golden_chat;
 mod golden_connect;

@@ -17,7 +17,7 @@ use crate::run::{Prompt, RunModel, RunParams};
 use crate::stop::Stop;
 use crate::tool_call::{self, CallFrame};
 use crate::tool_event;
-use crate::turn::{CandidateFacts, Step, Turn};
+use crate::turn::{CandidateFacts, Candidates, Step, Turn};
 
 /// Runs to the end.
 pub(crate) async fn drive(params: RunParams<'_>) -> Outcome {
@@ -35,7 +35,8 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
     };
     let facts = params.models.iter().map(facts).collect();
     let mut stop = Stop::new(params.cancel.clone(), params.limits.timeout);
-    let mut turn = Turn::new(prompt, &context, facts, params.limits, started_at);
+    let candidates = Candidates { facts, passed_over: params.passed_over.to_vec() };
+    let mut turn = Turn::new(prompt, &context, candidates, params.limits, started_at);
     drop(context);
     loop {
         let step = turn.next();
@@ -122,9 +123,6 @@ async fn call_model(
         session_id: Some(params.session_id.to_string()),
     };
     let answered = answer::stream(candidate, request, stop, &params.events, now()).await;
-    if let Some(failure) = &answered.failure {
-        tracing::warn!(provider = model.provider(), model = model.id(), kind = ?failure.kind, status = failure.status, "model call failed");
-    }
     turn.answered(answered, stop.cause(), now());
 }
 
@@ -179,6 +177,7 @@ fn outcome(turn: &Turn, params: &RunParams<'_>, started_at: i64, ended_at: i64) 
         last_usage: record.last_usage,
         failures: record.failures.clone(),
         candidate: record.candidate,
+        ran_out_of_time: record.ran_out_of_time,
         end,
     }
 }
@@ -187,7 +186,8 @@ fn facts(candidate: &RunModel<'_>) -> CandidateFacts {
     let model = candidate.model;
     let thinking = if model.reasons() { candidate.thinking } else { ThinkingLevel::Off };
     let name = format!("{}/{}", model.provider(), model.id());
-    CandidateFacts { name, thinking, repeats_itself: candidate.repeats_itself }
+    let credential = candidate.credential.map(str::to_owned);
+    CandidateFacts { name, thinking, credential, repeats_itself: candidate.repeats_itself }
 }
 
 async fn emit(events: &mpsc::Sender<RunEvent>, event: RunEvent) {

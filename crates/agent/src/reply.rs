@@ -26,10 +26,12 @@ pub struct Outcome {
     /// Usage of the last successful model call: what the session's `totalTokens` is computed from
     /// (spec `models.md` §7: the last call, not the sum).
     pub last_usage: Option<Usage>,
-    /// Every failed attempt in order, so that the caller can cool credentials down.
+    /// Every failed attempt in order.
     pub failures: Vec<CandidateFailure>,
     /// Index of the candidate that made the last call.
     pub candidate: usize,
+    /// Whether the run's time was over before that call gave anything.
+    pub ran_out_of_time: bool,
 }
 
 impl Outcome {

@@ -24,6 +24,8 @@ pub struct RunParams<'a> {
     /// Whom to call, in order of preference, never empty: the requested model with each usable credential, then the
     /// fallbacks. A failure that another candidate may not have moves on to the next (spec `models.md` §9.2, §9.3).
     pub models: &'a [RunModel<'a>],
+    /// What is told of models that were left out from the start, as `provider/model: why`; for the list of all that failed.
+    pub passed_over: &'a [String],
     /// The system prompt, byte-stable for the session.
     pub system_prompt: &'a str,
     /// What the prompt was made of; passed through to [`Outcome`].
@@ -96,6 +98,8 @@ impl ReasoningVisibility {
 pub struct RunModel<'a> {
     /// Provider, credential and wire protocol, bound.
     pub model: &'a dyn Model,
+    /// The credential it is called with, where it has a name. What bars it is not tried with other models either.
+    pub credential: Option<&'a str>,
     /// Thinking level to ask for; a model that cannot reason is asked for none.
     pub thinking: ThinkingLevel,
     /// Output cap in tokens.
@@ -117,6 +121,7 @@ impl<'a> RunModel<'a> {
     pub fn new(model: &'a dyn Model) -> Self {
         Self {
             model,
+            credential: None,
             thinking: ThinkingLevel::Off,
             max_tokens: None,
             temperature: None,
@@ -135,6 +140,7 @@ impl<'a> From<&'a Candidate> for RunModel<'a> {
             temperature: candidate.temperature,
             cache: candidate.cache,
             repeats_itself: true,
+            credential: candidate.auth.profile.as_deref(),
             ..Self::new(candidate.model.as_ref())
         }
     }

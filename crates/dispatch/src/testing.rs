@@ -201,6 +201,7 @@ pub(crate) struct Rig {
     pub(crate) dispatch: Dispatch,
     pub(crate) store: Arc<dyn SessionStore>,
     pub(crate) system_events: Arc<SystemEvents>,
+    pub(crate) models: Models,
     events: tokio::sync::mpsc::UnboundedReceiver<Broadcast>,
     _pump: JoinSet<()>,
 }
@@ -218,8 +219,11 @@ impl Rig {
     /// The same by a clock of the test's.
     pub(crate) async fn at(dir: &Path, model: &FakeModel, extra: Value, clock: Clock) -> Self {
         openclaw_models::net::install_tls();
-        let deps = deps(dir, model, &extra);
+        let mut deps = deps(dir, model, &extra);
+        let time = clock.clone();
+        deps.models = deps.models.with_clock(openclaw_models::clock::Clock::new(move || time.now_ms()));
         let (store, system_events) = (Arc::clone(&deps.store), Arc::clone(&deps.system_events));
+        let models = deps.models.clone();
         let dispatch = Dispatch::start_at(deps, clock).await.unwrap();
         let mut subscription = dispatch.subscribe();
         let (sender, events) = tokio::sync::mpsc::unbounded_channel();
@@ -231,7 +235,7 @@ impl Rig {
                 }
             }
         });
-        Self { dispatch, store, system_events, events, _pump: pump }
+        Self { dispatch, store, system_events, models, events, _pump: pump }
     }
 
     /// The next event, as a short line.

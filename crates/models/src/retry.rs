@@ -20,13 +20,25 @@ pub const FIRST_WAIT: Duration = Duration::from_secs(2);
 /// What an aborted answer says of itself.
 pub(crate) const ABORTED: &str = "Request was aborted";
 
-/// What to do about rate limits.
+/// Most requests of one call while the caller has another profile or model to go to.
+pub const MAX_SHORT: u32 = 2;
+
+/// How long to keep trying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RateLimits {
-    /// Wait and try again: there is no other way.
-    Wait,
-    /// Fail at once: the caller has another profile or model.
-    PassOn,
+pub enum Patience {
+    /// There is no other way: wait and try again, [`MAX_REQUESTS`] in all.
+    Full,
+    /// The caller has another profile or model: a rate limit is passed on at once, other trouble after [`MAX_SHORT`].
+    Short,
+}
+
+impl Patience {
+    fn max_requests(self) -> u32 {
+        match self {
+            Self::Full => MAX_REQUESTS,
+            Self::Short => MAX_SHORT,
+        }
+    }
 }
 
 /// What to do about a failed request.
@@ -40,12 +52,12 @@ pub enum Retry {
 
 /// Decides on the failure of request number `made` (counted from 1) of a call. The waits begin with `first_wait`, unless the
 /// provider asks for another.
-pub fn decide(made: u32, failure: &ModelFailure, rate_limits: RateLimits, first_wait: Duration) -> Retry {
+pub fn decide(made: u32, failure: &ModelFailure, patience: Patience, first_wait: Duration) -> Retry {
     let again = match failure.kind {
         FailureKind::Transient => true,
         FailureKind::RateLimit => {
             // A used-up plan is not back in a minute.
-            rate_limits == RateLimits::Wait && !failure.message.to_lowercase().contains("usage limit")
+            patience == Patience::Full && !failure.message.to_lowercase().contains("usage limit")
         }
         // The server's own 408; silence until our own deadline is not waited out twice.
         FailureKind::Timeout => failure.status == Some(408),
@@ -57,20 +69,24 @@ pub fn decide(made: u32, failure: &ModelFailure, rate_limits: RateLimits, first_
     };
     let wait =
         failure.retry_after.unwrap_or_else(|| first_wait * 2_u32.saturating_pow(made.saturating_sub(1)));
-    if again && made < MAX_REQUESTS && wait <= MAX_WAIT { Retry::After(wait) } else { Retry::GiveUp }
+    if again && made < patience.max_requests() && wait <= MAX_WAIT {
+        Retry::After(wait)
+    } else {
+        Retry::GiveUp
+    }
 }
 
 /// A model that tries again by itself, as long as nothing of the answer was heard.
 #[derive(Clone)]
 pub(crate) struct Retrying {
     model: Arc<dyn Model>,
-    rate_limits: RateLimits,
+    patience: Patience,
     first_wait: Duration,
 }
 
 impl Retrying {
-    pub(crate) fn new(model: impl Model + 'static, rate_limits: RateLimits, first_wait: Duration) -> Self {
-        Self { model: Arc::new(model), rate_limits, first_wait }
+    pub(crate) fn new(model: impl Model + 'static, patience: Patience, first_wait: Duration) -> Self {
+        Self { model: Arc::new(model), patience, first_wait }
     }
 }
 
@@ -179,7 +195,7 @@ impl Attempt {
                 self.request.thinking = level;
                 Duration::ZERO
             }
-            None => match decide(self.made, failure, self.owner.rate_limits, self.owner.first_wait) {
+            None => match decide(self.made, failure, self.owner.patience, self.owner.first_wait) {
                 Retry::After(wait) => wait,
                 Retry::GiveUp => return false,
             },
@@ -234,7 +250,7 @@ mod tests {
     fn waits_double_until_the_budget_is_spent() {
         let transient = failure(FailureKind::Transient, Some(529), None);
         let found: Vec<_> =
-            (1..=5).map(|made| decide(made, &transient, RateLimits::Wait, FIRST_WAIT)).collect();
+            (1..=5).map(|made| decide(made, &transient, Patience::Full, FIRST_WAIT)).collect();
         let after = |seconds| Retry::After(Duration::from_secs(seconds));
         assert_eq!(found, [after(2), after(4), after(8), Retry::GiveUp, Retry::GiveUp]);
     }
@@ -285,7 +301,7 @@ mod tests {
             let failure = failure(FailureKind::Transient, Some(503), None);
             let called = Arc::default();
             let failing = Failing { failure, called: Arc::clone(&called) };
-            let model = Retrying::new(failing, RateLimits::PassOn, Duration::from_secs(first_wait));
+            let model = Retrying::new(failing, Patience::Short, Duration::from_secs(first_wait));
             let events: Vec<_> =
                 model.stream(ModelRequest::default(), CancellationToken::new()).collect().await;
             assert_eq!(events.len(), 2, "a start and an end, however often it was tried");
@@ -300,25 +316,25 @@ mod tests {
         use FailureKind::{Auth, Billing, ContextOverflow, Format, Other, RateLimit, Timeout, Transient};
         let after = |seconds| Retry::After(Duration::from_secs(seconds));
         let rows = [
-            (failure(RateLimit, Some(429), None), RateLimits::Wait, after(2)),
-            (failure(RateLimit, Some(429), Some(7)), RateLimits::Wait, after(7)),
-            (failure(RateLimit, Some(429), Some(60)), RateLimits::Wait, after(60)),
-            (failure(RateLimit, Some(429), Some(61)), RateLimits::Wait, Retry::GiveUp),
-            (failure(RateLimit, Some(429), Some(7)), RateLimits::PassOn, Retry::GiveUp),
-            (failure(Transient, Some(503), Some(0)), RateLimits::PassOn, after(0)),
-            (failure(Timeout, Some(408), None), RateLimits::Wait, after(2)),
-            (failure(Timeout, None, None), RateLimits::Wait, Retry::GiveUp),
-            (failure(Auth, Some(401), None), RateLimits::Wait, Retry::GiveUp),
-            (failure(Billing, Some(402), None), RateLimits::Wait, Retry::GiveUp),
-            (failure(Format, Some(400), None), RateLimits::Wait, Retry::GiveUp),
-            (failure(ContextOverflow, Some(400), None), RateLimits::Wait, Retry::GiveUp),
-            (failure(Other, Some(404), None), RateLimits::Wait, Retry::GiveUp),
+            (failure(RateLimit, Some(429), None), Patience::Full, after(2)),
+            (failure(RateLimit, Some(429), Some(7)), Patience::Full, after(7)),
+            (failure(RateLimit, Some(429), Some(60)), Patience::Full, after(60)),
+            (failure(RateLimit, Some(429), Some(61)), Patience::Full, Retry::GiveUp),
+            (failure(RateLimit, Some(429), Some(7)), Patience::Short, Retry::GiveUp),
+            (failure(Transient, Some(503), Some(0)), Patience::Short, after(0)),
+            (failure(Timeout, Some(408), None), Patience::Full, after(2)),
+            (failure(Timeout, None, None), Patience::Full, Retry::GiveUp),
+            (failure(Auth, Some(401), None), Patience::Full, Retry::GiveUp),
+            (failure(Billing, Some(402), None), Patience::Full, Retry::GiveUp),
+            (failure(Format, Some(400), None), Patience::Full, Retry::GiveUp),
+            (failure(ContextOverflow, Some(400), None), Patience::Full, Retry::GiveUp),
+            (failure(Other, Some(404), None), Patience::Full, Retry::GiveUp),
         ];
         for (failure, limits, expect) in rows {
             assert_eq!(decide(1, &failure, limits, FIRST_WAIT), expect, "{failure:?} {limits:?}");
         }
         let plan =
             ModelFailure { message: "ChatGPT usage limit".to_owned(), ..failure(RateLimit, None, None) };
-        assert_eq!(decide(1, &plan, RateLimits::Wait, FIRST_WAIT), Retry::GiveUp);
+        assert_eq!(decide(1, &plan, Patience::Full, FIRST_WAIT), Retry::GiveUp);
     }
 }

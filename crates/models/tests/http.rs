@@ -54,11 +54,9 @@ async fn bind(settings: &ModelSettings, http: Http, provider: &str) -> Vec<Candi
     let agent = AgentId::default();
     let dir = tempfile::tempdir().unwrap();
     let ask = Ask {
-        agent: &agent,
-        agent_dir: dir.path(),
         model: Some(&format!("{provider}/m")),
-        profile: None,
         thinking: AskedThinking::Explicit(ThinkingLevel::Medium),
+        ..Ask::new(&agent, dir.path())
     };
     Models::new(Variables::default(), http).select(settings, &ask).await.unwrap().candidates
 }
@@ -526,13 +524,7 @@ async fn bedrock(server: &ModelServer, variables: &[(&str, &str)]) -> Result<Can
     }
     let agent = AgentId::default();
     let dir = tempfile::tempdir().unwrap();
-    let ask = Ask {
-        agent: &agent,
-        agent_dir: dir.path(),
-        model: Some("bedrock/m"),
-        profile: None,
-        thinking: AskedThinking::Default,
-    };
+    let ask = Ask { model: Some("bedrock/m"), ..Ask::new(&agent, dir.path()) };
     let models = Models::new(variables.iter().copied().collect(), Http::default());
     let mut selected = models.select(&settings, &ask).await.map_err(|error| error.to_string())?;
     Ok(selected.candidates.remove(0))
@@ -597,13 +589,7 @@ async fn protocols_that_are_known_by_name_alone_are_named() {
         ("google-gemini-cli/gemini-3-pro", "google-gemini-cli"),
     ];
     for (model, api) in rows {
-        let ask = Ask {
-            agent: &agent,
-            agent_dir: dir.path(),
-            model: Some(model),
-            profile: None,
-            thinking: AskedThinking::Default,
-        };
+        let ask = Ask { model: Some(model), ..Ask::new(&agent, dir.path()) };
         let models = Models::new(Variables::default(), Http::default());
         let error = models.select(&ModelSettings::default(), &ask).await.err().unwrap();
         assert!(error.to_string().contains(&format!("speaks {api}, which is not supported yet")), "{error}");

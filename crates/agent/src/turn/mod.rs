@@ -108,6 +108,17 @@ pub(crate) struct Record {
     pub(crate) error: Option<RunError>,
     /// The candidate of the last call.
     pub(crate) candidate: usize,
+    /// Whether time was over before that call gave anything.
+    pub(crate) ran_out_of_time: bool,
+}
+
+/// Whom a run may call.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates {
+    /// In order of preference.
+    pub(crate) facts: Vec<CandidateFacts>,
+    /// What is told of models that were left out from the start.
+    pub(crate) passed_over: Vec<String>,
 }
 
 /// What the driver knows about a candidate that the machine decides by.
@@ -117,6 +128,8 @@ pub(crate) struct CandidateFacts {
     pub(crate) name: String,
     /// Level to ask for.
     pub(crate) thinking: ThinkingLevel,
+    /// The credential it is called with, where it has a name.
+    pub(crate) credential: Option<String>,
     /// Whether it repeats by itself what failed before anything was heard.
     pub(crate) repeats_itself: bool,
 }
@@ -155,7 +168,7 @@ impl Turn {
     pub(crate) fn new(
         prompt: Prompt,
         context: &[Message],
-        candidates: Vec<CandidateFacts>,
+        candidates: Candidates,
         limits: Limits,
         now: i64,
     ) -> Self {
@@ -248,7 +261,10 @@ impl Turn {
             message.content.retain(|block| !matches!(block, Block::ToolCall(_)));
         }
         match (cut_off, stop) {
-            (true, Some(cause)) => self.partial(message, cause),
+            (true, Some(cause)) => {
+                self.record.ran_out_of_time = cause == StopCause::TimedOut && !heard;
+                self.partial(message, cause);
+            }
             (true, None) => self.failed(message, failure, heard),
             (false, stop) => self.whole(message, stop, now),
         }

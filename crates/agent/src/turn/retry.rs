@@ -9,11 +9,13 @@ use openclaw_models::failure::{is_compaction_failure, user_text};
 use openclaw_models::thinking::next_supported;
 use openclaw_models::{FailureKind, ModelFailure, ThinkingLevel};
 
-use super::CandidateFacts;
+use super::{CandidateFacts, Candidates};
 use crate::reply::{CandidateFailure, RunError, RunErrorKind};
 
 /// First wait; it doubles each time.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
+/// How often a candidate is called again while there is another to go to.
+const RETRIES_BEFORE_ANOTHER: u32 = 1;
 /// Longest wait a provider may ask for.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
@@ -21,9 +23,12 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Attempts {
     candidates: Vec<CandidateFacts>,
+    passed_over: Vec<String>,
     candidate: usize,
     thinking: ThinkingLevel,
     tried_levels: Vec<ThinkingLevel>,
+    /// Credentials that failed for a reason of their own: no other model is tried with them.
+    barred: Vec<String>,
     retried: u32,
     retries: u32,
 }
@@ -38,9 +43,18 @@ pub(super) enum Next {
 }
 
 impl Attempts {
-    pub(super) fn new(candidates: Vec<CandidateFacts>, retries: u32) -> Self {
-        let thinking = candidates.first().map_or(ThinkingLevel::Off, |first| first.thinking);
-        Self { candidates, candidate: 0, thinking, tried_levels: Vec::new(), retried: 0, retries }
+    pub(super) fn new(candidates: Candidates, retries: u32) -> Self {
+        let Candidates { facts, passed_over } = candidates;
+        Self {
+            thinking: facts.first().map_or(ThinkingLevel::Off, |first| first.thinking),
+            candidates: facts,
+            passed_over,
+            candidate: 0,
+            tried_levels: Vec::new(),
+            barred: Vec::new(),
+            retried: 0,
+            retries,
+        }
     }
 
     pub(super) fn candidate(&self) -> usize {
@@ -53,33 +67,74 @@ impl Attempts {
 
     /// A call succeeded: the next failure is a new one.
     pub(super) fn succeeded(&mut self) {
+        if self.retried > 0 || self.candidate > 0 {
+            tracing::info!(candidate = self.name(), "answered after failures");
+        }
         self.retried = 0;
     }
 
     /// Decides, and moves on to what is tried next. `heard`: some of the answer had arrived.
     pub(super) fn after(&mut self, failure: &ModelFailure, heard: bool) -> Next {
-        let another = self.candidate + 1 < self.candidates.len();
-        let repeated_already =
-            !heard && self.candidates.get(self.candidate).is_some_and(|c| c.repeats_itself);
+        let from = self.name();
+        let next = self.decide(failure, heard);
+        let then = match &next {
+            Next::GiveUp => "giving up".to_owned(),
+            Next::Again(Some(wait)) => format!("once more in {wait:?}"),
+            Next::Again(None) if self.name() == from => format!("with thinking {}", self.thinking),
+            Next::Again(None) => format!("next: {}", self.name()),
+        };
+        let reason = failure.kind.reason().unwrap_or("unknown");
+        tracing::warn!(
+            candidate = from, reason, kind = ?failure.kind, status = failure.status, error = %user_text(&failure.message),
+            "{from} failed ({reason}); {then}"
+        );
+        next
+    }
+
+    fn decide(&mut self, failure: &ModelFailure, heard: bool) -> Next {
+        if failure.kind.bars_credential() {
+            self.barred.extend(self.current().and_then(|candidate| candidate.credential.clone()));
+        }
+        let following = self.following();
+        let repeated_already = !heard && self.current().is_some_and(|candidate| candidate.repeats_itself);
         if !repeated_already {
             if let Some(level) = self.supported_level(failure) {
                 self.thinking = level;
                 return Next::Again(None);
             }
-            if let Some(wait) = self.wait(failure, another) {
+            if let Some(wait) = self.wait(failure, following.is_some()) {
                 self.retried += 1;
                 return Next::Again(Some(wait));
             }
         }
-        if failure.kind.falls_over() && another {
-            self.candidate += 1;
-            self.retried = 0;
-            self.tried_levels.clear();
-            self.thinking =
-                self.candidates.get(self.candidate).map_or(ThinkingLevel::Off, |next| next.thinking);
-            return Next::Again(None);
+        let Some(next) = following.filter(|_| failure.kind.falls_over()) else { return Next::GiveUp };
+        self.candidate = next;
+        self.retried = 0;
+        self.tried_levels.clear();
+        self.thinking = self.current().map_or(ThinkingLevel::Off, |next| next.thinking);
+        Next::Again(None)
+    }
+
+    fn current(&self) -> Option<&CandidateFacts> {
+        self.candidates.get(self.candidate)
+    }
+
+    /// `provider/model [profile]`
+    fn name(&self) -> String {
+        let Some(candidate) = self.current() else { return "no model".to_owned() };
+        match &candidate.credential {
+            Some(credential) => format!("{} [{credential}]", candidate.name),
+            None => candidate.name.clone(),
         }
-        Next::GiveUp
+    }
+
+    /// The next candidate whose credential is not barred.
+    fn following(&self) -> Option<usize> {
+        let is_open = |facts: &CandidateFacts| {
+            facts.credential.as_ref().is_none_or(|credential| !self.barred.contains(credential))
+        };
+        let ahead = self.candidates.iter().enumerate().skip(self.candidate + 1);
+        ahead.into_iter().find(|(_, facts)| is_open(facts)).map(|(at, _)| at)
     }
 
     /// A level the provider named as supported and that was not tried yet.
@@ -101,7 +156,8 @@ impl Attempts {
             | FailureKind::ContextOverflow
             | FailureKind::Other => false,
         };
-        if !worth_it || self.retried >= self.retries {
+        let most = if another { self.retries.min(RETRIES_BEFORE_ANOTHER) } else { self.retries };
+        if !worth_it || self.retried >= most {
             return None;
         }
         let asked = failure.retry_after.unwrap_or_default();
@@ -111,24 +167,45 @@ impl Attempts {
     /// What people are told when nothing is left. `failures` are all of this run, `last` the one that ended it.
     pub(super) fn error(&self, failures: &[CandidateFailure], last: &ModelFailure) -> RunError {
         let text = user_text(&last.message);
-        if self.candidate == 0 || !last.kind.falls_over() {
+        let each = self.each(failures);
+        if each.len() < 2 || !last.kind.falls_over() {
             return RunError { kind: kind_of(last, &text), message: text };
         }
-        let each: Vec<String> = self
-            .candidates
-            .iter()
-            .enumerate()
-            .filter_map(|(at, c)| {
-                let failure = failures.iter().rfind(|failure| failure.candidate == at)?;
-                let reason = failure.kind.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
-                Some(format!("{}: {}{reason}", c.name, user_text(&failure.message)))
-            })
-            .collect();
         RunError {
             kind: last.kind.into(),
             message: format!("All models failed ({}): {}", each.len(), each.join(" | ")),
         }
     }
+
+    /// A line a model: what was left out from the start, then what came of the others.
+    fn each(&self, failures: &[CandidateFailure]) -> Vec<String> {
+        let mut lines = self.passed_over.clone();
+        let mut named: Vec<&str> = Vec::new();
+        for candidate in &self.candidates {
+            if named.contains(&candidate.name.as_str()) {
+                continue;
+            }
+            named.push(&candidate.name);
+            let is_of = |failure: &&CandidateFailure| {
+                self.candidates.get(failure.candidate).is_some_and(|of| of.name == candidate.name)
+            };
+            lines.push(match failures.iter().rfind(is_of) {
+                Some(failure) => {
+                    let reason =
+                        failure.kind.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
+                    format!("{}: {}{reason}", candidate.name, user_text(&failure.message))
+                }
+                None => in_cooldown(&candidate.name),
+            });
+        }
+        lines
+    }
+}
+
+/// The line of a model that was not called because of what another model of its provider met.
+fn in_cooldown(name: &str) -> String {
+    let provider = name.split('/').next().unwrap_or_default();
+    format!("{name}: Provider {provider} is in cooldown (all profiles unavailable) (rate_limit)")
 }
 
 /// Clients tell three failures apart that providers do not classify; our own texts do.
@@ -157,9 +234,10 @@ mod tests {
         let facts = |at: usize| CandidateFacts {
             name: format!("p/m{at}"),
             thinking: ThinkingLevel::Low,
+            credential: None,
             repeats_itself: false,
         };
-        Attempts::new((0..candidates).map(facts).collect(), 3)
+        Attempts::new(Candidates { facts: (0..candidates).map(facts).collect(), passed_over: Vec::new() }, 3)
     }
 
     fn secs(n: u64) -> Next {
@@ -208,8 +286,13 @@ mod tests {
 
     #[test]
     fn a_candidate_that_repeats_by_itself_is_called_again_only_when_its_answer_broke_off() {
-        let facts = CandidateFacts { name: "p/m".into(), thinking: ThinkingLevel::Low, repeats_itself: true };
-        let mut one = Attempts::new(vec![facts], 3);
+        let facts = CandidateFacts {
+            name: "p/m".into(),
+            thinking: ThinkingLevel::Low,
+            credential: None,
+            repeats_itself: true,
+        };
+        let mut one = Attempts::new(Candidates { facts: vec![facts], passed_over: Vec::new() }, 3);
         assert_eq!(one.after(&failure(FailureKind::Transient), true), secs(2));
         assert_eq!(one.after(&failure(FailureKind::Transient), false), Next::GiveUp);
     }
@@ -237,5 +320,55 @@ mod tests {
         assert_eq!(error.message, "All models failed (2): p/m0: boom (auth) | p/m1: boom (billing)");
         let alone = attempts(1).error(&failures[..1], &failure(FailureKind::Auth));
         assert_eq!(alone, RunError { kind: RunErrorKind::Auth, message: "boom".into() });
+    }
+    /// `name credential` a candidate.
+    fn with_credentials(rows: &[(&str, &str)], passed_over: &[&str]) -> Attempts {
+        let facts = |(name, credential): &(&str, &str)| CandidateFacts {
+            name: (*name).to_owned(),
+            thinking: ThinkingLevel::Low,
+            credential: Some((*credential).to_owned()).filter(|name| !name.is_empty()),
+            repeats_itself: true,
+        };
+        let passed_over = passed_over.iter().map(|line| (*line).to_owned()).collect();
+        Attempts::new(Candidates { facts: rows.iter().map(facts).collect(), passed_over }, 3)
+    }
+
+    #[test]
+    fn a_credential_that_is_barred_is_not_tried_with_other_models() {
+        let rows = [("p/big", "p:a"), ("p/big", "p:b"), ("p/small", "p:a"), ("p/small", "p:b"), ("q/m", "")];
+        for kind in [FailureKind::RateLimit, FailureKind::Auth, FailureKind::Billing, FailureKind::Timeout] {
+            let mut all = with_credentials(&rows, &[]);
+            let order: Vec<usize> = (0..3)
+                .map(|_| {
+                    all.after(&failure(kind), false);
+                    all.candidate()
+                })
+                .collect();
+            assert_eq!(order, [1, 4, 4], "{kind:?}");
+        }
+        // The server's trouble says nothing about the credential.
+        let mut all = with_credentials(&rows, &[]);
+        all.after(&failure(FailureKind::Transient), false);
+        all.after(&failure(FailureKind::Transient), false);
+        assert_eq!(all.candidate(), 2);
+    }
+
+    #[test]
+    fn the_list_has_a_line_a_model_and_those_that_were_left_out() {
+        let mut all = with_credentials(
+            &[("p/big", "p:a"), ("p/small", "p:a"), ("q/m", "")],
+            &["r/m: Unknown model: r/m"],
+        );
+        let limited = failure(FailureKind::RateLimit);
+        all.after(&limited, false);
+        assert_eq!(all.after(&limited, false), Next::GiveUp);
+        let seen = |candidate| CandidateFailure { candidate, kind: limited.kind, message: "boom".into() };
+        assert_eq!(
+            all.error(&[seen(0), seen(2)], &limited).message,
+            "All models failed (4): r/m: Unknown model: r/m | p/big: boom (rate_limit) | p/small: Provider p is in \
+             cooldown (all profiles unavailable) (rate_limit) | q/m: boom (rate_limit)"
+        );
+        let two_profiles = with_credentials(&[("p/m", "p:a"), ("p/m", "p:b")], &[]);
+        assert_eq!(two_profiles.error(&[seen(0), seen(1)], &limited).message, "boom");
     }
 }

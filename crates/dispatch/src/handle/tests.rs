@@ -1,4 +1,5 @@
 mod contact;
+mod failover;
 mod lifecycle;
 mod shared_transcript;
 mod stopped;

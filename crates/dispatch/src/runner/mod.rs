@@ -1,7 +1,7 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
 //! [`session`] finds the conversation and [`new_model`] the model named for a new one, [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`]
-//! the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`unanswered`] keeps what was stopped before it began; [`result`] is what is remembered.
+//! the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`result`] is what is remembered.
 
 mod branch;
 mod contact;
@@ -12,6 +12,7 @@ mod kept;
 mod lent;
 mod new_model;
 mod prepare;
+mod profile_pin;
 mod result;
 mod session;
 mod tools;
@@ -177,6 +178,7 @@ async fn run_agent(prepared: &mut Prepared, control: &RunControl) -> Outcome {
     openclaw_agent::run(RunParams {
         session_id: prepared.session.id.clone(),
         models: &models,
+        passed_over: &prepared.passed_over,
         system_prompt: &prepared.system_prompt,
         report: Some(prepared.report.clone()),
         tools: &prepared.tools,

@@ -12,10 +12,12 @@ use openclaw_agent::user_time::{user_zone, zone_name};
 use openclaw_agent::workspace::{self, Fill};
 use openclaw_agent::{Limits, Outcome, Prompt, ReasoningVisibility};
 use openclaw_config::ResolvedAgent;
-use openclaw_models::{Ask, AskedThinking, Candidate, ThinkingLevel};
+use openclaw_models::credentials::{Pin, SessionState};
+use openclaw_models::select::Skipped;
+use openclaw_models::{Ask, AskedThinking, Candidate, Selected, ThinkingLevel};
 use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::SessionEntry;
-use openclaw_sessions::entry::{AuthProfileSource, ReasoningLevel};
+use openclaw_sessions::entry::ReasoningLevel;
 use openclaw_sessions::transcript::{
     Context, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError, TranscriptLock,
 };
@@ -26,7 +28,7 @@ use super::lent::Lent;
 use super::result::Figures;
 use super::session::Session;
 use super::wording::{self, Circumstances};
-use super::{NotBegun, RunControl, Runner, WEBCHAT, history_limit, tools};
+use super::{NotBegun, RunControl, Runner, WEBCHAT, history_limit, profile_pin, tools};
 use crate::api::{AbortReason, RunOutcome};
 use crate::handle::Settings;
 use crate::inbox::{Payload, Row};
@@ -42,6 +44,10 @@ tasks from prior chats. If nothing needs attention, reply HEARTBEAT_OK.";
 pub(super) struct Prepared {
     pub(super) session: Session,
     pub(super) models: Vec<Candidate>,
+    /// What is told of models that were left out.
+    pub(super) passed_over: Vec<String>,
+    /// The credential profile the session goes on with.
+    pub(super) pin: Option<Pin>,
     pub(super) tools: CoreTools,
     pub(super) system_prompt: String,
     pub(super) report: SystemPromptReport,
@@ -87,7 +93,11 @@ impl Prepared {
         outcome: &RunOutcome,
         reason: Option<AbortReason>,
     ) -> Figures {
-        let window = self.models.get(ended.candidate).or(self.models.first());
+        let last = self.models.get(ended.candidate);
+        if let Some(candidate) = last.filter(|_| ended.ran_out_of_time) {
+            candidate.ran_out_of_time();
+        }
+        let window = last.or(self.models.first());
         let abort = match outcome {
             RunOutcome::Aborted { .. } if ended.end == RunEnd::TimedOut => Some(AbortReason::Timeout),
             RunOutcome::Aborted { .. } => reason,
@@ -100,6 +110,7 @@ impl Prepared {
             last_usage: ended.last_usage,
             abort,
             said_at: row.payload.is_interaction().then_some(row.accepted_at),
+            pin: self.pin.clone(),
         }
     }
 }
@@ -119,11 +130,13 @@ impl Runner {
             () = control.cancel.cancelled() => return Ok(None),
             lock = TranscriptLock::acquire(&session.path) => lock?,
         };
-        let ((), models, files) = tokio::try_join!(
+        let ((), selected, files) = tokio::try_join!(
             session.note(shared, row),
             self.select(&settings, &session, asked),
             load_workspace(&session, &settings),
         )?;
+        let Selected { candidates: models, skipped, pin, .. } = selected;
+        let passed_over = skipped.iter().map(Skipped::to_string).collect();
         let first = models.first().ok_or_else(|| NotBegun("Error: no model is configured".to_owned()))?;
         let tools = self.tools(&session, &settings, first);
         let (system_prompt, report) = self.system_prompt(row, &session, &settings, first, &files, &tools);
@@ -154,6 +167,8 @@ impl Runner {
         Ok(Some(Prepared {
             session,
             models,
+            passed_over,
+            pin,
             tools,
             system_prompt,
             report,
@@ -193,7 +208,7 @@ impl Runner {
         settings: &Settings,
         session: &Session,
         asked: Option<ThinkingLevel>,
-    ) -> Result<Vec<Candidate>, NotBegun> {
+    ) -> Result<Selected, NotBegun> {
         let entry = &session.entry;
         let stored = entry.thinking_level.as_deref().and_then(|level| level.parse().ok());
         let thinking = match (asked, stored) {
@@ -205,21 +220,26 @@ impl Runner {
             Some(provider) => format!("{provider}/{model}"),
             None => model.to_owned(),
         });
+        let pin = profile_pin::of(entry);
         let ask = Ask {
             agent: &session.agent.id,
             agent_dir: &session.agent.agent_dir,
             model: model.as_deref(),
-            profile: chosen_profile(entry),
+            pin: pin.as_ref(),
+            session: SessionState {
+                is_new: session.is_new,
+                compactions: entry.compaction_count.unwrap_or(0),
+            },
             thinking,
         };
         let selected = self.models.select(&settings.models, &ask).await?;
         for warning in &selected.warnings {
             tracing::warn!(agent = %session.agent.id, %warning, "models");
         }
-        for (model, reason) in &selected.skipped {
-            tracing::warn!(%model, %reason, "model left out");
+        for skipped in &selected.skipped {
+            tracing::warn!(model = %skipped.model, "left out: {skipped}");
         }
-        Ok(selected.candidates)
+        Ok(selected)
     }
 
     fn tools(&self, session: &Session, settings: &Settings, first: &Candidate) -> CoreTools {
@@ -287,20 +307,6 @@ impl Runner {
         let report = built.report(now_ms(), frame, files, "", tools.specs());
         (built.text, report)
     }
-}
-
-/// The credentials a person chose for the session. What was chosen for them is only remembered: the usual order finds it
-/// again, or something better.
-fn chosen_profile(entry: &SessionEntry) -> Option<&str> {
-    let by_itself = entry.auth_profile_override_compaction_count.is_some();
-    match entry.auth_profile_override_source {
-        Some(AuthProfileSource::User) => {}
-        Some(AuthProfileSource::Auto) => return None,
-        // Rows of before there was a source: only what was chosen by itself was counted.
-        None if by_itself => return None,
-        None => {}
-    }
-    entry.auth_profile_override.as_deref()
 }
 
 /// The level the message itself asks for.

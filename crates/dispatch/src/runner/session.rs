@@ -36,6 +36,8 @@ pub(super) struct Session {
     pub(super) entry: Arc<SessionEntry>,
     /// Whether the inbox knows already that the run begins here.
     pub(super) noted: bool,
+    /// Whether nothing was said in it yet.
+    pub(super) is_new: bool,
     /// What followed a reset trigger.
     pub(super) reset: Option<String>,
     /// Whether a person stopped the run before.
@@ -138,7 +140,7 @@ impl Runner {
             None => self.layout.transcript_path(&agent_id, &id, None)?,
         };
         let reset = named.map(|named| named.rest);
-        Ok(Session { key, agent, id, path, entry, noted, reset, after_abort })
+        Ok(Session { key, agent, id, path, entry, noted, is_new: !same, reset, after_abort })
     }
 
     async fn write_row(

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use openclaw_dispatch::Settings;
+use openclaw_models::Ask;
 use openclaw_models::select::Described;
-use openclaw_models::{Ask, AskedThinking};
 use openclaw_protocol::AgentId;
 use openclaw_sessions::methods::ModelName;
 
@@ -18,13 +18,8 @@ pub(super) async fn describe(
     agent: &AgentId,
     model: Option<&str>,
 ) -> Option<Described> {
-    let ask = Ask {
-        agent,
-        agent_dir: &settings.config.agent(agent).agent_dir,
-        model,
-        profile: None,
-        thinking: AskedThinking::Default,
-    };
+    let agent_dir = settings.config.agent(agent).agent_dir;
+    let ask = Ask { model, ..Ask::new(agent, &agent_dir) };
     match ctx.gateway.models.describe(&settings.models, &ask).await {
         Ok(described) => Some(described),
         Err(error) => {

@@ -9,7 +9,7 @@ use std::time::Instant;
 use openclaw_config::gateway_options::{GatewayFlags, GatewayOptions, StartRefusal, gateway_options};
 use openclaw_config::{Config, Environment, InvalidConfig, Loaded, load, private_file, unsupported};
 use openclaw_dispatch::StartError as DispatchStartError;
-use openclaw_models::{Ask, AskedThinking};
+use openclaw_models::Ask;
 use openclaw_sessions::StoreError;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -288,13 +288,7 @@ async fn report_model(state: &GatewayState) {
     let settings = state.settings();
     let agent = settings.config.default_agent();
     let agent_dir = settings.config.agent(&agent).agent_dir;
-    let ask = Ask {
-        agent: &agent,
-        agent_dir: &agent_dir,
-        model: None,
-        profile: None,
-        thinking: AskedThinking::Default,
-    };
+    let ask = Ask::new(&agent, &agent_dir);
     match state.models.describe(&settings.models, &ask).await {
         Ok(described) => tracing::info!("agent model: {}", described.reference),
         Err(error) => tracing::warn!(%error, "agent {agent} has no usable model"),

@@ -38,6 +38,17 @@ pub(crate) struct Keyring<'a> {
     pub(crate) now: i64,
 }
 
+/// Which profiles are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish<'a> {
+    /// Those of the provider, in their order.
+    Any,
+    /// The same, this one first.
+    First(&'a str),
+    /// This one alone, also while it rests: a person chose it.
+    Only(&'a str),
+}
+
 /// A key, or the knowledge that none is needed.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
@@ -139,17 +150,19 @@ impl Keyring<'_> {
     pub(crate) async fn keys(
         &self,
         provider: &ProviderId,
-        profile: Option<&str>,
+        wish: Wish<'_>,
     ) -> Result<Vec<Key>, CredentialError> {
-        if let Some(id) = profile {
-            return Ok(vec![self.asked_profile(provider, id).await?]);
-        }
+        let preferred = match wish {
+            Wish::Only(id) => return Ok(vec![self.asked_profile(provider, id).await?]),
+            Wish::First(id) => Some(id),
+            Wish::Any => None,
+        };
         if self.asks_aws_first(provider) {
             return self.aws_key().await?.map(|key| vec![key]).ok_or_else(|| self.no_key(provider));
         }
         let mut expired = None;
         let mut keys: Vec<Key> = Vec::new();
-        for id in self.ready_profiles(provider)?.into_iter().take(MAX_PROFILES) {
+        for id in self.ready_profiles(provider, preferred)?.into_iter().take(MAX_PROFILES) {
             let found = match self.stored(&id) {
                 Ok(credential) if self.is_at_hand(credential) => self.key_of(&id, credential),
                 Ok(_) if !keys.is_empty() => continue,
@@ -177,7 +190,7 @@ impl Keyring<'_> {
     pub(crate) async fn label(&self, provider: &ProviderId, profile: Option<&str>) -> Option<AuthLabel> {
         let first = match profile {
             Some(id) => Some(id.to_owned()),
-            None => self.ready_profiles(provider).ok()?.into_iter().next(),
+            None => self.ready_profiles(provider, None).ok()?.into_iter().next(),
         };
         if let Some(id) = first
             && let Some(credential) = self.store.get(&id)
@@ -207,12 +220,20 @@ impl Keyring<'_> {
         self.configured_key(provider).await
     }
 
-    /// The profiles that do not rest; an error when there are some and all rest.
-    fn ready_profiles(&self, provider: &ProviderId) -> Result<Vec<String>, CredentialError> {
-        let order = profile_order(provider, self.store, self.settings, None, self.now);
+    /// The profiles that may be used; an error when there are some and none may. Those that rest because of the server's
+    /// trouble come last: it may be over, and whoever has nothing else would only hear that everybody rests.
+    fn ready_profiles(
+        &self,
+        provider: &ProviderId,
+        preferred: Option<&str>,
+    ) -> Result<Vec<String>, CredentialError> {
+        let order = profile_order(provider, self.store, self.settings, preferred, self.now);
         let some = !order.is_empty();
-        let ready: Vec<String> =
-            order.into_iter().filter(|id| !self.store.usage(id).rests(self.now)).collect();
+        let usage = |id: &String| self.store.usage(id);
+        let open = order.into_iter().filter(|id| !usage(id).is_barred(self.now));
+        let (mut ready, resting): (Vec<String>, Vec<String>) =
+            open.partition(|id| !usage(id).rests(self.now));
+        ready.extend(resting);
         if some && ready.is_empty() {
             return Err(CredentialError::AllResting(provider.to_string()));
         }

@@ -24,7 +24,7 @@ pub enum PinSource {
 }
 
 /// The session as a turn begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SessionState {
     /// It has no history yet.
     pub is_new: bool,

@@ -121,6 +121,11 @@ impl UsageStats {
         self.unusable_until(now) > now
     }
 
+    /// Whether it rests for a reason of its own, rather than for the server's trouble alone.
+    pub fn is_barred(&self, now: i64) -> bool {
+        self.rests(now) && (self.error_count > 0 || self.disabled_until.is_some_and(|until| until > now))
+    }
+
     /// Counts a failure and lets the profile rest. Says whether anything changed: a failure that is the request's fault
     /// changes nothing.
     pub fn record_failure(

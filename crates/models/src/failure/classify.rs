@@ -199,6 +199,14 @@ impl FailureKind {
         }
     }
 
+    /// Whether the credential is at fault, for every model it is used with. The server's trouble is not.
+    pub fn bars_credential(self) -> bool {
+        match self {
+            Self::RateLimit | Self::Billing | Self::Auth | Self::Timeout => true,
+            Self::Transient | Self::Format | Self::ContextOverflow | Self::Other => false,
+        }
+    }
+
     /// Whether another model may do better. An overflow is for compaction, and what nobody can classify is shown.
     pub fn falls_over(self) -> bool {
         self.reason().is_some()

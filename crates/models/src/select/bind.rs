@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::plan::Plan;
-use super::{AskedThinking, Candidate, Described, Models, SelectError};
+use super::{Ask, AskedThinking, Candidate, Described, Models, PinSource, SelectError, Selected, Skipped};
 use crate::api::Api;
 use crate::catalog::{Catalog, Compat, ModelSpec, Price};
-use crate::client::{HttpModel, now_ms};
+use crate::client::HttpModel;
 use crate::context_window::ContextWindow;
-use crate::credentials::{AuthStore, Key, Keyring, profile_order};
-use crate::net::Http;
+use crate::credentials::{Account, AuthStore, Key, Keyring, Pin, Surroundings, Wish, pin, profile_order};
 use crate::offline::{self, OfflineGuide};
 use crate::reference::{DEFAULT_PROVIDER, ModelRef, ProviderId};
+use crate::reporting::{Reported, Reporter};
 use crate::request::{CacheRetention, ThinkingLevel};
-use crate::retry::{RateLimits, Retrying};
+use crate::retry::{Patience, Retrying};
 use crate::settings::{ListedModel, ModelSettings};
 use crate::stream::Model;
 use crate::thinking;
@@ -27,6 +27,8 @@ pub(super) struct Run<'a> {
     pub(super) store: AuthStore,
     pub(super) plan: Plan,
     pub(super) agent_dir: &'a Path,
+    /// Unix milliseconds.
+    pub(super) now: i64,
 }
 
 /// A model with one of its keys.
@@ -48,22 +50,60 @@ impl Run<'_> {
             commands: &self.models.commands,
             logins: &self.models.logins,
             agent_dir: self.agent_dir,
-            now: now_ms(),
+            now: self.now,
         }
     }
 
-    /// Whether a session's profile can still be used with a provider (spec `models.md` §8.6).
-    pub(super) fn has_profile(&self, provider: &ProviderId, profile: &str) -> bool {
-        let order = profile_order(provider, &self.store, self.settings, None, now_ms());
-        order.iter().any(|id| id == profile)
+    /// The provider of the first model, and its profiles in order.
+    fn first_order(&self) -> Option<(&ProviderId, Vec<String>)> {
+        let provider = &self.plan.references.first()?.provider;
+        Some((provider, profile_order(provider, &self.store, self.settings, None, self.now)))
+    }
+
+    /// The profile the session goes on with (spec `models.md` §8.6).
+    pub(super) fn pin(&self, ask: &Ask<'_>) -> Option<Pin> {
+        let (provider, order) = self.first_order()?;
+        pin(ask.pin, ask.session, provider, &order, &self.store, self.now)
+    }
+
+    /// The profile a person chose, if it can't be used any more.
+    pub(super) fn lost_choice<'a>(&self, ask: &Ask<'a>) -> Option<&'a str> {
+        let chosen = ask.pin.filter(|pin| pin.source == PinSource::User)?;
+        let (_, order) = self.first_order()?;
+        (!order.contains(&chosen.profile)).then_some(chosen.profile.as_str())
+    }
+
+    /// Binds every model of the plan to its keys; what can't be bound is noted.
+    pub(super) async fn bind_all(
+        &self,
+        asked: AskedThinking,
+        selected: &mut Selected,
+    ) -> Result<Vec<Bound>, SelectError> {
+        let pinned = self.plan.references.first().map(|first| &first.provider).zip(selected.pin.as_ref());
+        let mut bound: Vec<Bound> = Vec::new();
+        for (at, reference) in self.plan.references.iter().enumerate() {
+            // Only the first model may be picky about the level: fallbacks take what they have.
+            let thinking = if at == 0 { asked } else { soften(asked) };
+            let wish = match pinned.filter(|(provider, _)| **provider == reference.provider) {
+                Some((_, Pin { source: PinSource::User, profile, .. })) => Wish::Only(profile),
+                Some((_, Pin { source: PinSource::Auto, profile, .. })) => Wish::First(profile),
+                None => Wish::Any,
+            };
+            match self.bind(reference, thinking, wish).await {
+                Ok(found) => bound.extend(found),
+                Err(error @ SelectError::NoXHigh) => return Err(error),
+                Err(error) => selected.skipped.push(Skipped { model: reference.clone(), error }),
+            }
+        }
+        Ok(bound)
     }
 
     /// Binds a model to each of its keys.
-    pub(super) async fn bind(
+    async fn bind(
         &self,
         reference: &ModelRef,
         thinking: AskedThinking,
-        profile: Option<&str>,
+        wish: Wish<'_>,
     ) -> Result<Vec<Bound>, SelectError> {
         let spec = self.spec(reference)?;
         let window = window_of(&spec, self.settings).check()?;
@@ -72,7 +112,7 @@ impl Run<'_> {
         let keys = if spec.api == Api::Offline {
             vec![Key::none()]
         } else {
-            self.keyring().keys(&reference.provider, profile).await?
+            self.keyring().keys(&reference.provider, wish).await?
         };
         let bound = |key| Bound { spec: spec.clone(), key, window, thinking, params: params.clone() };
         Ok(keys.into_iter().map(bound).collect())
@@ -100,28 +140,29 @@ impl Run<'_> {
     }
 }
 
-impl Bound {
-    pub(super) fn candidate(
-        self,
-        http: &Http,
-        limits: RateLimits,
-    ) -> Result<Candidate, Box<(ModelRef, SelectError)>> {
-        let Self { mut spec, key, window, thinking, params } = self;
+impl Run<'_> {
+    /// What a run calls: the model with one key, that tries again by itself and tells how its profile does.
+    pub(super) fn candidate(&self, bound: Bound, patience: Patience) -> Result<Candidate, Box<Skipped>> {
+        let Bound { mut spec, key, window, thinking, params } = bound;
         if let Some(base_url) = key.base_url {
             spec.base_url = base_url;
         }
         let (reference, name) = (spec.reference.clone(), spec.name.clone());
         let long = spec.provider() == "anthropic" && key.label.mode == "api-key";
+        let reporter = key.label.profile.as_deref().map(|profile| self.reporter(profile));
         let model: Box<dyn Model> = if spec.api == Api::Offline {
             Box::new(OfflineGuide::new(window.tokens))
         } else {
             let (provider, api) = (spec.provider().to_owned(), spec.api.as_str().to_owned());
-            match HttpModel::bind(spec, key.secret, http.clone(), window) {
-                Ok(model) => {
-                    let first_wait = model.first_wait();
-                    Box::new(Retrying::new(model, limits, first_wait))
-                }
-                Err(_) => return Err(Box::new((reference, SelectError::Unsupported { provider, api }))),
+            let Ok(model) = HttpModel::bind(spec, key.secret, self.models.http.clone(), window) else {
+                let error = SelectError::Unsupported { provider, api };
+                return Err(Box::new(Skipped { model: reference, error }));
+            };
+            let first_wait = model.first_wait();
+            let model = Retrying::new(model, patience, first_wait);
+            match reporter.clone() {
+                Some(reporter) => Box::new(Reported { model, reporter }),
+                None => Box::new(model),
             }
         };
         let default_cache = if long { CacheRetention::Long } else { CacheRetention::Short };
@@ -135,7 +176,18 @@ impl Bound {
             cache: params.cache.unwrap_or(default_cache),
             window,
             auth: key.label,
+            reporter,
         })
+    }
+
+    fn reporter(&self, profile: &str) -> Reporter {
+        let account = Account {
+            agent_dir: self.agent_dir.to_path_buf(),
+            around: Surroundings::of(&self.models.variables, self.agent_dir),
+            profile: profile.to_owned(),
+            rules: self.settings.cooldowns.clone(),
+        };
+        Reporter { ledger: self.models.ledger.clone(), account }
     }
 }
 

@@ -9,23 +9,25 @@ use std::path::Path;
 use openclaw_protocol::AgentId;
 use openclaw_protocol::message::Message;
 
-use self::bind::{Bound, Run, describe_offline, level_of, soften, window_of};
+use self::bind::{Run, describe_offline, level_of, soften, window_of};
 use self::plan::candidates_of;
 pub use self::primary::{Origin, Primary};
 use crate::catalog::{Catalog, LookupError, ModelRow, key_variables};
-use crate::client::now_ms;
+use crate::clock::Clock;
 use crate::context_window::{ContextWindow, WindowTooSmall};
 use crate::credentials::{
-    AuthLabel, AuthStore, Connections, CredentialError, KeyCommands, Logins, StoreError, Surroundings,
+    AuthLabel, AuthStore, Connections, CredentialError, KeyCommands, Ledger, Logins, Pin, PinSource,
+    SessionState, StoreError, Surroundings,
 };
 use crate::net::Http;
 use crate::oauth::LoginServers;
 use crate::offline;
 use crate::reference::{ModelNames, ModelRef, ProviderId};
+use crate::reporting::Reporter;
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
-use crate::retry::RateLimits;
+use crate::retry::Patience;
 use crate::settings::ModelSettings;
-use crate::stream::Model;
+use crate::stream::{FailureKind, Model};
 use crate::thinking;
 use crate::variables::Variables;
 
@@ -37,7 +39,12 @@ pub struct Models {
     variables: Variables,
     commands: KeyCommands,
     logins: Logins,
+    ledger: Ledger,
+    clock: Clock,
 }
+
+/// Most candidates of a run: with the requests that each may take (see [`crate::retry`]) this bounds what one answer can cost.
+pub const MAX_CANDIDATES: usize = 16;
 
 /// What one run asks for.
 #[derive(Debug, Clone)]
@@ -48,11 +55,27 @@ pub struct Ask<'a> {
     pub agent_dir: &'a Path,
     /// The session's or the request's own model: reference or alias. Fallbacks still apply.
     pub model: Option<&'a str>,
-    /// The session's credential profile (`authProfileOverride`): the only one the first model is called with. One that is
-    /// gone or another provider's is passed over.
-    pub profile: Option<&'a str>,
+    /// The session's credential profile (`authProfileOverride`). A person's is the only one the first model's provider is
+    /// called with, one chosen by itself goes first. One that is gone or another provider's is passed over.
+    pub pin: Option<&'a Pin>,
+    /// How far the session is.
+    pub session: SessionState,
     /// Thinking level.
     pub thinking: AskedThinking,
+}
+
+impl<'a> Ask<'a> {
+    /// What an agent asks for whose session says nothing.
+    pub fn new(agent: &'a AgentId, agent_dir: &'a Path) -> Self {
+        Self {
+            agent,
+            agent_dir,
+            model: None,
+            pin: None,
+            session: SessionState::default(),
+            thinking: AskedThinking::Default,
+        }
+    }
 }
 
 /// Where a wish for a thinking level comes from.
@@ -69,19 +92,45 @@ pub enum AskedThinking {
 
 /// The models of one run.
 pub struct Selected {
-    /// Primary first, then fallbacks in order; never empty. A model appears once for each of its credential profiles, in
-    /// their order. Each retries by itself what can be retried before anything was heard (spec `agent-runtime.md` §2.8):
+    /// Primary first, then fallbacks in order; never empty and at most [`MAX_CANDIDATES`]. A model appears once for each of
+    /// its credential profiles, in their order. Each retries by itself what can be retried before anything was heard (spec `agent-runtime.md` §2.8):
     /// on failure the caller goes to the next candidate if [`crate::FailureKind::falls_over`], and never calls one twice
     /// for the same failure.
     pub candidates: Vec<Candidate>,
     /// Models that could not be bound, with the reason; the log should say so.
-    pub skipped: Vec<(ModelRef, SelectError)>,
+    pub skipped: Vec<Skipped>,
+    /// What the session's profile should be from now on; nothing where the first model's provider has no profiles.
+    pub pin: Option<Pin>,
     /// What to tell the owner about the configuration.
     pub warnings: Vec<String>,
     /// The model asked for is not allowed any more and was passed over: a stored override should be cleared.
     pub override_ignored: bool,
-    /// The same of the profile asked for.
+    /// The same of the profile a person asked for.
     pub profile_ignored: bool,
+}
+
+/// A model of the plan that is not called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Which one.
+    pub model: ModelRef,
+    /// Why.
+    pub error: SelectError,
+}
+
+impl std::fmt::Display for Skipped {
+    /// As in the list of all that failed: `provider/model: why (reason)`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.error {
+            SelectError::Credential(CredentialError::AllResting(provider)) => write!(
+                f,
+                "{}: Provider {provider} is in cooldown (all profiles unavailable) (rate_limit)",
+                self.model
+            ),
+            error @ SelectError::Credential(_) => write!(f, "{}: {error} (auth)", self.model),
+            error => write!(f, "{}: {error}", self.model),
+        }
+    }
 }
 
 impl Selected {
@@ -113,9 +162,18 @@ pub struct Candidate {
     pub window: ContextWindow,
     /// Where the key comes from.
     pub auth: AuthLabel,
+    /// Whom to tell how its profile does, where it has one.
+    reporter: Option<Reporter>,
 }
 
 impl Candidate {
+    /// Says that a call got no answer in the time its run had. Whatever a call itself comes to know is told without.
+    pub fn ran_out_of_time(&self) {
+        if let Some(reporter) = &self.reporter {
+            reporter.failed(FailureKind::Timeout);
+        }
+    }
+
     /// A request with this candidate's settings.
     pub fn request(
         &self,
@@ -169,6 +227,13 @@ pub enum SelectError {
     /// The level asked for in this message does not exist for it.
     #[error("thinking level \"xhigh\" is only supported for {}", thinking::xhigh_models())]
     NoXHigh,
+    /// None of several models can be called.
+    #[error("All models failed ({}): {}", .0.len(), listed(.0))]
+    All(Vec<Skipped>),
+}
+
+fn listed(skipped: &[Skipped]) -> String {
+    skipped.iter().map(Skipped::to_string).collect::<Vec<_>>().join(" | ")
 }
 
 /// What [`Models::describe`] finds.
@@ -196,7 +261,20 @@ impl Models {
     /// Opens nothing yet: connections are made by the first call.
     pub fn new(variables: Variables, http: Http) -> Self {
         let logins = Logins::new(http.clone(), LoginServers::from(&variables));
-        Self { http, variables, commands: KeyCommands::default(), logins }
+        let clock = Clock::default();
+        let ledger = Ledger::new(clock.clone());
+        Self { http, variables, commands: KeyCommands::default(), logins, ledger, clock }
+    }
+
+    /// The same with another clock, by which credentials rest and expire.
+    #[must_use]
+    pub fn with_clock(self, clock: Clock) -> Self {
+        Self { ledger: Ledger::new(clock.clone()), clock, ..self }
+    }
+
+    /// Writes what is not written yet of how credentials did. For the end of the process, after the last call.
+    pub async fn settle(&self) {
+        self.ledger.settle().await;
     }
 
     /// Chooses and binds the models of a run. Reads the agent's credentials, may run a key command.
@@ -205,47 +283,32 @@ impl Models {
     /// When not even one candidate can be bound: the primary's error.
     pub async fn select(&self, settings: &ModelSettings, ask: &Ask<'_>) -> Result<Selected, SelectError> {
         let run = self.prepare(settings, ask).await?;
+        let pin = run.pin(ask);
         let mut selected = Selected {
             candidates: Vec::new(),
             skipped: Vec::new(),
             warnings: run.plan.warnings.clone(),
             override_ignored: run.plan.override_ignored,
             profile_ignored: false,
+            pin,
         };
-        let profile = ask.profile.filter(|id| {
-            run.plan.references.first().is_some_and(|first| run.has_profile(&first.provider, id))
-        });
-        if let (Some(gone), None) = (ask.profile, profile) {
+        if let Some(gone) = run.lost_choice(ask) {
             selected.warnings.push(format!(
                 "auth profile \"{gone}\" can't be used with this model; the usual order is used"
             ));
             selected.profile_ignored = true;
         }
-        let mut bound: Vec<Bound> = Vec::new();
-        for (at, reference) in run.plan.references.iter().enumerate() {
-            // Only the first model may be picky about the level: fallbacks take what they have.
-            let thinking = if at == 0 { ask.thinking } else { soften(ask.thinking) };
-            match run.bind(reference, thinking, profile.filter(|_| at == 0)).await {
-                Ok(found) => bound.extend(found),
-                Err(error @ SelectError::NoXHigh) => return Err(error),
-                Err(error) => selected.skipped.push((reference.clone(), error)),
-            }
-        }
-        let last = bound.len().saturating_sub(1);
-        for (at, found) in bound.into_iter().enumerate() {
-            let limits = if at < last { RateLimits::PassOn } else { RateLimits::Wait };
-            match found.candidate(&self.http, limits) {
+        let bound = run.bind_all(ask.thinking, &mut selected).await?;
+        let last = bound.len().min(MAX_CANDIDATES).saturating_sub(1);
+        for (at, found) in bound.into_iter().take(MAX_CANDIDATES).enumerate() {
+            let patience = if at < last { Patience::Short } else { Patience::Full };
+            match run.candidate(found, patience) {
                 Ok(candidate) => selected.candidates.push(candidate),
                 Err(skipped) => selected.skipped.push(*skipped),
             }
         }
         if selected.candidates.is_empty() {
-            let (_, error) = selected
-                .skipped
-                .into_iter()
-                .next()
-                .unwrap_or((ModelRef::default(), SelectError::Invalid("empty".to_owned())));
-            return Err(error);
+            return Err(nobody_left(selected.skipped));
         }
         Ok(selected)
     }
@@ -261,8 +324,8 @@ impl Models {
             return Ok(describe_offline(settings));
         }
         let spec = run.catalog.lookup(&reference)?;
-        let profile = ask.profile.filter(|id| run.has_profile(&reference.provider, id));
-        let auth = run.keyring().label(&reference.provider, profile).await;
+        let profile = run.pin(ask).filter(|_| ask.pin.is_some()).map(|pin| pin.profile);
+        let auth = run.keyring().label(&reference.provider, profile.as_deref()).await;
         Ok(Described {
             window: window_of(&spec, settings),
             thinking: level_of(&spec, settings, soften(ask.thinking)).unwrap_or_default(),
@@ -278,7 +341,7 @@ impl Models {
     /// The model an agent runs with while its session names none. Reads the agent's credentials.
     pub async fn primary(&self, settings: &ModelSettings, agent: &AgentId, agent_dir: &Path) -> Primary {
         let catalog = Catalog::new(settings);
-        let (store, _) = load_store(agent_dir, &self.variables).await;
+        let (store, _) = self.load_store(agent_dir).await;
         let connections =
             Connections { store: &store, settings, catalog: &catalog, variables: &self.variables };
         Primary::find(&connections, agent)
@@ -299,7 +362,7 @@ impl Models {
         ask: &Ask<'a>,
     ) -> Result<Run<'a>, SelectError> {
         let catalog = Catalog::new(settings);
-        let (store, damage) = load_store(ask.agent_dir, &self.variables).await;
+        let (store, damage) = self.load_store(ask.agent_dir).await;
         let connections =
             Connections { store: &store, settings, catalog: &catalog, variables: &self.variables };
         let primary = Primary::find(&connections, ask.agent);
@@ -310,20 +373,34 @@ impl Models {
             Some(damage) => plan.warnings.push(damage),
             None => {}
         }
-        Ok(Run { models: self, settings, catalog, store, plan, agent_dir: ask.agent_dir })
+        let now = self.clock.now_ms();
+        Ok(Run { models: self, settings, catalog, store, plan, agent_dir: ask.agent_dir, now })
+    }
+
+    /// The store as it is by now, and what is wrong with it; a damaged one counts as empty.
+    async fn load_store(&self, agent_dir: &Path) -> (AuthStore, Option<String>) {
+        let (dir, around) = (agent_dir.to_path_buf(), Surroundings::of(&self.variables, agent_dir));
+        let now = self.clock.now_ms();
+        let loaded = tokio::task::spawn_blocking(move || AuthStore::load_with(&dir, &around, now)).await;
+        match loaded {
+            Ok(Ok(mut store)) => {
+                self.ledger.apply(agent_dir, &mut store);
+                (store, None)
+            }
+            Ok(Err(
+                error @ (StoreError::Read { .. } | StoreError::Damaged { .. } | StoreError::Write { .. }),
+            )) => (AuthStore::default(), Some(error.to_string())),
+            Err(_) => (AuthStore::default(), Some("reading the credentials was interrupted".to_owned())),
+        }
     }
 }
 
-/// The store, and what is wrong with it; a damaged one counts as empty.
-async fn load_store(agent_dir: &Path, variables: &Variables) -> (AuthStore, Option<String>) {
-    let (dir, around) = (agent_dir.to_path_buf(), Surroundings::of(variables, agent_dir));
-    let loaded = tokio::task::spawn_blocking(move || AuthStore::load_with(&dir, &around, now_ms())).await;
-    match loaded {
-        Ok(Ok(store)) => (store, None),
-        Ok(Err(
-            error @ (StoreError::Read { .. } | StoreError::Damaged { .. } | StoreError::Write { .. }),
-        )) => (AuthStore::default(), Some(error.to_string())),
-        Err(_) => (AuthStore::default(), Some("reading the credentials was interrupted".to_owned())),
+/// The error of a run for which no model is left: that of the only one, or all.
+fn nobody_left(mut skipped: Vec<Skipped>) -> SelectError {
+    match skipped.len() {
+        0 => SelectError::Invalid("empty".to_owned()),
+        1 => skipped.remove(0).error,
+        _ => SelectError::All(skipped),
     }
 }
 

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::client::now_ms;
 use crate::settings::{ListedModel, ModelChoice};
 
 /// An installation with an agent directory of its own.
@@ -53,7 +54,7 @@ impl Place {
 
     async fn ask(&self, model: Option<&str>, thinking: AskedThinking) -> Result<Selected, String> {
         let (agent, agent_dir): (AgentId, PathBuf) = (AgentId::default(), self.dir.path().to_path_buf());
-        let ask = Ask { agent: &agent, agent_dir: &agent_dir, model, profile: None, thinking };
+        let ask = Ask { model, thinking, ..Ask::new(&agent, &agent_dir) };
         self.models().select(&self.settings, &ask).await.map_err(|error| error.to_string())
     }
 
@@ -165,10 +166,10 @@ async fn a_session_keeps_its_profile_as_long_as_it_can_be_used() {
         "a:1":{"type":"api_key","provider":"a","key":"one"},"a:2":{"type":"api_key","provider":"a","key":"two"},
         "b:1":{"type":"api_key","provider":"b","key":"three"}}}"#;
     let place = Place::new(two()).primary("a/x").profiles(profiles);
-    let sources = async |profile| {
+    let sources = async |profile: &str| {
         let (agent, dir) = (AgentId::default(), place.dir.path().to_path_buf());
-        let thinking = AskedThinking::Default;
-        let ask = Ask { agent: &agent, agent_dir: &dir, model: None, profile: Some(profile), thinking };
+        let pin = Pin { profile: profile.to_owned(), source: PinSource::User, compactions: None };
+        let ask = Ask { pin: Some(&pin), ..Ask::new(&agent, &dir) };
         let selected = place.models().select(&place.settings, &ask).await.unwrap();
         let sources: Vec<_> = selected.candidates.iter().map(|c| c.auth.profile.clone().unwrap()).collect();
         (sources.join(" "), selected.profile_ignored)
@@ -184,7 +185,7 @@ async fn a_fallback_that_cannot_be_bound_is_passed_over_and_named() {
     let selected = place.ask(None, AskedThinking::Default).await.unwrap();
     assert_eq!(selected.candidates[0].reference.to_string(), "a/x");
     assert_eq!(
-        selected.skipped[0].1.to_string(),
+        selected.skipped[0].error.to_string(),
         "provider google-vertex speaks google-vertex, which is not supported yet"
     );
     let alone = Place::new(json!({})).primary("google-vertex/gemini-3-pro");
@@ -272,8 +273,7 @@ async fn parameters_cache_and_window_come_with_the_candidate() {
 async fn a_description_needs_no_key() {
     let place = Place::new(two()).primary("b/z");
     let (agent, dir) = (AgentId::default(), place.dir.path().to_path_buf());
-    let ask =
-        Ask { agent: &agent, agent_dir: &dir, model: None, profile: None, thinking: AskedThinking::Default };
+    let ask = Ask::new(&agent, &dir);
     let found = place.models().describe(&place.settings, &ask).await.unwrap();
     assert_eq!((found.reference.to_string().as_str(), found.api.as_str()), ("b/z", "anthropic-messages"));
     assert_eq!((found.window.tokens, found.auth.unwrap().source.as_str()), (200_000, "models.json"));
@@ -298,4 +298,69 @@ async fn the_rows_of_models_list_begin_with_the_owners() {
         (row.context_window, row.reasoning, row.input.join("+").as_str()),
         (Some(200_000), false, "text")
     );
+}
+
+/// Profiles `a:1` and `a:2` of provider `a`, with this `usageStats`.
+fn resting(stats: &Value) -> String {
+    json!({"profiles": {
+        "a:1": {"type": "api_key", "provider": "a", "key": "one"},
+        "a:2": {"type": "api_key", "provider": "a", "key": "two"}}, "usageStats": stats})
+    .to_string()
+}
+
+#[tokio::test]
+async fn what_a_session_took_by_itself_goes_first_and_the_others_follow() {
+    let place = Place::new(two()).primary("a/x").fallbacks(&["a/y", "b/z"]).profiles(&resting(&json!({})));
+    let (agent, dir) = (AgentId::default(), place.dir.path().to_path_buf());
+    let pin = Pin { profile: "a:2".to_owned(), source: PinSource::Auto, compactions: Some(0) };
+    let ask = Ask { pin: Some(&pin), ..Ask::new(&agent, &dir) };
+    let selected = place.models().select(&place.settings, &ask).await.unwrap();
+    let found: Vec<_> =
+        selected.candidates.iter().map(|c| format!("{} {}", c.reference, c.auth.source)).collect();
+    assert_eq!(
+        found,
+        ["a/x profile:a:2", "a/x profile:a:1", "a/y profile:a:2", "a/y profile:a:1", "b/z models.json"]
+    );
+    assert_eq!(selected.pin, Some(pin));
+}
+
+#[tokio::test]
+async fn a_provider_whose_profiles_all_rest_is_left_out_unless_it_is_the_servers_trouble() {
+    let until = now_ms() + 3_600_000;
+    let barred = json!({"cooldownUntil": until, "errorCount": 1});
+    let unlucky = json!({"cooldownUntil": until, "errorCount": 0});
+    let left_out = "a/x: Provider a is in cooldown (all profiles unavailable) (rate_limit)";
+    let rows = [
+        (json!({"a:1": barred, "a:2": barred}), vec!["b/z models.json"], vec![left_out]),
+        (json!({"a:1": barred, "a:2": unlucky}), vec!["a/x profile:a:2", "b/z models.json"], vec![]),
+        (
+            json!({"a:1": unlucky, "a:2": {"lastUsed": 5}}),
+            vec!["a/x profile:a:2", "a/x profile:a:1", "b/z models.json"],
+            vec![],
+        ),
+    ];
+    for (stats, candidates, skipped) in rows {
+        let place = Place::new(two()).primary("a/x").fallbacks(&["b/z"]).profiles(&resting(&stats));
+        let selected = place.ask(None, AskedThinking::Default).await.unwrap();
+        let found: Vec<_> =
+            selected.candidates.iter().map(|c| format!("{} {}", c.reference, c.auth.source)).collect();
+        assert_eq!(found, candidates, "{stats}");
+        assert_eq!(selected.skipped.iter().map(Skipped::to_string).collect::<Vec<_>>(), skipped);
+        let alone = Place::new(two()).primary("a/x").profiles(&resting(&stats));
+        if !skipped.is_empty() {
+            let error = alone.candidates(None).await.unwrap_err();
+            assert_eq!(error, "No available auth profile for a (all in cooldown or unavailable).");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_has_a_bounded_number_of_candidates() {
+    let models: Vec<_> = (0..40).map(|n| json!({"id": format!("m{n}")})).collect();
+    let names: Vec<String> = (0..40).map(|n| format!("a/m{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let provider =
+        json!({"baseUrl": "http://a/v1", "apiKey": "k", "api": "openai-completions", "models": models});
+    let place = Place::new(json!({"a": provider})).primary("a/m0").fallbacks(&names);
+    assert_eq!(place.candidates(None).await.unwrap().len(), MAX_CANDIDATES);
 }

@@ -432,6 +432,7 @@ impl Stage {
             received.close();
         }
         let params = RunParams {
+            passed_over: &[],
             session_id: SessionId::new("s1"),
             models: &models,
             system_prompt: "system",

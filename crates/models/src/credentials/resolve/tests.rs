@@ -29,7 +29,7 @@ async fn check(
         agent_dir: Path::new("/agents/main/agent"),
         now: NOW,
     };
-    let found = keyring.keys(&ProviderId::normalize(asked.0), asked.1).await;
+    let found = keyring.keys(&ProviderId::normalize(asked.0), asked.1.map_or(Wish::Any, Wish::Only)).await;
     let shown = found.map(|keys| {
         let show = |key: &Key| {
             let secret = key.secret.as_ref().map_or("-", ExposeSecret::expose_secret);

@@ -178,7 +178,7 @@ fn other_errors_keep_their_words() {
 
 #[test]
 fn troubles_are_waited_out_one_two_and_four_seconds() {
-    use crate::retry::{RateLimits, Retry, decide};
+    use crate::retry::{Patience, Retry, decide};
     let after = |seconds| Retry::After(Duration::from_secs(seconds));
     for status in [429, 500, 502, 503, 504] {
         let body = json!({"detail": "x"});
@@ -189,9 +189,9 @@ fn troubles_are_waited_out_one_two_and_four_seconds() {
             message: "x".to_owned(),
         });
         let found: Vec<_> =
-            (1..=4).map(|made| decide(made, &failure, RateLimits::PassOn, Codex.first_wait())).collect();
+            (1..=4).map(|made| decide(made, &failure, Patience::Short, Codex.first_wait())).collect();
         assert_eq!(found, [after(1), after(2), after(4), Retry::GiveUp], "{status}");
     }
     let spent = refusal(429, &json!({"error": {"type": "usage_limit_reached"}})).unwrap();
-    assert_eq!(decide(1, &spent, RateLimits::Wait, Codex.first_wait()), Retry::GiveUp);
+    assert_eq!(decide(1, &spent, Patience::Full, Codex.first_wait()), Retry::GiveUp);
 }

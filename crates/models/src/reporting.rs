@@ -1,0 +1,76 @@
+//! A model that tells the ledger how the profile it is called with does (spec `models.md` §8.5, §9.2).
+
+use futures_util::StreamExt as _;
+use openclaw_protocol::message::StopReason;
+use tokio_util::sync::CancellationToken;
+
+use crate::credentials::{Account, Ledger};
+use crate::request::ModelRequest;
+use crate::stream::{FailureKind, Model, ModelEvent, ModelStream};
+
+/// Whom to tell, and of which profile.
+#[derive(Debug, Clone)]
+pub(crate) struct Reporter {
+    pub(crate) ledger: Ledger,
+    pub(crate) account: Account,
+}
+
+impl Reporter {
+    pub(crate) fn failed(&self, kind: FailureKind) {
+        self.ledger.failed(&self.account, kind);
+    }
+
+    fn hear(&self, event: &ModelEvent) {
+        match event {
+            ModelEvent::Done { failure: Some(failure), .. } => self.failed(failure.kind),
+            ModelEvent::Done { message, failure: None } => match message.stop_reason {
+                StopReason::Stop | StopReason::Length | StopReason::ToolUse => {
+                    self.ledger.answered(&self.account)
+                }
+                // Who was cut off by us has neither answered nor failed.
+                StopReason::Aborted | StopReason::Error => {}
+            },
+            ModelEvent::Start
+            | ModelEvent::TextDelta { .. }
+            | ModelEvent::ThinkingDelta { .. }
+            | ModelEvent::ToolCallStart { .. } => {}
+        }
+    }
+}
+
+/// The model, reported on.
+pub(crate) struct Reported<M> {
+    pub(crate) model: M,
+    pub(crate) reporter: Reporter,
+}
+
+impl<M: Model> Model for Reported<M> {
+    fn provider(&self) -> &str {
+        self.model.provider()
+    }
+
+    fn id(&self) -> &str {
+        self.model.id()
+    }
+
+    fn api(&self) -> &str {
+        self.model.api()
+    }
+
+    fn context_window(&self) -> u64 {
+        self.model.context_window()
+    }
+
+    fn reasons(&self) -> bool {
+        self.model.reasons()
+    }
+
+    fn sees(&self) -> bool {
+        self.model.sees()
+    }
+
+    fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> ModelStream {
+        let reporter = self.reporter.clone();
+        Box::pin(self.model.stream(request, cancel).inspect(move |event| reporter.hear(event)))
+    }
+}

@@ -1,0 +1,112 @@
+//! Credentials and models that fail: another one answers, what failed rests also after a restart, and the log says what was
+//! decided.
+
+use std::collections::BTreeMap;
+
+use openclaw_testkit::GatewayUnderTest;
+use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
+use serde_json::{Value, json};
+
+use crate::conversation::turn;
+use crate::gateway;
+
+const LIMITED: &str = "key-of-the-limited";
+
+fn key_of(request: &Captured) -> &str {
+    request.header("authorization").unwrap().strip_prefix("Bearer ").unwrap()
+}
+
+/// A server where one key has reached its limit.
+async fn server() -> ModelServer {
+    ModelServer::answering(|request| match key_of(request) {
+        LIMITED => Reply::openai_error(429, "rate_limit_exceeded", "slow down").header("retry-after", "3600"),
+        other => Reply::text(&format!("from {other}")),
+    })
+    .await
+}
+
+fn provider(server: &ModelServer) -> Value {
+    json!({"baseUrl": server.v1(), "api": "openai-completions", "apiKey": "key-of-two",
+        "models": [{"id": "m", "name": "M"}]})
+}
+
+/// A gateway whose provider `one` has these profiles, and falls back to `two/m`.
+fn gateway_with(server: &ModelServer, profiles: &[(&str, &str)]) -> GatewayUnderTest {
+    let prepared = gateway()
+        .config(json!({
+            "agents": {"defaults": {"model": {"primary": "one/m", "fallbacks": ["two/m"]}}},
+            "models": {"providers": {"one": provider(server), "two": provider(server)}}}))
+        .prepare()
+        .unwrap();
+    let keys: BTreeMap<_, _> = profiles
+        .iter()
+        .map(|(id, key)| (*id, json!({"type": "api_key", "provider": "one", "key": key})))
+        .collect();
+    let dir = prepared.state_dir().join("agents/main/agent");
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = json!({"version": 1, "profiles": keys, "order": {"one": profiles.iter().map(|(id, _)| id).collect::<Vec<_>>()}});
+    std::fs::write(dir.join("auth-profiles.json"), file.to_string()).unwrap();
+    prepared
+}
+
+fn stats(gateway: &GatewayUnderTest) -> Value {
+    let path = gateway.state_dir().join("agents/main/agent/auth-profiles.json");
+    serde_json::from_slice::<Value>(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limited_profile_gives_way_and_still_rests_after_a_restart() {
+    let server = server().await;
+    let mut gateway = gateway_with(&server, &[("one:a", LIMITED), ("one:b", "key-of-b")]);
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "hello", "r1").await, "from key-of-b");
+    assert_eq!(turn(&mut client, "main", "again", "r2").await, "from key-of-b");
+    gateway.logged("one/m [one:a] failed (rate_limit); next: one/m [one:b]").await.unwrap();
+
+    drop(client);
+    assert!(gateway.terminate().await.unwrap().success());
+    let written = stats(&gateway);
+    assert_eq!(written["usageStats"]["one:a"]["failureCounts"], json!({"rate_limit": 1}));
+    assert_eq!(written["lastGood"], json!({"one": "one:b"}));
+
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "other", "hello", "r3").await, "from key-of-b");
+    let requests = server.requests();
+    let asked: Vec<&str> = requests.iter().map(key_of).collect();
+    assert_eq!(asked, [LIMITED, "key-of-b", "key-of-b", "key-of-b"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_no_profile_is_left_the_fallback_answers_and_the_session_says_so() {
+    let server = server().await;
+    let mut gateway = gateway_with(&server, &[("one:a", LIMITED)]);
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "hello", "r1").await, "from key-of-two");
+    assert_eq!(turn(&mut client, "main", "again", "r2").await, "from key-of-two");
+    gateway.logged("Provider one is in cooldown (all profiles unavailable)").await.unwrap();
+    let sessions = gateway.state_dir().join("agents/main/sessions/sessions.json");
+    drop(client);
+    gateway.terminate().await.unwrap();
+    let rows: Value = serde_json::from_slice(&std::fs::read(sessions).unwrap()).unwrap();
+    assert_eq!(rows["agent:main:main"]["modelProvider"], "two");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_gateway_remembers_who_rests() {
+    let server = server().await;
+    let mut gateway = gateway_with(&server, &[("one:a", LIMITED)]);
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "hello", "r1").await, "from key-of-two");
+    // Written before the next turn ends: failures do not wait for company.
+    assert_eq!(turn(&mut client, "main", "again", "r2").await, "from key-of-two");
+    drop(client);
+    gateway.crash_and_restart().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "and again", "r3").await, "from key-of-two");
+    let limited = server.requests().iter().filter(|request| key_of(request) == LIMITED).count();
+    assert_eq!(limited, 1);
+}
