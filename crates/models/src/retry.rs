@@ -297,11 +297,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_waits_of_a_protocol_are_kept_and_its_tries_are_bounded() {
         use futures_util::StreamExt;
-        for (first_wait, expect) in [(1, vec![1, 2, 4]), (2, vec![2, 4, 8])] {
+        let rows = [
+            (1, Patience::Full, vec![1, 2, 4]),
+            (2, Patience::Full, vec![2, 4, 8]),
+            (2, Patience::Short, vec![2]),
+        ];
+        for (first_wait, patience, expect) in rows {
             let failure = failure(FailureKind::Transient, Some(503), None);
             let called = Arc::default();
             let failing = Failing { failure, called: Arc::clone(&called) };
-            let model = Retrying::new(failing, Patience::Short, Duration::from_secs(first_wait));
+            let model = Retrying::new(failing, patience, Duration::from_secs(first_wait));
             let events: Vec<_> =
                 model.stream(ModelRequest::default(), CancellationToken::new()).collect().await;
             assert_eq!(events.len(), 2, "a start and an end, however often it was tried");

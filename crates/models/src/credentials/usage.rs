@@ -17,6 +17,8 @@ const LONGEST_REST: i64 = HOUR;
 const CLOCK_TOLERANCE: i64 = MINUTE;
 /// `disabledReason` and the counter of payment failures.
 const BILLING: &str = "billing";
+/// The counter of the server's own trouble.
+const TROUBLE: &str = "unknown";
 
 /// `usageStats.<profile>`. Times are Unix milliseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -101,7 +103,7 @@ pub fn failure_reason(kind: FailureKind) -> Option<&'static str> {
         FailureKind::Auth => Some("auth"),
         FailureKind::Timeout => Some("timeout"),
         FailureKind::Billing => Some(BILLING),
-        FailureKind::Transient => Some("unknown"),
+        FailureKind::Transient => Some(TROUBLE),
         // The request is at fault, not who sent it: another profile would fail in the same way.
         FailureKind::Format | FailureKind::ContextOverflow | FailureKind::Other => None,
     }
@@ -123,7 +125,8 @@ impl UsageStats {
 
     /// Whether it rests for a reason of its own, rather than for the server's trouble alone.
     pub fn is_barred(&self, now: i64) -> bool {
-        self.rests(now) && (self.error_count > 0 || self.disabled_until.is_some_and(|until| until > now))
+        let only_trouble = self.error_count == 0 && self.failure_counts.contains_key(TROUBLE);
+        self.rests(now) && (!only_trouble || self.disabled_until.is_some_and(|until| until > now))
     }
 
     /// Counts a failure and lets the profile rest. Says whether anything changed: a failure that is the request's fault

@@ -328,7 +328,7 @@ async fn what_a_session_took_by_itself_goes_first_and_the_others_follow() {
 async fn a_provider_whose_profiles_all_rest_is_left_out_unless_it_is_the_servers_trouble() {
     let until = now_ms() + 3_600_000;
     let barred = json!({"cooldownUntil": until, "errorCount": 1});
-    let unlucky = json!({"cooldownUntil": until, "errorCount": 0});
+    let unlucky = json!({"cooldownUntil": until, "failureCounts": {"unknown": 1}});
     let left_out = "a/x: Provider a is in cooldown (all profiles unavailable) (rate_limit)";
     let rows = [
         (json!({"a:1": barred, "a:2": barred}), vec!["b/z models.json"], vec![left_out]),

@@ -189,7 +189,7 @@ fn troubles_are_waited_out_one_two_and_four_seconds() {
             message: "x".to_owned(),
         });
         let found: Vec<_> =
-            (1..=4).map(|made| decide(made, &failure, Patience::Short, Codex.first_wait())).collect();
+            (1..=4).map(|made| decide(made, &failure, Patience::Full, Codex.first_wait())).collect();
         assert_eq!(found, [after(1), after(2), after(4), Retry::GiveUp], "{status}");
     }
     let spent = refusal(429, &json!({"error": {"type": "usage_limit_reached"}})).unwrap();
