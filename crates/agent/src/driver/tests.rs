@@ -255,6 +255,16 @@ async fn a_run_out_of_time_is_stopped_and_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn only_a_model_that_said_nothing_at_all_ran_out_of_time() {
+    for (said, expect) in [("", true), ("partial", false)] {
+        let mut stage = Stage::new([Reply::hang(said)]);
+        assert_eq!(stage.run("go").await.ran_out_of_time, expect, "{said:?}");
+    }
+    let mut stopped = Stage::new([Reply::hang("")]);
+    assert!(!stopped.run_and_abort_on("start").await.ran_out_of_time);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_model_that_ignores_cancellation_is_dropped() {
     let mut stage = Stage::new([Reply::deaf("some")]);
     let outcome = stage.run_and_abort_on("assistant").await;
