@@ -1,10 +1,38 @@
-//! A `sessions.json` that was cut in half.
+//! A `sessions.json` that is not as it should be: cut in half, of something else, with rows of wrong types, from another
+//! machine, read-only, edited all the time, too long.
 
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use openclaw_testkit::many_sessions::{self, Skills};
 use openclaw_testkit::model_server::{ModelServer, Reply};
-use serde_json::json;
+use openclaw_testkit::{GatewayUnderTest, WsClient};
+use serde_json::{Value, json};
 
-use crate::conversation::{history, sessions_dir, turn};
+use crate::command::openclaw;
+use crate::conversation::{end, history, message, send, sessions_dir, turn};
 use crate::gateway;
+use crate::mount::Mount;
+
+/// A gateway that has not run yet, with this store. Its conversations do not go stale.
+fn with_store(model: &ModelServer, text: &str) -> GatewayUnderTest {
+    let never = json!({"session": {"reset": {"mode": "idle", "idleMinutes": 10_000_000}}});
+    let gateway = gateway().fake_model(&model.v1()).config(never).prepare().unwrap();
+    let dir = sessions_dir(&gateway);
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("sessions.json"), text).unwrap();
+    gateway
+}
+
+fn rows(gateway: &GatewayUnderTest) -> Value {
+    serde_json::from_slice(&std::fs::read(sessions_dir(gateway).join("sessions.json")).unwrap()).unwrap()
+}
+
+async fn here() -> ModelServer {
+    ModelServer::answering(|_| Reply::text("here")).await
+}
 
 #[tokio::test]
 async fn a_store_cut_in_half_is_kept_in_a_copy_and_what_can_be_read_goes_on() {
@@ -65,4 +93,279 @@ async fn a_store_cut_in_half_is_kept_in_a_copy_and_what_can_be_read_goes_on() {
         .filter(|entry| entry.as_ref().unwrap().file_name().to_str().unwrap().contains("damaged"))
         .count();
     assert_eq!(again, 1);
+}
+
+#[tokio::test]
+async fn a_store_of_something_else_is_kept_in_a_copy_and_the_sessions_begin() {
+    let model = here().await;
+    for text in ["[{\"sessionId\": \"a\"}]", "", "17", "\u{0}\u{0}\u{0}"] {
+        let mut gateway = with_store(&model, text);
+        gateway.start().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        assert_eq!(turn(&mut client, "main", "hello", "run-1").await, "here", "{text:?}");
+        gateway.terminate().await.unwrap();
+        assert_eq!(
+            rows(&gateway).as_object().unwrap().keys().collect::<Vec<_>>(),
+            ["agent:main:main"],
+            "{text:?}"
+        );
+        let names = std::fs::read_dir(sessions_dir(&gateway)).unwrap().map(|entry| entry.unwrap().path());
+        let copies: Vec<_> =
+            names.filter(|path| path.to_str().unwrap().contains("sessions.json.damaged-")).collect();
+        assert_eq!(copies.len(), 1, "{text:?}: {copies:?}");
+        assert_eq!(std::fs::read_to_string(&copies[0]).unwrap(), text);
+    }
+}
+
+#[tokio::test]
+async fn rows_of_wrong_types_have_their_turns_and_keep_what_nobody_understands() {
+    let model = here().await;
+    let odd = json!({
+        "sessionId": 5, "updatedAt": "x", "label": [], "deliveryContext": "no", "origin": 7, "skillsSnapshot": "s",
+        "lastThreadId": {}, "sendPolicy": 1, "inputTokens": -5, "modelOverride": 3, "sessionFile": {"a": 1},
+    });
+    let bad_id = |id: &str| json!({"sessionId": id, "updatedAt": 1_795_229_479_704_i64, "label": format!("label {id}")});
+    let store = json!({
+        "agent:main:main": odd, "agent:main:seven": 7, "agent:main:null": null, "agent:main:list": [],
+        "agent:main:up": bad_id("../../../openclaw"), "agent:main:blank": bad_id(""), "": {"sessionId": "e"},
+    });
+    let mut gateway = with_store(&model, &store.to_string());
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for (at, session) in ["main", "seven", "null", "list", "up", "blank"].into_iter().enumerate() {
+        assert_eq!(turn(&mut client, session, "hello", &format!("run-{at}")).await, "here", "{session}");
+        assert_eq!(history(&mut client, session).await, ["user: hello", "assistant: here"], "{session}");
+    }
+    gateway.terminate().await.unwrap();
+    let rows = rows(&gateway);
+    for (field, value) in [("label", json!([])), ("sendPolicy", json!(1)), ("modelOverride", json!(3))] {
+        assert_eq!(rows["agent:main:main"][field], value, "{field}");
+    }
+    assert_eq!(rows["agent:main:blank"]["label"], "label ", "a session that begins anew keeps its settings");
+    assert_eq!(rows[""], json!({"sessionId": "e"}));
+}
+
+/// Whoever can write the store must not get the gateway to rename, cut or write files of others.
+#[tokio::test]
+async fn a_file_that_is_no_transcript_is_never_touched_whatever_a_row_says() {
+    let model = here().await;
+    let mut gateway = with_store(&model, "{}");
+    let foreign = gateway.home().join("foreign");
+    std::fs::create_dir(&foreign).unwrap();
+    let files =
+        [("secret", "the secret"), ("data.jsonl", "{\"a\": 1}\n"), ("plain.jsonl", "no json at all\n")];
+    let mut store = serde_json::Map::new();
+    for (name, text) in files {
+        std::fs::write(foreign.join(name), text).unwrap();
+        for work in ["turn", "delete", "compact", "inject"] {
+            let row = json!({"sessionId": format!("id-{work}-{name}"), "updatedAt": 1_795_229_479_704_i64, "sessionFile": foreign.join(name)});
+            store.insert(format!("agent:main:{work}-{name}"), row);
+        }
+    }
+    std::fs::write(sessions_dir(&gateway).join("sessions.json"), Value::Object(store).to_string()).unwrap();
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for (name, _) in files {
+        let key = |work: &str| format!("agent:main:{work}-{name}");
+        send(&mut client, &key("turn"), "hello", &format!("run-{name}")).await;
+        let end = end(&mut client, &format!("run-{name}")).await;
+        // A row that names no transcript has one of its own; one that names a foreign file says so.
+        let expected = if name == "secret" { "final" } else { "error" };
+        assert_eq!(end["state"], expected, "{name}: {end}");
+        let words = end["errorMessage"].as_str().unwrap_or_default();
+        assert!(name == "secret" || words.contains("is not a transcript"), "{words}");
+        client.call("sessions.compact", json!({"key": key("compact"), "maxLines": 1})).await.unwrap();
+        client.call("chat.inject", json!({"sessionKey": key("inject"), "message": "x"})).await.unwrap();
+        let deleted = client.request("sessions.delete", json!({"key": key("delete")})).await.unwrap();
+        assert_eq!((&deleted["deleted"], &deleted["archived"]), (&json!(true), &json!([])), "{name}");
+    }
+    let mut left: Vec<String> = std::fs::read_dir(&foreign)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["data.jsonl", "plain.jsonl", "secret"]);
+    for (name, text) in files {
+        assert_eq!(std::fs::read_to_string(foreign.join(name)).unwrap(), text, "{name}");
+    }
+}
+
+/// OpenClaw writes absolute paths into its rows; a directory that is copied to another home still has its conversations.
+#[tokio::test]
+async fn a_directory_from_another_home_goes_on_with_its_conversations() {
+    let model = here().await;
+    let mut gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "before", "run-1").await;
+    gateway.terminate().await.unwrap();
+    let store = sessions_dir(&gateway).join("sessions.json");
+    let mut rows = rows(&gateway);
+    let row = &mut rows["agent:main:main"];
+    let gone = gateway.home().join("old-home/.openclaw/agents/main/sessions");
+    row["sessionFile"] = json!(gone.join(format!("{}.jsonl", row["sessionId"].as_str().unwrap())));
+    std::fs::write(&store, rows.to_string()).unwrap();
+
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "after", "run-2").await;
+    let expected = ["user: before", "assistant: here", "user: after", "assistant: here"];
+    assert_eq!(history(&mut client, "main").await, expected);
+    let asked = model.requests();
+    assert!(asked[1].body.to_string().contains("before"), "the model knows what was said");
+    assert!(!gateway.home().join("old-home").exists());
+    let deleted = client.request("sessions.reset", json!({"key": "main"})).await.unwrap();
+    assert_eq!(deleted["entry"].get("sessionFile"), None);
+}
+
+#[tokio::test]
+async fn a_read_only_directory_can_be_read_and_refuses_in_plain_words() {
+    let model = here().await;
+    let mut gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "before", "run-1").await;
+    gateway.terminate().await.unwrap();
+    let Some(mount) = Mount::read_only(&sessions_dir(&gateway)) else { return };
+
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(history(&mut client, "main").await, ["user: before", "assistant: here"]);
+    let refused = client.call("sessions.patch", json!({"key": "main", "label": "x"})).await.unwrap();
+    assert_eq!((refused.ok, &refused.error["code"]), (false, &json!("UNAVAILABLE")), "{refused:?}");
+    assert!(refused.error["message"].as_str().unwrap().contains("Read-only file system"), "{refused:?}");
+    send(&mut client, "main", "during", "run-2").await;
+    let end = end(&mut client, "run-2").await;
+    assert_eq!(end["state"], "error", "{end}");
+    assert!(end["errorMessage"].as_str().unwrap().contains("Read-only file system"), "{end}");
+    let doctor = openclaw(&gateway, &["doctor"]).await;
+    assert!(doctor.out.contains("The file system refuses to be written in"), "{}", doctor.out);
+    gateway.terminate().await.unwrap();
+    drop(mount);
+
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "after", "run-3").await;
+    let expected = ["user: before", "assistant: here", "user: after", "assistant: here"];
+    assert_eq!(history(&mut client, "main").await, expected);
+}
+
+/// Rewrites the store as an editor does, every ten milliseconds until it is told to stop; gives the last number written.
+fn scribble(store: &Path, stop: &AtomicBool, in_place: &AtomicBool) -> u64 {
+    let mut number = 0;
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(10));
+        let Ok(text) = std::fs::read(store) else { continue };
+        let Ok(mut rows) = serde_json::from_slice::<Value>(&text) else { continue };
+        number += 1;
+        rows["agent:main:by-hand"] = json!({"sessionId": "hand", "updatedAt": 5, "counter": number});
+        rows["agent:main:s0"]["note"] = json!(number);
+        let text = format!("{rows:#}");
+        if in_place.load(Ordering::Relaxed) {
+            std::fs::write(store, text).unwrap();
+        } else {
+            let beside = store.with_extension("edited");
+            std::fs::write(&beside, text).unwrap();
+            std::fs::rename(&beside, store).unwrap();
+        }
+    }
+    number
+}
+
+#[tokio::test]
+async fn edits_every_ten_milliseconds_and_the_gateways_own_leave_each_other_alone() {
+    const ROUNDS: usize = 30;
+    let model = here().await;
+    let mut gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for session in 0..3 {
+        turn(&mut client, &format!("s{session}"), "hello", &format!("run-{session}")).await;
+    }
+    gateway.terminate().await.unwrap();
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let (stop, in_place) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let editor = std::thread::spawn({
+        let (store, stop, in_place) =
+            (sessions_dir(&gateway).join("sessions.json"), Arc::clone(&stop), Arc::clone(&in_place));
+        move || scribble(&store, &stop, &in_place)
+    });
+    for round in 0..2 * ROUNDS {
+        in_place.store(round >= ROUNDS, Ordering::Relaxed);
+        turn(&mut client, &format!("s{}", round % 3), "hello", &format!("turn-{round}")).await;
+        let patch = json!({"key": format!("p{round}"), "label": format!("label {round}")});
+        client.request("sessions.patch", patch).await.unwrap();
+    }
+    stop.store(true, Ordering::Relaxed);
+    let last = editor.join().unwrap();
+    assert!(last > 0);
+    gateway.terminate().await.unwrap();
+    let rows = rows(&gateway);
+    assert_eq!(
+        (&rows["agent:main:by-hand"]["counter"], &rows["agent:main:s0"]["note"]),
+        (&json!(last), &json!(last))
+    );
+    for round in 0..2 * ROUNDS {
+        assert_eq!(rows[format!("agent:main:p{round}")]["label"], format!("label {round}"));
+    }
+}
+
+#[tokio::test]
+async fn a_key_of_ten_kilobytes_is_refused_by_every_method() {
+    let model = here().await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let key = "k".repeat(10_240);
+    let by_key = |key: &str| json!({"key": key});
+    let by_session = |key: &str| json!({"sessionKey": key, "message": "x", "idempotencyKey": "run-1"});
+    let methods: [(&str, Value); 11] = [
+        ("chat.send", message(&key, "x", "run-1")),
+        ("agent", by_session(&key)),
+        ("chat.history", json!({"sessionKey": key})),
+        ("chat.abort", json!({"sessionKey": key})),
+        ("chat.inject", json!({"sessionKey": key, "message": "x"})),
+        ("sessions.patch", json!({"key": key, "label": "x"})),
+        ("sessions.reset", by_key(&key)),
+        ("sessions.delete", by_key(&key)),
+        ("sessions.compact", by_key(&key)),
+        ("sessions.resolve", by_key(&key)),
+        ("sessions.usage", by_key(&key)),
+    ];
+    for (method, params) in methods {
+        let refused = client.call(method, params).await.unwrap();
+        assert_eq!(
+            (refused.ok, &refused.error["code"]),
+            (false, &json!("INVALID_REQUEST")),
+            "{method}: {refused:?}"
+        );
+        let text = refused.error["message"].as_str().unwrap();
+        assert!(text.contains("session key of 10240 bytes is too long"), "{method}: {text}");
+    }
+    let listed = client.request("sessions.list", json!({})).await.unwrap();
+    assert_eq!(listed["count"], 0);
+}
+
+/// All rows of fifty thousand are more than a frame holds: the connection lives, and who asks for too much is told.
+#[tokio::test]
+async fn nobody_is_cut_off_for_listing_fifty_thousand_sessions() {
+    const MANY: usize = 50_000;
+    let model = here().await;
+    let mut gateway = with_store(&model, "{}");
+    many_sessions::write(&gateway.state_dir(), MANY, Skills::Some).unwrap();
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let count = async |client: &mut WsClient, params: Value| {
+        let listed = client.request("sessions.list", params).await.unwrap();
+        (listed["count"].as_u64().unwrap(), listed["sessions"][0]["key"].clone())
+    };
+    let newest = json!(many_sessions::key(MANY - 1));
+    assert_eq!(count(&mut client, json!({})).await, (10_000, newest.clone()));
+    assert_eq!(count(&mut client, json!({"limit": 20_000})).await, (20_000, newest));
+    let refused = client.call("sessions.list", json!({"limit": MANY})).await.unwrap();
+    assert_eq!(
+        (refused.ok, &refused.error["code"]),
+        (false, &json!("INVALID_REQUEST")),
+        "{:?}",
+        refused.error
+    );
+    assert!(refused.error["message"].as_str().unwrap().contains("ask for less"), "{:?}", refused.error);
+    assert_eq!(count(&mut client, json!({"limit": 3})).await.0, 3);
 }

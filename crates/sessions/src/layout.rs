@@ -74,15 +74,16 @@ impl Layout {
         Ok(self.sessions_dir(agent).join(transcript_name(id, thread)?))
     }
 
-    /// The transcript of a row: its explicit file, else the path of its id. Nothing when it has no id.
+    /// The transcript of a row as the row has it: its explicit file, else the path of its id. Nothing when it has no id. Does
+    /// not look at the disk; who reads or writes a transcript wants [`Self::find_transcript`] or
+    /// [`Self::transcript_to_write`].
     pub fn transcript_of(
         &self,
         agent: &AgentId,
         entry: &SessionEntry,
     ) -> Result<Option<PathBuf>, BadSessionId> {
-        if let Some(file) = entry.session_file.as_deref().map(str::trim).filter(|file| !file.is_empty()) {
-            let path = self.expand_home(file);
-            return Ok(Some(if path.is_absolute() { path } else { self.sessions_dir(agent).join(path) }));
+        if let Some(file) = self.named_file(agent, entry) {
+            return Ok(Some(file));
         }
         match entry.session_id.as_ref() {
             Some(id) => self.transcript_path(agent, id, None).map(Some),
@@ -90,9 +91,11 @@ impl Layout {
         }
     }
 
-    /// Places a transcript may be read from, best first.
+    /// Places a transcript may be read from, best first. The file a row names may have come here with the whole directory,
+    /// from another machine or another home: then it is beside the store under its name.
     pub fn transcript_candidates(&self, agent: &AgentId, entry: &SessionEntry) -> Vec<PathBuf> {
         let mut out: Vec<PathBuf> = self.transcript_of(agent, entry).ok().flatten().into_iter().collect();
+        out.extend(self.named_beside_store(agent, entry));
         if let Some(name) = entry.session_id.as_ref().and_then(|id| transcript_name(id, None).ok()) {
             out.push(self.sessions_dir(agent).join(&name));
             out.push(self.state_dir.join("agents").join(agent.as_str()).join("sessions").join(&name));
@@ -106,6 +109,44 @@ impl Layout {
     /// The first candidate that exists. Looks at the disk.
     pub fn find_transcript(&self, agent: &AgentId, entry: &SessionEntry) -> Option<PathBuf> {
         self.transcript_candidates(agent, entry).into_iter().find(|path| path.is_file())
+    }
+
+    /// The transcript that a run of a row goes on in: the one readers find, else the file the row names where its directory
+    /// is there, else one beside the store. Nothing when the row has neither file nor id. Looks at the disk.
+    ///
+    /// # Errors
+    /// [`BadSessionId`] when there is no file and the id can't name one.
+    pub fn transcript_to_write(
+        &self,
+        agent: &AgentId,
+        entry: &SessionEntry,
+    ) -> Result<Option<PathBuf>, BadSessionId> {
+        if let Some(found) = self.find_transcript(agent, entry) {
+            return Ok(Some(found));
+        }
+        let has_place = |file: &PathBuf| file.parent().is_some_and(Path::is_dir);
+        match self
+            .named_file(agent, entry)
+            .filter(has_place)
+            .or_else(|| self.named_beside_store(agent, entry))
+        {
+            Some(file) => Ok(Some(file)),
+            None => self.transcript_of(agent, entry),
+        }
+    }
+
+    /// The file that a row names, by its name alone, where transcripts of its agent are.
+    pub(crate) fn named_beside_store(&self, agent: &AgentId, entry: &SessionEntry) -> Option<PathBuf> {
+        let named = self.named_file(agent, entry)?;
+        Some(self.sessions_dir(agent).join(named.file_name()?))
+    }
+
+    /// The file that a row names. Every transcript is called `*.jsonl`; a row that names anything else (its author may be
+    /// anybody who can write the store) names none, so that no such file is ever renamed or written to.
+    fn named_file(&self, agent: &AgentId, entry: &SessionEntry) -> Option<PathBuf> {
+        let file = entry.session_file.as_deref().map(str::trim).filter(|file| file.ends_with(".jsonl"))?;
+        let path = self.expand_home(file);
+        Some(if path.is_absolute() { path } else { self.sessions_dir(agent).join(path) })
     }
 
     /// Agents with a directory below `agents/`, sorted. Looks at the disk.
@@ -251,9 +292,72 @@ mod tests {
         let entry: SessionEntry =
             serde_json::from_str(r#"{"sessionId":"a","sessionFile":" /else/b.jsonl "}"#).unwrap();
         assert_eq!(layout.transcript_of(&agent, &entry).unwrap(), Some(PathBuf::from("/else/b.jsonl")));
-        let expect =
-            ["/else/b.jsonl", "/s/agents/main/sessions/a.jsonl", "/s/sessions/a.jsonl"].map(PathBuf::from);
+        let expect = [
+            "/else/b.jsonl",
+            "/s/agents/main/sessions/b.jsonl",
+            "/s/agents/main/sessions/a.jsonl",
+            "/s/sessions/a.jsonl",
+        ]
+        .map(PathBuf::from);
         assert_eq!(layout.transcript_candidates(&agent, &entry), expect);
+    }
+
+    #[test]
+    fn a_row_that_names_no_transcript_has_the_one_of_its_id() {
+        let layout = Layout::new("/s", "/h", None);
+        let agent = AgentId::default();
+        let path = |entry: &str| {
+            layout
+                .transcript_of(&agent, &serde_json::from_str(entry).unwrap())
+                .unwrap()
+                .map(|path| path.display().to_string())
+        };
+        let own = Some("/s/agents/main/sessions/a.jsonl".to_owned());
+        for file in ["/etc/passwd", "~/.ssh/id_rsa", "a.json", "/x/a.jsonl.bak", " ", "/s/openclaw.json"] {
+            assert_eq!(path(&format!(r#"{{"sessionId":"a","sessionFile":"{file}"}}"#)), own, "{file}");
+            assert_eq!(path(&format!(r#"{{"sessionFile":"{file}"}}"#)), None, "{file}");
+        }
+        assert_eq!(path(r#"{"sessionFile":"~/b.jsonl"}"#).as_deref(), Some("/h/b.jsonl"));
+        assert_eq!(path(r#"{"sessionFile":"b.jsonl"}"#).as_deref(), Some("/s/agents/main/sessions/b.jsonl"));
+    }
+
+    #[test]
+    fn a_run_writes_where_readers_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path(), "/h", None);
+        let agent = AgentId::default();
+        let here = layout.sessions_dir(&agent);
+        let elsewhere = dir.path().join("elsewhere");
+        let entry = |file: &Path| -> SessionEntry {
+            serde_json::from_value(serde_json::json!({"sessionId": "a", "sessionFile": file})).unwrap()
+        };
+        let check = |file: &Path, expect: &Path| {
+            let entry = entry(file);
+            assert_eq!(
+                layout.transcript_to_write(&agent, &entry).unwrap().as_deref(),
+                Some(expect),
+                "{}",
+                file.display()
+            );
+            assert!(layout.find_transcript(&agent, &entry).is_none_or(|found| found == expect));
+        };
+        let (gone, there) =
+            (Path::new("/home/old/.openclaw/agents/main/sessions/t_a.jsonl"), elsewhere.join("b.jsonl"));
+        std::fs::create_dir_all(&here).unwrap();
+        check(gone, &here.join("t_a.jsonl"));
+        check(&there, &here.join("b.jsonl"));
+        std::fs::create_dir(&elsewhere).unwrap();
+        check(&there, &there);
+        // A directory that was copied from another home, before and after its rows name it otherwise.
+        std::fs::write(here.join("a.jsonl"), "").unwrap();
+        check(gone, &here.join("a.jsonl"));
+        std::fs::write(here.join("t_a.jsonl"), "").unwrap();
+        check(gone, &here.join("t_a.jsonl"));
+        std::fs::write(&there, "").unwrap();
+        check(&there, &there);
+        let bad: SessionEntry = serde_json::from_str(r#"{"sessionId":"../x"}"#).unwrap();
+        assert!(layout.transcript_to_write(&agent, &bad).is_err());
+        assert_eq!(layout.transcript_to_write(&agent, &SessionEntry::default()), Ok(None));
     }
 
     #[test]

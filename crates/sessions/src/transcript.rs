@@ -54,7 +54,7 @@ pub enum TranscriptError {
     /// There is no such file.
     #[error("no transcript at {0}")]
     Missing(PathBuf),
-    /// The first line is no session header.
+    /// The first line is no session header, and the file is not one of the session's own that could be begun anew.
     #[error("{0} is not a transcript, its first line is no session header")]
     NotATranscript(PathBuf),
     /// An entry with this id is there already.
@@ -110,7 +110,7 @@ impl Transcript {
         run(&path, move || TranscriptFile::create(&at, &new)).await.map(Self::from_file)
     }
 
-    /// Opens a transcript, or creates it where there is none. A file that is no transcript is moved aside.
+    /// Opens a transcript, or creates it where there is none. A file of the session's that is no transcript is moved aside.
     pub async fn open_or_create(
         path: impl Into<PathBuf>,
         new: NewTranscript,
@@ -290,6 +290,13 @@ where
         Ok(result) => result,
         Err(_) => Err(TranscriptError::Interrupted(path.to_path_buf())),
     }
+}
+
+/// Whether a file begins with a session header. Blocking.
+pub(crate) fn is_transcript(path: &Path) -> bool {
+    crate::disk::open_regular(path)
+        .and_then(|file| backward::header_of(&file))
+        .is_ok_and(|header| header.is_some())
 }
 
 /// The old file under a second name: whoever has it open writes into the copy at worst, and finds the new file at the next

@@ -34,7 +34,7 @@ impl Runner {
             return Ok(None);
         }
         let agent = parent.agent_or(&self.settings().sessions.default_agent());
-        let Some(source) = self.layout.transcript_of(&agent, &row.entry)? else { return Ok(None) };
+        let Some(source) = self.layout.transcript_to_write(&agent, &row.entry)? else { return Ok(None) };
         let (id, path) = (child.id.clone(), fork_path(&source, child.id, child.accepted_at));
         let (cwd, file) = (child.workspace.display().to_string(), path.clone());
         let forked = {

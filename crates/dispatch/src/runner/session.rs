@@ -109,7 +109,7 @@ impl Runner {
             let facts = Facts {
                 begun: row.session_id.as_ref(),
                 named: if is_isolated(row) { None } else { named_session(row)? },
-                current: stored.as_ref().and_then(|entry| entry.session_id.as_ref()),
+                current: stored.as_ref().and_then(|entry| usable_id(entry)),
                 fresh_id: &row.fresh_id,
                 // One look at a directory entry: going to another thread for it would take longer.
                 fresh_exists: fresh_path.exists(),
@@ -135,7 +135,7 @@ impl Runner {
                 (self.write_row(&key, row, renewal).await?, true)
             }
         };
-        let path = match self.layout.transcript_of(&agent_id, &entry)? {
+        let path = match self.layout.transcript_to_write(&agent_id, &entry)? {
             Some(path) => path,
             None => self.layout.transcript_path(&agent_id, &id, None)?,
         };
@@ -269,6 +269,11 @@ fn named_session(row: &Row) -> Result<Option<&str>, NotBegun> {
     let Payload::Agent(agent) = &row.payload else { return Ok(None) };
     let named = agent.session_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
     Ok(named.map(checked_id).transpose()?)
+}
+
+/// The row's conversation; none where its id can't name a file, as an edit by hand may leave it: the session begins anew.
+fn usable_id(entry: &SessionEntry) -> Option<&SessionId> {
+    entry.session_id.as_ref().filter(|id| checked_id(id.as_str()).is_ok())
 }
 
 /// Whether the request shares nothing with those before it.

@@ -11,6 +11,7 @@ pub(crate) mod upgrade;
 
 use std::sync::{Arc, OnceLock};
 
+use openclaw_protocol::ErrorShape;
 use openclaw_protocol::frame::Response;
 use serde::Serialize;
 
@@ -52,9 +53,16 @@ impl Connection {
         self.greeted.get().is_some_and(|greeted| *greeted >= version)
     }
 
-    /// Queues a response.
+    /// Queues a response; in place of one that no frame can hold an error that says so. Clients end the connection at a
+    /// bigger frame, and nobody would know why.
     pub(crate) fn respond(&self, response: Response<impl Serialize>) {
-        self.outbound.respond(response_text(response));
+        let id = response.id.clone();
+        let text = response_text(response);
+        if text.len() <= driver::MAX_FRAME_BYTES {
+            return self.outbound.respond(text);
+        }
+        tracing::warn!(conn = %self.info.conn_id, bytes = text.len(), "an answer is too big to be sent");
+        self.outbound.respond(response_text(Response::<()>::failed(id, too_big(text.len()))));
     }
 
     /// Queues a numbered event.
@@ -78,9 +86,37 @@ impl Connection {
     }
 }
 
+fn too_big(bytes: usize) -> ErrorShape {
+    const MIB: usize = 1024 * 1024;
+    let (has, most) = (bytes.div_ceil(MIB), driver::MAX_FRAME_BYTES / MIB);
+    ErrorShape::invalid(format!(
+        "the answer has {has} MiB, a frame has {most} MiB at most; ask for less, for instance with a limit"
+    ))
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_that_no_frame_holds_becomes_an_error() {
+        let outbound = Arc::new(Outbound::default());
+        let connection = Connection::new(connection(Role::Operator, &[]), Arc::clone(&outbound));
+        connection.respond(Response::ok("r1", "x".repeat(driver::MAX_FRAME_BYTES)));
+        connection.respond(Response::ok("r2", "small"));
+        let sent = || match outbound.take() {
+            outbound::Next::Write(frame, _) => frame.into_text(),
+            other => panic!("{other:?}"),
+        };
+        let (first, second) = (sent(), sent());
+        assert!(
+            first.len() < 300 && first.contains("\"r1\"") && first.contains("INVALID_REQUEST"),
+            "{first}"
+        );
+        assert!(first.contains("the answer has 26 MiB, a frame has 25 MiB at most"), "{first}");
+        assert!(second.contains("small"), "the connection lives: {second}");
+    }
+
     use openclaw_protocol::access::Role;
     use openclaw_protocol::params::NonEmpty;
     use openclaw_protocol::params::connect::{ClientDescription, ClientId, ClientMode};

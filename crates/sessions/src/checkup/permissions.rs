@@ -3,6 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+#[cfg(unix)]
+use nix::unistd::{AccessFlags, access};
+
 use super::{Finding, Premises, Repair, Severity, finding, such_as};
 
 const DIR_MODE: u32 = 0o700;
@@ -112,15 +115,24 @@ fn check_owner(things: &[Thing], us: u32, found: &mut Vec<Finding>) {
 /// What its owner may not read and write is of no use.
 #[cfg(unix)]
 fn check_writable(ours: &[&Thing], found: &mut Vec<Finding>) {
-    let locked: Vec<&&Thing> =
-        ours.iter().filter(|thing| thing.mode & thing.wanted() != thing.wanted()).collect();
-    if locked.is_empty() {
-        return;
+    let (locked, open): (Vec<&Thing>, Vec<&Thing>) =
+        ours.iter().partition(|thing| thing.mode & thing.wanted() != thing.wanted());
+    if !locked.is_empty() {
+        let list = such_as(&locked, "item", |thing| thing.described());
+        let message = format!("Cannot be written by its owner: {list}.");
+        let repairs = locked.iter().map(|thing| thing.chmod()).collect();
+        found.push(finding("state.not-writable", Severity::Error, message, repairs));
     }
-    let list = such_as(&locked, "item", |thing| thing.described());
-    let message = format!("Cannot be written by its owner: {list}.");
-    let repairs = locked.iter().map(|thing| thing.chmod()).collect();
-    found.push(finding("state.not-writable", Severity::Error, message, repairs));
+    // Whatever the mode says: a file system that is mounted read-only, or a rule of the system.
+    let refuses = |thing: &&&Thing| access(&thing.path, AccessFlags::W_OK).is_err();
+    let refusing: Vec<&&Thing> = open.iter().filter(|thing| thing.is_dir).filter(refuses).collect();
+    if !refusing.is_empty() {
+        let list = such_as(&refusing, "directory", |thing| thing.path.display().to_string())
+            .replace("directorys", "directories");
+        let message =
+            format!("The file system refuses to be written in {list}: nothing new can be kept there.");
+        found.push(finding("state.not-writable", Severity::Error, message, Vec::new()));
+    }
 }
 
 /// Everything that is to be private.

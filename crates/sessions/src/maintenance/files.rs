@@ -95,7 +95,7 @@ pub(super) struct Listed {
     /// Without its transcripts.
     row: SessionRow,
     session_id: Option<SessionId>,
-    /// The file it names, or else is usually kept in.
+    /// The file it names, where it is in the directory.
     file: Option<PathBuf>,
 }
 
@@ -130,7 +130,7 @@ pub(super) fn inventory(dir: &Path, rows: Vec<Listed>) -> io::Result<Inventory> 
 }
 
 fn file_of(layout: &Layout, rules: &KeyRules, key: &SessionKey, entry: &SessionEntry) -> Option<PathBuf> {
-    layout.transcript_of(&rules.agent_of(key), entry).ok().flatten()
+    layout.named_beside_store(&rules.agent_of(key), entry)
 }
 
 fn stays(rules: &KeyRules, row: &Row) -> bool {

@@ -1,6 +1,7 @@
 //! Doing what is planned.
 
 use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -205,7 +206,8 @@ async fn carry_out(
 #[derive(Default)]
 struct Used {
     sessions: HashSet<String>,
-    files: HashSet<PathBuf>,
+    /// Names of files, wherever the rows say that they are.
+    files: HashSet<OsString>,
 }
 
 impl Used {
@@ -213,7 +215,8 @@ impl Used {
         let mut used = Self::default();
         let names = |row: Row| {
             let id = row.entry.session_id.as_ref().map(|id| id.as_str().to_owned());
-            Some((id, row.entry.session_file.as_deref().map(|file| PathBuf::from(file.trim()))))
+            let file = row.entry.session_file.as_deref().map(|file| Path::new(file.trim()));
+            Some((id, file.and_then(Path::file_name).map(OsString::from)))
         };
         for (session, file) in gather(&*work.store, Rows::All, &Query::default(), names).await? {
             used.sessions.extend(session);
@@ -226,7 +229,8 @@ impl Used {
     fn has(&self, path: &Path) -> bool {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         FileKind::of(name).0 == FileKind::Transcript
-            && (self.files.contains(path) || self.sessions.contains(super::files::session_of(name)))
+            && (self.files.contains(OsStr::new(name))
+                || self.sessions.contains(super::files::session_of(name)))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::key::{KeyRules, SessionKey};
 use crate::layout::{ArchiveReason, Layout, archive_path, transcript_name};
 use crate::store::{Query, Row, Rows, SessionStore};
 use crate::time::now_ms;
-use crate::transcript::{LockError, TranscriptLock};
+use crate::transcript::{LockError, TranscriptLock, is_transcript};
 
 /// The key to delete. Fails for the main session; ask before stopping the session's run.
 pub fn require_deletable(rules: &KeyRules, text: &str) -> Result<SessionKey, MethodError> {
@@ -105,15 +105,17 @@ async fn is_in_use(
     let rows = store.select(Rows::All, &same_id).await?.rows;
     let is_file = |other: &Row| {
         let agent = store.rules().agent_of(&other.key);
-        layout.transcript_of(&agent, &other.entry).ok().flatten().as_deref() == Some(file)
+        layout.find_transcript(&agent, &other.entry).as_deref() == Some(file)
     };
     Ok(rows.iter().any(is_file))
 }
 
-/// The files of a row: where its transcript may be, and those of its topics beside them.
+/// The files of a row: where its transcript may be, and those of its topics beside them. What a row names elsewhere counts
+/// only when it is a transcript.
 fn transcripts_of(layout: &Layout, agent: &AgentId, row: &Row) -> Vec<PathBuf> {
     let mut files = layout.transcript_candidates(agent, &row.entry);
-    files.retain(|file| file.is_file());
+    let dir = layout.sessions_dir(agent);
+    files.retain(|file| file.is_file() && (file.parent() == Some(&dir) || is_transcript(file)));
     let name = row.entry.session_id.as_ref().and_then(|id| transcript_name(id, None).ok());
     let prefix = name.and_then(|name| Some(format!("{}-topic-", name.strip_suffix(".jsonl")?)));
     if let Some(prefix) = prefix {
@@ -121,7 +123,7 @@ fn transcripts_of(layout: &Layout, agent: &AgentId, row: &Row) -> Vec<PathBuf> {
             let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             name.starts_with(&prefix) && name.ends_with(".jsonl")
         };
-        let beside = std::fs::read_dir(layout.sessions_dir(agent)).into_iter().flatten();
+        let beside = std::fs::read_dir(dir).into_iter().flatten();
         let mut topics: Vec<PathBuf> =
             beside.filter_map(|entry| Some(entry.ok()?.path())).filter(is_topic).collect();
         topics.retain(|topic| !files.contains(topic));

@@ -19,6 +19,9 @@ use crate::layout::Layout;
 use crate::store::{Hidden, Query, Row, Rows, SessionStore, StoreError};
 use crate::time::now_ms;
 
+/// Rows that a client gets who names no limit. OpenClaw 2026.2.9 sends all there are; 50,000 of them are 35 MB, more than
+/// its clients take in one frame. Who wants more than these says how many.
+const MOST_UNASKED: usize = 10_000;
 /// Rows whose transcripts are looked into for titles and last messages.
 const MAX_LOOKED_INTO: usize = 1000;
 /// Rows that are made ready before others get their turn.
@@ -36,7 +39,9 @@ pub async fn list(
 ) -> Result<SessionsListResult, StoreError> {
     let rules = store.rules();
     let ts = now_ms();
-    let rows = store.select(Rows::All, &query_of(params, ts)).await?.rows;
+    let mut query = query_of(params, ts);
+    query.limit.get_or_insert(MOST_UNASKED);
+    let rows = store.select(Rows::All, &query).await?.rows;
     let mut sessions = Vec::with_capacity(rows.len());
     for some in rows.chunks(ROWS_AT_A_TIME) {
         if !sessions.is_empty() {

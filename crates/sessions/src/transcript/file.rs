@@ -144,8 +144,8 @@ impl TranscriptFile {
         Ok(out)
     }
 
-    /// Opens a file, or creates it. What is no transcript is moved aside to a `.bak` copy first; where only the header is
-    /// missing, as after OpenClaw 2026.2.9's `sessions.compact`, it is given one.
+    /// Opens a file, or creates it. What is no transcript though it is named after the session is moved aside to a `.bak` copy
+    /// first; where only the header is missing, as after OpenClaw 2026.2.9's `sessions.compact`, it is given one.
     pub fn open_or_create(path: &Path, new: &NewTranscript) -> Result<Self, TranscriptError> {
         match Self::open(path) {
             Err(TranscriptError::Missing(_)) => Self::create(path, new),

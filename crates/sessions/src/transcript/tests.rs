@@ -225,6 +225,14 @@ fn what_is_no_transcript_is_refused_or_moved_aside() {
         assert_eq!(std::fs::read_to_string(&kept[0]).unwrap(), text);
         std::fs::remove_file(&kept[0]).unwrap();
     }
+    let foreign = dir.path().join("data-et.jsonl");
+    std::fs::write(&foreign, "hello\n").unwrap();
+    let refused = TranscriptFile::open_or_create(&foreign, &new());
+    assert!(matches!(refused, Err(TranscriptError::NotATranscript(_))), "not named after the session");
+    assert_eq!(
+        (std::fs::read_to_string(&foreign).unwrap().as_str(), backups(dir.path()).len()),
+        ("hello\n", 0)
+    );
     assert!(matches!(TranscriptFile::open(&dir.path().join("none")), Err(TranscriptError::Missing(_))));
     assert!(TranscriptFile::create(&path, &new()).is_err(), "an existing file is never overwritten");
 }

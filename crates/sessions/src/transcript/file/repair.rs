@@ -51,7 +51,11 @@ impl TranscriptFile {
     }
 }
 
-/// Makes a file that is no transcript one that is, where only the header is missing; otherwise takes it out of the way.
+/// Makes a file that is no transcript one that is, where only the header is missing; otherwise takes it out of the way. A
+/// file that does not bear the session's id is somebody else's, whatever a row says: it stays.
+///
+/// # Errors
+/// [`TranscriptError::NotATranscript`] for such a file.
 pub(super) fn put_aside(path: &Path, new: &NewTranscript) -> Result<(), TranscriptError> {
     let fail = |what, source| TranscriptError::io(what, path, source);
     let mut file = File::open(path).map_err(|source| fail("read", source))?;
@@ -73,9 +77,16 @@ pub(super) fn put_aside(path: &Path, new: &NewTranscript) -> Result<(), Transcri
         });
         repaired.map_err(|source| fail("repair", source))?;
         tracing::warn!(file = %path.display(), kept = %kept.display(), "gave a transcript the header it lacked");
+    } else if !is_of(path, &new.session_id) {
+        return Err(TranscriptError::NotATranscript(path.to_path_buf()));
     } else {
         std::fs::rename(path, &kept).map_err(|source| fail("move aside", source))?;
         tracing::warn!(file = %path.display(), kept = %kept.display(), "no transcript, moved aside and begun anew");
     }
     Ok(())
+}
+
+/// Whether a file is named after a session: `<id>.jsonl`, `<id>-topic-<n>.jsonl`, `<time>_<id>.jsonl`.
+fn is_of(path: &Path, session_id: &str) -> bool {
+    path.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| stem.contains(session_id))
 }
