@@ -33,6 +33,7 @@ mod google_bedrock;
 mod kills;
 mod lifecycle;
 mod logins;
+mod models_commands;
 mod mount;
 mod reference_state;
 mod responses;

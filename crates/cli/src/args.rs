@@ -2,11 +2,13 @@
 //! the commands.
 
 mod agents;
+mod models;
 mod models_auth;
 
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agents::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRouteArgs, AgentsSetIdentityArgs};
+pub(crate) use models::{AliasesCommand, FallbacksCommand, FormArgs, ModelsArgs, ModelsCommand};
 pub(crate) use models_auth::{AuthOrderCommand, ModelsAuthArgs, ModelsAuthCommand, OrderOf};
 
 /// The words after the profile flags.
@@ -427,81 +429,6 @@ pub(crate) struct LogsArgs {
     pub(crate) expect_final: bool,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
-}
-
-/// `openclaw models`.
-#[derive(Debug, Args)]
-pub(crate) struct ModelsArgs {
-    #[command(subcommand)]
-    pub(crate) command: Option<ModelsCommand>,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) status_json: bool,
-    /// Print plain text
-    #[arg(long)]
-    pub(crate) status_plain: bool,
-    /// Agent id
-    #[arg(long, value_name = "id")]
-    pub(crate) agent: Option<String>,
-}
-
-/// What to do with models.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ModelsCommand {
-    /// Credentials: logins, tokens and their order
-    Auth(ModelsAuthArgs),
-    /// Models in use; --all shows every known one
-    List {
-        /// Every known model
-        #[arg(long)]
-        all: bool,
-        /// Only local ones
-        #[arg(long)]
-        local: bool,
-        /// Only of this provider
-        #[arg(long, value_name = "name")]
-        provider: Option<String>,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-        /// One name a line
-        #[arg(long)]
-        plain: bool,
-    },
-    /// Default model, fallbacks and credentials
-    Status {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-        /// Only the default model's name
-        #[arg(long)]
-        plain: bool,
-        /// Exit with 1 when a credential is missing
-        #[arg(long)]
-        check: bool,
-        /// Agent id
-        #[arg(long, value_name = "id")]
-        agent: Option<String>,
-        #[command(flatten)]
-        probe: ProbeArgs,
-    },
-}
-
-/// Flags of `openclaw models status --probe`, which is not here yet.
-#[derive(Debug, Args)]
-pub(crate) struct ProbeArgs {
-    #[arg(long, hide = true)]
-    pub(crate) probe: bool,
-    #[arg(long, hide = true)]
-    probe_provider: Option<String>,
-    #[arg(long, hide = true)]
-    probe_profile: Option<String>,
-    #[arg(long, hide = true)]
-    probe_timeout: Option<String>,
-    #[arg(long, hide = true)]
-    probe_concurrency: Option<String>,
-    #[arg(long, hide = true)]
-    probe_max_tokens: Option<String>,
 }
 
 /// `openclaw setup`.

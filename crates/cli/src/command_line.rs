@@ -49,12 +49,7 @@ const NOT_YET: &[&str] = &[
     "gateway stop",
     "gateway uninstall",
     "gateway usage-cost",
-    "models aliases",
-    "models fallbacks",
-    "models image-fallbacks",
     "models scan",
-    "models set",
-    "models set-image",
 ];
 
 /// Runs a command line (program name excluded) and returns the exit code.
@@ -251,7 +246,7 @@ mod tests {
             ("onboard --fix", Some("onboard")),
             ("gateway --port 1 status", None),
             ("gateway install", Some("gateway install")),
-            ("models set x", Some("models set")),
+            ("models set x", None),
             ("config set onboard 1", None),
             ("status -- onboard", None),
         ];

@@ -52,6 +52,19 @@ pub enum CacheRetention {
     Long,
 }
 
+impl CacheRetention {
+    /// The one provider whose prompts are cached on request, for a time that can be chosen.
+    pub const PROVIDER: &str = "anthropic";
+
+    /// What a call asks for: what the configuration says of the model, else an hour with an API key of Anthropic, which is
+    /// as long as pruning leaves the history alone, else the provider's short default (spec `models.md` §6). `mode` is how
+    /// the call authenticates, such as `api-key`.
+    pub fn effective(configured: Option<Self>, provider: &str, mode: &str) -> Self {
+        let is_long = provider == Self::PROVIDER && mode == "api-key";
+        configured.unwrap_or(if is_long { Self::Long } else { Self::Short })
+    }
+}
+
 /// Thinking levels in rising order (spec `models.md` §5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -21,9 +21,39 @@ pub(crate) fn count(tokens: u64) -> String {
     }
 }
 
+/// How much time is left, roughly: `0m`, `5m`, `3h`, `2d`.
+pub(crate) fn remaining(milliseconds: i64) -> String {
+    let minutes = match milliseconds {
+        ..=0 => return "0m".to_owned(),
+        left => (left.saturating_add(30_000) / 60_000).max(1),
+    };
+    let hours = (minutes + 30) / 60;
+    match (minutes, hours) {
+        (..=59, _) => format!("{minutes}m"),
+        (_, ..=47) => format!("{hours}h"),
+        _ => format!("{}d", (hours + 12) / 24),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_is_rounded() {
+        let rows = [
+            (-1, "0m"),
+            (1, "1m"),
+            (59 * 60_000, "59m"),
+            (60 * 60_000, "1h"),
+            (47 * 3_600_000, "47h"),
+            (48 * 3_600_000, "2d"),
+            (i64::MAX, "106751991168d"),
+        ];
+        for (milliseconds, expect) in rows {
+            assert_eq!(remaining(milliseconds), expect, "{milliseconds}");
+        }
+    }
 
     #[test]
     fn ages_are_rounded() {

@@ -22,7 +22,7 @@ pub use legacy::Surroundings;
 pub use logins::{Because, Logins, Place};
 pub use order::profile_order;
 pub use presence::Connections;
-pub use resolve::{AuthLabel, CredentialError, masked};
+pub use resolve::{AuthLabel, CredentialError};
 pub(crate) use resolve::{Key, Keyring, Wish};
 pub use session_profile::{Pin, PinSource, SessionState, pin};
 pub use store::AuthStore;

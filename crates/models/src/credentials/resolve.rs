@@ -426,7 +426,7 @@ impl Key {
 }
 
 /// A key as people may see it: eight characters at either end of a long one; of a short one too little to guess it.
-pub fn masked(key: &str) -> String {
+fn masked(key: &str) -> String {
     ends(key, 8, "...")
 }
 

@@ -148,8 +148,8 @@ impl Run<'_> {
             spec.base_url = base_url;
         }
         let (reference, name) = (spec.reference.clone(), spec.name.clone());
-        let long = spec.provider() == "anthropic" && key.label.mode == "api-key";
         let reporter = key.label.profile.as_deref().map(|profile| self.reporter(profile));
+        let cache = CacheRetention::effective(params.cache, spec.provider(), key.label.mode);
         let model: Box<dyn Model> = if spec.api == Api::Offline {
             Box::new(OfflineGuide::new(window.tokens))
         } else {
@@ -165,7 +165,6 @@ impl Run<'_> {
                 None => Box::new(model),
             }
         };
-        let default_cache = if long { CacheRetention::Long } else { CacheRetention::Short };
         Ok(Candidate {
             reference,
             name,
@@ -173,7 +172,7 @@ impl Run<'_> {
             thinking,
             max_tokens: params.max_tokens,
             temperature: params.temperature,
-            cache: params.cache.unwrap_or(default_cache),
+            cache,
             window,
             auth: key.label,
             reporter,

@@ -1,24 +1,28 @@
-//! Which providers have a credential, and from where. Of a key only its ends are shown.
+//! Which providers have a credential, and from where. Of a key only its end is shown.
 
 use openclaw_config::{Config, Environment, ResolvedAgent};
-use openclaw_models::ProviderId;
-use openclaw_models::catalog::key_variables;
-use openclaw_models::credentials::{AuthStore, Secret, masked};
+use openclaw_models::catalog::{key_variables, own_key_variables, providers_with_key};
+use openclaw_models::credentials::{AuthStore, Credential, FILE, Secret, Surroundings, profile_order};
+use openclaw_models::{ModelSettings, ProviderId, Variables};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::context::now_ms;
 use crate::failure::Failure;
+use crate::output;
 
 /// Providers that need no credential.
 const FREE: &[&str] = &["offline"];
 
 /// The credentials of one agent.
 pub(super) struct Credentials {
-    /// `auth-profiles.json`.
+    /// `auth-profiles.json`, and what older versions and other programs keep elsewhere.
     pub(super) store: AuthStore,
     providers: Vec<Configured>,
     env: Environment,
+    /// The store's file as people see it.
+    file: String,
+    order: Vec<(ProviderId, Vec<String>)>,
 }
 
 /// A provider of the config.
@@ -28,30 +32,113 @@ struct Configured {
     is_local: bool,
 }
 
-/// Where a provider's credential comes from.
-pub(super) struct Source {
-    /// `profiles`, `env`, `models.json` or `missing`.
-    pub(super) kind: &'static str,
-    /// For people.
+/// A provider of `auth.providers`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ProviderAuth {
+    pub(super) provider: String,
+    pub(super) effective: Effective,
+    pub(super) profiles: Profiles,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) env: Option<Sourced>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) models_json: Option<Sourced>,
+}
+
+/// Where the credential comes from that a run would take first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Effective {
+    pub(super) kind: Kind,
     pub(super) detail: String,
 }
 
+/// The kinds of sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) enum Kind {
+    #[serde(rename = "profiles")]
+    Profiles,
+    #[serde(rename = "env")]
+    Env,
+    #[serde(rename = "models.json")]
+    ModelsJson,
+    #[serde(rename = "missing")]
+    Missing,
+}
+
+impl Kind {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Profiles => "profiles",
+            Self::Env => "env",
+            Self::ModelsJson => "models.json",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+/// The profiles of a provider.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Profiles {
+    pub(super) count: usize,
+    pub(super) oauth: usize,
+    pub(super) token: usize,
+    pub(super) api_key: usize,
+    pub(super) labels: Vec<String>,
+}
+
+/// The end of a key, and where the key is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Sourced {
+    pub(super) value: String,
+    pub(super) source: String,
+}
+
+/// A profile that rests after failures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Resting {
+    pub(super) profile_id: String,
+    pub(super) provider: String,
+    /// `cooldown` or `disabled`.
+    pub(super) kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
+    /// Unix milliseconds.
+    pub(super) until: i64,
+    pub(super) remaining_ms: i64,
+}
+
 impl Credentials {
-    /// Reads the agent's profiles and the config.
-    pub(super) fn load(config: &Config, agent: &ResolvedAgent, env: &Environment) -> Result<Self, Failure> {
-        let store = AuthStore::load(&agent.agent_dir)
+    /// Reads the agent's profiles and the config. Changes no file.
+    pub(super) fn load(
+        config: &Config,
+        agent: &ResolvedAgent,
+        env: &Environment,
+        settings: &ModelSettings,
+    ) -> Result<Self, Failure> {
+        let variables = Variables::from(env);
+        let around = Surroundings::of(&variables, &agent.agent_dir);
+        let store = AuthStore::load_with(&agent.agent_dir, &around, now_ms())
             .map_err(|error| Failure::new("auth-store", error.to_string()))?;
-        let providers = config
-            .models
-            .providers
-            .iter()
+        let written = config.models.providers.iter();
+        let providers = written
             .map(|(id, provider)| Configured {
                 id: ProviderId::normalize(id),
                 key: provider.api_key.clone().filter(|key| !key.expose_secret().trim().is_empty()),
                 is_local: is_local(&provider.base_url),
             })
             .collect();
-        Ok(Self { store, providers, env: env.clone() })
+        let mut order: Vec<(ProviderId, Vec<String>)> = Vec::new();
+        for (_, credential) in store.profiles() {
+            let provider = &credential.provider;
+            if !order.iter().any(|(known, _)| known == provider) {
+                let usable = profile_order(provider, &store, settings, None, now_ms());
+                order.push((provider.clone(), usable));
+            }
+        }
+        let file = agent.agent_dir.join(FILE).display().to_string();
+        Ok(Self { store, providers, env: env.clone(), file, order })
     }
 
     /// Whether the provider's server is on this machine or network.
@@ -59,112 +146,161 @@ impl Credentials {
         FREE.contains(&provider.as_str()) || self.configured(provider).is_some_and(|known| known.is_local)
     }
 
-    /// Where the credential comes from that a run would take first.
-    pub(super) fn source(&self, provider: &ProviderId) -> Source {
-        if self.profiles(provider).next().is_some() {
-            let detail = "auth-profiles.json".to_owned();
-            return Source { kind: "profiles", detail };
+    /// The usable profiles of a provider, in the order in which they are asked.
+    pub(super) fn usable_profiles(&self, provider: &ProviderId) -> &[String] {
+        self.order.iter().find(|(known, _)| known == provider).map_or(&[], |(_, ids)| ids)
+    }
+
+    /// `api-key`, `oauth` or `token`: what a run would present first.
+    pub(super) fn mode(&self, provider: &ProviderId) -> Option<&'static str> {
+        if let Some(first) = self.usable_profiles(provider).first() {
+            return self.store.get(first).map(|credential| match &credential.secret {
+                Secret::ApiKey(_) => "api-key",
+                Secret::Token { .. } => "token",
+                Secret::OAuth { .. } => "oauth",
+            });
         }
-        if let Some((_, value)) = self.variable(provider) {
-            return Source { kind: "env", detail: masked(value) };
-        }
-        match self.configured(provider).and_then(|known| known.key.as_ref()) {
-            Some(key) => Source { kind: "models.json", detail: masked(key.expose_secret()) },
-            None => Source { kind: "missing", detail: "missing".to_owned() },
+        match self.variable(provider) {
+            Some((name, _)) if name.contains("OAUTH") => Some("oauth"),
+            Some(_) => Some("api-key"),
+            None => self.configured(provider)?.key.as_ref().map(|_| "api-key"),
         }
     }
 
-    /// The entry of a provider in `models status`.
-    pub(super) fn describe(&self, provider: &ProviderId) -> Value {
-        let source = self.source(provider);
-        let count = |wanted: &str| self.profiles(provider).filter(|(_, kind)| *kind == wanted).count();
-        let labels: Vec<String> = self.profiles(provider).map(|(id, kind)| format!("{id}={kind}")).collect();
-        let mut out = json!({
-            "provider": provider.as_str(),
-            "effective": { "kind": source.kind, "detail": source.detail },
-            "profiles": {
-                "count": labels.len(),
-                "oauth": count("oauth"),
-                "token": count("token"),
-                "apiKey": count("api_key"),
-                "labels": labels,
-            },
+    /// The entry of a provider in `models status`; nothing for one without any credential.
+    pub(super) fn describe(&self, provider: &ProviderId) -> Option<ProviderAuth> {
+        let profiles = self.profiles(provider);
+        let env = self.variable(provider).map(|(name, value)| {
+            let value =
+                if name.contains("OAUTH") { "OAuth (env)".to_owned() } else { last_characters(value) };
+            Sourced { value, source: format!("env: {name}") }
         });
-        if let Some(out) = out.as_object_mut() {
-            if let Some((name, value)) = self.variable(provider) {
-                out.insert(
-                    "env".to_owned(),
-                    json!({ "value": masked(value), "source": format!("env: {name}") }),
-                );
+        let key = self.configured(provider).and_then(|known| known.key.as_ref());
+        let models_json = key.map(|key| Sourced {
+            value: configured_value(key.expose_secret().trim()),
+            source: format!("models.json: models.providers.{provider}.apiKey"),
+        });
+        let is_usable = !self.usable_profiles(provider).is_empty();
+        let effective = match (&env, &models_json) {
+            _ if is_usable => Effective { kind: Kind::Profiles, detail: self.file.clone() },
+            (Some(env), _) => Effective { kind: Kind::Env, detail: env.value.clone() },
+            (None, Some(key)) => Effective { kind: Kind::ModelsJson, detail: key.value.clone() },
+            (None, None) if profiles.count > 0 => {
+                Effective { kind: Kind::Missing, detail: "no usable profile".to_owned() }
             }
-            if let Some(key) = self.configured(provider).and_then(|known| known.key.as_ref()) {
-                let source = format!("models.json: models.providers.{provider}.apiKey");
-                out.insert(
-                    "modelsJson".to_owned(),
-                    json!({ "value": masked(key.expose_secret()), "source": source }),
-                );
-            }
-        }
-        out
+            (None, None) => return None,
+        };
+        Some(ProviderAuth { provider: provider.to_string(), effective, profiles, env, models_json })
     }
 
     /// All providers with any credential, in order.
     pub(super) fn providers(&self) -> Vec<ProviderId> {
         let stored = self.store.profiles().map(|(_, credential)| credential.provider.clone());
         let configured = self.providers.iter().map(|known| known.id.clone());
-        let variables = openclaw_models::Variables::from(&self.env);
-        let by_variable = openclaw_models::catalog::providers_with_key(&variables);
+        let by_variable = providers_with_key(&Variables::from(&self.env));
         let mut all: Vec<ProviderId> = stored.chain(configured).chain(by_variable).collect();
-        all.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+        all.sort();
         all.dedup();
         all
     }
 
-    /// Profiles that rest after failures.
-    pub(super) fn unusable(&self) -> Vec<Value> {
-        let now = now_ms();
-        self.store
-            .profiles()
-            .filter_map(|(id, credential)| {
-                let usage = self.store.usage(id);
-                let until = usage.unusable_until(now);
-                let kind = if usage.disabled_until.unwrap_or_default() >= until { "disabled" } else { "cooldown" };
-                (until > now).then(|| {
-                    let provider = credential.provider.as_str();
-                    json!({ "profileId": id, "provider": provider, "kind": kind, "until": until, "remainingMs": until - now })
-                })
-            })
-            .collect()
+    /// Profiles that rest after failures, the soonest back first.
+    pub(super) fn resting(&self) -> Vec<Resting> {
+        let mut resting: Vec<Resting> =
+            self.store.profiles().filter_map(|(id, credential)| self.rest_of(id, credential)).collect();
+        resting.sort_by_key(|profile| profile.remaining_ms);
+        resting
     }
 
-    /// Profiles that may expire: id, provider, kind, expiry in Unix milliseconds.
-    pub(super) fn expiring(&self) -> impl Iterator<Item = (&str, &ProviderId, &'static str, Option<i64>)> {
-        self.store.profiles().filter_map(|(id, credential)| match &credential.secret {
-            Secret::ApiKey(_) => None,
-            Secret::Token { expires, .. } => Some((id, &credential.provider, "token", *expires)),
-            Secret::OAuth { expires, .. } => Some((id, &credential.provider, "oauth", *expires)),
+    fn rest_of(&self, id: &str, credential: &Credential) -> Option<Resting> {
+        let now = now_ms();
+        let usage = self.store.usage(id);
+        let until = usage.unusable_until(now);
+        let is_disabled = usage.disabled_until.is_some_and(|disabled| disabled > now);
+        (until > now).then(|| Resting {
+            profile_id: id.to_owned(),
+            provider: credential.provider.to_string(),
+            kind: if is_disabled { "disabled" } else { "cooldown" },
+            reason: usage.disabled_reason.filter(|_| is_disabled),
+            until,
+            remaining_ms: until - now,
         })
     }
 
-    fn profiles<'a>(&'a self, provider: &'a ProviderId) -> impl Iterator<Item = (&'a str, &'static str)> {
-        self.store.profiles().filter(move |(_, credential)| credential.provider == *provider).map(
-            |(id, credential)| {
-                let kind = match &credential.secret {
-                    Secret::ApiKey(_) => "api_key",
-                    Secret::Token { .. } => "token",
-                    Secret::OAuth { .. } => "oauth",
-                };
-                (id, kind)
-            },
-        )
+    fn profiles(&self, provider: &ProviderId) -> Profiles {
+        let mut profiles = Profiles::default();
+        for (id, credential) in self.store.profiles().filter(|(_, known)| known.provider == *provider) {
+            profiles.count += 1;
+            let what = match &credential.secret {
+                Secret::ApiKey(key) => {
+                    profiles.api_key += 1;
+                    last_characters(key.expose_secret())
+                }
+                Secret::Token { token, .. } => {
+                    profiles.token += 1;
+                    format!("token:{}", last_characters(token.expose_secret()))
+                }
+                Secret::OAuth { .. } => {
+                    profiles.oauth += 1;
+                    let email = credential.about.email.as_deref();
+                    email.map_or_else(|| "OAuth".to_owned(), |email| format!("OAuth ({email})"))
+                }
+            };
+            profiles.labels.push(format!("{id}={what}{}", self.rest_mark(id, credential)));
+        }
+        profiles
     }
 
-    fn variable(&self, provider: &ProviderId) -> Option<(&'static str, &str)> {
+    fn rest_mark(&self, id: &str, credential: &Credential) -> String {
+        self.rest_of(id, credential).map_or_else(String::new, |rest| {
+            let reason = rest.reason.map(|reason| format!(":{reason}")).unwrap_or_default();
+            format!(" [{}{reason} {}]", rest.kind, output::remaining(rest.remaining_ms))
+        })
+    }
+
+    /// The variable that holds a provider's key, and its value.
+    pub(super) fn variable(&self, provider: &ProviderId) -> Option<(&'static str, &str)> {
         key_variables(provider).find_map(|name| Some((name, self.env.get_nonblank(name)?)))
     }
 
     fn configured(&self, provider: &ProviderId) -> Option<&Configured> {
         self.providers.iter().find(|known| known.id == *provider)
+    }
+}
+
+/// What to do for a provider that has no credential.
+pub(super) fn advice(provider: &str) -> String {
+    let id = ProviderId::normalize(provider);
+    let paste = format!("run `openclaw models auth paste-token --provider {id}`");
+    match (id.as_str(), own_key_variables(&id).last()) {
+        ("anthropic", _) => {
+            "Set ANTHROPIC_API_KEY, or run `claude setup-token`, then `openclaw models auth setup-token`."
+                .to_owned()
+        }
+        ("openai-codex", _) => "Run `openclaw models auth login --provider openai-codex`.".to_owned(),
+        ("github-copilot", _) => "Run `openclaw models auth login-github-copilot`.".to_owned(),
+        (_, Some(name)) => format!("Set {name}, or {paste}."),
+        (_, None) => format!("Set models.providers.{id}.apiKey in the config, or {paste}."),
+    }
+}
+
+/// The last four characters of a key; nothing of a short one, of which they would be too much.
+pub(super) fn last_characters(key: &str) -> String {
+    /// Keys of fewer characters are not shown at all (spec `messages.md` §9).
+    const SHORT: usize = 20;
+    let key = key.trim();
+    let count = key.chars().count();
+    let skipped = if count < SHORT { count } else { count - 4 };
+    format!("...{}", key.chars().skip(skipped).collect::<String>())
+}
+
+/// `models.providers.<p>.apiKey` as it may be shown: of a command or the name of a variable that is no secret.
+fn configured_value(written: &str) -> String {
+    let reference = written.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    match reference {
+        _ if written.starts_with('!') => "command".to_owned(),
+        Some(name) => format!("variable {name}"),
+        None => last_characters(written),
     }
 }
 
@@ -202,5 +338,36 @@ mod tests {
         for (url, expect) in rows {
             assert_eq!(is_local(url), expect, "{url}");
         }
+    }
+
+    #[test]
+    fn of_a_key_only_the_end_is_shown_and_of_a_short_one_nothing() {
+        let rows = [
+            ("sk-mock-0123456789abcdef", "...cdef"),
+            ("sk-0123456789", "..."),
+            ("", "..."),
+            ("ключ-ключ-ключ-ключ-ключ", "...ключ"),
+            ("!pass show openai", "command"),
+            ("${OPENAI_API_KEY}", "variable OPENAI_API_KEY"),
+        ];
+        for (key, expect) in rows {
+            assert_eq!(configured_value(key), expect, "{key}");
+        }
+    }
+
+    #[test]
+    fn the_advice_names_what_can_be_done() {
+        let rows = [
+            ("openai", "Set OPENAI_API_KEY, or run `openclaw models auth paste-token --provider openai`."),
+            ("openai-codex", "Run `openclaw models auth login --provider openai-codex`."),
+            (
+                "mine",
+                "Set models.providers.mine.apiKey in the config, or run `openclaw models auth paste-token --provider mine`.",
+            ),
+        ];
+        for (provider, expect) in rows {
+            assert_eq!(advice(provider), expect);
+        }
+        assert!(advice("anthropic").contains("claude setup-token"));
     }
 }

@@ -4,7 +4,8 @@ use openclaw_models::{ModelRef, ProviderId};
 use serde::Serialize;
 use serde_json::json;
 
-use super::View;
+use super::form::Form;
+use super::view::View;
 use crate::failure::Outcome;
 use crate::output::{self, Column, columns};
 
@@ -16,28 +17,6 @@ pub(super) struct Filter {
     pub(super) local: bool,
     /// Only of this provider.
     pub(super) provider: Option<String>,
-}
-
-/// How they are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    /// A table.
-    Table,
-    /// One document.
-    Json,
-    /// One name a line.
-    Plain,
-}
-
-impl Form {
-    /// The form that the flags ask for.
-    pub(super) fn of(json: bool, plain: bool) -> Self {
-        match (json, plain) {
-            (true, _) => Self::Json,
-            (false, true) => Self::Plain,
-            (false, false) => Self::Table,
-        }
-    }
 }
 
 #[derive(Debug, Serialize)]
@@ -64,8 +43,8 @@ pub(super) fn run(view: &View, filter: &Filter, form: Form) -> Outcome {
     match form {
         Form::Json => output::json(&json!({ "count": rows.len(), "models": rows })),
         Form::Plain => rows.iter().for_each(|row| output::line(&row.key)),
-        Form::Table if rows.is_empty() => output::line("No models found."),
-        Form::Table => table(&rows).iter().for_each(|line| output::line(line)),
+        Form::Text if rows.is_empty() => output::line("No models found."),
+        Form::Text => table(&rows).iter().for_each(|line| output::line(line)),
     }
     Ok(0)
 }
@@ -106,11 +85,11 @@ fn tags(view: &View, reference: &ModelRef) -> Vec<String> {
     }
     let at = view.fallbacks.iter().position(|fallback| fallback == reference);
     tags.extend(at.map(|at| format!("fallback#{}", at + 1)));
-    match view.image.iter().position(|image| image == reference) {
-        Some(0) => tags.push("image".to_owned()),
-        Some(at) => tags.push(format!("img-fallback#{at}")),
-        None => {}
+    if view.image.as_ref() == Some(reference) {
+        tags.push("image".to_owned());
     }
+    let at = view.image_fallbacks.iter().position(|fallback| fallback == reference);
+    tags.extend(at.map(|at| format!("img-fallback#{}", at + 1)));
     if view.names.lists(reference) {
         tags.push("configured".to_owned());
     }

@@ -1,0 +1,85 @@
+//! `openclaw models aliases list|add|remove`.
+
+use serde_json::{Map, Value, json};
+
+use super::Defaults;
+use crate::args::AliasesCommand;
+use crate::commands::models::form::Form;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+
+pub(crate) fn run(command: &AliasesCommand, context: &Context) -> Outcome {
+    match command {
+        AliasesCommand::List { form } => list(Form::of(*form)?, context),
+        AliasesCommand::Add { alias, model } => add(alias, model, context),
+        AliasesCommand::Remove { alias } => remove(alias, context),
+    }
+}
+
+fn list(form: Form, context: &Context) -> Outcome {
+    let defaults = Defaults::open(context)?;
+    let aliases: Vec<(String, String)> =
+        defaults.aliases().map(|(alias, target)| (alias.to_owned(), target.to_string())).collect();
+    match form {
+        Form::Json => {
+            let aliases: Map<String, Value> =
+                aliases.into_iter().map(|(alias, target)| (alias, json!(target))).collect();
+            output::json(&json!({ "aliases": aliases }));
+        }
+        Form::Plain => aliases.iter().for_each(|(alias, target)| output::line(&format!("{alias} {target}"))),
+        Form::Text => {
+            output::line(&format!("Aliases ({}):", aliases.len()));
+            if aliases.is_empty() {
+                output::line("- none");
+            }
+            aliases.iter().for_each(|(alias, target)| output::line(&format!("- {alias} -> {target}")));
+        }
+    }
+    Ok(0)
+}
+
+fn add(alias: &str, model: &str, context: &Context) -> Outcome {
+    let alias = checked(alias)?;
+    let mut defaults = Defaults::open(context)?;
+    let target = defaults.target(model)?;
+    if let Some(other) = defaults.alias(alias).filter(|other| **other != target) {
+        return Err(Failure::new("alias-taken", format!("Alias {alias} already points to {other}."))
+            .hint(format!("Remove it first: openclaw models aliases remove {alias}")));
+    }
+    defaults.put_alias(&target, alias);
+    defaults.save()?;
+    output::line(&format!("Alias {alias} -> {target}"));
+    Ok(0)
+}
+
+fn remove(alias: &str, context: &Context) -> Outcome {
+    let alias = checked(alias)?;
+    let mut defaults = Defaults::open(context)?;
+    let Some(target) = defaults.alias(alias).cloned() else {
+        return Err(Failure::new("alias-not-found", format!("Alias not found: {alias}"))
+            .hint("`openclaw models aliases list` shows them."));
+    };
+    let is_last = defaults.aliases().count() == 1;
+    defaults.remove_alias(&target, alias);
+    defaults.save()?;
+    output::line(&format!("Alias {alias} removed."));
+    if is_last {
+        output::line("No aliases configured.");
+    }
+    Ok(0)
+}
+
+/// A name that can be typed in a chat as `/<alias>` and told from `provider/model`.
+fn checked(alias: &str) -> Result<&str, Failure> {
+    let alias = alias.trim();
+    if alias.is_empty() {
+        return Err(Failure::usage("Alias cannot be empty."));
+    }
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '-');
+    if alias.chars().all(is_allowed) {
+        Ok(alias)
+    } else {
+        Err(Failure::usage("Alias must use letters, numbers, dots, underscores, colons, or dashes."))
+    }
+}

@@ -1,0 +1,207 @@
+//! `agents.defaults` while it is changed.
+
+use openclaw_config::value_path;
+use openclaw_config::write::{self, Actor};
+use openclaw_models::catalog::Catalog;
+use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames};
+use openclaw_models::{ModelRef, ModelSettings};
+use serde_json::{Value, json};
+
+use crate::commands::config::write_failure;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output;
+
+/// Which of the two choices of models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// `agents.defaults.model`
+    Text,
+    /// `agents.defaults.imageModel`
+    Image,
+}
+
+impl Choice {
+    fn key(self) -> &'static str {
+        match self {
+            Self::Text => "model",
+            Self::Image => "imageModel",
+        }
+    }
+
+    /// What its primary model is called.
+    pub(crate) fn primary_label(self) -> &'static str {
+        match self {
+            Self::Text => "Default model",
+            Self::Image => "Image model",
+        }
+    }
+
+    /// What its fallbacks are called.
+    pub(crate) fn fallbacks_label(self) -> &'static str {
+        match self {
+            Self::Text => "Fallbacks",
+            Self::Image => "Image fallbacks",
+        }
+    }
+}
+
+/// `agents.defaults` of the file, to be changed and written back; comments and what is not touched stay.
+pub(crate) struct Defaults<'a> {
+    context: &'a Context,
+    next: Value,
+    names: ModelNames,
+    catalog: Catalog,
+}
+
+impl<'a> Defaults<'a> {
+    /// Reads the config; it must be valid.
+    pub(crate) fn open(context: &'a Context) -> Result<Self, Failure> {
+        openclaw_gateway::keep_files_private();
+        let settings = ModelSettings::from(context.config()?.as_ref());
+        Ok(Self {
+            context,
+            next: context.loaded.snapshot.parsed.clone(),
+            names: ModelNames::new(&settings.listed),
+            catalog: Catalog::new(&settings),
+        })
+    }
+
+    /// The model a person means: an alias, `provider/model`, or the bare id of a model the default provider has.
+    pub(crate) fn target(&self, text: &str) -> Result<ModelRef, Failure> {
+        let hint = "Write it as <provider>/<model>; `openclaw models list --all` shows the known ones.";
+        let reference = self.names.resolve(text, DEFAULT_PROVIDER).ok_or_else(|| {
+            Failure::new("invalid-model", format!("Invalid model reference: {text}")).hint(hint)
+        })?;
+        let is_named = text.contains('/') || self.alias(text).is_some();
+        if !is_named && self.catalog.lookup(&reference).is_err() {
+            return Err(Failure::new("unknown-model", format!("Unknown model: {text}")).hint(hint));
+        }
+        Ok(reference)
+    }
+
+    /// What an alias stands for; case does not matter.
+    pub(crate) fn alias(&self, name: &str) -> Option<&ModelRef> {
+        let wanted = name.trim().to_lowercase();
+        self.names.aliases().find(|(alias, _)| alias.to_lowercase() == wanted).map(|(_, target)| target)
+    }
+
+    /// All aliases, in the order of the file.
+    pub(crate) fn aliases(&self) -> impl Iterator<Item = (&str, &ModelRef)> {
+        self.names.aliases()
+    }
+
+    /// Says what may be wrong with a choice that is allowed all the same.
+    pub(crate) fn remark(&self, choice: Choice, target: &ModelRef) {
+        let remark = match (self.catalog.lookup(target), choice) {
+            (Err(error), _) => format!("{error}. It is kept; runs fail until the provider is configured."),
+            (Ok(spec), Choice::Image) if !spec.images => {
+                format!("{target} takes no images, as far as is known.")
+            }
+            (Ok(_), Choice::Text | Choice::Image) => return,
+        };
+        output::error_line(&self.context.style.warn(&remark));
+    }
+
+    /// Adds a model to `agents.defaults.models` where there is such a list, so that it may be switched to. An empty list
+    /// allows every model and stays empty.
+    pub(crate) fn allow(&mut self, target: &ModelRef) {
+        if self.names.restricts() && !self.names.lists(target) {
+            self.put_listed(&target.to_string(), json!({}));
+        }
+    }
+
+    /// Sets or removes the alias of a model, which becomes a listed one. An empty alias also keeps the built-in one away.
+    pub(crate) fn put_alias(&mut self, target: &ModelRef, alias: &str) {
+        if !self.names.restricts() {
+            output::error_line(&self.context.style.warn(
+                "agents.defaults.models lists its first model now: sessions can only be switched to listed models from \
+                 here on. Add others with `openclaw models aliases add`, or remove agents.defaults.models to allow all.",
+            ));
+        }
+        let key = self.listed_key(target);
+        let mut entry = self.listed(&key).cloned().filter(Value::is_object).unwrap_or_else(|| json!({}));
+        if let Some(entry) = entry.as_object_mut() {
+            entry.insert("alias".to_owned(), json!(alias));
+        }
+        self.put_listed(&key, entry);
+    }
+
+    /// Removes the alias of a model. Where it has a built-in one an empty alias is left, so that it does not come back.
+    pub(crate) fn remove_alias(&mut self, target: &ModelRef, alias: &str) {
+        let key = self.listed_key(target);
+        let mut entry = self.listed(&key).cloned().filter(Value::is_object).unwrap_or_else(|| json!({}));
+        if let Some(entry) = entry.as_object_mut() {
+            entry.shift_remove("alias");
+        }
+        let listed = openclaw_models::settings::ListedModel { key: key.clone(), ..Default::default() };
+        let comes_back =
+            ModelNames::new(&[listed]).aliases().any(|(name, _)| name.eq_ignore_ascii_case(alias));
+        if comes_back && let Some(entry) = entry.as_object_mut() {
+            entry.insert("alias".to_owned(), json!(""));
+        }
+        self.put_listed(&key, entry);
+    }
+
+    /// The fallbacks as they are written.
+    pub(crate) fn fallbacks(&self, choice: Choice) -> Vec<String> {
+        let path = ["agents", "defaults", choice.key(), "fallbacks"].map(str::to_owned);
+        let written = value_path::get(&self.next, &path)
+            .or_else(|| value_path::get(&self.context.loaded.snapshot.config, &path));
+        let items = written.and_then(Value::as_array).into_iter().flatten();
+        items.filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// Whether a written name means a model.
+    pub(crate) fn means(&self, text: &str, target: &ModelRef) -> bool {
+        self.names.resolve(text, DEFAULT_PROVIDER).as_ref() == Some(target)
+    }
+
+    /// Replaces the fallbacks.
+    pub(crate) fn put_fallbacks(&mut self, choice: Choice, fallbacks: &[String]) {
+        self.put(choice, "fallbacks", json!(fallbacks));
+    }
+
+    /// Replaces the primary model.
+    pub(crate) fn put_primary(&mut self, choice: Choice, target: &ModelRef) {
+        self.put(choice, "primary", json!(target.to_string()));
+    }
+
+    /// Writes what was changed and says where; nothing when there was nothing to change.
+    pub(crate) fn save(self) -> Result<(), Failure> {
+        let loaded = &self.context.loaded;
+        if self.next == loaded.snapshot.parsed {
+            return Ok(());
+        }
+        write::write(loaded, &self.next, Actor::Cli).map_err(write_failure)?;
+        output::line(&format!("Updated {}", self.context.short(self.context.paths().config_path())));
+        Ok(())
+    }
+
+    /// Sets a part of a choice; one written as a plain name becomes its long form.
+    fn put(&mut self, choice: Choice, part: &str, value: Value) {
+        let path = ["agents", "defaults", choice.key()].map(str::to_owned);
+        if let Some(primary) = value_path::get(&self.next, &path).and_then(Value::as_str) {
+            let long = json!({ "primary": primary });
+            value_path::set(&mut self.next, &path, long);
+        }
+        let path = ["agents", "defaults", choice.key(), part].map(str::to_owned);
+        value_path::set(&mut self.next, &path, value);
+    }
+
+    /// The key under which a model is listed, or would be.
+    fn listed_key(&self, target: &ModelRef) -> String {
+        let path = ["agents", "defaults", "models"].map(str::to_owned);
+        let listed = value_path::get(&self.context.loaded.snapshot.config, &path).and_then(Value::as_object);
+        let means_it = |key: &&String| ModelRef::parse(key, DEFAULT_PROVIDER).as_ref() == Some(target);
+        listed.and_then(|listed| listed.keys().find(means_it)).cloned().unwrap_or_else(|| target.to_string())
+    }
+
+    fn listed(&self, key: &str) -> Option<&Value> {
+        value_path::get(&self.next, &["agents", "defaults", "models", key].map(str::to_owned))
+    }
+
+    fn put_listed(&mut self, key: &str, entry: Value) {
+        value_path::set(&mut self.next, &["agents", "defaults", "models", key].map(str::to_owned), entry);
+    }
+}

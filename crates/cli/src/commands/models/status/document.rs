@@ -1,0 +1,128 @@
+//! What `models status` says, keys in the order of the reference.
+
+use openclaw_models::{CacheRetention, ModelRef, ProviderId};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::health::OAuth;
+use crate::commands::models::auth::{ProviderAuth, Resting};
+use crate::commands::models::view::View;
+use crate::context::{Context, now_ms};
+
+/// The whole document.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Status {
+    config_path: String,
+    pub(super) agent_dir: String,
+    pub(super) default_model: String,
+    pub(super) resolved_default: String,
+    pub(super) fallbacks: Vec<String>,
+    pub(super) image_model: Option<String>,
+    pub(super) image_fallbacks: Vec<String>,
+    pub(super) aliases: Map<String, Value>,
+    pub(super) allowed: Vec<String>,
+    pub(super) auth: Auth,
+    /// How long the prompts of models in use are kept in the provider's cache. Ours; absent where there is no such model.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub(super) cache_retention: Map<String, Value>,
+}
+
+/// `auth`
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Auth {
+    pub(super) store_path: String,
+    shell_env_fallback: ShellEnv,
+    #[serde(rename = "providersWithOAuth")]
+    pub(super) providers_with_oauth: Vec<String>,
+    pub(super) missing_providers_in_use: Vec<String>,
+    pub(super) providers: Vec<ProviderAuth>,
+    pub(super) unusable_profiles: Vec<Resting>,
+    pub(super) oauth: OAuth,
+}
+
+/// Keys taken over from the login shell. This version takes none over, so it says so whatever the config wishes.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShellEnv {
+    enabled: bool,
+    applied_keys: Vec<String>,
+}
+
+impl Status {
+    /// Looks at everything; asks no server.
+    pub(super) fn of(view: &View, context: &Context) -> Self {
+        let names = |list: &[ModelRef]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let alias = |(alias, target): (&str, &ModelRef)| (alias.to_owned(), json!(target.to_string()));
+        Self {
+            config_path: context.paths().config_path().display().to_string(),
+            agent_dir: view.agent.agent_dir.display().to_string(),
+            default_model: view.written.clone().unwrap_or_else(|| view.primary.to_string()),
+            resolved_default: view.primary.to_string(),
+            fallbacks: names(&view.fallbacks),
+            image_model: view.image.as_ref().map(ToString::to_string),
+            image_fallbacks: names(&view.image_fallbacks),
+            aliases: view.names.aliases().map(alias).collect(),
+            allowed: view.names.listed().map(ToString::to_string).collect(),
+            auth: Auth::of(view),
+            cache_retention: cache_retention(view),
+        }
+    }
+}
+
+impl Auth {
+    fn of(view: &View) -> Self {
+        let credentials = &view.credentials;
+        let chosen = std::iter::once(&view.primary)
+            .chain(&view.fallbacks)
+            .chain(&view.image)
+            .chain(&view.image_fallbacks)
+            .map(|reference| &reference.provider);
+        let mut missing: Vec<&ProviderId> = chosen.filter(|provider| !view.is_usable(provider)).collect();
+        missing.sort();
+        missing.dedup();
+        let mut providers = credentials.providers();
+        providers.extend(view.in_use().into_iter().map(|reference| reference.provider));
+        providers.sort();
+        providers.dedup();
+        let described: Vec<ProviderAuth> =
+            providers.iter().filter_map(|provider| credentials.describe(provider)).collect();
+        Self {
+            store_path: view.agent.agent_dir.join("auth-profiles.json").display().to_string(),
+            shell_env_fallback: ShellEnv { enabled: false, applied_keys: Vec::new() },
+            providers_with_oauth: described.iter().filter_map(with_oauth).collect(),
+            missing_providers_in_use: missing.iter().map(ToString::to_string).collect(),
+            unusable_profiles: credentials.resting(),
+            oauth: OAuth::of(&credentials.store, &providers, now_ms()),
+            providers: described,
+        }
+    }
+}
+
+/// `anthropic (2)` for a provider with two logins or tokens.
+fn with_oauth(provider: &ProviderAuth) -> Option<String> {
+    let in_env = provider.env.as_ref().is_some_and(|env| env.value.starts_with("OAuth"));
+    let count = provider.profiles.oauth + provider.profiles.token + usize::from(in_env);
+    (count > 0).then(|| format!("{} ({count})", provider.provider))
+}
+
+/// The models in use whose prompts a provider caches on request, with how long.
+fn cache_retention(view: &View) -> Map<String, Value> {
+    let listed = |reference: &ModelRef| {
+        let of_it = view.settings.listed.iter().filter(|listed| {
+            ModelRef::parse(&listed.key, openclaw_models::reference::DEFAULT_PROVIDER).as_ref()
+                == Some(reference)
+        });
+        of_it.filter_map(|listed| listed.cache).next()
+    };
+    view.in_use()
+        .iter()
+        .filter(|reference| reference.provider.as_str() == CacheRetention::PROVIDER)
+        .filter_map(|reference| {
+            let mode = view.credentials.mode(&reference.provider)?;
+            let kept = CacheRetention::effective(listed(reference), reference.provider.as_str(), mode);
+            Some((reference.to_string(), json!(kept)))
+        })
+        .collect()
+}

@@ -1,0 +1,107 @@
+//! The models as one agent sees them.
+
+use openclaw_config::ResolvedAgent;
+use openclaw_models::catalog::Catalog;
+use openclaw_models::credentials::{AuthStore, Connections};
+use openclaw_models::offline;
+use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames};
+use openclaw_models::select::Primary;
+use openclaw_models::{ModelRef, ModelSettings, ProviderId, Variables};
+use openclaw_protocol::AgentId;
+
+use super::auth::Credentials;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output;
+
+fn connections<'a>(
+    store: &'a AuthStore,
+    settings: &'a ModelSettings,
+    catalog: &'a Catalog,
+    variables: &'a Variables,
+) -> Connections<'a> {
+    Connections { store, settings, catalog, variables }
+}
+
+/// The models as one agent sees them.
+pub(super) struct View {
+    pub(super) agent: ResolvedAgent,
+    pub(super) names: ModelNames,
+    pub(super) settings: ModelSettings,
+    pub(super) catalog: Catalog,
+    pub(super) variables: Variables,
+    pub(super) credentials: Credentials,
+    /// What a run would use.
+    pub(super) primary: ModelRef,
+    /// The primary as it is written.
+    pub(super) written: Option<String>,
+    pub(super) fallbacks: Vec<ModelRef>,
+    /// The image model, if there is one.
+    pub(super) image: Option<ModelRef>,
+    pub(super) image_fallbacks: Vec<ModelRef>,
+}
+
+impl View {
+    pub(super) fn new(context: &Context, agent: Option<&str>) -> Result<Self, Failure> {
+        let config = context.config()?;
+        context.print_warnings();
+        let id = agent.map_or_else(|| config.default_agent(), AgentId::normalize);
+        if !config.has_agent(&id) {
+            return Err(Failure::new("unknown-agent", format!("Unknown agent id \"{id}\"."))
+                .hint("Run `openclaw agents list` for the configured ones."));
+        }
+        let agent = config.agent(&id);
+        let settings = ModelSettings::from(config.as_ref());
+        let names = ModelNames::new(&settings.listed);
+        let catalog = Catalog::new(&settings);
+        let variables = Variables::from(context.env());
+        let credentials = Credentials::load(config, &agent, context.env(), &settings)?;
+        let primary = Primary::find(&connections(&credentials.store, &settings, &catalog, &variables), &id);
+        for warning in &primary.warnings {
+            output::error_line(&context.style.warn(warning));
+        }
+        let resolve = |text: &String| names.resolve(text, DEFAULT_PROVIDER);
+        let image = config.agents.defaults.image_model.clone().unwrap_or_default();
+        Ok(Self {
+            fallbacks: agent.model_fallbacks.iter().filter_map(resolve).collect(),
+            image: image.primary.as_ref().and_then(resolve),
+            image_fallbacks: image.fallbacks.iter().flatten().filter_map(resolve).collect(),
+            written: agent.model_primary.clone(),
+            primary: primary.reference,
+            settings,
+            catalog,
+            variables,
+            credentials,
+            names,
+            agent,
+        })
+    }
+
+    /// Whether a run could call a provider, as far as credentials go.
+    pub(super) fn is_usable(&self, provider: &ProviderId) -> bool {
+        provider.as_str() == offline::PROVIDER
+            || connections(&self.credentials.store, &self.settings, &self.catalog, &self.variables)
+                .can_call(provider)
+    }
+
+    /// `alias` for each of a model's names.
+    pub(super) fn aliases_of(&self, reference: &ModelRef) -> Vec<&str> {
+        self.names.aliases().filter(|(_, target)| *target == reference).map(|(alias, _)| alias).collect()
+    }
+
+    /// The models in use: primary, fallbacks, image models, listed ones; each once.
+    pub(super) fn in_use(&self) -> Vec<ModelRef> {
+        let all = std::iter::once(&self.primary)
+            .chain(&self.fallbacks)
+            .chain(&self.image)
+            .chain(&self.image_fallbacks)
+            .chain(self.names.listed());
+        let mut seen: Vec<ModelRef> = Vec::new();
+        for reference in all {
+            if !seen.contains(reference) {
+                seen.push(reference.clone());
+            }
+        }
+        seen
+    }
+}
