@@ -2,8 +2,9 @@
 //!
 //! Everything else in the product is handed an [`Environment`]; tests make their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// Prefixes and names that a `.env` file in the working directory may never set: whoever can place a file in a cloned
 /// repository must not steer the gateway (spec `config.md` §2.1).
@@ -15,6 +16,10 @@ const UNTRUSTED_NAMES: &[&str] =
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Environment {
     vars: BTreeMap<String, String>,
+    /// Names that a login shell gave; see [`crate::shell_env`].
+    from_shell: BTreeSet<String>,
+    /// What the login shell said, for this environment and its copies.
+    shell: Arc<OnceLock<Vec<(String, String)>>>,
     account_home: Option<PathBuf>,
     cwd: PathBuf,
     temp_dir: PathBuf,
@@ -45,6 +50,7 @@ impl Environment {
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
             temp_dir: std::env::temp_dir(),
             user_id: effective_user_id(),
+            ..Self::default()
         }
     }
 
@@ -59,6 +65,7 @@ impl Environment {
             cwd: cwd.into(),
             temp_dir: std::env::temp_dir(),
             user_id: effective_user_id(),
+            ..Self::default()
         }
     }
 
@@ -95,6 +102,23 @@ impl Environment {
         }
         self.set(name, value);
         true
+    }
+
+    /// The variables that came from a login shell.
+    pub fn from_shell(&self) -> impl Iterator<Item = &str> {
+        self.from_shell.iter().map(String::as_str)
+    }
+
+    pub(crate) fn shell_answer(&self) -> &OnceLock<Vec<(String, String)>> {
+        &self.shell
+    }
+
+    pub(crate) fn fill_from_shell(&mut self, pairs: &[(String, String)]) {
+        for (name, value) in pairs {
+            if self.fill(name, value) {
+                self.from_shell.insert(name.clone());
+            }
+        }
     }
 
     /// All variables, ordered by name.

@@ -27,6 +27,7 @@ pub mod profile;
 pub mod redact;
 mod schema_document;
 pub mod settings;
+mod shell_env;
 mod snapshot;
 mod substitute;
 mod support;

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::check::{self, Findings};
 use crate::redact::REDACTED;
+use crate::shell_env;
 use crate::substitute::Unresolved;
 use crate::{
     Config, Environment, Issue, Paths, Snapshot, defaults, dotenv, includes, json5, legacy, substitute,
@@ -94,6 +95,7 @@ pub fn load(process: &Environment) -> Loaded {
     let (parsed, read) = match parsed {
         Ok(parsed) => {
             let read = interpret(&parsed, &paths, &mut environment);
+            shell_env::import(&mut environment, &parsed);
             (parsed, read)
         }
         Err(issue) => (Value::Object(Map::new()), Interpreted::failed(issue)),

@@ -33,6 +33,19 @@ pub fn replace(path: &Path, content: &[u8], durability: Durability) -> io::Resul
     Ok(())
 }
 
+/// Opens a file to append to, mode 0600 when it is made. Blocking; the directory is made when missing.
+///
+/// # Errors
+/// What the file system says.
+pub fn append(path: &Path) -> io::Result<File> {
+    make_dir(path.parent().unwrap_or(Path::new(".")))?;
+    let mut options = fs::OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
 /// Makes a directory of mode 0700 with its parents; an existing one is left as it is.
 ///
 /// # Errors

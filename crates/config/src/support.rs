@@ -11,8 +11,13 @@ const SUPPORTED: &[&str] = &[
     "meta",
     "wizard",
     "env.vars",
+    "env.shellEnv",
     "env.*",
     "logging",
+    "diagnostics.cacheTrace.enabled",
+    "diagnostics.cacheTrace.filePath",
+    "diagnostics.cacheTrace.includeMessages",
+    "diagnostics.cacheTrace.includeSystem",
     "auth.profiles",
     "auth.order",
     "models.mode",
@@ -84,9 +89,6 @@ const SUPPORTED: &[&str] = &[
     "gateway.controlUi",
 ];
 
-/// Entries of `env` that are settings, not variables.
-const ENV_SETTINGS: &[&str] = &["env.shellEnv"];
-
 /// The paths of the file that are accepted but not acted on yet, the shortest that says it.
 pub fn unsupported(loaded: &Loaded) -> Vec<String> {
     let mut found = Vec::new();
@@ -141,12 +143,6 @@ enum Support {
 }
 
 fn support_of(path: &[String]) -> Support {
-    let dotted = path.join(".");
-    if ENV_SETTINGS.iter().any(|setting| {
-        dotted.strip_prefix(setting).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    }) {
-        return Support::None;
-    }
     let mut partial = false;
     for pattern in SUPPORTED {
         let parts: Vec<&str> = pattern.split('.').collect();
@@ -176,7 +172,7 @@ mod tests {
         });
         let mut found = Vec::new();
         walk(&document, &mut Vec::new(), &mut found);
-        assert_eq!(found, ["gateway.tls", "env.shellEnv", "agents.list.0.heartbeat", "cron", "channels"]);
+        assert_eq!(found, ["gateway.tls", "agents.list.0.heartbeat", "cron", "channels"]);
         let telegram = json!({"botToken": "t", "dmHistoryLimit": 5, "accounts": {"a": {"name": "A"}}});
         let document = json!({"channels": {"telegram": telegram, "slack": {"botToken": "t", "dms": {}}}});
         found.clear();

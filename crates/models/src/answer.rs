@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use openclaw_protocol::mend::{has_lone_surrogate, mend};
 use openclaw_protocol::message::StopReason;
 
 use crate::assembly::{Assembly, too_large};
@@ -21,6 +22,8 @@ pub(crate) struct Answer {
     /// Gone once the answer has ended.
     assembly: Option<Assembly>,
     ended: VecDeque<ModelEvent>,
+    /// Whole events so far.
+    events: u64,
 }
 
 /// What the body is, told by its first character: servers get the content type wrong too often.
@@ -46,7 +49,7 @@ impl Answer {
     /// An answer begun at `now` (Unix milliseconds).
     pub(crate) fn new(spec: std::sync::Arc<ModelSpec>, decoder: Box<dyn Decoder>, now: i64) -> Self {
         let assembly = Some(Assembly::new(&spec, now));
-        Self { spec, decoder, body: Body::Unknown, assembly, ended: VecDeque::new() }
+        Self { spec, decoder, body: Body::Unknown, assembly, ended: VecDeque::new(), events: 0 }
     }
 
     /// The next event. After the end: what is left, then nothing.
@@ -62,8 +65,16 @@ impl Answer {
         self.assembly.is_none()
     }
 
-    /// Takes the next bytes of the body.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    /// Takes the next bytes of the body. Whether they are a sign of life: something is whole that was not, an event or at
+    /// least a line.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
+        let had = self.events;
+        self.take(bytes);
+        let is_line = matches!(self.body, Body::Events(_)) && bytes.contains(&b'\n');
+        is_line || self.events > had
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
         let mut bytes = bytes;
         if matches!(self.body, Body::Unknown) {
             // A byte order mark counts as blank here; inside an event stream its parser knows it.
@@ -124,6 +135,7 @@ impl Answer {
         let mut events = VecDeque::new();
         let parsed = parser.push(bytes, &mut events);
         for event in events {
+            self.events += 1;
             if let Flow::End(stop) = self.decode(&event)? {
                 self.finish(stop);
                 return Ok(());
@@ -134,7 +146,13 @@ impl Answer {
 
     fn decode(&mut self, event: &SseEvent) -> Result<Flow, ModelFailure> {
         let Some(assembly) = &mut self.assembly else { return Ok(Flow::More) };
-        let flow = self.decoder.event(event, assembly)?;
+        let flow = if has_lone_surrogate(&event.data) {
+            // Servers that cut texts by UTF-16 units send half characters; they must not cost the whole answer.
+            let data = mend(event.data.as_bytes());
+            self.decoder.event(&SseEvent { name: event.name.clone(), data }, assembly)?
+        } else {
+            self.decoder.event(event, assembly)?
+        };
         if assembly.is_too_large() { Err(too_large()) } else { Ok(flow) }
     }
 
@@ -146,6 +164,8 @@ impl Answer {
             Body::Document(bytes) => {
                 let document =
                     String::from_utf8(bytes).map_err(|_| garbage("bytes that are not valid UTF-8"))?;
+                let document =
+                    if has_lone_surrogate(&document) { mend(document.as_bytes()) } else { document };
                 let Some(assembly) = &mut self.assembly else { return Ok(StopReason::Stop) };
                 let stop = self.decoder.document(&document, assembly)?;
                 if assembly.is_too_large() { Err(too_large()) } else { Ok(stop) }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::anthropic::Anthropic;
 use crate::bedrock::Bedrock;
-use crate::google::Google;
+use crate::google::{Google, Vertex};
 use crate::openai_completions::Completions;
 use crate::openai_responses::{Azure, Codex, Responses};
 use crate::wire::Protocol;
@@ -28,6 +28,8 @@ pub enum Api {
     AzureOpenAiResponses,
     /// Google's `POST /models/<id>:streamGenerateContent`.
     GoogleGenerativeAi,
+    /// The same at Google's cloud, with a login of it instead of a key.
+    GoogleVertex,
     /// Amazon Bedrock's `POST /model/<id>/converse-stream`.
     BedrockConverseStream,
     /// The offline guide: no wire at all.
@@ -51,6 +53,7 @@ static ROWS: &[Row] = &[
     Row { api: Api::OpenAiCodexResponses, name: "openai-codex-responses", protocol: Some(&Codex) },
     Row { api: Api::AzureOpenAiResponses, name: "azure-openai-responses", protocol: Some(&Azure) },
     Row { api: Api::GoogleGenerativeAi, name: "google-generative-ai", protocol: Some(&Google) },
+    Row { api: Api::GoogleVertex, name: "google-vertex", protocol: Some(&Vertex) },
     Row { api: Api::BedrockConverseStream, name: "bedrock-converse-stream", protocol: Some(&Bedrock) },
     Row { api: Api::Offline, name: "offline", protocol: None },
 ];

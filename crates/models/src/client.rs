@@ -1,24 +1,30 @@
 //! Drives one call over HTTP: posts the request, feeds the answer, watches for cancellation.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use secrecy::SecretString;
+use bytes::Bytes;
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Access;
 use crate::answer::{Answer, describe_page};
 use crate::catalog::ModelSpec;
 use crate::context_window::ContextWindow;
+use crate::debug_log::CallLog;
 use crate::failure;
-use crate::net::{Http, Incoming};
+use crate::net::{Http, Incoming, NetError};
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
-use crate::stream::{Model, ModelEvent, ModelFailure, ModelStream};
+use crate::stream::{FailureKind, Model, ModelEvent, ModelFailure, ModelStream};
 use crate::wire::{ErrorAnswer, Outgoing, Protocol, WireRequest};
 
 /// Characters of an error answer that are kept in the message.
 const MAX_ERROR_CHARS: usize = 4_000;
+/// How far the clocks may be apart before a signature is made for the server's, in milliseconds. AWS allows five minutes.
+const MAX_SKEW: i64 = 4 * 60_000;
 /// How long the end of an answer may take after its last event, so that the connection can be used again.
 const END_OF_BODY: Duration = Duration::from_millis(5);
 
@@ -27,9 +33,31 @@ const END_OF_BODY: Duration = Duration::from_millis(5);
 pub(crate) struct HttpModel {
     spec: Arc<ModelSpec>,
     protocol: &'static dyn Protocol,
-    key: Option<ProviderKey>,
+    access: Arc<Access>,
     http: Http,
     window: ContextWindow,
+    log: Option<Arc<CallLog>>,
+    /// How far the server's clock is ahead of ours, in milliseconds, once that mattered.
+    skew: Arc<AtomicI64>,
+}
+
+/// A call that got no answer.
+struct Refused {
+    failure: ModelFailure,
+    /// What the server's clock shows, in Unix milliseconds.
+    time: Option<i64>,
+}
+
+impl From<ModelFailure> for Refused {
+    fn from(failure: ModelFailure) -> Self {
+        Self { failure, time: None }
+    }
+}
+
+impl From<NetError> for Refused {
+    fn from(error: NetError) -> Self {
+        Self::from(ModelFailure::from(error))
+    }
 }
 
 /// A protocol this version has no client for.
@@ -40,12 +68,25 @@ impl HttpModel {
     /// Binds a model, if its protocol is one of ours.
     pub(crate) fn bind(
         spec: ModelSpec,
-        key: Option<SecretString>,
+        access: Access,
         http: Http,
         window: ContextWindow,
     ) -> Result<Self, UnsupportedApi> {
         let protocol = spec.api.protocol().ok_or(UnsupportedApi)?;
-        Ok(Self { spec: Arc::new(spec), protocol, key: key.map(ProviderKey::from), http, window })
+        Ok(Self {
+            spec: Arc::new(spec),
+            protocol,
+            access: Arc::new(access),
+            http,
+            window,
+            log: None,
+            skew: Arc::default(),
+        })
+    }
+
+    /// The same, with what goes over the wire written down.
+    pub(crate) fn logged(self, log: Option<Arc<CallLog>>) -> Self {
+        Self { log, ..self }
     }
 
     /// The wait before a failed request is sent again for the first time.
@@ -53,19 +94,84 @@ impl HttpModel {
         self.protocol.first_wait()
     }
 
-    fn build(&self, request: &ModelRequest) -> Result<WireRequest, ModelFailure> {
-        let call = Outgoing { spec: &self.spec, key: self.key.as_ref(), request };
+    fn build(&self, request: &ModelRequest, key: Option<&ProviderKey>) -> Result<WireRequest, ModelFailure> {
+        let call = Outgoing { spec: &self.spec, key, request };
         let mut wire = self.protocol.build(&call)?;
-        self.protocol.sign(&call, &mut wire, now_ms())?;
+        self.protocol.sign(&call, &mut wire, now_ms().saturating_add(self.skew.load(Ordering::Relaxed)))?;
         Ok(wire)
     }
 
-    /// Posts the request; an answer with an error status is a failure already.
+    /// Posts the request; an answer with an error status is a failure already. A login the server takes no more, though its
+    /// time is not over, is renewed, and the request posted once more.
     async fn post(&self, request: &ModelRequest) -> Result<Incoming, ModelFailure> {
-        let WireRequest { url, headers, body } = self.build(request)?;
+        let key = self.access.key();
+        let failure = match self.post_with(request, key.as_deref()).await {
+            Err(failure) if failure.status == Some(401) => failure,
+            other => return other,
+        };
+        match self.access.renewed(key.as_ref()).await {
+            Some(Ok(next)) => {
+                tracing::info!(model = %self.spec.reference, "the login was refused and is renewed; asking again");
+                self.post_with(request, Some(&next)).await
+            }
+            Some(Err(error)) => {
+                tracing::warn!(model = %self.spec.reference, %error, "the login was refused and can't be renewed");
+                Err(ModelFailure { kind: FailureKind::Auth, message: error.to_string(), ..failure })
+            }
+            None => Err(failure),
+        }
+    }
+
+    async fn post_with(
+        &self,
+        request: &ModelRequest,
+        key: Option<&ProviderKey>,
+    ) -> Result<Incoming, ModelFailure> {
+        match self.post_once(request, key).await {
+            // A signature holds for minutes: where our clock is off by more, it is made anew for the server's time.
+            Err(refused) if self.learn_skew(&refused) => {
+                self.post_once(request, key).await.map_err(|r| r.failure)
+            }
+            answer => answer.map_err(|refused| refused.failure),
+        }
+    }
+
+    /// Whether a signed request was refused by a server whose clock is not ours, which was not known yet.
+    fn learn_skew(&self, refused: &Refused) -> bool {
+        let (Some(server), Some(400 | 401 | 403)) = (refused.time, refused.failure.status) else {
+            return false;
+        };
+        let skew = server.saturating_sub(now_ms());
+        let known = self.skew.load(Ordering::Relaxed);
+        let is_news = self.protocol.is_signed() && skew.saturating_sub(known).abs() > MAX_SKEW;
+        if is_news {
+            tracing::warn!(skew_ms = skew, "this machine's clock is wrong; signing for the server's time");
+            self.skew.store(skew, Ordering::Relaxed);
+        }
+        is_news
+    }
+
+    async fn post_once(
+        &self,
+        request: &ModelRequest,
+        key: Option<&ProviderKey>,
+    ) -> Result<Incoming, Refused> {
+        let WireRequest { url, headers, body } = self.build(request, key)?;
         tracing::debug!(model = %self.spec.reference, bytes = body.len(), "calling the model");
+        if let Some(log) = &self.log {
+            log.context(request, key);
+            log.posted(request.session_id.as_deref(), &body, key);
+        }
         let incoming = self.http.post_json(&url, headers, body).await?;
-        if (200..300).contains(&incoming.status) { Ok(incoming) } else { Err(self.refused(incoming).await) }
+        if (200..300).contains(&incoming.status) {
+            return Ok(incoming);
+        }
+        let time = server_time(&incoming);
+        let mut failure = self.refused(incoming).await;
+        if let Some(key) = key {
+            failure.message = key.redact(&failure.message);
+        }
+        Err(Refused { failure, time })
     }
 
     async fn refused(&self, incoming: Incoming) -> ModelFailure {
@@ -81,7 +187,7 @@ impl HttpModel {
     /// Takes the key out of what a failure says, wherever in the answer it came from, and bounds it.
     fn clean(&self, event: ModelEvent) -> ModelEvent {
         let ModelEvent::Done { mut message, failure: Some(mut failure) } = event else { return event };
-        if let Some(key) = &self.key {
+        if let Some(key) = self.access.key() {
             failure.message = key.redact(&failure.message);
         }
         failure.message = failure.message.chars().take(MAX_ERROR_CHARS).collect();
@@ -118,7 +224,9 @@ impl Model for HttpModel {
 
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> ModelStream {
         let answer = Answer::new(Arc::clone(&self.spec), self.protocol.decoder(), now_ms());
-        let call = Call { model: self.clone(), cancel, answer, step: Step::Post(Box::new(request)) };
+        let session = self.log.as_ref().and(request.session_id.clone());
+        let step = Step::Post(Box::new(request));
+        let call = Call { model: self.clone(), cancel, answer, session, alive: Instant::now(), step };
         Box::pin(futures_util::stream::unfold(call, Call::next))
     }
 }
@@ -128,20 +236,42 @@ struct Call {
     model: HttpModel,
     cancel: CancellationToken,
     answer: Answer,
+    /// Our session id, for the log.
+    session: Option<String>,
+    /// When the server was last heard to say something whole.
+    alive: Instant,
     step: Step,
 }
 
 enum Step {
     Post(Box<ModelRequest>),
-    Read(Incoming),
+    Read(Reading),
     Over,
+}
+
+/// An answer being read.
+struct Reading {
+    incoming: Incoming,
+    /// What came last was not the end of anything.
+    in_pieces: bool,
+}
+
+impl Reading {
+    async fn chunk(&mut self, alive: Instant) -> Result<Option<Bytes>, NetError> {
+        let pieces = if self.in_pieces { alive.elapsed() } else { Duration::ZERO };
+        self.incoming.chunk_after(pieces).await
+    }
 }
 
 impl Call {
     async fn next(mut self) -> Option<(ModelEvent, Self)> {
         loop {
             if let Some(event) = self.answer.next_event() {
-                return Some((self.model.clean(event), self));
+                let event = self.model.clean(event);
+                if let Some(log) = &self.model.log {
+                    log.event(self.session.as_deref(), &event, self.model.access.key().as_deref());
+                }
+                return Some((event, self));
             }
             if self.answer.has_ended() {
                 return None;
@@ -165,16 +295,22 @@ impl Call {
     async fn work(&mut self, step: Step) -> Step {
         match step {
             Step::Post(request) => match self.model.post(&request).await {
-                Ok(incoming) => return Step::Read(incoming),
+                Ok(incoming) => {
+                    self.alive = Instant::now();
+                    return Step::Read(Reading { incoming, in_pieces: false });
+                }
                 Err(failure) => self.answer.fail(failure),
             },
-            Step::Read(mut incoming) => match incoming.chunk().await {
+            Step::Read(mut reading) => match reading.chunk(self.alive).await {
                 Ok(Some(bytes)) => {
-                    self.answer.push(&bytes);
-                    if !self.answer.has_ended() {
-                        return Step::Read(incoming);
+                    reading.in_pieces = !self.answer.push(&bytes);
+                    if !reading.in_pieces {
+                        self.alive = Instant::now();
                     }
-                    release(incoming).await;
+                    if !self.answer.has_ended() {
+                        return Step::Read(reading);
+                    }
+                    release(reading.incoming).await;
                 }
                 Ok(None) => self.answer.eof(),
                 Err(error) => self.answer.fail(error.into()),
@@ -200,7 +336,10 @@ pub(crate) fn now_ms() -> i64 {
 /// The failure an error answer stands for. The message is `<status> <what the provider said>`.
 fn http_failure(protocol: &dyn Protocol, status: u16, location: Option<&str>, body: &str) -> ModelFailure {
     let body = body.trim();
-    let json: Option<Value> = serde_json::from_str(body).ok();
+    // Some gateways stream their errors too.
+    let streamed = || body.strip_prefix("data:").and_then(|rest| rest.lines().next());
+    let json: Option<Value> =
+        serde_json::from_str(body).ok().or_else(|| serde_json::from_str(streamed()?.trim()).ok());
     let error = json.as_ref().map(|value| value.get("error").unwrap_or(value));
     if let Some(failure) = protocol.refusal(&ErrorAnswer { status, error, body, now: now_ms() }) {
         return failure;
@@ -232,7 +371,17 @@ fn retry_after(incoming: &Incoming) -> Option<Duration> {
     if let Some(ms) = incoming.header("retry-after-ms").and_then(|text| text.trim().parse::<u64>().ok()) {
         return Some(Duration::from_millis(ms));
     }
-    parse_retry_after(incoming.header("retry-after")?, now_ms())
+    // A date is the server's, and so is the time it counts from: our clock may be wrong.
+    parse_retry_after(incoming.header("retry-after")?, server_time(incoming).unwrap_or_else(now_ms))
+}
+
+/// What the server's clock shows, in Unix milliseconds.
+fn server_time(incoming: &Incoming) -> Option<i64> {
+    parse_date(incoming.header("date")?)
+}
+
+fn parse_date(text: &str) -> Option<i64> {
+    Some(jiff::fmt::rfc2822::parse(text.trim()).ok()?.timestamp().as_millisecond())
 }
 
 fn parse_retry_after(text: &str, now: i64) -> Option<Duration> {
@@ -240,7 +389,7 @@ fn parse_retry_after(text: &str, now: i64) -> Option<Duration> {
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
-    let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp().as_millisecond();
+    let date = parse_date(text)?;
     Some(Duration::from_millis(u64::try_from(date.saturating_sub(now)).unwrap_or(0)))
 }
 

@@ -1,13 +1,32 @@
-//! What GitHub Copilot wants to know of each request (spec `models.md` §8.4).
+//! How GitHub Copilot's models are spoken to, and what it wants to know of each request (spec `models.md` §2.3, §8.4).
 
 use openclaw_protocol::message::{Block, Message, UserContent};
 
+use crate::api::Api;
 use crate::catalog::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::request::ModelRequest;
 
 /// Provider id.
 const PROVIDER: &str = "github-copilot";
+
+/// What stands in place of a protocol where the model decides it.
+const BY_MODEL: &str = "github-copilot";
+/// How the ids of models begin that speak Responses; all others speak Chat Completions.
+const RESPONSES: &[&str] = &["gpt-5", "o1", "o3", "o4", "codex"];
+/// Without the name of an editor Copilot refuses a token made by its device flow. We say who we are.
+const CLIENT: &str = concat!("openclaw/", env!("CARGO_PKG_VERSION"));
+
+/// The protocol of a model, where only its id says which.
+pub(crate) fn api_of(api: Api, model: &str) -> Api {
+    if api.as_str() != BY_MODEL {
+        api
+    } else if RESPONSES.iter().any(|start| model.starts_with(start)) {
+        Api::OpenAiResponses
+    } else {
+        Api::OpenAiCompletions
+    }
+}
 
 /// Adds Copilot's headers to a request of one of its models; does nothing for others.
 pub(crate) fn add_headers(
@@ -27,6 +46,8 @@ fn describe(messages: &[Message]) -> Vec<(&'static str, &'static str)> {
     let mut out = vec![
         ("X-Initiator", if by_user { "user" } else { "agent" }),
         ("Openai-Intent", "conversation-edits"),
+        ("Editor-Version", CLIENT),
+        ("Editor-Plugin-Version", CLIENT),
     ];
     if messages.iter().any(shows_image) {
         out.push(("Copilot-Vision-Request", "true"));
@@ -61,27 +82,47 @@ mod tests {
             content: vec![Block::Image(ImageBlock::default())],
             ..ToolResultMessage::default()
         });
-        let intent = ("Openai-Intent", "conversation-edits");
-        let vision = ("Copilot-Vision-Request", "true");
         let rows = [
-            (vec![], vec![("X-Initiator", "user"), intent]),
-            (vec![user.clone()], vec![("X-Initiator", "user"), intent]),
-            (vec![user.clone(), answer.clone(), result], vec![("X-Initiator", "agent"), intent]),
-            (
-                vec![user.clone(), answer.clone(), shown.clone()],
-                vec![("X-Initiator", "agent"), intent, vision],
-            ),
-            (vec![user.clone(), answer, shown, user], vec![("X-Initiator", "user"), intent, vision]),
+            (vec![], "user", false),
+            (vec![user.clone()], "user", false),
+            (vec![user.clone(), answer.clone(), result], "agent", false),
+            (vec![user.clone(), answer.clone(), shown.clone()], "agent", true),
+            (vec![user.clone(), answer, shown, user], "user", true),
         ];
-        for (messages, expect) in rows {
+        for (messages, by, vision) in rows {
+            let mut expect = vec![
+                ("X-Initiator", by),
+                ("Openai-Intent", "conversation-edits"),
+                ("Editor-Version", CLIENT),
+                ("Editor-Plugin-Version", CLIENT),
+            ];
+            expect.extend(vision.then_some(("Copilot-Vision-Request", "true")));
             assert_eq!(describe(&messages), expect, "{messages:?}");
         }
     }
 
     #[test]
+    fn the_model_decides_the_protocol() {
+        let rows = [
+            ("gpt-5", Api::OpenAiResponses),
+            ("gpt-5.2-codex", Api::OpenAiResponses),
+            ("gpt-5-mini", Api::OpenAiResponses),
+            ("o3-mini", Api::OpenAiResponses),
+            ("gpt-4.1", Api::OpenAiCompletions),
+            ("claude-sonnet-4.5", Api::OpenAiCompletions),
+            ("gemini-2.5-pro", Api::OpenAiCompletions),
+            ("grok-code-fast-1", Api::OpenAiCompletions),
+        ];
+        for (model, expect) in rows {
+            assert_eq!(api_of(Api::from("github-copilot"), model), expect, "{model}");
+        }
+        assert_eq!(api_of(Api::AnthropicMessages, "gpt-5"), Api::AnthropicMessages);
+    }
+
+    #[test]
     fn only_copilot_gets_them() {
         let request = ModelRequest::default();
-        for (provider, expect) in [("github-copilot", 2), ("openai", 0)] {
+        for (provider, expect) in [("github-copilot", 4), ("openai", 0)] {
             let mut headers = Headers::default();
             add_headers(&mut headers, &ModelSpec::sample(provider, "m", "openai-responses"), &request)
                 .unwrap();

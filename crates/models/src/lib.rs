@@ -9,6 +9,7 @@
 //! pure machine over [`sse`] and the protocol's decoder. `retry` tries again while nothing was heard; [`failure`] says what
 //! kind a failure is and what people are told. Without any model there is [`offline`].
 
+mod access;
 mod answer;
 mod anthropic;
 pub mod api;
@@ -21,6 +22,7 @@ pub mod clock;
 pub mod context_window;
 mod copilot;
 pub mod credentials;
+mod debug_log;
 pub mod failure;
 mod google;
 mod history;
@@ -29,6 +31,7 @@ pub mod oauth;
 pub mod offline;
 mod openai_completions;
 mod openai_responses;
+mod openrouter;
 mod provider_key;
 pub mod reference;
 pub mod replay;
@@ -42,12 +45,14 @@ pub mod sse;
 pub mod stream;
 pub mod thinking;
 mod tool_id;
+mod tool_schema;
 pub mod usage;
 pub mod variables;
 mod wire;
 
 pub use arguments::invalid_arguments;
 pub use bedrock::discovery::{BedrockDiscovery, DiscoveryError};
+pub use debug_log::CacheTrace;
 pub use net::{Http, install_tls};
 pub use reference::{ModelRef, ProviderId};
 pub use request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};

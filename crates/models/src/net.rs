@@ -21,7 +21,7 @@ const USER_AGENT: &str = concat!("openclaw/", env!("CARGO_PKG_VERSION"));
 pub struct Timeouts {
     /// For the connection, TLS included.
     pub connect: Duration,
-    /// Between two signs of life: from the request to the head of the answer, and from chunk to chunk.
+    /// Between two signs of life: from the request to the head of the answer, and from one whole piece of it to the next.
     pub idle: Duration,
 }
 
@@ -170,10 +170,22 @@ impl Incoming {
     /// # Errors
     /// [`NetError`] when the connection breaks or stays silent.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, NetError> {
-        match tokio::time::timeout(self.idle, self.response.chunk()).await {
+        self.chunk_after(Duration::ZERO).await
+    }
+
+    /// The same when what came for so long was only pieces of something: a server that sends them one by one for ever is as
+    /// silent as one that sends nothing.
+    ///
+    /// # Errors
+    /// [`NetError`] when the connection breaks, stays silent, or brings nothing whole in time.
+    pub async fn chunk_after(&mut self, pieces: Duration) -> Result<Option<Bytes>, NetError> {
+        match tokio::time::timeout(self.idle.saturating_sub(pieces), self.response.chunk()).await {
             Ok(Ok(chunk)) => Ok(chunk),
             Ok(Err(_)) => Err(NetError::Broken { place: self.place.clone() }),
-            Err(_) => Err(NetError::Silent { place: self.place.clone(), waited: self.idle }),
+            Err(_) if pieces.is_zero() => {
+                Err(NetError::Silent { place: self.place.clone(), waited: self.idle })
+            }
+            Err(_) => Err(NetError::Dribbling { place: self.place.clone(), waited: self.idle }),
         }
     }
 
@@ -236,6 +248,14 @@ pub enum NetError {
         /// How long we waited.
         waited: Duration,
     },
+    /// Something came all the time, but nothing whole in time.
+    #[error("timed out: {place} sent nothing but pieces for {waited:?}")]
+    Dribbling {
+        /// Host and port.
+        place: String,
+        /// How long we waited.
+        waited: Duration,
+    },
     /// The connection broke.
     #[error("connection error: {place} closed the connection before the answer was complete")]
     Broken {
@@ -250,7 +270,9 @@ impl NetError {
         match self {
             Self::Address(_) | Self::Header(_) | Self::Setup(_) => FailureKind::Other,
             Self::Refused(_) | Self::Connect { .. } | Self::Broken { .. } => FailureKind::Transient,
-            Self::ConnectTimeout { .. } | Self::Silent { .. } => FailureKind::Timeout,
+            Self::ConnectTimeout { .. } | Self::Silent { .. } | Self::Dribbling { .. } => {
+                FailureKind::Timeout
+            }
         }
     }
 

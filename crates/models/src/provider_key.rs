@@ -7,7 +7,8 @@ use secrecy::{ExposeSecret, SecretString};
 /// Members of a composite key that are the credential itself, in the order they are looked for.
 const CREDENTIAL: &[&str] = &["token", "access", "key"];
 /// Members that name a place or a person. They may be shown; every other one is redacted.
-const PUBLIC: &[&str] = &["projectId", "accountId", "gatewayId", "region", "email", "expires"];
+const PUBLIC: &[&str] =
+    &["projectId", "quotaProjectId", "accountId", "gatewayId", "region", "location", "email", "expires"];
 
 /// A key: a plain string, or a JSON object of strings such as `{"token": …, "projectId": …}` (spec `models.md` §8.4).
 #[derive(Debug, Clone)]

@@ -1,10 +1,35 @@
-//! Reads a recorded answer again, as it would have been read from the wire: for tests, benchmarks and fuzzing.
+//! Both halves of a call without the wire between them: for tests, benchmarks and fuzzing.
 
 use std::sync::Arc;
 
+use secrecy::SecretString;
+
 use crate::answer::Answer;
 use crate::catalog::ModelSpec;
-use crate::stream::ModelEvent;
+use crate::client::now_ms;
+use crate::provider_key::ProviderKey;
+use crate::request::ModelRequest;
+use crate::stream::{ModelEvent, ModelFailure};
+use crate::wire::Outgoing;
+
+/// The body that a call would post with this key. Nothing where the model's protocol has no client.
+///
+/// # Errors
+/// As the call would fail before anything is sent.
+pub fn posted(
+    spec: &ModelSpec,
+    key: &SecretString,
+    request: &ModelRequest,
+) -> Option<Result<Vec<u8>, ModelFailure>> {
+    let protocol = spec.api.protocol()?;
+    let key = ProviderKey::from(key.clone());
+    let call = Outgoing { spec, key: Some(&key), request };
+    let mut wire = match protocol.build(&call) {
+        Ok(wire) => wire,
+        Err(failure) => return Some(Err(failure)),
+    };
+    Some(protocol.sign(&call, &mut wire, now_ms()).map(|()| wire.body))
+}
 
 /// The events of a body that arrives in these chunks and then ends, in answer to a call made at `now` (Unix milliseconds).
 /// Nothing where the model's protocol has no client.

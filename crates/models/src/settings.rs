@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::api::Api;
 use crate::catalog::{self, Compat, Price, ProviderAuthKind, ProviderEntry};
 use crate::credentials::CooldownRules;
+use crate::debug_log::CacheTrace;
 use crate::request::{CacheRetention, ThinkingLevel};
 
 /// The model settings of the whole installation.
@@ -36,6 +37,8 @@ pub struct ModelSettings {
     pub auth_profiles: BTreeMap<String, AuthProfileSettings>,
     /// `auth.cooldowns`
     pub cooldowns: CooldownRules,
+    /// `diagnostics.cacheTrace`
+    pub cache_trace: CacheTrace,
 }
 
 /// A primary model with what to try when it fails.
@@ -132,6 +135,18 @@ impl From<&Config> for ModelSettings {
                     (id.clone(), AuthProfileSettings { provider: profile.provider.clone(), mode })
                 })
                 .collect(),
+            cache_trace: CacheTrace::from(&config.diagnostics.cache_trace),
+        }
+    }
+}
+
+impl From<&config::CacheTrace> for CacheTrace {
+    fn from(settings: &config::CacheTrace) -> Self {
+        Self {
+            enabled: settings.enabled,
+            file: settings.file_path.as_ref().map(std::path::PathBuf::from),
+            messages: settings.include_messages,
+            system: settings.include_system,
         }
     }
 }

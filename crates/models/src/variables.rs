@@ -1,16 +1,20 @@
 //! Environment variables as given, never read from the process here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// The environment variables credentials may come from.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Variables(BTreeMap<String, String>);
+pub struct Variables {
+    values: BTreeMap<String, String>,
+    /// Those that came from a login shell.
+    from_shell: BTreeSet<String>,
+}
 
 impl Variables {
     /// A variable's value, trimmed; blank counts as unset.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+        self.values.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 
     /// The first of several that is set, with its name.
@@ -18,27 +22,34 @@ impl Variables {
         names.into_iter().find_map(|name| Some((name, self.get(name)?)))
     }
 
+    /// What a variable is called as the source of a key (spec `models.md` §8.3).
+    pub(crate) fn source(&self, name: &str) -> String {
+        if self.from_shell.contains(name) { format!("shell env: {name}") } else { format!("env: {name}") }
+    }
+
     /// All of them, for a child process.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.values.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 }
 
 impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Variables {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
-        Self(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+        let values = pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { values, from_shell: BTreeSet::new() }
     }
 }
 
 /// Values may be secrets, so only the names are shown.
 impl fmt::Debug for Variables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
+        f.debug_set().entries(self.values.keys()).finish()
     }
 }
 
 impl From<&openclaw_config::Environment> for Variables {
     fn from(environment: &openclaw_config::Environment) -> Self {
-        environment.vars().collect()
+        let from_shell = environment.from_shell().map(str::to_owned).collect();
+        Self { from_shell, ..environment.vars().collect() }
     }
 }

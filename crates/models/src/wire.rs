@@ -28,6 +28,11 @@ pub(crate) trait Protocol: std::fmt::Debug + Sync {
         Ok(())
     }
 
+    /// Whether [`Protocol::sign`] puts a time into what it signs.
+    fn is_signed(&self) -> bool {
+        false
+    }
+
     /// A decoder for one answer.
     fn decoder(&self) -> Box<dyn Decoder>;
 

@@ -2,6 +2,11 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's way to fail")]
 
+#[path = "http/bad_input.rs"]
+mod bad_input;
+#[path = "http/renewal.rs"]
+mod renewal;
+
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -585,8 +590,8 @@ async fn protocols_that_are_known_by_name_alone_are_named() {
     let agent = AgentId::default();
     let dir = tempfile::tempdir().unwrap();
     let rows = [
-        ("google-vertex/gemini-3-pro", "google-vertex"),
         ("google-gemini-cli/gemini-3-pro", "google-gemini-cli"),
+        ("google-antigravity/gemini-3-pro", "google-gemini-cli"),
     ];
     for (model, api) in rows {
         let ask = Ask { model: Some(model), ..Ask::new(&agent, dir.path()) };

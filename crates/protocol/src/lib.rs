@@ -3,7 +3,7 @@
 //! [`frame`] holds the three frame kinds, [`method`] the table of methods, [`access`] who may call them, [`params`] one
 //! type per method's parameters and result, [`event`] the broadcast events, [`error`] what a failed request answers,
 //! [`message`] the transcript message model that `chat.history` puts on the wire, [`schema`] the validation whose texts
-//! clients show, [`device`] what a device signs, [`mod@export`] all of it as JSON Schema.
+//! clients show, [`device`] what a device signs, [`mend`] what JavaScript takes for JSON, [`mod@export`] all of it as JSON Schema.
 
 pub mod access;
 pub mod device;
@@ -12,6 +12,7 @@ pub mod event;
 pub mod export;
 pub mod frame;
 pub mod id;
+pub mod mend;
 pub mod message;
 pub mod method;
 pub mod params;

@@ -16,7 +16,6 @@ pub mod layout;
 pub mod legacy_state;
 mod lockfile;
 pub mod maintenance;
-mod mend;
 pub mod methods;
 mod ordered;
 pub mod reset;
@@ -35,3 +34,5 @@ pub use ordered::FieldChanges;
 pub use settings::SessionSettings;
 pub use store::{Row, SessionStore, StoreError};
 pub use transcript::Transcript;
+
+pub(crate) use openclaw_protocol::mend;

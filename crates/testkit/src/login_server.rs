@@ -10,6 +10,8 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use tokio::sync::watch;
 
+use crate::model_server::Gate;
+
 /// One answer of a script.
 #[derive(Debug, Clone)]
 pub enum Scripted {
@@ -19,6 +21,8 @@ pub enum Scripted {
         status: u16,
         /// JSON, or anything else.
         body: String,
+        /// What is waited for before it is sent.
+        gate: Option<Gate>,
     },
     /// Nothing at all, for as long as the connection lasts.
     Silence,
@@ -27,7 +31,16 @@ pub enum Scripted {
 impl Scripted {
     /// A status with a body.
     pub fn status(status: u16, body: &str) -> Self {
-        Self::Answer { status, body: body.to_owned() }
+        Self::Answer { status, body: body.to_owned(), gate: None }
+    }
+
+    /// The same answer, once a gate is open.
+    #[must_use]
+    pub fn behind(self, wait: &Gate) -> Self {
+        match self {
+            Self::Answer { status, body, .. } => Self::Answer { status, body, gate: Some(wait.clone()) },
+            Self::Silence => self,
+        }
     }
 
     /// Tokens of an OAuth server, with their lifetime in seconds.
@@ -128,7 +141,10 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap,
     let next = shared.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     shared.seen.send_modify(|seen| seen.push(question));
     match next {
-        Some(Scripted::Answer { status, body }) => {
+        Some(Scripted::Answer { status, body, gate }) => {
+            if let Some(gate) = gate {
+                gate.pass().await;
+            }
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             (status, body).into_response()
         }

@@ -7,6 +7,7 @@ mod agents;
 mod auth;
 mod bindings;
 mod channels;
+mod diagnostics;
 mod gateway;
 mod logging;
 mod messages;
@@ -29,6 +30,7 @@ pub use agents::{
 pub use auth::{Auth, AuthCooldowns, AuthMode, AuthProfile};
 pub use bindings::{Binding, BindingMatch, BindingPeer, PeerKind};
 pub use channels::Channels;
+pub use diagnostics::{CacheTrace, Diagnostics};
 pub use gateway::{
     AuthKind, BindMode, ControlUi, Gateway, GatewayAuth, GatewayHttp, GatewayMode, GatewayReload,
     GatewayRemote, GatewayTls, HttpEndpoint, HttpEndpoints, ReloadMode, RemoteTransport, Tailscale,
@@ -65,6 +67,8 @@ pub struct Config {
     pub channels: Channels,
     /// Chat commands.
     pub commands: Commands,
+    /// What is written down for whoever looks for a fault.
+    pub diagnostics: Diagnostics,
     /// Announcing the gateway on the network.
     pub discovery: Discovery,
     /// The daemon's listener, authentication and web surfaces.

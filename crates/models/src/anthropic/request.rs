@@ -12,9 +12,9 @@ use crate::catalog::ModelSpec;
 use crate::history;
 use crate::net::{Headers, NetError};
 use crate::request::{CacheRetention, ModelRequest, ToolSpec};
-use crate::thinking;
 use crate::tool_id::IdRule;
 use crate::wire::{WireRequest, add_headers};
+use crate::{openrouter, thinking, tool_schema};
 
 const VERSION: &str = "2023-06-01";
 const BETAS: &str = "fine-grained-tool-streaming-2025-05-14,interleaved-thinking-2025-05-14";
@@ -62,6 +62,7 @@ fn headers(spec: &ModelSpec, key: Option<&SecretString>) -> Result<Headers, NetE
         }
         None => headers.set("anthropic-beta", BETAS)?,
     }
+    openrouter::add_headers(&mut headers, spec)?;
     add_headers(&mut headers, &spec.headers)?;
     Ok(headers)
 }
@@ -139,7 +140,8 @@ fn mark(block: &mut Value, marker: Option<&Value>) {
 }
 
 fn tool(tool: &ToolSpec) -> Value {
-    let part = |name: &str| tool.parameters.get(name).cloned();
+    let schema = tool_schema::normalise(&tool.parameters);
+    let part = |name: &str| schema.get(name).cloned();
     json!({
         "name": tool.name,
         "description": tool.description,

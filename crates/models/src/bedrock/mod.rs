@@ -31,6 +31,10 @@ impl Protocol for Bedrock {
         Ok(sign::sign(&keys, &region, "POST", request, now)?)
     }
 
+    fn is_signed(&self) -> bool {
+        true
+    }
+
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::<stream::ConverseDecoder>::default()
     }

@@ -9,9 +9,9 @@ use crate::history;
 use crate::net::{Headers, NetError};
 use crate::provider_key::ProviderKey;
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
-use crate::thinking;
 use crate::tool_id::IdRule;
 use crate::wire::{WireRequest, add_headers};
+use crate::{thinking, tool_schema};
 
 /// Claude models that choose their own thinking budget.
 const ADAPTIVE: &[&str] = &["opus-4-6", "opus-4.6"];
@@ -139,7 +139,7 @@ fn cache_point(spec: &ModelSpec, retention: CacheRetention) -> Option<Value> {
 
 fn tool(tool: &ToolSpec) -> Value {
     json!({"toolSpec": {"name": tool.name, "description": tool.description,
-        "inputSchema": {"json": tool.parameters}}})
+        "inputSchema": {"json": tool_schema::normalise(&tool.parameters)}}})
 }
 
 /// A tool that was used and is not on offer now.

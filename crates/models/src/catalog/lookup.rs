@@ -6,6 +6,7 @@ use super::entry::{ModelEntry, Price, ProviderEntry};
 use super::spec::ModelSpec;
 use super::{Catalog, Provider};
 use crate::api::Api;
+use crate::copilot;
 use crate::reference::ModelRef;
 
 /// Window of a model that does not say (spec `models.md` §2.1).
@@ -108,6 +109,7 @@ fn resolve(
         provider: provider.id.to_string(),
         model: reference.model.clone(),
     })?;
+    let api = copilot::api_of(api, &reference.model);
     Ok(ModelSpec {
         name: model.name.clone().unwrap_or_else(|| reference.model.clone()),
         base_url: base_url(provider, &api)?,

@@ -53,6 +53,14 @@ fn error_answers_say_what_the_provider_said() {
         ("openai-completions", 413, String::new(), ContextOverflow, "413 status code (no body)"),
         ("openai-completions", 402, "pay up".to_owned(), Billing, "402 pay up"),
         (
+            "openai-responses",
+            500,
+            "data: {\"error\": {\"message\": \"stream start\", \"type\": \"internal_server_error\"}}\n\ndata: [DONE]"
+                .to_owned(),
+            Transient,
+            "500 stream start",
+        ),
+        (
             "openai-completions",
             502,
             "<html><title>502 Bad Gateway</title>".to_owned(),

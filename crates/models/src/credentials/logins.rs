@@ -9,6 +9,7 @@ use openclaw_config::private_file::{self, Durability};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tokio_util::task::TaskTracker;
 
 use super::credential::{Credential, Secret};
 use super::file::{self, FILE, OnDamage};
@@ -18,6 +19,7 @@ use super::resolve::CredentialError;
 use super::store::AuthStore;
 use super::usage::millis;
 use crate::client::now_ms;
+use crate::google::adc::{self, Adc, GoogleTokens};
 use crate::net::Http;
 use crate::oauth::endpoint::{self, EndpointError};
 use crate::oauth::{LoginServers, codex, github};
@@ -39,6 +41,10 @@ pub struct Logins {
     servers: LoginServers,
     /// Who is being renewed: everybody else waits for the outcome. Entries live while somebody waits.
     busy: Arc<Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>>,
+    /// Renewals under way.
+    begun: TaskTracker,
+    /// Tokens for Google's clouds.
+    google: GoogleTokens,
 }
 
 /// Whose login, and where it is kept.
@@ -62,7 +68,7 @@ pub enum Because<'a> {
 impl Logins {
     /// Asks these servers over this connection pool.
     pub fn new(http: Http, servers: LoginServers) -> Self {
-        Self { http, servers, busy: Arc::default() }
+        Self { http, servers, ..Self::default() }
     }
 
     /// Whether a stored login should and can be renewed before it is used.
@@ -85,8 +91,17 @@ impl Logins {
         because: Because<'_>,
     ) -> Result<Credential, CredentialError> {
         let gate = self.gate(&place.agent_dir.join(FILE));
-        let _turn = gate.lock().await;
-        let request = Renewal::new(place, id, because);
+        let (this, request) = (self.clone(), Renewal::new(place, id, because));
+        // Once begun it is ended, also when who asked for it is gone: the server may have taken the old login back
+        // already, and the new one must be kept. It is over in the time a store may stay locked.
+        let renewal = self.begun.spawn(async move {
+            let _turn = gate.lock_owned().await;
+            this.renew(request).await
+        });
+        renewal.await.map_err(|_| CredentialError::Interrupted)?
+    }
+
+    async fn renew(&self, request: Renewal) -> Result<Credential, CredentialError> {
         match self.renew_locked(&request).await {
             Ok(credential) => Ok(credential),
             Err(error) => match blocking(move || request.rescue()).await.ok().flatten() {
@@ -133,7 +148,7 @@ impl Logins {
         Ok(next)
     }
 
-    /// The token Copilot takes for an account's token: the kept one while it lasts, else a new one.
+    /// The token Copilot takes for an account's token: the kept one while it lasts and is not refused, else a new one.
     ///
     /// # Errors
     /// [`CredentialError::Renewal`]
@@ -141,6 +156,7 @@ impl Logins {
         &self,
         around: &Surroundings,
         account: &SecretString,
+        because: Because<'_>,
     ) -> Result<SecretString, CredentialError> {
         let path = around.credentials_dir.as_ref().map(|dir| dir.join(COPILOT_FILE));
         let gate = self.gate(path.as_deref().unwrap_or(Path::new(COPILOT_FILE)));
@@ -148,7 +164,8 @@ impl Logins {
         let owner = owner_of(account);
         if let Some(path) = path.clone() {
             let owner = owner.clone();
-            if let Some(kept) = blocking(move || kept_copilot(&path, &owner, now_ms())).await? {
+            let kept = blocking(move || kept_copilot(&path, &owner, now_ms())).await?;
+            if let Some(kept) = kept.filter(|kept| !because.refuses(kept)) {
                 return Ok(kept);
             }
         }
@@ -166,10 +183,31 @@ impl Logins {
         }
         Ok(token.token)
     }
+
+    /// A key for Google's clouds, made of the credentials of this environment.
+    ///
+    /// # Errors
+    /// [`CredentialError::Renewal`]
+    pub(crate) async fn google(
+        &self,
+        adc: &Adc,
+        because: Because<'_>,
+    ) -> Result<SecretString, CredentialError> {
+        let refused = match because {
+            Because::Expired => None,
+            Because::Refused(token) => Some(token),
+        };
+        let token = self.google.token(&self.http, &self.servers, adc, refused).await;
+        let token = token.map_err(|error| CredentialError::Renewal {
+            provider: adc::PROVIDER.to_owned(),
+            what: error.to_string(),
+        })?;
+        Ok(adc.key(&token))
+    }
 }
 
 /// Whether this version knows how to renew a login. Those of other providers belong to programs that do.
-fn renews(credential: &Credential, refresh: &SecretString) -> bool {
+pub(super) fn renews(credential: &Credential, refresh: &SecretString) -> bool {
     credential.provider.as_str() == codex::PROVIDER && !refresh.expose_secret().trim().is_empty()
 }
 

@@ -8,12 +8,14 @@ use super::command::KeyCommands;
 use super::credential::{Credential, Secret};
 use super::file::FILE;
 use super::legacy::Surroundings;
-use super::logins::{Because, Logins, Place};
+use super::logins::{Because, Logins, Place, renews};
 use super::order::profile_order;
+use super::renewable::{Renewable, Source};
 use super::store::AuthStore;
 use crate::api::Api;
 use crate::bedrock::credentials as aws;
 use crate::catalog::{Catalog, ProviderAuthKind, key_variables};
+use crate::google::adc::Adc;
 use crate::net::is_local_url;
 use crate::oauth::{codex, github};
 use crate::reference::ProviderId;
@@ -57,6 +59,8 @@ pub(crate) struct Key {
     /// Where the provider is for this very credential, in place of its usual address.
     pub(crate) base_url: Option<String>,
     pub(crate) label: AuthLabel,
+    /// How to get another one when the provider refuses this one.
+    pub(crate) renewable: Option<Renewable>,
 }
 
 /// Where a credential comes from, for status cards; holds no secret.
@@ -124,6 +128,9 @@ pub enum CredentialError {
         /// What it did.
         what: String,
     },
+    /// Google's application default credentials can't be used.
+    #[error("{0}")]
+    Google(String),
     /// AWS's profile gives no keys.
     #[error("{0}")]
     Aws(String),
@@ -198,7 +205,7 @@ impl Keyring<'_> {
             return self.key_of(&id, credential).ok().map(|key| key.label);
         }
         if let Some((name, key)) = self.variables.first(key_variables(provider)) {
-            return Some(variable_key(name, key).label);
+            return Some(self.variable_key(name, key).label);
         }
         self.configured_key(provider).await.ok().flatten().map(|key| key.label)
     }
@@ -206,7 +213,7 @@ impl Keyring<'_> {
     /// A variable, else the configuration.
     async fn key_elsewhere(&self, provider: &ProviderId) -> Result<Option<Key>, CredentialError> {
         if let Some((name, key)) = self.variables.first(key_variables(provider)) {
-            let mut key = variable_key(name, key);
+            let mut key = self.variable_key(name, key);
             if provider.as_str() == github::PROVIDER {
                 self.exchange(&mut key).await?;
             }
@@ -214,6 +221,11 @@ impl Keyring<'_> {
         }
         if self.is_bedrock_without_key(provider)
             && let Some(key) = self.aws_key().await?
+        {
+            return Ok(Some(key));
+        }
+        if self.is_vertex_without_key(provider)
+            && let Some(key) = self.vertex_key().await?
         {
             return Ok(Some(key));
         }
@@ -281,10 +293,23 @@ impl Keyring<'_> {
     async fn exchange(&self, key: &mut Key) -> Result<(), CredentialError> {
         let Some(account) = &key.secret else { return Ok(()) };
         let around = Surroundings::of(self.variables, self.agent_dir);
-        let token = self.logins.copilot(&around, account).await?;
-        key.base_url = Some(github::base_url(token.expose_secret()));
+        let token = self.logins.copilot(&around, account, Because::Expired).await?;
+        // Where the owner wrote an address, as that of a gateway in between, it stands.
+        if !self.catalog.is_configured(&ProviderId::normalize(github::PROVIDER)) {
+            key.base_url = Some(github::base_url(token.expose_secret()));
+        }
+        key.renewable = Some(self.renewable(Source::Copilot(account.clone())));
         key.secret = Some(token);
         Ok(())
+    }
+
+    fn renewable(&self, source: Source) -> Renewable {
+        Renewable {
+            logins: self.logins.clone(),
+            agent_dir: self.agent_dir.to_path_buf(),
+            around: Surroundings::of(self.variables, self.agent_dir),
+            source,
+        }
     }
 
     fn key_of(&self, id: &str, credential: &Credential) -> Result<Key, CredentialError> {
@@ -305,6 +330,11 @@ impl Keyring<'_> {
         key.label.profile = Some(id.to_owned());
         if let Some(whole) = composite(credential, secret) {
             key.secret = Some(whole);
+        }
+        if let Secret::OAuth { refresh, .. } = &credential.secret
+            && renews(credential, refresh)
+        {
+            key.renewable = Some(self.renewable(Source::Login(id.to_owned())));
         }
         if let (CLOUDFLARE, Some(account), Some(gateway)) =
             (credential.provider.as_str(), &credential.about.account, &credential.about.gateway)
@@ -362,9 +392,34 @@ impl Keyring<'_> {
         let found = found.map_err(|error| CredentialError::Aws(error.to_string()))?;
         Ok(found.map(|aws::AwsKey { secret, shown, source }| Key {
             secret: Some(secret),
-            base_url: None,
-            label: Key::new(shown, "aws-sdk", source).label,
+            ..Key::new(shown, "aws-sdk", source)
         }))
+    }
+
+    /// Whether Google's application default credentials are the last to be asked.
+    fn is_vertex_without_key(&self, provider: &ProviderId) -> bool {
+        self.catalog.provider(provider).is_some_and(|entry| {
+            entry.api == Some(Api::GoogleVertex) && entry.api_key.as_ref().is_none_or(is_blank)
+        })
+    }
+
+    async fn vertex_key(&self) -> Result<Option<Key>, CredentialError> {
+        let found = Adc::find(self.variables).await;
+        let Some(adc) = found.map_err(|error| CredentialError::Google(error.to_string()))? else {
+            return Ok(None);
+        };
+        let secret = self.logins.google(&adc, Because::Expired).await?;
+        let source = Source::Google(Box::new(adc));
+        Ok(Some(Key {
+            secret: Some(secret),
+            renewable: Some(self.renewable(source)),
+            ..Key::new(SecretString::default(), "token", "gcloud adc".to_owned())
+        }))
+    }
+
+    fn variable_key(&self, name: &str, key: &str) -> Key {
+        let mode = if name.contains("OAUTH") { "oauth" } else { "api-key" };
+        Key::new(SecretString::from(key), mode, self.variables.source(name))
     }
 
     fn no_key(&self, provider: &ProviderId) -> CredentialError {
@@ -380,13 +435,8 @@ impl Keyring<'_> {
     }
 }
 
-fn variable_key(name: &str, key: &str) -> Key {
-    let mode = if name.contains("OAUTH") { "oauth" } else { "api-key" };
-    Key::new(SecretString::from(key), mode, format!("env: {name}"))
-}
-
 /// The key of providers that need more than a token in one string (spec `models.md` §8.4).
-fn composite(credential: &Credential, secret: &SecretString) -> Option<SecretString> {
+pub(super) fn composite(credential: &Credential, secret: &SecretString) -> Option<SecretString> {
     let about = &credential.about;
     let (name, other, value) = match credential.provider.as_str() {
         codex::PROVIDER => ("access", "accountId", about.account.as_ref()?),
@@ -409,7 +459,7 @@ impl Key {
     fn new(secret: SecretString, mode: &'static str, source: String) -> Self {
         let text = secret.expose_secret();
         let label = AuthLabel { mode, source, masked: masked(text), snippet: snippet(text), profile: None };
-        Self { secret: Some(secret), base_url: None, label }
+        Self { secret: Some(secret), base_url: None, label, renewable: None }
     }
 
     /// For who needs no key.
@@ -421,7 +471,7 @@ impl Key {
             snippet: String::new(),
             profile: None,
         };
-        Self { secret: None, base_url: None, label }
+        Self { secret: None, base_url: None, label, renewable: None }
     }
 }
 

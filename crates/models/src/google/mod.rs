@@ -1,11 +1,12 @@
-//! Google's Generative Language API: `streamGenerateContent` (spec `models.md` §4.5).
+//! Google's Generative Language API: `streamGenerateContent` (spec `models.md` §4.5), there and at Vertex.
 
+pub(crate) mod adc;
 mod contents;
 mod failure;
 mod request;
-mod schema;
 mod stream;
 mod thinking;
+mod vertex;
 
 use serde_json::Value;
 
@@ -31,5 +32,32 @@ impl Protocol for Google {
 
     fn refusal(&self, answer: &ErrorAnswer<'_>) -> Option<ModelFailure> {
         failure::refusal(answer)
+    }
+}
+
+/// The same at Google's cloud.
+#[derive(Debug)]
+pub(crate) struct Vertex;
+
+impl Protocol for Vertex {
+    fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
+        Ok(vertex::build(call.spec, call.key, call.request)?)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Google.decoder()
+    }
+
+    fn error_words(&self, error: &Value, body: &str) -> String {
+        Google.error_words(error, body)
+    }
+
+    fn refusal(&self, answer: &ErrorAnswer<'_>) -> Option<ModelFailure> {
+        Google.refusal(answer)
+    }
+
+    /// It follows from project and place.
+    fn needs_address(&self) -> bool {
+        false
     }
 }

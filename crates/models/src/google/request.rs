@@ -4,13 +4,13 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
 use super::contents::contents;
-use super::{schema, thinking};
+use super::thinking;
 use crate::catalog::ModelSpec;
-use crate::history;
 use crate::net::{Headers, NetError};
 use crate::request::{ModelRequest, ToolSpec};
 use crate::tool_id::IdRule;
 use crate::wire::{WireRequest, add_headers};
+use crate::{history, tool_schema};
 
 /// Builds the request.
 pub(super) fn build(
@@ -18,9 +18,7 @@ pub(super) fn build(
     key: Option<&SecretString>,
     request: &ModelRequest,
 ) -> Result<WireRequest, NetError> {
-    let mut headers = Headers::default();
-    headers.set("accept", "*/*")?;
-    headers.set("content-type", "application/json")?;
+    let mut headers = plain_headers()?;
     if let Some(key) = key.map(ExposeSecret::expose_secret) {
         headers.set("x-goog-api-key", key)?;
         if spec.auth_header {
@@ -31,21 +29,33 @@ pub(super) fn build(
     Ok(WireRequest { url: url(spec, request), headers, body: body(spec, request).to_string().into_bytes() })
 }
 
+/// The headers of every request.
+pub(super) fn plain_headers() -> Result<Headers, NetError> {
+    let mut headers = Headers::default();
+    headers.set("accept", "*/*")?;
+    headers.set("content-type", "application/json")?;
+    Ok(headers)
+}
+
 fn url(spec: &ModelSpec, request: &ModelRequest) -> String {
     let folder = if spec.id().starts_with("models/") || spec.id().starts_with("tunedModels/") {
         ""
     } else {
         "models/"
     };
-    let method = if spec.streaming || request.tools.is_empty() {
+    format!("{}/{folder}{}:{}", spec.base_url, spec.id(), method(spec, request))
+}
+
+/// What is called of a model.
+pub(super) fn method(spec: &ModelSpec, request: &ModelRequest) -> &'static str {
+    if spec.streaming || request.tools.is_empty() {
         "streamGenerateContent?alt=sse"
     } else {
         "generateContent"
-    };
-    format!("{}/{folder}{}:{method}", spec.base_url, spec.id())
+    }
 }
 
-fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
+pub(super) fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
     let history = history::for_model(&request.messages, spec, IdRule::Anthropic);
     let mut body = Map::new();
     body.insert("contents".to_owned(), Value::Array(contents(spec, &history)));
@@ -76,7 +86,7 @@ fn generation(spec: &ModelSpec, request: &ModelRequest) -> Value {
 
 fn tool(tool: &ToolSpec) -> Value {
     json!({"name": tool.name, "description": tool.description,
-        "parametersJsonSchema": schema::clean(&tool.parameters)})
+        "parametersJsonSchema": tool_schema::normalise(&tool.parameters)})
 }
 
 #[cfg(test)]

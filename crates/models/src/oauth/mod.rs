@@ -26,6 +26,8 @@ pub struct LoginServers {
     pub github: String,
     /// GitHub's API.
     pub github_api: String,
+    /// Google's.
+    pub google: String,
 }
 
 impl Default for LoginServers {
@@ -34,6 +36,7 @@ impl Default for LoginServers {
             openai: "https://auth.openai.com".to_owned(),
             github: "https://github.com".to_owned(),
             github_api: "https://api.github.com".to_owned(),
+            google: "https://oauth2.googleapis.com".to_owned(),
         }
     }
 }
@@ -51,7 +54,7 @@ impl LoginServers {
     /// One server for everything.
     pub fn all_at(url: &str) -> Self {
         let url = url.trim_end_matches('/').to_owned();
-        Self { openai: url.clone(), github: url.clone(), github_api: url }
+        Self { openai: url.clone(), github: url.clone(), github_api: url.clone(), google: url }
     }
 }
 

@@ -30,6 +30,12 @@ const VENDORS: &[Vendor] = &[
     Vendor { provider: "deepseek", address: "deepseek.com", traits: &[NotOpenAi] },
     Vendor { provider: "zai", address: "api.z.ai", traits: &[NotOpenAi, NoReasoningEffort, ZaiThinking] },
     Vendor { provider: "opencode", address: "opencode.ai", traits: &[NotOpenAi] },
+    // Not in the table of the spec: the reference says so with each of its models.
+    Vendor {
+        provider: "github-copilot",
+        address: "githubcopilot.com",
+        traits: &[NotOpenAi, NoReasoningEffort],
+    },
 ];
 
 /// How a model wants to be asked to think.
@@ -62,10 +68,9 @@ pub(super) struct Dialect {
 impl Dialect {
     /// What the model's `compat` says, else what is known of its vendor, else what OpenAI does.
     pub(super) fn of(spec: &ModelSpec) -> Self {
-        let vendor = VENDORS
-            .iter()
-            .find(|vendor| vendor.provider == spec.provider() || spec.base_url.contains(vendor.address));
-        let has = |wanted: Trait| vendor.is_some_and(|vendor| vendor.traits.contains(&wanted));
+        let is =
+            |vendor: &&Vendor| vendor.provider == spec.provider() || spec.base_url.contains(vendor.address);
+        let has = |wanted: Trait| VENDORS.iter().filter(is).any(|vendor| vendor.traits.contains(&wanted));
         let compat = &spec.compat;
         let mistral_ids = compat.requires_mistral_tool_ids.unwrap_or(has(Mistral));
         let thinking_format = match compat.thinking_format.as_deref() {
@@ -127,28 +132,70 @@ mod tests {
         assert_eq!(dialect("local", "http://127.0.0.1:1/v1", Compat::default()), expect);
     }
 
+    /// Every row of the table in `models.md` §4.2, told by provider id and by address.
     #[test]
-    fn vendors_are_told_by_id_or_address_and_overruled_by_compat() {
-        let none = Compat::default;
-        let mistral = dialect("x", "https://api.mistral.ai/v1", none());
-        assert_eq!(
-            (mistral.store, mistral.max_tokens_field.as_str(), mistral.tool_result_name, mistral.ids),
-            (false, "max_tokens", true, IdRule::Mistral)
-        );
-        let zai = dialect("zai", "http://proxy", none());
-        assert_eq!(
-            (zai.developer_role, zai.reasoning_effort, zai.thinking_format),
-            (false, false, ThinkingFormat::Zai)
-        );
-        let told =
-            Compat { supports_store: Some(true), max_tokens_field: Some("max_tokens".to_owned()), ..none() };
-        let xai = dialect("xai", "https://api.x.ai/v1", told);
-        assert_eq!(
-            (xai.store, xai.developer_role, xai.max_tokens_field.as_str()),
-            (true, false, "max_tokens")
-        );
-        assert_eq!(dialect("openai", "x", none()).ids, IdRule::CompletionsOpenAi);
-        let qwen = Compat { thinking_format: Some("qwen".to_owned()), ..none() };
-        assert_eq!(dialect("local", "x", qwen).thinking_format, ThinkingFormat::Qwen);
+    fn vendors_are_told_by_id_and_by_address() {
+        let openai = dialect("local", "http://127.0.0.1:1/v1", Compat::default());
+        let plain = Dialect { store: false, developer_role: false, ..openai };
+        let old = Dialect { max_tokens_field: "max_tokens".to_owned(), ..plain.clone() };
+        let silent = Dialect { reasoning_effort: false, ..plain.clone() };
+        let mistral =
+            Dialect { tool_result_name: true, thinking_as_text: true, ids: IdRule::Mistral, ..old.clone() };
+        let rows = [
+            ("cerebras", "https://api.cerebras.ai/v1", plain.clone()),
+            ("xai", "https://api.x.ai/v1", silent.clone()),
+            ("mistral", "https://api.mistral.ai/v1", mistral),
+            ("chutes", "https://llm.chutes.ai/v1", old),
+            ("deepseek", "https://api.deepseek.com", plain.clone()),
+            ("opencode", "https://opencode.ai/zen/v1", plain),
+            ("github-copilot", "https://api.individual.githubcopilot.com", silent.clone()),
+            (
+                "zai",
+                "https://api.z.ai/api/coding/paas/v4",
+                Dialect { thinking_format: ThinkingFormat::Zai, ..silent },
+            ),
+        ];
+        for (provider, address, expect) in rows {
+            assert_eq!(dialect(provider, "http://proxy", Compat::default()), expect, "{provider}");
+            assert_eq!(dialect("mine", address, Compat::default()), expect, "{address}");
+        }
+        let openai = dialect("openai", "http://proxy", Compat::default()).ids;
+        assert_eq!(openai, IdRule::CompletionsOpenAi);
+    }
+
+    /// What a model's `compat` says counts more than what is known of its vendor, field by field.
+    #[test]
+    fn compat_overrules_what_is_known() {
+        let read = |json: serde_json::Value| serde_json::from_value::<Compat>(json).unwrap();
+        let turned = read(serde_json::json!({
+            "supportsStore": true, "supportsDeveloperRole": true, "supportsReasoningEffort": true,
+            "supportsUsageInStreaming": false, "maxTokensField": "max_completion_tokens",
+            "requiresToolResultName": false, "requiresAssistantAfterToolResult": true,
+            "requiresThinkingAsText": false, "requiresMistralToolIds": false, "thinkingFormat": "qwen",
+            "supportsStrictMode": false}));
+        let expect = Dialect {
+            usage_in_streaming: false,
+            assistant_after_tool_result: true,
+            thinking_format: ThinkingFormat::Qwen,
+            strict: false,
+            ..dialect("local", "x", Compat::default())
+        };
+        assert_eq!(dialect("mistral", "https://api.mistral.ai", turned.clone()), expect);
+        assert_eq!(dialect("xai", "https://api.x.ai/v1", turned), expect);
+        let zai_as_openai = read(serde_json::json!({"thinkingFormat": "openai"}));
+        assert_eq!(dialect("zai", "x", zai_as_openai).thinking_format, ThinkingFormat::OpenAi);
+        let needy = read(serde_json::json!({"requiresMistralToolIds": true, "requiresToolResultName": true,
+            "requiresThinkingAsText": true, "maxTokensField": "max_tokens", "thinkingFormat": "zai"}));
+        let found = dialect("local", "x", needy);
+        assert_eq!((found.ids, found.thinking_format), (IdRule::Mistral, ThinkingFormat::Zai));
+        assert!(found.tool_result_name && found.thinking_as_text && found.max_tokens_field == "max_tokens");
+    }
+
+    #[test]
+    fn claude_at_copilot_has_the_ids_of_claude() {
+        let mut spec = ModelSpec::sample("github-copilot", "claude-sonnet-4.5", "openai-completions");
+        assert_eq!(Dialect::of(&spec).ids, IdRule::Anthropic);
+        spec.reference.model = "gpt-4.1".to_owned();
+        assert_eq!(Dialect::of(&spec).ids, IdRule::Completions);
     }
 }

@@ -12,16 +12,12 @@ use crate::net::{Headers, NetError};
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
 use crate::result_text::{IMAGES_FOLLOW, result_text};
 use crate::wire::{WireRequest, add_headers};
-use crate::{copilot, history, thinking};
+use crate::{copilot, history, openrouter, thinking, tool_schema};
 
 /// Fields under which servers send reasoning and want it back.
 pub(super) const REASONING_FIELDS: &[&str] = &["reasoning_content", "reasoning", "reasoning_text"];
 
 const BRIDGE: &str = "I have processed the tool results.";
-
-/// What OpenRouter shows in its statistics (spec `models.md` §3).
-const OPENROUTER_HEADERS: &[(&str, &str)] =
-    &[("HTTP-Referer", "https://openclaw.ai"), ("X-Title", "OpenClaw")];
 
 /// Builds the request.
 pub(crate) fn build(
@@ -47,11 +43,7 @@ fn headers(
     if let Some(key) = key {
         headers.set("authorization", &format!("Bearer {}", key.expose_secret()))?;
     }
-    if spec.provider() == "openrouter" {
-        for (name, value) in OPENROUTER_HEADERS {
-            headers.set(name, value)?;
-        }
-    }
+    openrouter::add_headers(&mut headers, spec)?;
     copilot::add_headers(&mut headers, spec, request)?;
     add_headers(&mut headers, &spec.headers)?;
     Ok(headers)
@@ -78,10 +70,7 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
         put("temperature", json!(temperature));
     }
     let mut messages = messages(spec, &dialect, &request.system, &history);
-    if request.cache != CacheRetention::None
-        && spec.provider() == "openrouter"
-        && spec.id().starts_with("anthropic/")
-    {
+    if request.cache != CacheRetention::None && is_marked(spec) {
         mark_last_text(&mut messages);
     }
     put("messages", Value::Array(messages));
@@ -127,8 +116,8 @@ fn has_tool_history(history: &[Message]) -> bool {
 }
 
 fn tool(dialect: &Dialect, tool: &ToolSpec) -> Value {
-    let mut function =
-        json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters});
+    let parameters = tool_schema::normalise(&tool.parameters);
+    let mut function = json!({"name": tool.name, "description": tool.description, "parameters": parameters});
     if let (true, Some(fields)) = (dialect.strict, function.as_object_mut()) {
         fields.insert("strict".to_owned(), json!(false));
     }
@@ -236,14 +225,23 @@ fn answer_message(spec: &ModelSpec, dialect: &Dialect, answer: &AssistantMessage
     Some(Value::Object(message))
 }
 
+/// OpenAI takes text as it takes a list of parts, and OpenClaw 2026.2.9 sends a list. Several of its imitators, llama.cpp's
+/// server in Python among them, refuse a list from the assistant, so that it is only sent where a part may carry a mark.
 fn answer_content(spec: &ModelSpec, texts: &[String]) -> Value {
     if texts.is_empty() {
         Value::Null
+    } else if is_marked(spec) {
+        texts.iter().map(|text| json!({"type": "text", "text": text})).collect()
     } else if spec.provider() == "github-copilot" {
         Value::String(texts.concat())
     } else {
-        texts.iter().map(|text| json!({"type": "text", "text": text})).collect()
+        Value::String(texts.join("\n"))
     }
+}
+
+/// Whether parts of the conversation are marked for the cache: Claude's behind OpenRouter.
+fn is_marked(spec: &ModelSpec) -> bool {
+    openrouter::serves(spec) && spec.id().starts_with("anthropic/")
 }
 
 fn tool_call(call: &ToolCall) -> Value {

@@ -10,7 +10,7 @@ use crate::net::{Headers, NetError};
 use crate::request::{CacheRetention, ModelRequest, ToolSpec};
 use crate::tool_id::IdRule;
 use crate::wire::{WireRequest, add_headers};
-use crate::{copilot, history};
+use crate::{copilot, history, openrouter, tool_schema};
 
 /// Where prompts can be kept for a day.
 const OWN_HOST: &str = "api.openai.com";
@@ -27,6 +27,7 @@ pub(super) fn build(
     if let Some(key) = key {
         headers.set("authorization", &format!("Bearer {}", key.expose_secret()))?;
     }
+    openrouter::add_headers(&mut headers, spec)?;
     copilot::add_headers(&mut headers, spec, request)?;
     add_headers(&mut headers, &spec.headers)?;
     Ok(WireRequest {
@@ -111,8 +112,8 @@ pub(super) fn add_include(body: &mut Map<String, Value>) {
 
 /// A tool on offer.
 pub(super) fn tool(tool: &ToolSpec, strict: &Value) -> Value {
-    json!({"type": "function", "name": tool.name, "description": tool.description, "parameters": tool.parameters,
-        "strict": strict})
+    json!({"type": "function", "name": tool.name, "description": tool.description,
+        "parameters": tool_schema::normalise(&tool.parameters), "strict": strict})
 }
 
 #[cfg(test)]

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::plan::Plan;
 use super::{Ask, AskedThinking, Candidate, Described, Models, PinSource, SelectError, Selected, Skipped};
+use crate::access::Access;
 use crate::api::Api;
 use crate::catalog::{Catalog, Compat, ModelSpec, Price};
 use crate::client::HttpModel;
 use crate::context_window::ContextWindow;
 use crate::credentials::{Account, AuthStore, Key, Keyring, Pin, Surroundings, Wish, pin, profile_order};
+use crate::debug_log::CallLog;
 use crate::offline::{self, OfflineGuide};
 use crate::reference::{DEFAULT_PROVIDER, ModelRef, ProviderId};
 use crate::reporting::{Reported, Reporter};
@@ -38,6 +41,7 @@ pub(super) struct Bound {
     window: ContextWindow,
     thinking: ThinkingLevel,
     params: ListedModel,
+    log: Option<Arc<CallLog>>,
 }
 
 impl Run<'_> {
@@ -114,7 +118,15 @@ impl Run<'_> {
         } else {
             self.keyring().keys(&reference.provider, wish).await?
         };
-        let bound = |key| Bound { spec: spec.clone(), key, window, thinking, params: params.clone() };
+        let log = self.models.debug.of(&spec, &self.settings.cache_trace, self.agent_dir);
+        let bound = |key| Bound {
+            spec: spec.clone(),
+            key,
+            window,
+            thinking,
+            params: params.clone(),
+            log: log.clone(),
+        };
         Ok(keys.into_iter().map(bound).collect())
     }
 
@@ -143,10 +155,11 @@ impl Run<'_> {
 impl Run<'_> {
     /// What a run calls: the model with one key, that tries again by itself and tells how its profile does.
     pub(super) fn candidate(&self, bound: Bound, patience: Patience) -> Result<Candidate, Box<Skipped>> {
-        let Bound { mut spec, key, window, thinking, params } = bound;
-        if let Some(base_url) = key.base_url {
+        let Bound { mut spec, key, window, thinking, params, log } = bound;
+        if let Some(base_url) = key.base_url.clone() {
             spec.base_url = base_url;
         }
+        let auth = key.label.clone();
         let (reference, name) = (spec.reference.clone(), spec.name.clone());
         let reporter = key.label.profile.as_deref().map(|profile| self.reporter(profile));
         let cache = CacheRetention::effective(params.cache, spec.provider(), key.label.mode);
@@ -154,12 +167,12 @@ impl Run<'_> {
             Box::new(OfflineGuide::new(window.tokens))
         } else {
             let (provider, api) = (spec.provider().to_owned(), spec.api.as_str().to_owned());
-            let Ok(model) = HttpModel::bind(spec, key.secret, self.models.http.clone(), window) else {
+            let Ok(model) = HttpModel::bind(spec, Access::new(key), self.models.http.clone(), window) else {
                 let error = SelectError::Unsupported { provider, api };
                 return Err(Box::new(Skipped { model: reference, error }));
             };
             let first_wait = model.first_wait();
-            let model = Retrying::new(model, patience, first_wait);
+            let model = Retrying::new(model.logged(log), patience, first_wait);
             match reporter.clone() {
                 Some(reporter) => Box::new(Reported { model, reporter }),
                 None => Box::new(model),
@@ -174,7 +187,7 @@ impl Run<'_> {
             temperature: params.temperature,
             cache,
             window,
-            auth: key.label,
+            auth,
             reporter,
         })
     }

@@ -19,6 +19,7 @@ use crate::credentials::{
     AuthLabel, AuthStore, Connections, CredentialError, KeyCommands, Ledger, Logins, Pin, PinSource,
     SessionState, StoreError, Surroundings,
 };
+use crate::debug_log::DebugLogs;
 use crate::net::Http;
 use crate::oauth::LoginServers;
 use crate::offline;
@@ -39,6 +40,7 @@ pub struct Models {
     variables: Variables,
     commands: KeyCommands,
     logins: Logins,
+    debug: DebugLogs,
     ledger: Ledger,
     clock: Clock,
 }
@@ -261,9 +263,10 @@ impl Models {
     /// Opens nothing yet: connections are made by the first call.
     pub fn new(variables: Variables, http: Http) -> Self {
         let logins = Logins::new(http.clone(), LoginServers::from(&variables));
+        let debug = DebugLogs::from(&variables);
         let clock = Clock::default();
         let ledger = Ledger::new(clock.clone());
-        Self { http, variables, commands: KeyCommands::default(), logins, ledger, clock }
+        Self { http, variables, commands: KeyCommands::default(), logins, debug, ledger, clock }
     }
 
     /// The same with another clock, by which credentials rest and expire.

@@ -181,16 +181,16 @@ async fn a_session_keeps_its_profile_as_long_as_it_can_be_used() {
 
 #[tokio::test]
 async fn a_fallback_that_cannot_be_bound_is_passed_over_and_named() {
-    let place = Place::new(two()).primary("google-vertex/gemini-3-pro").fallbacks(&["a/x"]);
+    let place = Place::new(two()).primary("google-gemini-cli/gemini-3-pro").fallbacks(&["a/x"]);
     let selected = place.ask(None, AskedThinking::Default).await.unwrap();
     assert_eq!(selected.candidates[0].reference.to_string(), "a/x");
     assert_eq!(
         selected.skipped[0].error.to_string(),
-        "provider google-vertex speaks google-vertex, which is not supported yet"
+        "provider google-gemini-cli speaks google-gemini-cli, which is not supported yet"
     );
-    let alone = Place::new(json!({})).primary("google-vertex/gemini-3-pro");
+    let alone = Place::new(json!({})).primary("google-gemini-cli/gemini-3-pro");
     let error = alone.candidates(None).await.unwrap_err();
-    assert_eq!(error, "provider google-vertex speaks google-vertex, which is not supported yet");
+    assert_eq!(error, "provider google-gemini-cli speaks google-gemini-cli, which is not supported yet");
 }
 
 #[tokio::test]

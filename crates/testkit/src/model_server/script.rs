@@ -118,7 +118,7 @@ impl Gate {
         self.0.close();
     }
 
-    pub(super) async fn pass(&self) {
+    pub(crate) async fn pass(&self) {
         // The error is the open gate: no permits are ever added.
         let _ = self.0.acquire().await;
     }

@@ -229,7 +229,7 @@ async fn a_copilot_token_is_exchanged_once_and_kept_until_shortly_before_its_end
     setup.server.script([token("t1", 1_800), token("t2", 1_800), token("t3", 200), token("t4", 1_800)]);
     let mut found = Vec::new();
     for account in [&account, &account, &other, &account, &account] {
-        let token = setup.logins().copilot(&setup.around, account).await.unwrap();
+        let token = setup.logins().copilot(&setup.around, account, Because::Expired).await.unwrap();
         found.push(token.expose_secret().to_owned());
     }
     assert_eq!(found, ["t1", "t1", "t2", "t3", "t4"]);
@@ -240,5 +240,8 @@ async fn a_copilot_token_is_exchanged_once_and_kept_until_shortly_before_its_end
     // As OpenClaw 2026.2.9 writes it.
     kept.as_object_mut().unwrap().remove("owner");
     std::fs::write(&path, kept.to_string()).unwrap();
-    assert_eq!(setup.logins().copilot(&setup.around, &other).await.unwrap().expose_secret(), "t4");
+    assert_eq!(
+        setup.logins().copilot(&setup.around, &other, Because::Expired).await.unwrap().expose_secret(),
+        "t4"
+    );
 }

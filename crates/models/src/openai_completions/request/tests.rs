@@ -112,7 +112,7 @@ fn calls_results_and_their_images_take_their_shape() {
     assert_eq!(
         found["messages"],
         json!([
-            {"role": "assistant", "content": [{"type": "text", "text": "one"}], "reasoning_content": "hm",
+            {"role": "assistant", "content": "one", "reasoning_content": "hm",
                 "tool_calls": [called("a"), called("b")]},
             {"role": "tool", "tool_call_id": "a", "content": "1\n2"},
             {"role": "tool", "tool_call_id": "b", "content": "(see attached image)"},
@@ -162,7 +162,7 @@ fn dialects_change_the_request() {
     let mistral = body_of(&|spec| spec.base_url = "https://api.mistral.ai/v1".to_owned(), ThinkingLevel::Off);
     assert_eq!(mistral["max_tokens"], json!(4096));
     assert_eq!((mistral.get("store"), &mistral["messages"][0]["role"]), (None, &json!("system")));
-    assert_eq!(mistral["messages"][1]["content"], json!([{"type": "text", "text": "hm"}]));
+    assert_eq!(mistral["messages"][1]["content"], json!("hm"));
     assert_eq!(mistral["messages"][2]["name"], json!("x"));
 
     let zai = body_of(&|spec| spec.base_url = "https://api.z.ai/x".to_owned(), ThinkingLevel::Off);
@@ -214,11 +214,17 @@ fn a_server_that_cannot_stream_tool_calls_is_asked_for_a_whole_answer() {
 fn openrouter_gets_its_headers_and_cache_marks_for_claude() {
     let mut spec = ModelSpec::sample("openrouter", "anthropic/claude-opus-4.6", "openai-completions");
     spec.headers = [("x-title".to_owned(), SecretString::from("Mine"))].into();
+    let said = json!([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}, call("a")]);
     let request =
-        with(vec![user("hi"), assistant(&spec, json!([call("a")])), result("a", json!([])), user("go on")]);
+        with(vec![user("hi"), assistant(&spec, said.clone()), result("a", json!([])), user("go on")]);
     let found = body(&spec, &request);
     assert_eq!(found["messages"][3]["content"][0]["cache_control"], json!({"type": "ephemeral"}));
     assert_eq!(found["messages"][0]["content"][0].get("cache_control"), None);
+    let parts = json!([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]);
+    assert_eq!(found["messages"][1]["content"], parts, "a part may carry the mark");
+    let other = ModelSpec::sample("openrouter", "any", "openai-completions");
+    let found_other = body(&other, &with(vec![assistant(&other, said)]));
+    assert_eq!(found_other["messages"][0]["content"], json!("one\ntwo"));
     let headers: std::collections::BTreeMap<_, _> =
         build(&spec, None, &request).unwrap().headers.pairs().into_iter().collect();
     assert_eq!(

@@ -102,7 +102,7 @@ fn the_request_says_whose_session_it_is() {
             "input": [{"role": "user", "content": [{"type": "input_text", "text": "hi"}]}],
             "text": {"verbosity": "medium"}, "include": ["reasoning.encrypted_content"], "prompt_cache_key": "s-1",
             "tool_choice": "auto", "parallel_tool_calls": true,
-            "tools": [{"type": "function", "name": "x", "description": "d", "parameters": {"type": "object"}, "strict": null}],
+            "tools": [{"type": "function", "name": "x", "description": "d", "parameters": {"type": "object", "properties": {}}, "strict": null}],
             "reasoning": {"effort": "low", "summary": "auto"}})
     );
     let quiet = body(&spec(), &ModelRequest::default());

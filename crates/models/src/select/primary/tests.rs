@@ -132,7 +132,7 @@ fn what_is_connected_decides_when_nobody_chose() {
             Origin::Connected,
         ),
         (
-            Row { providers: json!({"a": local(Some("k"), "google-vertex")}), ..Row::default() },
+            Row { providers: json!({"a": local(Some("k"), "google-gemini-cli")}), ..Row::default() },
             "a/first",
             Origin::Unusable,
         ),

@@ -1,8 +1,11 @@
-//! Tool schemas in the part of JSON Schema that Google takes (spec `tools.md` §8.3).
+//! Tool schemas in the part of JSON Schema that every provider takes (spec `tools.md` §8.3).
+//!
+//! Google refuses most keywords, OpenAI wants an object at the top, Mistral and others stumble over references. All are sent
+//! the same schema, so that a conversation can change its model without its tools changing.
 
 use serde_json::{Map, Value, json};
 
-/// Keywords that are refused.
+/// Keywords that are refused somewhere.
 const DROPPED: &[&str] = &[
     "patternProperties",
     "additionalProperties",
@@ -32,9 +35,95 @@ const MAX_DEPTH: usize = 64;
 /// Most parts of one schema once its references are put in place: with those a short text can stand for an endless one.
 const MAX_PARTS: usize = 10_000;
 
-/// The schema without what Google refuses; of the same meaning as far as it can be said.
-pub(super) fn clean(schema: &Value) -> Value {
+/// The schema of a tool's arguments as it is sent: an object with `properties`, without what is refused somewhere, and of the
+/// same meaning as far as that can be said.
+pub(crate) fn normalise(schema: &Value) -> Value {
+    let merged = ["anyOf", "oneOf"].iter().find_map(|name| merge_variants(schema, name));
+    let mut cleaned = clean(merged.as_ref().unwrap_or(schema));
+    let Some(fields) = cleaned.as_object_mut() else { return json!({"type": "object", "properties": {}}) };
+    if fields.get("type").and_then(Value::as_str) != Some("object") {
+        fields.insert("type".to_owned(), json!("object"));
+    }
+    if !fields.get("properties").is_some_and(Value::is_object) {
+        fields.insert("properties".to_owned(), json!({}));
+    }
+    cleaned
+}
+
+fn clean(schema: &Value) -> Value {
     Cleaner { root: schema, followed: Vec::new(), left: MAX_PARTS }.schema(schema, 0)
+}
+
+/// One object in place of several that the arguments may be: it has the properties of all of them and requires what all of
+/// them require. Nothing where the schema has no such variants.
+fn merge_variants(schema: &Value, name: &str) -> Option<Value> {
+    let base = schema.as_object()?;
+    let variants = base.get(name)?.as_array()?;
+    let objects: Vec<&Map<String, Value>> = variants
+        .iter()
+        .filter_map(|variant| followed(schema, variant).as_object())
+        .filter(|variant| variant.contains_key("properties"))
+        .collect();
+    let mut properties = base.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    for variant in &objects {
+        for (name, value) in variant.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            let known = properties.get(name).map(|known| merge_property(known, value));
+            properties.insert(name.clone(), known.unwrap_or_else(|| value.clone()));
+        }
+    }
+    let mut out = base.clone();
+    out.shift_remove(name);
+    out.insert("type".to_owned(), json!("object"));
+    out.insert("properties".to_owned(), Value::Object(properties));
+    if !base.contains_key("required") {
+        let required = required_by_all(&objects);
+        if !required.is_empty() {
+            out.insert("required".to_owned(), json!(required));
+        }
+    }
+    Some(Value::Object(out))
+}
+
+/// A variant, or what its reference stands for.
+fn followed<'a>(root: &'a Value, variant: &'a Value) -> &'a Value {
+    let place = variant.get("$ref").and_then(Value::as_str).and_then(|place| place.strip_prefix('#'));
+    place.and_then(|pointer| root.pointer(pointer)).unwrap_or(variant)
+}
+
+fn required_by_all<'a>(variants: &[&'a Map<String, Value>]) -> Vec<&'a str> {
+    let required = |variant: &&'a Map<String, Value>| -> Vec<&'a str> {
+        variant
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect()
+    };
+    let mut all = variants.iter().map(required);
+    let first = all.next().unwrap_or_default();
+    all.fold(first, |kept, next| kept.into_iter().filter(|name| next.contains(name)).collect())
+}
+
+/// A property of two variants: what either lists where both are lists of literals, else as the first has it.
+fn merge_property(known: &Value, other: &Value) -> Value {
+    let listed = |property: &Value| match (property.get("enum"), property.get("const")) {
+        (Some(values), _) => values.as_array().cloned(),
+        (None, Some(value)) => Some(vec![value.clone()]),
+        (None, None) => None,
+    };
+    let (Some(mut values), Some(more)) = (listed(known), listed(other)) else { return known.clone() };
+    for value in more {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    let mut merged = known.clone();
+    if let Some(fields) = merged.as_object_mut() {
+        fields.shift_remove("const");
+        fields.insert("enum".to_owned(), Value::Array(values));
+    }
+    merged
 }
 
 struct Cleaner<'a> {
@@ -224,6 +313,45 @@ mod tests {
         }
     }
 
+    /// The three cases of `tools.md` §8.3.
+    #[test]
+    fn the_arguments_are_one_object_whatever_the_schema_says() {
+        let rows = [
+            (
+                json!({"type": "object", "properties": {"a": {"type": "number", "minimum": 1}}, "required": ["a"]}),
+                json!({"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]}),
+            ),
+            (
+                json!({"properties": {"a": {"const": "x"}}}),
+                json!({"type": "object", "properties": {"a": {"enum": ["x"]}}}),
+            ),
+            (json!({"required": ["a"]}), json!({"type": "object", "required": ["a"], "properties": {}})),
+            (json!({}), json!({"type": "object", "properties": {}})),
+            (json!(true), json!({"type": "object", "properties": {}})),
+            (
+                json!({"description": "d", "anyOf": [
+                    {"type": "object", "required": ["action", "id"], "properties":
+                        {"action": {"const": "get"}, "id": {"type": "string", "format": "uuid"}}},
+                    {"$ref": "#/$defs/list"}, {"type": "null"}],
+                    "$defs": {"list": {"type": "object", "required": ["limit", "action"], "additionalProperties": false,
+                        "properties": {"action": {"enum": ["list", "get"]}, "limit": {"type": "integer", "maximum": 9}}}}}),
+                json!({"description": "d", "type": "object", "required": ["action"], "properties": {
+                    "action": {"enum": ["get", "list"]}, "id": {"type": "string"}, "limit": {"type": "integer"}}}),
+            ),
+            (
+                json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}},
+                    "oneOf": [{"properties": {"b": {"type": "string"}}, "required": ["b"]},
+                        {"properties": {"a": {"type": "number"}}}]}),
+                json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"},
+                    "b": {"type": "string"}}}),
+            ),
+        ];
+        for (schema, expect) in rows {
+            assert_eq!(normalise(&schema), expect, "{schema}");
+            assert_eq!(normalise(&expect), expect, "twice is once: {schema}");
+        }
+    }
+
     #[test]
     fn references_that_multiply_end_somewhere() {
         let deep =
@@ -266,6 +394,8 @@ mod tests {
         fn any_schema_is_cleaned(schema in any_schema()) {
             let text = clean(&schema).to_string();
             prop_assert!(!text.contains("$ref") && !text.contains("\"const\""), "{}", text);
+            let whole = normalise(&schema);
+            prop_assert!(whole["type"] == "object" && whole["properties"].is_object(), "{}", whole);
         }
     }
 }

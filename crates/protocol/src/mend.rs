@@ -1,7 +1,7 @@
 //! JSON that JavaScript writes and Rust refuses: texts cut in the middle of a surrogate pair, bytes that are no UTF-8.
 
 /// The same JSON with lone surrogate escapes and foul bytes replaced by U+FFFD.
-pub(crate) fn mend(json: &[u8]) -> String {
+pub fn mend(json: &[u8]) -> String {
     let text = String::from_utf8_lossy(json);
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_ref();
@@ -26,6 +26,26 @@ pub(crate) fn mend(json: &[u8]) -> String {
     out
 }
 
+/// Whether a text escapes half a surrogate pair alone: as JSON, Rust refuses it.
+pub fn has_lone_surrogate(json: &str) -> bool {
+    // Escapes of surrogates begin with \ud8 to \udf; looking for their start is all that most texts cost.
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        let escape = rest.get(at..).unwrap_or_default();
+        let used = match unit(escape) {
+            Some(0xD800..=0xDBFF) => match escape.get(6..).and_then(unit) {
+                Some(0xDC00..=0xDFFF) => 12,
+                _ => return true,
+            },
+            Some(0xDC00..=0xDFFF) => return true,
+            Some(_) => 6,
+            None => 1 + escape.chars().nth(1).map_or(0, char::len_utf8),
+        };
+        rest = escape.get(used..).unwrap_or_default();
+    }
+    false
+}
+
 /// The code unit of a `\uXXXX` at the start of a text.
 fn unit(text: &str) -> Option<u32> {
     let hex = text.strip_prefix("\\u")?.get(..4)?;
@@ -48,6 +68,11 @@ mod tests {
         for (json, expect) in rows {
             let value: serde_json::Value = serde_json::from_str(&mend(json)).unwrap();
             assert_eq!(value["a"], *expect);
+            if let Ok(text) = std::str::from_utf8(json) {
+                let is_refused = serde_json::from_str::<serde_json::Value>(text).is_err();
+                assert_eq!(has_lone_surrogate(text), is_refused, "{text}");
+                assert!(!has_lone_surrogate(&mend(json)), "{text}");
+            }
         }
     }
 }

@@ -1,0 +1,48 @@
+//! The key a model is called with, and how it is had anew once its server refuses it.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::credentials::{CredentialError, Key, Renewable};
+use crate::provider_key::ProviderKey;
+
+/// Shared by all calls of one candidate: what one of them renews, the next ones use.
+#[derive(Debug, Default)]
+pub(crate) struct Access {
+    key: RwLock<Option<Arc<ProviderKey>>>,
+    renewable: Option<Renewable>,
+}
+
+impl Access {
+    /// The access a resolved key gives.
+    pub(crate) fn new(key: Key) -> Self {
+        let held = key.secret.map(|secret| Arc::new(ProviderKey::from(secret)));
+        Self { key: RwLock::new(held), renewable: key.renewable }
+    }
+
+    /// The key as it is now.
+    pub(crate) fn key(&self) -> Option<Arc<ProviderKey>> {
+        // Whoever died while holding the lock left a whole key behind.
+        self.key.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Another key in place of one that was refused: the one another call has renewed meanwhile, or one renewed now. Nothing
+    /// where the key is what it is, as an API key.
+    pub(crate) async fn renewed(
+        &self,
+        refused: Option<&Arc<ProviderKey>>,
+    ) -> Option<Result<Arc<ProviderKey>, CredentialError>> {
+        let (renewable, refused) = (self.renewable.as_ref()?, refused?);
+        if let Some(newer) = self.key().filter(|key| key.expose() != refused.expose()) {
+            return Some(Ok(newer));
+        }
+        let next = match renewable.renewed(refused.secret()).await {
+            Ok(secret) => Arc::new(ProviderKey::from(secret)),
+            Err(error) => return Some(Err(error)),
+        };
+        if next.expose() == refused.expose() {
+            return None;
+        }
+        *self.key.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&next));
+        Some(Ok(next))
+    }
+}

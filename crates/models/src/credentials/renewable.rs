@@ -1,0 +1,61 @@
+//! Keys that can be had anew: what a provider refuses before its time is asked for again, once.
+
+use std::path::PathBuf;
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::credential::Secret;
+use super::legacy::Surroundings;
+use super::logins::{Because, Logins, Place};
+use super::resolve::{CredentialError, composite};
+use crate::google::adc::Adc;
+
+/// Where a key comes from that its server may take back before its time.
+#[derive(Debug, Clone)]
+pub(crate) struct Renewable {
+    pub(super) logins: Logins,
+    pub(super) agent_dir: PathBuf,
+    pub(super) around: Surroundings,
+    pub(super) source: Source,
+}
+
+/// What it is made of.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    /// A login, by its profile id.
+    Login(String),
+    /// The token of a GitHub account, exchanged for one that Copilot takes.
+    Copilot(SecretString),
+    /// Google's application default credentials.
+    Google(Box<Adc>),
+}
+
+impl Renewable {
+    /// Another key in place of the refused one.
+    pub(crate) async fn renewed(&self, refused: &SecretString) -> Result<SecretString, CredentialError> {
+        match &self.source {
+            Source::Login(id) => {
+                let place = Place { agent_dir: &self.agent_dir, around: &self.around };
+                let credential = self.logins.renewed(place, id, Because::Refused(refused)).await?;
+                let Secret::OAuth { access, .. } = &credential.secret else {
+                    return Err(CredentialError::Expired(id.clone()));
+                };
+                Ok(composite(&credential, access).unwrap_or_else(|| access.clone()))
+            }
+            Source::Copilot(account) => {
+                self.logins.copilot(&self.around, account, Because::Refused(refused)).await
+            }
+            Source::Google(adc) => self.logins.google(adc, Because::Refused(refused)).await,
+        }
+    }
+}
+
+impl Because<'_> {
+    /// Whether a token is the one that was refused.
+    pub(super) fn refuses(self, token: &SecretString) -> bool {
+        match self {
+            Self::Expired => false,
+            Self::Refused(refused) => refused.expose_secret() == token.expose_secret(),
+        }
+    }
+}

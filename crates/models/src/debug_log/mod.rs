@@ -1,0 +1,143 @@
+//! What goes to and comes from models, written down for whoever looks for a fault (spec `models.md` §11). All of it is off
+//! unless a variable or `diagnostics.cacheTrace` asks for it.
+//!
+//! [`file`] appends lines to private files of bounded size; [`calls`] makes the lines of one call. Keys never get here, and
+//! what a key is found in is masked.
+
+mod calls;
+mod file;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub(crate) use calls::CallLog;
+
+use self::calls::Parts;
+use self::file::LogFile;
+use crate::catalog::ModelSpec;
+use crate::variables::Variables;
+
+/// `diagnostics.cacheTrace`, and the same in variables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheTrace {
+    /// Whether it is written.
+    pub enabled: bool,
+    /// Where, in place of `<state>/logs/cache-trace.jsonl`.
+    pub file: Option<PathBuf>,
+    /// With the messages, not only what they add up to.
+    pub messages: bool,
+    /// With the system prompt.
+    pub system: bool,
+}
+
+impl Default for CacheTrace {
+    fn default() -> Self {
+        Self { enabled: false, file: None, messages: true, system: true }
+    }
+}
+
+/// The logs of this process. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DebugLogs {
+    payloads: Option<Place>,
+    stream: Option<Place>,
+    trace: TraceVariables,
+    open: Arc<Mutex<HashMap<PathBuf, LogFile>>>,
+}
+
+/// Where a log is: below the state directory unless somebody says where.
+#[derive(Debug, Clone)]
+enum Place {
+    Named(PathBuf),
+    Default(&'static str),
+}
+
+/// What variables say of the cache trace, over the configuration.
+#[derive(Debug, Clone, Default)]
+struct TraceVariables {
+    enabled: Option<bool>,
+    file: Option<PathBuf>,
+    messages: Option<bool>,
+    system: Option<bool>,
+}
+
+impl From<&Variables> for DebugLogs {
+    fn from(variables: &Variables) -> Self {
+        let place = |switch: &str, file: &str, default: &'static str| {
+            is_on(variables.get(switch)?).then(|| match variables.get(file) {
+                Some(path) => Place::Named(PathBuf::from(path)),
+                None => Place::Default(default),
+            })
+        };
+        let switch = |name: &str| variables.get(name).map(is_on);
+        Self {
+            payloads: place(
+                "OPENCLAW_ANTHROPIC_PAYLOAD_LOG",
+                "OPENCLAW_ANTHROPIC_PAYLOAD_LOG_FILE",
+                "anthropic-payload.jsonl",
+            ),
+            stream: place("OPENCLAW_RAW_STREAM", "OPENCLAW_RAW_STREAM_PATH", "raw-stream.jsonl"),
+            trace: TraceVariables {
+                enabled: switch("OPENCLAW_CACHE_TRACE"),
+                file: variables.get("OPENCLAW_CACHE_TRACE_FILE").map(PathBuf::from),
+                messages: switch("OPENCLAW_CACHE_TRACE_MESSAGES"),
+                system: switch("OPENCLAW_CACHE_TRACE_SYSTEM"),
+            },
+            open: Arc::default(),
+        }
+    }
+}
+
+fn is_on(value: &str) -> bool {
+    matches!(value.to_lowercase().as_str(), "1" | "true" | "yes" | "on")
+}
+
+impl DebugLogs {
+    /// What is written of the calls of a model by an agent of this directory; nothing where nothing is asked for.
+    pub(crate) fn of(
+        &self,
+        spec: &ModelSpec,
+        settings: &CacheTrace,
+        agent_dir: &Path,
+    ) -> Option<Arc<CallLog>> {
+        let trace = CacheTrace {
+            enabled: self.trace.enabled.unwrap_or(settings.enabled),
+            file: self.trace.file.clone().or_else(|| settings.file.clone()),
+            messages: self.trace.messages.unwrap_or(settings.messages),
+            system: self.trace.system.unwrap_or(settings.system),
+        };
+        let is_anthropic = spec.api == crate::api::Api::AnthropicMessages;
+        let payloads = self.payloads.as_ref().filter(|_| is_anthropic);
+        if payloads.is_none() && self.stream.is_none() && !trace.enabled {
+            return None;
+        }
+        let traced = trace.file.clone().map_or(Place::Default("cache-trace.jsonl"), Place::Named);
+        let parts = Parts {
+            payloads: payloads.map(|place| self.file(place, agent_dir)),
+            stream: self.stream.as_ref().map(|place| self.file(place, agent_dir)),
+            trace: trace.enabled.then(|| self.file(&traced, agent_dir)),
+            with_messages: trace.messages,
+            with_system: trace.system,
+        };
+        Some(Arc::new(CallLog::new(spec, parts)))
+    }
+
+    /// One writer a file, whoever writes to it.
+    fn file(&self, place: &Place, agent_dir: &Path) -> LogFile {
+        let path = match place {
+            Place::Named(path) => path.clone(),
+            // `<state>/agents/<id>/agent`
+            Place::Default(name) => {
+                let state = agent_dir.ancestors().nth(3).unwrap_or(agent_dir);
+                state.join("logs").join(name)
+            }
+        };
+        // A map stays whole also when a thread died while holding it.
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.entry(path.clone()).or_insert_with(|| LogFile::begin(path)).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests;
