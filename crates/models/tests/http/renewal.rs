@@ -61,13 +61,7 @@ impl Setup {
             ModelSettings { providers: vec![(provider.to_owned(), entry)], ..ModelSettings::default() };
         let agent = AgentId::default();
         let dir = self.agent_dir();
-        let ask = Ask {
-            agent: &agent,
-            agent_dir: &dir,
-            model: Some(model),
-            profile: None,
-            thinking: AskedThinking::Default,
-        };
+        let ask = Ask { model: Some(model), ..Ask::new(&agent, &dir) };
         models.select(&settings, &ask).await.unwrap().candidates.remove(0)
     }
 }
