@@ -107,7 +107,8 @@ fn expected(bytes: &[u8]) -> Vec<(String, String)> {
         .collect()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
@@ -132,10 +133,10 @@ mod tests {
         let shell = shell(dir.path(), script);
         let all = [&[("SHELL", shell.as_str()), ("PATH", "/usr/bin:/bin")], vars].concat();
         let mut environment = Environment::new(all, dir.path());
-        let copy = environment.clone();
+        let mut copy = environment.clone();
         import(&mut environment, document);
         // A copy that was made before asks nobody again.
-        import(&mut copy.clone(), document);
+        import(&mut copy, document);
         let keys = environment.vars().filter(|(name, _)| EXPECTED.contains(name));
         let asked = std::fs::read_to_string(dir.path().join("asked")).unwrap_or_default().lines().count();
         (keys.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(), asked)

@@ -70,7 +70,8 @@ impl Answer {
     pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
         let had = self.events;
         self.take(bytes);
-        let is_line = matches!(self.body, Body::Events(_)) && bytes.contains(&b'\n');
+        // Before a document some servers send empty lines while they think.
+        let is_line = matches!(self.body, Body::Events(_) | Body::Unknown) && bytes.contains(&b'\n');
         is_line || self.events > had
     }
 

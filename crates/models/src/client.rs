@@ -129,7 +129,7 @@ impl HttpModel {
     ) -> Result<Incoming, ModelFailure> {
         match self.post_once(request, key).await {
             // A signature holds for minutes: where our clock is off by more, it is made anew for the server's time.
-            Err(refused) if self.learn_skew(&refused) => {
+            Err(refused) if self.learn_skew(&refused, key) => {
                 self.post_once(request, key).await.map_err(|r| r.failure)
             }
             answer => answer.map_err(|refused| refused.failure),
@@ -137,13 +137,14 @@ impl HttpModel {
     }
 
     /// Whether a signed request was refused by a server whose clock is not ours, which was not known yet.
-    fn learn_skew(&self, refused: &Refused) -> bool {
+    fn learn_skew(&self, refused: &Refused, key: Option<&ProviderKey>) -> bool {
         let (Some(server), Some(400 | 401 | 403)) = (refused.time, refused.failure.status) else {
             return false;
         };
         let skew = server.saturating_sub(now_ms());
         let known = self.skew.load(Ordering::Relaxed);
-        let is_news = self.protocol.is_signed() && skew.saturating_sub(known).abs() > MAX_SKEW;
+        let is_signed = key.is_some_and(|key| self.protocol.is_signed(key));
+        let is_news = is_signed && skew.saturating_sub(known).abs() > MAX_SKEW;
         if is_news {
             tracing::warn!(skew_ms = skew, "this machine's clock is wrong; signing for the server's time");
             self.skew.store(skew, Ordering::Relaxed);

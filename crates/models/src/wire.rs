@@ -28,8 +28,8 @@ pub(crate) trait Protocol: std::fmt::Debug + Sync {
         Ok(())
     }
 
-    /// Whether [`Protocol::sign`] puts a time into what it signs.
-    fn is_signed(&self) -> bool {
+    /// Whether [`Protocol::sign`] signs with this key, and the time with it.
+    fn is_signed(&self, _key: &ProviderKey) -> bool {
         false
     }
 

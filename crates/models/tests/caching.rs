@@ -1,6 +1,6 @@
 //! Prompt caching lives on bytes that stay: whatever is said, the next request of a session begins as the last one did.
 
-#![expect(clippy::unwrap_used, reason = "a test's way to fail")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test's way to fail")]
 
 use openclaw_models::catalog::{Catalog, ModelSpec};
 use openclaw_models::replay::posted;

@@ -146,6 +146,44 @@ fn a_delta_of_fifty_megabytes_is_refused_before_it_is_kept() {
     assert!(failure.message.contains("an event of more than"), "{}", failure.message);
 }
 
+/// JavaScript cuts texts between the halves of a character; Rust's JSON refuses such a half.
+#[test]
+fn half_a_character_does_not_cost_the_answer() {
+    let half = r"a\ud83d";
+    let rows = [
+        (
+            "anthropic-messages",
+            format!(
+                r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{half}"}}}}"#
+            ),
+            r#"{"type":"message_stop"}"#,
+        ),
+        (
+            "openai-completions",
+            format!(r#"{{"choices":[{{"delta":{{"content":"{half}"}},"finish_reason":"stop"}}]}}"#),
+            "[DONE]",
+        ),
+        (
+            "openai-responses",
+            format!(r#"{{"type":"response.output_text.delta","output_index":0,"delta":"{half}"}}"#),
+            r#"{"type":"response.completed","response":{}}"#,
+        ),
+        (
+            "google-generative-ai",
+            format!(r#"{{"candidates":[{{"content":{{"parts":[{{"text":"{half}"}}]}}}}]}}"#),
+            r#"{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{}}"#,
+        ),
+    ];
+    for (api, delta, end) in rows {
+        let spec = ModelSpec::sample("p", "m", api);
+        let events = check_stream(&spec, &format!("data: {delta}\n\ndata: {end}\n\n"));
+        assert_eq!(message_of(&events).text(), "a\u{fffd}", "{api}: {events:?}");
+    }
+    let document = format!(r#"{{"choices":[{{"message":{{"content":"{half}"}},"finish_reason":"stop"}}]}}"#);
+    let events = check_stream(&ModelSpec::sample("p", "m", "openai-completions"), &document);
+    assert_eq!(message_of(&events).text(), "a\u{fffd}");
+}
+
 #[test]
 fn an_aborted_answer_keeps_what_was_said() {
     let spec = ModelSpec::sample("p", "m", "openai-completions");

@@ -13,6 +13,7 @@ mod stream;
 
 use serde_json::Value;
 
+use crate::provider_key::ProviderKey;
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, ErrorAnswer, Outgoing, Protocol, WireRequest};
 
@@ -31,8 +32,8 @@ impl Protocol for Bedrock {
         Ok(sign::sign(&keys, &region, "POST", request, now)?)
     }
 
-    fn is_signed(&self) -> bool {
-        true
+    fn is_signed(&self, key: &ProviderKey) -> bool {
+        sign::AccessKeys::of(key).is_some()
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

@@ -99,12 +99,12 @@ fn every_log_has_its_lines_and_no_keys() {
 #[test]
 fn a_trace_may_leave_out_what_was_said() {
     let state = tempfile::tempdir().unwrap();
-    let file = Some(state.path().join("t.jsonl"));
-    let settings = CacheTrace { enabled: true, file: file.clone(), messages: false, system: true };
+    let file = state.path().join("t.jsonl");
+    let settings = CacheTrace { enabled: true, file: Some(file.clone()), messages: false, system: true };
     let quiet: Variables = [("OPENCLAW_CACHE_TRACE_SYSTEM", "0")].into_iter().collect();
     let spec = ModelSpec::sample("p", "m", "openai-completions");
     call(&DebugLogs::from(&quiet).of(&spec, &settings, &agent_dir(state.path())).unwrap());
-    let lines = lines(&file.unwrap(), 2);
+    let lines = lines(&file, 2);
     assert!(lines.iter().all(|line| line.get("messages").is_none() && line.get("system").is_none()));
     assert_eq!(
         (&lines[0]["messageCount"], lines[0]["systemDigest"].as_str().unwrap().len()),
