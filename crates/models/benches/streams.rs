@@ -15,7 +15,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
-use openclaw_models::{Ask, AskedThinking, Http, ModelEvent, ModelRequest, ModelSettings, Models, Variables};
+use openclaw_models::{Ask, Http, ModelEvent, ModelRequest, ModelSettings, Models, Variables};
 use openclaw_protocol::AgentId;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -100,13 +100,7 @@ async fn listen(url: String, begun: Instant) -> Vec<Duration> {
         ..ModelSettings::default()
     };
     let (agent, dir) = (AgentId::default(), std::env::temp_dir());
-    let ask = Ask {
-        agent: &agent,
-        agent_dir: &dir,
-        model: Some("local/m"),
-        profile: None,
-        thinking: AskedThinking::Default,
-    };
+    let ask = Ask { model: Some("local/m"), ..Ask::new(&agent, &dir) };
     let models = Models::new(Variables::default(), Http::default());
     let selected = models.select(&settings, &ask).await.unwrap();
     let request = ModelRequest::default();
