@@ -22,6 +22,7 @@ const SUPPORTED: &[&str] = &[
     "auth.order",
     "models.mode",
     "models.providers",
+    "models.bedrockDiscovery",
     "agents.defaults.model",
     "agents.defaults.models",
     "agents.defaults.workspace",

@@ -310,6 +310,7 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
             ("OPENCLAW_STATE_DIR", home.as_str()),
             ("HOME", home.as_str()),
             ("PATH", "/usr/bin:/bin"),
+            ("OPENCLAW_LOCAL_MODELS", "off"),
             ("SHELL", "/bin/sh"),
         ],
         dir,

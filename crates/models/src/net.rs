@@ -189,6 +189,21 @@ impl Incoming {
         }
     }
 
+    /// The whole body, if it is no longer than that.
+    ///
+    /// # Errors
+    /// [`NetError`] when the connection breaks or stays silent, or there is more.
+    pub async fn whole(mut self, most: usize) -> Result<Vec<u8>, NetError> {
+        let mut bytes = Vec::new();
+        while let Some(chunk) = self.chunk().await? {
+            if bytes.len() + chunk.len() > most {
+                return Err(NetError::TooLong { place: self.place.clone(), most });
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    }
+
     /// The body of an error answer as text, cut at 64 KiB and after 10 s. What can't be read is left out.
     pub async fn error_body(mut self) -> String {
         let mut bytes = Vec::new();
@@ -256,6 +271,14 @@ pub enum NetError {
         /// How long we waited.
         waited: Duration,
     },
+    /// The answer is longer than we read.
+    #[error("{place} sent more than {most} bytes")]
+    TooLong {
+        /// Host and port.
+        place: String,
+        /// Bytes that are read at most.
+        most: usize,
+    },
     /// The connection broke.
     #[error("connection error: {place} closed the connection before the answer was complete")]
     Broken {
@@ -268,7 +291,7 @@ impl NetError {
     /// The class of failure.
     pub fn kind(&self) -> FailureKind {
         match self {
-            Self::Address(_) | Self::Header(_) | Self::Setup(_) => FailureKind::Other,
+            Self::Address(_) | Self::Header(_) | Self::Setup(_) | Self::TooLong { .. } => FailureKind::Other,
             Self::Refused(_) | Self::Connect { .. } | Self::Broken { .. } => FailureKind::Transient,
             Self::ConnectTimeout { .. } | Self::Silent { .. } | Self::Dribbling { .. } => {
                 FailureKind::Timeout

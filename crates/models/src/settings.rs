@@ -1,6 +1,7 @@
 //! What this crate needs to know of `openclaw.json`, as plain values: `agents.*.model*`, `models.*` and `auth.*`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use openclaw_config::settings as config;
 use openclaw_config::settings::{Config, ModelsMode, ProviderAuth};
@@ -9,6 +10,7 @@ use secrecy::SecretString;
 use serde_json::Value;
 
 use crate::api::Api;
+use crate::bedrock::discovery::BedrockDiscovery;
 use crate::catalog::{self, Compat, Price, ProviderAuthKind, ProviderEntry};
 use crate::credentials::CooldownRules;
 use crate::debug_log::CacheTrace;
@@ -31,6 +33,8 @@ pub struct ModelSettings {
     pub catalog_mode: CatalogMode,
     /// `models.providers` in the file's order, ids as written.
     pub providers: Vec<(String, ProviderEntry)>,
+    /// `models.bedrockDiscovery`
+    pub bedrock: BedrockDiscovery,
     /// `auth.order`: profile ids by provider as written.
     pub auth_order: BTreeMap<String, Vec<String>>,
     /// `auth.profiles` by profile id.
@@ -120,6 +124,7 @@ impl From<&Config> for ModelSettings {
             providers: in_order(config, "/models/providers", &config.models.providers)
                 .map(|(id, provider)| (id.clone(), provider_entry(provider)))
                 .collect(),
+            bedrock: bedrock_discovery(&config.models.bedrock_discovery),
             auth_order: config.auth.order.clone(),
             cooldowns: CooldownRules::from(&config.auth.cooldowns),
             auth_profiles: config
@@ -238,12 +243,25 @@ fn model_entry(model: &config::CustomModel) -> catalog::ModelEntry {
     }
 }
 
+fn bedrock_discovery(config: &config::BedrockDiscovery) -> BedrockDiscovery {
+    let default = BedrockDiscovery::default();
+    BedrockDiscovery {
+        enabled: config.enabled,
+        region: config.region.clone().filter(|region| !region.trim().is_empty()),
+        providers: config.provider_filter.clone(),
+        refresh: config.refresh_interval.map_or(default.refresh, Duration::from_secs),
+        context_window: config.default_context_window.unwrap_or(default.context_window),
+        max_tokens: config.default_max_tokens.unwrap_or(default.max_tokens),
+        address: None,
+    }
+}
+
 fn plain_headers(headers: &BTreeMap<String, config::Secret>) -> BTreeMap<String, SecretString> {
     headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// A count of tokens, which the file may write as `8192.0`.
-fn whole(number: f64) -> Option<u64> {
+pub(crate) fn whole(number: f64) -> Option<u64> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -273,7 +291,7 @@ mod tests {
                 models: {"z/1": {alias: "last", streaming: false}, "a/2": {params: {temperature: 0.5, maxTokens: 99, cacheControlTtl: "1h"}}},
                 contextTokens: 50000, thinkingDefault: "high" },
               list: [{id: "Main", model: "c/z"}, {id: "other"}] },
-            models: {mode: "replace", providers: {
+            models: {mode: "replace", bedrockDiscovery: {enabled: true, region: "eu-west-1", providerFilter: ["meta"], refreshInterval: 60, defaultMaxTokens: 9}, providers: {
               zed: {baseUrl: "http://z", apiKey: "k", api: "anthropic-messages", headers: {"x-a": "b"}, models: [
                 {id: "m", name: "M", contextWindow: 4096, maxTokens: 10, compat: {supportsStore: false}}]},
               abc: {baseUrl: "http://a", models: []}}},
@@ -293,6 +311,15 @@ mod tests {
         assert_eq!(found.catalog_mode, CatalogMode::Replace);
         let ids: Vec<_> = found.providers.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(ids, ["zed", "abc"]);
+        let bedrock = BedrockDiscovery {
+            enabled: Some(true),
+            region: Some("eu-west-1".to_owned()),
+            providers: vec!["meta".to_owned()],
+            refresh: Duration::from_secs(60),
+            max_tokens: 9,
+            ..BedrockDiscovery::default()
+        };
+        assert_eq!(found.bedrock, bedrock);
         let model = &found.providers[0].1.models[0];
         assert_eq!((model.context_window, model.compat.supports_store), (Some(4096), Some(false)));
         assert_eq!(found.auth_profiles["p:1"].mode, AuthMode::OAuth);

@@ -54,6 +54,11 @@ fn settings(server: &ModelServer, fallback: bool) -> ModelSettings {
     settings
 }
 
+/// An environment in which only what is configured is asked for.
+fn no_local_models() -> Variables {
+    [("OPENCLAW_LOCAL_MODELS", "off")].into_iter().collect()
+}
+
 /// The candidates for a provider's model.
 async fn bind(settings: &ModelSettings, http: Http, provider: &str) -> Vec<Candidate> {
     let agent = AgentId::default();
@@ -63,7 +68,7 @@ async fn bind(settings: &ModelSettings, http: Http, provider: &str) -> Vec<Candi
         thinking: AskedThinking::Explicit(ThinkingLevel::Medium),
         ..Ask::new(&agent, dir.path())
     };
-    Models::new(Variables::default(), http).select(settings, &ask).await.unwrap().candidates
+    Models::new(no_local_models(), http).select(settings, &ask).await.unwrap().candidates
 }
 
 async fn candidate(server: &ModelServer, provider: &str) -> Candidate {
@@ -595,7 +600,7 @@ async fn protocols_that_are_known_by_name_alone_are_named() {
     ];
     for (model, api) in rows {
         let ask = Ask { model: Some(model), ..Ask::new(&agent, dir.path()) };
-        let models = Models::new(Variables::default(), Http::default());
+        let models = Models::new(no_local_models(), Http::default());
         let error = models.select(&ModelSettings::default(), &ask).await.err().unwrap();
         assert!(error.to_string().contains(&format!("speaks {api}, which is not supported yet")), "{error}");
     }

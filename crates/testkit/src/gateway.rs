@@ -171,6 +171,8 @@ impl GatewayUnderTest {
             .env("HOME", self.home.path())
             .env("OPENCLAW_STATE_DIR", self.state_dir())
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            // What runs on this machine is no part of a test that does not say so.
+            .env("OPENCLAW_LOCAL_MODELS", "off")
             .envs(self.setup.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.home.path())
             .stdin(Stdio::null())

@@ -38,7 +38,10 @@ pub use gateway::{
 };
 pub use logging::{ConsoleStyle, LogLevel, Logging, RedactSensitive};
 pub use messages::{Commands, GroupChat, Inbound, Messages, Queue, QueueDrop, QueueMode};
-pub use models::{CustomModel, ModelApi, ModelCompat, ModelCost, Models, ModelsMode, Provider, ProviderAuth};
+pub use models::{
+    BedrockDiscovery, CustomModel, ModelApi, ModelCompat, ModelCost, Models, ModelsMode, Provider,
+    ProviderAuth,
+};
 pub use session::{
     AgentToAgent, ChatType, DmScope, MaintenanceMode, ResetByType, ResetMode, ResetPolicy, RuleAction,
     RuleMatch, SendPolicy, SendRule, Session, SessionMaintenance, SessionScope,

@@ -8,12 +8,32 @@ use super::Secret;
 
 /// `models`.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Models {
     /// Whether the built-in catalog stays.
     pub mode: ModelsMode,
     /// Providers by id.
     pub providers: BTreeMap<String, Provider>,
+    /// Listing what an AWS account has in Bedrock.
+    pub bedrock_discovery: BedrockDiscovery,
+}
+
+/// `models.bedrockDiscovery`. What is absent is filled in where it is used.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct BedrockDiscovery {
+    /// Whether to ask; absent: when AWS's variables name credentials.
+    pub enabled: Option<bool>,
+    /// AWS region; absent: that of the environment.
+    pub region: Option<String>,
+    /// Vendors whose models are wanted; empty wants all.
+    pub provider_filter: Vec<String>,
+    /// Seconds for which an answer stays good; absent: 3,600.
+    pub refresh_interval: Option<u64>,
+    /// Context window assumed of a model, in tokens; absent: 32,000.
+    pub default_context_window: Option<u64>,
+    /// Longest answer assumed of a model, in tokens; absent: 4,096.
+    pub default_max_tokens: Option<u64>,
 }
 
 /// `models.mode`.

@@ -3,9 +3,9 @@
 
 use std::cmp::Reverse;
 
+use openclaw_config::ResolvedAgent;
 use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames, ProviderId};
 use openclaw_models::{ModelRef, ModelSettings, Models, check_switch};
-use openclaw_protocol::AgentId;
 
 /// Words that tell variants of a model apart; one nobody asked for counts against a model.
 const VARIANTS: [&str; 9] =
@@ -49,14 +49,21 @@ pub(super) enum Choice {
 
 impl KnownModels {
     /// What the configuration and the catalogue know. `default` is what the agent runs with while its session names none.
-    pub(super) fn of(models: &Models, settings: &ModelSettings, agent: &AgentId, default: ModelRef) -> Self {
+    pub(super) async fn of(
+        models: &Models,
+        settings: &ModelSettings,
+        agent: &ResolvedAgent,
+        default: ModelRef,
+    ) -> Self {
         let names = ModelNames::new(&settings.listed);
         let mut allowed: Vec<ModelRef> = if names.restricts() {
-            names.listed().cloned().collect()
+            let is_allowed =
+                |model: &&ModelRef| check_switch(settings, &agent.id, &model.to_string()).is_ok();
+            names.listed().filter(is_allowed).cloned().collect()
         } else {
-            models.rows(settings).iter().map(|row| ModelRef::new(&row.provider, &row.id)).collect()
+            let rows = models.rows(settings, &agent.agent_dir).await;
+            rows.iter().map(|row| ModelRef::new(&row.provider, &row.id)).collect()
         };
-        allowed.retain(|model| check_switch(settings, agent, &model.to_string()).is_ok());
         if !allowed.contains(&default) {
             allowed.push(default.clone());
         }

@@ -164,7 +164,8 @@ impl Runner {
             return Some(Named { choice: Choice::Keep, rest });
         }
         let default = self.models.primary(&settings.models, &agent.id, &agent.agent_dir).await.reference;
-        Some(KnownModels::of(&self.models, &settings.models, &agent.id, default).split(&rest))
+        let known = KnownModels::of(&self.models, &settings.models, agent, default).await;
+        Some(known.split(&rest))
     }
 
     /// The file of a new session that begins with its parent's conversation; `None` where it begins with nothing.

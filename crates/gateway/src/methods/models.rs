@@ -6,7 +6,9 @@ use openclaw_protocol::params::models::{ModelChoice, ModelsListResult};
 use crate::request::{Failure, RequestContext};
 
 pub(super) async fn list(ctx: RequestContext, _params: Nothing) -> Result<ModelsListResult, Failure> {
-    let rows = ctx.gateway.models.rows(&ctx.gateway.settings().models);
+    let settings = ctx.gateway.settings();
+    let agent_dir = settings.config.agent(&settings.config.default_agent()).agent_dir;
+    let rows = ctx.gateway.models.ask_for_rows(&settings.models, &agent_dir).await;
     let models = rows.into_iter().map(|row| ModelChoice {
         id: row.id,
         name: row.name,

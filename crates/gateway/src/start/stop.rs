@@ -93,7 +93,7 @@ pub(super) async fn stop(state: &Arc<GatewayState>) {
         tracing::warn!(count = state.tasks.len(), "connections and requests did not end in time");
     }
     if timeout(CLOSE, state.models.settle()).await.is_err() {
-        tracing::warn!("how credentials did could not be written in time");
+        tracing::warn!("how credentials did, or models.json, could not be written in time");
     }
     if let Err(error) = state.sessions.close().await {
         tracing::error!(%error, "the session store was not closed properly");

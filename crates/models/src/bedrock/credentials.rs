@@ -18,7 +18,7 @@ const BEARER: &str = "AWS_BEARER_TOKEN_BEDROCK";
 const KEY_ID: &str = "AWS_ACCESS_KEY_ID";
 const SECRET: &str = "AWS_SECRET_ACCESS_KEY";
 const SESSION: &str = "AWS_SESSION_TOKEN";
-const PROFILE: &str = "AWS_PROFILE";
+pub(crate) const PROFILE: &str = "AWS_PROFILE";
 const REGIONS: [&str; 2] = ["AWS_REGION", "AWS_DEFAULT_REGION"];
 /// Largest file that is read.
 const MAX_FILE: usize = 1024 * 1024;

@@ -1,6 +1,7 @@
 //! Which models Bedrock has for an account: `ListFoundationModels` (spec `models.md` §2.4).
 //!
-//! This asks once; when to ask again ([`BedrockDiscovery::refresh`]) and where to keep the answer is the caller's.
+//! This asks once; when to ask again ([`BedrockDiscovery::refresh`]) and where to keep the answer is the business of
+//! `discovery`.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::credentials::{self, AwsError};
 use super::{failure, place, sign};
 use crate::api::Api;
 use crate::catalog::{ModelEntry, Price, ProviderAuthKind, ProviderEntry};
-use crate::net::{Headers, Http, Incoming, NetError};
+use crate::net::{Headers, Http, NetError};
 use crate::provider_key::ProviderKey;
 use crate::variables::Variables;
 use crate::wire::WireRequest;
@@ -20,6 +21,8 @@ use crate::wire::WireRequest;
 const DEADLINE: Duration = Duration::from_secs(10);
 /// Largest list that is read.
 const MAX_LIST: usize = 4 * 1024 * 1024;
+/// AWS's own variable for another address of this service.
+const ENDPOINT: &str = "AWS_ENDPOINT_URL_BEDROCK";
 /// Parts of the ids and names of models that reason.
 const REASONING: &[&str] = &[
     "reasoning",
@@ -32,7 +35,7 @@ const REASONING: &[&str] = &[
 ];
 
 /// `models.bedrockDiscovery`
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct BedrockDiscovery {
     /// Whether to ask; absent: when AWS's variables name credentials.
     pub enabled: Option<bool>,
@@ -107,13 +110,16 @@ impl BedrockDiscovery {
         })?;
         let region = self.region.clone().or_else(|| key.part("region").map(str::to_owned));
         let region = region.unwrap_or_else(|| place::DEFAULT_REGION.to_owned());
-        let request = self.request(&key, &region, crate::client::now_ms())?;
+        let mut asked = self.clone();
+        asked.address = asked.address.or_else(|| variables.get(ENDPOINT).map(str::to_owned));
+        let request = asked.request(&key, &region, crate::client::now_ms())?;
         let document = tokio::time::timeout(DEADLINE, list(http, request))
             .await
             .map_err(|_| DiscoveryError::Late(DEADLINE))??;
-        let models = self.models(&document)?;
+        let address = place::runtime_address(&region);
+        let here = |model| ModelEntry { base_url: Some(address.clone()), ..model };
+        let models = self.models(&document)?.into_iter().map(here).collect();
         Ok(ProviderEntry {
-            base_url: Some(place::runtime_address(&region)),
             api: Some(Api::BedrockConverseStream),
             auth: Some(ProviderAuthKind::AwsSdk),
             models,
@@ -183,17 +189,7 @@ async fn list(http: &Http, request: WireRequest) -> Result<String, DiscoveryErro
         let words = failure::error_words(&error, &body);
         return Err(DiscoveryError::Refused(format!("{status} {}", crate::wire::glimpse(&words))));
     }
-    whole(incoming).await
-}
-
-async fn whole(mut incoming: Incoming) -> Result<String, DiscoveryError> {
-    let mut bytes = Vec::new();
-    while let Some(chunk) = incoming.chunk().await? {
-        if bytes.len() + chunk.len() > MAX_LIST {
-            return Err(DiscoveryError::Refused(format!("the list is larger than {MAX_LIST} bytes")));
-        }
-        bytes.extend_from_slice(&chunk);
-    }
+    let bytes = incoming.whole(MAX_LIST).await?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

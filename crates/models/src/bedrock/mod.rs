@@ -17,6 +17,9 @@ use crate::provider_key::ProviderKey;
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, ErrorAnswer, Outgoing, Protocol, WireRequest};
 
+/// Provider id.
+pub(crate) const PROVIDER: &str = "amazon-bedrock";
+
 /// The protocol.
 #[derive(Debug)]
 pub(crate) struct Bedrock;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use secrecy::SecretString;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::api::Api;
 
@@ -37,10 +37,42 @@ pub struct ProviderEntry {
     pub new_model: Option<ModelEntry>,
     /// Listed only when a credential for it is found; the built-in catalog only.
     pub implicit: bool,
+    /// How its server is asked for its models; the built-in catalog only.
+    pub asks: Option<Asks>,
+    /// What stands for the key in `models.json` where the login is an OAuth one; the built-in catalog only.
+    pub placeholder: Option<String>,
+    /// Changes to models that others list, by id; `models.json` only.
+    pub model_overrides: BTreeMap<String, ModelOverride>,
+}
+
+/// How a server is asked for its models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Asks {
+    /// Ollama: `GET /api/tags`, `POST /api/show`.
+    Ollama,
+    /// LM Studio: `GET /api/v0/models`.
+    LmStudio,
+    /// The server of llama.cpp: `GET /v1/models`, `GET /props`.
+    LlamaCpp,
+    /// vLLM: `GET /v1/models`.
+    Vllm,
+    /// Venice, a service on the internet: `GET /models`.
+    Venice,
+}
+
+impl Asks {
+    /// Whether it is a program that people run on their own machine, without a key.
+    pub fn is_local(self) -> bool {
+        match self {
+            Self::Ollama | Self::LmStudio | Self::LlamaCpp | Self::Vllm => true,
+            Self::Venice => false,
+        }
+    }
 }
 
 /// `models.providers.<id>.auth`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProviderAuthKind {
     /// A key.
@@ -64,6 +96,8 @@ pub struct ModelEntry {
     pub name: Option<String>,
     /// Protocol; absent is the provider's.
     pub api: Option<Api>,
+    /// Where it is; absent is where its provider is.
+    pub base_url: Option<String>,
     /// Whether it reasons.
     pub reasoning: Option<bool>,
     /// `text`, `image`.
@@ -81,6 +115,46 @@ pub struct ModelEntry {
     pub compat: Compat,
     /// `params.streaming`
     pub params: ModelEntryParams,
+    /// Its server says that it takes no tools, without which no agent can work; never written down.
+    #[serde(skip)]
+    pub lacks_tools: bool,
+}
+
+/// `modelOverrides.<id>`: what is said replaces what the list says.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ModelOverride {
+    /// Name for people.
+    pub name: Option<String>,
+    /// Whether it reasons.
+    pub reasoning: Option<bool>,
+    /// `text`, `image`.
+    pub input: Option<Vec<String>>,
+    /// Prices, each by itself.
+    pub cost: PriceOverride,
+    /// Tokens.
+    pub context_window: Option<u64>,
+    /// Largest answer in tokens.
+    pub max_tokens: Option<u64>,
+    /// Headers, added to those there are.
+    #[serde(deserialize_with = "secret_values")]
+    pub headers: BTreeMap<String, SecretString>,
+    /// Where it differs from OpenAI's own server.
+    pub compat: Compat,
+}
+
+/// Prices that replace others; US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PriceOverride {
+    /// Fresh prompt tokens.
+    pub input: Option<f64>,
+    /// Completion tokens.
+    pub output: Option<f64>,
+    /// Prompt tokens from the cache.
+    pub cache_read: Option<f64>,
+    /// Prompt tokens into the cache.
+    pub cache_write: Option<f64>,
 }
 
 /// `models[].params`
@@ -118,35 +192,74 @@ impl Price {
 }
 
 /// What a server that speaks OpenAI's protocol does differently (spec `models.md` §4.2). Absent is detected.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Compat {
     /// Takes `store`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub supports_store: Option<bool>,
     /// Takes role `developer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub supports_developer_role: Option<bool>,
     /// Takes `reasoning_effort`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub supports_reasoning_effort: Option<bool>,
     /// Takes `stream_options.include_usage`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub supports_usage_in_streaming: Option<bool>,
     /// `max_completion_tokens` or `max_tokens`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens_field: Option<String>,
     /// Wants `name` on tool results.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requires_tool_result_name: Option<bool>,
     /// Wants an assistant message between tool results and a user message.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requires_assistant_after_tool_result: Option<bool>,
     /// Wants thinking replayed as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requires_thinking_as_text: Option<bool>,
     /// Wants tool call ids of nine alphanumerics.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requires_mistral_tool_ids: Option<bool>,
     /// `openai`, `zai` or `qwen`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_format: Option<String>,
     /// Takes `strict` on functions.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub supports_strict_mode: Option<bool>,
     /// OpenRouter's `provider` field.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub open_router_routing: Option<serde_json::Value>,
     /// Vercel's `providerOptions.gateway` field.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub vercel_gateway_routing: Option<serde_json::Value>,
+}
+
+impl Compat {
+    /// What is said here, and what the other says of the rest.
+    pub(super) fn over(self, base: &Self) -> Self {
+        let base = base.clone();
+        Self {
+            supports_store: self.supports_store.or(base.supports_store),
+            supports_developer_role: self.supports_developer_role.or(base.supports_developer_role),
+            supports_reasoning_effort: self.supports_reasoning_effort.or(base.supports_reasoning_effort),
+            supports_usage_in_streaming: self
+                .supports_usage_in_streaming
+                .or(base.supports_usage_in_streaming),
+            max_tokens_field: self.max_tokens_field.or(base.max_tokens_field),
+            requires_tool_result_name: self.requires_tool_result_name.or(base.requires_tool_result_name),
+            requires_assistant_after_tool_result: self
+                .requires_assistant_after_tool_result
+                .or(base.requires_assistant_after_tool_result),
+            requires_thinking_as_text: self.requires_thinking_as_text.or(base.requires_thinking_as_text),
+            requires_mistral_tool_ids: self.requires_mistral_tool_ids.or(base.requires_mistral_tool_ids),
+            thinking_format: self.thinking_format.or(base.thinking_format),
+            supports_strict_mode: self.supports_strict_mode.or(base.supports_strict_mode),
+            open_router_routing: self.open_router_routing.or(base.open_router_routing),
+            vercel_gateway_routing: self.vercel_gateway_routing.or(base.vercel_gateway_routing),
+        }
+    }
 }
 
 fn optional_secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretString>, D::Error> {

@@ -2,9 +2,10 @@
 
 use secrecy::SecretString;
 
-use super::entry::{ModelEntry, Price, ProviderEntry};
+use super::entry::{Compat, ModelEntry, Price, ProviderEntry};
+use super::forward::{is_edition, newcomer};
 use super::spec::ModelSpec;
-use super::{Catalog, Provider};
+use super::{Catalog, Provider, Source};
 use crate::api::Api;
 use crate::copilot;
 use crate::reference::ModelRef;
@@ -12,7 +13,7 @@ use crate::reference::ModelRef;
 /// Window of a model that does not say (spec `models.md` §2.1).
 pub(super) const NEW_CONTEXT_WINDOW: u64 = 200_000;
 /// Largest answer of a model that does not say.
-const NEW_MAX_TOKENS: u64 = 8_192;
+pub(super) const NEW_MAX_TOKENS: u64 = 8_192;
 /// Protocol of a model of a configured provider that does not say, when the model is not listed (spec `models.md` §2.2).
 const NEW_API: &str = "openai-responses";
 /// Ids that are made up for tests and exist with any provider.
@@ -38,8 +39,8 @@ pub enum LookupError {
 }
 
 impl Catalog {
-    /// Finds the model of a reference: listed, a dated edition of a listed one, or any id of a provider that has more
-    /// models than are listed.
+    /// Finds the model of a reference: listed, a dated edition of a listed one, one that is known to come, or any id of a
+    /// provider that has more models than are listed.
     ///
     /// # Errors
     /// See [`LookupError`].
@@ -55,7 +56,11 @@ impl Catalog {
         if let Some(model) = models.iter().find(|model| is_edition(&reference.model, &model.id)) {
             return resolve(provider, model, reference, false);
         }
-        if provider.configured || provider.entry.open || reference.model.starts_with(MOCK_PREFIX) {
+        if let Some(model) = newcomer(provider.id.as_str(), &reference.model, models) {
+            return resolve(provider, &model, reference, false);
+        }
+        let any_id = provider.source == Source::Config || provider.entry.open;
+        if any_id || reference.model.starts_with(MOCK_PREFIX) {
             return resolve(provider, &unlisted(provider), reference, false);
         }
         Err(unknown())
@@ -67,19 +72,6 @@ impl Catalog {
         let listed = models.iter().find(|model| model.id == reference.model);
         listed.or_else(|| models.iter().find(|model| is_edition(&reference.model, &model.id)))?.cost
     }
-}
-
-/// Whether an id is a dated or otherwise marked edition of a listed model: `claude-opus-4-6-20260201`,
-/// `claude-opus-4.6-latest`.
-fn is_edition(id: &str, listed: &str) -> bool {
-    let dashed = id.replace('.', "-");
-    let mark = dashed.strip_prefix(&listed.replace('.', "-"));
-    mark.is_some_and(|mark| {
-        mark.is_empty()
-            || mark.strip_prefix('-').is_some_and(|rest| {
-                rest == "latest" || (rest.len() == 8 && rest.bytes().all(|b| b.is_ascii_digit()))
-            })
-    })
 }
 
 /// What is assumed of a model that is not listed: a text model like the provider's first one.
@@ -112,7 +104,7 @@ fn resolve(
     let api = copilot::api_of(api, &reference.model);
     Ok(ModelSpec {
         name: model.name.clone().unwrap_or_else(|| reference.model.clone()),
-        base_url: base_url(provider, &api)?,
+        base_url: base_url(provider, model, &api)?,
         api,
         reasoning: model.reasoning.unwrap_or(false),
         images: model.input.as_ref().is_some_and(|input| input.iter().any(|kind| kind == "image")),
@@ -122,20 +114,32 @@ fn resolve(
         max_tokens: model.max_tokens.unwrap_or(NEW_MAX_TOKENS).min(window),
         headers: headers(entry, model),
         auth_header: entry.auth_header.unwrap_or(false),
-        compat: model.compat.clone(),
+        compat: post_fixed(provider, model),
         streaming: model.params.streaming.unwrap_or(true),
         reference: reference.clone(),
     })
 }
 
 /// The address without a trailing slash. Protocols without a client need none: they are refused by name later.
-fn base_url(provider: &Provider, api: &Api) -> Result<String, LookupError> {
-    let written = provider.entry.base_url.as_deref().map(str::trim).filter(|url| !url.is_empty());
+fn base_url(provider: &Provider, model: &ModelEntry, api: &Api) -> Result<String, LookupError> {
+    let written = model.base_url.as_deref().or(provider.entry.base_url.as_deref());
+    let written = written.map(str::trim).filter(|url| !url.is_empty());
     match written {
         Some(url) => Ok(url.trim_end_matches('/').to_owned()),
         None if api.needs_address() => Err(LookupError::NoAddress(provider.id.to_string())),
         None => Ok(String::new()),
     }
+}
+
+/// Z.ai does not know role `developer`, also behind another provider id (spec `models.md` §2.2).
+fn post_fixed(provider: &Provider, model: &ModelEntry) -> Compat {
+    let address = model.base_url.as_deref().or(provider.entry.base_url.as_deref());
+    let is_zai = provider.id.as_str() == "zai" || address.is_some_and(|url| url.contains("api.z.ai"));
+    let mut compat = model.compat.clone();
+    if is_zai {
+        compat.supports_developer_role = Some(false);
+    }
+    compat
 }
 
 fn headers(entry: &ProviderEntry, model: &ModelEntry) -> std::collections::BTreeMap<String, SecretString> {

@@ -1,25 +1,36 @@
-//! Which models exist: the built-in list, what the owner adds, and how a reference finds its model (spec `models.md` §2).
+//! Which models exist: the built-in list, what an agent's `models.json` adds, what the owner configures, what servers
+//! say they have, and how a reference finds its model (spec `models.md` §2).
 
+mod assemble;
 mod entry;
+pub(crate) mod file;
+mod forward;
 mod lookup;
 mod spec;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-pub use entry::{Compat, ModelEntry, ModelEntryParams, Price, ProviderAuthKind, ProviderEntry};
+pub use assemble::{Found, Layers};
+pub use entry::{
+    Asks, Compat, ModelEntry, ModelEntryParams, ModelOverride, Price, PriceOverride, ProviderAuthKind,
+    ProviderEntry,
+};
+pub use file::{FILE as MODELS_FILE, FileProblem, ModelsFile};
 pub use lookup::LookupError;
 pub use spec::ModelSpec;
 
+use crate::net::is_local_url;
 use crate::reference::ProviderId;
-use crate::settings::{CatalogMode, ModelSettings};
+use crate::settings::ModelSettings;
 use crate::variables::Variables;
 
 /// The built-in list. That it parses is tested.
 static BUILT_IN: LazyLock<BTreeMap<String, ProviderEntry>> =
     LazyLock::new(|| serde_json::from_str(include_str!("builtin.json")).unwrap_or_default());
 
-/// The models of one installation.
+/// The models of one installation, as one agent sees them. Cheap to make: what is built in is not copied.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     providers: Vec<Provider>,
@@ -28,11 +39,22 @@ pub struct Catalog {
 #[derive(Debug, Clone)]
 struct Provider {
     id: ProviderId,
-    entry: ProviderEntry,
-    /// The owner wrote it into `models.providers`.
-    configured: bool,
+    entry: Cow<'static, ProviderEntry>,
+    source: Source,
     /// How many of its models are the owner's; they come first.
     own_models: usize,
+    /// Its server was asked and answered: these are the models it has.
+    answered: bool,
+}
+
+/// Who says that a provider exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// `models.providers`
+    Config,
+    /// `models.json`
+    File,
+    BuiltIn,
 }
 
 /// One row of `models.list`.
@@ -53,45 +75,54 @@ pub struct ModelRow {
 }
 
 impl Catalog {
-    /// The configured providers, then the built-in ones they do not replace.
+    /// What the configuration and the built-in list say.
     pub fn new(settings: &ModelSettings) -> Self {
-        let mut providers: Vec<Provider> = Vec::new();
-        for (id, entry) in &settings.providers {
-            let id = ProviderId::normalize(id);
-            let built_in = BUILT_IN.get(id.as_str()).filter(|_| settings.catalog_mode == CatalogMode::Merge);
-            let own_models = entry.models.len();
-            let entry = built_in.map_or_else(|| entry.clone(), |base| merge(base, entry));
-            providers.retain(|known| known.id != id);
-            providers.push(Provider { id, entry, configured: true, own_models });
-        }
-        if settings.catalog_mode == CatalogMode::Merge {
-            for (id, entry) in BUILT_IN.iter() {
-                if !providers.iter().any(|known| known.id.as_str() == id) {
-                    let id = ProviderId::normalize(id);
-                    providers.push(Provider { id, entry: entry.clone(), configured: false, own_models: 0 });
-                }
-            }
-        }
-        Self { providers }
+        Self::assemble(&Layers { settings, file: None, found: &[] })
     }
 
     /// The entry of a provider.
     pub fn provider(&self, id: &ProviderId) -> Option<&ProviderEntry> {
-        self.find(id).map(|provider| &provider.entry)
+        self.find(id).map(|provider| provider.entry.as_ref())
     }
 
     /// Whether the owner wrote a provider into `models.providers`.
     pub fn is_configured(&self, id: &ProviderId) -> bool {
-        self.find(id).is_some_and(|provider| provider.configured)
+        self.find(id).is_some_and(|provider| provider.source == Source::Config)
+    }
+
+    /// Whether a provider can be called without any key: a server on this machine that the owner configured, or a program
+    /// for local models, wherever it runs.
+    pub fn needs_no_key(&self, id: &ProviderId) -> bool {
+        self.find(id).is_some_and(|provider| {
+            let on_this_machine = || provider.entry.base_url.as_deref().is_some_and(is_local_url);
+            provider.entry.asks.is_some_and(Asks::is_local)
+                || (provider.source == Source::Config && on_this_machine())
+        })
+    }
+
+    /// The models that servers on this machine have said they have, in a fixed order of programs. Only these may be used
+    /// without anybody having named them: the conversation does not leave the machine.
+    pub fn on_this_machine(&self) -> impl Iterator<Item = (&ProviderId, &ModelEntry)> {
+        let is_one = |provider: &&Provider| {
+            provider.answered
+                && provider.entry.asks.is_some_and(Asks::is_local)
+                && provider.entry.base_url.as_deref().is_some_and(is_local_url)
+        };
+        let mut local: Vec<&Provider> = self.providers.iter().filter(is_one).collect();
+        local.sort_by_key(|provider| provider.entry.asks);
+        local.into_iter().flat_map(|provider| provider.entry.models.iter().map(|model| (&provider.id, model)))
     }
 
     /// The rows of `models.list`: the owner's providers in their order, then the others by name. Providers that exist by
-    /// credential are listed when `has_credential` says so.
+    /// credential are listed when `has_credential` says so, or when their server answered.
     pub fn rows(&self, has_credential: impl Fn(&ProviderId) -> bool) -> Vec<ModelRow> {
         self.providers
             .iter()
             .filter(|provider| {
-                provider.configured || !provider.entry.implicit || has_credential(&provider.id)
+                provider.source != Source::BuiltIn
+                    || !provider.entry.implicit
+                    || provider.answered
+                    || has_credential(&provider.id)
             })
             .flat_map(|provider| {
                 provider.entry.models.iter().map(|model| ModelRow {
@@ -104,6 +135,11 @@ impl Catalog {
                 })
             })
             .collect()
+    }
+
+    /// Every provider there is.
+    pub(crate) fn providers(&self) -> impl Iterator<Item = (&ProviderId, &ProviderEntry)> {
+        self.providers.iter().map(|provider| (&provider.id, provider.entry.as_ref()))
     }
 
     fn find(&self, id: &ProviderId) -> Option<&Provider> {
@@ -126,23 +162,6 @@ pub fn own_key_variables(provider: &ProviderId) -> impl Iterator<Item = &'static
 pub fn providers_with_key(variables: &Variables) -> Vec<ProviderId> {
     let keyed = |entry: &ProviderEntry| variables.first(entry.env.iter().map(String::as_str)).is_some();
     BUILT_IN.iter().filter(|(_, entry)| keyed(entry)).map(|(id, _)| ProviderId::normalize(id)).collect()
-}
-
-/// Explicit fields win; explicit models come first, built-in ones with other ids follow.
-fn merge(base: &ProviderEntry, own: &ProviderEntry) -> ProviderEntry {
-    let mut headers = base.headers.clone();
-    headers.extend(own.headers.clone());
-    let others = base.models.iter().filter(|model| !own.models.iter().any(|o| o.id == model.id)).cloned();
-    ProviderEntry {
-        base_url: own.base_url.clone().or_else(|| base.base_url.clone()),
-        api_key: own.api_key.clone().or_else(|| base.api_key.clone()),
-        auth: own.auth.or(base.auth),
-        api: own.api.clone().or_else(|| base.api.clone()),
-        headers,
-        auth_header: own.auth_header.or(base.auth_header),
-        models: own.models.iter().cloned().chain(others).collect(),
-        ..base.clone()
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::reference::ModelRef;
+use crate::settings::CatalogMode;
 
 fn settings(mode: CatalogMode, providers: serde_json::Value) -> ModelSettings {
     let serde_json::Value::Object(providers) = providers else { panic!("an object") };
@@ -141,4 +142,245 @@ fn variables_with_keys_are_found_in_their_order() {
         [("GROQ_API_KEY", "k"), ("XAI_API_KEY", " "), ("GITHUB_TOKEN", "t")].into_iter().collect();
     let found: Vec<_> = providers_with_key(&variables).iter().map(ToString::to_string).collect();
     assert_eq!(found, ["groq"], "a GitHub token alone connects no model");
+}
+
+/// The tables of spec `models.md` §2.3, row by row.
+#[test]
+fn every_provider_of_the_spec_is_there_with_its_protocol_address_and_variables() {
+    let rows: &[(&str, &str, Option<&str>, &[&str])] = &[
+        (
+            "anthropic",
+            "anthropic-messages",
+            Some("https://api.anthropic.com"),
+            &["ANTHROPIC_OAUTH_TOKEN", "ANTHROPIC_API_KEY"],
+        ),
+        ("openai", "openai-responses", Some("https://api.openai.com/v1"), &["OPENAI_API_KEY"]),
+        ("openai-codex", "openai-codex-responses", Some("https://chatgpt.com/backend-api"), &[]),
+        ("azure-openai-responses", "azure-openai-responses", None, &["AZURE_OPENAI_API_KEY"]),
+        (
+            "google",
+            "google-generative-ai",
+            Some("https://generativelanguage.googleapis.com/v1beta"),
+            &["GEMINI_API_KEY"],
+        ),
+        ("google-vertex", "google-vertex", None, &[]),
+        ("google-gemini-cli", "google-gemini-cli", None, &[]),
+        ("google-antigravity", "google-gemini-cli", None, &[]),
+        ("amazon-bedrock", "bedrock-converse-stream", None, &[]),
+        (
+            "github-copilot",
+            "",
+            Some("https://api.individual.githubcopilot.com"),
+            &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
+        ),
+        ("openrouter", "openai-completions", Some("https://openrouter.ai/api/v1"), &["OPENROUTER_API_KEY"]),
+        (
+            "vercel-ai-gateway",
+            "anthropic-messages",
+            Some("https://ai-gateway.vercel.sh"),
+            &["AI_GATEWAY_API_KEY"],
+        ),
+        ("cloudflare-ai-gateway", "anthropic-messages", None, &["CLOUDFLARE_AI_GATEWAY_API_KEY"]),
+        ("xai", "openai-completions", Some("https://api.x.ai/v1"), &["XAI_API_KEY"]),
+        ("groq", "openai-completions", Some("https://api.groq.com/openai/v1"), &["GROQ_API_KEY"]),
+        ("cerebras", "openai-completions", Some("https://api.cerebras.ai/v1"), &["CEREBRAS_API_KEY"]),
+        ("mistral", "openai-completions", Some("https://api.mistral.ai/v1"), &["MISTRAL_API_KEY"]),
+        (
+            "zai",
+            "openai-completions",
+            Some("https://api.z.ai/api/coding/paas/v4"),
+            &["ZAI_API_KEY", "Z_AI_API_KEY"],
+        ),
+        ("huggingface", "openai-completions", Some("https://router.huggingface.co/v1"), &["HF_TOKEN"]),
+        (
+            "opencode",
+            "openai-completions",
+            Some("https://opencode.ai/zen/v1"),
+            &["OPENCODE_API_KEY", "OPENCODE_ZEN_API_KEY"],
+        ),
+        (
+            "kimi-coding",
+            "anthropic-messages",
+            Some("https://api.kimi.com/coding"),
+            &["KIMI_API_KEY", "KIMICODE_API_KEY"],
+        ),
+        ("minimax", "openai-completions", Some("https://api.minimax.chat/v1"), &["MINIMAX_API_KEY"]),
+        (
+            "minimax-cn",
+            "anthropic-messages",
+            Some("https://api.minimaxi.com/anthropic"),
+            &["MINIMAX_CN_API_KEY"],
+        ),
+        (
+            "minimax-portal",
+            "anthropic-messages",
+            Some("https://api.minimax.io/anthropic"),
+            &["MINIMAX_OAUTH_TOKEN"],
+        ),
+        ("moonshot", "openai-completions", Some("https://api.moonshot.ai/v1"), &["MOONSHOT_API_KEY"]),
+        (
+            "qwen-portal",
+            "openai-completions",
+            Some("https://portal.qwen.ai/v1"),
+            &["QWEN_OAUTH_TOKEN", "QWEN_PORTAL_API_KEY"],
+        ),
+        (
+            "synthetic",
+            "anthropic-messages",
+            Some("https://api.synthetic.new/anthropic"),
+            &["SYNTHETIC_API_KEY"],
+        ),
+        ("venice", "openai-completions", Some("https://api.venice.ai/api/v1"), &["VENICE_API_KEY"]),
+        ("xiaomi", "anthropic-messages", Some("https://api.xiaomimimo.com/anthropic"), &["XIAOMI_API_KEY"]),
+        ("qianfan", "openai-completions", Some("https://qianfan.baidubce.com/v2"), &["QIANFAN_API_KEY"]),
+        ("ollama", "openai-completions", Some("http://127.0.0.1:11434/v1"), &["OLLAMA_API_KEY"]),
+        (
+            "chutes",
+            "openai-completions",
+            Some("https://llm.chutes.ai/v1"),
+            &["CHUTES_OAUTH_TOKEN", "CHUTES_API_KEY"],
+        ),
+        ("lmstudio", "openai-completions", Some("http://127.0.0.1:1234/v1"), &["LM_STUDIO_API_KEY"]),
+        ("llamacpp", "openai-completions", Some("http://127.0.0.1:8080/v1"), &["LLAMA_API_KEY"]),
+        ("vllm", "openai-completions", Some("http://127.0.0.1:8000/v1"), &["VLLM_API_KEY"]),
+    ];
+    let catalog = catalog(json!({}));
+    for (id, api, base_url, variables) in rows {
+        let id = ProviderId::normalize(id);
+        let entry = catalog.provider(&id).unwrap_or_else(|| panic!("{id}"));
+        let found = (entry.api.as_ref().map_or("", |api| api.as_str()), entry.base_url.as_deref());
+        assert_eq!(found, (*api, *base_url), "{id}");
+        assert_eq!(&key_variables(&id).collect::<Vec<_>>(), variables, "{id}");
+    }
+    assert_eq!(rows.len(), BUILT_IN.len(), "a provider has no row");
+}
+
+/// The default models of implicit providers in spec `models.md` §2.3.
+#[test]
+fn implicit_providers_have_the_models_of_the_spec() {
+    let rows = [
+        ("minimax/MiniMax-M2.1", 200_000, 8192, [15.0, 60.0, 2.0, 10.0]),
+        ("minimax/MiniMax-VL-01", 200_000, 8192, [15.0, 60.0, 2.0, 10.0]),
+        ("minimax-portal/MiniMax-M2.1", 200_000, 8192, [0.0; 4]),
+        ("moonshot/kimi-k2.5", 256_000, 8192, [0.0; 4]),
+        ("qwen-portal/coder-model", 128_000, 8192, [0.0; 4]),
+        ("qwen-portal/vision-model", 128_000, 8192, [0.0; 4]),
+        ("xiaomi/mimo-v2-flash", 262_144, 8192, [0.0; 4]),
+        ("qianfan/deepseek-v3.2", 98_304, 32_768, [0.0; 4]),
+        ("qianfan/ernie-5.0-thinking-preview", 119_000, 64_000, [0.0; 4]),
+    ];
+    let catalog = catalog(json!({}));
+    for (key, window, max, price) in rows {
+        let spec = find(&catalog, key).unwrap();
+        let found = [spec.price.input, spec.price.output, spec.price.cache_read, spec.price.cache_write];
+        assert_eq!((spec.context_window, spec.max_tokens, found), (Some(window), max, price), "{key}");
+    }
+    let placeholders: Vec<_> = BUILT_IN
+        .iter()
+        .filter_map(|(id, entry)| Some((id.as_str(), entry.placeholder.as_deref()?)))
+        .collect();
+    assert_eq!(placeholders, [("minimax-portal", "minimax-oauth"), ("qwen-portal", "qwen-oauth")]);
+}
+
+#[test]
+fn the_built_in_list_is_sound() {
+    // Azure's address is that of the owner's resource.
+    let azure = json!({"azure-openai-responses": {"baseUrl": "https://mine.openai.azure.com", "models": []}});
+    let catalog = catalog(azure);
+    for (provider, entry) in BUILT_IN.iter() {
+        let mut ids = std::collections::HashSet::new();
+        for model in &entry.models {
+            let key = format!("{provider}/{}", model.id);
+            assert!(ids.insert(&model.id), "{key} is listed twice");
+            let spec =
+                catalog.lookup(&ModelRef::new(provider, &model.id)).unwrap_or_else(|e| panic!("{key}: {e}"));
+            assert!(spec.max_tokens > 0 && spec.context_window >= Some(8_192), "{key}");
+            assert!(spec.price.input >= 0.0 && spec.price.output >= 0.0, "{key}");
+            assert!(spec.api.is_spoken(), "{key}");
+        }
+    }
+}
+
+#[test]
+fn a_model_may_speak_another_protocol_at_another_address_than_its_provider() {
+    let built_in = catalog(json!({}));
+    let rows = [
+        ("opencode/claude-opus-4-6", "anthropic-messages", "https://opencode.ai/zen"),
+        ("opencode/gpt-5.2", "openai-responses", "https://opencode.ai/zen/v1"),
+        ("opencode/glm-4.7", "openai-completions", "https://opencode.ai/zen/v1"),
+        ("github-copilot/gpt-5.2", "openai-responses", "https://api.individual.githubcopilot.com"),
+        ("github-copilot/claude-opus-4.6", "openai-completions", "https://api.individual.githubcopilot.com"),
+        ("github-copilot/new", "openai-completions", "https://api.individual.githubcopilot.com"),
+    ];
+    for (key, api, base_url) in rows {
+        let spec = find(&built_in, key).unwrap();
+        assert_eq!((spec.api.as_str(), spec.base_url.as_str()), (api, base_url), "{key}");
+    }
+    let moved = catalog(json!({"opencode": {"baseUrl": "http://proxy", "models": []}}));
+    assert_eq!(find(&moved, "opencode/claude-opus-4-6").unwrap().base_url, "http://proxy");
+}
+
+/// Spec `models.md` §2.2, in its order.
+#[test]
+fn newcomers_are_like_their_siblings() {
+    let codex = json!({"openai-codex": {"baseUrl": "http://c", "api": "openai-codex-responses", "models": [
+        {"id": "gpt-5.2-codex", "contextWindow": 111_111, "maxTokens": 9}]}});
+    let codex = Catalog::new(&settings(CatalogMode::Replace, codex));
+    let spec = find(&codex, "openai-codex/gpt-5.3-codex").unwrap();
+    assert_eq!(
+        (spec.name.as_str(), spec.context_window, spec.reasoning),
+        ("gpt-5.3-codex", Some(111_111), true)
+    );
+    let opus = json!({"anthropic": {"baseUrl": "http://a", "api": "anthropic-messages", "models": [
+        {"id": "claude-opus-4-5", "contextWindow": 222_222, "maxTokens": 9, "input": ["text", "image"]}]}});
+    let opus = Catalog::new(&settings(CatalogMode::Replace, opus));
+    for id in ["claude-opus-4-6", "claude-opus-4.6", "claude-opus-4-6-20260205", "Claude-Opus-4.6-fast"] {
+        let spec = find(&opus, &format!("anthropic/{id}")).unwrap();
+        assert_eq!((spec.id(), spec.context_window, spec.images), (id, Some(222_222), true), "{id}");
+    }
+    assert_eq!(
+        find(&opus, "anthropic/claude-opus-4-61").unwrap().context_window,
+        Some(222_222),
+        "any id of a configured provider"
+    );
+    let built_in = catalog(json!({}));
+    assert_eq!(find(&built_in, "anthropic/claude-opus-4-6-preview").unwrap().max_tokens, 128_000);
+    assert!(find(&built_in, "anthropic/claude-opus-4-61").is_err());
+    assert!(find(&built_in, "openai-codex/gpt-5.4-codex").is_err());
+}
+
+#[test]
+fn any_id_of_a_configured_provider_is_a_text_model_like_its_first() {
+    let catalog = catalog(json!({
+        "local": {"baseUrl": "http://l", "api": "anthropic-messages", "models": [
+            {"id": "a", "contextWindow": 30_000, "maxTokens": 100, "reasoning": true, "input": ["text", "image"], "cost": {"input": 1, "output": 1}}]},
+        "empty": {"baseUrl": "http://e", "models": []}}));
+    let like = find(&catalog, "LOCAL/new").unwrap();
+    assert_eq!(
+        (like.api.as_str(), like.context_window, like.max_tokens),
+        ("anthropic-messages", Some(30_000), 100)
+    );
+    assert_eq!((like.reasoning, like.images, like.price), (false, false, Price::default()));
+    let empty = find(&catalog, "empty/new").unwrap();
+    assert_eq!(
+        (empty.api.as_str(), empty.context_window, empty.max_tokens),
+        ("openai-responses", None, 200_000)
+    );
+    assert_eq!(find(&catalog, "anthropic/mock-1").unwrap().api.as_str(), "anthropic-messages");
+}
+
+#[test]
+fn z_ai_is_told_apart_by_id_and_by_address() {
+    let catalog = catalog(json!({
+        "mine": {"baseUrl": "https://api.z.ai/api/paas/v4", "api": "openai-completions", "models": [{"id": "glm"}]},
+        "other": {"baseUrl": "https://other", "api": "openai-completions", "models": [{"id": "glm"}]}}));
+    let rows = [
+        ("zai/glm-4.7", Some(false)),
+        ("z.ai/new", Some(false)),
+        ("mine/glm", Some(false)),
+        ("other/glm", None),
+    ];
+    for (key, expect) in rows {
+        assert_eq!(find(&catalog, key).unwrap().compat.supports_developer_role, expect, "{key}");
+    }
 }

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::file::{OnDamage, StoreError};
 use super::legacy::Surroundings;
 use super::store::AuthStore;
 use super::usage::{CooldownRules, failure_reason};
+use crate::background::Background;
 use crate::clock::Clock;
 use crate::stream::FailureKind;
 
@@ -37,7 +37,7 @@ pub(crate) struct Ledger {
 #[derive(Debug)]
 struct Shared {
     agents: Mutex<BTreeMap<PathBuf, Page>>,
-    writers: TaskTracker,
+    writers: Background,
     /// The end is near: nothing waits for company any more.
     hurry: CancellationToken,
     clock: Clock,
@@ -82,7 +82,7 @@ impl Ledger {
     pub(crate) fn new(clock: Clock) -> Self {
         let shared = Shared {
             agents: Mutex::default(),
-            writers: TaskTracker::new(),
+            writers: Background::default(),
             hurry: CancellationToken::new(),
             clock,
         };
@@ -113,8 +113,7 @@ impl Ledger {
     /// Writes everything that waits. New notes are written at once from now on.
     pub(crate) async fn settle(&self) {
         self.shared.hurry.cancel();
-        self.shared.writers.close();
-        self.shared.writers.wait().await;
+        self.shared.writers.settle().await;
     }
 
     fn note(&self, account: &Account, said: Said) {

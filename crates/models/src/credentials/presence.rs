@@ -3,7 +3,7 @@
 use secrecy::ExposeSecret;
 
 use super::order::profile_order;
-use super::resolve::reference_name;
+use super::resolve::{is_unset_variable, reference_name};
 use super::store::AuthStore;
 use crate::api::Api;
 use crate::bedrock::credentials as aws;
@@ -33,16 +33,20 @@ impl Connections<'_> {
     pub fn can_call(&self, provider: &ProviderId) -> bool {
         self.has_profile(provider)
             || self.variables.first(key_variables(provider)).is_some()
-            || self.has_configured_key(provider)
+            || self.has_stated_key(provider)
+            || self.catalog.needs_no_key(provider)
             || self.has_aws_key(provider)
     }
 
     /// The same, where variables that are often set for other reasons do not count: whether the owner meant to connect
     /// the provider.
     pub fn is_connected(&self, provider: &ProviderId) -> bool {
-        self.has_profile(provider)
-            || self.variables.first(own_key_variables(provider)).is_some()
-            || self.has_configured_key(provider)
+        self.has_own_credential(provider) || self.has_stated_key(provider)
+    }
+
+    /// Whether a profile or a variable of its own names a credential of a provider.
+    pub(crate) fn has_own_credential(&self, provider: &ProviderId) -> bool {
+        self.has_profile(provider) || self.variables.first(own_key_variables(provider)).is_some()
     }
 
     fn has_profile(&self, provider: &ProviderId) -> bool {
@@ -57,7 +61,8 @@ impl Connections<'_> {
         signs && aws::variable(self.variables).is_some()
     }
 
-    fn has_configured_key(&self, provider: &ProviderId) -> bool {
+    /// Whether the configuration or `models.json` has a key, or the configuration a server on this machine, which needs none.
+    fn has_stated_key(&self, provider: &ProviderId) -> bool {
         let Some(entry) = self.catalog.provider(provider) else { return false };
         let written = entry.api_key.as_ref().map(|key| key.expose_secret().trim()).unwrap_or_default();
         match reference_name(written) {
@@ -65,7 +70,7 @@ impl Connections<'_> {
             None if written.is_empty() => {
                 self.catalog.is_configured(provider) && entry.base_url.as_deref().is_some_and(is_local_url)
             }
-            None => true,
+            None => !is_unset_variable(provider, written, self.variables),
         }
     }
 }

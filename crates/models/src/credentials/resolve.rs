@@ -16,7 +16,6 @@ use crate::api::Api;
 use crate::bedrock::credentials as aws;
 use crate::catalog::{Catalog, ProviderAuthKind, key_variables};
 use crate::google::adc::Adc;
-use crate::net::is_local_url;
 use crate::oauth::{codex, github};
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
@@ -351,9 +350,7 @@ impl Keyring<'_> {
         let written =
             entry.api_key.as_ref().map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty());
         let Some(written) = written else {
-            let local =
-                self.catalog.is_configured(provider) && entry.base_url.as_deref().is_some_and(is_local_url);
-            return Ok(local.then(Key::none));
+            return Ok(self.catalog.needs_no_key(provider).then(Key::none));
         };
         let mode = match entry.auth {
             Some(ProviderAuthKind::OAuth) => "oauth",
@@ -370,6 +367,9 @@ impl Keyring<'_> {
                 Some(value) => SecretString::from(value),
                 None => return Err(self.no_key(provider)),
             },
+            (None, None) if is_unset_variable(provider, written, self.variables) => {
+                return Err(self.no_key(provider));
+            }
             (None, None) => SecretString::from(self.variables.get(written).unwrap_or(written)),
         };
         Ok(Some(Key::new(secret, mode, "models.json".to_owned())))
@@ -449,6 +449,12 @@ pub(super) fn composite(credential: &Credential, secret: &SecretString) -> Optio
 /// The variable of `${NAME}`.
 pub(super) fn reference_name(text: &str) -> Option<&str> {
     text.strip_prefix("${")?.strip_suffix('}')
+}
+
+/// Whether a value is the name of a variable in which a provider's key would be, were it set. As a key it would only be
+/// refused.
+pub(super) fn is_unset_variable(provider: &ProviderId, written: &str, variables: &Variables) -> bool {
+    key_variables(provider).any(|name| name == written) && variables.get(written).is_none()
 }
 
 fn is_blank(secret: &SecretString) -> bool {

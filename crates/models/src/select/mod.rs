@@ -1,6 +1,7 @@
 //! From settings and what a session asks for to models that can be called.
 
 mod bind;
+mod look;
 mod plan;
 mod primary;
 
@@ -10,16 +11,19 @@ use openclaw_protocol::AgentId;
 use openclaw_protocol::message::Message;
 
 use self::bind::{Run, describe_offline, level_of, soften, window_of};
-use self::plan::candidates_of;
+use self::look::Look;
+use self::plan::{Plan, candidates_of};
 pub use self::primary::{Origin, Primary};
-use crate::catalog::{Catalog, LookupError, ModelRow, key_variables};
+use crate::background::Background;
+use crate::catalog::file::FileKeeper;
+use crate::catalog::{Catalog, LookupError, ModelRow};
 use crate::clock::Clock;
 use crate::context_window::{ContextWindow, WindowTooSmall};
 use crate::credentials::{
-    AuthLabel, AuthStore, Connections, CredentialError, KeyCommands, Ledger, Logins, Pin, PinSource,
-    SessionState, StoreError, Surroundings,
+    AuthLabel, CredentialError, KeyCommands, Ledger, Logins, Pin, PinSource, SessionState,
 };
 use crate::debug_log::DebugLogs;
+use crate::discovery::Discovery;
 use crate::net::Http;
 use crate::oauth::LoginServers;
 use crate::offline;
@@ -43,6 +47,18 @@ pub struct Models {
     debug: DebugLogs,
     ledger: Ledger,
     clock: Clock,
+    files: FileKeeper,
+    discovery: Discovery,
+    writes: Background,
+}
+
+/// Whether servers may be asked which models they have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    /// Those this selection depends on.
+    Servers,
+    /// What is known must do.
+    Nobody,
 }
 
 /// Most candidates of a run: with the requests that each may take (see [`crate::retry`]) this bounds what one answer can cost.
@@ -266,7 +282,9 @@ impl Models {
         let debug = DebugLogs::from(&variables);
         let clock = Clock::default();
         let ledger = Ledger::new(clock.clone());
-        Self { http, variables, commands: KeyCommands::default(), logins, debug, ledger, clock }
+        let discovery = Discovery::new(http.clone(), variables.clone());
+        let (commands, files, writes) = Default::default();
+        Self { http, variables, commands, logins, debug, ledger, clock, files, discovery, writes }
     }
 
     /// The same with another clock, by which credentials rest and expire.
@@ -275,9 +293,17 @@ impl Models {
         Self { ledger: Ledger::new(clock.clone()), clock, ..self }
     }
 
-    /// Writes what is not written yet of how credentials did. For the end of the process, after the last call.
+    /// Writes what is not written yet: how credentials did, `models.json`. For the end of the process, after the last call.
     pub async fn settle(&self) {
         self.ledger.settle().await;
+        self.writes.settle().await;
+    }
+
+    /// Waits until all servers that were asked have answered or been given up.
+    #[cfg(test)]
+    pub(crate) async fn all_answered(&self) {
+        self.discovery.settle().await;
+        self.settle().await;
     }
 
     /// Chooses and binds the models of a run. Reads the agent's credentials, may run a key command.
@@ -285,7 +311,7 @@ impl Models {
     /// # Errors
     /// When not even one candidate can be bound: the primary's error.
     pub async fn select(&self, settings: &ModelSettings, ask: &Ask<'_>) -> Result<Selected, SelectError> {
-        let run = self.prepare(settings, ask).await?;
+        let run = self.prepare(settings, ask, Asking::Servers).await?;
         let pin = run.pin(ask);
         let mut selected = Selected {
             candidates: Vec::new(),
@@ -321,7 +347,7 @@ impl Models {
     /// # Errors
     /// When the model asked for does not exist.
     pub async fn describe(&self, settings: &ModelSettings, ask: &Ask<'_>) -> Result<Described, SelectError> {
-        let run = self.prepare(settings, ask).await?;
+        let run = self.prepare(settings, ask, Asking::Nobody).await?;
         let reference = run.plan.references.first().cloned().unwrap_or_default();
         if reference.provider.as_str() == offline::PROVIDER {
             return Ok(describe_offline(settings));
@@ -341,61 +367,65 @@ impl Models {
         })
     }
 
-    /// The model an agent runs with while its session names none. Reads the agent's credentials.
+    /// The model an agent runs with while its session names none. Reads the agent's credentials; asks no server.
     pub async fn primary(&self, settings: &ModelSettings, agent: &AgentId, agent_dir: &Path) -> Primary {
-        let catalog = Catalog::new(settings);
-        let (store, _) = self.load_store(agent_dir).await;
-        let connections =
-            Connections { store: &store, settings, catalog: &catalog, variables: &self.variables };
-        Primary::find(&connections, agent)
+        Primary::find(&Look::at(self, settings, agent_dir).await.connections(), agent)
     }
 
-    /// The rows of `models.list`, the owner's providers first.
-    pub fn rows(&self, settings: &ModelSettings) -> Vec<ModelRow> {
-        let has_credential = |provider: &ProviderId| {
-            self.variables.first(key_variables(provider)).is_some()
-                || settings.auth_profiles.values().any(|p| ProviderId::normalize(&p.provider) == *provider)
-        };
-        Catalog::new(settings).rows(has_credential)
+    /// The rows of `models.list`, the owner's providers first, with what servers are known to have. Asks none.
+    pub async fn rows(&self, settings: &ModelSettings, agent_dir: &Path) -> Vec<ModelRow> {
+        Look::at(self, settings, agent_dir).await.rows()
+    }
+
+    /// The same after asking the servers for their models. Waits at most a second for those that never answered.
+    pub async fn ask_for_rows(&self, settings: &ModelSettings, agent_dir: &Path) -> Vec<ModelRow> {
+        self.ask_for_catalog(settings, agent_dir).await.1
+    }
+
+    /// The catalog behind [`Models::ask_for_rows`].
+    pub async fn ask_for_catalog(
+        &self,
+        settings: &ModelSettings,
+        agent_dir: &Path,
+    ) -> (Catalog, Vec<ModelRow>) {
+        let mut look = Look::at(self, settings, agent_dir).await;
+        look.ask_all().await;
+        let rows = look.rows();
+        (look.catalog, rows)
     }
 
     async fn prepare<'a>(
         &'a self,
         settings: &'a ModelSettings,
         ask: &Ask<'a>,
+        asking: Asking,
     ) -> Result<Run<'a>, SelectError> {
-        let catalog = Catalog::new(settings);
-        let (store, damage) = self.load_store(ask.agent_dir).await;
-        let connections =
-            Connections { store: &store, settings, catalog: &catalog, variables: &self.variables };
-        let primary = Primary::find(&connections, ask.agent);
-        let mut plan = candidates_of(settings, &catalog, &primary, ask)?;
+        let mut look = Look::at(self, settings, ask.agent_dir).await;
+        let (mut primary, mut plan) = plan_of(&look, settings, ask)?;
+        if asking == Asking::Servers {
+            let providers: Vec<&ProviderId> = plan.references.iter().map(|model| &model.provider).collect();
+            if look.ask_for(&providers, primary.origin == Origin::Offline).await {
+                (primary, plan) = plan_of(&look, settings, ask)?;
+            }
+            look.write_file();
+        }
+        plan.warnings.extend(look.file_warning().cloned());
         let is_offline = primary.origin == Origin::Offline && plan.references == [primary.reference];
-        match damage {
+        match look.damage {
             Some(damage) if is_offline => return Err(SelectError::Store(damage)),
             Some(damage) => plan.warnings.push(damage),
             None => {}
         }
         let now = self.clock.now_ms();
+        let Look { catalog, store, .. } = look;
         Ok(Run { models: self, settings, catalog, store, plan, agent_dir: ask.agent_dir, now })
     }
+}
 
-    /// The store as it is by now, and what is wrong with it; a damaged one counts as empty.
-    async fn load_store(&self, agent_dir: &Path) -> (AuthStore, Option<String>) {
-        let (dir, around) = (agent_dir.to_path_buf(), Surroundings::of(&self.variables, agent_dir));
-        let now = self.clock.now_ms();
-        let loaded = tokio::task::spawn_blocking(move || AuthStore::load_with(&dir, &around, now)).await;
-        match loaded {
-            Ok(Ok(mut store)) => {
-                self.ledger.apply(agent_dir, &mut store);
-                (store, None)
-            }
-            Ok(Err(
-                error @ (StoreError::Read { .. } | StoreError::Damaged { .. } | StoreError::Write { .. }),
-            )) => (AuthStore::default(), Some(error.to_string())),
-            Err(_) => (AuthStore::default(), Some("reading the credentials was interrupted".to_owned())),
-        }
-    }
+fn plan_of(look: &Look<'_>, settings: &ModelSettings, ask: &Ask<'_>) -> Result<(Primary, Plan), SelectError> {
+    let primary = Primary::find(&look.connections(), ask.agent);
+    let plan = candidates_of(settings, &look.catalog, &primary, ask)?;
+    Ok((primary, plan))
 }
 
 /// The error of a run for which no model is left: that of the only one, or all.

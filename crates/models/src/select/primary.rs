@@ -2,7 +2,8 @@
 
 use openclaw_protocol::AgentId;
 
-use crate::catalog::{Catalog, ProviderEntry, providers_with_key};
+use crate::catalog::{Catalog, ModelEntry, ProviderEntry, providers_with_key};
+use crate::context_window::MINIMUM;
 use crate::credentials::Connections;
 use crate::offline;
 use crate::reference::{DEFAULT_MODEL, DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId, default_model};
@@ -49,6 +50,8 @@ pub enum Origin {
     Configured,
     /// Nobody: it is what can be called with what is connected.
     Connected,
+    /// Nobody, and nothing is connected, but a program for local models answered on this machine.
+    OnThisMachine,
     /// Nobody, and of the configured providers none can be called: a run says why.
     Unusable,
     /// Nobody, and nothing is connected: the offline guide.
@@ -58,7 +61,8 @@ pub enum Origin {
 impl Primary {
     /// Finds the primary model of an agent: the configured one; else the product's default if Anthropic is connected; else
     /// the first that is connected and whose protocol is spoken, in the order of `agents.defaults.models`, then of
-    /// `models.providers`, then of a fixed list; else the offline guide.
+    /// `models.providers`, then of a fixed list; else what a program for local models has on this machine; else the offline
+    /// guide.
     pub fn find(connections: &Connections<'_>, agent: &AgentId) -> Self {
         let (settings, catalog) = (connections.settings, connections.catalog);
         let names = ModelNames::new(&settings.listed);
@@ -80,6 +84,10 @@ impl Primary {
         }
         if let Some(reference) = first_models(settings, catalog).into_iter().next() {
             return Self { reference, origin: Origin::Unusable, warnings };
+        }
+        if let Some((reference, warning)) = on_this_machine(catalog) {
+            warnings.push(warning);
+            return Self { reference, origin: Origin::OnThisMachine, warnings };
         }
         warnings.extend(not_spoken(connections));
         Self {
@@ -109,6 +117,21 @@ fn first_models(settings: &ModelSettings, catalog: &Catalog) -> Vec<ModelRef> {
         Some(ModelRef::new(id.as_str(), listed.or_else(|| usual(&id))?))
     };
     settings.providers.iter().filter_map(of_provider).collect()
+}
+
+/// The first model of a program for local models that an agent can work with. The conversation stays on this machine, and
+/// the owner is told.
+fn on_this_machine(catalog: &Catalog) -> Option<(ModelRef, String)> {
+    let is_fit = |(_, model): &(&ProviderId, &ModelEntry)| {
+        !model.lacks_tools && model.context_window.is_none_or(|tokens| tokens >= MINIMUM)
+    };
+    let (provider, model) = catalog.on_this_machine().find(is_fit)?;
+    let reference = ModelRef::new(provider.as_str(), &model.id);
+    let warning = format!(
+        "no model is configured: {reference} answers, which runs on this machine; set \
+         agents.defaults.model.primary to choose, or OPENCLAW_LOCAL_MODELS=off to leave local models alone"
+    );
+    Some((reference, warning))
 }
 
 /// What is connected and yet can't be called by default.

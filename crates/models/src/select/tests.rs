@@ -49,7 +49,9 @@ impl Place {
     }
 
     fn models(&self) -> Models {
-        Models::new(self.variables.iter().copied().collect(), Http::default())
+        // What runs on this machine is no part of a test that does not say so.
+        let off = ("OPENCLAW_LOCAL_MODELS", "off");
+        Models::new([off].into_iter().chain(self.variables.iter().copied()).collect(), Http::default())
     }
 
     async fn ask(&self, model: Option<&str>, thinking: AskedThinking) -> Result<Selected, String> {
@@ -288,7 +290,7 @@ async fn a_description_needs_no_key() {
 #[tokio::test]
 async fn the_rows_of_models_list_begin_with_the_owners() {
     let place = Place::new(two()).env("MOONSHOT_API_KEY", "k");
-    let rows = place.models().rows(&place.settings);
+    let rows = place.models().rows(&place.settings, place.dir.path()).await;
     let keys: Vec<_> = rows.iter().map(|row| format!("{}/{}", row.provider, row.id)).collect();
     assert_eq!(keys[..3], ["a/x", "a/y", "b/z"]);
     assert!(keys.contains(&"moonshot/kimi-k2.5".to_owned()));

@@ -29,7 +29,7 @@ mod script;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, DefaultBodyLimit, State};
@@ -58,8 +58,12 @@ pub struct ModelServer {
     task: tokio::task::JoinHandle<()>,
 }
 
+type Lists = Box<dyn Fn(&Captured) -> Option<Reply> + Send + Sync>;
+
 struct Shared {
     script: Script,
+    /// What is answered at paths that belong to no protocol.
+    lists: OnceLock<Lists>,
     seen: Mutex<Vec<Captured>>,
     /// How many requests have come in, and which of them are over.
     progress: watch::Sender<Progress>,
@@ -111,6 +115,7 @@ impl ModelServer {
         let address = listener.local_addr().expect("a bound socket has an address");
         let shared = Arc::new(Shared {
             script,
+            lists: OnceLock::new(),
             seen: Mutex::default(),
             progress: watch::Sender::new(Progress::default()),
         });
@@ -139,6 +144,15 @@ impl ModelServer {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Answers at paths that belong to no protocol too: lists of models and the like. What it returns nothing for is not
+    /// found.
+    #[must_use]
+    pub fn listing(self, lists: impl Fn(&Captured) -> Option<Reply> + Send + Sync + 'static) -> Self {
+        // A second one changes nothing.
+        let _ = self.shared.lists.set(Box::new(lists));
+        self
     }
 
     /// Adds an answer to the end of the queue. A server that answers by a function takes none.
@@ -243,6 +257,9 @@ async fn answer(
     } else if path.ends_with("/converse-stream") || path.ends_with("/converse") {
         Wire::Bedrock
     } else {
+        if let Some(reply) = shared.lists.get().and_then(|lists| lists(&request)) {
+            return speak(Wire::Chat(Protocol::ChatCompletions), &request, reply, ending).await;
+        }
         let message = format!("the scripted model server has nothing at {method} {path}");
         return build(404, &[], Body::from(json!({"error": {"message": message}}).to_string()));
     };

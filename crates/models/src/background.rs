@@ -1,0 +1,32 @@
+//! Work that nobody waits for, and its owner.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::task::JoinSet;
+
+/// Owns tasks; they end with it. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Background {
+    tasks: Arc<Mutex<JoinSet<()>>>,
+}
+
+impl Background {
+    /// Begins a task. Must be called inside of a runtime.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.lock();
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(work);
+    }
+
+    /// Waits until everything begun so far has ended.
+    pub(crate) async fn settle(&self) {
+        let mut tasks = std::mem::take(&mut *self.lock());
+        while tasks.join_next().await.is_some() {}
+    }
+
+    fn lock(&self) -> MutexGuard<'_, JoinSet<()>> {
+        // A set of tasks stays whole also when a thread died while holding it.
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

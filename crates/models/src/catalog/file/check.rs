@@ -1,0 +1,213 @@
+//! The rules of `models.json`, as the loader of OpenClaw 2026.2.9 has them: who breaks one loses the whole file.
+
+use serde_json::{Map, Value};
+
+use super::read::FileProblem;
+
+/// Faults that are named; more say nothing new.
+const MAX_NAMED: usize = 5;
+
+/// What a field must be.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    /// Not empty.
+    Text,
+    Bool,
+    Number,
+    /// Text values.
+    Texts,
+    /// A list of `text` and `image`.
+    Modalities,
+    /// Numbers of these names, all or any of them.
+    Prices(Presence),
+    Object,
+    Models,
+    Overrides,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Required,
+    Optional,
+}
+
+type Fields = &'static [(&'static str, Presence, Kind)];
+
+use Presence::{Optional, Required};
+
+const PROVIDER: Fields = &[
+    ("baseUrl", Optional, Kind::Text),
+    ("apiKey", Optional, Kind::Text),
+    ("api", Optional, Kind::Text),
+    ("headers", Optional, Kind::Texts),
+    ("authHeader", Optional, Kind::Bool),
+    ("models", Optional, Kind::Models),
+    ("modelOverrides", Optional, Kind::Overrides),
+];
+const MODEL: Fields = &[
+    ("id", Required, Kind::Text),
+    ("name", Optional, Kind::Text),
+    ("api", Optional, Kind::Text),
+    ("reasoning", Optional, Kind::Bool),
+    ("input", Optional, Kind::Modalities),
+    ("cost", Optional, Kind::Prices(Required)),
+    ("contextWindow", Optional, Kind::Number),
+    ("maxTokens", Optional, Kind::Number),
+    ("headers", Optional, Kind::Texts),
+    ("compat", Optional, Kind::Object),
+];
+const OVERRIDE: Fields = &[
+    ("name", Optional, Kind::Text),
+    ("reasoning", Optional, Kind::Bool),
+    ("input", Optional, Kind::Modalities),
+    ("cost", Optional, Kind::Prices(Optional)),
+    ("contextWindow", Optional, Kind::Number),
+    ("maxTokens", Optional, Kind::Number),
+    ("headers", Optional, Kind::Texts),
+    ("compat", Optional, Kind::Object),
+];
+const PRICES: [&str; 4] = ["input", "output", "cacheRead", "cacheWrite"];
+
+/// Checks a whole document.
+pub(super) fn check(document: &Value) -> Result<(), FileProblem> {
+    let mut faults = Faults::default();
+    match document.get("providers") {
+        Some(Value::Object(providers)) => {
+            for (id, provider) in providers {
+                faults.fields(&format!("/providers/{id}"), provider, PROVIDER);
+            }
+        }
+        Some(_) => faults.add("/providers", "must be object"),
+        None => faults.add("root", "must have required property 'providers'"),
+    }
+    if !faults.named.is_empty() {
+        return Err(FileProblem::Schema(faults.named.join("; ")));
+    }
+    let providers = document.get("providers").and_then(Value::as_object);
+    providers.into_iter().flatten().try_for_each(|(id, provider)| rules(id, provider))
+}
+
+/// What must be said for models to be callable.
+fn rules(id: &str, provider: &Value) -> Result<(), FileProblem> {
+    let problem = |text: String| Err(FileProblem::Rule(text));
+    let has = |name: &str| provider.get(name).is_some();
+    let models = provider.get("models").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let overrides = provider.get("modelOverrides").and_then(Value::as_object).is_some_and(|o| !o.is_empty());
+    if models.is_empty() {
+        if has("baseUrl") || overrides {
+            return Ok(());
+        }
+        return problem(format!(
+            "Provider {id}: must specify \"baseUrl\", \"modelOverrides\", or \"models\"."
+        ));
+    }
+    for field in ["baseUrl", "apiKey"] {
+        if !has(field) {
+            return problem(format!("Provider {id}: \"{field}\" is required when defining custom models."));
+        }
+    }
+    for model in models {
+        let name = model.get("id").and_then(Value::as_str).unwrap_or_default();
+        if !has("api") && model.get("api").is_none() {
+            return problem(format!(
+                "Provider {id}, model {name}: no \"api\" specified. Set at provider or model level."
+            ));
+        }
+        for field in ["contextWindow", "maxTokens"] {
+            if model.get(field).and_then(Value::as_f64).is_some_and(|number| number <= 0.0) {
+                return problem(format!("Provider {id}, model {name}: invalid {field}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Faults {
+    named: Vec<String>,
+}
+
+impl Faults {
+    fn add(&mut self, place: &str, what: &str) {
+        if self.named.len() < MAX_NAMED {
+            self.named.push(format!("{place} {what}"));
+        }
+    }
+
+    fn object<'v>(&mut self, place: &str, value: &'v Value) -> Option<&'v Map<String, Value>> {
+        let object = value.as_object();
+        if object.is_none() {
+            self.add(place, "must be object");
+        }
+        object
+    }
+
+    fn fields(&mut self, place: &str, value: &Value, fields: Fields) {
+        let Some(object) = self.object(place, value) else { return };
+        for (name, presence, kind) in fields {
+            match object.get(*name) {
+                Some(value) => self.field(&format!("{place}/{name}"), value, *kind),
+                None if *presence == Required => {
+                    self.add(place, &format!("must have required property '{name}'"));
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn field(&mut self, place: &str, value: &Value, kind: Kind) {
+        match kind {
+            Kind::Text => match value.as_str() {
+                Some("") => self.add(place, "must not be empty"),
+                Some(_) => {}
+                None => self.add(place, "must be string"),
+            },
+            Kind::Bool if !value.is_boolean() => self.add(place, "must be boolean"),
+            Kind::Number if !value.is_number() => self.add(place, "must be number"),
+            Kind::Bool | Kind::Number => {}
+            Kind::Object => drop(self.object(place, value)),
+            Kind::Texts => {
+                let object = self.object(place, value);
+                for (name, _) in object.into_iter().flatten().filter(|(_, value)| !value.is_string()) {
+                    self.add(&format!("{place}/{name}"), "must be string");
+                }
+            }
+            Kind::Modalities => {
+                let known = |word: &Value| matches!(word.as_str(), Some("text" | "image"));
+                if !value.as_array().is_some_and(|words| words.iter().all(known)) {
+                    self.add(place, "must be a list of \"text\" and \"image\"");
+                }
+            }
+            Kind::Prices(presence) => self.prices(place, value, presence),
+            Kind::Models => match value.as_array() {
+                Some(models) => {
+                    for (at, model) in models.iter().enumerate() {
+                        self.fields(&format!("{place}/{at}"), model, MODEL);
+                    }
+                }
+                None => self.add(place, "must be array"),
+            },
+            Kind::Overrides => {
+                let object = self.object(place, value);
+                for (id, change) in object.into_iter().flatten() {
+                    self.fields(&format!("{place}/{id}"), change, OVERRIDE);
+                }
+            }
+        }
+    }
+
+    fn prices(&mut self, place: &str, value: &Value, presence: Presence) {
+        let Some(object) = self.object(place, value) else { return };
+        for name in PRICES {
+            match object.get(name) {
+                Some(price) if !price.is_number() => {
+                    self.add(&format!("{place}/{name}"), "must be number");
+                }
+                None if presence == Required => {
+                    self.add(place, &format!("must have required property '{name}'"));
+                }
+                Some(_) | None => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The `models.json` files of all agents, read again when they change.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::{FILE, ModelsFile};
+
+/// How often a run looks whether there is something to write. A file that lacks a new model for so long lacks nothing
+/// that a run of ours needs.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// Knows what the files say. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FileKeeper {
+    known: Arc<Mutex<HashMap<PathBuf, Known>>>,
+}
+
+/// What a file says.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FileView {
+    /// Absent without a file, and when it breaks a rule.
+    pub(crate) file: Option<Arc<ModelsFile>>,
+    /// Why the file is ignored, for a person.
+    pub(crate) warning: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    stamp: Option<Stamp>,
+    view: FileView,
+    looked: Option<Instant>,
+}
+
+/// By what a change of a file is noticed.
+type Stamp = (SystemTime, u64);
+
+impl FileKeeper {
+    /// What the file of an agent's directory says now. Blocks: one look at the file, a read when it is another one.
+    pub(crate) fn view(&self, agent_dir: &Path) -> FileView {
+        let path = agent_dir.join(FILE);
+        let stamp = stamp(&path);
+        {
+            let known = self.lock();
+            match known.get(agent_dir) {
+                Some(known) if known.stamp == stamp => return known.view.clone(),
+                None if stamp.is_none() => return FileView::default(),
+                Some(_) | None => {}
+            }
+        }
+        let view = match ModelsFile::read(agent_dir) {
+            Ok(file) => FileView { file: file.map(Arc::new), warning: None },
+            Err(problem) => {
+                FileView { file: None, warning: Some(format!("{} is ignored: {problem}", path.display())) }
+            }
+        };
+        let mut known = self.lock();
+        let entry = known.entry(agent_dir.to_path_buf()).or_default();
+        (entry.stamp, entry.view) = (stamp, view.clone());
+        view
+    }
+
+    /// Whether it is time to see if the file lacks something; counts as having looked.
+    pub(crate) fn is_due(&self, agent_dir: &Path, now: Instant) -> bool {
+        let mut known = self.lock();
+        let entry = known.entry(agent_dir.to_path_buf()).or_default();
+        let due = entry.looked.is_none_or(|at| now.saturating_duration_since(at) >= LOOK_EVERY);
+        if due {
+            entry.looked = Some(now);
+        }
+        due
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, Known>> {
+        // A map stays whole also when a thread died while holding it.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let about = std::fs::metadata(path).ok()?;
+    Some((about.modified().unwrap_or(SystemTime::UNIX_EPOCH), about.len()))
+}

@@ -1,0 +1,20 @@
+//! `models.json` of an agent's directory (spec `models.md` §2.1): models that other programs and older versions know of.
+//!
+//! It is read when it changed, and written when a run needs models that are not in it yet. OpenClaw 2026.2.9 and we read
+//! each other's: [`check`] holds its rules, [`marker`] what stands for a secret in it.
+
+mod check;
+mod keeper;
+pub(crate) mod marker;
+mod read;
+mod write;
+
+pub(crate) use keeper::{FileKeeper, FileView};
+pub use read::{FileProblem, ModelsFile};
+pub(crate) use write::Writing;
+
+/// Name of the file in an agent's directory.
+pub const FILE: &str = "models.json";
+
+#[cfg(test)]
+mod tests;

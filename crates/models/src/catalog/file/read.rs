@@ -1,0 +1,194 @@
+//! Reading `models.json`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::FILE;
+use super::check::check;
+use super::marker::is_marker;
+use crate::api::Api;
+use crate::catalog::entry::{
+    Compat, ModelEntry, ModelEntryParams, ModelOverride, Price, ProviderAuthKind, ProviderEntry,
+};
+use crate::reference::ProviderId;
+use crate::settings::whole;
+
+/// Window of a model that does not say, in tokens (spec `models.md` §2.1).
+const CONTEXT_WINDOW: u64 = 128_000;
+/// Largest answer of a model that does not say, in tokens.
+const MAX_TOKENS: u64 = 16_384;
+
+/// What a `models.json` says. Keys that only stand for others are left out: those are found where they are.
+#[derive(Debug, Clone, Default)]
+pub struct ModelsFile {
+    providers: Vec<(ProviderId, ProviderEntry)>,
+}
+
+/// Why a `models.json` is ignored as a whole. The texts are for people; those of the rules are OpenClaw's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FileProblem {
+    /// It can't be read.
+    #[error("{0}")]
+    Read(String),
+    /// It is no JSON.
+    #[error("Failed to parse models.json: {0}")]
+    Syntax(String),
+    /// It is other JSON than it should be.
+    #[error("Invalid models.json schema: {0}")]
+    Schema(String),
+    /// Something is missing.
+    #[error("{0}")]
+    Rule(String),
+}
+
+impl ModelsFile {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// See [`FileProblem`].
+    pub fn parse(text: &str) -> Result<Self, FileProblem> {
+        let document = serde_json::from_str(text).map_err(|error| FileProblem::Syntax(error.to_string()))?;
+        Self::of(&document)
+    }
+
+    pub(super) fn of(document: &Value) -> Result<Self, FileProblem> {
+        check(document)?;
+        let Some(Value::Object(providers)) = document.get("providers").cloned() else {
+            return Ok(Self::default());
+        };
+        let entry = |(id, provider): (String, Value)| {
+            let written: WrittenProvider = serde_json::from_value(provider)
+                .map_err(|error| FileProblem::Schema(format!("/providers/{id} {error}")))?;
+            let id = ProviderId::normalize(&id);
+            let entry = written.entry(&id);
+            Ok((id, entry))
+        };
+        Ok(Self { providers: providers.into_iter().map(entry).collect::<Result<_, _>>()? })
+    }
+
+    /// Reads the file of an agent's directory; nothing without one. Blocks.
+    ///
+    /// # Errors
+    /// See [`FileProblem`].
+    pub fn read(agent_dir: &Path) -> Result<Option<Self>, FileProblem> {
+        match std::fs::read_to_string(agent_dir.join(FILE)) {
+            Ok(text) => Self::parse(&text).map(Some),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(FileProblem::Read(error.to_string())),
+        }
+    }
+
+    /// The providers it names.
+    pub(crate) fn providers(&self) -> &[(ProviderId, ProviderEntry)] {
+        &self.providers
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct WrittenProvider {
+    base_url: Option<String>,
+    api_key: Option<String>,
+    auth: Option<Value>,
+    api: Option<Api>,
+    headers: BTreeMap<String, String>,
+    auth_header: Option<bool>,
+    models: Vec<WrittenModel>,
+    model_overrides: BTreeMap<String, WrittenOverride>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenModel {
+    id: String,
+    name: Option<String>,
+    api: Option<Api>,
+    #[serde(default)]
+    reasoning: bool,
+    input: Option<Vec<String>>,
+    cost: Option<Price>,
+    context_window: Option<f64>,
+    max_tokens: Option<f64>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    compat: Compat,
+    #[serde(default)]
+    params: Value,
+}
+
+/// The sizes may be written as `8192.0`; all else is as [`ModelOverride`] has it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenOverride {
+    #[serde(flatten)]
+    rest: Value,
+    context_window: Option<f64>,
+    max_tokens: Option<f64>,
+}
+
+impl WrittenProvider {
+    fn entry(self, id: &ProviderId) -> ProviderEntry {
+        let key = self.api_key.map(|key| braceless(&key)).filter(|key| !is_marker(id.as_str(), key));
+        let auth = self.auth.and_then(|auth| serde_json::from_value::<ProviderAuthKind>(auth).ok());
+        let overrides = self.model_overrides.into_iter();
+        ProviderEntry {
+            base_url: self.base_url,
+            api_key: key.map(SecretString::from),
+            auth,
+            api: self.api,
+            headers: secret(self.headers),
+            auth_header: self.auth_header,
+            models: self.models.into_iter().map(WrittenModel::entry).collect(),
+            model_overrides: overrides.map(|(id, change)| (id, change.entry())).collect(),
+            ..ProviderEntry::default()
+        }
+    }
+}
+
+impl WrittenModel {
+    fn entry(self) -> ModelEntry {
+        let streaming = self.params.get("streaming").and_then(Value::as_bool);
+        ModelEntry {
+            name: Some(self.name.unwrap_or_else(|| self.id.clone())),
+            id: self.id,
+            api: self.api,
+            base_url: None,
+            reasoning: Some(self.reasoning),
+            input: self.input,
+            cost: self.cost,
+            context_window: Some(self.context_window.and_then(whole).unwrap_or(CONTEXT_WINDOW)),
+            max_tokens: Some(self.max_tokens.and_then(whole).unwrap_or(MAX_TOKENS)),
+            headers: secret(self.headers),
+            compat: self.compat,
+            params: ModelEntryParams { streaming },
+            lacks_tools: false,
+        }
+    }
+}
+
+impl WrittenOverride {
+    fn entry(self) -> ModelOverride {
+        // The document was checked: what does not fit here is a part that means nothing to us.
+        let rest: ModelOverride = serde_json::from_value(self.rest).unwrap_or_default();
+        ModelOverride {
+            context_window: self.context_window.and_then(whole),
+            max_tokens: self.max_tokens.and_then(whole),
+            ..rest
+        }
+    }
+}
+
+fn secret(headers: BTreeMap<String, String>) -> BTreeMap<String, SecretString> {
+    headers.into_iter().map(|(name, value)| (name, SecretString::from(value))).collect()
+}
+
+/// `NAME` of `${NAME}`.
+fn braceless(key: &str) -> String {
+    let key = key.trim();
+    key.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).unwrap_or(key).to_owned()
+}

@@ -1,0 +1,54 @@
+//! LM Studio: `GET /api/v0/models`; a server that is only said to be one may know `GET /v1/models` alone.
+
+use serde::Deserialize;
+
+use super::inquiry::KnownAs;
+use super::server::{List, Server, input, reasons};
+use crate::catalog::ModelEntry;
+
+#[derive(Deserialize)]
+struct Model {
+    id: String,
+    /// `llm`, `vlm`, `embeddings`.
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    state: Option<String>,
+    max_context_length: Option<u64>,
+    /// Of one that is loaded.
+    loaded_context_length: Option<u64>,
+    capabilities: Option<Vec<String>>,
+}
+
+pub(super) async fn models(server: &Server<'_>) -> Result<Vec<ModelEntry>, String> {
+    let list: List<Model> = match server.get("/api/v0/models").await {
+        Ok(list) => list,
+        Err(_) if server.known_as == KnownAs::Stated => server.get("/v1/models").await?,
+        Err(error) => return Err(error),
+    };
+    let mut models: Vec<Model> = list.data;
+    if !server.is_believed(models.iter().all(|model| model.kind.is_some())) {
+        return Err("what answers is not LM Studio".to_owned());
+    }
+    models.retain(|model| model.kind.as_deref() != Some("embeddings") && !model.id.trim().is_empty());
+    // One that is in memory already answers at once.
+    models.sort_by_key(|model| model.state.as_deref() != Some("loaded"));
+    Ok(models.into_iter().map(Model::entry).collect())
+}
+
+impl Model {
+    fn entry(self) -> ModelEntry {
+        let lacks_tools = self
+            .capabilities
+            .as_ref()
+            .is_some_and(|capabilities| !capabilities.iter().any(|known| known == "tool_use"));
+        ModelEntry {
+            name: Some(self.id.clone()),
+            reasoning: Some(reasons(&self.id)),
+            input: input(self.kind.as_deref() == Some("vlm")),
+            context_window: self.loaded_context_length.or(self.max_context_length).filter(|n| *n > 0),
+            lacks_tools,
+            id: self.id,
+            ..ModelEntry::default()
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Asking a server, whatever it is.
+
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::inquiry::{Inquiry, KnownAs, Source};
+use super::{llama_cpp, lm_studio, ollama, venice, vllm};
+use crate::catalog::{Asks, ModelEntry, ProviderEntry};
+use crate::net::{Headers, Http};
+use crate::variables::Variables;
+
+/// Largest list that is read.
+const MAX_LIST: usize = 4 * 1024 * 1024;
+/// Most models that are taken from one server.
+const MAX_MODELS: usize = 1000;
+/// How long a program for local models may take in all (spec `models.md` §2.3).
+const LOCAL_DEADLINE: Duration = Duration::from_secs(5);
+/// How long a service on the internet may take.
+const SERVICE_DEADLINE: Duration = Duration::from_secs(10);
+
+/// A server to ask.
+#[derive(Debug, Clone)]
+pub(super) struct Server<'a> {
+    pub(super) http: &'a Http,
+    /// Address without `/v1`.
+    pub(super) root: &'a str,
+    pub(super) key: Option<&'a SecretString>,
+    pub(super) known_as: KnownAs,
+}
+
+impl Inquiry {
+    /// Asks; the error is for the log.
+    pub(super) async fn ask(&self, http: &Http, variables: &Variables) -> Result<ProviderEntry, String> {
+        match &self.source {
+            Source::Bedrock(discovery) => {
+                discovery.run(http, variables).await.map_err(|error| error.to_string())
+            }
+            Source::Server { asks, root, known_as } => {
+                let server = Server { http, root, key: self.key.as_ref(), known_as: *known_as };
+                let deadline = if asks.is_local() { LOCAL_DEADLINE } else { SERVICE_DEADLINE };
+                let mut models = tokio::time::timeout(deadline, server.models(*asks))
+                    .await
+                    .map_err(|_| format!("no answer within {deadline:?}"))??;
+                models.truncate(MAX_MODELS);
+                let base_url = if asks.is_local() { format!("{root}/v1") } else { root.clone() };
+                Ok(ProviderEntry { base_url: Some(base_url), models, ..ProviderEntry::default() })
+            }
+        }
+    }
+}
+
+impl Server<'_> {
+    async fn models(&self, asks: Asks) -> Result<Vec<ModelEntry>, String> {
+        match asks {
+            Asks::Ollama => ollama::models(self).await,
+            Asks::LmStudio => lm_studio::models(self).await,
+            Asks::LlamaCpp => llama_cpp::models(self).await,
+            Asks::Vllm => vllm::models(self).await,
+            Asks::Venice => venice::models(self).await,
+        }
+    }
+
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, String> {
+        self.answer(path, None).await
+    }
+
+    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, String> {
+        self.answer(path, Some(body)).await
+    }
+
+    async fn answer<T: DeserializeOwned>(&self, path: &str, body: Option<&Value>) -> Result<T, String> {
+        let url = format!("{}{path}", self.root);
+        let mut headers = Headers::default();
+        let mut set = |name, value: &str| headers.set(name, value).map_err(|error| error.to_string());
+        set("accept", "application/json")?;
+        if let Some(key) = self.key {
+            set("authorization", &format!("Bearer {}", key.expose_secret()))?;
+        }
+        let incoming = match body {
+            Some(body) => {
+                set("content-type", "application/json")?;
+                self.http.post_json(&url, headers, body.to_string().into_bytes()).await
+            }
+            None => self.http.get(&url, headers).await,
+        };
+        let incoming = incoming.map_err(|error| error.to_string())?;
+        if !(200..300).contains(&incoming.status) {
+            return Err(format!("{path} answers with status {}", incoming.status));
+        }
+        let bytes = incoming.whole(MAX_LIST).await.map_err(|error| error.to_string())?;
+        serde_json::from_slice(&bytes)
+            .map_err(|_| format!("{path} answers with something else than expected"))
+    }
+
+    /// Whether something is shown to be what we take it for, or need not be.
+    pub(super) fn is_believed(&self, shows_it: bool) -> bool {
+        shows_it || self.known_as == KnownAs::Stated
+    }
+}
+
+/// A list of models as OpenAI gives it.
+#[derive(Debug, serde::Deserialize)]
+pub(super) struct List<M> {
+    pub(super) data: Vec<M>,
+}
+
+/// Whether an id is that of a model that reasons, as far as ids tell (spec `models.md` §2.3).
+pub(super) fn reasons(id: &str) -> bool {
+    let id = id.to_lowercase();
+    id.contains("r1") || id.contains("reasoning")
+}
+
+/// What kinds of input a model takes.
+pub(super) fn input(sees: bool) -> Option<Vec<String>> {
+    let kinds: &[&str] = if sees { &["text", "image"] } else { &["text"] };
+    Some(kinds.iter().map(|kind| (*kind).to_owned()).collect())
+}

@@ -1,0 +1,190 @@
+//! Answers of servers: kept, renewed in the background, waited for once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::inquiry::{Inquiry, Source};
+use crate::background::Background;
+use crate::catalog::{Found, ProviderEntry};
+use crate::net::{Http, Timeouts};
+use crate::variables::Variables;
+
+/// How long the answer of a local server counts as new.
+const LOCAL_FRESH: Duration = Duration::from_secs(30);
+/// How long a local server that did not answer is left alone.
+const LOCAL_MISSING: Duration = Duration::from_secs(3);
+/// How long the answer of a service counts as new.
+const SERVICE_FRESH: Duration = Duration::from_secs(3600);
+/// How long a service that did not answer is left alone.
+const SERVICE_MISSING: Duration = Duration::from_secs(60);
+/// Answers that are kept; more only come from a configuration that changes all the time.
+const MAX_SLOTS: usize = 64;
+/// How long a connection to a local server may take, and how long it may be silent.
+const LOCAL_TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(1), idle: Duration::from_secs(5) };
+
+/// Asks servers and keeps what they say. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Discovery {
+    shared: Arc<Shared>,
+    questions: Background,
+}
+
+#[derive(Debug)]
+struct Shared {
+    local: Http,
+    outside: Http,
+    variables: Variables,
+    slots: Mutex<HashMap<Source, Slot>>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    /// The last good answer.
+    answer: Option<Arc<ProviderEntry>>,
+    /// When the last question was answered or given up.
+    asked: Option<(Instant, Outcome)>,
+    /// Becomes true, or is dropped, when the question under way ends.
+    under_way: Option<watch::Receiver<bool>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Answered,
+    Missing,
+}
+
+impl Discovery {
+    pub(crate) fn new(http: Http, variables: Variables) -> Self {
+        let local = Http::with_timeouts(LOCAL_TIMEOUTS);
+        let shared = Shared { local, outside: http, variables, slots: Mutex::default() };
+        Self { shared: Arc::new(shared), questions: Background::default() }
+    }
+
+    /// Waits until everybody who was asked has answered or been given up.
+    #[cfg(test)]
+    pub(crate) async fn settle(&self) {
+        self.questions.settle().await;
+    }
+
+    /// What is known already.
+    pub(crate) fn known(&self, inquiries: &[Inquiry]) -> Vec<Found> {
+        let slots = self.shared.lock();
+        let found = |inquiry: &Inquiry| {
+            let provider = inquiry.provider.clone();
+            let answer = slots.get(&inquiry.source).and_then(|slot| slot.answer.clone());
+            match answer {
+                Some(entry) => Some(Found { provider, entry, answered: true }),
+                None => inquiry.address_alone().map(|entry| Found { provider, entry, answered: false }),
+            }
+        };
+        inquiries.iter().filter_map(found).collect()
+    }
+
+    /// Asks whom it is time to ask, and waits for those of whom nothing is known yet, no longer than that. What comes later
+    /// is known to the next one.
+    pub(crate) async fn ask(&self, inquiries: impl IntoIterator<Item = &Inquiry>, patience: Duration) {
+        let waiting: Vec<_> = inquiries.into_iter().filter_map(|inquiry| self.begin(inquiry)).collect();
+        let all = async {
+            for mut answer in waiting {
+                // An error is a question that ended without a word.
+                let _ = answer.wait_for(|done| *done).await;
+            }
+        };
+        // Too late is as good as not there.
+        let _ = tokio::time::timeout(patience, all).await;
+    }
+
+    /// Begins to ask if it is time to. What is returned is worth waiting for: nothing is known yet.
+    fn begin(&self, inquiry: &Inquiry) -> Option<watch::Receiver<bool>> {
+        let mut slots = self.shared.lock();
+        if slots.len() >= MAX_SLOTS && !slots.contains_key(&inquiry.source) {
+            slots.clear();
+        }
+        let slot = slots.entry(inquiry.source.clone()).or_default();
+        let running =
+            slot.under_way.clone().filter(|answer| answer.has_changed().is_ok() && !*answer.borrow());
+        let wait_for = match running {
+            Some(running) => Some(running),
+            None if slot.is_due(inquiry) => {
+                let (done, answer) = watch::channel(false);
+                slot.under_way = Some(answer.clone());
+                self.spawn(inquiry.clone(), done);
+                Some(answer)
+            }
+            None => None,
+        };
+        wait_for.filter(|_| slot.answer.is_none())
+    }
+
+    fn spawn(&self, inquiry: Inquiry, done: watch::Sender<bool>) {
+        let shared = Arc::clone(&self.shared);
+        self.questions.spawn(async move {
+            let http = if inquiry.is_local() { &shared.local } else { &shared.outside };
+            let answer = inquiry.ask(http, &shared.variables).await;
+            shared.keep(&inquiry, answer);
+            // Nobody may be waiting any more.
+            let _ = done.send(true);
+        });
+    }
+}
+
+impl Shared {
+    fn keep(&self, inquiry: &Inquiry, answer: Result<ProviderEntry, String>) {
+        let mut slots = self.lock();
+        let slot = slots.entry(inquiry.source.clone()).or_default();
+        let provider = &inquiry.provider;
+        let outcome = match answer {
+            Ok(entry) => {
+                tracing::debug!(%provider, models = entry.models.len(), "a server said which models it has");
+                slot.answer = Some(Arc::new(entry));
+                Outcome::Answered
+            }
+            Err(error) => {
+                let is_news = slot.asked.is_none_or(|(_, outcome)| outcome == Outcome::Answered);
+                if is_news && !inquiry.is_local() {
+                    tracing::warn!(%provider, %error, "its models can't be listed; the built-in list is used");
+                } else {
+                    tracing::debug!(%provider, %error, "no list of models");
+                }
+                // A local server that is gone has no models; what a service had it will have again.
+                if inquiry.is_local() {
+                    slot.answer = None;
+                }
+                Outcome::Missing
+            }
+        };
+        slot.asked = Some((Instant::now(), outcome));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Source, Slot>> {
+        // A map stays whole also when a thread died while holding it.
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slot {
+    fn is_due(&self, inquiry: &Inquiry) -> bool {
+        let Some((at, outcome)) = self.asked else { return true };
+        let fresh = match (&inquiry.source, outcome) {
+            (Source::Bedrock(discovery), Outcome::Answered) => discovery.refresh,
+            (Source::Server { .. }, Outcome::Answered) if inquiry.is_local() => LOCAL_FRESH,
+            (Source::Server { .. }, Outcome::Answered) => SERVICE_FRESH,
+            (_, Outcome::Missing) if inquiry.is_local() => LOCAL_MISSING,
+            (_, Outcome::Missing) => SERVICE_MISSING,
+        };
+        at.elapsed() >= fresh
+    }
+}
+
+impl Inquiry {
+    /// What is known of a server that has not answered, but is not where the built-in list has it.
+    fn address_alone(&self) -> Option<Arc<ProviderEntry>> {
+        let Source::Server { root, .. } = &self.source else { return None };
+        let base_url = Some(format!("{root}/v1"));
+        self.moved.then(|| Arc::new(ProviderEntry { base_url, ..ProviderEntry::default() }))
+    }
+}
