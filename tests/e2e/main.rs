@@ -32,6 +32,7 @@ mod golden_methods;
 mod google_bedrock;
 mod kills;
 mod lifecycle;
+mod local_models;
 mod logins;
 mod models_commands;
 mod mount;

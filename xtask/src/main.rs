@@ -2,6 +2,7 @@
 
 mod budget;
 mod build;
+mod catalog;
 mod ci;
 mod compat;
 mod config_reference;
@@ -24,6 +25,11 @@ const TASKS: &[(&str, &str, Task)] = &[
         budget::run,
     ),
     ("compat", "run OpenClaw 2026.2.9's own command line against the gateway", compat::run),
+    (
+        "catalog",
+        "refresh the built-in list of models; --from FILE or ADDRESS in the form of models.dev, --add, --check",
+        catalog::run,
+    ),
     ("layers", "check that the crates depend only downwards", layers::run),
 ];
 
