@@ -34,6 +34,7 @@ mod kills;
 mod lifecycle;
 mod local_models;
 mod logins;
+mod model_directive;
 mod models_commands;
 mod mount;
 mod reference_state;

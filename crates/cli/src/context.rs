@@ -93,10 +93,7 @@ impl Context {
 
     /// A path with `~` for the home directory.
     pub(crate) fn short(&self, path: &Path) -> String {
-        match path.strip_prefix(self.paths().home()) {
-            Ok(rest) if !self.paths().home().as_os_str().is_empty() => format!("~/{}", rest.display()),
-            Ok(_) | Err(_) => path.display().to_string(),
-        }
+        self.env().with_tilde(path)
     }
 
     /// A command as this user has to type it.

@@ -167,6 +167,15 @@ impl Environment {
         expand_with(text, &self.home())
     }
 
+    /// A path as people read it, with `~` for the home directory.
+    pub fn with_tilde(&self, path: &Path) -> String {
+        let home = self.home();
+        match path.strip_prefix(&home) {
+            Ok(rest) if !home.as_os_str().is_empty() => format!("~/{}", rest.display()),
+            Ok(_) | Err(_) => path.display().to_string(),
+        }
+    }
+
     /// Adds what a `.env` file in the working directory may add: unset names that do not steer the gateway itself.
     pub(crate) fn fill_from_untrusted(&mut self, pairs: &[(String, String)]) {
         for (name, value) in pairs {

@@ -429,7 +429,9 @@ async fn accept(
     if is_new && shared.registry.count(&session_key) >= MAX_WAITING {
         return Err(DispatchError::QueueFull(session_key));
     }
-    if is_new && !shared.runner.may_send(&session_key).await? {
+    // What is said to the gateway itself goes to nobody: also `/model` where nothing may be sent.
+    let asks = is_new && !shared.runner.is_command(&payload);
+    if asks && !shared.runner.may_send(&session_key).await? {
         return Err(DispatchError::SendBlocked);
     }
     let row = new_row(run_id, session_key, payload, shared.clock.now_ms());

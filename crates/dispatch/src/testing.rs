@@ -97,6 +97,11 @@ impl FakeModel {
         self.state.requests.borrow().len()
     }
 
+    /// The model a request asks for.
+    pub(crate) fn model_of(&self, request: usize) -> String {
+        self.state.requests.borrow()[request]["model"].as_str().unwrap().to_owned()
+    }
+
     /// The messages of a request after the system prompt, as `role: text`.
     pub(crate) fn heard(&self, request: usize) -> Vec<String> {
         let requests = self.state.requests.borrow();

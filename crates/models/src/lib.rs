@@ -4,7 +4,7 @@
 //! knows nothing of sessions or agents.
 //!
 //! The way of a call: [`Models::select`] turns [`ModelSettings`] and an [`Ask`] into bound [`Candidate`]s by way of
-//! [`reference`](mod@reference), [`catalog`] and [`credentials`]. A candidate's model builds a request (one module a
+//! [`reference`](mod@reference), [`catalog`] and [`credentials`]; which model a person means says [`choose`]. A candidate's model builds a request (one module a
 //! protocol, chosen by the table in [`api`]; history made fit by `history`), posts it through [`net`], and feeds what comes back to `answer`, a
 //! pure machine over [`sse`] and the protocol's decoder. `retry` tries again while nothing was heard; [`failure`] says what
 //! kind a failure is and what people are told. Without any model there is [`offline`].
@@ -18,6 +18,7 @@ mod assembly;
 mod background;
 mod bedrock;
 pub mod catalog;
+pub mod choose;
 mod client;
 pub mod clock;
 pub mod context_window;
@@ -28,6 +29,7 @@ mod discovery;
 pub mod failure;
 mod google;
 mod history;
+pub mod image_model;
 pub mod net;
 pub mod oauth;
 pub mod offline;
@@ -54,11 +56,12 @@ mod wire;
 
 pub use arguments::invalid_arguments;
 pub use bedrock::discovery::{BedrockDiscovery, DiscoveryError};
+pub use choose::{Choices, ChooseError, Chosen, ProfileError};
 pub use debug_log::CacheTrace;
 pub use net::{Http, install_tls};
 pub use reference::{ModelRef, ProviderId};
 pub use request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
-pub use select::{Ask, AskedThinking, Candidate, Models, SelectError, Selected, check_switch};
+pub use select::{Ask, AskedThinking, Candidate, Models, ProviderCard, SelectError, Selected};
 pub use settings::ModelSettings;
 pub use stream::{FailureKind, Model, ModelEvent, ModelFailure, ModelStream};
 pub use variables::Variables;

@@ -141,11 +141,6 @@ impl ModelNames {
         Self { entries }
     }
 
-    /// Whether switching is restricted to the listed models.
-    pub fn restricts(&self) -> bool {
-        !self.entries.is_empty()
-    }
-
     /// Whether a model is listed.
     pub fn lists(&self, reference: &ModelRef) -> bool {
         self.entries.iter().any(|entry| entry.reference == *reference)
@@ -161,17 +156,23 @@ impl ModelNames {
         self.entries.iter().filter_map(|entry| Some((entry.alias.as_deref()?, &entry.reference)))
     }
 
+    /// The alias a text is, as the owner wrote it, and what it stands for. Text with a `/` is none; case and surrounding
+    /// blanks are ignored.
+    pub fn by_alias(&self, text: &str) -> Option<(&str, &ModelRef)> {
+        let wanted = text.trim().to_lowercase();
+        if wanted.contains('/') {
+            return None;
+        }
+        self.aliases().find(|(alias, _)| alias.to_lowercase() == wanted)
+    }
+
     /// Resolves what a person wrote: an alias (only text without `/`, case and surrounding blanks ignored), else a
     /// reference.
     pub fn resolve(&self, text: &str, default_provider: &str) -> Option<ModelRef> {
-        let trimmed = text.trim();
-        if !trimmed.contains('/') {
-            let named = self.aliases().find(|(alias, _)| alias.to_lowercase() == trimmed.to_lowercase());
-            if let Some((_, reference)) = named {
-                return Some(reference.clone());
-            }
+        match self.by_alias(text) {
+            Some((_, reference)) => Some(reference.clone()),
+            None => ModelRef::parse(text, default_provider),
         }
-        ModelRef::parse(trimmed, default_provider)
     }
 }
 
@@ -203,8 +204,7 @@ pub fn default_model(
     };
     match names.resolve(written, DEFAULT_PROVIDER) {
         Some(reference) => {
-            let bare = !written.contains('/')
-                && !names.aliases().any(|(alias, _)| alias.to_lowercase() == written.to_lowercase());
+            let bare = !written.contains('/') && names.by_alias(written).is_none();
             let warning = bare.then(|| {
                 format!("model \"{written}\" names no provider; write \"{reference}\" in agents.defaults.model.primary")
             });

@@ -21,6 +21,8 @@ use crate::request::{CacheRetention, ThinkingLevel};
 pub struct ModelSettings {
     /// `agents.defaults.model`
     pub default_model: ModelChoice,
+    /// `agents.defaults.imageModel`
+    pub image_model: ModelChoice,
     /// `agents.list[].model` by agent.
     pub agent_models: BTreeMap<AgentId, ModelChoice>,
     /// `agents.defaults.models` in the file's order. Not empty: only these may be switched to.
@@ -106,6 +108,7 @@ impl From<&Config> for ModelSettings {
         let defaults = &config.agents.defaults;
         Self {
             default_model: defaults.model.as_ref().map(ModelChoice::from).unwrap_or_default(),
+            image_model: defaults.image_model.as_ref().map(ModelChoice::from).unwrap_or_default(),
             agent_models: config
                 .agents
                 .list

@@ -3,6 +3,7 @@
 pub mod delivery;
 pub mod group_name;
 pub mod inbound;
+mod model;
 pub(crate) mod names;
 pub mod origin;
 mod reset;

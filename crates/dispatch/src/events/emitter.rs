@@ -118,6 +118,14 @@ impl Emitter {
         self.close(seq, "final", &[]).into_iter().collect()
     }
 
+    /// The gateway answered by itself: that is all clients hear (spec `gateway-protocol.md` §6.4). Who may not ask hears that
+    /// it is over.
+    pub(crate) fn answered(&mut self, said: Option<&Message>) -> Vec<Broadcast> {
+        let seq = self.seq + 1;
+        let message = said.map(|said| ("message", serde_json::to_value(said).unwrap_or_default()));
+        self.close(seq, "final", message.as_slice()).into_iter().collect()
+    }
+
     /// The run failed before it began.
     pub(crate) fn failed_early(&mut self, message: &str) -> Vec<Broadcast> {
         let seq = self.seq + 1;

@@ -1,3 +1,4 @@
+mod commands;
 mod contact;
 mod failover;
 mod lifecycle;

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use super::aside::{AsideStep, Asides};
 use super::deadline::chat_deadline_ms;
 use super::machine::{Effect, Input, Machine, Only, Turn};
 use super::queue_mode::QueueMode;
@@ -102,6 +103,8 @@ pub(super) struct Actor {
     withdrawn: Vec<Job>,
     /// Steered messages whose client may not have its acknowledgement yet, oldest first.
     absorbed: VecDeque<Job>,
+    /// What is said to the gateway itself while a run is under way.
+    asides: Asides,
 }
 
 enum Step {
@@ -111,6 +114,8 @@ enum Step {
     Deadline,
     /// The oldest steered message is acknowledged.
     Acknowledged,
+    /// Something that was said to the gateway is a step further.
+    Aside(AsideStep),
     Stop,
     Idle,
     Kill,
@@ -130,6 +135,7 @@ impl Actor {
             later: Vec::new(),
             withdrawn: Vec::new(),
             absorbed: VecDeque::new(),
+            asides: Asides::default(),
         }
     }
 
@@ -137,7 +143,7 @@ impl Actor {
     pub(super) async fn run(mut self) {
         let mut stopped = false;
         loop {
-            if self.machine.is_idle() && self.absorbed.is_empty() {
+            if self.machine.is_idle() && self.absorbed.is_empty() && self.asides.is_empty() {
                 self.answer_later();
                 if self.shared.lanes.retire(&self.key, &self.mailbox) {
                     return;
@@ -149,6 +155,7 @@ impl Actor {
                 Step::Joined(ending) => self.on_joined(ending).await,
                 Step::Deadline => self.on_deadline().await,
                 Step::Acknowledged => self.tell_absorbed().await,
+                Step::Aside(step) => self.on_aside(step).await,
                 Step::Stop => {
                     stopped = true;
                     self.machine.on(Input::Stop);
@@ -168,6 +175,7 @@ impl Actor {
             () = self.shared.stopping.cancelled(), if !stopped => Step::Stop,
             command = self.mailbox.recv() => command.map_or(Step::Unreachable, Step::Command),
             () = acknowledged(self.absorbed.front()) => Step::Acknowledged,
+            step = self.asides.next(&self.shared), if !self.asides.is_empty() => Step::Aside(step),
             event = next_event(&mut self.running) => Step::Event(event),
             Some(ending) = self.tasks.join_next(), if !self.tasks.is_empty() => Step::Joined(ending),
             () = sleep_until(deadline) => Step::Deadline,
@@ -190,6 +198,9 @@ impl Actor {
     }
 
     async fn on_message(&mut self, job: Job, arrival: Arrival) {
+        if arrival == Arrival::Fresh && self.is_aside(&job).await {
+            return self.asides.push(job);
+        }
         let mode = match arrival {
             Arrival::Fresh => self.shared.runner.queue_mode(&job.row).await,
             Arrival::Recovered => QueueMode::Followup,
@@ -203,6 +214,15 @@ impl Actor {
         }
         let effects = self.machine.on(Input::Message { job, mode });
         self.perform(effects).await;
+    }
+
+    /// Whether a message is answered at once although something is under way. Not beside a message that may be about to
+    /// change the session's settings itself: what was said first holds first.
+    async fn is_aside(&self, job: &Job) -> bool {
+        let Some(running) = &self.running else { return false };
+        let runner = &self.shared.runner;
+        let is_settled = running.begun || !runner.may_change_settings(&running.job.row.payload);
+        is_settled && runner.is_aside(&job.row).await
     }
 
     /// When a `chat.send` is stopped; `agent` requests have their run's own timeout only.
@@ -374,13 +394,21 @@ impl Actor {
             self.on_event(event).await;
         }
         let Some(mut running) = self.running.take() else { return };
-        let record = match ending {
-            Ok(Ending::Done(record)) => record,
+        let now = self.shared.clock.now_ms();
+        let (record, broadcasts) = match ending {
+            Ok(Ending::Done(record)) => {
+                let broadcasts = running.last_events(&record, now);
+                (record, broadcasts)
+            }
+            Ok(Ending::Answered(record, said)) => (record, running.emitter.answered(said.as_deref())),
             Ok(Ending::Interrupted) => return self.interrupted(),
-            Err(error) => self.crashed(&running.job, &error).await,
+            Err(error) => {
+                let record = self.crashed(&running.job, &error).await;
+                let broadcasts = running.last_events(&record, now);
+                (record, broadcasts)
+            }
         };
         if !running.job.told {
-            let broadcasts = running.last_events(&record, self.shared.clock.now_ms());
             self.publish(broadcasts).await;
         }
         for job in running.steering.drain_taken() {
@@ -395,8 +423,33 @@ impl Actor {
             }
             untaken.push(job);
         }
+        // What was said to the gateway meanwhile holds for whatever comes next.
+        while let Some(step) = self.asides.drained(&self.shared).await {
+            self.on_aside(step).await;
+        }
         let effects = self.machine.on(Input::Ended { untaken });
         self.perform(effects).await;
+    }
+
+    /// Clients hear an answer at once, and its message is closed when the answer is in the transcript.
+    async fn on_aside(&mut self, step: AsideStep) {
+        match step {
+            AsideStep::Told { job, answer } => {
+                let broadcasts = self.emitter(&job).answered(answer.message.as_deref());
+                let outcome = crate::runner::command::outcome(answer.message.as_deref());
+                self.publish(broadcasts).await;
+                let ended_at = self.shared.clock.now_ms();
+                let run_id = job.row.run_id.clone();
+                self.shared.registry.conclude(RunRecord { run_id, started_at: None, ended_at, outcome });
+                self.asides.close(&self.shared, job, answer);
+            }
+            AsideStep::Closed(record) => self.settle(record),
+            // It takes its turn behind the run.
+            AsideStep::Waits(job) => {
+                let effects = self.machine.on(Input::Message { job, mode: QueueMode::Followup });
+                self.perform(effects).await;
+            }
+        }
     }
 
     /// The run let go for a shutdown; its message is worked on after the next start.

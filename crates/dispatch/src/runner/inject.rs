@@ -6,12 +6,18 @@ use std::time::Duration;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::SessionKey;
 use openclaw_sessions::transcript::inject::{injected, is_injected};
-use openclaw_sessions::transcript::{Transcript, TranscriptError, TranscriptLock};
+use openclaw_sessions::transcript::{
+    Body, EntryId, LockError, NewTranscript, StoredMessage, Transcript, TranscriptError, TranscriptLock,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::Runner;
 use crate::api::{InjectError, InjectMessage, Injected};
+use crate::inbox::Row;
 use openclaw_sessions::time::now_ms;
+
+/// A tool call under way keeps an answer out of the transcript as long as it takes: a day is longer than any.
+const ALL_THE_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long a tool call under way may keep words out of the transcript: less than clients wait for the answer.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -25,9 +31,10 @@ impl Runner {
     ) -> Result<Injected, InjectError> {
         let path = self.transcript_to_inject(message).await?;
         let said = injected(&message.text, message.label.as_deref(), now_ms());
+        let words = Words { said: &said, id: None, new: None, patience: PATIENCE };
         let written = tokio::select! { biased;
             () = kill.cancelled() => return Err(InjectError::ShuttingDown),
-            written = self.put(&path, &said) => written,
+            written = self.put(&path, &words) => written,
         };
         let message_id = written.map_err(|error| InjectError::Storage(error.to_string()))?;
         Ok(Injected { message_id, message: said })
@@ -45,36 +52,108 @@ impl Runner {
             .ok_or(InjectError::UnknownSession)
     }
 
-    /// By the run that has the transcript, or else under its lock.
-    async fn put(
+    /// The gateway's own answer to a message: written once, under an id of the message's, into a transcript that is made
+    /// where there is none.
+    pub(super) async fn put_once(
         &self,
+        row: &Row,
         path: &Path,
+        new: NewTranscript,
         said: &Message,
-    ) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+    ) -> Result<(), PutError> {
+        let ids = [EntryId::new(&row.entry_id), EntryId::new(row.fresh_id.as_str())];
+        if row.recovered && is_there(path, &ids, said).await? {
+            return Ok(());
+        }
+        for id in ids.into_iter().map(Some).chain([None]) {
+            let words = Words { said, id, new: Some(new.clone()), patience: ALL_THE_TIME };
+            match self.put(path, &words).await {
+                // Another entry has the id: 8 hex digits are not many.
+                Err(PutError::Transcript(TranscriptError::DuplicateId { .. })) => {}
+                put => return put.map(drop),
+            }
+        }
+        Ok(())
+    }
+
+    /// By the run that has the transcript, or else under its lock.
+    async fn put(&self, path: &Path, words: &Words<'_>) -> Result<String, PutError> {
         loop {
             let changed = self.lent.changed();
             if let Some(injector) = self.lent.get(path)
-                && let Some(written) = injector.put(said.clone(), PATIENCE).await
+                && let Some(written) =
+                    injector.put(words.said.clone(), words.id.clone(), words.patience).await
             {
                 return Ok(written?.as_str().to_owned());
             }
             tokio::select! { biased;
                 lock = TranscriptLock::acquire(path) => {
                     let _lock = lock?;
-                    return Ok(append(path, said.clone()).await?);
+                    return self.append(path, words).await;
                 }
                 // A run has it now.
                 () = changed => {}
             }
         }
     }
+
+    async fn append(&self, path: &Path, words: &Words<'_>) -> Result<String, PutError> {
+        let mut transcript = match &words.new {
+            Some(new) => Transcript::reopen(self.kept.take(path), path, new.clone()).await?,
+            None => Transcript::open(path).await?,
+        };
+        let id = transcript.append_message(words.said.clone(), words.id.clone()).await?;
+        transcript.sync().await?;
+        if words.new.is_some() {
+            self.kept.put(transcript);
+        }
+        Ok(id.as_str().to_owned())
+    }
 }
 
-async fn append(path: &Path, message: Message) -> Result<String, TranscriptError> {
-    let mut transcript = Transcript::open(path).await?;
-    let id = transcript.append_message(message, None).await?;
-    transcript.sync().await?;
-    Ok(id.as_str().to_owned())
+/// What is put into a transcript.
+struct Words<'a> {
+    said: &'a Message,
+    /// Fixes the entry's id.
+    id: Option<EntryId>,
+    /// Makes the transcript where there is none.
+    new: Option<NewTranscript>,
+    /// How long a tool call under way may keep it out.
+    patience: Duration,
+}
+
+/// Why words are not in a transcript.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PutError {
+    /// Another program has it.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// It can't be written.
+    #[error(transparent)]
+    Transcript(#[from] TranscriptError),
+}
+
+/// Whether an earlier process has written an answer: an entry of one of its ids with its very words.
+async fn is_there(path: &Path, ids: &[EntryId], said: &Message) -> Result<bool, TranscriptError> {
+    let entries = match Transcript::open(path).await {
+        Ok(transcript) => transcript.entries().await?,
+        Err(TranscriptError::Missing(_)) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let is_it = |body: &Body| match (body, said) {
+        (
+            Body::Message(StoredMessage::Known(found @ Message::Assistant(stored))),
+            Message::Assistant(said),
+        ) => is_injected(found) && stored.timestamp == said.timestamp,
+        _ => false,
+    };
+    Ok(entries.iter().any(|entry| ids.contains(&entry.id) && is_it(&entry.body)))
+}
+
+/// Takes out what the gateway said before anybody spoke to the agent: a conversation of a model's begins with a person.
+pub(super) fn without_preface(context: &mut Vec<Message>) {
+    let preface = context.iter().take_while(|message| is_injected(message)).count();
+    context.drain(..preface);
 }
 
 /// Takes out what was put in since a person spoke last: it is no answer to them, and a run that is taken up again must

@@ -1,16 +1,17 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
-//! [`session`] finds the conversation and [`new_model`] the model named for a new one, [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`]
-//! the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`result`] is what is remembered.
+//! [`command`] answers what is meant for the gateway; [`session`] finds the conversation, [`asked_model`] the model it asks for,
+//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`result`] is what is remembered.
 
+mod asked_model;
 mod branch;
+pub(crate) mod command;
 mod contact;
 mod fork;
 mod history_limit;
 mod inject;
 mod kept;
 mod lent;
-mod new_model;
 mod prepare;
 mod profile_pin;
 mod result;
@@ -29,7 +30,7 @@ use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams};
 use openclaw_config::settings::QueueMode as ConfiguredMode;
 use openclaw_models::Models;
-use openclaw_protocol::message::UserMessage;
+use openclaw_protocol::message::{Message, UserMessage};
 use openclaw_sessions::entry::{SendPolicy, VerboseLevel};
 use openclaw_sessions::send_policy::{self, SendSubject};
 use openclaw_sessions::store::{Edit, Refused};
@@ -45,6 +46,7 @@ use crate::inbox::{Payload, Row};
 use crate::lane::{Job, QueueMode, SteeringQueue};
 use crate::shared::Shared;
 use crate::system_events::SystemEvents;
+use command::Way;
 use kept::KeptTranscripts;
 use lent::LentTranscripts;
 use prepare::Prepared;
@@ -86,6 +88,8 @@ pub(crate) struct RunControl {
 pub(crate) enum Ending {
     /// With a result, which is stored.
     Done(RunRecord),
+    /// By the gateway itself, with these words; nothing to who may not ask.
+    Answered(RunRecord, Option<Box<Message>>),
     /// For a shutdown; the message is taken up again by the next start.
     Interrupted,
 }
@@ -106,12 +110,19 @@ pub(crate) async fn work(shared: &Shared, job: &Job, control: RunControl) -> End
     if let Some(reason) = row.abort {
         return unanswered::close(shared, row, reason).await;
     }
+    let hint = match shared.runner.way(row).await {
+        Ok(Way::Agent(hint)) => hint,
+        Ok(Way::Answered(command)) => return command::work(shared, job, &command).await,
+        Err(NotBegun(message)) => {
+            return done(shared, row, None, RunOutcome::Error { message, result: None }).await;
+        }
+    };
     let place = tokio::select! { biased;
         () = control.cancel.cancelled() => return stopped_early(shared, row, &control).await,
         place = async { job.gate.cancelled().await; shared.global.enter(lane_of(row)).await } => place,
     };
     shared.registry.running(&row.run_id);
-    let prepared = match shared.runner.prepare(shared, row, &control).await {
+    let prepared = match shared.runner.prepare(shared, row, &control, hint).await {
         Ok(Some(prepared)) => prepared,
         Ok(None) => return stopped_early(shared, row, &control).await,
         Err(_) if shared.kill.is_cancelled() => return Ending::Interrupted,
@@ -268,8 +279,12 @@ impl Runner {
             return QueueMode::Followup;
         }
         // Whoever starts anew does not wait for what they leave behind (spec `queue.md` §3).
-        if session::reset_request(row, &self.settings()).is_some() {
+        if session::reset_request(&row.payload, &self.settings()).is_some() {
             return QueueMode::Interrupt;
+        }
+        // Another model needs a run of its own.
+        if self.has_hints(row) {
+            return QueueMode::Followup;
         }
         let own = self.entry_or_none(&row.session_key).await;
         if let Some(mode) = own.and_then(|entry| entry.queue_mode.as_deref().and_then(QueueMode::parse)) {
@@ -303,7 +318,7 @@ impl Runner {
     /// A message as a run under way sees it.
     pub(crate) fn steered_message(&self, row: &Row) -> UserMessage {
         let zone = user_zone(self.settings().config.agents.defaults.user_timezone.as_deref());
-        wording::message(row, &Circumstances::plain(zone))
+        wording::message(row, &Circumstances { words: self.words_of(row), ..Circumstances::plain(zone) })
     }
 
     async fn entry(&self, session_key: &str) -> Result<Option<Arc<SessionEntry>>, StoreError> {

@@ -12,7 +12,8 @@ use openclaw_agent::user_time::{user_zone, zone_name};
 use openclaw_agent::workspace::{self, Fill};
 use openclaw_agent::{Limits, Outcome, Prompt, ReasoningVisibility};
 use openclaw_config::ResolvedAgent;
-use openclaw_models::credentials::{Pin, SessionState};
+use openclaw_models::credentials::SessionState;
+use openclaw_models::reference::ModelNames;
 use openclaw_models::select::Skipped;
 use openclaw_models::{Ask, AskedThinking, Candidate, Selected, ThinkingLevel};
 use openclaw_protocol::message::{AssistantMessage, StopReason};
@@ -23,12 +24,14 @@ use openclaw_sessions::transcript::{
 };
 use openclaw_tools::{Confinement, CoreTools, ExecSettings, Setup, Toolbox};
 
+use super::asked_model::Hint;
 use super::branch::{Prompted, RunBranch, Telling};
 use super::lent::Lent;
+use super::profile_pin::Keep;
 use super::result::Figures;
 use super::session::Session;
 use super::wording::{self, Circumstances};
-use super::{NotBegun, RunControl, Runner, WEBCHAT, history_limit, profile_pin, tools};
+use super::{NotBegun, RunControl, Runner, WEBCHAT, history_limit, inject, tools};
 use crate::api::{AbortReason, RunOutcome};
 use crate::handle::Settings;
 use crate::inbox::{Payload, Row};
@@ -47,7 +50,7 @@ pub(super) struct Prepared {
     /// What is told of models that were left out.
     pub(super) passed_over: Vec<String>,
     /// The credential profile the session goes on with.
-    pub(super) pin: Option<Pin>,
+    pub(super) pin: Keep,
     pub(super) tools: CoreTools,
     pub(super) system_prompt: String,
     pub(super) report: SystemPromptReport,
@@ -121,10 +124,11 @@ impl Runner {
         shared: &Shared,
         row: &Row,
         control: &RunControl,
+        hint: Option<Hint>,
     ) -> Result<Option<Prepared>, NotBegun> {
         let settings = self.settings();
         let asked = asked_thinking(row)?;
-        let session = self.session(shared, row, &settings).await?;
+        let session = self.session(shared, row, &settings, hint).await?;
         // One run a transcript, whatever session keys lead to it.
         let lock = tokio::select! { biased;
             () = control.cancel.cancelled() => return Ok(None),
@@ -135,12 +139,13 @@ impl Runner {
             self.select(&settings, &session, asked),
             load_workspace(&session, &settings),
         )?;
-        let Selected { candidates: models, skipped, pin, .. } = selected;
+        let (Selected { candidates: models, skipped, .. }, pin) = selected;
         let passed_over = skipped.iter().map(Skipped::to_string).collect();
         let first = models.first().ok_or_else(|| NotBegun("Error: no model is configured".to_owned()))?;
         let tools = self.tools(&session, &settings, first);
         let (system_prompt, report) = self.system_prompt(row, &session, &settings, first, &files, &tools);
-        let (transcript, context) = self.transcript(&session, first).await?;
+        let (transcript, mut context) = self.transcript(&session, first).await?;
+        inject::without_preface(&mut context.messages);
         let (steering, reason) = (Arc::clone(&control.steering), Arc::clone(&control.reason));
         let mut branch = RunBranch::new(transcript, context.messages, steering, reason, shared.kill.clone());
         let prompt = match branch.prompted(row).await? {
@@ -208,7 +213,7 @@ impl Runner {
         settings: &Settings,
         session: &Session,
         asked: Option<ThinkingLevel>,
-    ) -> Result<Selected, NotBegun> {
+    ) -> Result<(Selected, Keep), NotBegun> {
         let entry = &session.entry;
         let stored = entry.thinking_level.as_deref().and_then(|level| level.parse().ok());
         let thinking = match (asked, stored) {
@@ -216,16 +221,12 @@ impl Runner {
             (None, Some(level)) => AskedThinking::Stored(level),
             (None, None) => AskedThinking::Default,
         };
-        let model = entry.model_override_ref().map(|(provider, model)| match provider {
-            Some(provider) => format!("{provider}/{model}"),
-            None => model.to_owned(),
-        });
-        let pin = profile_pin::of(entry);
+        let asked_model = self.asked_model(&session.key, entry, session.hint.as_ref()).await;
         let ask = Ask {
             agent: &session.agent.id,
             agent_dir: &session.agent.agent_dir,
-            model: model.as_deref(),
-            pin: pin.as_ref(),
+            model: asked_model.model.as_deref(),
+            pin: asked_model.pin.as_ref(),
             session: SessionState {
                 is_new: session.is_new,
                 compactions: entry.compaction_count.unwrap_or(0),
@@ -233,13 +234,17 @@ impl Runner {
             thinking,
         };
         let selected = self.models.select(&settings.models, &ask).await?;
+        if let Some(instead) = selected.candidates.first().filter(|_| selected.override_ignored) {
+            self.drop_override(&session.key, &asked_model, &instead.reference).await;
+        }
         for warning in &selected.warnings {
             tracing::warn!(agent = %session.agent.id, %warning, "models");
         }
         for skipped in &selected.skipped {
             tracing::warn!(model = %skipped.model, "left out: {skipped}");
         }
-        Ok(selected)
+        let pin = if asked_model.by_message { Keep::AsItIs } else { Keep::This(selected.pin.clone()) };
+        Ok((selected, pin))
     }
 
     fn tools(&self, session: &Session, settings: &Settings, first: &Candidate) -> CoreTools {
@@ -325,6 +330,7 @@ fn circumstances(session: &Session) -> Circumstances {
         zone: user_zone(session.agent.user_timezone.as_deref()),
         after_abort: session.after_abort,
         reset: session.reset.clone(),
+        words: session.hint.as_ref().map(|hint| hint.text.clone()),
         system_block: String::new(),
     }
 }
@@ -371,12 +377,8 @@ fn reasoning(entry: &SessionEntry) -> ReasoningVisibility {
 }
 
 fn aliases(settings: &Settings) -> Vec<(String, String)> {
-    let models = &settings.config.agents.defaults.models;
-    let alias = |(key, entry): (&String, &openclaw_config::settings::ModelEntry)| {
-        let alias = entry.alias.as_deref().map(str::trim).filter(|alias| !alias.is_empty())?;
-        Some((alias.to_owned(), key.clone()))
-    };
-    models.iter().filter_map(alias).collect()
+    let names = ModelNames::new(&settings.models.listed);
+    names.aliases().map(|(alias, model)| (alias.to_owned(), model.to_string())).collect()
 }
 
 fn heartbeat_prompt(agent: &ResolvedAgent, settings: &Settings) -> Option<String> {

@@ -17,8 +17,19 @@ pub(super) fn of(entry: &SessionEntry) -> Option<Pin> {
     Some(Pin { profile: entry.auth_profile_override.as_deref()?.to_owned(), source, compactions })
 }
 
+/// What a run leaves in the row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// Nothing: it ran with another model than the session's.
+    AsItIs,
+    /// The profile the session goes on with, if any.
+    This(Option<Pin>),
+}
+
 /// Writes what the run went on with. A choice that a person made meanwhile stays.
-pub(super) fn keep(entry: &mut SessionEntry, pin: Option<&Pin>) {
+pub(super) fn keep(entry: &mut SessionEntry, keep: &Keep) {
+    let Keep::This(pin) = keep else { return };
+    let pin = pin.as_ref();
     let chosen = of(entry).filter(|stored| stored.source == PinSource::User);
     if chosen.is_some() && chosen.as_ref() != pin {
         return;
@@ -44,20 +55,22 @@ mod tests {
     fn what_is_kept_is_read_again() {
         for wanted in [pin("p:a", PinSource::Auto), pin("p:b", PinSource::User)] {
             let mut entry = SessionEntry::default();
-            keep(&mut entry, Some(&wanted));
+            keep(&mut entry, &Keep::This(Some(wanted.clone())));
             assert_eq!(of(&entry), Some(wanted));
         }
         let mut entry = SessionEntry::default();
-        keep(&mut entry, Some(&pin("p:a", PinSource::Auto)));
-        keep(&mut entry, None);
+        keep(&mut entry, &Keep::This(Some(pin("p:a", PinSource::Auto))));
+        keep(&mut entry, &Keep::AsItIs);
+        assert_eq!(of(&entry), Some(pin("p:a", PinSource::Auto)));
+        keep(&mut entry, &Keep::This(None));
         assert_eq!(of(&entry), None);
     }
 
     #[test]
     fn a_choice_made_during_the_run_stays() {
         let mut entry = SessionEntry::default();
-        keep(&mut entry, Some(&pin("p:chosen", PinSource::User)));
-        keep(&mut entry, Some(&pin("p:a", PinSource::Auto)));
+        keep(&mut entry, &Keep::This(Some(pin("p:chosen", PinSource::User))));
+        keep(&mut entry, &Keep::This(Some(pin("p:a", PinSource::Auto))));
         assert_eq!(of(&entry), Some(pin("p:chosen", PinSource::User)));
     }
 

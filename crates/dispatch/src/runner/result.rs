@@ -3,13 +3,12 @@
 use openclaw_agent::event::RunEnd;
 use openclaw_agent::reply::{RunError, RunErrorKind};
 use openclaw_agent::{Outcome, RunMeta};
-use openclaw_models::credentials::Pin;
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Usage;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::Json;
 
-use super::profile_pin;
+use super::profile_pin::{self, Keep};
 use crate::api::{AbortReason, RunOutcome};
 
 /// What people are told of a run that was stopped at the deadline its message came with.
@@ -56,7 +55,7 @@ pub(super) struct Figures {
     /// Unix milliseconds at which somebody said something; absent where nobody did.
     pub(super) said_at: Option<i64>,
     /// The credential profile the session goes on with.
-    pub(super) pin: Option<Pin>,
+    pub(super) pin: Keep,
 }
 
 impl Figures {
@@ -71,7 +70,7 @@ impl Figures {
         entry.model_provider = Some(agent.provider.as_str().into());
         entry.model = Some(agent.model.as_str().into());
         entry.context_tokens = Some(self.window);
-        profile_pin::keep(entry, self.pin.as_ref());
+        profile_pin::keep(entry, &self.pin);
         if let Some(usage) = agent.usage {
             entry.input_tokens = Some(usage.input);
             entry.output_tokens = Some(usage.output);

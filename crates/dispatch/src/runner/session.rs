@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use openclaw_config::ResolvedAgent;
+use openclaw_models::Chosen;
+use openclaw_models::choose::Opening;
 use openclaw_protocol::SessionId;
 use openclaw_sessions::entry::ResetKind;
 use openclaw_sessions::key::KeyForm;
@@ -16,8 +18,8 @@ use openclaw_sessions::store::Edit;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::{Map, Value};
 
+use super::asked_model::Hint;
 use super::contact::Contact;
-use super::new_model::{Choice, KnownModels, Named};
 use super::{NotBegun, Runner, fork};
 use crate::api::Occasion;
 use crate::handle::Settings;
@@ -40,6 +42,8 @@ pub(super) struct Session {
     pub(super) is_new: bool,
     /// What followed a reset trigger.
     pub(super) reset: Option<String>,
+    /// What its message wishes for this run alone.
+    pub(super) hint: Option<Hint>,
     /// Whether a person stopped the run before.
     pub(super) after_abort: bool,
 }
@@ -93,6 +97,7 @@ impl Runner {
         shared: &Shared,
         row: &Row,
         settings: &Settings,
+        hint: Option<Hint>,
     ) -> Result<Session, NotBegun> {
         let key = SessionKey::parse(&row.session_key)?;
         let agent_id = match &row.payload {
@@ -103,7 +108,10 @@ impl Runner {
         let agent = settings.config.agent(&agent_id);
         let stored = self.store.get(&key).await?.map(|found| found.entry);
         // A message that was stopped does nothing but be there.
-        let named = if row.abort.is_some() { None } else { self.asked_reset(row, &agent, settings).await };
+        let named = match row.abort {
+            Some(_) => None,
+            None => self.asked_reset(row, &agent, settings, hint.as_ref()).await,
+        };
         let id = {
             let fresh_path = self.layout.transcript_path(&agent_id, &row.fresh_id, None)?;
             let facts = Facts {
@@ -128,7 +136,7 @@ impl Runner {
             Some(entry) if same && entry_patch(row).is_none() && contact.is_known(&entry) => (entry, false),
             Some(_) | None => {
                 note(shared, row, &id).await?;
-                let choice = named.as_ref().map_or(Choice::Keep, |named| named.choice.clone());
+                let choice = named.as_ref().and_then(|named| named.model.clone());
                 let file = self.forked(row, &key, &id, &agent, !is_new).await;
                 let said_at = row.payload.is_interaction().then_some(row.accepted_at);
                 let renewal = Renewal { id: id.clone(), contact, choice, file, said_at };
@@ -140,7 +148,7 @@ impl Runner {
             None => self.layout.transcript_path(&agent_id, &id, None)?,
         };
         let reset = named.map(|named| named.rest);
-        Ok(Session { key, agent, id, path, entry, noted, is_new: !same, reset, after_abort })
+        Ok(Session { key, agent, id, path, entry, noted, is_new: !same, reset, hint, after_abort })
     }
 
     async fn write_row(
@@ -158,14 +166,19 @@ impl Runner {
     }
 
     /// What follows `/new` or `/reset`, where the message begins so, and the model it names.
-    async fn asked_reset(&self, row: &Row, agent: &ResolvedAgent, settings: &Settings) -> Option<Named> {
-        let rest = reset_request(row, settings)?.rest;
+    async fn asked_reset(
+        &self,
+        row: &Row,
+        agent: &ResolvedAgent,
+        settings: &Settings,
+        hint: Option<&Hint>,
+    ) -> Option<Opening> {
+        let rest = reset_request(&row.payload, settings)?.rest;
+        let rest = hint.map_or(rest, |hint| hint.text.clone());
         if rest.trim().is_empty() {
-            return Some(Named { choice: Choice::Keep, rest });
+            return Some(Opening { model: None, rest });
         }
-        let default = self.models.primary(&settings.models, &agent.id, &agent.agent_dir).await.reference;
-        let known = KnownModels::of(&self.models, &settings.models, agent, default).await;
-        Some(known.split(&rest))
+        Some(self.models.choices(&settings.models, &agent.id, &agent.agent_dir).await.opening(&rest))
     }
 
     /// The file of a new session that begins with its parent's conversation; `None` where it begins with nothing.
@@ -194,8 +207,8 @@ impl Runner {
 }
 
 /// The reset a message asks for. Whoever reaches the gateway's own protocol may give commands.
-pub(super) fn reset_request(row: &Row, settings: &Settings) -> Option<ResetRequest> {
-    let Payload::Chat(chat) = &row.payload else { return None };
+pub(super) fn reset_request(payload: &Payload, settings: &Settings) -> Option<ResetRequest> {
+    let Payload::Chat(chat) = payload else { return None };
     let triggers = settings.sessions.triggers();
     let stripped = strip_structural_prefixes(&chat.text);
     reset::find_trigger(&triggers, &chat.text, &stripped, Authority::Granted)
@@ -208,7 +221,7 @@ struct Renewal {
     /// Who says it.
     contact: Contact,
     /// The model it names.
-    choice: Choice,
+    choice: Option<Chosen>,
     /// Its file, where that is not named after its id.
     file: Option<PathBuf>,
     /// Unix milliseconds at which somebody says it; absent where nobody does.
@@ -235,27 +248,16 @@ fn change_row(edit: Edit<'_>, renewal: &Renewal, patch: Option<&Map<String, Valu
     if let Some(file) = &renewal.file {
         entry.session_file = Some(file.display().to_string().into());
     }
-    switch_model(entry, &renewal.choice);
+    if let Some(Chosen { model, is_default, .. }) = &renewal.choice {
+        let model = (!is_default).then_some((model.provider.as_str(), model.model.as_str()));
+        entry.switch_model(model, None);
+    }
     if let Some(patch) = patch {
         entry.merge(patch, now);
     }
     renewal.contact.note(entry);
     entry.last_interaction_at = entry.last_interaction_at.max(renewal.said_at);
     entry.touch(now);
-}
-
-/// Another model needs other credentials: the profile chosen for the old one goes.
-fn switch_model(entry: &mut SessionEntry, choice: &Choice) {
-    let model = match choice {
-        Choice::Keep => return,
-        Choice::Default => None,
-        Choice::Other(model) => Some(model),
-    };
-    entry.provider_override = model.map(|model| model.provider.as_str().into());
-    entry.model_override = model.map(|model| model.model.as_str().into());
-    entry.auth_profile_override = None;
-    entry.auth_profile_override_source = None;
-    entry.auth_profile_override_compaction_count = None;
 }
 
 fn entry_patch(row: &Row) -> Option<&Map<String, Value>> {
@@ -352,37 +354,26 @@ mod tests {
         };
         let mut entry: SessionEntry =
             serde_json::from_str(r#"{"sessionId":"old","updatedAt":5,"label":"x","totalTokens":9}"#).unwrap();
-        change_row(Edit { entry: &mut entry, is_new: false, now: 7 }, &renewal(Choice::Keep), None);
+        change_row(Edit { entry: &mut entry, is_new: false, now: 7 }, &renewal(None), None);
         assert_eq!(entry.session_id, Some(SessionId::new("new")));
         assert_eq!(
             (entry.label.as_deref(), entry.total_tokens, entry.updated_at),
             (Some("x"), Some(0), Some(7))
         );
         let patch = serde_json::json!({"label": "y", "spawnedBy": "agent:main:main"});
-        change_row(
-            Edit { entry: &mut entry, is_new: false, now: 8 },
-            &renewal(Choice::Keep),
-            patch.as_object(),
-        );
+        change_row(Edit { entry: &mut entry, is_new: false, now: 8 }, &renewal(None), patch.as_object());
         assert_eq!(
             (entry.label.as_deref(), entry.spawned_by.as_deref()),
             (Some("y"), Some("agent:main:main"))
         );
-    }
-
-    #[test]
-    fn a_named_model_takes_the_place_of_the_old_one_and_of_its_credentials() {
-        let old = r#"{"providerOverride":"a","modelOverride":"b","authProfileOverride":"a:me","authProfileOverrideSource":"user"}"#;
-        let other = Choice::Other(openclaw_models::ModelRef::new("openai", "gpt-5.2"));
-        let rows = [
-            (Choice::Keep, old),
-            (Choice::Default, "{}"),
-            (other, r#"{"providerOverride":"openai","modelOverride":"gpt-5.2"}"#),
-        ];
-        for (choice, expected) in rows {
-            let mut entry: SessionEntry = serde_json::from_str(old).unwrap();
-            switch_model(&mut entry, &choice);
-            assert_eq!(entry, serde_json::from_str(expected).unwrap(), "{choice:?}");
+        let chosen = |is_default| {
+            let model = openclaw_models::ModelRef::new("openai", "gpt-5.2");
+            Some(Chosen { model, is_default, alias: None })
+        };
+        for (is_default, expected) in [(false, Some((Some("openai"), "gpt-5.2"))), (true, None)] {
+            let edit = Edit { entry: &mut entry, is_new: false, now: 9 };
+            change_row(edit, &renewal(chosen(is_default)), None);
+            assert_eq!(entry.model_override_ref(), expected);
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) async fn close(shared: &Shared, row: &Row, reason: AbortReason) -> En
 
 impl Runner {
     async fn keep_unanswered(&self, shared: &Shared, row: &Row) -> Result<(), NotBegun> {
-        let session = self.session(shared, row, &self.settings()).await?;
+        let session = self.session(shared, row, &self.settings(), None).await?;
         session.note(shared, row).await?;
         let _lock = TranscriptLock::acquire(&session.path).await?;
         let new = NewTranscript {

@@ -23,6 +23,8 @@ pub(crate) struct Circumstances {
     pub(crate) after_abort: bool,
     /// What is left of the text behind a reset trigger, where there was one.
     pub(crate) reset: Option<String>,
+    /// The text without what was meant for the gateway, where something was.
+    pub(crate) words: Option<String>,
     /// What else the agent is to know, line by line, with a blank line at its end; or nothing.
     pub(crate) system_block: String,
 }
@@ -30,7 +32,7 @@ pub(crate) struct Circumstances {
 impl Circumstances {
     /// Nothing but a person in a zone saying something.
     pub(crate) fn plain(zone: TimeZone) -> Self {
-        Self { zone, after_abort: false, reset: None, system_block: String::new() }
+        Self { zone, after_abort: false, reset: None, words: None, system_block: String::new() }
     }
 }
 
@@ -49,7 +51,10 @@ fn text(row: &Row, circumstances: &Circumstances) -> String {
     let body = match &circumstances.reset {
         Some(rest) if rest.trim().is_empty() => GREETING.to_owned(),
         Some(rest) => stamped(rest, row.accepted_at, &circumstances.zone),
-        None => stamped(row.payload.text(), row.accepted_at, &circumstances.zone),
+        None => {
+            let words = circumstances.words.as_deref().unwrap_or(row.payload.text());
+            stamped(words, row.accepted_at, &circumstances.zone)
+        }
     };
     let told = &circumstances.system_block;
     match row.payload {
@@ -129,6 +134,13 @@ mod tests {
             "Note: The previous agent run was aborted by the user. Resume carefully or ask for clarification.\n\n\
              [Wed 2026-01-28 20:30 EST] hi\n[message_id: run-1]"
         );
+    }
+
+    #[test]
+    fn what_was_meant_for_the_gateway_is_not_shown_to_the_agent() {
+        let told = Circumstances { words: Some("hi".to_owned()), ..circumstances() };
+        let said = message(&chat("hi /model x"), &told).content.to_text();
+        assert_eq!(said, "[Wed 2026-01-28 20:30 EST] hi\n[message_id: run-1]");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_models::{check_switch, thinking};
+use openclaw_models::thinking;
 use openclaw_protocol::Call;
 use openclaw_protocol::params::sessions::{
     SessionListDefaults, SessionsCompact, SessionsCompactParams, SessionsCompactResult, SessionsDelete,
@@ -61,11 +61,14 @@ pub(super) async fn patch(
     let settings = ctx.gateway.settings();
     let agent = ctx.gateway.sessions.rules().agent_of(&canonical(&ctx, &params.key.0)?);
     require_known_agent(&ctx, SessionsPatch::NAME, &agent).await?;
-    let default_model = DefaultModels::of(&ctx, &settings).await.get(&agent);
+    let agent_dir = settings.config.agent(&agent).agent_dir;
+    let choices = ctx.gateway.models.choices(&settings.models, &agent, &agent_dir).await;
+    let default = choices.default_model();
+    let default_model = ModelName::new(default.provider.as_str(), default.model.as_str());
     let rules = PatchRules {
         default_model,
         resolve_model: Arc::new(move |text| {
-            let model = check_switch(&settings.models, &agent, text).map_err(|error| error.to_string())?;
+            let model = choices.strict(text).map_err(|error| error.to_string())?;
             Ok(ModelName::new(model.provider.as_str(), model.model.as_str()))
         }),
         has_xhigh: thinking::has_xhigh,

@@ -99,7 +99,7 @@ impl Place {
     async fn run(&self, model: Option<&str>) -> Result<String, String> {
         let agent = AgentId::default();
         let thinking = AskedThinking::Default;
-        let ask = Ask { agent: &agent, agent_dir: self.dir.path(), model, profile: None, thinking };
+        let ask = Ask { model, thinking, ..Ask::new(&agent, self.dir.path()) };
         let selected = self.models.select(&self.settings, &ask).await.map_err(|error| error.to_string())?;
         let first = &selected.candidates[0];
         Ok(format!("{} {} {}", first.reference, first.window.tokens, first.auth.mode))
@@ -355,7 +355,7 @@ async fn a_run_writes_models_json_behind_its_back_and_a_look_writes_nothing() {
     let path = place.dir.path().join(crate::catalog::MODELS_FILE);
     let agent = AgentId::default();
     let thinking = AskedThinking::Default;
-    let ask = Ask { agent: &agent, agent_dir: place.dir.path(), model: None, profile: None, thinking };
+    let ask = Ask { thinking, ..Ask::new(&agent, place.dir.path()) };
     place.models.describe(&place.settings, &ask).await.unwrap();
     place.models.ask_for_rows(&place.settings, place.dir.path()).await;
     place.models.all_answered().await;

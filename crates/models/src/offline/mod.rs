@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::command::{Command, Request, USAGES};
 use crate::client::now_ms;
+use crate::reference::ModelRef;
 use crate::request::ModelRequest;
 use crate::retry::ABORTED;
 use crate::stream::{Model, ModelEvent, ModelStream};
@@ -27,6 +28,11 @@ pub const MODEL: &str = "guide";
 pub const NAME: &str = "Offline guide";
 /// The guide's protocol.
 pub const API: &str = "offline";
+
+/// Whether a model is the guide: it is always there.
+pub(crate) fn is_guide(model: &ModelRef) -> bool {
+    model.provider.as_str() == PROVIDER
+}
 
 /// Characters of a tool's output that the guide repeats.
 const SHOWN_CHARS: usize = 2_000;

@@ -112,10 +112,9 @@ impl<'a> Look<'a> {
 async fn load(models: &Models, agent_dir: &Path) -> (AuthStore, Option<String>, FileView) {
     let (dir, around) = (agent_dir.to_path_buf(), Surroundings::of(&models.variables, agent_dir));
     let (files, now) = (models.files.clone(), models.clock.now_ms());
-    let loaded = tokio::task::spawn_blocking(move || {
-        (AuthStore::load_with(&dir, &around, now), files.view(&dir))
-    })
-    .await;
+    let loaded =
+        tokio::task::spawn_blocking(move || (AuthStore::load_with(&dir, &around, now), files.view(&dir)))
+            .await;
     match loaded {
         Ok((Ok(mut store), file)) => {
             models.ledger.apply(agent_dir, &mut store);

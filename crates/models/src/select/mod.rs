@@ -4,6 +4,7 @@ mod bind;
 mod look;
 mod plan;
 mod primary;
+mod provider_card;
 
 use std::path::Path;
 
@@ -14,20 +15,21 @@ use self::bind::{Run, describe_offline, level_of, soften, window_of};
 use self::look::Look;
 use self::plan::{Plan, candidates_of};
 pub use self::primary::{Origin, Primary};
+pub use self::provider_card::ProviderCard;
 use crate::background::Background;
 use crate::catalog::file::FileKeeper;
 use crate::catalog::{Catalog, LookupError, ModelRow};
 use crate::clock::Clock;
 use crate::context_window::{ContextWindow, WindowTooSmall};
 use crate::credentials::{
-    AuthLabel, CredentialError, KeyCommands, Ledger, Logins, Pin, PinSource, SessionState,
+    AuthLabel, AuthStore, CredentialError, KeyCommands, Ledger, Logins, Pin, PinSource, SessionState,
 };
 use crate::debug_log::DebugLogs;
 use crate::discovery::Discovery;
 use crate::net::Http;
 use crate::oauth::LoginServers;
 use crate::offline;
-use crate::reference::{ModelNames, ModelRef, ProviderId};
+use crate::reference::{ModelRef, ProviderId};
 use crate::reporting::Reporter;
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
 use crate::retry::Patience;
@@ -59,6 +61,13 @@ enum Asking {
     Servers,
     /// What is known must do.
     Nobody,
+}
+
+/// What is known of models; see [`Models::known`].
+pub(crate) struct Known {
+    pub(crate) catalog: Catalog,
+    pub(crate) rows: Vec<ModelRow>,
+    pub(crate) primary: Primary,
 }
 
 /// Most candidates of a run: with the requests that each may take (see [`crate::retry`]) this bounds what one answer can cost.
@@ -372,6 +381,20 @@ impl Models {
         Primary::find(&Look::at(self, settings, agent_dir).await.connections(), agent)
     }
 
+    /// What is known of models without asking a server, in one look.
+    pub(crate) async fn known(&self, settings: &ModelSettings, agent: &AgentId, agent_dir: &Path) -> Known {
+        let look = Look::at(self, settings, agent_dir).await;
+        let primary = Primary::find(&look.connections(), agent);
+        let rows = look.rows();
+        Known { catalog: look.catalog, rows, primary }
+    }
+
+    /// The agent's credentials as they are by now; damaged ones count as none.
+    pub(crate) async fn credentials(&self, agent_dir: &Path) -> AuthStore {
+        let settings = ModelSettings::default();
+        Look::at(self, &settings, agent_dir).await.store
+    }
+
     /// The rows of `models.list`, the owner's providers first, with what servers are known to have. Asks none.
     pub async fn rows(&self, settings: &ModelSettings, agent_dir: &Path) -> Vec<ModelRow> {
         Look::at(self, settings, agent_dir).await.rows()
@@ -443,15 +466,6 @@ pub fn context_window(settings: &ModelSettings, catalog: &Catalog, model: &Model
         Ok(spec) => window_of(&spec, settings),
         Err(_) => ContextWindow::resolve(None, None, settings.context_tokens),
     }
-}
-
-/// Checks a model a person wants to switch a session to: resolves aliases, applies the allowlist.
-///
-/// # Errors
-/// [`SelectError::Invalid`] or [`SelectError::NotAllowed`], whose texts clients match.
-pub fn check_switch(settings: &ModelSettings, agent: &AgentId, text: &str) -> Result<ModelRef, SelectError> {
-    let names = ModelNames::new(&settings.listed);
-    plan::switch(settings, &Catalog::new(settings), &names, agent, text)
 }
 
 #[cfg(test)]

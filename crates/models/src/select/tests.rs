@@ -206,11 +206,8 @@ async fn models_that_do_not_exist_or_are_not_allowed_are_told() {
     assert_eq!(place.candidates(Some("x/")).await.unwrap_err(), "invalid model: x/");
     let nobody = Place::new(two()).candidates(Some("nobody/x")).await.unwrap_err();
     assert_eq!(nobody, "Unknown model: nobody/x");
-    let switch = |text| {
-        check_switch(&place.settings, &AgentId::default(), text)
-            .map(|m| m.to_string())
-            .map_err(|e| e.to_string())
-    };
+    let choices = place.models().choices(&place.settings, &AgentId::default(), place.dir.path()).await;
+    let switch = |text| choices.strict(text).map(|m| m.to_string()).map_err(|e| e.to_string());
     assert_eq!(switch("b/z"), Ok("b/z".to_owned()));
     assert_eq!(switch("a/y"), Err("model not allowed: a/y".to_owned()));
     let hollow = Place::new(two()).primary("a/x").listed(&["gone/1"]);

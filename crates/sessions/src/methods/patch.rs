@@ -331,15 +331,10 @@ fn model(entry: &mut SessionEntry, change: &Change<&str>, rules: &PatchRules) ->
         Change::Set(text) => Some((rules.resolve_model)(text).map_err(PatchError::Model)?),
     };
     let wanted = wanted.filter(|model| *model != rules.default_model);
-    let before = (entry.provider_override.take(), entry.model_override.take());
-    if let Some(model) = wanted {
-        entry.provider_override = Some(model.provider.into());
-        entry.model_override = Some(model.model.into());
-    }
-    if before != (entry.provider_override.clone(), entry.model_override.clone()) {
-        entry.auth_profile_override = None;
-        entry.auth_profile_override_source = None;
-        entry.auth_profile_override_compaction_count = None;
+    let wanted = wanted.as_ref().map(|model| (model.provider.as_str(), model.model.as_str()));
+    let before = (entry.provider_override.as_deref(), entry.model_override.as_deref());
+    if before != (wanted.map(|(provider, _)| provider), wanted.map(|(_, model)| model)) {
+        entry.switch_model(wanted, None);
     }
     Ok(())
 }

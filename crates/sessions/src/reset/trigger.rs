@@ -34,7 +34,8 @@ fn after_trigger<'a>(text: &'a str, trigger: &str) -> Option<&'a str> {
     is_word.then(|| rest.trim_start())
 }
 
-fn strip_prefix_without_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+/// What follows a prefix that is compared without case.
+pub fn strip_prefix_without_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let mut wanted = prefix.chars().flat_map(char::to_lowercase).peekable();
     let mut chars = text.chars();
     while wanted.peek().is_some() {

@@ -74,17 +74,18 @@ pub struct Injector {
 
 impl Injector {
     /// Appends a message and makes it durable: at once, or as soon as the tool calls under way have their results, if that
-    /// takes no longer than `patience`. `None`: the owner has ended meanwhile, and nothing was written.
+    /// takes no longer than `patience`. `id` fixes the entry's. `None`: the owner has ended meanwhile, and nothing was written.
     ///
     /// # Errors
     /// [`TranscriptError::CallUnderWay`] when it took too long; after an error nothing was written and nothing will be.
     pub async fn put(
         &self,
         message: Message,
+        id: Option<EntryId>,
         patience: Duration,
     ) -> Option<Result<EntryId, TranscriptError>> {
         let file = Arc::clone(&self.file);
-        let put = run(&self.path, move || Ok(file.lock().put(message))).await;
+        let put = run(&self.path, move || Ok(file.lock().put(message, id))).await;
         let (ticket, written) = match put {
             Ok(Put::Done(result)) => return Some(result),
             Ok(Put::Over) => return None,

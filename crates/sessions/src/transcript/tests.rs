@@ -401,7 +401,7 @@ async fn others_write_between_entries_but_never_between_a_call_and_its_result() 
     let mut transcript = Transcript::create(&path, new()).await.unwrap();
     let injector = transcript.lend();
     transcript.append_message(user("go"), None).await.unwrap();
-    injector.put(assistant("at once"), patience).await.unwrap().unwrap();
+    injector.put(assistant("at once"), None, patience).await.unwrap().unwrap();
     let call = Block::ToolCall(ToolCall {
         id: "1".into(),
         name: "exec".into(),
@@ -410,9 +410,9 @@ async fn others_write_between_entries_but_never_between_a_call_and_its_result() 
     });
     let asks = Message::Assistant(AssistantMessage { content: vec![call], ..AssistantMessage::default() });
     transcript.append_message(asks, None).await.unwrap();
-    let late = injector.put(assistant("too late"), std::time::Duration::ZERO).await.unwrap();
+    let late = injector.put(assistant("too late"), None, std::time::Duration::ZERO).await.unwrap();
     assert!(matches!(late, Err(TranscriptError::CallUnderWay(_))), "{late:?}");
-    let mut waiting = Box::pin(injector.put(assistant("after it"), patience));
+    let mut waiting = Box::pin(injector.put(assistant("after it"), None, patience));
     // Until it waits in the file.
     while !format!("{:?}", transcript.file.lock()).contains("after it") {
         let _ = tokio::time::timeout(std::time::Duration::from_millis(1), &mut waiting).await;
@@ -425,7 +425,7 @@ async fn others_write_between_entries_but_never_between_a_call_and_its_result() 
     waiting.await.unwrap().unwrap();
     transcript.append_message(assistant("end"), None).await.unwrap();
     transcript.end_lending();
-    assert!(injector.put(assistant("over"), patience).await.is_none());
+    assert!(injector.put(assistant("over"), None, patience).await.is_none());
     let shown = texts(&transcript.context().await.unwrap());
     assert_eq!(shown, ["go", "at once", "", "1", "after it", "end"]);
     assert_eq!(texts(&TranscriptFile::open(&path).unwrap().context().unwrap()), shown, "one branch");

@@ -30,6 +30,7 @@ pub(super) struct Between {
 struct Waiting {
     ticket: u64,
     message: Message,
+    id: Option<EntryId>,
     written: oneshot::Sender<Result<EntryId, TranscriptError>>,
 }
 
@@ -40,18 +41,18 @@ impl TranscriptFile {
         self.between.waiting.clear();
     }
 
-    /// Appends a message now, or as soon as no tool call is without its result.
-    pub(in crate::transcript) fn put(&mut self, message: Message) -> Put {
+    /// Appends a message now, or as soon as no tool call is without its result. `id` fixes the entry's.
+    pub(in crate::transcript) fn put(&mut self, message: Message, id: Option<EntryId>) -> Put {
         if !self.between.lent {
             return Put::Over;
         }
         match self.pending_calls() {
-            Ok(pending) if pending.is_empty() => Put::Done(self.append_durably(message)),
+            Ok(pending) if pending.is_empty() => Put::Done(self.append_durably(message, id)),
             Ok(_) => {
                 let (written, done) = oneshot::channel();
                 self.between.tickets += 1;
                 let ticket = self.between.tickets;
-                self.between.waiting.push(Waiting { ticket, message, written });
+                self.between.waiting.push(Waiting { ticket, message, id, written });
                 Put::Waits(ticket, done)
             }
             Err(error) => Put::Done(Err(error)),
@@ -70,15 +71,15 @@ impl TranscriptFile {
         if self.between.waiting.is_empty() || !self.pending_calls()?.is_empty() {
             return Ok(());
         }
-        for Waiting { message, written, .. } in std::mem::take(&mut self.between.waiting) {
+        for Waiting { message, id, written, .. } in std::mem::take(&mut self.between.waiting) {
             // Who asked may have gone; the message stays in the transcript.
-            let _ = written.send(self.append_durably(message));
+            let _ = written.send(self.append_durably(message, id));
         }
         Ok(())
     }
 
-    fn append_durably(&mut self, message: Message) -> Result<EntryId, TranscriptError> {
-        let id = self.append(Body::Message(StoredMessage::Known(message)), None)?;
+    fn append_durably(&mut self, message: Message, id: Option<EntryId>) -> Result<EntryId, TranscriptError> {
+        let id = self.append(Body::Message(StoredMessage::Known(message)), id)?;
         self.sync()?;
         Ok(id)
     }

@@ -1,0 +1,59 @@
+//! Cutting a directive out of a message. A directive stands on one line. What is left of that line has its blanks collapsed;
+//! other lines stay as they were written, so that a pasted program survives.
+
+/// What a search found in a line: where in it, and what it says.
+pub(super) struct Hit<T> {
+    /// Bytes of the line, without the blank before them.
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) value: T,
+}
+
+/// Cuts everything out of a text that `find` finds in its lines, from the left. Gives the first find and what is left of the
+/// text; nothing where there is nothing.
+pub(super) fn cut<T>(text: &str, find: impl Fn(&str) -> Option<Hit<T>>) -> Option<(T, String)> {
+    let mut first = None;
+    let mut left: Vec<String> = Vec::new();
+    for line in text.split('\n') {
+        let Some(hit) = find(line) else {
+            left.push(line.to_owned());
+            continue;
+        };
+        let mut rest = without(line, &hit);
+        first.get_or_insert(hit.value);
+        while let Some(more) = find(&rest) {
+            rest = without(&rest, &more);
+        }
+        if !rest.is_empty() {
+            left.push(rest);
+        }
+    }
+    Some((first?, left.join("\n").trim().to_owned()))
+}
+
+/// A line without a hit, its blanks collapsed.
+fn without<T>(line: &str, hit: &Hit<T>) -> String {
+    let before = line.get(..hit.from).unwrap_or_default();
+    let behind = line.get(hit.to..).unwrap_or_default();
+    before.split_whitespace().chain(behind.split_whitespace()).collect::<Vec<_>>().join(" ")
+}
+
+/// Where in a line a slash begins a word: the text behind each, with where it begins.
+pub(super) fn slashes(line: &str) -> impl Iterator<Item = (usize, &str)> {
+    line.match_indices('/').filter_map(|(at, _)| {
+        let before = line.get(..at)?;
+        let begins = before.chars().next_back().is_none_or(char::is_whitespace);
+        begins.then(|| line.get(at + 1..)).flatten().map(|behind| (at, behind))
+    })
+}
+
+/// What is behind a name, where the name ends there: at the end, a blank or a colon.
+pub(super) fn ends_name(behind: &str) -> bool {
+    behind.chars().next().is_none_or(|next| next.is_whitespace() || next == ':')
+}
+
+/// Skips blanks, a colon, and blanks again.
+pub(super) fn skip_colon(text: &str) -> &str {
+    let text = text.trim_start();
+    text.strip_prefix(':').unwrap_or(text).trim_start()
+}

@@ -1,0 +1,172 @@
+//! `/models [provider] [page] [limit=…] [all]`: what there is to choose from (spec `messages.md` §5).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use openclaw_models::{ModelRef, ProviderId};
+use openclaw_sessions::reset::trigger::strip_prefix_without_case;
+
+use super::line::{ends_name, skip_colon};
+
+/// Models on a page, and the most one may ask for.
+const PAGE: usize = 20;
+const LARGEST_PAGE: usize = 100;
+
+/// What of the list is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PageAsked {
+    /// The models of this provider; absent: the providers.
+    provider: Option<ProviderId>,
+    /// From 1.
+    page: usize,
+    size: usize,
+    /// Everything at once.
+    all: bool,
+}
+
+impl Default for PageAsked {
+    fn default() -> Self {
+        Self { provider: None, page: 1, size: PAGE, all: false }
+    }
+}
+
+/// Reads a message that is the command and nothing else.
+pub(super) fn read(text: &str) -> Option<PageAsked> {
+    let behind = strip_prefix_without_case(text.trim().strip_prefix('/')?, "models")?;
+    ends_name(behind).then(|| arguments(skip_colon(behind)))
+}
+
+fn arguments(text: &str) -> PageAsked {
+    let mut asked = PageAsked::default();
+    let mut words = text.split_whitespace();
+    asked.provider = words.next().map(ProviderId::normalize);
+    for word in words.map(str::to_lowercase) {
+        let number = |text: &str| text.parse::<usize>().ok().filter(|number| *number > 0);
+        match word.split_once('=') {
+            Some(("page", page)) => asked.page = number(page).unwrap_or(asked.page),
+            Some(("limit" | "size", size)) => {
+                asked.size = number(size).map_or(asked.size, |size| size.min(LARGEST_PAGE));
+            }
+            None if matches!(word.as_str(), "all" | "--all") => asked.all = true,
+            None => asked.page = number(&word).unwrap_or(asked.page),
+            Some(_) => {}
+        }
+    }
+    asked
+}
+
+/// The answer, `known` being the models to choose from.
+pub(crate) fn answer(asked: &PageAsked, known: &[ModelRef]) -> String {
+    let mut providers: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for model in known {
+        providers.entry(model.provider.as_str()).or_default().insert(&model.model);
+    }
+    let Some(provider) = &asked.provider else {
+        let rows = providers.iter().map(|(provider, models)| format!("- {provider} ({})", models.len()));
+        let end = ["", "Use: /models <provider>", "Switch: /model <provider/model>"].map(str::to_owned);
+        return lines(["Providers:".to_owned()], rows, end);
+    };
+    match providers.get(provider.as_str()) {
+        Some(models) => page(asked, provider, &models.iter().copied().collect::<Vec<_>>()),
+        None => lines(
+            [format!("Unknown provider: {provider}"), String::new(), "Available providers:".to_owned()],
+            providers.keys().map(|provider| format!("- {provider}")),
+            ["", "Use: /models <provider>"].map(str::to_owned),
+        ),
+    }
+}
+
+fn page(asked: &PageAsked, provider: &ProviderId, models: &[&str]) -> String {
+    let total = models.len();
+    let size = if asked.all { total } else { asked.size }.max(1);
+    let pages = total.div_ceil(size).max(1);
+    let page = if asked.all { 1 } else { asked.page };
+    if page > pages {
+        return lines(
+            [format!("Page out of range: {page} (valid: 1-{pages})"), String::new()],
+            [format!("Try: /models {provider} {pages}")],
+            [format!("All: /models {provider} all")],
+        );
+    }
+    let from = (page - 1) * size;
+    let shown = models.get(from..total.min(from + size)).unwrap_or_default();
+    let head = format!(
+        "Models ({provider}) — showing {}-{} of {total} (page {page}/{pages})",
+        from + 1,
+        from + shown.len(),
+    );
+    let more = (page < pages).then(|| format!("More: /models {provider} {}", page + 1));
+    let all = (!asked.all).then(|| format!("All: /models {provider} all"));
+    let end = [String::new(), "Switch: /model <provider/model>".to_owned()];
+    lines(
+        [head],
+        shown.iter().map(|model| format!("- {provider}/{model}")),
+        end.into_iter().chain(more).chain(all),
+    )
+}
+
+fn lines(
+    head: impl IntoIterator<Item = String>,
+    rows: impl IntoIterator<Item = String>,
+    end: impl IntoIterator<Item = String>,
+) -> String {
+    head.into_iter().chain(rows).chain(end).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_read_with_what_follows_it() {
+        let asked = |provider: Option<&str>, page, size, all| {
+            Some(PageAsked { provider: provider.map(ProviderId::normalize), page, size, all })
+        };
+        let rows = [
+            ("/models", asked(None, 1, 20, false)),
+            (" /MODELS: ", asked(None, 1, 20, false)),
+            ("/models OpenAI", asked(Some("openai"), 1, 20, false)),
+            ("/models z.ai 2", asked(Some("zai"), 2, 20, false)),
+            ("/models x page=3 limit=5", asked(Some("x"), 3, 5, false)),
+            ("/models x size=500 page=0", asked(Some("x"), 1, 100, false)),
+            ("/models x --all what", asked(Some("x"), 1, 20, true)),
+            ("/modelsx", None),
+            ("/model", None),
+            ("see /models", None),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(read(text), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_list_comes_in_pages() {
+        let known: Vec<ModelRef> = (1..=72)
+            .map(|n| ModelRef::new("many", &format!("m{n:02}")))
+            .chain([ModelRef::new("one", "b"), ModelRef::new("one", "a"), ModelRef::new("one", "a")])
+            .collect();
+        let answer = |text: &str| answer(&arguments(text), &known);
+        assert_eq!(
+            answer(""),
+            "Providers:\n- many (72)\n- one (2)\n\nUse: /models <provider>\nSwitch: /model <provider/model>"
+        );
+        assert_eq!(
+            answer("one"),
+            "Models (one) — showing 1-2 of 2 (page 1/1)\n- one/a\n- one/b\n\nSwitch: /model <provider/model>\nAll: /models one all"
+        );
+        assert!(answer("many").starts_with("Models (many) — showing 1-20 of 72 (page 1/4)\n- many/m01\n"));
+        assert!(answer("many").ends_with("\nMore: /models many 2\nAll: /models many all"));
+        assert!(answer("many 4").starts_with("Models (many) — showing 61-72 of 72 (page 4/4)\n"));
+        assert!(!answer("many 4").contains("More:"));
+        let all = answer("many all 9");
+        assert!(all.starts_with("Models (many) — showing 1-72 of 72 (page 1/1)\n"));
+        assert!(all.ends_with("\n- many/m72\n\nSwitch: /model <provider/model>"));
+        assert_eq!(
+            answer("many 9"),
+            "Page out of range: 9 (valid: 1-4)\n\nTry: /models many 4\nAll: /models many all"
+        );
+        assert_eq!(
+            answer("nobody"),
+            "Unknown provider: nobody\n\nAvailable providers:\n- many\n- one\n\nUse: /models <provider>"
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! What is said to the gateway itself while a run is under way (spec `queue.md`: commands come before the queue). It is done
+//! at once, one after the other, and told; its answer goes into the transcript where the run leaves room for it. All of it is
+//! done before the next run begins, so that this one goes by what was said.
+
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use tokio::task::JoinSet;
+
+use super::actor::Job;
+use crate::api::RunRecord;
+use crate::runner::command::{self, Answer};
+use crate::shared::Shared;
+
+/// The messages to the gateway that are not closed yet.
+#[derive(Default)]
+pub(super) struct Asides {
+    /// Not begun.
+    waiting: VecDeque<Job>,
+    /// One is being done: the others wait for it.
+    doing: bool,
+    tasks: JoinSet<Option<AsideStep>>,
+}
+
+/// How far a message to the gateway has come.
+#[derive(Debug)]
+pub(super) enum AsideStep {
+    /// It is done; this is the answer.
+    Told { job: Job, answer: Answer },
+    /// Its answer is stored.
+    Closed(RunRecord),
+    /// It can't be done beside the run.
+    Waits(Job),
+}
+
+impl Asides {
+    pub(super) fn push(&mut self, job: Job) {
+        self.waiting.push_back(job);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.tasks.is_empty()
+    }
+
+    /// The next step of any of them. Never when there is none; may be dropped while it waits.
+    pub(super) async fn next(&mut self, shared: &Arc<Shared>) -> AsideStep {
+        match self.drained(shared).await {
+            Some(step) => step,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The same, or nothing when all are closed or left for the next start.
+    pub(super) async fn drained(&mut self, shared: &Arc<Shared>) -> Option<AsideStep> {
+        loop {
+            if !self.doing
+                && let Some(job) = self.waiting.pop_front()
+            {
+                self.doing = true;
+                self.tasks.spawn(answer(Arc::clone(shared), job));
+            }
+            let step = match self.tasks.join_next().await? {
+                Ok(Some(step)) => step,
+                // The gateway goes down: the next start does it again.
+                Ok(None) => continue,
+                Err(error) => {
+                    tracing::error!(%error, "an answer could not be stored");
+                    continue;
+                }
+            };
+            match &step {
+                AsideStep::Told { .. } | AsideStep::Waits(_) => self.doing = false,
+                AsideStep::Closed(_) => {}
+            }
+            return Some(step);
+        }
+    }
+
+    /// Stores an answer that was told.
+    pub(super) fn close(&mut self, shared: &Arc<Shared>, job: Job, answer: Answer) {
+        let shared = Arc::clone(shared);
+        self.tasks
+            .spawn(async move { command::close(&shared, &job.row, &answer).await.map(AsideStep::Closed) });
+    }
+}
+
+async fn answer(shared: Arc<Shared>, job: Job) -> Option<AsideStep> {
+    job.gate.cancelled().await;
+    let doing = AssertUnwindSafe(command::answer_aside(&shared, &job.row)).catch_unwind();
+    let answer = tokio::select! { biased;
+        () = shared.kill.cancelled() => return None,
+        answer = doing => answer,
+    };
+    Some(match answer {
+        Ok(Some(answer)) => AsideStep::Told { job, answer },
+        // In its turn it panics again, and that ends it.
+        Ok(None) | Err(_) => AsideStep::Waits(job),
+    })
+}

@@ -1,0 +1,130 @@
+//! Which model a run is asked to use, and by whom: its message, its session, or the session its thread belongs to (spec
+//! `models.md` §1.2, §8.6).
+
+use openclaw_models::credentials::{Pin, PinSource};
+use openclaw_models::{ModelRef, SelectError};
+use openclaw_sessions::store::Edit;
+use openclaw_sessions::{SessionEntry, SessionKey, StoreError};
+
+use super::{Runner, profile_pin};
+
+/// What a message asks for its own run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hint {
+    /// The text without the wish.
+    pub(super) text: String,
+    /// The model; absent where the sender may not ask for one.
+    pub(super) model: Option<ModelRef>,
+    /// The credential.
+    pub(super) profile: Option<String>,
+}
+
+/// The model and the credential a run is asked to use.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct AskedModel {
+    /// `provider/model`; absent is the agent's own.
+    pub(super) model: Option<String>,
+    /// The credential profile it goes on with.
+    pub(super) pin: Option<Pin>,
+    /// Whether the message asks for it, for its own run alone.
+    pub(super) by_message: bool,
+    /// Whether the session's own row says so.
+    by_row: bool,
+}
+
+impl Runner {
+    /// What a run of a session is asked to use.
+    pub(super) async fn asked_model(
+        &self,
+        key: &SessionKey,
+        entry: &SessionEntry,
+        hint: Option<&Hint>,
+    ) -> AskedModel {
+        if let Some(Hint { model: Some(model), profile, .. }) = hint {
+            let chosen = |profile: &String| Pin {
+                profile: profile.clone(),
+                source: PinSource::User,
+                compactions: None,
+            };
+            let (model, pin) = (Some(model.to_string()), profile.as_ref().map(chosen));
+            return AskedModel { model, pin, by_message: true, by_row: false };
+        }
+        let own = override_of(entry);
+        let by_row = own.is_some();
+        let model = match own {
+            Some(model) => Some(model),
+            None => self.inherited_model(key).await,
+        };
+        AskedModel { model, pin: profile_pin::of(entry), by_message: false, by_row }
+    }
+
+    /// A thread goes on with the model of the conversation it belongs to.
+    pub(super) async fn inherited_model(&self, key: &SessionKey) -> Option<String> {
+        let parent = key.thread_parent()?;
+        match self.store.get(&parent).await {
+            Ok(row) => override_of(&row?.entry),
+            Err(error) => {
+                tracing::warn!(session = %key, %parent, %error, "the thread begins without its parent's model");
+                None
+            }
+        }
+    }
+
+    /// The model asked for is not allowed any more: what the row says goes, and the agent is told with its next message.
+    pub(super) async fn drop_override(&self, key: &SessionKey, asked: &AskedModel, instead: &ModelRef) {
+        if !asked.by_row {
+            return;
+        }
+        let gone = asked.model.clone();
+        let change = Box::new(move |edit: Edit<'_>| {
+            // Another one may have been chosen meanwhile.
+            if override_of(edit.entry) == gone {
+                edit.entry.switch_model(None, None);
+                edit.entry.touch(edit.now);
+            }
+            Ok(())
+        });
+        match self.store.update(key, change).await {
+            Ok(_) => {
+                let text = format!("Model override not allowed for this agent; reverted to {instead}.");
+                self.tell(key, &text, &format!("model:reset:{instead}"));
+            }
+            Err(error) => tracing::warn!(session = %key, %error, "a model that is not allowed stays chosen"),
+        }
+    }
+
+    /// Keeps what a person chose for a session; `None` is the agent's own model.
+    pub(super) async fn keep_choice(
+        &self,
+        key: &SessionKey,
+        model: Option<ModelRef>,
+        profile: Option<String>,
+    ) -> Result<(), StoreError> {
+        let change = Box::new(move |edit: Edit<'_>| {
+            let model = model.as_ref().map(|model| (model.provider.as_str(), model.model.as_str()));
+            edit.entry.switch_model(model, profile.as_deref());
+            edit.entry.touch(edit.now);
+            Ok(())
+        });
+        self.store.update(key, change).await.map(drop)
+    }
+
+    /// Tells the agent of a session something with its next message.
+    pub(super) fn tell(&self, key: &SessionKey, text: &str, about: &str) {
+        self.system_events.enqueue(key.as_str(), text, Some(about), self.clock.now_ms());
+    }
+}
+
+/// Whether what is asked for may not be used any more.
+pub(super) fn is_forbidden(choices: &openclaw_models::Choices, asked: &AskedModel) -> bool {
+    let wanted = asked.model.as_deref().map(|text| choices.strict(text));
+    matches!(wanted, Some(Err(SelectError::NotAllowed(_))))
+}
+
+/// `provider/model` of a row's own choice.
+fn override_of(entry: &SessionEntry) -> Option<String> {
+    entry.model_override_ref().map(|(provider, model)| match provider {
+        Some(provider) => format!("{provider}/{model}"),
+        None => model.to_owned(),
+    })
+}

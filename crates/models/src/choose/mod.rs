@@ -1,0 +1,206 @@
+//! The model a person means: the one resolver behind `/model`, `/new <model>`, `sessions.patch` and whatever else takes a
+//! model's name (spec `models.md` §1.2, §1.3). Pure once it is made.
+//!
+//! [`Choices::strict`] takes what is written, [`Choices::find`] also what is nearly written, [`Choices::opening`] the first
+//! words of a message. What may be chosen says [`allowlist`]; how near a text is to a model says [`score`].
+
+mod allowlist;
+mod fuzzy;
+mod opening;
+mod profile;
+mod score;
+
+use std::fmt;
+use std::path::Path;
+
+use openclaw_protocol::AgentId;
+
+pub(crate) use allowlist::Allowlist;
+pub use opening::Opening;
+pub use profile::ProfileError;
+
+use crate::catalog::Catalog;
+use crate::offline;
+use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId};
+use crate::select::{Known, Models, SelectError};
+use crate::settings::ModelSettings;
+
+/// The word that stands for the agent's own model.
+pub const DEFAULT_WORD: &str = "default";
+
+/// What an agent's sessions may be switched to.
+#[derive(Debug, Clone)]
+pub struct Choices {
+    catalog: Catalog,
+    names: ModelNames,
+    allowlist: Allowlist,
+    /// The models that are known by id: what fuzzy matching goes over.
+    known: Vec<ModelRef>,
+    default: ModelRef,
+}
+
+/// A model that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// Which one.
+    pub model: ModelRef,
+    /// It is what the agent runs with anyway: a session then needs no override.
+    pub is_default: bool,
+    /// The name the owner gave it, where it was found by that or by a guess.
+    pub alias: Option<String>,
+}
+
+impl fmt::Display for Chosen {
+    /// As people are told of it: `opus (anthropic/claude-opus-4-6)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.alias {
+            Some(alias) => write!(f, "{alias} ({})", self.model),
+            None => write!(f, "{}", self.model),
+        }
+    }
+}
+
+/// Why a text names no model; people are told these words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChooseError {
+    /// It is of no form, and near to nothing.
+    #[error(
+        "Unrecognized model \"{0}\". Use /models to list providers, or /models <provider> to list models."
+    )]
+    Unrecognized(String),
+    /// It names a model that may not be used, and is near to none that may.
+    #[error(
+        "Model \"{0}\" is not allowed. Use /models to list providers, or /models <provider> to list models."
+    )]
+    NotAllowed(ModelRef),
+}
+
+impl Models {
+    /// What an agent's sessions may be switched to now. Reads the agent's credentials, which decide what it runs with where
+    /// nobody chose a model.
+    pub async fn choices(&self, settings: &ModelSettings, agent: &AgentId, agent_dir: &Path) -> Choices {
+        let Known { catalog, rows, primary } = self.known(settings, agent, agent_dir).await;
+        let listed = rows.iter().map(|row| ModelRef::new(&row.provider, &row.id)).collect();
+        Choices::over(catalog, settings, listed, primary.reference)
+    }
+}
+
+impl Choices {
+    /// What the configuration and the built-in catalogue give. `rows` are the models that are shown to people; `default` is
+    /// what the agent runs with.
+    pub fn new(settings: &ModelSettings, rows: Vec<ModelRef>, default: ModelRef) -> Self {
+        Self::over(Catalog::new(settings), settings, rows, default)
+    }
+
+    /// The same over another catalogue.
+    fn over(catalog: Catalog, settings: &ModelSettings, rows: Vec<ModelRef>, default: ModelRef) -> Self {
+        let names = ModelNames::new(&settings.listed);
+        let allowlist = Allowlist::new(&catalog, &names);
+        let mut known = allowlist.models().map_or(rows, <[ModelRef]>::to_vec);
+        if !known.contains(&default) {
+            known.push(default.clone());
+        }
+        Self { catalog, names, allowlist, known, default }
+    }
+
+    /// What the agent runs with while its session names nothing.
+    pub fn default_model(&self) -> &ModelRef {
+        &self.default
+    }
+
+    /// The models to choose from, the owner's order first.
+    pub fn known(&self) -> &[ModelRef] {
+        &self.known
+    }
+
+    /// The names the owner gave to a model.
+    pub fn aliases_of<'a>(&'a self, model: &'a ModelRef) -> impl Iterator<Item = &'a str> {
+        self.names.aliases().filter(move |(_, named)| *named == model).map(|(alias, _)| alias)
+    }
+
+    /// The model of this very alias or reference: for programs. Without an allowlist anything of the form is taken.
+    ///
+    /// # Errors
+    /// [`SelectError::Invalid`] and [`SelectError::NotAllowed`], whose texts clients match.
+    pub fn strict(&self, text: &str) -> Result<ModelRef, SelectError> {
+        self.allowlist.switch(&self.names, &self.default, text)
+    }
+
+    /// The model a person means: the one they name, else the nearest that is allowed.
+    ///
+    /// # Errors
+    /// See [`ChooseError`].
+    pub fn find(&self, text: &str) -> Result<Chosen, ChooseError> {
+        let text = text.trim();
+        if text.eq_ignore_ascii_case(DEFAULT_WORD) {
+            return Ok(self.chosen(&self.default, None));
+        }
+        if let Some(found) = self.exact(text) {
+            return Ok(found);
+        }
+        let guessed = |provider: Option<&str>, text: &str| {
+            let model = self.fuzzy(provider, text)?;
+            Some(self.chosen(model, self.aliases_of(model).next()))
+        };
+        let Some(named) = ModelRef::parse(text, DEFAULT_PROVIDER) else {
+            return guessed(None, text).ok_or_else(|| ChooseError::Unrecognized(text.to_owned()));
+        };
+        let slashed = text.split_once('/');
+        if let Some((_, id)) = slashed.filter(|_| self.is_open(&named)) {
+            let part = self.fuzzy(Some(named.provider.as_str()), id).filter(|model| self.contains(model, id));
+            let found = part.map(|model| self.chosen(model, self.aliases_of(model).next()));
+            return Ok(found.unwrap_or_else(|| self.chosen(&named, None)));
+        }
+        slashed
+            .and_then(|(provider, id)| guessed(Some(provider), id))
+            .or_else(|| guessed(None, text))
+            .or_else(|| {
+                let callable = slashed.is_some() && self.is_callable(&named);
+                callable.then(|| self.chosen(&named, None))
+            })
+            .ok_or(ChooseError::NotAllowed(named))
+    }
+
+    /// The model of an alias, or of a reference to a model that is known by id.
+    fn exact(&self, text: &str) -> Option<Chosen> {
+        if let Some((alias, model)) = self.names.by_alias(text)
+            && self.is_known(model)
+        {
+            return Some(self.chosen(model, Some(alias)));
+        }
+        let named = ModelRef::parse(text, DEFAULT_PROVIDER)?;
+        let is_edition = || text.contains('/') && self.is_edition(&named);
+        (self.is_known(&named) || is_edition()).then(|| self.chosen(&named, None))
+    }
+
+    fn chosen(&self, model: &ModelRef, alias: Option<&str>) -> Chosen {
+        Chosen { is_default: *model == self.default, model: model.clone(), alias: alias.map(str::to_owned) }
+    }
+
+    fn is_known(&self, model: &ModelRef) -> bool {
+        self.known.contains(model) || offline::is_guide(model)
+    }
+
+    /// Whether nothing forbids a model and the catalogue says how to call it.
+    fn is_callable(&self, model: &ModelRef) -> bool {
+        self.allowlist.allows(model) && self.catalog.lookup(model).is_ok()
+    }
+
+    /// Whether it is a dated edition of a built-in model, or made up for a test.
+    fn is_edition(&self, model: &ModelRef) -> bool {
+        !self.catalog.is_configured(&model.provider) && !self.is_open(model) && self.is_callable(model)
+    }
+
+    /// Whether its provider has more models than are known: any id may be one.
+    fn is_open(&self, model: &ModelRef) -> bool {
+        let open = self.catalog.provider(&model.provider).is_some_and(|entry| entry.open);
+        open && self.allowlist.models().is_none() && self.is_callable(model)
+    }
+
+    fn is_provider(&self, text: &str) -> bool {
+        !text.is_empty() && self.known.iter().any(|model| model.provider == ProviderId::normalize(text))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! The models that look at images: `agents.defaults.imageModel`, or what goes with the agent's own model (spec `models.md`
+//! §10). Pure; who calls them is the `image` tool.
+
+use std::fmt;
+
+use crate::catalog::Catalog;
+use crate::choose::Allowlist;
+use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId};
+use crate::settings::{ModelChoice, ModelSettings};
+
+/// Sees best of MiniMax's, whatever else is listed of it.
+const MINIMAX: &str = "minimax/MiniMax-VL-01";
+const OPENAI: &str = "openai/gpt-5-mini";
+const ANTHROPIC: &str = "anthropic/claude-opus-4-6";
+/// What is asked of Anthropic where the first choice failed.
+const ANTHROPIC_FALLBACK: &str = "anthropic/claude-opus-4-5";
+
+/// Why there is no image model to ask; people are told these words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "No image model configured. Set agents.defaults.imageModel.primary or agents.defaults.imageModel.fallbacks."
+)]
+pub struct NoImageModel;
+
+/// All of them failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageModelsFailed(pub Vec<(ModelRef, String)>);
+
+impl fmt::Display for ImageModelsFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [(_, error)] = self.0.as_slice() {
+            return f.write_str(error);
+        }
+        let tries: Vec<String> = self.0.iter().map(|(model, error)| format!("{model}: {error}")).collect();
+        write!(f, "All image models failed ({}): {}", self.0.len(), tries.join(" | "))
+    }
+}
+
+impl std::error::Error for ImageModelsFailed {}
+
+/// The image models of an installation: as configured, else those that go with `primary`, the agent's own model, as far as
+/// their providers are connected. Nothing where there is no credential for any: the tool is not offered then.
+pub fn image_models(
+    settings: &ModelSettings,
+    primary: &ModelRef,
+    is_connected: impl Fn(&ProviderId) -> bool,
+) -> Option<ModelChoice> {
+    let configured = &settings.image_model;
+    let has_primary = configured.primary.as_deref().is_some_and(|text| !text.trim().is_empty());
+    if has_primary || configured.fallbacks.as_ref().is_some_and(|fallbacks| !fallbacks.is_empty()) {
+        return Some(configured.clone());
+    }
+    let has = |provider: &str| is_connected(&ProviderId::normalize(provider));
+    let (openai, anthropic) = (has("openai"), has("anthropic"));
+    let paired = is_connected(&primary.provider).then(|| pair(settings, &primary.provider)).flatten();
+    let first = paired
+        .or_else(|| openai.then(|| OPENAI.to_owned()))
+        .or_else(|| anthropic.then(|| ANTHROPIC.to_owned()))?;
+    let fallbacks = [(openai, OPENAI), (anthropic, ANTHROPIC_FALLBACK)]
+        .into_iter()
+        .filter(|(connected, model)| *connected && *model != first)
+        .map(|(_, model)| model.to_owned())
+        .collect();
+    Some(ModelChoice { primary: Some(first), fallbacks: Some(fallbacks) })
+}
+
+/// The image model of a provider.
+fn pair(settings: &ModelSettings, provider: &ProviderId) -> Option<String> {
+    if provider.as_str() == "minimax" {
+        return Some(MINIMAX.to_owned());
+    }
+    let configured = settings
+        .providers
+        .iter()
+        .filter(|(id, _)| ProviderId::normalize(id) == *provider)
+        .flat_map(|(_, entry)| &entry.models)
+        .find(|model| model.input.as_ref().is_some_and(|input| input.iter().any(|kind| kind == "image")));
+    if let Some(model) = configured {
+        return Some(ModelRef::new(provider.as_str(), &model.id).to_string());
+    }
+    match provider.as_str() {
+        "openai" => Some(OPENAI.to_owned()),
+        "anthropic" => Some(ANTHROPIC.to_owned()),
+        _ => None,
+    }
+}
+
+/// The models to ask, in order: the one asked for, or else the first choice; then the fallbacks that are allowed. What is no
+/// reference is passed over.
+///
+/// # Errors
+/// When none is left.
+pub fn image_candidates(
+    settings: &ModelSettings,
+    choice: &ModelChoice,
+    asked: Option<&str>,
+) -> Result<Vec<ModelRef>, NoImageModel> {
+    let names = ModelNames::new(&settings.listed);
+    let allowlist = Allowlist::new(&Catalog::new(settings), &names);
+    let asked = asked.map(str::trim).filter(|text| !text.is_empty());
+    let mut models: Vec<ModelRef> = Vec::new();
+    let first = asked.or(choice.primary.as_deref()).and_then(|text| names.resolve(text, DEFAULT_PROVIDER));
+    let fallbacks = choice.fallbacks.iter().flatten();
+    let fallbacks = fallbacks
+        .filter_map(|text| names.resolve(text, DEFAULT_PROVIDER))
+        .filter(|model| allowlist.allows(model));
+    for model in first.into_iter().chain(fallbacks) {
+        if !models.contains(&model) {
+            models.push(model);
+        }
+    }
+    if models.is_empty() { Err(NoImageModel) } else { Ok(models) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::settings::ListedModel;
+
+    fn choice(primary: Option<&str>, fallbacks: &[&str]) -> ModelChoice {
+        let fallbacks = fallbacks.iter().map(|text| (*text).to_owned()).collect();
+        ModelChoice { primary: primary.map(str::to_owned), fallbacks: Some(fallbacks) }
+    }
+
+    fn shown(choice: Option<ModelChoice>) -> String {
+        let Some(choice) = choice else { return "not offered".to_owned() };
+        [vec![choice.primary.unwrap_or_default()], choice.fallbacks.unwrap_or_default()].concat().join(" ")
+    }
+
+    #[test]
+    fn without_a_choice_the_image_model_goes_with_the_agents_own() {
+        let eyes = json!({"models": [{"id": "blind"}, {"id": "seeing", "input": ["text", "image"]}]});
+        let blind = json!({"models": [{"id": "blind", "input": ["text"]}]});
+        let settings = ModelSettings {
+            providers: vec![
+                ("Eyes".to_owned(), serde_json::from_value(eyes).unwrap()),
+                ("blind".to_owned(), serde_json::from_value(blind).unwrap()),
+            ],
+            ..ModelSettings::default()
+        };
+        let rows: [(&str, &[&str], &str); 11] = [
+            ("minimax/MiniMax-M2.1", &["minimax"], "minimax/MiniMax-VL-01"),
+            ("minimax/MiniMax-M2.1", &["openai"], "openai/gpt-5-mini"),
+            ("eyes/blind", &["eyes"], "eyes/seeing"),
+            (
+                "eyes/blind",
+                &["eyes", "openai", "anthropic"],
+                "eyes/seeing openai/gpt-5-mini anthropic/claude-opus-4-5",
+            ),
+            ("openai/gpt-5.2", &["openai"], "openai/gpt-5-mini"),
+            ("openai/gpt-5.2", &["openai", "anthropic"], "openai/gpt-5-mini anthropic/claude-opus-4-5"),
+            (
+                "anthropic/claude-opus-4-6",
+                &["anthropic"],
+                "anthropic/claude-opus-4-6 anthropic/claude-opus-4-5",
+            ),
+            (
+                "anthropic/claude-opus-4-6",
+                &["anthropic", "openai"],
+                "anthropic/claude-opus-4-6 openai/gpt-5-mini anthropic/claude-opus-4-5",
+            ),
+            // Its own provider has no key, or nothing that sees.
+            ("openai/gpt-5.2", &["anthropic"], "anthropic/claude-opus-4-6 anthropic/claude-opus-4-5"),
+            ("blind/blind", &["blind", "openai", "anthropic"], "openai/gpt-5-mini anthropic/claude-opus-4-5"),
+            ("blind/blind", &["blind"], "not offered"),
+        ];
+        for (primary, connected, expect) in rows {
+            let primary = ModelRef::parse(primary, DEFAULT_PROVIDER).unwrap();
+            let found = image_models(&settings, &primary, |p| connected.contains(&p.as_str()));
+            assert_eq!(shown(found), expect, "{primary} {connected:?}");
+        }
+    }
+
+    #[test]
+    fn a_choice_stands_whatever_is_connected() {
+        let configured = |image_model| ModelSettings { image_model, ..ModelSettings::default() };
+        let primary = ModelRef::default();
+        let rows = [
+            (choice(Some("a/b"), &[]), "a/b"),
+            (choice(None, &["c/d"]), " c/d"),
+            (choice(Some(" "), &[]), "not offered"),
+        ];
+        for (image_model, expect) in rows {
+            assert_eq!(shown(image_models(&configured(image_model), &primary, |_| false)), expect);
+        }
+    }
+
+    #[test]
+    fn the_allowlist_holds_for_fallbacks_alone() {
+        let listed = |key: &str| ListedModel { key: key.to_owned(), ..ListedModel::default() };
+        let settings = ModelSettings {
+            listed: vec![listed("anthropic/claude-opus-4-6"), listed("openai/gpt-5.2")],
+            ..ModelSettings::default()
+        };
+        let candidates = |choice: ModelChoice, asked: Option<&str>| {
+            image_candidates(&settings, &choice, asked)
+                .map(|models| models.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+                .map_err(|error| error.to_string())
+        };
+        let both = || choice(Some("openai/gpt-5-mini"), &["opus", "openai/gpt-5-mini", "google/x", "opus"]);
+        let rows = [
+            (both(), None, Ok("openai/gpt-5-mini anthropic/claude-opus-4-6")),
+            (both(), Some("google/y"), Ok("google/y anthropic/claude-opus-4-6")),
+            (both(), Some(" "), Ok("openai/gpt-5-mini anthropic/claude-opus-4-6")),
+            (choice(Some("x/"), &["opus"]), None, Ok("anthropic/claude-opus-4-6")),
+            (
+                choice(None, &["google/x"]),
+                None,
+                Err("No image model configured. Set agents.defaults.imageModel.primary or \
+                     agents.defaults.imageModel.fallbacks."),
+            ),
+        ];
+        for (choice, asked, expect) in rows {
+            let expect = expect.map(str::to_owned).map_err(str::to_owned);
+            assert_eq!(candidates(choice, asked), expect);
+        }
+    }
+
+    #[test]
+    fn failures_are_told_together() {
+        let model = |id| ModelRef::new("a", id);
+        let one = ImageModelsFailed(vec![(model("x"), "no".to_owned())]);
+        assert_eq!(one.to_string(), "no");
+        let two = ImageModelsFailed(vec![(model("x"), "no".to_owned()), (model("y"), "never".to_owned())]);
+        assert_eq!(two.to_string(), "All image models failed (2): a/x: no | a/y: never");
+    }
+}
