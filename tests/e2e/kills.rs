@@ -24,6 +24,8 @@ const KILLS: usize = 200;
 const CLIENTS: usize = 4;
 /// Frames seen by all clients together before a kill, at most.
 const LIFETIME: usize = 200;
+/// Messages of one session; its client goes on with another then, for every turn sends the whole history.
+const MESSAGES: usize = 100;
 /// Unless `OPENCLAW_TEST_SEED` says otherwise.
 const SEED: u64 = 20_261_121;
 
@@ -38,7 +40,7 @@ fn set<T: std::str::FromStr>(name: &str, default: T) -> Result<T> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_accepted_message_is_answered_once_however_often_the_gateway_is_killed() -> Result<()> {
     let (kills, seed) = (set("OPENCLAW_TEST_KILLS", KILLS)?, set("OPENCLAW_TEST_SEED", SEED)?);
-    let model = ModelServer::answering(answer).await;
+    let model = ModelServer::answering(answer).await.forgetful();
     let mut gateway = crate::gateway().fake_model(&model.v1()).start().await?;
     let mut chance = StdRng::seed_from_u64(seed);
     let mut clients: Vec<Client> = (0..CLIENTS).map(Client::new).collect();
@@ -110,7 +112,7 @@ impl Alarm {
     }
 }
 
-/// A client that sends one message after the other in a session of its own, and asks again after a lost connection.
+/// A client that sends one message after the other in sessions of its own, and asks again after a lost connection.
 struct Client {
     name: usize,
     next: usize,
@@ -162,7 +164,7 @@ impl Client {
 
     /// Half of the clients use `chat.send`, the others `agent`.
     fn request(&self, run: &str) -> (&'static str, Value) {
-        let session = format!("client-{}", self.name);
+        let session = format!("client-{}-{}", self.name, self.next / MESSAGES);
         let message = format!("please answer {run} now");
         let params = json!({"sessionKey": session, "message": message, "idempotencyKey": run});
         (if self.name.is_multiple_of(2) { "chat.send" } else { "agent" }, params)

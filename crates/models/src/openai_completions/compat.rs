@@ -137,7 +137,7 @@ mod tests {
     fn vendors_are_told_by_id_and_by_address() {
         let openai = dialect("local", "http://127.0.0.1:1/v1", Compat::default());
         let plain = Dialect { store: false, developer_role: false, ..openai };
-        let old = Dialect { max_tokens_field: "max_tokens".to_owned(), ..plain.clone() };
+        let old = Dialect { max_tokens_field: "max_tokens".to_owned(), ..plain };
         let silent = Dialect { reasoning_effort: false, ..plain.clone() };
         let mistral =
             Dialect { tool_result_name: true, thinking_as_text: true, ids: IdRule::Mistral, ..old.clone() };

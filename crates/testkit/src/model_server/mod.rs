@@ -29,6 +29,7 @@ mod script;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use axum::body::{Body, Bytes};
@@ -65,6 +66,8 @@ struct Shared {
     /// What is answered at paths that belong to no protocol.
     lists: OnceLock<Lists>,
     seen: Mutex<Vec<Captured>>,
+    /// Whether nothing is kept in `seen`.
+    forgets: AtomicBool,
     /// How many requests have come in, and which of them are over.
     progress: watch::Sender<Progress>,
 }
@@ -117,6 +120,7 @@ impl ModelServer {
             script,
             lists: OnceLock::new(),
             seen: Mutex::default(),
+            forgets: AtomicBool::new(false),
             progress: watch::Sender::new(Progress::default()),
         });
         let app = axum::Router::new()
@@ -152,6 +156,13 @@ impl ModelServer {
     pub fn listing(self, lists: impl Fn(&Captured) -> Option<Reply> + Send + Sync + 'static) -> Self {
         // A second one changes nothing.
         let _ = self.shared.lists.set(Box::new(lists));
+        self
+    }
+
+    /// Forgets every request once it is answered: for tests that make more than memory should hold.
+    #[must_use]
+    pub fn forgetful(self) -> Self {
+        self.shared.forgets.store(true, Ordering::Relaxed);
         self
     }
 
@@ -191,7 +202,9 @@ impl Shared {
     fn capture(self: &Arc<Self>, request: Captured) -> Ending {
         let mut seen = lock(&self.seen);
         let number = seen.len();
-        seen.push(request);
+        if !self.forgets.load(Ordering::Relaxed) {
+            seen.push(request);
+        }
         drop(seen);
         self.progress.send_modify(|progress| progress.arrived += 1);
         Ending { shared: Arc::clone(self), number }
