@@ -150,11 +150,20 @@ fn foul_lines(segment: &Path) -> io::Result<usize> {
         #[serde(rename = "key")]
         _key: IgnoredAny,
     }
+    /// The line that says how much of a segment that failed counts.
+    #[derive(serde::Deserialize)]
+    struct Word {
+        #[serde(rename = "after")]
+        _after: u64,
+        #[serde(rename = "len")]
+        _len: u64,
+    }
     let mut lines = Lines::new(BufReader::new(disk::open_regular(segment)?), 0);
     let mut foul = 0;
     while let Some(line) = lines.advance()? {
-        let is_read = !line.cut && serde_json::from_slice::<Vec<Change>>(lines.bytes()).is_ok();
-        foul += usize::from(line.ended && !is_read);
+        let is_changes = || serde_json::from_slice::<Vec<Change>>(lines.bytes()).is_ok();
+        let is_word = || line.offset == 0 && serde_json::from_slice::<Word>(lines.bytes()).is_ok();
+        foul += usize::from(line.ended && (line.cut || !(is_changes() || is_word())));
     }
     Ok(foul)
 }
@@ -288,6 +297,11 @@ mod tests {
         let keys: Vec<&str> = found.rows.iter().map(|(key, _)| key.as_str()).collect();
         assert_eq!((keys, found.foul_lines, found.segments.len()), (vec!["a", "c"], 1, 1));
         assert_eq!(found.damage, Some(Damage::Broken));
+        // What a segment begins with that follows a failed one, and what takes the place of a change that was none.
+        let sound = "{\"after\":1,\"len\":0}\n[]\n[{\"key\":\"c\",\"delete\":true}]\n";
+        std::fs::write(dir.path().join("sessions.json.journal.2"), sound).unwrap();
+        assert_eq!(AtRest::read(&path).unwrap().foul_lines, 1);
+        std::fs::remove_file(dir.path().join("sessions.json.journal.2")).unwrap();
         write(&path, &found.rows).unwrap();
         let again = AtRest::read(&path).unwrap();
         assert_eq!((again.rows, again.damage), (found.rows, None), "the journal changes nothing any more");

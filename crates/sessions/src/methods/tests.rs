@@ -187,6 +187,20 @@ async fn filters_narrow_the_list() {
 }
 
 #[tokio::test]
+async fn who_names_no_limit_gets_the_newest_ten_thousand() {
+    let rows: serde_json::Map<String, Value> = (0..10_002)
+        .map(|n| (format!("agent:main:s{n}"), json!({"sessionId": "s", "updatedAt": n})))
+        .collect();
+    let bench = Bench::with(&Value::Object(rows));
+    let keys = bench.keys(json!({})).await;
+    assert_eq!(
+        (keys.len(), keys[0].as_str(), keys[9_999].as_str()),
+        (10_000, "agent:main:s10001", "agent:main:s2")
+    );
+    assert_eq!(bench.keys(json!({"limit": 10_001})).await.len(), 10_001);
+}
+
+#[tokio::test]
 async fn titles_and_last_messages_come_from_the_transcript() {
     let bench = Bench::with(&golden_rows());
     bench.transcript(

@@ -8,6 +8,7 @@
 //! After a failed write or sync nobody knows what of it is on disk, and a later sync would not tell. Nothing is added to such
 //! a segment any more: the next one begins with a line that says how much of it counts ([`Header`]).
 
+use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,6 +45,14 @@ impl Op {
 
     pub(crate) fn delete(key: &str) -> Self {
         Self { key: key.to_owned(), new: false, delete: true, changes: FieldChanges::default() }
+    }
+
+    /// The same of a row that is made anew: replayed over a file that holds it, it takes back what older lines put into its
+    /// fields. Fields that the change sets stay.
+    pub(crate) fn forgetting(mut self, fields: impl IntoIterator<Item = String>) -> Self {
+        let set = &self.changes.set;
+        self.changes.unset.extend(fields.into_iter().filter(|field| !set.contains_key(field)));
+        self
     }
 
     fn apply(&self, rows: &mut Rows) {
@@ -168,6 +177,11 @@ impl Journal {
         self.has_missed_some
     }
 
+    /// Whether there are segments, whether or not the file holds them.
+    pub(crate) fn has_segments(&self) -> bool {
+        !self.segments.is_empty()
+    }
+
     /// Whether there is nothing that the file lacks.
     pub(crate) fn is_empty(&self) -> bool {
         self.segments.last().is_none_or(|last| *last <= self.covered)
@@ -183,8 +197,36 @@ impl Journal {
         self.current.as_ref().map_or(0, |segment| segment.len)
     }
 
-    /// Performs everything the segments hold. A torn last line of a segment was never acknowledged and is passed over.
-    pub(crate) fn replay(&self, rows: &mut Rows) -> io::Result<()> {
+    /// Performs everything the segments hold, and tells the keys they name. A torn last line of a segment was never
+    /// acknowledged and is passed over.
+    pub(crate) fn replay(&self, rows: &mut Rows) -> io::Result<HashSet<String>> {
+        let mut named = HashSet::new();
+        self.each_op(|op| {
+            op.apply(rows);
+            if !named.contains(&op.key) {
+                named.insert(op.key.clone());
+            }
+        })?;
+        Ok(named)
+    }
+
+    /// The fields into which the segments put something for a key.
+    pub(crate) fn fields_of(&self, key: &str) -> io::Result<BTreeSet<String>> {
+        let mut fields = BTreeSet::new();
+        self.each_op(|op| {
+            if op.key == key {
+                fields.extend(op.changes.set.keys().cloned());
+            }
+        })?;
+        Ok(fields)
+    }
+
+    /// Whether a failed write is not told of yet: the line may come up again after a crash.
+    pub(crate) fn owes_a_word(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    fn each_op(&self, mut work: impl FnMut(&Op)) -> io::Result<()> {
         let mut texts: Vec<(u64, Vec<u8>)> = Vec::new();
         for number in &self.segments {
             let text = self.disk.read(&self.path(*number))?;
@@ -197,16 +239,16 @@ impl Journal {
             texts.push((*number, text));
         }
         for (number, text) in &texts {
-            self.replay_text(*number, text, rows);
+            self.each_op_of(*number, text, &mut work);
         }
         Ok(())
     }
 
-    fn replay_text(&self, number: u64, text: &[u8], rows: &mut Rows) {
+    fn each_op_of(&self, number: u64, text: &[u8], work: &mut impl FnMut(&Op)) {
         let mut offset = 0;
         for line in text.split_inclusive(|byte| *byte == b'\n') {
             match serde_json::from_slice::<Vec<Op>>(line) {
-                Ok(ops) if line.ends_with(b"\n") => ops.iter().for_each(|op| op.apply(rows)),
+                Ok(ops) if line.ends_with(b"\n") => ops.iter().for_each(&mut *work),
                 _ if !line.ends_with(b"\n") || (offset == 0 && header_of(line).is_some()) => {}
                 _ => {
                     let journal = self.path(number);
@@ -378,6 +420,27 @@ mod tests {
         let reopened = Journal::open(&disk::real(), &store).unwrap();
         assert_eq!(rows_after(&reopened, base), expect);
         assert_eq!(rows_after(&reopened, expect), expect, "replay over its own result changes nothing");
+    }
+
+    /// A file that holds everything, because a name could not be synced and the segments stayed, with what someone put there
+    /// since: replayed over it, old lines give the new row nothing, and nothing of theirs is lost.
+    #[test]
+    fn a_row_that_is_made_again_gets_nothing_back_from_old_lines() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("sessions.json");
+        let mut journal = Journal::open(&disk::real(), &store).unwrap();
+        let empty = entry(r#"{"sessionId":"a"}"#);
+        let old = entry(r#"{"sessionId":"a","label":"x","inputTokens":5}"#);
+        let new = entry(r#"{"sessionId":"b","inputTokens":7}"#);
+        journal.append(&line(&[Op::update("agent:main:a", Some(&empty), &old)]).unwrap()).unwrap();
+        let fields = journal.fields_of("agent:main:a").unwrap();
+        assert_eq!(fields.iter().collect::<Vec<_>>(), ["inputTokens", "label"]);
+        assert!(journal.fields_of("agent:main:b").unwrap().is_empty());
+        let made = Op::update("agent:main:a", None, &new).forgetting(fields);
+        journal.append(&line(&[made]).unwrap()).unwrap();
+        let base = r#"{"agent:main:a":{"sessionId":"b","inputTokens":7,"theirs":1}}"#;
+        assert_eq!(rows_after(&journal, base), base);
+        assert_eq!(rows_after(&journal, "{}"), r#"{"agent:main:a":{"sessionId":"b","inputTokens":7}}"#);
     }
 
     #[test]

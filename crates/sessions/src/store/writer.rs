@@ -234,8 +234,9 @@ impl Writer {
             Some((stored, _)) if *stored == spelling => old,
             Some(_) | None => in_place.as_ref().map(|row| row.entry()),
         };
-        let mut ops = vec![Op::update(&spelling, before.as_ref(), &new)];
-        let row = table.made(&new).map_err(|error| io_error("write", &target.path, error.into()))?;
+        let fail = |source| io_error("write", &target.path, source);
+        let mut ops = vec![file.change(&spelling, before.as_ref(), &new).map_err(fail)?];
+        let row = table.made(&new).map_err(|error| fail(error.into()))?;
         let staged = staged.entry(target.path.clone()).or_default();
         staged.touched.push((Arc::clone(&spelling), in_place));
         staged.undos.push(table.put(&spelling, row));
@@ -278,7 +279,7 @@ impl Writer {
     fn commit(&mut self, path: &Path, staged: Staged) {
         let Some(file) = self.files.get_mut(path) else { return };
         let written = if staged.ops.is_empty() {
-            Ok(())
+            file.keep_refused_out()
         } else {
             line(&staged.ops).and_then(|line| file.journal(&line, staged.touched))
         };

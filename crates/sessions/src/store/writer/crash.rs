@@ -438,3 +438,10 @@ fn what_was_acknowledged_survives_every_fault_and_every_end() {
         }
     }
 }
+
+/// Lives that lost something once: an update that changed nothing was acknowledged behind a refused one, which came up again
+/// (5940, 19702); a row that someone removed and that was made again got back what the journal had of the old one (4367).
+#[test]
+fn lives_that_once_lost_something_do_not() {
+    [4367, 5940, 19702].into_iter().for_each(run);
+}

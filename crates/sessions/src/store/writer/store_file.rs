@@ -12,6 +12,7 @@ use super::pace::Pace;
 use super::snapshot::{Job, Outcome};
 use super::{SharedRows, Target, io_error};
 use crate::disk::{self, SharedDisk, Stamp, Temporary};
+use crate::entry::SessionEntry;
 use crate::lockfile::{Acquired, LockFile, Staleness};
 use crate::store::StoreError;
 use crate::store::document::{self, Document};
@@ -46,6 +47,9 @@ pub(super) struct StoreFile {
     /// Rows that segments make although the file holds them, since a name could not be synced or a segment not be removed.
     /// When someone removes one from the file, the journal has to say so, or a crash would bring it back.
     held_twice: HashSet<Arc<str>>,
+    /// Rows that someone removed while segments may hold changes of them. Should such a row be made again and the file hold
+    /// it, a replay of those would put old values into the new row.
+    ghosts: HashSet<Arc<str>>,
     /// Set while a snapshot is being written.
     writing: Option<Writing>,
     /// When the first of the pending changes was made.
@@ -78,7 +82,8 @@ impl StoreFile {
         let (path, disk) = (target.path.clone(), SharedDisk::clone(&options.disk));
         let fail = |source| io_error("read", &path, source);
         sweep(&disk, &path);
-        let AsFound { stamp, document, journal, in_file } = read_patiently(&disk, &path).map_err(fail)?;
+        let AsFound { stamp, document, journal, in_file, ghosts } =
+            read_patiently(&disk, &path).map_err(fail)?;
         let kept_copy_of = match &document.damage {
             Some(damage) => {
                 let kept = keep_copy(&disk, &path).map_err(fail)?;
@@ -99,6 +104,7 @@ impl StoreFile {
             journal,
             pending,
             held_twice: HashSet::new(),
+            ghosts,
             writing: None,
             dirty_since: None,
             due: None,
@@ -157,11 +163,39 @@ impl StoreFile {
             line(&gone).and_then(|line| self.journal.append(&line)).map_err(fail)?;
         }
         self.pending = pending;
+        if self.journal.has_segments() {
+            let vanished = ours.iter().map(|(key, _)| key).filter(|key| rows.get(key).is_none());
+            self.ghosts.extend(vanished.cloned());
+        }
         let mut guard = self.shared.write();
         guard.table.reload(rows);
         guard.stamp = stamp;
         drop(guard);
         tracing::info!(store = %self.path.display(), "took in changes made to the session store by someone else");
+        Ok(())
+    }
+
+    /// The change that makes of a row (nothing when there is none) another one.
+    pub(super) fn change(
+        &self,
+        stored: &str,
+        old: Option<&SessionEntry>,
+        new: &SessionEntry,
+    ) -> io::Result<Op> {
+        let op = Op::update(stored, old, new);
+        if old.is_none() && self.ghosts.contains(stored) {
+            return Ok(op.forgetting(self.journal.fields_of(stored)?));
+        }
+        Ok(op)
+    }
+
+    /// Makes sure that what was refused before does not come up again, now that something else is acknowledged.
+    pub(super) fn keep_refused_out(&mut self) -> io::Result<()> {
+        if self.journal.owes_a_word() {
+            let nothing: &[Op] = &[];
+            self.journal.append(&line(nothing)?)?;
+            self.schedule();
+        }
         Ok(())
     }
 
@@ -273,6 +307,7 @@ impl StoreFile {
                 }
                 if !self.journal.is_stale() {
                     self.held_twice.clear();
+                    self.ghosts.clear();
                 }
                 self.dirty_since = None;
                 self.due = None;
@@ -351,6 +386,8 @@ struct AsFound {
     journal: Journal,
     /// The rows without the journal, where it has something to say.
     in_file: Option<Rows>,
+    /// Keys that the journal names and that have no row.
+    ghosts: HashSet<Arc<str>>,
 }
 
 /// Reads file and journal. Another process that has the store may remove a segment in the middle of this: what it held is
@@ -371,8 +408,10 @@ fn read_once(disk: &SharedDisk, path: &Path) -> io::Result<AsFound> {
     let (stamp, mut document) = read_document(disk, path)?;
     let journal = Journal::open(disk, path)?;
     let in_file = (!journal.is_empty()).then(|| document.rows.clone());
-    journal.replay(&mut document.rows)?;
-    Ok(AsFound { stamp, document, journal, in_file })
+    let named = journal.replay(&mut document.rows)?;
+    let is_gone = |key: &String| document.rows.get(key).is_none();
+    let ghosts = named.into_iter().filter(is_gone).map(Arc::from).collect();
+    Ok(AsFound { stamp, document, journal, in_file, ghosts })
 }
 
 /// The file and its stamp; the stamp is taken before reading, so that a change in between is noticed later.
