@@ -2,7 +2,7 @@
 //! model's name (spec `models.md` §1.2, §1.3). Pure once it is made.
 //!
 //! [`Choices::strict`] takes what is written, [`Choices::find`] also what is nearly written, [`Choices::opening`] the first
-//! words of a message. What may be chosen says [`allowlist`]; how near a text is to a model says [`score`].
+//! words of a message. What may be chosen says `allowlist`; how near a text is to a model says `score`.
 
 mod allowlist;
 mod fuzzy;
