@@ -100,7 +100,7 @@ async fn every_failure_is_told_and_the_next_turn_works() {
 }
 
 /// The failure of a run as all who listen are told it: the same text everywhere.
-async fn failure(client: &mut WsClient, run: &str) -> String {
+pub(crate) async fn failure(client: &mut WsClient, run: &str) -> String {
     let error = |payload: &Value| payload["runId"] == run && payload["data"]["phase"] == "error";
     let lifecycle = client.event("agent", error).await.unwrap()["data"]["error"].clone();
     let chat = end(client, run).await;

@@ -9,6 +9,7 @@
 
 mod abort;
 mod agents;
+mod bad_answers;
 mod bad_commands;
 mod bad_config;
 mod bad_disk;
@@ -37,6 +38,8 @@ mod logins;
 mod model_directive;
 mod models_commands;
 mod mount;
+mod prompt_cache;
+mod proxy;
 mod reference_state;
 mod responses;
 mod sessions_methods;
