@@ -37,6 +37,7 @@ mod local_models;
 mod logins;
 mod model_directive;
 mod models_commands;
+mod models_probes;
 mod mount;
 mod prompt_cache;
 mod proxy;
@@ -46,6 +47,7 @@ mod sessions_methods;
 mod slow_consumer;
 mod state_upkeep;
 mod tools;
+mod usage_commands;
 mod web_chat;
 
 use openclaw_testkit::GatewaySetup;

@@ -8,7 +8,9 @@ mod models_auth;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agents::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRouteArgs, AgentsSetIdentityArgs};
-pub(crate) use models::{AliasesCommand, FallbacksCommand, FormArgs, ModelsArgs, ModelsCommand};
+pub(crate) use models::{
+    AliasesCommand, FallbacksCommand, FormArgs, ModelsArgs, ModelsCommand, ProbeArgs, ScanArgs,
+};
 pub(crate) use models_auth::{AuthOrderCommand, ModelsAuthArgs, ModelsAuthCommand, OrderOf};
 
 /// The words after the profile flags.
@@ -258,6 +260,20 @@ pub(crate) enum GatewayCommand {
         /// Exit with 1 when the gateway can't be reached
         #[arg(long)]
         strict: bool,
+        #[command(flatten)]
+        target: TargetArgs,
+    },
+    /// Tokens and cost by day
+    UsageCost {
+        /// How many days, up to today
+        #[arg(long, value_name = "days", default_value = "30", allow_negative_numbers = true)]
+        days: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Accepted for compatibility
+        #[arg(long, hide = true)]
+        expect_final: bool,
         #[command(flatten)]
         target: TargetArgs,
     },

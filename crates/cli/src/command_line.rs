@@ -48,8 +48,6 @@ const NOT_YET: &[&str] = &[
     "gateway start",
     "gateway stop",
     "gateway uninstall",
-    "gateway usage-cost",
-    "models scan",
 ];
 
 /// Runs a command line (program name excluded) and returns the exit code.

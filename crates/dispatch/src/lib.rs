@@ -24,6 +24,7 @@ mod shared;
 mod system_events;
 #[cfg(test)]
 mod testing;
+pub mod usage_footer;
 
 pub use api::*;
 pub use database::{DatabaseState, Salvaged, check_database, renew_database};

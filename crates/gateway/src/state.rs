@@ -6,6 +6,7 @@ use std::time::Instant;
 use openclaw_config::{Config, Loaded, Paths};
 use openclaw_dispatch::{Dispatch, Settings, SystemEvents};
 use openclaw_models::Models;
+use openclaw_models::quota::QuotaCache;
 use openclaw_protocol::event::PresenceEvent;
 use openclaw_protocol::params::connect::SessionDefaults;
 use openclaw_protocol::params::system::SystemEventParams;
@@ -43,6 +44,8 @@ pub struct GatewayState {
     pub layout: Layout,
     /// What transcripts used, as far as it was counted.
     pub(crate) usage: UsageIndex,
+    /// What providers said of their quotas a moment ago.
+    pub(crate) quotas: QuotaCache,
     /// Model catalogue and selection.
     pub models: Models,
     /// Messages in, runs, replies.

@@ -7,7 +7,8 @@
 //! [`reference`](mod@reference), [`catalog`] and [`credentials`]; which model a person means says [`choose`]. A candidate's model builds a request (one module a
 //! protocol, chosen by the table in [`api`]; history made fit by `history`), posts it through [`net`], and feeds what comes back to `answer`, a
 //! pure machine over [`sse`] and the protocol's decoder. `retry` tries again while nothing was heard; [`failure`] says what
-//! kind a failure is and what people are told. Without any model there is [`offline`].
+//! kind a failure is and what people are told. Without any model there is [`offline`]. [`quota`] asks providers how much of
+//! their quota is used; [`probe`] and [`scan`] ask models whether they answer and what they can do.
 
 mod access;
 mod answer;
@@ -36,13 +37,16 @@ pub mod offline;
 mod openai_completions;
 mod openai_responses;
 mod openrouter;
+pub mod probe;
 mod provider_key;
+pub mod quota;
 pub mod reference;
 pub mod replay;
 mod reporting;
 pub mod request;
 mod result_text;
 pub mod retry;
+pub mod scan;
 pub mod select;
 pub mod settings;
 pub mod sse;

@@ -74,6 +74,23 @@ fn tokens(value: &Value) -> Option<u64> {
     })
 }
 
+/// Dollars for people: `$12.35`, `$0.01`, and four digits below a cent (spec `messages.md` §9).
+pub fn dollars(amount: f64) -> String {
+    if amount >= 0.01 { format!("${amount:.2}") } else { format!("${amount:.4}") }
+}
+
+/// A count of tokens for people: `999`, `1.2k`, `32k`, `1.2m` (spec `messages.md` §9).
+pub fn short_count(tokens: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^53")]
+    let count = tokens as f64;
+    match tokens {
+        0..=999 => tokens.to_string(),
+        1_000..=9_999 => format!("{:.1}k", count / 1e3),
+        10_000..=999_999 => format!("{:.0}k", count / 1e3),
+        _ => format!("{:.1}m", count / 1e6),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -105,6 +122,44 @@ mod tests {
         }
         assert_eq!(normalize(&json!({"other": 1})), None);
         assert_eq!(normalize(&json!(3)), None);
+    }
+
+    /// Every alias of `models.md` §7, alone and in the place of its first one.
+    #[test]
+    fn every_alias_means_the_same() {
+        let of = |usage: &Usage| [usage.input, usage.output, usage.cache_read, usage.cache_write];
+        for (at, names) in [INPUT, OUTPUT, CACHE_READ, CACHE_WRITE].into_iter().enumerate() {
+            for name in names {
+                let usage = normalize(&json!({ *name: 7 })).unwrap();
+                let mut expect = [0; 4];
+                expect[at] = 7;
+                assert_eq!((of(&usage), usage.total_tokens), (expect, 7), "{name}");
+            }
+        }
+        for name in TOTAL {
+            assert_eq!(normalize(&json!({ *name: 7, "input": 3 })).unwrap().total_tokens, 7, "{name}");
+        }
+    }
+
+    /// Numbers of `messages.md` §9.
+    #[test]
+    fn numbers_are_short() {
+        let counts = [
+            (999, "999"),
+            (1_200, "1.2k"),
+            (9_999, "10.0k"),
+            (10_000, "10k"),
+            (32_000, "32k"),
+            (999_999, "1000k"),
+            (1_200_000, "1.2m"),
+        ];
+        for (tokens, expect) in counts {
+            assert_eq!(short_count(tokens), expect, "{tokens}");
+        }
+        for (amount, expect) in [(0.0, "$0.0000"), (0.0099, "$0.0099"), (0.01, "$0.01"), (12.345_6, "$12.35")]
+        {
+            assert_eq!(dollars(amount), expect, "{amount}");
+        }
     }
 
     /// Vectors of `models.md` §7.

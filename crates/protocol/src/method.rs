@@ -117,7 +117,7 @@ pub const METHODS: &[Method] = &[
     later("channels.status", Read),
     later("channels.logout", Admin),
     call::<params::status::Status>(Read),
-    later("usage.status", Read),
+    call::<params::usage::UsageStatus>(Read),
     call::<params::usage::UsageCost>(Read),
     later("tts.status", Read),
     later("tts.providers", Read),

@@ -54,6 +54,8 @@ pub(crate) enum ModelsCommand {
         #[command(flatten)]
         form: FormArgs,
     },
+    /// Find free models of OpenRouter that can call tools or see images
+    Scan(ScanArgs),
     /// Set the default model
     Set {
         /// provider/model, or an alias
@@ -142,17 +144,58 @@ pub(crate) struct ProbeArgs {
     pub(crate) probe: bool,
     /// Probe only this provider
     #[arg(long, value_name = "name")]
-    probe_provider: Option<String>,
+    pub(crate) probe_provider: Option<String>,
     /// Probe only these profiles; may be repeated or separated by commas
     #[arg(long, value_name = "id")]
-    probe_profile: Vec<String>,
+    pub(crate) probe_profile: Vec<String>,
     /// Time for one probe in milliseconds [default: 8000]
     #[arg(long, value_name = "ms", allow_negative_numbers = true)]
-    probe_timeout: Option<String>,
+    pub(crate) probe_timeout: Option<String>,
     /// Probes at once [default: 2]
     #[arg(long, value_name = "n", allow_negative_numbers = true)]
-    probe_concurrency: Option<String>,
+    pub(crate) probe_concurrency: Option<String>,
     /// Longest answer in tokens [default: 8]
     #[arg(long, value_name = "n", allow_negative_numbers = true)]
-    probe_max_tokens: Option<String>,
+    pub(crate) probe_max_tokens: Option<String>,
+}
+
+/// `openclaw models scan`.
+#[derive(Debug, Args)]
+pub(crate) struct ScanArgs {
+    /// Only models of at least this many billion parameters
+    #[arg(long, value_name = "b", allow_negative_numbers = true)]
+    pub(crate) min_params: Option<String>,
+    /// Only models that are not older
+    #[arg(long, value_name = "days", allow_negative_numbers = true)]
+    pub(crate) max_age_days: Option<String>,
+    /// Only models of this maker
+    #[arg(long, value_name = "name")]
+    pub(crate) provider: Option<String>,
+    /// How many become fallbacks
+    #[arg(long, value_name = "n", default_value = "6", allow_negative_numbers = true)]
+    pub(crate) max_candidates: String,
+    /// Time for one probe in milliseconds [default: 12000]
+    #[arg(long, value_name = "ms", allow_negative_numbers = true)]
+    pub(crate) timeout: Option<String>,
+    /// Probes at once [default: 3]
+    #[arg(long, value_name = "n", allow_negative_numbers = true)]
+    pub(crate) concurrency: Option<String>,
+    /// List them without asking any
+    #[arg(long)]
+    pub(crate) no_probe: bool,
+    /// Take the best without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Ask nothing; same as --yes
+    #[arg(long)]
+    pub(crate) no_input: bool,
+    /// Make the first one the default model
+    #[arg(long)]
+    pub(crate) set_default: bool,
+    /// Make the first one that sees the image model
+    #[arg(long)]
+    pub(crate) set_image: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -12,6 +12,7 @@ mod wizard;
 use openclaw_agent::roster::RosterError;
 
 use self::list::Detail;
+pub(in crate::commands) use self::questions::Questions;
 use super::config::write_failure;
 use crate::args::{AgentsArgs, AgentsCommand};
 use crate::context::Context;

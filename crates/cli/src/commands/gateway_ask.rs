@@ -1,7 +1,10 @@
-//! `openclaw gateway call|health|status|probe` (spec `cli.md` §3.4).
+//! `openclaw gateway call|health|status|probe|usage-cost` (spec `cli.md` §3.4).
 
 use std::time::Duration;
 
+use openclaw_models::usage::{dollars, short_count};
+use openclaw_protocol::Call as _;
+use openclaw_protocol::params::usage::{UsageCost, UsageCostResult, UsageTotals};
 use serde_json::{Value, json};
 
 use super::{gateway_probe, gateway_status, health};
@@ -42,6 +45,9 @@ pub(super) fn run(command: GatewayCommand, parent: &RunArgs, context: &Context) 
             let probe = if no_probe { gateway_status::Probe::Skip } else { gateway_status::Probe::Connect };
             gateway_status::run(context, &merged(target, parent), probe, strict, json)
         }
+        GatewayCommand::UsageCost { days, json, target, .. } => {
+            usage_cost(context, &merged(target, parent), &days, json)
+        }
         GatewayCommand::Probe { json, target, ssh, ssh_identity, ssh_auto } => {
             if ssh.is_some() || ssh_identity.is_some() || ssh_auto {
                 return Err(Failure::usage("gateway probe --ssh: not implemented yet in this version").hint(
@@ -53,6 +59,39 @@ pub(super) fn run(command: GatewayCommand, parent: &RunArgs, context: &Context) 
             gateway_probe::run(context, &TargetFlags::from(&target), timeout, json)
         }
     }
+}
+
+fn usage_cost(context: &Context, target: &TargetArgs, days: &str, json: bool) -> Outcome {
+    let days = days.trim().parse::<u32>().ok().filter(|days| *days > 0).ok_or_else(|| {
+        Failure::usage(format!("--days must be a positive integer, not \"{}\"", output::one_line(days)))
+    })?;
+    let timeout = client::timeout_of(target.timeout.as_deref(), DEFAULT_TIMEOUT)?;
+    let flags = TargetFlags::from(target);
+    let asked = client::call(context, &flags, UsageCost::NAME, json!({ "days": days }), Wait::First, timeout);
+    let answer = client::block_on(asked)?;
+    if json {
+        output::json(&answer);
+        return Ok(0);
+    }
+    let cost: UsageCostResult = serde_json::from_value(answer).map_err(|error| {
+        Failure::new("protocol", format!("the gateway's answer to {} is no cost: {error}", UsageCost::NAME))
+    })?;
+    output::line(&context.style.accent(&format!("Usage cost ({days} days)")));
+    output::line(&format!("Total: {}", spent(&cost.totals)));
+    match cost.daily.last() {
+        Some(day) => output::line(&format!("Latest day: {} · {}", day.date, spent(&day.totals))),
+        None => output::line("Nothing was used in this time."),
+    }
+    Ok(0)
+}
+
+/// `$0.0010 · 1.0k tokens`, and how many answers nobody knows the price of.
+fn spent(totals: &UsageTotals) -> String {
+    let missing = match totals.missing_cost_entries {
+        0 => String::new(),
+        count => format!(" · {count} without a known price"),
+    };
+    format!("{} · {} tokens{missing}", dollars(totals.total_cost), short_count(totals.total_tokens))
 }
 
 /// Options bind to the command that declares them; the parent's count where the command has none of its own.

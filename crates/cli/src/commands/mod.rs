@@ -20,6 +20,7 @@ mod sessions;
 mod setup;
 mod status;
 mod status_text;
+mod usage;
 
 use crate::args::{Command, GatewayCommand};
 use crate::context::Context;

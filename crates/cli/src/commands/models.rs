@@ -5,6 +5,7 @@ mod change;
 mod form;
 mod list;
 mod logins;
+mod scan;
 mod status;
 mod view;
 
@@ -35,6 +36,10 @@ pub(super) fn run(args: ModelsArgs, context: &Context) -> Outcome {
             let view = View::new(context, of_agent)?;
             list::run(&view, &list::Filter { all, local, provider }, Form::of(form)?)
         }
+        Some(ModelsCommand::Scan(scan)) => {
+            for_all_agents(of_agent)?;
+            scan::run(&scan, context)
+        }
         Some(ModelsCommand::Set { model }) => {
             for_all_agents(of_agent)?;
             change::set(Choice::Text, &model, context)
@@ -44,15 +49,12 @@ pub(super) fn run(args: ModelsArgs, context: &Context) -> Outcome {
             change::set(Choice::Image, &model, context)
         }
         Some(ModelsCommand::Status { form, check, agent, probe }) => {
-            if probe.probe {
-                return Err(Failure::usage("models status --probe: not implemented yet in this version"));
-            }
-            let ask = status::Ask { form: Form::of(form)?, check };
+            let ask = status::Ask { form: Form::of(form)?, check, probe: status::Pace::of(&probe)? };
             status::run(&View::new(context, agent.as_deref().or(of_agent))?, context, &ask)
         }
         None => {
             let form = crate::args::FormArgs { json: args.status_json, plain: args.status_plain };
-            let ask = status::Ask { form: Form::of(form)?, check: false };
+            let ask = status::Ask { form: Form::of(form)?, check: false, probe: None };
             status::run(&View::new(context, of_agent)?, context, &ask)
         }
     }

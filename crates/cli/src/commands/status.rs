@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::default_models::DefaultModels;
 use super::gateway_probe::{Ask, Probed, probe};
 use super::sessions::{StoredSession, read_newest};
-use super::{audit, heartbeat, status_text};
+use super::{audit, heartbeat, status_text, usage};
 use crate::args::StatusArgs;
 use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
 use crate::context::{Context, now_ms};
@@ -37,8 +37,8 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
             status.insert("health".to_owned(), json!(probed.health));
         }
         if args.usage {
-            // Quotas of providers are asked for by the gateway; this version does not ask.
-            status.insert("usage".to_owned(), json!({ "updatedAt": now_ms(), "providers": [] }));
+            let usage = usage::quotas(context, &config, &target, &probed, timeout)?;
+            status.insert("usage".to_owned(), json!(usage));
         }
     }
     if args.json {

@@ -1,10 +1,12 @@
 //! `openclaw status` for people.
 
+use openclaw_models::quota;
+use openclaw_protocol::params::usage::UsageStatusResult;
 use serde_json::Value;
 
 use super::sessions::tokens;
 use super::status::Extras;
-use crate::context::Context;
+use crate::context::{Context, now_ms};
 use crate::output::{self, Column, boxed, columns};
 
 /// Width of the overview, in characters.
@@ -21,6 +23,7 @@ pub(super) fn lines(status: &Value, context: &Context, extras: &Extras) -> Vec<S
     lines.extend(security(status, context));
     lines.extend([String::new(), style.accent("Sessions")]);
     lines.extend(sessions(status));
+    lines.extend(usage(status));
     lines.extend(footer(status, context));
     lines
 }
@@ -39,6 +42,17 @@ fn flag(status: &Value, pointer: &str) -> bool {
 
 fn list<'a>(status: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
     status.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The quotas, where they were asked for.
+fn usage(status: &Value) -> Vec<String> {
+    let asked = status.get("usage").cloned().map(serde_json::from_value::<UsageStatusResult>);
+    match asked {
+        Some(Ok(usage)) => {
+            std::iter::once(String::new()).chain(quota::text::report(&usage.providers, now_ms())).collect()
+        }
+        Some(Err(_)) | None => Vec::new(),
+    }
 }
 
 /// Where to read on, and what to type next.

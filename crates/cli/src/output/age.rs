@@ -35,9 +35,33 @@ pub(crate) fn remaining(milliseconds: i64) -> String {
     }
 }
 
+/// How long something took: `87ms`, `1.2s`; a dash when it did not happen.
+pub(crate) fn duration(milliseconds: Option<u64>) -> String {
+    match milliseconds {
+        None => "-".to_owned(),
+        Some(short @ 0..=999) => format!("{short}ms"),
+        Some(long) => {
+            let tenths = long.saturating_add(50) / 100;
+            match tenths % 10 {
+                0 => format!("{}s", tenths / 10),
+                rest => format!("{}.{rest}s", tenths / 10),
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_are_rounded() {
+        let rows =
+            [(None, "-"), (Some(0), "0ms"), (Some(999), "999ms"), (Some(1_000), "1s"), (Some(1_240), "1.2s")];
+        for (milliseconds, expect) in rows {
+            assert_eq!(duration(milliseconds), expect, "{milliseconds:?}");
+        }
+    }
 
     #[test]
     fn what_is_left_is_rounded() {

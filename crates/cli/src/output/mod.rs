@@ -9,7 +9,7 @@ use std::io::Write as _;
 
 use serde::Serialize;
 
-pub(crate) use age::{age, count, remaining};
+pub(crate) use age::{age, count, duration, remaining};
 pub(crate) use printable::one_line;
 use printable::printable;
 pub(crate) use style::Style;

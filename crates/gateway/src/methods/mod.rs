@@ -76,6 +76,7 @@ const HANDLERS: &[(&str, Handler)] = &[
     on!(params::sessions::SessionsReset => sessions::reset),
     on!(params::sessions::SessionsDelete => sessions::delete),
     on!(params::sessions::SessionsCompact => sessions::compact),
+    on!(params::usage::UsageStatus => usage::status),
     on!(params::usage::UsageCost => usage::cost),
     on!(params::usage::SessionsUsage => usage::sessions),
     on!(params::usage::SessionsUsageTimeseries => usage::timeseries),

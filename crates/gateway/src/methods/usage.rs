@@ -1,19 +1,27 @@
-//! `usage.cost` and `sessions.usage*` (spec `gateway-protocol.md` §6.1, §6.2). What is counted, and how, stands in
+//! `usage.status`, `usage.cost` and `sessions.usage*` (spec `gateway-protocol.md` §6.1, §6.2). What is counted, and how, stands in
 //! [`openclaw_sessions::usage`]; here models get their prices.
 
 use std::sync::Arc;
 
 use openclaw_models::ModelRef;
 use openclaw_models::catalog::Catalog;
+use openclaw_protocol::params::Ignored;
 use openclaw_protocol::params::usage::{
     SessionsUsage, SessionsUsageLogsParams, SessionsUsageLogsResult, SessionsUsageParams,
     SessionsUsageResult, SessionsUsageTimeseriesParams, SessionsUsageTimeseriesResult, UsageCost,
-    UsageCostParams, UsageCostResult,
+    UsageCostParams, UsageCostResult, UsageStatusResult,
 };
 use openclaw_protocol::{AgentId, Call, ErrorShape};
 use openclaw_sessions::usage::{self, Ledger, Price, Prices, UsageError};
 
 use crate::request::{Failure, RequestContext};
+
+/// What the providers say for which the default agent has credentials.
+pub(super) async fn status(ctx: RequestContext, _params: Ignored) -> Result<UsageStatusResult, Failure> {
+    let settings = ctx.gateway.settings();
+    let agent_dir = settings.config.agent(&settings.config.default_agent()).agent_dir;
+    Ok(ctx.gateway.quotas.get(&ctx.gateway.models, &settings.models, &agent_dir).await)
+}
 
 pub(super) async fn cost(ctx: RequestContext, params: UsageCostParams) -> Result<UsageCostResult, Failure> {
     let agents = ctx.gateway.config().agent_ids();

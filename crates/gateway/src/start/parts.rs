@@ -9,6 +9,7 @@ use openclaw_config::gateway_options::ResolvedAuth;
 use openclaw_config::settings::AuthKind;
 use openclaw_config::{Config, Loaded};
 use openclaw_dispatch::{Deps, Dispatch, Settings, SystemEvents};
+use openclaw_models::quota::QuotaCache;
 use openclaw_models::{Http, Models, Variables};
 use openclaw_sessions::store::{FileStore, FileStoreOptions};
 use openclaw_sessions::usage::UsageIndex;
@@ -75,6 +76,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         sessions,
         layout,
         usage: UsageIndex::default(),
+        quotas: QuotaCache::default(),
         models,
         dispatch,
         events: EventHub::new(),

@@ -35,7 +35,7 @@ impl Models {
         provider: &ProviderId,
         profile: &str,
     ) -> Result<(), ProfileError> {
-        let store = self.credentials(agent_dir).await;
+        let (store, _) = self.credentials(agent_dir).await;
         check(&store, provider, profile)
     }
 }

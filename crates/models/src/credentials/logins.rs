@@ -72,7 +72,7 @@ impl Logins {
     }
 
     /// Whether a stored login should and can be renewed before it is used.
-    pub(super) fn is_due(credential: &Credential, now: i64) -> bool {
+    pub(crate) fn is_due(credential: &Credential, now: i64) -> bool {
         let Secret::OAuth { access, refresh, expires } = &credential.secret else { return false };
         let is_over = access.expose_secret().trim().is_empty()
             || expires.is_none_or(|at| now >= at.saturating_sub(EARLY));

@@ -315,6 +315,26 @@ impl Models {
         self.settle().await;
     }
 
+    /// The HTTP connections.
+    pub(crate) fn http(&self) -> &Http {
+        &self.http
+    }
+
+    /// The environment.
+    pub(crate) fn variables(&self) -> &Variables {
+        &self.variables
+    }
+
+    /// Answers of key commands.
+    pub(crate) fn commands(&self) -> &KeyCommands {
+        &self.commands
+    }
+
+    /// What renews logins.
+    pub(crate) fn logins(&self) -> &Logins {
+        &self.logins
+    }
+
     /// Chooses and binds the models of a run. Reads the agent's credentials, may run a key command.
     ///
     /// # Errors
@@ -389,10 +409,11 @@ impl Models {
         Known { catalog: look.catalog, rows, primary }
     }
 
-    /// The agent's credentials as they are by now; damaged ones count as none.
-    pub(crate) async fn credentials(&self, agent_dir: &Path) -> AuthStore {
+    /// The agent's credentials as they are by now, and what is wrong with them; damaged ones count as none.
+    pub(crate) async fn credentials(&self, agent_dir: &Path) -> (AuthStore, Option<String>) {
         let settings = ModelSettings::default();
-        Look::at(self, &settings, agent_dir).await.store
+        let look = Look::at(self, &settings, agent_dir).await;
+        (look.store, look.damage)
     }
 
     /// The rows of `models.list`, the owner's providers first, with what servers are known to have. Asks none.

@@ -1,4 +1,4 @@
-//! `usage.cost` and `sessions.usage*`: tokens and money, as the transcripts tell (spec `gateway-protocol.md` §6.1, §6.2,
+//! `usage.status`: quotas, as providers tell. `usage.cost` and `sessions.usage*`: tokens and money, as the transcripts tell (spec `gateway-protocol.md` §6.1, §6.2,
 //! `operations.md` §13). Costs are US dollars, dates `YYYY-MM-DD` in UTC, times Unix milliseconds.
 
 use schemars::JsonSchema;
@@ -8,6 +8,10 @@ use serde_json::{Map, Value};
 use super::NonEmpty;
 use crate::message::js_number;
 
+super::call! {
+    /// How much of their quota the providers say is used.
+    UsageStatus: "usage.status" as Loose, super::Ignored => UsageStatusResult
+}
 super::call! {
     /// Tokens and cost by day, all sessions together.
     UsageCost: "usage.cost" as Loose, UsageCostParams => UsageCostResult
@@ -23,6 +27,48 @@ super::call! {
 super::call! {
     /// What was said in one session, with what each answer cost.
     SessionsUsageLogs: "sessions.usage.logs" as Loose, SessionsUsageLogsParams => SessionsUsageLogsResult
+}
+
+/// Result of `usage.status`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageStatusResult {
+    /// When the providers were asked.
+    pub updated_at: i64,
+    /// Those that were asked.
+    pub providers: Vec<ProviderUsage>,
+}
+
+/// What one provider says of its quota.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderUsage {
+    /// Provider id.
+    pub provider: String,
+    /// Its name for people.
+    pub display_name: String,
+    /// Its windows; empty when it says none, or when there is an error.
+    pub windows: Vec<UsageWindow>,
+    /// What the account pays for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    /// Why nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A span of time for which a provider counts.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageWindow {
+    /// Its name, such as `5h` or `Week`.
+    pub label: String,
+    /// How much is used, 0 to 100.
+    #[serde(serialize_with = "js_number")]
+    pub used_percent: f64,
+    /// When it begins anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset_at: Option<i64>,
 }
 
 /// A day, `YYYY-MM-DD`.

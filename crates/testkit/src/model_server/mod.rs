@@ -65,6 +65,8 @@ struct Shared {
     script: Script,
     /// What is answered at paths that belong to no protocol.
     lists: OnceLock<Lists>,
+    /// Documents by path, with their status.
+    pages: Mutex<BTreeMap<String, (u16, Value)>>,
     seen: Mutex<Vec<Captured>>,
     /// Whether nothing is kept in `seen`.
     forgets: AtomicBool,
@@ -119,6 +121,7 @@ impl ModelServer {
         let shared = Arc::new(Shared {
             script,
             lists: OnceLock::new(),
+            pages: Mutex::default(),
             seen: Mutex::default(),
             forgets: AtomicBool::new(false),
             progress: watch::Sender::new(Progress::default()),
@@ -133,6 +136,12 @@ impl ModelServer {
             let _ = axum::serve(listener, app).await;
         });
         Self { address, shared, task }
+    }
+
+    /// Answers every question at a path, query aside, with a document; the script has no part in it.
+    pub fn page(&self, path: &str, status: u16, document: &Value) {
+        let mut pages = self.shared.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.insert(path.to_owned(), (status, document.clone()));
     }
 
     /// `http://127.0.0.1:<port>`: the base URL of an Anthropic provider.
@@ -254,6 +263,10 @@ async fn answer(
     };
     let ending = shared.capture(request.clone());
     let path = uri.path();
+    let page = shared.pages.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned();
+    if let Some((status, document)) = page {
+        return build(status, &[], Body::from(document.to_string()));
+    }
     if path.ends_with("/embeddings") {
         let dimensions = request.body.get("dimensions").and_then(Value::as_u64);
         let dimensions = dimensions.and_then(|n| usize::try_from(n).ok()).unwrap_or(DIMENSIONS);

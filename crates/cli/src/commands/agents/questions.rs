@@ -5,11 +5,11 @@ use std::io::{self, BufRead, Write};
 use crate::failure::Failure;
 
 /// Asks on one stream and reads from another.
-pub(super) struct Questions<R, W> {
+pub(in crate::commands) struct Questions<R, W> {
     /// Where answers come from.
-    pub(super) answers: R,
+    pub(in crate::commands) answers: R,
     /// Where questions go; standard error, so that standard output holds the result alone.
-    pub(super) screen: W,
+    pub(in crate::commands) screen: W,
 }
 
 /// Longest answer that is read, in bytes.
@@ -20,7 +20,7 @@ impl<R: BufRead, W: Write> Questions<R, W> {
     ///
     /// # Errors
     /// When the input ends: the person gave up.
-    pub(super) fn ask(&mut self, question: &str, default: &str) -> Result<String, Failure> {
+    pub(in crate::commands) fn ask(&mut self, question: &str, default: &str) -> Result<String, Failure> {
         let hint = if default.is_empty() { String::new() } else { format!(" [{default}]") };
         let answer = self.line(&format!("{question}{hint}: "))?;
         Ok(if answer.is_empty() { default.to_owned() } else { answer })
@@ -44,7 +44,7 @@ impl<R: BufRead, W: Write> Questions<R, W> {
     ///
     /// # Errors
     /// When the screen is gone.
-    pub(super) fn say(&mut self, text: &str) -> Result<(), Failure> {
+    pub(in crate::commands) fn say(&mut self, text: &str) -> Result<(), Failure> {
         writeln!(self.screen, "{text}").map_err(gone)
     }
 

@@ -106,13 +106,20 @@ const COLUMNS: &[Column] = &[
     Column { name: "Tags", width: 0 },
 ];
 
+/// A context window in thousands of tokens, as the reference counts them.
+pub(super) fn window(tokens: Option<u64>) -> String {
+    match tokens {
+        None => "-".to_owned(),
+        Some(small @ 0..=1023) => small.to_string(),
+        Some(tokens) => format!("{}k", (tokens + 512) / 1024),
+    }
+}
+
 fn table(rows: &[Row]) -> Vec<String> {
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
     let cells: Vec<Vec<String>> = rows
         .iter()
         .map(|row| {
-            let window =
-                row.context_window.map_or("-".to_owned(), |tokens| format!("{}k", (tokens + 512) / 1024));
             let mut tags = row.tags.clone();
             if row.missing {
                 tags.push("missing".to_owned());
@@ -120,7 +127,7 @@ fn table(rows: &[Row]) -> Vec<String> {
             vec![
                 row.key.clone(),
                 row.input.clone(),
-                window,
+                window(row.context_window),
                 yes(row.local),
                 yes(row.available),
                 tags.join(","),

@@ -2,25 +2,35 @@
 
 mod document;
 mod health;
+mod probes;
 mod text;
 
 use super::form::Form;
 use super::view::View;
 use crate::context::Context;
-use crate::failure::{ERROR, Outcome, USAGE};
+use crate::failure::{ERROR, Failure, Outcome, USAGE};
 use crate::output;
 use document::Status;
 use health::Health;
+pub(super) use probes::Pace;
 
 /// What is asked for.
 pub(super) struct Ask {
     pub(super) form: Form,
     /// The exit code says how the credentials are.
     pub(super) check: bool,
+    /// Every credential is tried.
+    pub(super) probe: Option<Pace>,
 }
 
 pub(super) fn run(view: &View, context: &Context, ask: &Ask) -> Outcome {
-    let status = Status::of(view, context);
+    let mut status = Status::of(view, context);
+    if let Some(pace) = &ask.probe {
+        if ask.form == Form::Plain {
+            return Err(Failure::usage("--probe cannot be used with --plain output."));
+        }
+        status.auth.probes = Some(probes::run(view, pace)?);
+    }
     match ask.form {
         Form::Json => output::json(&status),
         Form::Plain => output::line(&view.primary.to_string()),

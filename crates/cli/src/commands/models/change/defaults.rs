@@ -103,17 +103,22 @@ impl<'a> Defaults<'a> {
         output::error_line(&self.context.style.warn(&remark));
     }
 
+    /// Whether switching is restricted to listed models.
+    fn lists_models(&self) -> bool {
+        self.names.listed().next().is_some()
+    }
+
     /// Adds a model to `agents.defaults.models` where there is such a list, so that it may be switched to. An empty list
     /// allows every model and stays empty.
     pub(crate) fn allow(&mut self, target: &ModelRef) {
-        if self.names.restricts() && !self.names.lists(target) {
+        if self.lists_models() && !self.names.lists(target) {
             self.put_listed(&target.to_string(), json!({}));
         }
     }
 
     /// Sets or removes the alias of a model, which becomes a listed one. An empty alias also keeps the built-in one away.
     pub(crate) fn put_alias(&mut self, target: &ModelRef, alias: &str) {
-        if !self.names.restricts() {
+        if !self.lists_models() {
             output::error_line(&self.context.style.warn(
                 "agents.defaults.models lists its first model now: sessions can only be switched to listed models from \
                  here on. Add others with `openclaw models aliases add`, or remove agents.defaults.models to allow all.",
@@ -169,13 +174,21 @@ impl<'a> Defaults<'a> {
 
     /// Writes what was changed and says where; nothing when there was nothing to change.
     pub(crate) fn save(self) -> Result<(), Failure> {
+        let context = self.context;
+        if self.save_silently()? {
+            output::line(&format!("Updated {}", context.short(context.paths().config_path())));
+        }
+        Ok(())
+    }
+
+    /// Writes what was changed; whether there was anything to change.
+    pub(crate) fn save_silently(self) -> Result<bool, Failure> {
         let loaded = &self.context.loaded;
         if self.next == loaded.snapshot.parsed {
-            return Ok(());
+            return Ok(false);
         }
         write::write(loaded, &self.next, Actor::Cli).map_err(write_failure)?;
-        output::line(&format!("Updated {}", self.context.short(self.context.paths().config_path())));
-        Ok(())
+        Ok(true)
     }
 
     /// Sets a part of a choice; one written as a plain name becomes its long form.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::health::OAuth;
+use super::probes::Probes;
 use crate::commands::models::auth::{ProviderAuth, Resting};
 use crate::commands::models::view::View;
 use crate::context::{Context, now_ms};
@@ -40,6 +41,8 @@ pub(super) struct Auth {
     pub(super) providers: Vec<ProviderAuth>,
     pub(super) unusable_profiles: Vec<Resting>,
     pub(super) oauth: OAuth,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) probes: Option<Probes>,
 }
 
 /// Keys taken over from the login shell. This version takes none over, so it says so whatever the config wishes.
@@ -96,6 +99,7 @@ impl Auth {
             unusable_profiles: credentials.resting(),
             oauth: OAuth::of(&credentials.store, &providers, now_ms()),
             providers: described,
+            probes: None,
         }
     }
 }

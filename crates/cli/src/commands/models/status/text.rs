@@ -25,6 +25,10 @@ pub(super) fn lines(status: &Status, context: &Context) -> Vec<String> {
     }
     lines.extend([String::new(), style.accent("OAuth/token status")]);
     lines.extend(expiry(&status.auth.oauth.profiles, style));
+    if let Some(probes) = &status.auth.probes {
+        lines.extend([String::new(), style.accent("Auth probes")]);
+        lines.extend(probes.lines(style));
+    }
     lines
 }
 

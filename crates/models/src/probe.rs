@@ -1,0 +1,194 @@
+//! One tiny question to a model, to see whether it answers: with which credential, how fast, and if not, why not.
+//!
+//! It takes the way of every call, without retries and without anything being remembered of it: a probe cools no profile down.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use openclaw_protocol::message::{AssistantMessage, Message, UserMessage};
+use tokio_util::sync::CancellationToken;
+
+use crate::access::Access;
+use crate::api::Api;
+use crate::catalog::{Catalog, ModelSpec};
+use crate::client::{HttpModel, now_ms};
+use crate::context_window::ContextWindow;
+use crate::credentials::{Keyring, Wish};
+use crate::request::ModelRequest;
+use crate::select::Models;
+use crate::settings::ModelSettings;
+use crate::stream::{FailureKind, Model as _, ModelEvent, ModelFailure};
+
+/// What a probe of credentials says.
+const PROMPT: &str = "Reply with OK. Do not use tools.";
+/// OpenAI's Responses refuse a smaller cap on the answer.
+const LEAST_RESPONSES_TOKENS: u32 = 16;
+
+/// What is probed.
+#[derive(Debug)]
+pub struct Probe<'a> {
+    /// Whose credentials.
+    pub agent_dir: &'a Path,
+    /// The model.
+    pub spec: ModelSpec,
+    /// The profile; without one the first credential that a run would take.
+    pub profile: Option<&'a str>,
+    /// The question.
+    pub request: ModelRequest,
+    /// How long the answer may take as a whole.
+    pub deadline: Duration,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Probed {
+    /// The answer.
+    pub answer: Result<AssistantMessage, ProbeError>,
+    /// How long it took, in milliseconds.
+    pub latency_ms: u64,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbeError {
+    /// The kind of failure.
+    pub kind: ProbeFailure,
+    /// What to tell people; holds no secret.
+    pub message: String,
+}
+
+/// Kinds of failures of a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProbeFailure {
+    /// The credential is missing, expired or refused.
+    Auth,
+    /// Too much was asked of the account.
+    RateLimit,
+    /// The account has to pay.
+    Billing,
+    /// Nothing came in time.
+    Timeout,
+    /// The provider does not like the question.
+    Format,
+    /// The provider is down or can't be reached.
+    Unavailable,
+    /// Anything else.
+    Unknown,
+}
+
+impl ProbeFailure {
+    /// The word OpenClaw 2026.2.9 uses. It has none for a provider that is down; `unavailable` is ours.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auth => "auth",
+            Self::RateLimit => "rate_limit",
+            Self::Billing => "billing",
+            Self::Timeout => "timeout",
+            Self::Format => "format",
+            Self::Unavailable => "unavailable",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl From<FailureKind> for ProbeFailure {
+    fn from(kind: FailureKind) -> Self {
+        match kind {
+            FailureKind::Auth => Self::Auth,
+            FailureKind::RateLimit => Self::RateLimit,
+            FailureKind::Billing => Self::Billing,
+            FailureKind::Timeout => Self::Timeout,
+            FailureKind::Format | FailureKind::ContextOverflow => Self::Format,
+            FailureKind::Transient => Self::Unavailable,
+            FailureKind::Other => Self::Unknown,
+        }
+    }
+}
+
+impl From<ModelFailure> for ProbeError {
+    fn from(failure: ModelFailure) -> Self {
+        Self { kind: failure.kind.into(), message: failure.message }
+    }
+}
+
+/// A question that costs next to nothing. `max_tokens` caps the answer.
+pub fn tiny_question(spec: &ModelSpec, max_tokens: u32) -> ModelRequest {
+    let least = match spec.api {
+        Api::OpenAiResponses | Api::AzureOpenAiResponses => LEAST_RESPONSES_TOKENS,
+        _ => 1,
+    };
+    ModelRequest {
+        messages: vec![Message::User(UserMessage::text(PROMPT, now_ms()))],
+        max_tokens: Some(max_tokens.max(least)),
+        ..ModelRequest::default()
+    }
+}
+
+impl Models {
+    /// Asks once. Reads the agent's credentials, may renew a login; remembers nothing of the outcome.
+    pub async fn probe(&self, settings: &ModelSettings, probe: Probe<'_>) -> Probed {
+        let started = Instant::now();
+        let stop = CancellationToken::new();
+        let deadline = probe.deadline;
+        let asked = tokio::time::timeout(deadline, self.asked(settings, probe, &stop));
+        let answer = asked.await.unwrap_or_else(|_| {
+            let message = format!("no answer within {} ms", deadline.as_millis());
+            Err(ProbeError { kind: ProbeFailure::Timeout, message })
+        });
+        stop.cancel();
+        let latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Probed { answer, latency_ms }
+    }
+
+    async fn asked(
+        &self,
+        settings: &ModelSettings,
+        probe: Probe<'_>,
+        stop: &CancellationToken,
+    ) -> Result<AssistantMessage, ProbeError> {
+        let Probe { agent_dir, mut spec, profile, request, .. } = probe;
+        let refused = |message: String| ProbeError { kind: ProbeFailure::Auth, message };
+        let (store, damage) = self.credentials(agent_dir).await;
+        if let Some(damage) = damage {
+            return Err(refused(damage));
+        }
+        let catalog = Catalog::new(settings);
+        let keyring = Keyring {
+            store: &store,
+            settings,
+            catalog: &catalog,
+            variables: self.variables(),
+            commands: self.commands(),
+            logins: self.logins(),
+            agent_dir,
+            now: now_ms(),
+        };
+        let keys = keyring.keys(&spec.reference.provider, profile.map_or(Wish::Any, Wish::Only)).await;
+        let key = match keys.map(|keys| keys.into_iter().next()) {
+            Ok(Some(key)) => key,
+            Ok(None) => return Err(refused("there is no credential".to_owned())),
+            Err(error) => return Err(refused(error.to_string())),
+        };
+        if let Some(base_url) = key.base_url.clone() {
+            spec.base_url = base_url;
+        }
+        let api = spec.api.as_str().to_owned();
+        let window = ContextWindow::resolve(None, spec.context_window, None);
+        let model = HttpModel::bind(spec, Access::new(key), self.http().clone(), window).map_err(|_| {
+            ProbeError { kind: ProbeFailure::Unknown, message: format!("{api} is not supported yet") }
+        })?;
+        let mut events = model.stream(request, stop.clone());
+        while let Some(event) = events.next().await {
+            match event {
+                ModelEvent::Done { failure: Some(failure), .. } => return Err(failure.into()),
+                ModelEvent::Done { message, failure: None } => return Ok(message),
+                ModelEvent::Start
+                | ModelEvent::TextDelta { .. }
+                | ModelEvent::ThinkingDelta { .. }
+                | ModelEvent::ToolCallStart { .. } => {}
+            }
+        }
+        Err(ProbeError { kind: ProbeFailure::Unavailable, message: "the answer has no end".to_owned() })
+    }
+}

@@ -1,0 +1,115 @@
+//! How much of their quota the providers say is used (spec `operations.md` §13): one file a provider, which says what is
+//! asked and reads the answer. [`Models::quotas`] asks all of them at once, a short time each; one that fails says so in its
+//! own row.
+//!
+//! These questions are not part of the providers' published interfaces. An answer that is understood no longer is an error in
+//! its row, never a failure of the whole.
+
+mod access;
+mod anthropic;
+mod antigravity;
+mod ask;
+mod codex;
+mod copilot;
+mod gemini;
+mod kept;
+mod minimax;
+mod reading;
+mod servers;
+pub mod text;
+mod xiaomi;
+mod zai;
+
+use std::path::Path;
+
+use openclaw_protocol::params::usage::{ProviderUsage, UsageWindow};
+use serde_json::Value;
+
+use self::access::{Access, Wants};
+use self::ask::Question;
+pub use self::kept::QuotaCache;
+use self::servers::QuotaServers;
+pub use self::servers::SERVER_VARIABLE;
+use crate::reference::ProviderId;
+use crate::select::Models;
+use crate::settings::ModelSettings;
+
+/// How one provider is asked.
+struct Provider {
+    id: &'static str,
+    name: &'static str,
+    wants: Wants,
+    /// The questions; all are asked at once.
+    ask: fn(&QuotaServers, &Access) -> Vec<Question>,
+    /// Reads the answers in the order of the questions; one that failed is `null`.
+    read: fn(&[Value]) -> Result<Quota, String>,
+}
+
+/// What an answer says.
+#[derive(Debug, Default, PartialEq)]
+struct Quota {
+    windows: Vec<UsageWindow>,
+    plan: Option<String>,
+}
+
+/// All providers that can be asked, in the order in which they are shown.
+const PROVIDERS: &[Provider] = &[
+    anthropic::PROVIDER,
+    copilot::PROVIDER,
+    gemini::PROVIDER,
+    antigravity::PROVIDER,
+    minimax::PROVIDER,
+    minimax::CHINA,
+    codex::PROVIDER,
+    xiaomi::PROVIDER,
+    zai::PROVIDER,
+];
+
+impl Models {
+    /// What the providers say for which an agent has a credential they answer to. Reads the agent's credentials, may renew a
+    /// login.
+    pub async fn quotas(&self, settings: &ModelSettings, agent_dir: &Path) -> Vec<ProviderUsage> {
+        let accesses = access::Accesses::load(self, settings, agent_dir).await;
+        let servers = QuotaServers::from(self.variables());
+        let asked = PROVIDERS.iter().map(async |provider| {
+            let access = accesses.of(&ProviderId::normalize(provider.id), provider.wants).await?;
+            let quota = match access {
+                Ok(access) => provider.quota(self, &servers, &access).await,
+                Err(error) => Err(error),
+            };
+            Some(provider.row(quota))
+        });
+        futures_util::future::join_all(asked).await.into_iter().flatten().collect()
+    }
+}
+
+impl Provider {
+    async fn quota(&self, models: &Models, servers: &QuotaServers, access: &Access) -> Result<Quota, String> {
+        let questions = (self.ask)(servers, access);
+        let asked = questions.iter().map(|question| ask::ask(models.http(), question, access, self.wants));
+        let answers = futures_util::future::join_all(asked).await;
+        let first_error = answers.iter().find_map(|answer| answer.as_ref().err()).cloned();
+        let documents: Vec<Value> = answers.into_iter().map(Result::unwrap_or_default).collect();
+        match first_error {
+            Some(error) if documents.iter().all(Value::is_null) => Err(error),
+            _ => (self.read)(&documents),
+        }
+    }
+
+    fn row(&self, quota: Result<Quota, String>) -> ProviderUsage {
+        let (quota, error) = match quota {
+            Ok(quota) => (quota, None),
+            Err(error) => (Quota::default(), Some(error)),
+        };
+        ProviderUsage {
+            provider: self.id.to_owned(),
+            display_name: self.name.to_owned(),
+            windows: quota.windows,
+            plan: quota.plan,
+            error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
