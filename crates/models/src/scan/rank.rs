@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::Found;
+use super::{Found, Tried};
 
 /// What becomes of a scan unless a person chooses otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -17,9 +17,7 @@ pub struct Picks {
 pub fn ranked(mut found: Vec<Found>) -> Vec<Found> {
     found.sort_by(|a, b| {
         let by_image = b.image.ok.cmp(&a.image.ok);
-        by_image
-            .then_with(|| latency(a.tool.latency_ms).cmp(&latency(b.tool.latency_ms)))
-            .then_with(|| size(a, b))
+        by_image.then_with(|| latency(&a.tool).cmp(&latency(&b.tool))).then_with(|| size(a, b))
     });
     found
 }
@@ -29,9 +27,7 @@ pub fn pick(found: &[Found], most: usize) -> Picks {
     let able = ranked(found.iter().filter(|model| model.tool.ok).cloned().collect());
     let sees_too = able.iter().any(|model| model.image.ok);
     let mut seeing: Vec<&Found> = found.iter().filter(|model| model.image.ok).collect();
-    seeing.sort_by(|a, b| {
-        latency(a.image.latency_ms).cmp(&latency(b.image.latency_ms)).then_with(|| size(a, b))
-    });
+    seeing.sort_by(|a, b| latency(&a.image).cmp(&latency(&b.image)).then_with(|| size(a, b)));
     let fallbacks = able.iter().filter(|model| model.image.ok || !sees_too);
     Picks {
         fallbacks: fallbacks.take(most).map(|model| model.model_ref.clone()).collect(),
@@ -39,8 +35,9 @@ pub fn pick(found: &[Found], most: usize) -> Picks {
     }
 }
 
-fn latency(milliseconds: Option<u64>) -> u64 {
-    milliseconds.unwrap_or(u64::MAX)
+/// How fast a model is at something; what it can't do counts as the slowest, however fast it failed.
+fn latency(tried: &Tried) -> u64 {
+    tried.latency_ms.filter(|_| tried.ok).unwrap_or(u64::MAX)
 }
 
 /// The larger window first, then more parameters, then by name.
@@ -54,7 +51,6 @@ fn size(a: &Found, b: &Found) -> Ordering {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Tried;
     use super::*;
 
     fn model(name: &str, tool: Option<u64>, image: Option<u64>, context: u64) -> Found {
@@ -99,6 +95,9 @@ mod tests {
         ];
         let order = ["sees", "only-sees", "fast-larger", "fast", "slow", "none"];
         assert_eq!(names(&ranked(found.clone())), order);
+        let mut failed_fast = found.clone();
+        failed_fast[1].tool.latency_ms = Some(1);
+        assert_eq!(names(&ranked(failed_fast)), order, "to fail fast is no merit");
         let picks = pick(&found, 2);
         assert_eq!(picks.fallbacks, ["sees"], "those that see are preferred");
         assert_eq!(picks.image_fallbacks, ["only-sees", "sees"]);
