@@ -10,6 +10,7 @@ mod status;
 mod view;
 
 use crate::args::{ModelsArgs, ModelsCommand};
+use crate::client::block_on;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use change::Choice;
@@ -33,7 +34,7 @@ pub(super) fn run(args: ModelsArgs, context: &Context) -> Outcome {
             change::fallbacks(Choice::Image, &command, context)
         }
         Some(ModelsCommand::List { all, local, provider, form }) => {
-            let view = View::new(context, of_agent)?;
+            let view = with_servers(View::new(context, of_agent)?)?;
             list::run(&view, &list::Filter { all, local, provider }, Form::of(form)?)
         }
         Some(ModelsCommand::Scan(scan)) => {
@@ -50,14 +51,20 @@ pub(super) fn run(args: ModelsArgs, context: &Context) -> Outcome {
         }
         Some(ModelsCommand::Status { form, check, agent, probe }) => {
             let ask = status::Ask { form: Form::of(form)?, check, probe: status::Pace::of(&probe)? };
-            status::run(&View::new(context, agent.as_deref().or(of_agent))?, context, &ask)
+            let view = with_servers(View::new(context, agent.as_deref().or(of_agent))?)?;
+            status::run(&view, context, &ask)
         }
         None => {
             let form = crate::args::FormArgs { json: args.status_json, plain: args.status_plain };
             let ask = status::Ask { form: Form::of(form)?, check: false, probe: None };
-            status::run(&View::new(context, of_agent)?, context, &ask)
+            status::run(&with_servers(View::new(context, of_agent)?)?, context, &ask)
         }
     }
+}
+
+/// Asks local servers and services which models they have, as a run would.
+fn with_servers(view: View) -> Result<View, Failure> {
+    block_on(async { Ok(view.with_servers().await) })
 }
 
 /// Refuses `--agent` for what changes the defaults of all agents.

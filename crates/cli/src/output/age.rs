@@ -72,7 +72,7 @@ mod tests {
             (60 * 60_000, "1h"),
             (47 * 3_600_000, "47h"),
             (48 * 3_600_000, "2d"),
-            (i64::MAX, "106751991168d"),
+            (i64::MAX, "106751991167d"),
         ];
         for (milliseconds, expect) in rows {
             assert_eq!(remaining(milliseconds), expect, "{milliseconds}");

@@ -186,9 +186,11 @@ impl Keyring<'_> {
         if !keys.is_empty() {
             return Ok(keys);
         }
-        match self.key_elsewhere(provider).await? {
-            Some(key) => Ok(vec![key]),
-            None => Err(expired.unwrap_or_else(|| self.no_key(provider))),
+        match (self.key_elsewhere(provider).await?, expired) {
+            // That a server on this machine may do without a key is no answer for who has one that can't be used.
+            (Some(key), Some(error)) if key.secret.is_none() => Err(error),
+            (Some(key), _) => Ok(vec![key]),
+            (None, error) => Err(error.unwrap_or_else(|| self.no_key(provider))),
         }
     }
 

@@ -6,7 +6,7 @@ use openclaw_models::credentials::{AuthStore, Connections};
 use openclaw_models::offline;
 use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames};
 use openclaw_models::select::Primary;
-use openclaw_models::{ModelRef, ModelSettings, ProviderId, Variables};
+use openclaw_models::{Http, ModelRef, ModelSettings, Models, ProviderId, Variables};
 use openclaw_protocol::AgentId;
 
 use super::auth::Credentials;
@@ -75,6 +75,17 @@ impl View {
             names,
             agent,
         })
+    }
+
+    /// The same with what servers on this machine, and services, say they have. Waits for them a second at most.
+    pub(super) async fn with_servers(mut self) -> Self {
+        let models = Models::new(self.variables.clone(), Http::default());
+        let (catalog, _) = models.ask_for_catalog(&self.settings, &self.agent.agent_dir).await;
+        self.catalog = catalog;
+        let connections =
+            connections(&self.credentials.store, &self.settings, &self.catalog, &self.variables);
+        self.primary = Primary::find(&connections, &self.agent.id).reference;
+        self
     }
 
     /// Whether a run could call a provider, as far as credentials go.
