@@ -142,7 +142,7 @@ async fn a_login_that_was_revoked_is_told_and_how_to_mend_it() {
                 Please try again or re-authenticate.";
     // Before its first use, and when the server refuses it though there is an hour left.
     for left in [-1, 3_600_000] {
-        let setup = gateway().config(codex_at(&model)).env("OPENCLAW_LOGIN_SERVER", &logins.url());
+        let setup = gateway().config(codex_at(&model)).env("OPENCLAW_LOGIN_SERVER", logins.url());
         let mut gateway = setup.prepare().unwrap();
         codex_login(&gateway, left);
         gateway.start().await.unwrap();
@@ -164,7 +164,7 @@ async fn a_login_that_is_refused_before_its_time_is_renewed_unnoticed() {
         _ => Reply::openai_error(401, "x", "token expired"),
     })
     .await;
-    let setup = gateway().config(codex_at(&model)).env("OPENCLAW_LOGIN_SERVER", &logins.url());
+    let setup = gateway().config(codex_at(&model)).env("OPENCLAW_LOGIN_SERVER", logins.url());
     let mut gateway = setup.prepare().unwrap();
     codex_login(&gateway, 3_600_000);
     gateway.start().await.unwrap();

@@ -13,7 +13,7 @@ const ELSEWHERE: &str = "http://models.invalid/v1";
 #[tokio::test]
 async fn a_model_elsewhere_is_asked_through_the_proxy() {
     let proxy = ModelServer::answering(|_| Reply::text("through the proxy")).await;
-    let gateway = gateway().fake_model(ELSEWHERE).env("HTTP_PROXY", &proxy.url()).start().await.unwrap();
+    let gateway = gateway().fake_model(ELSEWHERE).env("HTTP_PROXY", proxy.url()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     assert_eq!(turn(&mut client, "main", "hello", "run-1").await, "through the proxy");
     assert_eq!(proxy.requests()[0].path, format!("{ELSEWHERE}/chat/completions"));
@@ -24,7 +24,7 @@ async fn a_model_on_this_machine_is_asked_directly() {
     let (proxy, model) =
         (ModelServer::queue([]).await, ModelServer::answering(|_| Reply::text("directly")).await);
     let setup =
-        gateway().fake_model(&model.v1()).env("HTTP_PROXY", &proxy.url()).env("http_proxy", &proxy.url());
+        gateway().fake_model(&model.v1()).env("HTTP_PROXY", proxy.url()).env("http_proxy", proxy.url());
     let gateway = setup.start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     assert_eq!(turn(&mut client, "main", "hello", "run-1").await, "directly");
@@ -36,7 +36,7 @@ async fn a_model_on_this_machine_is_asked_directly() {
 async fn hosts_that_no_proxy_is_for_are_asked_directly() {
     let proxy = ModelServer::queue([]).await;
     let setup =
-        gateway().fake_model(ELSEWHERE).env("HTTP_PROXY", &proxy.url()).env("NO_PROXY", "models.invalid");
+        gateway().fake_model(ELSEWHERE).env("HTTP_PROXY", proxy.url()).env("NO_PROXY", "models.invalid");
     let gateway =
         setup.config(json!({"agents": {"defaults": {"timeoutSeconds": 60}}})).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();

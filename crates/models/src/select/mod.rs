@@ -5,6 +5,7 @@ mod look;
 mod plan;
 mod primary;
 mod provider_card;
+mod told;
 
 use std::path::Path;
 
@@ -16,6 +17,7 @@ use self::look::Look;
 use self::plan::{Plan, candidates_of};
 pub use self::primary::{Origin, Primary};
 pub use self::provider_card::ProviderCard;
+use self::told::Told;
 use crate::background::Background;
 use crate::catalog::file::FileKeeper;
 use crate::catalog::{Catalog, LookupError, ModelRow};
@@ -52,6 +54,7 @@ pub struct Models {
     files: FileKeeper,
     discovery: Discovery,
     writes: Background,
+    told: Told,
 }
 
 /// Whether servers may be asked which models they have.
@@ -292,8 +295,8 @@ impl Models {
         let clock = Clock::default();
         let ledger = Ledger::new(clock.clone());
         let discovery = Discovery::new(http.clone(), variables.clone());
-        let (commands, files, writes) = Default::default();
-        Self { http, variables, commands, logins, debug, ledger, clock, files, discovery, writes }
+        let (commands, files, writes, told) = Default::default();
+        Self { http, variables, commands, logins, debug, ledger, clock, files, discovery, writes, told }
     }
 
     /// The same with another clock, by which credentials rest and expire.
@@ -368,6 +371,7 @@ impl Models {
         if selected.candidates.is_empty() {
             return Err(nobody_left(selected.skipped));
         }
+        selected.warnings.extend(self.told.small_windows(&selected.candidates));
         Ok(selected)
     }
 

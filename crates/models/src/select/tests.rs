@@ -269,6 +269,21 @@ async fn parameters_cache_and_window_come_with_the_candidate() {
 }
 
 #[tokio::test]
+async fn a_small_window_is_told_once() {
+    let mut place = Place::new(two()).primary("a/x");
+    let (agent, dir) = (AgentId::default(), place.dir.path().to_path_buf());
+    let ask = Ask::new(&agent, &dir);
+    let models = place.models();
+    let warnings = async |settings: &ModelSettings| models.select(settings, &ask).await.unwrap().warnings;
+    place.settings.context_tokens = Some(32_000);
+    assert_eq!(warnings(&place.settings).await, Vec::<String>::new());
+    place.settings.context_tokens = Some(20_000);
+    let told = "the context window of a/x is small: 20000 tokens (agentContextTokens), 32000 or more are recommended";
+    assert_eq!(warnings(&place.settings).await, [told]);
+    assert_eq!(warnings(&place.settings).await, Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn a_description_needs_no_key() {
     let place = Place::new(two()).primary("b/z");
     let (agent, dir) = (AgentId::default(), place.dir.path().to_path_buf());
