@@ -331,6 +331,9 @@ export interface Definitions {
   StatusRow?: StatusRow;
   SessionKind?: SessionKind;
   AgentSessions?: AgentSessions;
+  UsageStatusResult?: UsageStatusResult;
+  ProviderUsage?: ProviderUsage;
+  UsageWindow?: UsageWindow;
   UsageCostParams?: UsageCostParams;
   Days?: Days;
   UsageCostResult?: UsageCostResult;
@@ -1283,6 +1286,61 @@ export interface LinkChannel1 {
    * Age of its credentials in milliseconds.
    */
   authAgeMs: number | null;
+}
+/**
+ * Result of `usage.status`.
+ */
+export interface UsageStatusResult {
+  /**
+   * When the providers were asked.
+   */
+  updatedAt: number;
+  /**
+   * Those that were asked.
+   */
+  providers: ProviderUsage[];
+}
+/**
+ * What one provider says of its quota.
+ */
+export interface ProviderUsage {
+  /**
+   * Provider id.
+   */
+  provider: string;
+  /**
+   * Its name for people.
+   */
+  displayName: string;
+  /**
+   * Its windows; empty when it says none, or when there is an error.
+   */
+  windows: UsageWindow[];
+  /**
+   * What the account pays for.
+   */
+  plan?: string;
+  /**
+   * Why nothing is known.
+   */
+  error?: string;
+}
+/**
+ * A span of time for which a provider counts.
+ */
+export interface UsageWindow {
+  /**
+   * Its name, such as `5h` or `Week`.
+   */
+  label: string;
+  /**
+   * How much is used, 0 to 100.
+   */
+  usedPercent: number;
+  /**
+   * When it begins anew.
+   */
+  resetAt?: number;
 }
 /**
  * Params of `usage.cost`.
