@@ -7,7 +7,7 @@ use openclaw_testkit::model_server::{Captured, ModelServer, Reply, ScriptedCall}
 use serde_json::{Value, json};
 
 use crate::bad_model::failure;
-use crate::conversation::{send, turn, words};
+use crate::conversation::{end, send, turn, words};
 use crate::gateway;
 
 const KEY: &str = "sk-ant-fake-key";
@@ -148,7 +148,11 @@ async fn a_login_that_was_revoked_is_told_and_how_to_mend_it() {
         gateway.start().await.unwrap();
         let mut client = gateway.client().await.unwrap();
         send(&mut client, "main", "hello", "run-1").await;
-        let text = failure(&mut client, "run-1").await;
+        // The first run never begins; what begins is told like every failure.
+        let text = match left {
+            -1 => end(&mut client, "run-1").await["errorMessage"].to_string(),
+            _ => failure(&mut client, "run-1").await,
+        };
         assert!(text.contains(told), "{left}: {text}");
         assert!(!gateway.log().contains("r1-secret"), "{}", gateway.log());
     }

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use super::Choices;
 use super::score::{mistakes, variant_count};
 use crate::reference::{ModelRef, ProviderId};
+use crate::select::standing;
 
 /// What a match must score.
 const ENOUGH: i32 = 120;
@@ -54,7 +55,8 @@ impl Choices {
             .filter(|(score, _)| score.points >= enough)
             .max_by_key(|(score, model)| {
                 let id = &model.model;
-                (*score, Reverse((variant_count(id), id.chars().count(), model.to_string())))
+                let standing = standing(&model.provider);
+                (*score, Reverse((variant_count(id), id.chars().count(), standing, model.to_string())))
             })
             .map(|(_, model)| model)
     }

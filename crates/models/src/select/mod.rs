@@ -15,6 +15,7 @@ use openclaw_protocol::message::Message;
 use self::bind::{Run, describe_offline, level_of, soften, window_of};
 use self::look::Look;
 use self::plan::{Plan, candidates_of};
+pub(crate) use self::primary::standing;
 pub use self::primary::{Origin, Primary};
 pub use self::provider_card::ProviderCard;
 use self::told::Told;

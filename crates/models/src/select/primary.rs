@@ -98,6 +98,12 @@ impl Primary {
     }
 }
 
+/// Where a provider stands among those that have a model of the same id: who makes it before who resells it.
+pub(crate) fn standing(provider: &ProviderId) -> usize {
+    let place = CHOICES.iter().position(|(id, _)| *id == provider.as_str());
+    if provider.as_str() == DEFAULT_PROVIDER { 0 } else { 1 + place.unwrap_or(CHOICES.len()) }
+}
+
 /// Whether a model exists and can be called with the protocols there are.
 fn speaks(catalog: &Catalog, model: &ModelRef) -> bool {
     catalog.lookup(model).is_ok_and(|spec| spec.api.is_spoken())

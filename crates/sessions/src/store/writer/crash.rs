@@ -242,7 +242,10 @@ impl World {
                 let made = format!("\"key\":\"{ours}\",\"new\":true");
                 let mut texts = segments(&self.disk, dir);
                 let old = known.acknowledged.take();
-                known.perhaps = if texts.any(|text| text.contains(&made)) { vec![old] } else { Vec::new() };
+                // And without what only someone else had written into them.
+                let bare = old.map(|state| Seen { f: None, ..state });
+                known.perhaps =
+                    if texts.any(|text| text.contains(&made)) { vec![old, bare] } else { Vec::new() };
             }
             (2, ..) => {
                 rows.shift_remove(&own);
