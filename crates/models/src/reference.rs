@@ -176,6 +176,12 @@ impl ModelNames {
     }
 }
 
+/// The model that the name of a family stands for where the owner lists no models: `sonnet`, `gpt`.
+pub(crate) fn usual_model(name: &str) -> Option<ModelRef> {
+    let (_, target) = BUILT_IN_ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name.trim()))?;
+    ModelRef::parse(target, DEFAULT_PROVIDER)
+}
+
 fn built_in_alias(reference: &ModelRef) -> Option<&'static str> {
     let key = reference.to_string();
     BUILT_IN_ALIASES.iter().find(|(_, target)| *target == key).map(|(name, _)| *name)

@@ -56,7 +56,7 @@ impl Choices {
             .max_by_key(|(score, model)| {
                 let id = &model.model;
                 let standing = standing(&model.provider);
-                (*score, Reverse((variant_count(id), id.chars().count(), standing, model.to_string())))
+                (*score, Reverse((standing, variant_count(id), id.chars().count(), model.to_string())))
             })
             .map(|(_, model)| model)
     }

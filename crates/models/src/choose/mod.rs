@@ -21,7 +21,7 @@ pub use profile::ProfileError;
 
 use crate::catalog::Catalog;
 use crate::offline;
-use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId};
+use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId, usual_model};
 use crate::select::{Known, Models, SelectError};
 use crate::settings::ModelSettings;
 
@@ -167,6 +167,10 @@ impl Choices {
             && self.is_known(model)
         {
             return Some(self.chosen(model, Some(alias)));
+        }
+        let usual = usual_model(text).filter(|_| self.allowlist.models().is_none());
+        if let Some(model) = usual.filter(|model| self.is_known(model)) {
+            return Some(self.chosen(&model, None));
         }
         let named = ModelRef::parse(text, DEFAULT_PROVIDER)?;
         let is_edition = || text.contains('/') && self.is_edition(&named);
