@@ -1,7 +1,7 @@
 //! `session.maintenance`: rows nobody uses any more go, their transcripts are archived, archives are deleted when they are
 //! old, and a sessions directory stays below its size (spec `sessions.md` §3.5). Nothing happens unless it is configured.
 //!
-//! [`Inventory`] says what there is, [`plan`] decides, [`run`] does it or says what it would do.
+//! [`Inventory`] says what there is, [`plan()`] decides, [`run`] does it or says what it would do.
 
 mod files;
 mod plan;

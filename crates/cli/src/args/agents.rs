@@ -110,8 +110,12 @@ pub(crate) struct AgentsRouteArgs {
     /// Our account on it; default "default"
     #[arg(long, value_name = "id")]
     pub(crate) account: Option<String>,
-    /// Who or where: group:<id>, channel:<id>, dm:<id>, or an id alone for a person
-    #[arg(long, value_name = "kind:id", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "kind:id",
+        allow_hyphen_values = true,
+        help = "Who or where: group:<id>, channel:<id>, dm:<id>, or an id alone for a person"
+    )]
     pub(crate) peer: Option<String>,
     /// The room of a thread or the group of a topic, in the same form
     #[arg(long, value_name = "kind:id", allow_hyphen_values = true)]

@@ -49,8 +49,7 @@ pub(crate) enum ModelsAuthCommand {
         /// Provider id
         #[arg(long, value_name = "name")]
         provider: Option<String>,
-        /// Profile id [default: <provider>:manual]
-        #[arg(long, value_name = "id")]
+        #[arg(long, value_name = "id", help = "Profile id [default: <provider>:manual]")]
         profile_id: Option<String>,
         /// How long the token is good for, such as 365d or 12h
         #[arg(long, value_name = "duration")]

@@ -2,7 +2,7 @@
 //! are the whole message (spec `messages.md` §3-§6). Pure: text in, [`Said`] out; doing it is the runner's.
 //!
 //! One file a directive or command: [`model`] reads `/model`, [`models`] reads and answers `/models`; [`cards`] are the
-//! answers of `/model`. [`line`] cuts them out of the text, [`reserved`] says which names no alias may take.
+//! answers of `/model`. [`mod@line`] cuts them out of the text, [`reserved`] says which names no alias may take.
 
 pub(crate) mod cards;
 mod line;

@@ -3,7 +3,7 @@
 //! [`states`] says what a queue is: a table whose items pass through named states, and the transitions there are. The
 //! [`crate::inbox`] and the [`crate::outbox`] are two of them. One thread writes ([`writer`]): it takes whatever
 //! [`Change`]s have come, applies them in one transaction and syncs once, so that many share one fsync; readers use a
-//! connection of their own beside it. [`database`] opens the file, [`salvage`] saves what can be read of a damaged one.
+//! connection of their own beside it. [`database`] opens the file, [`mod@salvage`] saves what can be read of a damaged one.
 
 mod database;
 mod salvage;

@@ -1,7 +1,7 @@
 //! What goes to and comes from models, written down for whoever looks for a fault (spec `models.md` §11). All of it is off
 //! unless a variable or `diagnostics.cacheTrace` asks for it.
 //!
-//! [`file`] appends lines to private files of bounded size; [`calls`] makes the lines of one call. Keys never get here, and
+//! [`mod@file`] appends lines to private files of bounded size; [`calls`] makes the lines of one call. Keys never get here, and
 //! what a key is found in is masked.
 
 mod calls;
