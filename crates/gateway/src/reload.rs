@@ -243,11 +243,11 @@ impl Follower {
             }
             Plan::Take { live, restart } => {
                 self.tell_restart(loaded, restart);
+                self.state.sessions.set_agents(new.config.agent_ids());
+                self.state.settings.send_replace(Arc::new(new));
                 if !live.is_empty() {
                     tracing::info!("config change applied: {}", live.join(", "));
                 }
-                self.state.sessions.set_agents(new.config.agent_ids());
-                self.state.settings.send_replace(Arc::new(new));
             }
         }
     }
