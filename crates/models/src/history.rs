@@ -52,7 +52,11 @@ fn translate_answer(answer: &AssistantMessage, spec: &ModelSpec, ids: &mut IdMap
                 thought_signature: None,
                 ..call.clone()
             })),
-            Block::Text(_) | Block::ToolCall(_) | Block::Image(_) => Some(block.clone()),
+            Block::ToolCall(call) => {
+                ids.own_call(&call.id);
+                Some(block.clone())
+            }
+            Block::Text(_) | Block::Image(_) => Some(block.clone()),
             Block::Other(_) => None,
         })
         .collect();

@@ -53,21 +53,32 @@ fn plain(id: &str, max: usize) -> String {
         .collect()
 }
 
-/// Renames the ids of one request: same id in, same id out, and two ids never become one.
+/// Renames the ids of one request: same id in, same id out, and two ids never become one. Ids of the model's own calls
+/// stay; results go by the call before them, as careless servers use an id again.
 #[derive(Debug)]
 pub(crate) struct IdMap {
     rule: IdRule,
     renamed: HashMap<String, String>,
     taken: HashSet<String>,
+    /// Ids whose last call is the model's own.
+    own: HashSet<String>,
 }
 
 impl IdMap {
     pub(crate) fn new(rule: IdRule) -> Self {
-        Self { rule, renamed: HashMap::new(), taken: HashSet::new() }
+        Self { rule, renamed: HashMap::new(), taken: HashSet::new(), own: HashSet::new() }
+    }
+
+    /// Keeps the id of a call that the model itself made.
+    pub(crate) fn own_call(&mut self, id: &str) {
+        let call = id.split_once('|').map_or(id, |(call, _)| call);
+        self.taken.insert(call.to_owned());
+        self.own.insert(id.to_owned());
     }
 
     /// Renames the id of a call.
     pub(crate) fn call(&mut self, id: &str) -> String {
+        self.own.remove(id);
         if let Some(done) = self.renamed.get(id) {
             return done.clone();
         }
@@ -89,7 +100,8 @@ impl IdMap {
 
     /// The id a result must carry to match its call.
     pub(crate) fn result(&self, id: &str) -> String {
-        self.renamed.get(id).cloned().unwrap_or_else(|| id.to_owned())
+        let renamed = self.renamed.get(id).filter(|_| !self.own.contains(id));
+        renamed.cloned().unwrap_or_else(|| id.to_owned())
     }
 }
 
@@ -133,5 +145,21 @@ mod tests {
         let mut map = IdMap::new(IdRule::Responses);
         let (first, second) = (map.call("a.b|fc_1"), map.call("a_b|fc_2"));
         assert_eq!((first.as_str(), second.as_str()), ("a_b|fc_1", "a_2|fc_2"));
+    }
+
+    #[test]
+    fn a_result_goes_by_the_call_before_it() {
+        let mut map = IdMap::new(IdRule::Anthropic);
+        assert_eq!(map.call("a|b"), "a_b");
+        assert_eq!(map.result("a|b"), "a_b");
+        map.own_call("a|b");
+        assert_eq!(map.result("a|b"), "a|b");
+        assert_eq!(map.call("a|b"), "a_b");
+        assert_eq!(map.result("a|b"), "a_b");
+        map.own_call("x");
+        assert_eq!(map.call("x|y"), "x_y");
+        let mut map = IdMap::new(IdRule::Completions);
+        map.own_call("x");
+        assert_eq!(map.call("x|y"), "2");
     }
 }

@@ -5,7 +5,7 @@
 use openclaw_models::catalog::{Catalog, ModelSpec};
 use openclaw_models::replay::posted;
 use openclaw_models::{CacheRetention, ModelRef, ModelRequest, ModelSettings, ThinkingLevel, ToolSpec};
-use openclaw_protocol::message::Message;
+use openclaw_protocol::message::{Message, StopReason};
 use proptest::prelude::*;
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -208,7 +208,11 @@ proptest! {
             let results = said.take_while(|message| matches!(message, Message::ToolResult(_))).count();
             match conversation.get(*at - 1 - results) {
                 Some(Message::User(_)) => results == 0,
-                Some(Message::Assistant(answer)) => results > 0 && answer.tool_calls().count() == results,
+                Some(Message::Assistant(answer)) => {
+                    // Calls of half an answer are not run.
+                    let whole = !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
+                    whole && results > 0 && answer.tool_calls().count() == results
+                }
                 Some(Message::ToolResult(_)) | None => false,
             }
         };
