@@ -157,7 +157,7 @@ mod tests {
                 "type": "object",
                 "required": ["command"],
                 "properties": {"command": {"type": "string"}, "timeout": {"type": "number"}, "pty": {"type": "boolean"}},
-            }),
+            }).into(),
         }
     }
 

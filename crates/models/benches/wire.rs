@@ -181,7 +181,7 @@ fn busy_request(model: &ModelSpec) -> ModelRequest {
         ToolSpec {
             name: format!("tool_{n}"),
             description: "Does what a tool does. ".repeat(12),
-            parameters: json!({"type": "object", "additionalProperties": false, "required": ["argument0"], "properties": properties}),
+            parameters: json!({"type": "object", "additionalProperties": false, "required": ["argument0"], "properties": properties}).into(),
         }
     });
     let turn = |n: usize| {

@@ -1,5 +1,7 @@
 //! Makes a conversation ready for one model, whoever spoke in it before (spec `models.md` §3.1).
 
+use std::borrow::Cow;
+
 use openclaw_protocol::message::{
     AssistantMessage, Block, Message, StopReason, TextBlock, ThinkingBlock, ToolCall, ToolResultMessage,
 };
@@ -12,101 +14,113 @@ const NO_RESULT: &str = "No result provided";
 
 /// The messages as `spec`'s model should see them: failed answers left out, foreign reasoning turned to text, tool call
 /// ids rewritten, every call answered.
-pub(crate) fn for_model(messages: &[Message], spec: &ModelSpec, rule: IdRule) -> Vec<Message> {
+pub(crate) fn for_model<'a>(
+    messages: &'a [Message],
+    spec: &ModelSpec,
+    rule: IdRule,
+) -> Vec<Cow<'a, Message>> {
     answer_every_call(translate(messages, spec, rule))
 }
 
-fn translate(messages: &[Message], spec: &ModelSpec, rule: IdRule) -> Vec<Message> {
+fn translate<'a>(messages: &'a [Message], spec: &ModelSpec, rule: IdRule) -> Vec<Cow<'a, Message>> {
     let mut ids = IdMap::new(rule);
     let mut out = Vec::with_capacity(messages.len());
     for message in messages {
         match message {
-            Message::User(user) => out.push(Message::User(user.clone())),
+            Message::User(_) => out.push(Cow::Borrowed(message)),
             // Half an answer would be continued as if it had been meant.
             Message::Assistant(answer)
                 if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) => {}
+            Message::Assistant(answer) if is_own(answer, spec) => {
+                answer.tool_calls().for_each(|call| ids.own_call(&call.id));
+                out.push(match answer.content.iter().all(is_kept) {
+                    true => Cow::Borrowed(message),
+                    false => {
+                        let content = answer.content.iter().filter(|block| is_kept(block)).cloned().collect();
+                        Cow::Owned(Message::Assistant(AssistantMessage { content, ..answer.clone() }))
+                    }
+                });
+            }
             Message::Assistant(answer) => {
-                out.push(Message::Assistant(translate_answer(answer, spec, &mut ids)))
+                let content = answer.content.iter().filter_map(|block| translate_block(block, &mut ids));
+                let content = content.collect();
+                out.push(Cow::Owned(Message::Assistant(AssistantMessage { content, ..answer.clone() })));
             }
-            Message::ToolResult(result) => {
-                let mut result = result.clone();
-                result.tool_call_id = ids.result(&result.tool_call_id);
-                out.push(Message::ToolResult(result));
-            }
+            Message::ToolResult(result) => out.push(match ids.result(&result.tool_call_id) {
+                None => Cow::Borrowed(message),
+                Some(id) => {
+                    let result = ToolResultMessage { tool_call_id: id.to_owned(), ..result.clone() };
+                    Cow::Owned(Message::ToolResult(result))
+                }
+            }),
         }
     }
     out
 }
 
-fn translate_answer(answer: &AssistantMessage, spec: &ModelSpec, ids: &mut IdMap) -> AssistantMessage {
-    let own =
-        answer.provider == spec.provider() && answer.api == spec.api.as_str() && answer.model == spec.id();
-    let content = answer
-        .content
-        .iter()
-        .filter_map(|block| match block {
-            Block::Thinking(thinking) => translate_thinking(thinking, own),
-            Block::Text(text) if !own => Some(Block::text(text.text.clone())),
-            Block::ToolCall(call) if !own => Some(Block::ToolCall(ToolCall {
-                id: ids.call(&call.id),
-                thought_signature: None,
-                ..call.clone()
-            })),
-            Block::ToolCall(call) => {
-                ids.own_call(&call.id);
-                Some(block.clone())
-            }
-            Block::Text(_) | Block::Image(_) => Some(block.clone()),
-            Block::Other(_) => None,
-        })
-        .collect();
-    AssistantMessage { content, ..answer.clone() }
+fn is_own(answer: &AssistantMessage, spec: &ModelSpec) -> bool {
+    answer.provider == spec.provider() && answer.api == spec.api.as_str() && answer.model == spec.id()
 }
 
-fn translate_thinking(thinking: &ThinkingBlock, own: bool) -> Option<Block> {
-    let signed = thinking.thinking_signature.as_deref().is_some_and(|signature| !signature.is_empty());
-    let empty = thinking.thinking.trim().is_empty();
-    if own && signed {
-        Some(Block::Thinking(thinking.clone()))
-    } else if empty {
-        None
-    } else if own {
-        Some(Block::Thinking(thinking.clone()))
-    } else {
-        Some(Block::Text(TextBlock { text: thinking.thinking.clone(), ..TextBlock::default() }))
+/// Whether the model that wrote a block gets it back: all but empty thoughts without proof, and what nobody knows.
+fn is_kept(block: &Block) -> bool {
+    match block {
+        Block::Thinking(thinking) => {
+            let signature = thinking.thinking_signature.as_deref();
+            signature.is_some_and(|signature| !signature.is_empty()) || !thinking.thinking.trim().is_empty()
+        }
+        Block::Text(_) | Block::ToolCall(_) | Block::Image(_) => true,
+        Block::Other(_) => false,
+    }
+}
+
+/// A block as another model is shown it.
+fn translate_block<'a>(block: &'a Block, ids: &mut IdMap<'a>) -> Option<Block> {
+    match block {
+        Block::Thinking(thinking) if thinking.thinking.trim().is_empty() => None,
+        Block::Thinking(ThinkingBlock { thinking: text, .. }) | Block::Text(TextBlock { text, .. }) => {
+            Some(Block::text(text.clone()))
+        }
+        Block::ToolCall(call) => Some(Block::ToolCall(ToolCall {
+            id: ids.call(&call.id),
+            thought_signature: None,
+            ..call.clone()
+        })),
+        Block::Image(_) => Some(block.clone()),
+        Block::Other(_) => None,
     }
 }
 
 /// Gives calls without a result one, before the next user or assistant message. Calls at the very end wait for theirs.
 /// Results without a call, as after an answer that was left out, are left out too: every provider refuses them.
-fn answer_every_call(messages: Vec<Message>) -> Vec<Message> {
+fn answer_every_call(messages: Vec<Cow<'_, Message>>) -> Vec<Cow<'_, Message>> {
     let mut out = Vec::with_capacity(messages.len());
-    let mut open: Vec<(ToolCall, i64)> = Vec::new();
+    let mut open: Vec<ToolResultMessage> = Vec::new();
     for message in messages {
-        match &message {
+        match &*message {
             Message::ToolResult(result) => {
-                let Some(at) = open.iter().position(|(call, _)| call.id == result.tool_call_id) else {
+                let Some(at) = open.iter().position(|missing| missing.tool_call_id == result.tool_call_id)
+                else {
                     continue;
                 };
                 open.remove(at);
             }
             Message::User(_) | Message::Assistant(_) => {
-                let unanswered = open.drain(..).map(|(call, timestamp)| no_result(call, timestamp));
-                out.extend(unanswered.map(Message::ToolResult));
+                out.extend(open.drain(..).map(|missing| Cow::Owned(Message::ToolResult(missing))));
             }
         }
-        if let Message::Assistant(answer) = &message {
-            open.extend(answer.tool_calls().map(|call| (call.clone(), answer.timestamp)));
+        if let Message::Assistant(answer) = &*message {
+            open.extend(answer.tool_calls().map(|call| no_result(call, answer.timestamp)));
         }
         out.push(message);
     }
     out
 }
 
-fn no_result(call: ToolCall, timestamp: i64) -> ToolResultMessage {
+fn no_result(call: &ToolCall, timestamp: i64) -> ToolResultMessage {
     ToolResultMessage {
-        tool_call_id: call.id,
-        tool_name: call.name,
+        tool_call_id: call.id.clone(),
+        tool_name: call.name.clone(),
         content: vec![Block::text(NO_RESULT)],
         is_error: true,
         timestamp,
@@ -146,7 +160,8 @@ mod tests {
     #[expect(clippy::needless_pass_by_value, reason = "reads better at the call")]
     fn check(messages: &[Message], expect: serde_json::Value) {
         let spec = ModelSpec::sample("anthropic", "claude", "anthropic-messages");
-        let found: Vec<_> = for_model(messages, &spec, IdRule::Anthropic).iter().map(content).collect();
+        let found: Vec<_> =
+            for_model(messages, &spec, IdRule::Anthropic).iter().map(|message| content(message)).collect();
         assert_eq!(serde_json::Value::Array(found), expect);
     }
 

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use openclaw_protocol::message::Message;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use crate::tool_schema::ToolSchema;
 
 /// One model call.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +37,7 @@ pub struct ToolSpec {
     /// What it does, for the model.
     pub description: String,
     /// JSON Schema of the arguments: an object schema.
-    pub parameters: Value,
+    pub parameters: ToolSchema,
 }
 
 /// How long a provider should keep the prompt cached.

@@ -1,5 +1,6 @@
 //! Tool call ids as each provider wants them (spec `models.md` §3.2).
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// What a provider accepts as the id of a tool call.
@@ -56,28 +57,28 @@ fn plain(id: &str, max: usize) -> String {
 /// Renames the ids of one request: same id in, same id out, and two ids never become one. Ids of the model's own calls
 /// stay; results go by the call before them, as careless servers use an id again.
 #[derive(Debug)]
-pub(crate) struct IdMap {
+pub(crate) struct IdMap<'a> {
     rule: IdRule,
-    renamed: HashMap<String, String>,
-    taken: HashSet<String>,
+    renamed: HashMap<&'a str, String>,
+    taken: HashSet<Cow<'a, str>>,
     /// Ids whose last call is the model's own.
-    own: HashSet<String>,
+    own: HashSet<&'a str>,
 }
 
-impl IdMap {
+impl<'a> IdMap<'a> {
     pub(crate) fn new(rule: IdRule) -> Self {
         Self { rule, renamed: HashMap::new(), taken: HashSet::new(), own: HashSet::new() }
     }
 
     /// Keeps the id of a call that the model itself made.
-    pub(crate) fn own_call(&mut self, id: &str) {
+    pub(crate) fn own_call(&mut self, id: &'a str) {
         let call = id.split_once('|').map_or(id, |(call, _)| call);
-        self.taken.insert(call.to_owned());
-        self.own.insert(id.to_owned());
+        self.taken.insert(Cow::Borrowed(call));
+        self.own.insert(id);
     }
 
     /// Renames the id of a call.
-    pub(crate) fn call(&mut self, id: &str) -> String {
+    pub(crate) fn call(&mut self, id: &'a str) -> String {
         self.own.remove(id);
         if let Some(done) = self.renamed.get(id) {
             return done.clone();
@@ -87,21 +88,21 @@ impl IdMap {
         let (call, item) = wanted.find('|').map_or((wanted.as_str(), ""), |at| wanted.split_at(at));
         let mut unique = call.to_owned();
         let mut n = 2;
-        while !self.taken.insert(unique.clone()) {
+        while !self.taken.insert(Cow::Owned(unique.clone())) {
             let suffix = n.to_string();
             let keep = call.chars().count().saturating_sub(suffix.len());
             unique = call.chars().take(keep).chain(suffix.chars()).collect();
             n += 1;
         }
         unique.push_str(item);
-        self.renamed.insert(id.to_owned(), unique.clone());
+        self.renamed.insert(id, unique.clone());
         unique
     }
 
-    /// The id a result must carry to match its call.
-    pub(crate) fn result(&self, id: &str) -> String {
-        let renamed = self.renamed.get(id).filter(|_| !self.own.contains(id));
-        renamed.cloned().unwrap_or_else(|| id.to_owned())
+    /// The id a result must carry to match its call, where that is another one than it has.
+    pub(crate) fn result(&self, id: &str) -> Option<&str> {
+        let renamed = self.renamed.get(id).filter(|renamed| *renamed != id && !self.own.contains(id));
+        renamed.map(String::as_str)
     }
 }
 
@@ -140,8 +141,8 @@ mod tests {
         assert_eq!(first, "call12345");
         assert_eq!(second, "call12342");
         assert_eq!(map.call("call-12345-a"), first);
-        assert_eq!(map.result("call-12345-b"), second);
-        assert_eq!(map.result("unknown"), "unknown");
+        assert_eq!(map.result("call-12345-b"), Some(second.as_str()));
+        assert_eq!(map.result("unknown"), None);
         let mut map = IdMap::new(IdRule::Responses);
         let (first, second) = (map.call("a.b|fc_1"), map.call("a_b|fc_2"));
         assert_eq!((first.as_str(), second.as_str()), ("a_b|fc_1", "a_2|fc_2"));
@@ -151,11 +152,11 @@ mod tests {
     fn a_result_goes_by_the_call_before_it() {
         let mut map = IdMap::new(IdRule::Anthropic);
         assert_eq!(map.call("a|b"), "a_b");
-        assert_eq!(map.result("a|b"), "a_b");
+        assert_eq!(map.result("a|b"), Some("a_b"));
         map.own_call("a|b");
-        assert_eq!(map.result("a|b"), "a|b");
+        assert_eq!(map.result("a|b"), None);
         assert_eq!(map.call("a|b"), "a_b");
-        assert_eq!(map.result("a|b"), "a_b");
+        assert_eq!(map.result("a|b"), Some("a_b"));
         map.own_call("x");
         assert_eq!(map.call("x|y"), "x_y");
         let mut map = IdMap::new(IdRule::Completions);

@@ -3,7 +3,74 @@
 //! Google refuses most keywords, OpenAI wants an object at the top, Mistral and others stumble over references. All are sent
 //! the same schema, so that a conversation can change its model without its tools changing.
 
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
+
+/// The JSON Schema of a tool's arguments, as its author wrote it. What providers are sent in its place is worked out once for
+/// all calls: clones share it.
+#[derive(Clone)]
+pub struct ToolSchema(Arc<Shared>);
+
+struct Shared {
+    written: Value,
+    sent: OnceLock<SentSchema>,
+}
+
+/// What providers are sent of a schema, written out.
+pub(crate) struct SentSchema {
+    /// All of it.
+    pub(crate) whole: Box<RawValue>,
+    /// Its `properties`.
+    pub(crate) properties: Box<RawValue>,
+    /// Its `required`, empty where it has none.
+    pub(crate) required: Box<RawValue>,
+}
+
+impl ToolSchema {
+    /// What is sent: see the module.
+    pub(crate) fn sent(&self) -> &SentSchema {
+        self.0.sent.get_or_init(|| {
+            let whole = normalise(&self.0.written);
+            // Values can always be written.
+            let raw = |value: &Value| to_raw_value(value).unwrap_or_default();
+            SentSchema {
+                properties: raw(whole.get("properties").unwrap_or(&json!({}))),
+                required: raw(whole.get("required").unwrap_or(&json!([]))),
+                whole: raw(&whole),
+            }
+        })
+    }
+}
+
+impl From<Value> for ToolSchema {
+    fn from(written: Value) -> Self {
+        Self(Arc::new(Shared { written, sent: OnceLock::new() }))
+    }
+}
+
+impl Deref for ToolSchema {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.0.written
+    }
+}
+
+impl fmt::Debug for ToolSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.written.fmt(f)
+    }
+}
+
+impl PartialEq for ToolSchema {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.written == other.0.written
+    }
+}
 
 /// Keywords that are refused somewhere.
 const DROPPED: &[&str] = &[
@@ -37,7 +104,7 @@ const MAX_PARTS: usize = 10_000;
 
 /// The schema of a tool's arguments as it is sent: an object with `properties`, without what is refused somewhere, and of the
 /// same meaning as far as that can be said.
-pub(crate) fn normalise(schema: &Value) -> Value {
+fn normalise(schema: &Value) -> Value {
     let merged = ["anyOf", "oneOf"].iter().find_map(|name| merge_variants(schema, name));
     let mut cleaned = clean(merged.as_ref().unwrap_or(schema));
     let Some(fields) = cleaned.as_object_mut() else { return json!({"type": "object", "properties": {}}) };

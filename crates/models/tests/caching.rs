@@ -158,7 +158,11 @@ fn pieces(spec: &ModelSpec, conversation: &[Message]) -> (String, Vec<String>) {
     let request = ModelRequest {
         system: "The rules.\n\"Quoted\" \u{2028}".to_owned(),
         messages: conversation.to_vec(),
-        tools: vec![ToolSpec { name: "read".to_owned(), description: "reads".to_owned(), parameters }],
+        tools: vec![ToolSpec {
+            name: "read".to_owned(),
+            description: "reads".to_owned(),
+            parameters: parameters.into(),
+        }],
         thinking: ThinkingLevel::Medium,
         cache: CacheRetention::Long,
         session_id: Some("session".to_owned()),

@@ -40,7 +40,7 @@ pub(crate) fn spec() -> ToolSpec {
                 "new_string": {"description": "Same as newText", "type": "string"},
             },
             "required": [],
-        }),
+        }).into(),
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn spec() -> ToolSpec {
                 "node": {"description": "Node id or name, with host=node", "type": "string"},
             },
             "required": ["command"],
-        }),
+        }).into(),
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn spec() -> ToolSpec {
                 "file_path": {"description": "Same as path", "type": "string"},
             },
             "required": [],
-        }),
+        }).into(),
     }
 }
 

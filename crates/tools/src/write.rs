@@ -22,7 +22,7 @@ pub(crate) fn spec() -> ToolSpec {
                 "file_path": {"description": "Same as path", "type": "string"},
             },
             "required": ["content"],
-        }),
+        }).into(),
     }
 }
 

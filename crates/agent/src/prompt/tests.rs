@@ -13,7 +13,7 @@ fn tools(names: &[&str]) -> Vec<ToolSpec> {
     let spec = |name: &&str| ToolSpec {
         name: (*name).to_owned(),
         description: format!("Does {name}.\nMore about it."),
-        parameters: json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {}}}),
+        parameters: json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {}}}).into(),
     };
     names.iter().map(spec).collect()
 }

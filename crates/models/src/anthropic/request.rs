@@ -6,15 +6,17 @@ use openclaw_protocol::message::{
     AssistantMessage, Block, ImageBlock, Message, ThinkingBlock, ToolResultMessage, UserContent,
 };
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::catalog::ModelSpec;
 use crate::history;
+use crate::json::{Json, object};
 use crate::net::{Headers, NetError};
 use crate::request::{CacheRetention, ModelRequest, ToolSpec};
+use crate::result_text::texts;
 use crate::tool_id::IdRule;
 use crate::wire::{WireRequest, add_headers};
-use crate::{openrouter, thinking, tool_schema};
+use crate::{openrouter, thinking};
 
 const VERSION: &str = "2023-06-01";
 const BETAS: &str = "fine-grained-tool-streaming-2025-05-14,interleaved-thinking-2025-05-14";
@@ -39,7 +41,7 @@ pub(crate) fn build(
     Ok(WireRequest {
         url: format!("{base}/v1/messages"),
         headers: headers(spec, key)?,
-        body: body(spec, request).to_string().into_bytes(),
+        body: body(spec, request),
     })
 }
 
@@ -67,33 +69,32 @@ fn headers(spec: &ModelSpec, key: Option<&SecretString>) -> Result<Headers, NetE
     Ok(headers)
 }
 
-fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
+fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     let cache = cache_marker(spec, request.cache);
-    let mut body = Map::new();
-    body.insert("model".to_owned(), json!(spec.id()));
+    let mut body = object! {"model": spec.id()};
     add_limits(&mut body, spec, request);
     if !request.system.trim().is_empty() {
-        let mut block = json!({"type": "text", "text": clean(spec, &request.system)});
+        let mut block = object! {"type": "text", "text": clean(spec, &request.system)};
         mark(&mut block, cache.as_ref());
-        body.insert("system".to_owned(), json!([block]));
+        body.put("system", [block]);
     }
     let history = history::for_model(&request.messages, spec, IdRule::Anthropic);
-    let mut messages = messages(spec, &history);
-    if let Some(last) = messages.last_mut().filter(|last| last.get("role") == Some(&json!("user"))) {
-        let last_block = last.get_mut("content").and_then(Value::as_array_mut).and_then(|c| c.last_mut());
-        if let Some(block) = last_block {
-            mark(block, cache.as_ref());
-        }
+    let mut turns = turns(spec, &history);
+    if let Some(("user", content)) = turns.last_mut()
+        && let Some(block) = content.last_mut()
+    {
+        mark(block, cache.as_ref());
     }
-    body.insert("messages".to_owned(), Value::Array(messages));
+    let messages = turns.into_iter().map(|(role, content)| object! {"role": role, "content": content});
+    body.put("messages", Json::from_iter(messages));
     if !request.tools.is_empty() {
-        body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
+        body.put("tools", request.tools.iter().map(tool).collect::<Json<'_>>());
     }
-    Value::Object(body)
+    body.into_bytes()
 }
 
 /// `max_tokens`, `stream`, and what depends on the thinking level.
-fn add_limits(body: &mut Map<String, Value>, spec: &ModelSpec, request: &ModelRequest) {
+fn add_limits(body: &mut Json<'_>, spec: &ModelSpec, request: &ModelRequest) {
     let mut max = spec.output_cap(request.max_tokens);
     let level =
         thinking::clamp(request.thinking, spec.reasoning, thinking::has_xhigh(spec.provider(), spec.id()));
@@ -101,69 +102,67 @@ fn add_limits(body: &mut Map<String, Value>, spec: &ModelSpec, request: &ModelRe
     let mut effort = None;
     if ADAPTIVE.iter().any(|part| spec.id().contains(part)) {
         effort = thinking::adaptive_effort(level);
-        thinking = effort.map(|_| json!({"type": "adaptive"}));
+        thinking = effort.map(|_| object! {"type": "adaptive"});
     } else if let Some((with_budget, budget)) = thinking::budget(level, max, spec.max_tokens) {
         max = with_budget;
-        thinking = Some(json!({"type": "enabled", "budget_tokens": budget}));
+        thinking = Some(object! {"type": "enabled", "budget_tokens": budget});
     }
-    body.insert("max_tokens".to_owned(), json!(max));
-    body.insert("stream".to_owned(), json!(true));
+    body.put("max_tokens", max);
+    body.put("stream", true);
     match (thinking, request.temperature) {
-        (Some(thinking), _) => {
-            body.insert("thinking".to_owned(), thinking);
-        }
+        (Some(thinking), _) => body.put("thinking", thinking),
         // The provider refuses a temperature while the model thinks.
-        (None, Some(temperature)) => {
-            body.insert("temperature".to_owned(), json!(temperature));
-        }
+        (None, Some(temperature)) => body.put("temperature", temperature),
         (None, None) => {}
     }
     if let Some(effort) = effort {
-        body.insert("output_config".to_owned(), json!({"effort": effort}));
+        body.put("output_config", object! {"effort": effort});
     }
 }
 
-fn cache_marker(spec: &ModelSpec, retention: CacheRetention) -> Option<Value> {
+fn cache_marker(spec: &ModelSpec, retention: CacheRetention) -> Option<Json<'static>> {
     match retention {
         CacheRetention::None => None,
         CacheRetention::Long if spec.base_url.contains(OWN_HOST) => {
-            Some(json!({"type": "ephemeral", "ttl": "1h"}))
+            Some(object! {"type": "ephemeral", "ttl": "1h"})
         }
-        CacheRetention::Short | CacheRetention::Long => Some(json!({"type": "ephemeral"})),
+        CacheRetention::Short | CacheRetention::Long => Some(object! {"type": "ephemeral"}),
     }
 }
 
-fn mark(block: &mut Value, marker: Option<&Value>) {
-    if let (Some(fields), Some(marker)) = (block.as_object_mut(), marker) {
-        fields.insert("cache_control".to_owned(), marker.clone());
+fn mark(block: &mut Json<'_>, marker: Option<&Json<'static>>) {
+    if let Some(marker) = marker {
+        block.put("cache_control", marker.clone());
     }
 }
 
-fn tool(tool: &ToolSpec) -> Value {
-    let schema = tool_schema::normalise(&tool.parameters);
-    let part = |name: &str| schema.get(name).cloned();
-    json!({
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": {
+fn tool(tool: &ToolSpec) -> Json<'_> {
+    let schema = tool.parameters.sent();
+    object! {
+        "name": &tool.name,
+        "description": &tool.description,
+        "input_schema": object! {
             "type": "object",
-            "properties": part("properties").unwrap_or_else(|| json!({})),
-            "required": part("required").unwrap_or_else(|| json!([])),
+            "properties": &*schema.properties,
+            "required": &*schema.required,
         },
-    })
+    }
 }
+
+/// The messages of one side that follow each other as one.
+type Turn<'a> = (&'static str, Vec<Json<'a>>);
 
 /// Consecutive tool results become one user message; everything else stays a message of its own.
-fn messages(spec: &ModelSpec, history: &[Message]) -> Vec<Value> {
+fn turns<'a>(spec: &ModelSpec, history: &'a [Cow<'_, Message>]) -> Vec<Turn<'a>> {
     let mut out = Vec::with_capacity(history.len());
-    let mut results: Vec<Value> = Vec::new();
+    let mut results: Vec<Json<'a>> = Vec::new();
     for message in history {
-        if let Message::ToolResult(result) = message {
+        if let Message::ToolResult(result) = &**message {
             results.push(tool_result(spec, result));
             continue;
         }
         flush(&mut results, &mut out);
-        match message {
+        match &**message {
             Message::User(user) => push(&mut out, "user", user_blocks(spec, &user.content)),
             Message::Assistant(answer) => push(&mut out, "assistant", answer_blocks(spec, answer)),
             Message::ToolResult(_) => {}
@@ -173,76 +172,78 @@ fn messages(spec: &ModelSpec, history: &[Message]) -> Vec<Value> {
     out
 }
 
-fn flush(results: &mut Vec<Value>, out: &mut Vec<Value>) {
+fn flush<'a>(results: &mut Vec<Json<'a>>, out: &mut Vec<Turn<'a>>) {
     push(out, "user", std::mem::take(results));
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "callers hand over what they made")]
-fn push(out: &mut Vec<Value>, role: &str, content: Vec<Value>) {
+fn push<'a>(out: &mut Vec<Turn<'a>>, role: &'static str, content: Vec<Json<'a>>) {
     if !content.is_empty() {
-        out.push(json!({"role": role, "content": content}));
+        out.push((role, content));
     }
 }
 
-fn user_blocks(spec: &ModelSpec, content: &UserContent) -> Vec<Value> {
+fn user_blocks<'a>(spec: &ModelSpec, content: &'a UserContent) -> Vec<Json<'a>> {
     match content {
         UserContent::Text(text) => text_block(spec, text).into_iter().collect(),
         UserContent::Blocks(blocks) => blocks.iter().filter_map(|block| plain_block(spec, block)).collect(),
     }
 }
 
-fn answer_blocks(spec: &ModelSpec, answer: &AssistantMessage) -> Vec<Value> {
+fn answer_blocks<'a>(spec: &ModelSpec, answer: &'a AssistantMessage) -> Vec<Json<'a>> {
     answer
         .content
         .iter()
         .filter_map(|block| match block {
             Block::Thinking(thinking) => thinking_block(spec, thinking),
             Block::ToolCall(call) => {
-                let input = if call.arguments.is_object() { call.arguments.clone() } else { json!({}) };
-                Some(json!({"type": "tool_use", "id": call.id, "name": call.name, "input": input}))
+                let input = if call.arguments.is_object() {
+                    (&call.arguments).into()
+                } else {
+                    object! {}
+                };
+                Some(object! {"type": "tool_use", "id": &call.id, "name": &call.name, "input": input})
             }
             Block::Text(_) | Block::Image(_) | Block::Other(_) => plain_block(spec, block),
         })
         .collect()
 }
 
-fn thinking_block(spec: &ModelSpec, thinking: &ThinkingBlock) -> Option<Value> {
+fn thinking_block<'a>(spec: &ModelSpec, thinking: &'a ThinkingBlock) -> Option<Json<'a>> {
     match thinking.thinking_signature.as_deref().filter(|signature| !signature.is_empty()) {
         Some(data) if thinking.extra.get("redacted") == Some(&Value::Bool(true)) => {
-            Some(json!({"type": "redacted_thinking", "data": data}))
+            Some(object! {"type": "redacted_thinking", "data": data})
         }
         Some(signature) => {
-            Some(json!({"type": "thinking", "thinking": thinking.thinking, "signature": signature}))
+            Some(object! {"type": "thinking", "thinking": &thinking.thinking, "signature": signature})
         }
         None => text_block(spec, &thinking.thinking),
     }
 }
 
-fn tool_result(spec: &ModelSpec, result: &ToolResultMessage) -> Value {
+fn tool_result<'a>(spec: &ModelSpec, result: &'a ToolResultMessage) -> Json<'a> {
     let has_image = spec.images && result.content.iter().any(|block| matches!(block, Block::Image(_)));
-    let texts = result.content.iter().filter_map(|block| match block {
-        Block::Text(text) => Some(clean(spec, &text.text)),
-        Block::Thinking(_) | Block::Image(_) | Block::ToolCall(_) | Block::Other(_) => None,
-    });
     let content = if has_image {
         let mut blocks: Vec<_> = result.content.iter().filter_map(|block| plain_block(spec, block)).collect();
-        if !blocks.iter().any(|block| block.get("type") == Some(&json!("text"))) {
-            blocks.insert(0, json!({"type": "text", "text": "(see attached image)"}));
+        if !blocks.iter().any(|block| block.is("type", "text")) {
+            blocks.insert(0, object! {"type": "text", "text": "(see attached image)"});
         }
-        Value::Array(blocks)
+        Json::Array(blocks)
     } else {
-        Value::String(texts.collect::<Vec<_>>().join("\n"))
+        match texts(result) {
+            Cow::Borrowed(text) => clean(spec, text).into(),
+            Cow::Owned(text) => clean(spec, &text).into_owned().into(),
+        }
     };
-    json!({
+    object! {
         "type": "tool_result",
-        "tool_use_id": result.tool_call_id,
+        "tool_use_id": &result.tool_call_id,
         "content": content,
         "is_error": result.is_error,
-    })
+    }
 }
 
 /// Text that is not blank, or an image for a model that sees.
-fn plain_block(spec: &ModelSpec, block: &Block) -> Option<Value> {
+fn plain_block<'a>(spec: &ModelSpec, block: &'a Block) -> Option<Json<'a>> {
     match block {
         Block::Text(text) => text_block(spec, &text.text),
         Block::Image(image) if spec.images => Some(image_block(image)),
@@ -250,13 +251,13 @@ fn plain_block(spec: &ModelSpec, block: &Block) -> Option<Value> {
     }
 }
 
-fn text_block(spec: &ModelSpec, text: &str) -> Option<Value> {
-    (!text.trim().is_empty()).then(|| json!({"type": "text", "text": clean(spec, text)}))
+fn text_block<'a>(spec: &ModelSpec, text: &'a str) -> Option<Json<'a>> {
+    (!text.trim().is_empty()).then(|| object! {"type": "text", "text": clean(spec, text)})
 }
 
-fn image_block(image: &ImageBlock) -> Value {
-    let source = json!({"type": "base64", "media_type": image.mime_type, "data": image.data});
-    json!({"type": "image", "source": source})
+fn image_block(image: &ImageBlock) -> Json<'_> {
+    let source = object! {"type": "base64", "media_type": &image.mime_type, "data": &image.data};
+    object! {"type": "image", "source": source}
 }
 
 fn clean<'a>(spec: &ModelSpec, text: &'a str) -> Cow<'a, str> {

@@ -1,13 +1,15 @@
 //! A conversation as Converse's messages (spec `models.md` §4.6).
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use openclaw_protocol::message::{
     AssistantMessage, Block, ImageBlock, Message, ThinkingBlock, ToolResultMessage, UserContent,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::catalog::ModelSpec;
+use crate::json::{Json, object};
 use crate::result_text::result_text;
 
 /// What a conversation begins with when its own beginning is gone: the first word must be the user's.
@@ -26,11 +28,14 @@ pub(super) fn is_claude(spec: &ModelSpec) -> bool {
     spec.id().contains("anthropic.claude") || spec.id().contains("anthropic/claude")
 }
 
-/// The messages of a history that was made fit for the model. Two in a row of one role are one: Bedrock wants turns.
-pub(super) fn messages(spec: &ModelSpec, history: &[Message]) -> Vec<Value> {
-    let mut out: Vec<(&str, Vec<Value>)> = Vec::with_capacity(history.len() + 1);
+/// What one side says at a stretch.
+pub(super) type Turn<'a> = (&'static str, Vec<Json<'a>>);
+
+/// The turns of a history that was made fit for the model. Two in a row of one role are one: Bedrock wants turns.
+pub(super) fn turns<'a>(spec: &ModelSpec, history: &'a [Cow<'_, Message>]) -> Vec<Turn<'a>> {
+    let mut out: Vec<Turn<'a>> = Vec::with_capacity(history.len() + 1);
     for message in history {
-        let (role, content) = match message {
+        let (role, content) = match &**message {
             Message::User(user) => ("user", user_blocks(spec, &user.content)),
             Message::Assistant(answer) => ("assistant", answer_blocks(spec, answer)),
             Message::ToolResult(result) => ("user", vec![result_block(spec, result)]),
@@ -39,33 +44,33 @@ pub(super) fn messages(spec: &ModelSpec, history: &[Message]) -> Vec<Value> {
             continue;
         }
         if out.is_empty() && role == "assistant" {
-            out.push(("user", vec![json!({"text": BOOTSTRAP})]));
+            out.push(("user", vec![object! {"text": BOOTSTRAP}]));
         }
         match out.last_mut() {
             Some((last, blocks)) if *last == role => blocks.extend(content),
             Some(_) | None => out.push((role, content)),
         }
     }
-    out.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect()
+    out
 }
 
 /// The names of the tools a conversation has calls of.
-pub(super) fn tools_used(history: &[Message]) -> BTreeSet<&str> {
-    let answers = history.iter().filter_map(|message| match message {
+pub(super) fn tools_used<'a>(history: &'a [Cow<'_, Message>]) -> BTreeSet<&'a str> {
+    let answers = history.iter().filter_map(|message| match &**message {
         Message::Assistant(answer) => Some(answer),
         Message::User(_) | Message::ToolResult(_) => None,
     });
     answers.flat_map(AssistantMessage::tool_calls).map(|call| call.name.as_str()).collect()
 }
 
-fn user_blocks(spec: &ModelSpec, content: &UserContent) -> Vec<Value> {
+fn user_blocks<'a>(spec: &ModelSpec, content: &'a UserContent) -> Vec<Json<'a>> {
     match content {
         UserContent::Text(text) => text_block(text).into_iter().collect(),
         UserContent::Blocks(blocks) => blocks.iter().filter_map(|block| plain_block(spec, block)).collect(),
     }
 }
 
-fn answer_blocks(spec: &ModelSpec, answer: &AssistantMessage) -> Vec<Value> {
+fn answer_blocks<'a>(spec: &ModelSpec, answer: &'a AssistantMessage) -> Vec<Json<'a>> {
     answer
         .content
         .iter()
@@ -73,44 +78,48 @@ fn answer_blocks(spec: &ModelSpec, answer: &AssistantMessage) -> Vec<Value> {
             Block::Text(text) => text_block(&text.text),
             Block::Thinking(thinking) => thinking_block(spec, thinking),
             Block::ToolCall(call) => {
-                let input = if call.arguments.is_object() { call.arguments.clone() } else { json!({}) };
-                Some(json!({"toolUse": {"toolUseId": call.id, "name": call.name, "input": input}}))
+                let input = if call.arguments.is_object() {
+                    (&call.arguments).into()
+                } else {
+                    object! {}
+                };
+                Some(object! {"toolUse": object! {"toolUseId": &call.id, "name": &call.name, "input": input}})
             }
             Block::Image(_) | Block::Other(_) => None,
         })
         .collect()
 }
 
-fn thinking_block(spec: &ModelSpec, thinking: &ThinkingBlock) -> Option<Value> {
+fn thinking_block<'a>(spec: &ModelSpec, thinking: &'a ThinkingBlock) -> Option<Json<'a>> {
     let signature = thinking.thinking_signature.as_deref().filter(|signature| !signature.is_empty());
     if thinking.extra.get("redacted") == Some(&Value::Bool(true)) {
-        return signature.map(|data| json!({"reasoningContent": {"redactedContent": data}}));
+        return signature.map(|data| object! {"reasoningContent": object! {"redactedContent": data}});
     }
     let text = thinking.thinking.as_str();
     match signature {
-        Some(signature) if is_claude(spec) => {
-            Some(json!({"reasoningContent": {"reasoningText": {"text": text, "signature": signature}}}))
-        }
+        Some(signature) if is_claude(spec) => Some(reasoning(object! {"text": text, "signature": signature})),
         // Without its proof Claude refuses a thought.
         None if is_claude(spec) => text_block(text),
-        Some(_) | None => {
-            (!text.trim().is_empty()).then(|| json!({"reasoningContent": {"reasoningText": {"text": text}}}))
-        }
+        Some(_) | None => (!text.trim().is_empty()).then(|| reasoning(object! {"text": text})),
     }
 }
 
-fn result_block(spec: &ModelSpec, result: &ToolResultMessage) -> Value {
-    let mut content = vec![json!({"text": result_text(result)})];
+fn reasoning(text: Json<'_>) -> Json<'_> {
+    object! {"reasoningContent": object! {"reasoningText": text}}
+}
+
+fn result_block<'a>(spec: &ModelSpec, result: &'a ToolResultMessage) -> Json<'a> {
+    let mut content = vec![object! {"text": result_text(result)}];
     content.extend(result.content.iter().filter_map(|block| match block {
         Block::Image(image) => image_block(spec, image),
         Block::Text(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => None,
     }));
     let status = if result.is_error { "error" } else { "success" };
-    json!({"toolResult": {"toolUseId": result.tool_call_id, "content": content, "status": status}})
+    object! {"toolResult": object! {"toolUseId": &result.tool_call_id, "content": content, "status": status}}
 }
 
 /// Text that is not blank, or an image for a model that sees.
-fn plain_block(spec: &ModelSpec, block: &Block) -> Option<Value> {
+fn plain_block<'a>(spec: &ModelSpec, block: &'a Block) -> Option<Json<'a>> {
     match block {
         Block::Text(text) => text_block(&text.text),
         Block::Image(image) => image_block(spec, image),
@@ -118,12 +127,13 @@ fn plain_block(spec: &ModelSpec, block: &Block) -> Option<Value> {
     }
 }
 
-fn text_block(text: &str) -> Option<Value> {
-    (!text.trim().is_empty()).then(|| json!({"text": text}))
+fn text_block(text: &str) -> Option<Json<'_>> {
+    (!text.trim().is_empty()).then(|| object! {"text": text})
 }
 
 /// An image in a format Bedrock has.
-fn image_block(spec: &ModelSpec, image: &ImageBlock) -> Option<Value> {
+fn image_block<'a>(spec: &ModelSpec, image: &'a ImageBlock) -> Option<Json<'a>> {
     let (_, format) = FORMATS.iter().find(|(mime, _)| image.mime_type.eq_ignore_ascii_case(mime))?;
-    spec.images.then(|| json!({"image": {"format": format, "source": {"bytes": image.data}}}))
+    let source = object! {"bytes": &image.data};
+    spec.images.then(|| object! {"image": object! {"format": *format, "source": source}})
 }

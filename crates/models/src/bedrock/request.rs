@@ -1,17 +1,16 @@
 //! The request of `ConverseStream`.
 
-use serde_json::{Map, Value, json};
-
-use super::messages::{is_claude, messages, tools_used};
+use super::messages::{is_claude, tools_used, turns};
 use super::{place, sign};
 use crate::catalog::ModelSpec;
 use crate::history;
+use crate::json::{Json, object};
 use crate::net::{Headers, NetError};
 use crate::provider_key::ProviderKey;
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
+use crate::thinking;
 use crate::tool_id::IdRule;
 use crate::wire::{WireRequest, add_headers};
-use crate::{thinking, tool_schema};
 
 /// Claude models that choose their own thinking budget.
 const ADAPTIVE: &[&str] = &["opus-4-6", "opus-4.6"];
@@ -38,7 +37,7 @@ pub(super) fn build(
     Ok(WireRequest {
         url: format!("{}/model/{}/{method}", place::base_url(spec, key), sign::encode(spec.id())),
         headers,
-        body: body(spec, request).to_string().into_bytes(),
+        body: body(spec, request),
     })
 }
 
@@ -47,66 +46,63 @@ fn is_bearer(key: &ProviderKey) -> bool {
     sign::AccessKeys::of(key).is_none() && key.part("skipAuth").is_none()
 }
 
-fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
+fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     let point = cache_point(spec, request.cache);
     let history = history::for_model(&request.messages, spec, IdRule::Anthropic);
-    let mut messages = messages(spec, &history);
-    if let Some(last) = messages.last_mut().filter(|last| last.get("role") == Some(&json!("user")))
-        && let Some(content) = last.get_mut("content").and_then(Value::as_array_mut)
-    {
+    let mut turns = turns(spec, &history);
+    if let Some(("user", content)) = turns.last_mut() {
         content.extend(point.clone());
     }
-    let mut body = Map::new();
-    body.insert("messages".to_owned(), Value::Array(messages));
+    let messages = turns.into_iter().map(|(role, content)| object! {"role": role, "content": content});
+    let mut body = object! {"messages": Json::from_iter(messages)};
     if !request.system.trim().is_empty() {
-        let system: Vec<Value> = std::iter::once(json!({"text": request.system})).chain(point).collect();
-        body.insert("system".to_owned(), Value::Array(system));
+        let system = std::iter::once(object! {"text": &request.system}).chain(point);
+        body.put("system", Json::from_iter(system));
     }
     add_limits(&mut body, spec, request);
-    let mut tools: Vec<Value> = request.tools.iter().map(tool).collect();
+    let mut tools: Vec<Json<'_>> = request.tools.iter().map(tool).collect();
     if tools.is_empty() {
         // Without any tools Bedrock refuses a conversation that has used some.
         tools = tools_used(&history).into_iter().map(bygone_tool).collect();
     }
     if !tools.is_empty() {
-        body.insert("toolConfig".to_owned(), json!({"tools": tools}));
+        body.put("toolConfig", object! {"tools": tools});
     }
     if let Some(fields) = thinking_fields(spec, request) {
-        body.insert("additionalModelRequestFields".to_owned(), fields);
+        body.put("additionalModelRequestFields", fields);
     }
-    Value::Object(body)
+    body.into_bytes()
 }
 
-fn add_limits(body: &mut Map<String, Value>, spec: &ModelSpec, request: &ModelRequest) {
+fn add_limits(body: &mut Json<'_>, spec: &ModelSpec, request: &ModelRequest) {
     let base = spec.output_cap(request.max_tokens);
     let level = level(spec, request);
     let budget = if is_adaptive(spec) { None } else { thinking::budget(level, base, spec.max_tokens) };
     let max = budget.filter(|_| is_claude(spec)).map_or(base, |(max, _)| max);
-    let mut config = json!({"maxTokens": max});
+    let mut config = object! {"maxTokens": max};
     // Claude refuses a temperature while it thinks.
     let thinks = is_claude(spec) && level != ThinkingLevel::Off;
-    if let (Some(config), Some(temperature)) =
-        (config.as_object_mut(), request.temperature.filter(|_| !thinks))
-    {
-        config.insert("temperature".to_owned(), json!(temperature));
+    if let Some(temperature) = request.temperature.filter(|_| !thinks) {
+        config.put("temperature", temperature);
     }
-    body.insert("inferenceConfig".to_owned(), config);
+    body.put("inferenceConfig", config);
 }
 
 /// What asks Claude to think; Bedrock passes it through. Other models think as they do.
-fn thinking_fields(spec: &ModelSpec, request: &ModelRequest) -> Option<Value> {
+fn thinking_fields(spec: &ModelSpec, request: &ModelRequest) -> Option<Json<'static>> {
     if !is_claude(spec) {
         return None;
     }
     let level = level(spec, request);
     if is_adaptive(spec) {
         let effort = thinking::adaptive_effort(level)?;
-        return Some(json!({"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}));
+        let thinking = object! {"type": "adaptive"};
+        return Some(object! {"thinking": thinking, "output_config": object! {"effort": effort}});
     }
     let (_, budget) = thinking::budget(level, spec.output_cap(request.max_tokens), spec.max_tokens)?;
-    let mut fields = json!({"thinking": {"type": "enabled", "budget_tokens": budget}});
-    if let Some(fields) = fields.as_object_mut().filter(|_| has(spec, INTERLEAVING)) {
-        fields.insert("anthropic_beta".to_owned(), json!([INTERLEAVED]));
+    let mut fields = object! {"thinking": object! {"type": "enabled", "budget_tokens": budget}};
+    if has(spec, INTERLEAVING) {
+        fields.put("anthropic_beta", [Json::from(INTERLEAVED)]);
     }
     Some(fields)
 }
@@ -124,7 +120,7 @@ fn has(spec: &ModelSpec, parts: &[&str]) -> bool {
 }
 
 /// What ends the part of a prompt that is kept.
-fn cache_point(spec: &ModelSpec, retention: CacheRetention) -> Option<Value> {
+fn cache_point(spec: &ModelSpec, retention: CacheRetention) -> Option<Json<'static>> {
     let priced = spec.price.cache_read > 0.0 || spec.price.cache_write > 0.0;
     let known = spec.id().contains("claude") && has(spec, CACHING);
     if !(priced || known) {
@@ -132,21 +128,24 @@ fn cache_point(spec: &ModelSpec, retention: CacheRetention) -> Option<Value> {
     }
     match retention {
         CacheRetention::None => None,
-        CacheRetention::Short => Some(json!({"cachePoint": {"type": "default"}})),
-        CacheRetention::Long => Some(json!({"cachePoint": {"type": "default", "ttl": "1h"}})),
+        CacheRetention::Short => Some(object! {"cachePoint": object! {"type": "default"}}),
+        CacheRetention::Long => Some(object! {"cachePoint": object! {"type": "default", "ttl": "1h"}}),
     }
 }
 
-fn tool(tool: &ToolSpec) -> Value {
-    json!({"toolSpec": {"name": tool.name, "description": tool.description,
-        "inputSchema": {"json": tool_schema::normalise(&tool.parameters)}}})
+fn tool(tool: &ToolSpec) -> Json<'_> {
+    described(&tool.name, &tool.description, (&*tool.parameters.sent().whole).into())
 }
 
 /// A tool that was used and is not on offer now.
-fn bygone_tool(name: &str) -> Value {
-    let nothing = json!({"type": "object", "properties": {}});
-    json!({"toolSpec": {"name": name, "description": "Not available now: do not call it.",
-        "inputSchema": {"json": nothing}}})
+fn bygone_tool(name: &str) -> Json<'_> {
+    let nothing = object! {"type": "object", "properties": object! {}};
+    described(name, "Not available now: do not call it.", nothing)
+}
+
+fn described<'a>(name: &'a str, description: &'a str, schema: Json<'a>) -> Json<'a> {
+    let schema = object! {"json": schema};
+    object! {"toolSpec": object! {"name": name, "description": description, "inputSchema": schema}}
 }
 
 #[cfg(test)]

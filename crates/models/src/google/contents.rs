@@ -1,13 +1,14 @@
 //! A conversation as Google's contents (spec `models.md` §4.5, `agent-runtime.md` §9.2).
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use openclaw_protocol::message::{
     AssistantMessage, Block, ImageBlock, Message, ToolCall, ToolResultMessage, UserContent,
 };
-use serde_json::{Map, Value, json};
 
 use crate::catalog::ModelSpec;
+use crate::json::{Json, object};
 use crate::result_text::result_text;
 
 /// What a conversation begins with when its own beginning is gone: the first word must be the user's.
@@ -20,7 +21,7 @@ const PROVING: &str = "gemini-3";
 const WITH_IDS: &[&str] = &["claude-", "gpt-oss-"];
 
 /// The contents of a history that was made fit for the model.
-pub(super) fn contents(spec: &ModelSpec, history: &[Message]) -> Vec<Value> {
+pub(super) fn contents<'a>(spec: &'a ModelSpec, history: &'a [Cow<'_, Message>]) -> Vec<Json<'a>> {
     let mut writer = Writer {
         spec,
         proving: spec.id().contains(PROVING),
@@ -31,7 +32,7 @@ pub(super) fn contents(spec: &ModelSpec, history: &[Message]) -> Vec<Value> {
         results: Results::default(),
     };
     for message in history {
-        match message {
+        match &**message {
             Message::User(user) => writer.user(&user.content),
             Message::Assistant(answer) => writer.answer(answer),
             Message::ToolResult(result) => writer.result(result),
@@ -41,28 +42,33 @@ pub(super) fn contents(spec: &ModelSpec, history: &[Message]) -> Vec<Value> {
     writer.out
 }
 
+/// What one side says at a stretch.
+pub(super) fn content<'a>(role: &'static str, parts: Vec<Json<'a>>) -> Json<'a> {
+    object! {"parts": parts, "role": role}
+}
+
 struct Writer<'a> {
     spec: &'a ModelSpec,
     proving: bool,
     with_ids: bool,
-    out: Vec<Value>,
+    out: Vec<Json<'a>>,
     /// Tools by the ids of their calls.
     names: HashMap<&'a str, &'a str>,
     /// Calls that were told in words: so are their results.
     told: HashSet<&'a str>,
-    results: Results,
+    results: Results<'a>,
 }
 
 /// Results that follow each other. The model wants those of one answer together, and nothing between.
 #[derive(Default)]
-struct Results {
-    responses: Vec<Value>,
-    told: Vec<Value>,
-    images: Vec<Value>,
+struct Results<'a> {
+    responses: Vec<Json<'a>>,
+    told: Vec<Json<'a>>,
+    images: Vec<Json<'a>>,
 }
 
 impl<'a> Writer<'a> {
-    fn user(&mut self, content: &UserContent) {
+    fn user(&mut self, content: &'a UserContent) {
         self.end_results();
         let parts = match content {
             UserContent::Text(text) => text_part(text, None).into_iter().collect(),
@@ -87,8 +93,7 @@ impl<'a> Writer<'a> {
             match block {
                 Block::Text(text) => parts.extend(text_part(&text.text, text.text_signature.as_deref())),
                 Block::Thinking(thinking) => {
-                    let part = text_part(&thinking.thinking, thinking.thinking_signature.as_deref());
-                    parts.extend(part.map(|part| thought(&part)));
+                    parts.extend(thought(&thinking.thinking, thinking.thinking_signature.as_deref()));
                 }
                 Block::ToolCall(call) => {
                     proven |= call.thought_signature.as_deref().is_some_and(is_signature);
@@ -100,31 +105,30 @@ impl<'a> Writer<'a> {
         self.push("model", parts);
     }
 
-    fn call(&mut self, call: &'a ToolCall, proven: bool) -> Value {
+    fn call(&mut self, call: &'a ToolCall, proven: bool) -> Json<'a> {
         self.names.insert(&call.id, &call.name);
-        let arguments = if call.arguments.is_object() { call.arguments.clone() } else { json!({}) };
+        let arguments = Some(&call.arguments).filter(|arguments| arguments.is_object());
         if self.proving && !proven {
             self.told.insert(&call.id);
-            return json!({"text": format!(
-                "[From earlier in this conversation: another model used the tool \"{}\" with these arguments: {arguments}. \
-                 This note is a record, not a format to imitate: to use a tool, call it.]", call.name)});
+            let arguments = arguments.map_or_else(|| "{}".to_owned(), ToString::to_string);
+            return object! {"text": format!(
+            "[From earlier in this conversation: another model used the tool \"{}\" with these arguments: {arguments}. \
+             This note is a record, not a format to imitate: to use a tool, call it.]", call.name)};
         }
-        let mut function = Map::new();
-        function.insert("name".to_owned(), json!(call.name));
-        function.insert("args".to_owned(), arguments);
+        let arguments = arguments.map_or_else(|| object! {}, Json::from);
+        let mut function = object! {"name": &call.name, "args": arguments};
         if self.with_ids {
-            function.insert("id".to_owned(), json!(call.id));
+            function.put("id", &call.id);
         }
-        let mut part = Map::new();
-        part.insert("functionCall".to_owned(), Value::Object(function));
+        let mut part = object! {"functionCall": function};
         add_signature(&mut part, call.thought_signature.as_deref());
-        Value::Object(part)
+        part
     }
 
-    fn result(&mut self, result: &ToolResultMessage) {
+    fn result(&mut self, result: &'a ToolResultMessage) {
         let name = self.names.get(result.tool_call_id.as_str()).copied().unwrap_or(&result.tool_name);
         let text = result_text(result);
-        let images: Vec<Value> = result
+        let images: Vec<Json<'a>> = result
             .content
             .iter()
             .filter_map(|block| match block {
@@ -134,23 +138,25 @@ impl<'a> Writer<'a> {
             .collect();
         if self.told.contains(result.tool_call_id.as_str()) {
             let told = format!("[The tool \"{name}\" answered: {text}]");
-            self.results.told.push(json!({"text": told}));
+            self.results.told.push(object! {"text": told});
             self.results.images.extend(images);
             return;
         }
-        let mut response = Map::new();
-        response.insert("name".to_owned(), json!(name));
-        let outcome = if result.is_error { "error" } else { "output" };
-        response.insert("response".to_owned(), json!({outcome: text}));
+        let outcome = if result.is_error {
+            object! {"error": text}
+        } else {
+            object! {"output": text}
+        };
+        let mut response = object! {"name": name, "response": outcome};
         if self.proving && !images.is_empty() {
-            response.insert("parts".to_owned(), Value::Array(images));
+            response.put("parts", images);
         } else {
             self.results.images.extend(images);
         }
         if self.with_ids {
-            response.insert("id".to_owned(), json!(result.tool_call_id));
+            response.put("id", &result.tool_call_id);
         }
-        self.results.responses.push(json!({"functionResponse": response}));
+        self.results.responses.push(object! {"functionResponse": response});
     }
 
     fn end_results(&mut self) {
@@ -158,49 +164,48 @@ impl<'a> Writer<'a> {
         self.push("user", responses);
         self.push("user", told);
         if !images.is_empty() {
-            images.insert(0, json!({"text": RESULT_IMAGE}));
+            images.insert(0, object! {"text": RESULT_IMAGE});
         }
         self.push("user", images);
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "callers hand over what they made")]
-    fn push(&mut self, role: &str, parts: Vec<Value>) {
+    fn push(&mut self, role: &'static str, parts: Vec<Json<'a>>) {
         if parts.is_empty() {
             return;
         }
         if self.out.is_empty() && role == "model" {
-            self.out.push(json!({"parts": [{"text": BOOTSTRAP}], "role": "user"}));
+            self.out.push(content("user", vec![object! {"text": BOOTSTRAP}]));
         }
-        self.out.push(json!({"parts": parts, "role": role}));
+        self.out.push(content(role, parts));
     }
 
-    fn image_part(&self, image: &ImageBlock) -> Option<Value> {
-        let data = json!({"mimeType": image.mime_type, "data": image.data});
-        self.spec.images.then(|| json!({"inlineData": data}))
+    fn image_part(&self, image: &'a ImageBlock) -> Option<Json<'a>> {
+        let data = object! {"mimeType": &image.mime_type, "data": &image.data};
+        self.spec.images.then(|| object! {"inlineData": data})
     }
 }
 
-fn text_part(text: &str, signature: Option<&str>) -> Option<Value> {
+fn text_part<'a>(text: &'a str, signature: Option<&'a str>) -> Option<Json<'a>> {
     if text.trim().is_empty() {
         return None;
     }
-    let mut part = Map::new();
-    part.insert("text".to_owned(), json!(text));
+    let mut part = object! {"text": text};
     add_signature(&mut part, signature);
-    Some(Value::Object(part))
+    Some(part)
 }
 
-fn thought(part: &Value) -> Value {
-    let mut marked = json!({"thought": true});
-    if let (Some(marked), Some(fields)) = (marked.as_object_mut(), part.as_object()) {
-        marked.extend(fields.clone());
+fn thought<'a>(text: &'a str, signature: Option<&'a str>) -> Option<Json<'a>> {
+    if text.trim().is_empty() {
+        return None;
     }
-    marked
+    let mut part = object! {"thought": true, "text": text};
+    add_signature(&mut part, signature);
+    Some(part)
 }
 
-fn add_signature(part: &mut Map<String, Value>, signature: Option<&str>) {
+fn add_signature<'a>(part: &mut Json<'a>, signature: Option<&'a str>) {
     if let Some(signature) = signature.filter(|signature| is_signature(signature)) {
-        part.insert("thoughtSignature".to_owned(), json!(signature));
+        part.put("thoughtSignature", signature);
     }
 }
 

@@ -1,16 +1,16 @@
 //! The request of `streamGenerateContent`.
 
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::{Map, Value, json};
 
-use super::contents::contents;
+use super::contents::{content, contents};
 use super::thinking;
 use crate::catalog::ModelSpec;
+use crate::history;
+use crate::json::{Json, object};
 use crate::net::{Headers, NetError};
 use crate::request::{ModelRequest, ToolSpec};
 use crate::tool_id::IdRule;
 use crate::wire::{WireRequest, add_headers};
-use crate::{history, tool_schema};
 
 /// Builds the request.
 pub(super) fn build(
@@ -26,7 +26,7 @@ pub(super) fn build(
         }
     }
     add_headers(&mut headers, &spec.headers)?;
-    Ok(WireRequest { url: url(spec, request), headers, body: body(spec, request).to_string().into_bytes() })
+    Ok(WireRequest { url: url(spec, request), headers, body: body(spec, request) })
 }
 
 /// The headers of every request.
@@ -55,38 +55,37 @@ pub(super) fn method(spec: &ModelSpec, request: &ModelRequest) -> &'static str {
     }
 }
 
-pub(super) fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
+/// The body of either method.
+pub(super) fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     let history = history::for_model(&request.messages, spec, IdRule::Anthropic);
-    let mut body = Map::new();
-    body.insert("contents".to_owned(), Value::Array(contents(spec, &history)));
+    let mut body = object! {"contents": contents(spec, &history)};
     if !request.system.trim().is_empty() {
-        let system = json!({"parts": [{"text": request.system}], "role": "user"});
-        body.insert("systemInstruction".to_owned(), system);
+        body.put("systemInstruction", content("user", vec![object! {"text": &request.system}]));
     }
-    body.insert("generationConfig".to_owned(), generation(spec, request));
+    body.put("generationConfig", generation(spec, request));
     if !request.tools.is_empty() {
-        let declarations: Vec<Value> = request.tools.iter().map(tool).collect();
-        body.insert("tools".to_owned(), json!([{"functionDeclarations": declarations}]));
+        let declarations: Json<'_> = request.tools.iter().map(tool).collect();
+        body.put("tools", [object! {"functionDeclarations": declarations}]);
     }
-    Value::Object(body)
+    body.into_bytes()
 }
 
-fn generation(spec: &ModelSpec, request: &ModelRequest) -> Value {
+fn generation(spec: &ModelSpec, request: &ModelRequest) -> Json<'static> {
     let (max, thinks) = thinking::plan(spec, request.thinking, spec.output_cap(request.max_tokens));
-    let mut config = Map::new();
+    let mut config = object! {};
     if let Some(temperature) = request.temperature {
-        config.insert("temperature".to_owned(), json!(temperature));
+        config.put("temperature", temperature);
     }
-    config.insert("maxOutputTokens".to_owned(), json!(max));
+    config.put("maxOutputTokens", max);
     if let Some(thinks) = thinks {
-        config.insert("thinkingConfig".to_owned(), thinks);
+        config.put("thinkingConfig", thinks);
     }
-    Value::Object(config)
+    config
 }
 
-fn tool(tool: &ToolSpec) -> Value {
-    json!({"name": tool.name, "description": tool.description,
-        "parametersJsonSchema": tool_schema::normalise(&tool.parameters)})
+fn tool(tool: &ToolSpec) -> Json<'_> {
+    let schema = &*tool.parameters.sent().whole;
+    object! {"name": &tool.name, "description": &tool.description, "parametersJsonSchema": schema}
 }
 
 #[cfg(test)]

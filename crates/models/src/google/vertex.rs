@@ -36,7 +36,7 @@ pub(super) fn build(
     add_headers(&mut headers, &spec.headers)?;
     let url =
         format!("{}/publishers/google/models/{}:{}", place(spec, key), spec.id(), method(spec, request));
-    Ok(WireRequest { url, headers, body: body(spec, request).to_string().into_bytes() })
+    Ok(WireRequest { url, headers, body: body(spec, request) })
 }
 
 /// The address up to the publisher.

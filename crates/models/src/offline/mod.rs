@@ -315,7 +315,7 @@ mod tests {
         let tool = |name: &str| ToolSpec {
             name: name.to_owned(),
             description: String::new(),
-            parameters: json!({"type": "object"}),
+            parameters: json!({"type": "object"}).into(),
         };
         let tools = ["read", "write", "edit", "exec"].map(tool).to_vec();
         ModelRequest { messages, tools, ..ModelRequest::default() }

@@ -1,18 +1,21 @@
 //! The request of Chat Completions.
 
+use std::borrow::Cow;
+
 use openclaw_protocol::message::{
     AssistantMessage, Block, ImageBlock, Message, ToolCall, ToolResultMessage, UserContent,
 };
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::compat::{Dialect, ThinkingFormat};
 use crate::catalog::ModelSpec;
+use crate::json::{Json, object};
 use crate::net::{Headers, NetError};
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
 use crate::result_text::{IMAGES_FOLLOW, result_text};
 use crate::wire::{WireRequest, add_headers};
-use crate::{copilot, history, openrouter, thinking, tool_schema};
+use crate::{copilot, history, openrouter, thinking};
 
 /// Fields under which servers send reasoning and want it back.
 pub(super) const REASONING_FIELDS: &[&str] = &["reasoning_content", "reasoning", "reasoning_text"];
@@ -28,7 +31,7 @@ pub(crate) fn build(
     Ok(WireRequest {
         url: format!("{}/chat/completions", spec.base_url),
         headers: headers(spec, key, request)?,
-        body: body(spec, request).to_string().into_bytes(),
+        body: body(spec, request),
     })
 }
 
@@ -49,90 +52,96 @@ fn headers(
     Ok(headers)
 }
 
-fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
+fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     let dialect = Dialect::of(spec);
     let history = history::for_model(&request.messages, spec, dialect.ids);
     let stream = spec.streaming || request.tools.is_empty();
-    let mut body = Map::new();
-    let mut put = |name: &str, value: Value| {
-        body.insert(name.to_owned(), value);
-    };
-    put("model", json!(spec.id()));
-    put("stream", json!(stream));
+    let mut body = object! {"model": spec.id(), "stream": stream};
     if stream && dialect.usage_in_streaming {
-        put("stream_options", json!({"include_usage": true}));
+        body.put("stream_options", object! {"include_usage": true});
     }
     if dialect.store {
-        put("store", json!(false));
+        body.put("store", false);
     }
-    put(&dialect.max_tokens_field, json!(spec.output_cap(request.max_tokens)));
+    body.put(&dialect.max_tokens_field, spec.output_cap(request.max_tokens));
     if let Some(temperature) = request.temperature {
-        put("temperature", json!(temperature));
+        body.put("temperature", temperature);
     }
     let mut messages = messages(spec, &dialect, &request.system, &history);
     if request.cache != CacheRetention::None && is_marked(spec) {
         mark_last_text(&mut messages);
     }
-    put("messages", Value::Array(messages));
+    body.put("messages", messages);
     if !request.tools.is_empty() {
-        put("tools", request.tools.iter().map(|t| tool(&dialect, t)).collect());
+        body.put("tools", request.tools.iter().map(|t| tool(&dialect, t)).collect::<Json<'_>>());
     } else if has_tool_history(&history) {
-        put("tools", json!([]));
+        body.put("tools", []);
     }
     if let Some((name, value)) = reasoning(spec, &dialect, request.thinking) {
-        put(name, value);
+        body.put(name, value);
     }
     if let Some(routing) = &spec.compat.open_router_routing {
-        put("provider", routing.clone());
+        body.put("provider", routing);
     }
     if let Some(routing) = &spec.compat.vercel_gateway_routing {
-        put("providerOptions", json!({"gateway": routing}));
+        body.put("providerOptions", object! {"gateway": routing});
     }
-    Value::Object(body)
+    body.into_bytes()
 }
 
-fn reasoning(spec: &ModelSpec, dialect: &Dialect, level: ThinkingLevel) -> Option<(&'static str, Value)> {
+fn reasoning(
+    spec: &ModelSpec,
+    dialect: &Dialect,
+    level: ThinkingLevel,
+) -> Option<(&'static str, Json<'static>)> {
     if !spec.reasoning {
         return None;
     }
     let level = thinking::clamp(level, true, thinking::has_xhigh(spec.provider(), spec.id()));
     let on = level != ThinkingLevel::Off;
     match dialect.thinking_format {
-        ThinkingFormat::Zai => Some(("thinking", json!({"type": if on { "enabled" } else { "disabled" }}))),
-        ThinkingFormat::Qwen => Some(("enable_thinking", json!(on))),
+        ThinkingFormat::Zai => Some(("thinking", object! {"type": if on { "enabled" } else { "disabled" }})),
+        ThinkingFormat::Qwen => Some(("enable_thinking", on.into())),
         ThinkingFormat::OpenAi if on && dialect.reasoning_effort => {
-            Some(("reasoning_effort", json!(level.as_str())))
+            Some(("reasoning_effort", level.as_str().into()))
         }
         ThinkingFormat::OpenAi => None,
     }
 }
 
-fn has_tool_history(history: &[Message]) -> bool {
-    history.iter().any(|message| match message {
+fn has_tool_history(history: &[Cow<'_, Message>]) -> bool {
+    history.iter().any(|message| match &**message {
         Message::ToolResult(_) => true,
         Message::Assistant(answer) => answer.tool_calls().next().is_some(),
         Message::User(_) => false,
     })
 }
 
-fn tool(dialect: &Dialect, tool: &ToolSpec) -> Value {
-    let parameters = tool_schema::normalise(&tool.parameters);
-    let mut function = json!({"name": tool.name, "description": tool.description, "parameters": parameters});
-    if let (true, Some(fields)) = (dialect.strict, function.as_object_mut()) {
-        fields.insert("strict".to_owned(), json!(false));
+fn tool<'a>(dialect: &Dialect, tool: &'a ToolSpec) -> Json<'a> {
+    let parameters = &*tool.parameters.sent().whole;
+    let mut function =
+        object! {"name": &tool.name, "description": &tool.description, "parameters": parameters};
+    if dialect.strict {
+        function.put("strict", false);
     }
-    json!({"type": "function", "function": function})
+    object! {"type": "function", "function": function}
 }
 
-fn messages(spec: &ModelSpec, dialect: &Dialect, system: &str, history: &[Message]) -> Vec<Value> {
+fn messages<'a>(
+    spec: &ModelSpec,
+    dialect: &Dialect,
+    system: &'a str,
+    history: &'a [Cow<'_, Message>],
+) -> Vec<Json<'a>> {
     let mut out = Vec::with_capacity(history.len() + 1);
     if !system.trim().is_empty() {
         let role = if spec.reasoning && dialect.developer_role { "developer" } else { "system" };
-        out.push(json!({"role": role, "content": system}));
+        out.push(object! {"role": role, "content": system});
     }
     let mut after_results = false;
-    let mut images: Vec<Value> = Vec::new();
+    let mut images: Vec<Json<'a>> = Vec::new();
     for message in history {
+        let message = &**message;
         if let Message::ToolResult(result) = message {
             out.push(tool_result(dialect, result));
             images.extend(result.content.iter().filter_map(|block| image_part(spec, block)));
@@ -143,7 +152,7 @@ fn messages(spec: &ModelSpec, dialect: &Dialect, system: &str, history: &[Messag
         if !images.is_empty() {
             push_images(&mut out, std::mem::take(&mut images), bridge);
         } else if bridge && matches!(message, Message::User(_)) {
-            out.push(json!({"role": "assistant", "content": BRIDGE}));
+            out.push(object! {"role": "assistant", "content": BRIDGE});
         }
         after_results = false;
         match message {
@@ -159,17 +168,17 @@ fn messages(spec: &ModelSpec, dialect: &Dialect, system: &str, history: &[Messag
 }
 
 /// Results can't hold images here: they follow in a user message.
-fn push_images(out: &mut Vec<Value>, images: Vec<Value>, bridge: bool) {
+fn push_images<'a>(out: &mut Vec<Json<'a>>, images: Vec<Json<'a>>, bridge: bool) {
     if bridge {
-        out.push(json!({"role": "assistant", "content": BRIDGE}));
+        out.push(object! {"role": "assistant", "content": BRIDGE});
     }
-    let mut content = vec![json!({"type": "text", "text": IMAGES_FOLLOW})];
+    let mut content = vec![object! {"type": "text", "text": IMAGES_FOLLOW}];
     content.extend(images);
-    out.push(json!({"role": "user", "content": content}));
+    out.push(object! {"role": "user", "content": content});
 }
 
-fn user_message(spec: &ModelSpec, content: &UserContent) -> Option<Value> {
-    let parts: Vec<Value> = match content {
+fn user_message<'a>(spec: &ModelSpec, content: &'a UserContent) -> Option<Json<'a>> {
+    let parts: Vec<Json<'a>> = match content {
         UserContent::Text(text) => text_part(text).into_iter().collect(),
         UserContent::Blocks(blocks) => blocks
             .iter()
@@ -180,16 +189,16 @@ fn user_message(spec: &ModelSpec, content: &UserContent) -> Option<Value> {
             })
             .collect(),
     };
-    (!parts.is_empty()).then(|| json!({"role": "user", "content": parts}))
+    (!parts.is_empty()).then(|| object! {"role": "user", "content": parts})
 }
 
-fn answer_message(spec: &ModelSpec, dialect: &Dialect, answer: &AssistantMessage) -> Option<Value> {
-    let mut texts: Vec<String> = Vec::new();
+fn answer_message<'a>(spec: &ModelSpec, dialect: &Dialect, answer: &'a AssistantMessage) -> Option<Json<'a>> {
+    let mut texts: Vec<Cow<'a, str>> = Vec::new();
     let mut thoughts: Vec<&str> = Vec::new();
     let mut field = None;
     for block in &answer.content {
         match block {
-            Block::Text(text) if !text.text.trim().is_empty() => texts.push(text.text.clone()),
+            Block::Text(text) if !text.text.trim().is_empty() => texts.push(text.text.as_str().into()),
             Block::Thinking(thinking) if !thinking.thinking.trim().is_empty() => {
                 thoughts.push(&thinking.thinking);
                 field = field.or(thinking.thinking_signature.as_deref());
@@ -198,44 +207,40 @@ fn answer_message(spec: &ModelSpec, dialect: &Dialect, answer: &AssistantMessage
         }
     }
     if dialect.thinking_as_text && !thoughts.is_empty() {
-        texts.insert(0, thoughts.join("\n\n"));
+        texts.insert(0, thoughts.join("\n\n").into());
     }
     let calls: Vec<&ToolCall> = answer.tool_calls().collect();
     if texts.is_empty() && calls.is_empty() {
         return None;
     }
-    let mut message = Map::new();
-    message.insert("role".to_owned(), json!("assistant"));
-    message.insert("content".to_owned(), answer_content(spec, &texts));
+    let mut message = object! {"role": "assistant", "content": answer_content(spec, texts)};
     if let Some(field) = field.filter(|field| REASONING_FIELDS.contains(field))
         && !dialect.thinking_as_text
     {
-        message.insert(field.to_owned(), json!(thoughts.join("\n")));
+        message.put(field, thoughts.join("\n"));
     }
     if !calls.is_empty() {
-        message.insert("tool_calls".to_owned(), calls.iter().map(|call| tool_call(call)).collect());
-        let details: Vec<Value> = calls
-            .iter()
-            .filter_map(|call| serde_json::from_str(call.thought_signature.as_deref()?).ok())
-            .collect();
+        message.put("tool_calls", calls.iter().map(|call| tool_call(call)).collect::<Json<'_>>());
+        let detail = |call: &&ToolCall| serde_json::from_str(call.thought_signature.as_deref()?).ok();
+        let details: Vec<Value> = calls.iter().filter_map(detail).collect();
         if !details.is_empty() {
-            message.insert("reasoning_details".to_owned(), Value::Array(details));
+            message.put("reasoning_details", Value::Array(details));
         }
     }
-    Some(Value::Object(message))
+    Some(message)
 }
 
 /// OpenAI takes text as it takes a list of parts, and OpenClaw 2026.2.9 sends a list. Several of its imitators, llama.cpp's
 /// server in Python among them, refuse a list from the assistant, so that it is only sent where a part may carry a mark.
-fn answer_content(spec: &ModelSpec, texts: &[String]) -> Value {
-    if texts.is_empty() {
-        Value::Null
-    } else if is_marked(spec) {
-        texts.iter().map(|text| json!({"type": "text", "text": text})).collect()
-    } else if spec.provider() == "github-copilot" {
-        Value::String(texts.concat())
-    } else {
-        Value::String(texts.join("\n"))
+fn answer_content<'a>(spec: &ModelSpec, mut texts: Vec<Cow<'a, str>>) -> Json<'a> {
+    if is_marked(spec) && !texts.is_empty() {
+        return texts.into_iter().map(|text| object! {"type": "text", "text": text}).collect();
+    }
+    match texts.len() {
+        0 => Value::Null.into(),
+        1 => texts.swap_remove(0).into(),
+        _ if spec.provider() == "github-copilot" => texts.concat().into(),
+        _ => texts.join("\n").into(),
     }
 }
 
@@ -244,41 +249,38 @@ fn is_marked(spec: &ModelSpec) -> bool {
     openrouter::serves(spec) && spec.id().starts_with("anthropic/")
 }
 
-fn tool_call(call: &ToolCall) -> Value {
+fn tool_call(call: &ToolCall) -> Json<'_> {
     let arguments = if call.arguments.is_object() { call.arguments.to_string() } else { "{}".to_owned() };
-    json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
+    let function = object! {"name": &call.name, "arguments": arguments};
+    object! {"id": &call.id, "type": "function", "function": function}
 }
 
-fn tool_result(dialect: &Dialect, result: &ToolResultMessage) -> Value {
+fn tool_result<'a>(dialect: &Dialect, result: &'a ToolResultMessage) -> Json<'a> {
     let content = result_text(result);
-    let mut message = json!({"role": "tool", "tool_call_id": result.tool_call_id, "content": content});
-    if let (true, Some(fields)) = (dialect.tool_result_name, message.as_object_mut()) {
-        fields.insert("name".to_owned(), json!(result.tool_name));
+    let mut message = object! {"role": "tool", "tool_call_id": &result.tool_call_id, "content": content};
+    if dialect.tool_result_name {
+        message.put("name", &result.tool_name);
     }
     message
 }
 
-fn text_part(text: &str) -> Option<Value> {
-    (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
+fn text_part(text: &str) -> Option<Json<'_>> {
+    (!text.trim().is_empty()).then(|| object! {"type": "text", "text": text})
 }
 
-fn image_part(spec: &ModelSpec, block: &Block) -> Option<Value> {
+fn image_part(spec: &ModelSpec, block: &Block) -> Option<Json<'static>> {
     let Block::Image(ImageBlock { data, mime_type, .. }) = block else { return None };
     let url = format!("data:{mime_type};base64,{data}");
-    spec.images.then(|| json!({"type": "image_url", "image_url": {"url": url}}))
+    spec.images.then(|| object! {"type": "image_url", "image_url": object! {"url": url}})
 }
 
 /// Claude behind OpenRouter caches up to a marked part: the last text of the last message of either side.
-fn mark_last_text(messages: &mut [Value]) {
-    let said = |message: &&mut Value| {
-        matches!(message.get("role").and_then(Value::as_str), Some("user" | "assistant"))
-    };
+fn mark_last_text(messages: &mut [Json<'_>]) {
+    let said = |message: &&mut Json<'_>| message.is("role", "user") || message.is("role", "assistant");
     let Some(last) = messages.iter_mut().rev().find(said) else { return };
-    let parts = last.get_mut("content").and_then(Value::as_array_mut);
-    let text =
-        parts.and_then(|parts| parts.iter_mut().rev().find(|part| part.get("type") == Some(&json!("text"))));
-    if let Some(fields) = text.and_then(Value::as_object_mut) {
-        fields.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
+    let Some(Json::Array(parts)) = last.get_mut("content") else { return };
+    if let Some(text) = parts.iter_mut().rev().find(|part| part.is("type", "text")) {
+        text.put("cache_control", object! {"type": "ephemeral"});
     }
 }
 

@@ -31,7 +31,7 @@ impl Protocol for Azure {
             }
         }
         add_headers(&mut headers, &spec.headers)?;
-        let body = request::body(spec, request).to_string().into_bytes();
+        let body = request::body(spec, request);
         Ok(WireRequest { url: url(&spec.base_url)?, headers, body })
     }
 

@@ -4,16 +4,20 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::effort;
 use super::failure::{Backend, error_words, plan_limit};
-use super::request::{add_cache, add_include, add_reasoning, history_items, plain_headers, tool};
+use super::items::items;
+use super::request::{add_cache, add_include, add_reasoning, plain_headers, tool};
 use super::stream::ResponsesDecoder;
 use crate::catalog::ModelSpec;
+use crate::history;
+use crate::json::{Json, object};
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::{FailureKind, ModelFailure};
+use crate::tool_id::IdRule;
 use crate::wire::{Decoder, ErrorAnswer, Outgoing, Protocol, WireRequest, add_headers};
 
 /// The claim of the access token that holds the account.
@@ -43,8 +47,7 @@ impl Protocol for Codex {
             headers.set("chatgpt-account-id", &account_id(key)?)?;
         }
         add_headers(&mut headers, &spec.headers)?;
-        let body = body(spec, request).to_string().into_bytes();
-        Ok(WireRequest { url: url(&spec.base_url), headers, body })
+        Ok(WireRequest { url: url(&spec.base_url), headers, body: body(spec, request) })
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
@@ -76,27 +79,30 @@ fn url(base: &str) -> String {
     }
 }
 
-fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    let mut body = Map::new();
-    body.insert("model".to_owned(), json!(spec.id()));
-    body.insert("store".to_owned(), json!(false));
-    // The backend does nothing else.
-    body.insert("stream".to_owned(), json!(true));
-    body.insert("instructions".to_owned(), json!(request.system));
-    body.insert("input".to_owned(), Value::Array(history_items(spec, request)));
-    body.insert("text".to_owned(), json!({"verbosity": "medium"}));
+fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
+    let history = history::for_model(&request.messages, spec, IdRule::Responses);
+    let mut body = object! {
+        "model": spec.id(),
+        "store": false,
+        // The backend does nothing else.
+        "stream": true,
+        "instructions": &request.system,
+        "input": items(spec, &history),
+        "text": object! {"verbosity": "medium"},
+    };
     add_include(&mut body);
     add_cache(&mut body, spec, request);
-    body.insert("tool_choice".to_owned(), json!("auto"));
-    body.insert("parallel_tool_calls".to_owned(), json!(true));
+    body.put("tool_choice", "auto");
+    body.put("parallel_tool_calls", true);
     if let Some(temperature) = request.temperature.filter(|_| !spec.reasoning) {
-        body.insert("temperature".to_owned(), json!(temperature));
+        body.put("temperature", temperature);
     }
     if !request.tools.is_empty() {
-        body.insert("tools".to_owned(), request.tools.iter().map(|t| tool(t, &Value::Null)).collect());
+        let tools = request.tools.iter().map(|offered| tool(offered, Value::Null.into()));
+        body.put("tools", Json::from_iter(tools));
     }
     add_reasoning(&mut body, effort::effort(spec, request.thinking));
-    Value::Object(body)
+    body.into_bytes()
 }
 
 /// The account an access token was made for. The token is the provider's to check; only its content is read here.

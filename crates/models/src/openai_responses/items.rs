@@ -1,32 +1,36 @@
 //! A conversation as the input items of the Responses protocol (spec `models.md` §4.3).
 
+use std::borrow::Cow;
+
 use openclaw_protocol::message::{
     AssistantMessage, Block, ImageBlock, Message, TextBlock, ThinkingBlock, ToolCall, UserContent,
 };
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::catalog::ModelSpec;
+use crate::json::{Json, object};
 use crate::result_text::{IMAGES_FOLLOW, result_text};
 
 /// Longest id the server takes, in bytes.
 const MAX_ID: usize = 64;
 
 /// The items of a history that was made fit for the model.
-pub(super) fn items(spec: &ModelSpec, history: &[Message]) -> Vec<Value> {
+pub(super) fn items<'a>(spec: &ModelSpec, history: &'a [Cow<'_, Message>]) -> Vec<Json<'a>> {
     let mut out = Vec::with_capacity(history.len() + 1);
-    let mut images: Vec<Value> = Vec::new();
+    let mut images: Vec<Json<'a>> = Vec::new();
     for (at, message) in history.iter().enumerate() {
+        let message = &**message;
         if !matches!(message, Message::ToolResult(_)) {
             push_images(&mut out, &mut images);
         }
         match message {
             Message::User(user) => out.extend(user_item(spec, &user.content)),
-            Message::Assistant(answer) => out.extend(answer_items(spec, answer, at)),
+            Message::Assistant(answer) => answer_items(spec, answer, at, &mut out),
             Message::ToolResult(result) => {
                 let (call, _) = call_and_item(&result.tool_call_id);
                 let output = result_text(result);
-                out.push(json!({"type": "function_call_output", "call_id": call, "output": output}));
+                out.push(object! {"type": "function_call_output", "call_id": call, "output": output});
                 images.extend(result.content.iter().filter_map(|block| image_part(spec, block)));
             }
         }
@@ -36,17 +40,17 @@ pub(super) fn items(spec: &ModelSpec, history: &[Message]) -> Vec<Value> {
 }
 
 /// Outputs hold text alone: the images of a run of them follow in a user item.
-fn push_images(out: &mut Vec<Value>, images: &mut Vec<Value>) {
+fn push_images<'a>(out: &mut Vec<Json<'a>>, images: &mut Vec<Json<'a>>) {
     if images.is_empty() {
         return;
     }
-    let mut content = vec![json!({"type": "input_text", "text": IMAGES_FOLLOW})];
+    let mut content = vec![object! {"type": "input_text", "text": IMAGES_FOLLOW}];
     content.append(images);
-    out.push(json!({"role": "user", "content": content}));
+    out.push(object! {"role": "user", "content": content});
 }
 
-fn user_item(spec: &ModelSpec, content: &UserContent) -> Option<Value> {
-    let parts: Vec<Value> = match content {
+fn user_item<'a>(spec: &ModelSpec, content: &'a UserContent) -> Option<Json<'a>> {
+    let parts: Vec<Json<'a>> = match content {
         UserContent::Text(text) => text_part(text).into_iter().collect(),
         UserContent::Blocks(blocks) => blocks
             .iter()
@@ -57,28 +61,28 @@ fn user_item(spec: &ModelSpec, content: &UserContent) -> Option<Value> {
             })
             .collect(),
     };
-    (!parts.is_empty()).then(|| json!({"role": "user", "content": parts}))
+    (!parts.is_empty()).then(|| object! {"role": "user", "content": parts})
 }
 
-fn text_part(text: &str) -> Option<Value> {
-    (!text.trim().is_empty()).then(|| json!({"type": "input_text", "text": text}))
+fn text_part(text: &str) -> Option<Json<'_>> {
+    (!text.trim().is_empty()).then(|| object! {"type": "input_text", "text": text})
 }
 
-fn image_part(spec: &ModelSpec, block: &Block) -> Option<Value> {
+fn image_part(spec: &ModelSpec, block: &Block) -> Option<Json<'static>> {
     let Block::Image(ImageBlock { data, mime_type, .. }) = block else { return None };
     let url = format!("data:{mime_type};base64,{data}");
-    spec.images.then(|| json!({"type": "input_image", "detail": "auto", "image_url": url}))
+    spec.images.then(|| object! {"type": "input_image", "detail": "auto", "image_url": url})
 }
 
-/// The items of answer number `at` of the history.
-fn answer_items(spec: &ModelSpec, answer: &AssistantMessage, at: usize) -> Vec<Value> {
+/// Appends the items of answer number `at` of the history.
+fn answer_items<'a>(spec: &ModelSpec, answer: &'a AssistantMessage, at: usize, out: &mut Vec<Json<'a>>) {
     let sibling =
         answer.model != spec.id() && answer.provider == spec.provider() && answer.api == spec.api.as_str();
     let mut texts = 0;
-    let mut out: Vec<Value> = Vec::new();
+    let before = out.len();
     for block in &answer.content {
         match block {
-            Block::Thinking(thinking) => out.extend(reasoning_item(thinking)),
+            Block::Thinking(thinking) => out.extend(reasoning_item(thinking).map(Json::from)),
             Block::Text(text) if !text.text.trim().is_empty() => {
                 out.push(text_item(text, at, texts));
                 texts += 1;
@@ -88,10 +92,9 @@ fn answer_items(spec: &ModelSpec, answer: &AssistantMessage, at: usize) -> Vec<V
         }
     }
     // Reasoning that led to nothing, as when the answer hit its limit, is refused by the server.
-    while out.last().is_some_and(|item| item.get("type") == Some(&json!("reasoning"))) {
+    while out.len() > before && out.last().is_some_and(|item| item.is("type", "reasoning")) {
         out.pop();
     }
-    out
 }
 
 /// The item the server sent, as it sent it. Reasoning of which it kept nothing for us can't be given back.
@@ -100,40 +103,39 @@ fn reasoning_item(thinking: &ThinkingBlock) -> Option<Value> {
     (item.get("type")? == "reasoning").then_some(item)
 }
 
-fn text_item(text: &TextBlock, at: usize, nth: usize) -> Value {
+fn text_item(text: &TextBlock, at: usize, nth: usize) -> Json<'_> {
     let id = match text.text_signature.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => fit_id("msg_", id),
-        None if nth == 0 => format!("msg_{at}"),
-        None => format!("msg_{at}_{nth}"),
+        None if nth == 0 => format!("msg_{at}").into(),
+        None => format!("msg_{at}_{nth}").into(),
     };
-    let part = json!({"type": "output_text", "text": text.text, "annotations": []});
-    json!({"type": "message", "role": "assistant", "content": [part], "status": "completed", "id": id})
+    let part = object! {"type": "output_text", "text": &text.text, "annotations": []};
+    object! {"type": "message", "role": "assistant", "content": [part], "status": "completed", "id": id}
 }
 
 /// The id, or a short stand-in that is always the same for it.
-pub(super) fn fit_id(prefix: &str, id: &str) -> String {
+pub(super) fn fit_id<'a>(prefix: &str, id: &'a str) -> Cow<'a, str> {
     if id.len() <= MAX_ID {
-        return id.to_owned();
+        return Cow::Borrowed(id);
     }
     let digest = Sha256::digest(id.as_bytes());
     let hex: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    format!("{prefix}{hex}")
+    Cow::Owned(format!("{prefix}{hex}"))
 }
 
 /// `sibling`: another model of this provider made the call. The server knows which reasoning belongs to its items and
 /// wants it back with them; that was dropped, so the item must not be known.
-fn call_item(call: &ToolCall, sibling: bool) -> Value {
+fn call_item(call: &ToolCall, sibling: bool) -> Json<'_> {
     let (call_id, item_id) = call_and_item(&call.id);
     let arguments = if call.arguments.is_object() { call.arguments.to_string() } else { "{}".to_owned() };
-    let mut item = Map::new();
-    item.insert("type".to_owned(), json!("function_call"));
+    let mut item = object! {"type": "function_call"};
     if let Some(id) = item_id.filter(|id| !(sibling && id.starts_with("fc_"))) {
-        item.insert("id".to_owned(), json!(id));
+        item.put("id", id);
     }
-    item.insert("call_id".to_owned(), json!(call_id));
-    item.insert("name".to_owned(), json!(call.name));
-    item.insert("arguments".to_owned(), json!(arguments));
-    Value::Object(item)
+    item.put("call_id", call_id);
+    item.put("name", &call.name);
+    item.put("arguments", arguments);
+    item
 }
 
 /// The parts of `call|item`.

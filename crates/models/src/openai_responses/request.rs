@@ -1,16 +1,16 @@
 //! The request of OpenAI Responses.
 
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::{Map, Value, json};
 
 use super::effort::{self, NONE};
 use super::items::{fit_id, items};
 use crate::catalog::ModelSpec;
+use crate::json::{Json, object};
 use crate::net::{Headers, NetError};
 use crate::request::{CacheRetention, ModelRequest, ToolSpec};
 use crate::tool_id::IdRule;
 use crate::wire::{WireRequest, add_headers};
-use crate::{copilot, history, openrouter, tool_schema};
+use crate::{copilot, history, openrouter};
 
 /// Where prompts can be kept for a day.
 const OWN_HOST: &str = "api.openai.com";
@@ -30,11 +30,7 @@ pub(super) fn build(
     openrouter::add_headers(&mut headers, spec)?;
     copilot::add_headers(&mut headers, spec, request)?;
     add_headers(&mut headers, &spec.headers)?;
-    Ok(WireRequest {
-        url: format!("{}/responses", spec.base_url),
-        headers,
-        body: body(spec, request).to_string().into_bytes(),
-    })
+    Ok(WireRequest { url: format!("{}/responses", spec.base_url), headers, body: body(spec, request) })
 }
 
 /// The headers of every request.
@@ -46,18 +42,17 @@ pub(super) fn plain_headers() -> Result<Headers, NetError> {
 }
 
 /// The body for the public API.
-pub(super) fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
+pub(super) fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     let effort = effort::effort(spec, request.thinking).or_else(|| effort::least(spec));
-    let mut body = Map::new();
-    body.insert("model".to_owned(), json!(spec.id()));
-    body.insert("stream".to_owned(), json!(spec.streaming || request.tools.is_empty()));
+    let history = history::for_model(&request.messages, spec, IdRule::Responses);
+    let stream = spec.streaming || request.tools.is_empty();
+    let mut body = object! {"model": spec.id(), "stream": stream};
     add_cache(&mut body, spec, request);
-    body.insert("store".to_owned(), json!(false));
-    let cap = spec.output_cap(request.max_tokens).max(LEAST_OUTPUT);
-    body.insert("max_output_tokens".to_owned(), json!(cap));
+    body.put("store", false);
+    body.put("max_output_tokens", spec.output_cap(request.max_tokens).max(LEAST_OUTPUT));
     // A model that thinks refuses a temperature.
     if let Some(temperature) = request.temperature.filter(|_| !spec.reasoning || effort == Some(NONE)) {
-        body.insert("temperature".to_owned(), json!(temperature));
+        body.put("temperature", temperature);
     }
     add_reasoning(&mut body, effort);
     if spec.reasoning {
@@ -67,53 +62,48 @@ pub(super) fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
     if !request.system.trim().is_empty() {
         let developer = spec.reasoning && spec.compat.supports_developer_role.unwrap_or(true);
         let role = if developer { "developer" } else { "system" };
-        input.push(json!({"role": role, "content": request.system}));
+        input.push(object! {"role": role, "content": &request.system});
     }
-    input.extend(history_items(spec, request));
-    body.insert("input".to_owned(), Value::Array(input));
+    input.extend(items(spec, &history));
+    body.put("input", input);
     if !request.tools.is_empty() {
-        let strict = json!(false);
-        body.insert("tools".to_owned(), request.tools.iter().map(|t| tool(t, &strict)).collect());
+        let tools = request.tools.iter().map(|offered| tool(offered, false.into()));
+        body.put("tools", Json::from_iter(tools));
     }
-    Value::Object(body)
-}
-
-/// The conversation without the system prompt.
-pub(super) fn history_items(spec: &ModelSpec, request: &ModelRequest) -> Vec<Value> {
-    items(spec, &history::for_model(&request.messages, spec, IdRule::Responses))
+    body.into_bytes()
 }
 
 /// `prompt_cache_key`, by which the requests of a session find the same cache, and how long that is kept.
-pub(super) fn add_cache(body: &mut Map<String, Value>, spec: &ModelSpec, request: &ModelRequest) {
+pub(super) fn add_cache(body: &mut Json<'_>, spec: &ModelSpec, request: &ModelRequest) {
     if request.cache == CacheRetention::None {
         return;
     }
     if let Some(session) = request.session_id.as_deref().filter(|id| !id.is_empty()) {
-        body.insert("prompt_cache_key".to_owned(), json!(fit_id("session_", session)));
+        body.put("prompt_cache_key", fit_id("session_", session).into_owned());
     }
     if request.cache == CacheRetention::Long && spec.base_url.contains(OWN_HOST) {
-        body.insert("prompt_cache_retention".to_owned(), json!("24h"));
+        body.put("prompt_cache_retention", "24h");
     }
 }
 
 /// `reasoning`; without an effort the model decides.
-pub(super) fn add_reasoning(body: &mut Map<String, Value>, effort: Option<&str>) {
+pub(super) fn add_reasoning(body: &mut Json<'_>, effort: Option<&'static str>) {
     match effort {
-        Some(NONE) => body.insert("reasoning".to_owned(), json!({"effort": NONE})),
-        Some(effort) => body.insert("reasoning".to_owned(), json!({"effort": effort, "summary": "auto"})),
-        None => None,
-    };
+        Some(NONE) => body.put("reasoning", object! {"effort": NONE}),
+        Some(effort) => body.put("reasoning", object! {"effort": effort, "summary": "auto"}),
+        None => {}
+    }
 }
 
 /// Asks for reasoning in a form that can be given back: the server stores nothing.
-pub(super) fn add_include(body: &mut Map<String, Value>) {
-    body.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
+pub(super) fn add_include(body: &mut Json<'_>) {
+    body.put("include", ["reasoning.encrypted_content".into()]);
 }
 
 /// A tool on offer.
-pub(super) fn tool(tool: &ToolSpec, strict: &Value) -> Value {
-    json!({"type": "function", "name": tool.name, "description": tool.description,
-        "parameters": tool_schema::normalise(&tool.parameters), "strict": strict})
+pub(super) fn tool<'a>(tool: &'a ToolSpec, strict: Json<'a>) -> Json<'a> {
+    object! {"type": "function", "name": &tool.name, "description": &tool.description,
+    "parameters": &*tool.parameters.sent().whole, "strict": strict}
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ fn tool_question() -> ModelRequest {
     let ping = ToolSpec {
         name: "ping".to_owned(),
         description: "Return OK.".to_owned(),
-        parameters: json!({ "type": "object", "properties": {} }),
+        parameters: json!({ "type": "object", "properties": {} }).into(),
     };
     let text = "Call the ping tool with {} and nothing else.";
     question(Message::User(UserMessage::text(text, now_ms())), vec![ping])

@@ -97,7 +97,7 @@ fn schemas_have_the_shape_of_the_reference() {
     ];
     let bench = Bench::new(false);
     for (spec, (name, shape)) in bench.tools.specs().iter().zip(SHAPES) {
-        let mut schema = spec.parameters.clone();
+        let mut schema = Value::clone(&spec.parameters);
         for property in schema["properties"].as_object_mut().unwrap().values_mut() {
             assert!(property.as_object().unwrap().keys().all(|key| key == "type" || key == "description"));
             *property = property["type"].clone();

@@ -283,7 +283,7 @@ impl Tools {
         let spec = |name: &str, parameters: &Value| ToolSpec {
             name: name.into(),
             description: String::new(),
-            parameters: parameters.clone(),
+            parameters: parameters.clone().into(),
         };
         let specs = vec![
             spec("echo", &echo),

@@ -1,7 +1,13 @@
 use openclaw_protocol::message::UserMessage;
+use serde_json::json;
 
 use super::*;
 use crate::request::ThinkingLevel;
+
+/// The body as a value.
+fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
+    serde_json::from_slice(&super::body(spec, request)).unwrap()
+}
 
 fn opus() -> ModelSpec {
     let mut spec = ModelSpec::sample("anthropic", "claude-opus-4-6", "anthropic-messages");
@@ -61,7 +67,7 @@ fn the_request_is_the_recorded_one() {
         // Keys that must not survive.
         parameters["additionalProperties"] = json!(false);
         parameters["$schema"] = json!("x");
-        tools.push(ToolSpec { description: format!("does {name}"), name, parameters });
+        tools.push(ToolSpec { description: format!("does {name}"), name, parameters: parameters.into() });
     }
     let request = ModelRequest {
         system: "the prompt".to_owned(),

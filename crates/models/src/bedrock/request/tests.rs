@@ -2,9 +2,15 @@ use openclaw_protocol::message::{
     AssistantMessage, Block, Message, ToolResultMessage, UserContent, UserMessage,
 };
 use secrecy::SecretString;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::catalog::Price;
+
+/// The body as a value.
+fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
+    serde_json::from_slice(&super::body(spec, request)).unwrap()
+}
 
 const SONNET: &str = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
 
@@ -47,7 +53,7 @@ fn messages_of(spec: &ModelSpec, messages: Vec<Message>) -> Value {
 fn read_tool() -> ToolSpec {
     let parameters =
         json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
-    ToolSpec { name: "read".to_owned(), description: "reads".to_owned(), parameters }
+    ToolSpec { name: "read".to_owned(), description: "reads".to_owned(), parameters: parameters.into() }
 }
 
 /// Three turns with tools and thinking.
@@ -228,7 +234,7 @@ fn tools_once_used_stay_named() {
     let schema = read_tool().parameters;
     assert_eq!(
         tools,
-        json!([{"toolSpec": {"name": "read", "description": "reads", "inputSchema": {"json": schema}}}])
+        json!([{"toolSpec": {"name": "read", "description": "reads", "inputSchema": {"json": *schema}}}])
     );
     assert_eq!(body(&spec, &with(vec![user("hi")])).get("toolConfig"), None);
 }

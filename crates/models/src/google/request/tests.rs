@@ -1,9 +1,15 @@
 use openclaw_protocol::message::{
     AssistantMessage, Block, Message, ToolResultMessage, UserContent, UserMessage,
 };
+use serde_json::{Value, json};
 
 use super::*;
 use crate::request::ThinkingLevel;
+
+/// The body as a value.
+fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
+    serde_json::from_slice(&super::body(spec, request)).unwrap()
+}
 
 fn gemini(id: &str) -> ModelSpec {
     let mut spec = ModelSpec::sample("google", id, "google-generative-ai");
@@ -56,7 +62,7 @@ fn read_tool() -> ToolSpec {
     ToolSpec {
         name: "read".to_owned(),
         description: "reads".to_owned(),
-        parameters: declared["parametersJsonSchema"].clone(),
+        parameters: declared["parametersJsonSchema"].clone().into(),
     }
 }
 

@@ -1,7 +1,13 @@
 use openclaw_protocol::message::UserMessage;
+use serde_json::json;
 
 use super::*;
 use crate::catalog::Compat;
+
+/// The body as a value.
+fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
+    serde_json::from_slice(&super::body(spec, request)).unwrap()
+}
 
 fn llama() -> ModelSpec {
     let mut spec = ModelSpec::sample("local", "llama", "openai-completions");
@@ -38,7 +44,11 @@ fn with(messages: Vec<Message>) -> ModelRequest {
 }
 
 fn tool_x() -> ToolSpec {
-    ToolSpec { name: "x".to_owned(), description: "d".to_owned(), parameters: json!({"type": "object"}) }
+    ToolSpec {
+        name: "x".to_owned(),
+        description: "d".to_owned(),
+        parameters: json!({"type": "object"}).into(),
+    }
 }
 
 fn call(id: &str) -> Value {
@@ -59,7 +69,7 @@ fn the_request_is_the_recorded_one() {
     let tool = ToolSpec {
         name: "read".to_owned(),
         description: "reads".to_owned(),
-        parameters: function["parameters"].clone(),
+        parameters: function["parameters"].clone().into(),
     };
     let request = ModelRequest {
         system: "the prompt".to_owned(),

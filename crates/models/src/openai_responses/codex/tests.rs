@@ -1,8 +1,14 @@
 use openclaw_protocol::message::{Message, UserMessage};
 use secrecy::SecretString;
+use serde_json::json;
 
 use super::*;
 use crate::request::{ThinkingLevel, ToolSpec};
+
+/// The body as a value.
+fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
+    serde_json::from_slice(&super::body(spec, request)).unwrap()
+}
 
 const NOW: i64 = 1_700_000_000_000;
 
@@ -73,7 +79,7 @@ fn the_request_says_whose_session_it_is() {
         tools: vec![ToolSpec {
             name: "x".to_owned(),
             description: "d".to_owned(),
-            parameters: json!({"type": "object"}),
+            parameters: json!({"type": "object"}).into(),
         }],
         thinking: ThinkingLevel::Minimal,
         max_tokens: Some(99),

@@ -1,9 +1,15 @@
 use openclaw_protocol::message::{
     AssistantMessage, Block, Message, ToolResultMessage, UserContent, UserMessage,
 };
+use serde_json::{Value, json};
 
 use super::*;
 use crate::request::ThinkingLevel;
+
+/// The body as a value.
+fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
+    serde_json::from_slice(&super::body(spec, request)).unwrap()
+}
 
 fn gpt() -> ModelSpec {
     let mut spec = ModelSpec::sample("openai", "gpt-5.2", "openai-responses");
@@ -52,7 +58,7 @@ fn read_tool(golden: &Value) -> ToolSpec {
     ToolSpec {
         name: "read".to_owned(),
         description: "reads".to_owned(),
-        parameters: tool["parameters"].clone(),
+        parameters: tool["parameters"].clone().into(),
     }
 }
 
