@@ -31,6 +31,7 @@ mod golden_chat;
 mod golden_connect;
 mod golden_methods;
 mod google_bedrock;
+mod http2;
 mod kills;
 mod lifecycle;
 mod local_models;

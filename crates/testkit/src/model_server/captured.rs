@@ -10,6 +10,8 @@ use serde_json::Value;
 pub struct Captured {
     /// The client's end of the connection: the same one means that the connection was used again.
     pub peer: SocketAddr,
+    /// The version of HTTP it came in, such as `HTTP/1.1`.
+    pub version: String,
     /// `POST`, usually.
     pub method: String,
     /// Path with query.

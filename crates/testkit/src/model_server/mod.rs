@@ -25,6 +25,7 @@ mod google;
 mod reference;
 mod responses;
 mod script;
+mod tls;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -33,15 +34,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use axum::body::{Body, Bytes};
+use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, State};
-use axum::http::{HeaderMap, Method, Response, StatusCode, Uri, header};
+use axum::http::{HeaderMap, Method, Response, StatusCode, Uri, Version, header};
+use axum::serve::IncomingStream;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 pub use bedrock::bedrock_exception;
 pub use captured::Captured;
 pub use reference::{HELLO, Pace, reply as reference_reply};
 pub use script::{Gate, Reply, ScriptedCall, ScriptedUsage, Step, Stop};
+pub use tls::OverTls;
 
 use encode::Protocol;
 use script::Head;
@@ -116,7 +121,7 @@ impl ModelServer {
     /// When no port can be had: the test can't run.
     #[expect(clippy::expect_used, reason = "testkit: without a port there is no test")]
     async fn start(script: Script) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port on 127.0.0.1");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port on 127.0.0.1");
         let address = listener.local_addr().expect("a bound socket has an address");
         let shared = Arc::new(Shared {
             script,
@@ -126,11 +131,7 @@ impl ModelServer {
             forgets: AtomicBool::new(false),
             progress: watch::Sender::new(Progress::default()),
         });
-        let app = axum::Router::new()
-            .fallback(answer)
-            .layer(DefaultBodyLimit::max(MAX_REQUEST))
-            .with_state(Arc::clone(&shared))
-            .into_make_service_with_connect_info::<SocketAddr>();
+        let app = app(&shared).into_make_service_with_connect_info::<Peer>();
         // Owned by the server: aborted when it is dropped.
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, app).await;
@@ -200,6 +201,23 @@ impl ModelServer {
     }
 }
 
+/// The client's end of a connection, whatever that is made of.
+#[derive(Debug, Clone, Copy)]
+struct Peer(SocketAddr);
+
+impl Connected<IncomingStream<'_, TcpListener>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Self {
+        Self(*stream.remote_addr())
+    }
+}
+
+fn app(shared: &Arc<Shared>) -> axum::Router {
+    axum::Router::new()
+        .fallback(answer)
+        .layer(DefaultBodyLimit::max(MAX_REQUEST))
+        .with_state(Arc::clone(shared))
+}
+
 impl Drop for ModelServer {
     fn drop(&mut self) {
         self.task.abort();
@@ -244,7 +262,8 @@ impl Drop for Ending {
 /// Takes a request and answers it.
 async fn answer(
     State(shared): State<Arc<Shared>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    ConnectInfo(Peer(peer)): ConnectInfo<Peer>,
+    version: Version,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
@@ -253,6 +272,7 @@ async fn answer(
     let text = |value: &axum::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let request = Captured {
         peer,
+        version: format!("{version:?}"),
         method: method.to_string(),
         path: uri.to_string(),
         headers: headers
