@@ -44,6 +44,7 @@ pub use merge_patch::merge_patch;
 pub use paths::Paths;
 pub use schema_document::config_schema;
 pub use settings::{Config, ResolvedAgent, Secret};
+pub use shell_env::imports_shell_env;
 pub use snapshot::{Issue, Snapshot};
 pub use support::{acts_on, unsupported};
 

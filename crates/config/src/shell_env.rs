@@ -38,17 +38,20 @@ const MAX_OUTPUT: u64 = 2 * 1024 * 1024;
 /// Where there is no `SHELL`.
 const DEFAULT_SHELL: &str = "/bin/sh";
 
+/// Whether the file or a variable asks for the keys of the login shell.
+pub fn imports_shell_env(environment: &Environment, document: &Value) -> bool {
+    let setting = document.pointer("/env/shellEnv/enabled").and_then(Value::as_bool);
+    environment.is_truthy(SWITCH) || setting == Some(true)
+}
+
 /// Fills the unset keys from a login shell, if the file or a variable asks for it and no key is set yet. The shell is asked
 /// once for an environment and its copies, whatever is read how often. A failure is logged and changes nothing.
 pub(crate) fn import(environment: &mut Environment, document: &Value) {
-    let setting = |name: &str| document.pointer(&format!("/env/shellEnv/{name}"));
-    let is_asked_for =
-        environment.is_truthy(SWITCH) || setting("enabled").and_then(Value::as_bool) == Some(true);
     let has_keys = EXPECTED.iter().any(|name| environment.get_nonblank(name).is_some());
-    if !is_asked_for || has_keys || environment.get_nonblank(DEFER).is_some() {
+    if !imports_shell_env(environment, document) || has_keys || environment.get_nonblank(DEFER).is_some() {
         return;
     }
-    let timeout = setting("timeoutMs").and_then(Value::as_u64);
+    let timeout = document.pointer("/env/shellEnv/timeoutMs").and_then(Value::as_u64);
     let timeout =
         timeout.or_else(|| environment.get_nonblank(TIMEOUT)?.parse().ok()).unwrap_or(DEFAULT_TIMEOUT);
     let asked = environment.shell_answer().get_or_init(|| {

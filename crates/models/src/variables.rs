@@ -23,7 +23,7 @@ impl Variables {
     }
 
     /// What a variable is called as the source of a key (spec `models.md` §8.3).
-    pub(crate) fn source(&self, name: &str) -> String {
+    pub fn source(&self, name: &str) -> String {
         if self.from_shell.contains(name) { format!("shell env: {name}") } else { format!("env: {name}") }
     }
 

@@ -19,7 +19,7 @@ pub(super) struct Credentials {
     /// `auth-profiles.json`, and what older versions and other programs keep elsewhere.
     pub(super) store: AuthStore,
     providers: Vec<Configured>,
-    env: Environment,
+    variables: Variables,
     /// The store's file as people see it.
     file: String,
     order: Vec<(ProviderId, Vec<String>)>,
@@ -138,7 +138,7 @@ impl Credentials {
             }
         }
         let file = agent.agent_dir.join(FILE).display().to_string();
-        Ok(Self { store, providers, env: env.clone(), file, order })
+        Ok(Self { store, providers, variables, file, order })
     }
 
     /// Whether the provider's server is on this machine or network.
@@ -173,7 +173,7 @@ impl Credentials {
         let env = self.variable(provider).map(|(name, value)| {
             let value =
                 if name.contains("OAUTH") { "OAuth (env)".to_owned() } else { last_characters(value) };
-            Sourced { value, source: format!("env: {name}") }
+            Sourced { value, source: self.variables.source(name) }
         });
         let key = self.configured(provider).and_then(|known| known.key.as_ref());
         let models_json = key.map(|key| Sourced {
@@ -197,7 +197,7 @@ impl Credentials {
     pub(super) fn providers(&self) -> Vec<ProviderId> {
         let stored = self.store.profiles().map(|(_, credential)| credential.provider.clone());
         let configured = self.providers.iter().map(|known| known.id.clone());
-        let by_variable = providers_with_key(&Variables::from(&self.env));
+        let by_variable = providers_with_key(&self.variables);
         let mut all: Vec<ProviderId> = stored.chain(configured).chain(by_variable).collect();
         all.sort();
         all.dedup();
@@ -260,7 +260,7 @@ impl Credentials {
 
     /// The variable that holds a provider's key, and its value.
     pub(super) fn variable(&self, provider: &ProviderId) -> Option<(&'static str, &str)> {
-        key_variables(provider).find_map(|name| Some((name, self.env.get_nonblank(name)?)))
+        self.variables.first(key_variables(provider))
     }
 
     fn configured(&self, provider: &ProviderId) -> Option<&Configured> {

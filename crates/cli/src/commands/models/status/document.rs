@@ -1,5 +1,6 @@
 //! What `models status` says, keys in the order of the reference.
 
+use openclaw_config::imports_shell_env;
 use openclaw_models::{CacheRetention, ModelRef, ProviderId};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -34,7 +35,7 @@ pub(super) struct Status {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Auth {
     pub(super) store_path: String,
-    shell_env_fallback: ShellEnv,
+    pub(super) shell_env_fallback: ShellEnv,
     #[serde(rename = "providersWithOAuth")]
     pub(super) providers_with_oauth: Vec<String>,
     pub(super) missing_providers_in_use: Vec<String>,
@@ -45,12 +46,19 @@ pub(super) struct Auth {
     pub(super) probes: Option<Probes>,
 }
 
-/// Keys taken over from the login shell. This version takes none over, so it says so whatever the config wishes.
+/// Keys taken over from the login shell.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ShellEnv {
-    enabled: bool,
-    applied_keys: Vec<String>,
+pub(super) struct ShellEnv {
+    pub(super) enabled: bool,
+    pub(super) applied_keys: Vec<String>,
+}
+
+impl ShellEnv {
+    fn of(context: &Context) -> Self {
+        let enabled = imports_shell_env(context.env(), &context.loaded.snapshot.parsed);
+        Self { enabled, applied_keys: context.env().from_shell().map(str::to_owned).collect() }
+    }
 }
 
 impl Status {
@@ -68,14 +76,14 @@ impl Status {
             image_fallbacks: names(&view.image_fallbacks),
             aliases: view.names.aliases().map(alias).collect(),
             allowed: view.names.listed().map(ToString::to_string).collect(),
-            auth: Auth::of(view),
+            auth: Auth::of(view, context),
             cache_retention: cache_retention(view),
         }
     }
 }
 
 impl Auth {
-    fn of(view: &View) -> Self {
+    fn of(view: &View, context: &Context) -> Self {
         let credentials = &view.credentials;
         let chosen = std::iter::once(&view.primary)
             .chain(&view.fallbacks)
@@ -93,7 +101,7 @@ impl Auth {
             providers.iter().filter_map(|provider| credentials.describe(provider)).collect();
         Self {
             store_path: view.agent.agent_dir.join("auth-profiles.json").display().to_string(),
-            shell_env_fallback: ShellEnv { enabled: false, applied_keys: Vec::new() },
+            shell_env_fallback: ShellEnv::of(context),
             providers_with_oauth: described.iter().filter_map(with_oauth).collect(),
             missing_providers_in_use: missing.iter().map(ToString::to_string).collect(),
             unusable_profiles: credentials.resting(),

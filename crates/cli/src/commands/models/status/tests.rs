@@ -138,3 +138,18 @@ fn how_long_prompts_are_kept_is_what_a_call_would_ask_for() {
         assert_eq!(said(&config, &store, vars).document["cacheRetention"], expect, "{config}");
     }
 }
+
+#[test]
+fn keys_of_the_login_shell_are_named() {
+    let shell = tempfile::tempdir().unwrap();
+    let path = shell.path().join("shell");
+    std::fs::write(&path, "#!/bin/sh\nprintf 'OPENAI_API_KEY=sk-0123456789-0123456789\\0'\n").unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let asked = MOCK.replacen('{', "{ env: { shellEnv: { enabled: true } },", 1);
+    let said = said(&asked, &Value::Null, &[("SHELL", path.to_str().unwrap())]);
+    let auth = &said.document["auth"];
+    assert_eq!(auth["shellEnvFallback"], json!({"enabled": true, "appliedKeys": ["OPENAI_API_KEY"]}));
+    let env = json!({"value": "...6789", "source": "shell env: OPENAI_API_KEY"});
+    assert_eq!(auth["providers"][1]["env"], env);
+    assert!(said.text.iter().any(|line| line.ends_with("on (applied: OPENAI_API_KEY)")), "{:?}", said.text);
+}

@@ -71,14 +71,14 @@ fn overview(status: &Status, context: &Context) -> Vec<String> {
 }
 
 fn auth(auth: &Auth, context: &Context) -> Vec<String> {
-    let wishes = context.loaded.snapshot.config.pointer("/env/shellEnv/enabled");
-    let shell = match wishes.and_then(serde_json::Value::as_bool) {
-        Some(true) => "off (env.shellEnv is set, but not acted on by this version)",
-        Some(false) | None => "off",
-    };
+    let shell = &auth.shell_env_fallback;
+    let mut imported = if shell.enabled { "on" } else { "off" }.to_owned();
+    if !shell.applied_keys.is_empty() {
+        imported.push_str(&format!(" (applied: {})", shell.applied_keys.join(", ")));
+    }
     let mut lines = vec![
         row("Auth store", &context.short(Path::new(&auth.store_path))),
-        row("Shell env", shell),
+        row("Shell env", &imported),
         counted("Providers w/ OAuth/tokens", &auth.providers_with_oauth, "-"),
     ];
     lines.extend(auth.providers.iter().map(|provider| provider_line(provider, context)));
