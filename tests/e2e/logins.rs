@@ -2,10 +2,13 @@
 
 use std::process::Stdio;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use openclaw_testkit::login_server::{LoginServer, Scripted};
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::time::timeout;
 
@@ -117,11 +120,14 @@ async fn a_damaged_file_is_kept_aside_when_a_token_is_added() {
     assert_eq!(std::fs::read_dir(dir).unwrap().count(), 2);
 }
 
-#[tokio::test]
-async fn codex_is_logged_in_with_a_pasted_code() {
-    let server = LoginServer::start().await;
-    server.script([Scripted::tokens("opaque-access", "opaque-refresh", 3_600)]);
-    let gateway = gateway().prepare().unwrap();
+/// A parameter of an address.
+fn parameter<'p>(page: &'p str, name: &str) -> &'p str {
+    let from = page.split(&format!("&{name}=")).nth(1).unwrap();
+    from.split('&').next().unwrap()
+}
+
+/// Logs in and pastes the code; the page that was shown, and what else was printed on standard output.
+async fn logged_in_to_codex(gateway: &GatewayUnderTest, server: &LoginServer) -> (String, String) {
     let mut command = gateway.command();
     command
         .args(["models", "auth", "login", "--provider", "openai-codex", "--set-default"])
@@ -133,8 +139,7 @@ async fn codex_is_logged_in_with_a_pasted_code() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let page = timeout(DEADLINE, lines.next_line()).await.unwrap().unwrap().unwrap();
     assert!(page.starts_with(&format!("{}/oauth/authorize?", server.url())), "{page}");
-    let state = page.split("&state=").nth(1).unwrap().split('&').next().unwrap();
-    let input = format!("code-1#{state}\n");
+    let input = format!("code-1#{}\n", parameter(&page, "state"));
     child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
     let output = timeout(DEADLINE, child.wait_with_output()).await.unwrap().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
@@ -143,12 +148,37 @@ async fn codex_is_logged_in_with_a_pasted_code() {
     while let Some(line) = lines.next_line().await.unwrap() {
         out.push_str(&line);
     }
-    assert!(out.contains("Auth profile: openai-codex:default (openai-codex/oauth)"), "{out}");
     assert!(!format!("{out}{err}").contains("opaque"), "{out}{err}");
-    let asked = &server.requests()[0];
-    assert_eq!((asked.field("grant_type"), asked.field("code")), ("authorization_code", "code-1"));
-    assert_eq!(store(&gateway)["profiles"]["openai-codex:default"]["refresh"], "opaque-refresh");
-    assert_eq!(config(&gateway)["agents"]["defaults"]["model"]["primary"], "openai-codex/gpt-5.3-codex");
+    (page, out)
+}
+
+/// Spec `models.md` §8.4.
+#[tokio::test]
+async fn codex_is_logged_in_with_a_pasted_code() {
+    let claims = json!({"https://api.openai.com/profile": {"email": "me@example.com"}});
+    let named = format!("opaque.{}.opaque", URL_SAFE_NO_PAD.encode(claims.to_string()));
+    for (access, name) in [("opaque-access", "default"), (named.as_str(), "me@example.com")] {
+        let server = LoginServer::start().await;
+        server.script([Scripted::tokens(access, "opaque-refresh", 3_600)]);
+        let gateway = gateway().prepare().unwrap();
+        let (page, out) = logged_in_to_codex(&gateway, &server).await;
+        let id = format!("openai-codex:{name}");
+        assert!(out.contains(&format!("Auth profile: {id} (openai-codex/oauth)")), "{out}");
+        let asked = &server.requests()[0];
+        assert_eq!(asked.path, "/oauth/token");
+        for (field, expect) in [
+            ("grant_type", "authorization_code"),
+            ("client_id", "app_EMoamEEZ73f0CkXaXp7hrann"),
+            ("code", "code-1"),
+            ("redirect_uri", "http://localhost:1455/auth/callback"),
+        ] {
+            assert_eq!(asked.field(field), expect, "{field}");
+        }
+        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(asked.field("code_verifier")));
+        assert_eq!(challenge, parameter(&page, "code_challenge"));
+        assert_eq!(store(&gateway)["profiles"][&id]["refresh"], "opaque-refresh");
+        assert_eq!(config(&gateway)["agents"]["defaults"]["model"]["primary"], "openai-codex/gpt-5.3-codex");
+    }
 }
 
 #[tokio::test]
@@ -168,6 +198,9 @@ async fn copilot_is_logged_in_with_a_code_for_another_device() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.out.contains("Code: ABCD-1234") && !ended.out.contains("gho-secret"), "{ended:?}");
     assert_eq!(store(&gateway)["profiles"]["github-copilot:github"]["token"], "gho-secret");
+    let asked = server.requests();
+    let paths: Vec<_> = asked.iter().map(|asked| asked.path.as_str()).collect();
+    assert_eq!(paths, ["/login/device/code", "/login/oauth/access_token", "/login/oauth/access_token"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,8 +6,8 @@ use crate::Environment;
 use crate::check::schema::{accepted, fill_defaults};
 use crate::legacy::object_at;
 
-/// Built-in short names of models.
-const MODEL_ALIASES: &[(&str, &str)] = &[
+/// Names that listed models get without asking, and what they stand for (spec `models.md` §1.2).
+pub const MODEL_ALIASES: &[(&str, &str)] = &[
     ("opus", "anthropic/claude-opus-4-6"),
     ("sonnet", "anthropic/claude-sonnet-4-5"),
     ("gpt", "openai/gpt-5.2"),
@@ -251,5 +251,47 @@ fn expand_paths(value: &mut Value, key: Option<&str>, env: &Environment) {
 fn expand(text: &mut String, env: &Environment) {
     if text.trim_start().starts_with('~') {
         *text = env.expand_tilde(text).to_string_lossy().into_owned();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Heartbeat, pruning and the lifetime of a listed model's cache, by the kind of credential in the environment (spec
+    /// `models.md` §6).
+    #[test]
+    fn what_anthropic_is_paid_with_sets_the_pace() {
+        const KEY: (&str, &str) = ("ANTHROPIC_API_KEY", "k");
+        const LOGIN: (&str, &str) = ("ANTHROPIC_OAUTH_TOKEN", "t");
+        let of = |vars: &[(&str, &str)], params: Value| {
+            let env = Environment::new(vars.iter().copied(), "/home/x");
+            let models = json!({"anthropic/claude-opus-4-6": {"params": params}, "openai/gpt-5.2": {}});
+            let document = json!({"agents": {"defaults": {"models": models}}});
+            let used = for_use(&document, &env);
+            let at = |pointer: &str| used.pointer(pointer).cloned().unwrap_or_default();
+            [
+                at("/agents/defaults/heartbeat/every"),
+                at("/agents/defaults/contextPruning/ttl"),
+                at("/agents/defaults/models/anthropic~1claude-opus-4-6/params"),
+                at("/agents/defaults/models/openai~1gpt-5.2/params"),
+            ]
+        };
+        let nothing = Value::Null;
+        let login = [json!("1h"), json!("1h"), json!({}), nothing.clone()];
+        assert_eq!(of(&[LOGIN], json!({})), login);
+        assert_eq!(of(&[KEY, LOGIN], json!({})), login);
+        assert_eq!(
+            of(&[KEY], json!({})),
+            [json!("30m"), json!("1h"), json!({"cacheControlTtl": "1h"}), nothing]
+        );
+        for own in [
+            json!({"cacheRetention": "none"}),
+            json!({"cacheRetention": "short"}),
+            json!({"cacheControlTtl": "5m"}),
+        ] {
+            assert_eq!(of(&[KEY], own.clone())[2], own);
+        }
+        assert_eq!(of(&[], json!({}))[0], Value::Null);
     }
 }

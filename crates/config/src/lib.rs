@@ -35,6 +35,7 @@ pub mod value_path;
 pub mod write;
 
 pub use byte_size::{ByteSizeError, parse_byte_size};
+pub use defaults::MODEL_ALIASES;
 pub use diff::changed_paths;
 pub use duration::{DurationError, DurationUnit, parse_duration};
 pub use edit::{edit_text, new_text};

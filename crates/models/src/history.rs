@@ -191,6 +191,27 @@ mod tests {
         );
     }
 
+    /// Spec `models.md` §3.1.
+    #[test]
+    fn only_the_same_provider_api_and_model_gets_its_thoughts_back() {
+        let rows = [
+            ("anthropic", "anthropic-messages", "claude", "thinking"),
+            ("anthropic", "openai-completions", "claude", "text"),
+            ("openrouter", "anthropic-messages", "claude", "text"),
+            ("anthropic", "anthropic-messages", "other", "text"),
+        ];
+        for (provider, api, model, kind) in rows {
+            let said = Message::Assistant(AssistantMessage {
+                content: serde_json::from_value(json!([{"type":"thinking","thinking":"hm"}])).unwrap(),
+                api: api.to_owned(),
+                provider: provider.to_owned(),
+                model: model.to_owned(),
+                ..AssistantMessage::default()
+            });
+            check(&[said], json!([{"assistant":[{"type":kind, kind:"hm"}]}]));
+        }
+    }
+
     #[test]
     fn results_follow_the_new_id_of_their_call() {
         let call = json!([{"type":"toolCall","id":"a|b","name":"x","arguments":{}}]);

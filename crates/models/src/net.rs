@@ -292,10 +292,11 @@ impl NetError {
     pub fn kind(&self) -> FailureKind {
         match self {
             Self::Address(_) | Self::Header(_) | Self::Setup(_) | Self::TooLong { .. } => FailureKind::Other,
-            Self::Refused(_) | Self::Connect { .. } | Self::Broken { .. } => FailureKind::Transient,
-            Self::ConnectTimeout { .. } | Self::Silent { .. } | Self::Dribbling { .. } => {
-                FailureKind::Timeout
+            // What never reached the provider says nothing about the credential.
+            Self::Refused(_) | Self::Connect { .. } | Self::ConnectTimeout { .. } | Self::Broken { .. } => {
+                FailureKind::Transient
             }
+            Self::Silent { .. } | Self::Dribbling { .. } => FailureKind::Timeout,
         }
     }
 

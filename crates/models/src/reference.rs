@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+/// Names that listed models get without asking.
+use openclaw_config::MODEL_ALIASES as BUILT_IN_ALIASES;
+
 use crate::settings::{ListedModel, ModelChoice};
 
 /// The provider of a reference without one (spec `models.md` §1.1).
@@ -26,16 +29,6 @@ const MODEL_ALIASES: &[(&str, &str, &str)] = &[
     ("anthropic", "sonnet-4.5", "claude-sonnet-4-5"),
     ("google", "gemini-3-pro", "gemini-3-pro-preview"),
     ("google", "gemini-3-flash", "gemini-3-flash-preview"),
-];
-
-/// Alias names that listed models get without asking (spec `models.md` §1.2).
-const BUILT_IN_ALIASES: &[(&str, &str)] = &[
-    ("opus", "anthropic/claude-opus-4-6"),
-    ("sonnet", "anthropic/claude-sonnet-4-5"),
-    ("gpt", "openai/gpt-5.2"),
-    ("gpt-mini", "openai/gpt-5-mini"),
-    ("gemini", "google/gemini-3-pro-preview"),
-    ("gemini-flash", "google/gemini-3-flash-preview"),
 ];
 
 /// A provider's id in canonical form: trimmed, lower case, aliases resolved.
@@ -246,9 +239,17 @@ mod tests {
             ("openrouter/moonshotai/kimi-k2", Some("openrouter/moonshotai/kimi-k2")),
             ("opus-4.6", Some("anthropic/claude-opus-4-6")),
             ("OPUS-4.5", Some("anthropic/claude-opus-4-5")),
+            ("Anthropic/Opus-4.6", Some("anthropic/claude-opus-4-6")),
+            ("Sonnet-4.5", Some("anthropic/claude-sonnet-4-5")),
+            ("openrouter/Opus-4.6", Some("openrouter/Opus-4.6")),
             ("Z.AI/glm-4.7", Some("zai/glm-4.7")),
+            ("z-ai/glm-4.7", Some("zai/glm-4.7")),
             ("google/gemini-3-pro", Some("google/gemini-3-pro-preview")),
+            ("google/gemini-3-flash", Some("google/gemini-3-flash-preview")),
+            ("google/gemini-3-pro-preview", Some("google/gemini-3-pro-preview")),
             ("qwen/coder-model", Some("qwen-portal/coder-model")),
+            ("opencode-zen/claude-opus-4-6", Some("opencode/claude-opus-4-6")),
+            ("kimi-code/k2p5", Some("kimi-coding/k2p5")),
             (" Local / Llama-3 ", Some("local/Llama-3")),
             ("/x", None),
             ("x/", None),
@@ -262,6 +263,23 @@ mod tests {
             ModelRef::parse("openrouter/moonshotai/kimi-k2", "x").unwrap().model,
             "moonshotai/kimi-k2"
         );
+    }
+
+    /// The list of `models.md` §1.2.
+    #[test]
+    fn every_built_in_alias_stands_for_its_model() {
+        let rows = [
+            ("opus", "anthropic/claude-opus-4-6"),
+            ("sonnet", "anthropic/claude-sonnet-4-5"),
+            ("gpt", "openai/gpt-5.2"),
+            ("gpt-mini", "openai/gpt-5-mini"),
+            ("gemini", "google/gemini-3-pro-preview"),
+            ("gemini-flash", "google/gemini-3-flash-preview"),
+        ];
+        let names = ModelNames::new(&listed(&rows.map(|(_, key)| (key, None))));
+        let aliases: Vec<_> = names.aliases().map(|(alias, model)| (alias, model.to_string())).collect();
+        assert_eq!(aliases, rows.map(|(alias, key)| (alias, key.to_owned())));
+        assert_eq!(ModelNames::new(&[]).aliases().count(), 0, "models that are not listed have none");
     }
 
     #[test]

@@ -137,23 +137,24 @@ mod tests {
         }
     }
 
+    /// Every synonym of `models.md` §5; `extra-high` is one of `gateway-protocol.md`.
     #[test]
     fn synonyms_of_levels_are_read() {
-        let rows = [
-            ("on", Some(Low)),
-            (" Enabled ", Some(Low)),
-            ("think", Some(Minimal)),
-            ("think_hard", Some(Low)),
-            ("harder", Some(Medium)),
-            ("ULTRATHINK", Some(High)),
-            ("extra high", Some(XHigh)),
-            ("x_high", Some(XHigh)),
-            ("off", Some(Off)),
-            ("bogus", None),
-            ("", None),
+        let rows: [(&[&str], Option<ThinkingLevel>); 7] = [
+            (&["off"], Some(Off)),
+            (&["min", "minimal", "think"], Some(Minimal)),
+            (&["on", "enable", "enabled", "low", "thinkhard", "think-hard", "think_hard"], Some(Low)),
+            (&["mid", "med", "medium", "thinkharder", "think-harder", "harder"], Some(Medium)),
+            (&["high", "ultra", "ultrathink", "thinkhardest", "highest", "max"], Some(High)),
+            (&["xhigh", "x-high", "x_high", "extra high", "extra-high", "extrahigh"], Some(XHigh)),
+            (&["bogus", "none", "on off", ""], None),
         ];
-        for (text, expect) in rows {
-            assert_eq!(ThinkingLevel::from_str(text).ok(), expect, "{text:?}");
+        for (texts, expect) in rows {
+            for text in texts {
+                assert_eq!(ThinkingLevel::from_str(text).ok(), expect, "{text:?}");
+                let shouted = format!(" {} ", text.to_uppercase());
+                assert_eq!(ThinkingLevel::from_str(&shouted).ok(), expect, "{shouted:?}");
+            }
         }
     }
 
@@ -165,11 +166,44 @@ mod tests {
         let rows = [
             ("openai", "gpt-5.2", true),
             ("openai", "gpt-5.2-pro", false),
+            ("openai-codex", "gpt-5.3-codex", true),
+            ("openai-codex", "gpt-5.2-codex", true),
+            ("openai-codex", "gpt-5.1-codex", true),
+            ("openai-codex", "gpt-5.2", false),
+            ("github-copilot", "gpt-5.2-codex", true),
+            ("github-copilot", "gpt-5.2", true),
+            ("github-copilot", "gpt-5", false),
             ("anthropic", "claude-opus-4-6-20260101", true),
+            ("anthropic", "claude-opus-4.6", true),
             ("anthropic", "claude-opus-4-5", false),
         ];
         for (provider, model, expect) in rows {
             assert_eq!(has_xhigh(provider, model), expect, "{provider}/{model}");
+        }
+    }
+
+    /// The last row of `models.md` §5.
+    #[test]
+    fn some_providers_keep_their_reasoning_in_tags() {
+        let rows: [(bool, &[&str]); 2] = [
+            (
+                true,
+                &[
+                    "ollama",
+                    "google-gemini-cli",
+                    "google-generative-ai",
+                    "google-antigravity",
+                    "x-google-antigravity-y",
+                    "minimax",
+                    "minimax-portal",
+                ],
+            ),
+            (false, &["google", "anthropic", "openai"]),
+        ];
+        for (expect, providers) in rows {
+            for provider in providers {
+                assert_eq!(uses_tags(provider), expect, "{provider}");
+            }
         }
     }
 

@@ -53,3 +53,19 @@ impl From<&openclaw_config::Environment> for Variables {
         Self { from_shell, ..environment.vars().collect() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The labels of `models.md` §8.3.
+    #[test]
+    fn a_variable_of_the_login_shell_is_called_so() {
+        let variables = Variables {
+            from_shell: ["ZAI_API_KEY".to_owned()].into(),
+            ..[("ZAI_API_KEY", "1"), ("XAI_API_KEY", "2")].into_iter().collect()
+        };
+        assert_eq!(variables.source("ZAI_API_KEY"), "shell env: ZAI_API_KEY");
+        assert_eq!(variables.source("XAI_API_KEY"), "env: XAI_API_KEY");
+    }
+}

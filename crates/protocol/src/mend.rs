@@ -1,6 +1,6 @@
 //! JSON that JavaScript writes and Rust refuses: texts cut in the middle of a surrogate pair, bytes that are no UTF-8.
 
-/// The same JSON with lone surrogate escapes and foul bytes replaced by U+FFFD.
+/// The same JSON without lone surrogate escapes (spec `models.md` §3), and with foul bytes replaced by U+FFFD.
 pub fn mend(json: &[u8]) -> String {
     let text = String::from_utf8_lossy(json);
     let mut out = String::with_capacity(text.len());
@@ -14,9 +14,9 @@ pub fn mend(json: &[u8]) -> String {
             }
             Some(high @ 0xD800..=0xDBFF) => match escape.get(6..).and_then(unit) {
                 Some(low @ 0xDC00..=0xDFFF) => (format!("\\u{high:04x}\\u{low:04x}"), 12),
-                _ => ("\\ufffd".to_owned(), 6),
+                _ => (String::new(), 6),
             },
-            Some(0xDC00..=0xDFFF) => ("\\ufffd".to_owned(), 6),
+            Some(0xDC00..=0xDFFF) => (String::new(), 6),
             Some(other) => (format!("\\u{other:04x}"), 6),
         };
         out.push_str(&kept);
@@ -57,10 +57,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lone_surrogates_and_foul_bytes_are_replaced() {
+    fn lone_surrogates_are_dropped_and_foul_bytes_replaced() {
         let rows: &[(&[u8], &str)] = &[
-            (br#"{"a":"x\ud83d"}"#, "x\u{fffd}"),
-            (br#"{"a":"\ude00y"}"#, "\u{fffd}y"),
+            (br#"{"a":"x\ud83d"}"#, "x"),
+            (br#"{"a":"\ude00y"}"#, "y"),
             (br#"{"a":"\ud83d\ude00"}"#, "😀"),
             (br#"{"a":"\\ud83d\n\u00e9"}"#, "\\ud83d\né"),
             (b"{\"a\":\"\xff\"}", "\u{fffd}"),

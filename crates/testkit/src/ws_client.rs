@@ -291,6 +291,25 @@ impl WsClient {
         self.closed().await.map(drop)
     }
 
+    /// The answer to a request as it came, for benchmarks, where reading it is not what counts. Other frames are dropped.
+    ///
+    /// # Errors
+    /// When the socket closes or the deadline passes before it comes.
+    pub async fn answer_text(&mut self, id: &str) -> Result<String> {
+        let wait = async {
+            loop {
+                match self.socket.next().await {
+                    Some(Ok(Message::Text(text))) if text.contains(id) => {
+                        return Ok(text.as_str().to_owned());
+                    }
+                    Some(Ok(_)) => {}
+                    Some(Err(_)) | None => bail!("closed"),
+                }
+            }
+        };
+        timeout(DEADLINE, wait).await.context("no answer came")?
+    }
+
     async fn read(&mut self) -> Result<Received> {
         if let Some((code, reason)) = &self.closed {
             return Ok(Received::Closed { code: *code, reason: reason.clone() });

@@ -62,7 +62,11 @@ async fn a_steered_message_skips_the_calls_that_are_left() {
         ),
         Reply::say("Hello from fake."),
     ]);
-    stage.run("go").await;
+    let outcome = stage.run("go").await;
+    // Both calls are counted; the window is filled by the last alone.
+    let usage = RunUsage { input: 200, output: 14, total: 214, ..RunUsage::default() };
+    assert_eq!(outcome.meta.agent_meta.usage, Some(usage));
+    assert_eq!(outcome.last_usage.map(|usage| usage.total_tokens), Some(107));
     let skip = format!("R! {SKIPPED}");
     assert_eq!(
         stage.transcript(),

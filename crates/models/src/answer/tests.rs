@@ -177,11 +177,11 @@ fn half_a_character_does_not_cost_the_answer() {
     for (api, delta, end) in rows {
         let spec = ModelSpec::sample("p", "m", api);
         let events = check_stream(&spec, &format!("data: {delta}\n\ndata: {end}\n\n"));
-        assert_eq!(message_of(&events).text(), "a\u{fffd}", "{api}: {events:?}");
+        assert_eq!(message_of(&events).text(), "a", "{api}: {events:?}");
     }
     let document = format!(r#"{{"choices":[{{"message":{{"content":"{half}"}},"finish_reason":"stop"}}]}}"#);
     let events = check_stream(&ModelSpec::sample("p", "m", "openai-completions"), &document);
-    assert_eq!(message_of(&events).text(), "a\u{fffd}");
+    assert_eq!(message_of(&events).text(), "a");
 }
 
 #[test]

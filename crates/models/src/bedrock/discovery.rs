@@ -283,6 +283,39 @@ mod tests {
         assert!(BedrockDiscovery::default().models("<html>").is_err());
     }
 
+    /// The order of `models.md` §2.4.
+    #[tokio::test]
+    async fn the_region_is_the_configured_one_then_that_of_the_variables() {
+        use openclaw_testkit::model_server::{ModelServer, Reply};
+        let document = json!({"modelSummaries": [summary("meta.llama", "Meta", &json!({}))]}).to_string();
+        let list = move |_: &_| Some(Reply::plain(200, "application/json", document.clone()));
+        let server = ModelServer::queue([]).await.listing(list);
+        let keys = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "s")];
+        let (first, second) = (("AWS_REGION", "eu-west-1"), ("AWS_DEFAULT_REGION", "eu-north-1"));
+        let rows = [
+            (Some("us-west-2"), vec![first, second], "us-west-2"),
+            (Some("us-west-2"), vec![], "us-west-2"),
+            (None, vec![first, second], "eu-west-1"),
+            (None, vec![second], "eu-north-1"),
+            (None, vec![], "us-east-1"),
+        ];
+        for (configured, regions, expect) in rows {
+            let discovery = BedrockDiscovery {
+                region: configured.map(str::to_owned),
+                address: Some(server.url()),
+                ..BedrockDiscovery::default()
+            };
+            let variables = keys.iter().chain(&regions).copied().collect();
+            let found = discovery.run(&Http::default(), &variables).await.unwrap();
+            let address = format!("https://bedrock-runtime.{expect}.amazonaws.com");
+            assert_eq!(found.models[0].base_url, Some(address), "{configured:?} {regions:?}");
+            let asked = server.requests().pop().unwrap();
+            let signed = asked.header("authorization").unwrap();
+            assert!(signed.contains(&format!("/{expect}/bedrock/aws4_request")), "{signed}");
+        }
+        assert_eq!(BedrockDiscovery::default().refresh, Duration::from_secs(3600));
+    }
+
     #[test]
     fn it_runs_when_asked_or_when_there_are_credentials() {
         let variables = |pairs: &[(&str, &str)]| pairs.iter().copied().collect::<Variables>();

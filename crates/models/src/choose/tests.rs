@@ -170,9 +170,15 @@ fn points_are_given_as_the_spec_lists() {
         ("zai-mini-fast", "zai/zai-mini-fast", 110 + 160 + 210 + 30 + 80),
         ("mini", "zai/zai-mini-fast", 110 + 80 + 30 + 40),
         ("turbo", "zai/zai-mini-fast", 30 - 20),
+        ("za", "zai/zai-mini-fast", 140 + 120 + 110 + 30 - 60),
+        ("ai", "zai/zai-mini-fast", 110 + 90 + 80 + 30 - 60),
         ("flash", "zai/zai-mini-fast", 140 + 30 - 60),
+        ("fla", "zai/zai-mini-fast", 90 + 30 - 60),
         ("las", "zai/zai-mini-fast", 60 + 30 - 60),
+        // One, two and three mistakes.
         ("othr", "b/other", 140 + 20),
+        ("othrx", "b/other", 70 + 20),
+        ("oxxxr", "b/other", 20),
         ("ot", "b/other", 110 + 110 + 20),
         ("b/", "b/other", 140 + 20),
     ];
@@ -181,8 +187,10 @@ fn points_are_given_as_the_spec_lists() {
         assert_eq!(choices.score(&model, text).points, expect, "{text} {model}");
     }
     let ties = [
-        // The default first, then fewer variants, the shorter id, the key.
+        // The default first, then more of the variants asked for, fewer variants, the shorter id, the key.
         (listed(&["p/a-one", "p/b-one"], "p/b-one"), "one", "p/b-one"),
+        (listed(&["p/kmin xkminix", "p/xmini"], "q/z"), "kmini", "p/xmini"),
+        (listed(&["p/a-mini-fast", "p/z-mini-longer"], "q/z"), "mini", "p/z-mini-longer"),
         (listed(&["p/xx-long-one", "p/xx-one"], "q/z"), "one", "p/xx-one"),
         (listed(&["p/b-one", "p/a-one"], "q/z"), "one", "p/a-one"),
         (listed(&["q/a-one", "p/a-one"], "r/z"), "one", "p/a-one"),
@@ -190,10 +198,19 @@ fn points_are_given_as_the_spec_lists() {
     for (choices, text, expect) in ties {
         assert_eq!(told(&choices, text).trim_end_matches(" default"), expect);
     }
-    // 110 for the key alone are too few, unless the provider was named.
-    let far = listed(&["openrouter/x-kimi-k2"], "q/z");
-    assert_eq!(far.fuzzy(None, "outer/x"), None);
-    assert!(far.fuzzy(Some("openrouter"), "outer/x").is_some());
+    // 120 points are enough, and 90 where the provider was named; all are multiples of ten.
+    let bounds = [
+        ("x/x-model Nick", "q/z", None, "nic", 90 + 30, true),
+        ("openrouter/x-kimi-k2", "q/z", None, "outer/x", 110, false),
+        ("openrouter/x-kimi-k2", "q/z", Some("openrouter"), "outer/x", 110, true),
+        ("x/model Nick", "q/z", Some("x"), "nic", 90, true),
+        ("x/model Nick", "x/model", Some("x"), "ick", 60 + 20, false),
+    ];
+    for (row, default, provider, text, points, enough) in bounds {
+        let choices = listed(&[row], default);
+        assert_eq!(choices.score(&choices.known()[0], text).points, points, "{row} {text}");
+        assert_eq!(choices.fuzzy(provider, text).is_some(), enough, "{row} {text}");
+    }
 }
 
 /// Spec `sessions.md` §5.4.

@@ -187,11 +187,30 @@ mod tests {
         );
     }
 
+    /// The rules of `models.md` §8.2 that its vectors leave out.
+    #[test]
+    fn what_rests_comes_last_by_its_end_and_what_is_unusable_not_at_all() {
+        let profiles = json!({"a": key("anthropic"), "b": key("anthropic"), "c": key("anthropic"), "d": oauth("anthropic")});
+        let rest = json!({"a": {"cooldownUntil": NOW + 9}, "b": {"disabledUntil": NOW + 5}, "d": {"cooldownUntil": NOW + 7}});
+        let stored = json!({"profiles": profiles, "usageStats": rest});
+        check(stored.clone(), &[], None, &["c", "b", "d", "a"]);
+        check(stored, &[("anthropic", &["a", "c", "b", "d", "a"])], None, &["c", "b", "d", "a"]);
+        let token = |text: &str| json!({"type": "token", "provider": "anthropic", "token": text});
+        let login = |access: &str, refresh: &str| json!({"type": "oauth", "provider": "anthropic", "access": access, "refresh": refresh, "expires": 1});
+        check(
+            json!({"profiles": {"key": key("anthropic"), "token": token("t"), "blank": token(" "),
+                "renewable": login("", "r"), "empty": login("", "")}}),
+            &[],
+            None,
+            &["renewable", "token", "key"],
+        );
+    }
+
     #[test]
     fn the_configuration_may_name_profiles_and_their_mode() {
         let store = store(&json!({"profiles": {
             "a": key("anthropic"), "b": oauth("anthropic"),
-            "t": {"type": "token", "provider": "anthropic", "token": "t"}, "blank": {"type": "api_key", "provider": "anthropic", "key": " "}}}));
+            "t": {"type": "token", "provider": "anthropic", "token": "t"}, "blank": {"type": "api_key", "provider": "anthropic", "key": " "}, "elsewhere": key("anthropic")}}));
         let profile = |mode| AuthProfileSettings { provider: "anthropic".to_owned(), mode };
         let settings = ModelSettings {
             auth_profiles: [
@@ -199,6 +218,10 @@ mod tests {
                 ("t".to_owned(), profile(AuthMode::OAuth)),
                 ("blank".to_owned(), profile(AuthMode::ApiKey)),
                 ("gone".to_owned(), profile(AuthMode::ApiKey)),
+                (
+                    "elsewhere".to_owned(),
+                    AuthProfileSettings { provider: "openai".to_owned(), mode: AuthMode::ApiKey },
+                ),
             ]
             .into(),
             ..ModelSettings::default()

@@ -294,6 +294,12 @@ mod tests {
         };
         let rules = CooldownRules::from(&config);
         assert_eq!(rules.window, 24 * HOUR);
+        let hour = openclaw_config::settings::AuthCooldowns { failure_window_hours: Some(1.0), ..config };
+        let mut stats = UsageStats::default();
+        for (at, minutes) in [(NOW, 1), (NOW + HOUR, 5), (NOW + 2 * HOUR + 1, 1)] {
+            stats.record_failure(FailureKind::Auth, &provider(), &CooldownRules::from(&hour), at);
+            assert_eq!(stats.unusable_until(at) - at, minutes * MINUTE);
+        }
         for (id, expect) in [("anthropic", [30, 60, 120, 120]), ("groq", [60, 120, 120, 120])] {
             let mut stats = UsageStats::default();
             let rests = expect.map(|_| {
@@ -302,6 +308,16 @@ mod tests {
             });
             assert_eq!(rests, expect, "{id}");
         }
+    }
+
+    #[test]
+    fn a_success_clears_what_failures_left() {
+        let mut stats = UsageStats::default();
+        fail(&mut stats, FailureKind::Billing, NOW);
+        fail(&mut stats, FailureKind::RateLimit, NOW);
+        stats.record_success(NOW + 1);
+        assert_eq!(stats, UsageStats { last_used: Some(NOW + 1), ..UsageStats::default() });
+        assert!(!stats.rests(NOW + 1));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::PATIENCE;
 use super::inquiry::{Inquiry, KnownAs, Source};
+use super::server::reasons;
 use crate::catalog::Asks;
 use crate::credentials::FILE as CREDENTIALS;
 use crate::net::Http;
@@ -128,6 +129,25 @@ async fn ollama_tells_what_its_models_can_do() {
         ],
     );
     assert_eq!(by_host.rows("ollama").await.len(), 4);
+}
+
+/// The row of Ollama in `models.md` §2.3.
+#[test]
+fn an_id_may_say_that_its_model_reasons() {
+    for (id, expect) in [("x-r1", true), ("my-reasoning", true), ("DeepSeek-R1", true), ("llama", false)] {
+        assert_eq!(reasons(id), expect, "{id}");
+    }
+}
+
+/// The same: five seconds.
+#[tokio::test]
+async fn a_program_on_this_machine_has_five_seconds_in_all() {
+    let server = ModelServer::queue([]).await.listing(|_| Some(Reply::never()));
+    let source = Source::Server { asks: Asks::Ollama, root: server.url(), known_as: KnownAs::Stated };
+    let inquiry = Inquiry { provider: ProviderId::normalize("ollama"), source, moved: false, key: None };
+    tokio::time::pause();
+    let answer = inquiry.ask(&Http::default(), &Variables::default()).await;
+    assert_eq!(answer.err().as_deref(), Some("no answer within 5s"));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use super::pattern::{Pattern, any};
 use crate::stream::FailureKind;
-use Pattern::{Both, Has, Number, Then, Word};
+use Pattern::{Both, Has, Joined, Number, Starts, Then, Word};
 
 /// Texts that look like a failure of a kind below but are none.
 const NOT_CLASSIFIED: &[Pattern] =
@@ -52,12 +52,7 @@ const KINDS: &[(FailureKind, &[Pattern])] = &[
     (
         FailureKind::Auth,
         &[
-            Has("invalid_api_key"),
-            Has("invalid api_key"),
-            Has("invalid_apikey"),
-            Has("invalid api key"),
-            Has("invalid apikey"),
-            Has("invalidapikey"),
+            Joined("invalidapikey"),
             Has("incorrect api key"),
             Has("invalid token"),
             Has("authentication"),
@@ -96,9 +91,7 @@ const TRANSIENT: &[Pattern] = &[
 const OVERFLOW: &[Pattern] = &[
     Has("request_too_large"),
     Has("request exceeds the maximum size"),
-    Has("context length exceeded"),
-    Has("context_length exceeded"),
-    Has("context_length_exceeded"),
+    Joined("contextlengthexceeded"),
     Has("maximum context length"),
     Has("prompt is too long"),
     Has("exceeds model context window"),
@@ -118,18 +111,18 @@ const OVERFLOW: &[Pattern] = &[
     Has("exceeded model token limit"),
     Has("too many tokens"),
     Has("token limit exceeded"),
+    // How the answer to an overlong request begins where the server says nothing more.
+    Starts("400(nobody)"),
+    Starts("413(nobody)"),
+    Starts("400statuscode(nobody)"),
+    Starts("413statuscode(nobody)"),
 ];
-
-/// How the answer to an overlong request begins where the server says nothing more.
-const BARE_OVERFLOW: &[&str] =
-    &["400 (no body)", "413 (no body)", "400 status code (no body)", "413 status code (no body)"];
 
 const COMPACTION: &[Pattern] = &[Has("summarization failed"), Has("auto-compaction"), Has("compaction")];
 
 /// Whether a text says that the prompt does not fit the model.
 pub fn is_context_overflow(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    any(OVERFLOW, &lower) || BARE_OVERFLOW.iter().any(|start| lower.starts_with(start))
+    any(OVERFLOW, &text.to_lowercase())
 }
 
 /// Whether a text says that making room failed, so that trying it again is pointless.
@@ -244,6 +237,55 @@ mod tests {
                 "-",
                 "messages.84.content.1.image.source.base64.data: At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels",
             ),
+            // One of each pattern, and the order among them.
+            ("rate_limit", "rate_limit hit"),
+            ("rate_limit", "Rate limit reached"),
+            ("rate_limit", "Too Many Requests"),
+            ("rate_limit", "error 429"),
+            ("rate_limit", "You exceeded your current quota"),
+            ("rate_limit", "Quota exceeded for metric"),
+            ("rate_limit", "status RESOURCE_EXHAUSTED"),
+            ("rate_limit", "usage limit reached"),
+            ("rate_limit", "429: see your billing plan"),
+            ("rate_limit", "The model is overloaded"),
+            ("format", "messages.3: tool_use_id: not found"),
+            ("format", "Invalid request format"),
+            ("billing", "error 402"),
+            ("billing", "Payment required"),
+            ("billing", "insufficient credits"),
+            ("billing", "see Plans & Billing"),
+            ("billing", "billing: buy credits"),
+            ("billing", "billing: payment failed"),
+            ("billing", "billing: your plan lapsed"),
+            ("billing", "402: the payment timed out"),
+            ("timeout", "connect timeout"),
+            ("timeout", "context deadline exceeded"),
+            ("timeout", "timeout: unauthorized"),
+            ("auth", "invalid_api_key"),
+            ("auth", "invalid_api key"),
+            ("auth", "invalid_apikey"),
+            ("auth", "invalid api_key"),
+            ("auth", "invalid apikey"),
+            ("auth", "invalidapi_key"),
+            ("auth", "invalidapi key"),
+            ("auth", "InvalidApiKey"),
+            ("auth", "Incorrect API key provided"),
+            ("auth", "invalid token"),
+            ("auth", "authentication failed"),
+            ("auth", "Unauthorized"),
+            ("auth", "Forbidden"),
+            ("auth", "Access denied"),
+            ("auth", "your token has expired"),
+            ("auth", "error 401"),
+            ("auth", "error 403"),
+            // The server's trouble is transient; its name in messages is `rate_limit`.
+            ("rate_limit", "status 500"),
+            ("rate_limit", "status 502"),
+            ("rate_limit", "status 503"),
+            ("rate_limit", "status 504"),
+            ("rate_limit", "status 529"),
+            ("rate_limit", "service unavailable"),
+            ("rate_limit", "connection refused by 10.0.0.1:80"),
             // Numbers and words inside others are not statuses.
             ("-", "request 4290 of batch 14010"),
             ("-", "the unexpiredness of x"),
@@ -269,6 +311,25 @@ mod tests {
             ("400 status code (no body)", true),
             ("the request exceeds the available context size. try increasing the context size", true),
             ("This model's maximum context length is 8192 tokens", true),
+            ("request exceeds the maximum size", true),
+            ("Context length exceeded", true),
+            ("code: context_length_exceeded", true),
+            ("context length_exceeded", true),
+            ("Context overflow: too much", true),
+            ("request size exceeds the context length", true),
+            ("Input is too long for requested model.", true),
+            ("Please reduce the length of the messages", true),
+            ("the prompt exceeds the limit of 128000", true),
+            ("greater than the context length", true),
+            ("context window exceeds limit", true),
+            ("exceeded model token limit: 262144", true),
+            ("too many tokens", true),
+            ("token limit exceeded", true),
+            ("400 (no body)", true),
+            ("413 (no body)", true),
+            ("413 status code (no body)", true),
+            ("413   status code(no body)", true),
+            ("401 status code (no body)", false),
             ("request size exceeds upload limit", false),
             ("rate limit exceeded", false),
             ("model not found", false),
@@ -281,7 +342,10 @@ mod tests {
         assert!(is_compaction_failure(
             r#"Context overflow: Summarization failed: 400 {"message":"prompt is too long"}"#
         ));
+        assert!(is_compaction_failure("Context overflow: auto-compaction did not help"));
+        assert!(is_compaction_failure("prompt is too long: compaction failed"));
         assert!(!is_compaction_failure("Context overflow: prompt too large"));
+        assert!(!is_compaction_failure("compaction failed"), "for another reason");
     }
 
     #[test]
@@ -296,6 +360,13 @@ mod tests {
             (529, Some("overloaded_error"), "Overloaded", Transient),
             (503, None, "rate limit of a proxy", Transient),
             (408, None, "", Timeout),
+            (402, None, "", Billing),
+            (401, None, "", Auth),
+            (403, None, "your credit balance is too low", Billing),
+            (400, None, "bad", Format),
+            (422, None, "bad", Format),
+            (500, None, "", Transient),
+            (502, Some("api_error"), "", Transient),
             (413, None, "", ContextOverflow),
             (
                 400,

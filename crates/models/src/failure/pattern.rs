@@ -13,6 +13,10 @@ pub(super) enum Pattern {
     Word(&'static str),
     /// This, blanks, and a digit.
     Number(&'static str),
+    /// This, whether its words stand apart, are one, or are joined by underscores.
+    Joined(&'static str),
+    /// This at the start, blanks aside.
+    Starts(&'static str),
 }
 
 impl Pattern {
@@ -25,12 +29,18 @@ impl Pattern {
             Self::Number(text) => lower
                 .match_indices(text)
                 .any(|(at, _)| lower.get(at + text.len()..).is_some_and(starts_with_number)),
+            Self::Joined(text) => without(lower, |c| c == ' ' || c == '_').contains(text),
+            Self::Starts(text) => without(lower, char::is_whitespace).starts_with(text),
         }
     }
 }
 
 pub(super) fn any(patterns: &[Pattern], lower: &str) -> bool {
     patterns.iter().any(|pattern| pattern.matches(lower))
+}
+
+fn without(text: &str, unwanted: impl Fn(char) -> bool) -> String {
+    text.chars().filter(|c| !unwanted(*c)).collect()
 }
 
 fn starts_with_number(rest: &str) -> bool {

@@ -61,18 +61,6 @@ pub fn user_text(raw: &str) -> String {
     error.map_or_else(|| cut(raw), |error| cut(&error.to_string()))
 }
 
-/// The text of a run that failed for a reason and has no words of a provider, as when all profiles are used up.
-pub fn fallback_text(kind: FailureKind) -> &'static str {
-    match kind {
-        FailureKind::Timeout => "LLM request timed out.",
-        FailureKind::RateLimit | FailureKind::Transient => "LLM request rate limited.",
-        FailureKind::Billing => BILLING,
-        FailureKind::Auth => "LLM request unauthorized.",
-        FailureKind::ContextOverflow => OVERFLOW,
-        FailureKind::Format | FailureKind::Other => "LLM request failed.",
-    }
-}
-
 /// A provider's error object, found in an error message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ApiError {
@@ -176,6 +164,12 @@ mod tests {
                 "image exceeds 5 MB maximum: 6291456 bytes",
                 "Image too large for the model (max 5MB). Please compress or resize the image and try again.",
             ),
+            (
+                "image exceeds the MB limit",
+                "Image too large for the model. Please compress or resize the image and try again.",
+            ),
+            ("400 messages: first role must be user", ORDERING),
+            (r#"{"error":{"type":"api_error","message":"no"}}"#, "LLM error api_error: no"),
             ("  ", EMPTY),
         ];
         for (raw, expect) in rows {
@@ -188,5 +182,9 @@ mod tests {
         let text = user_text(&"ü".repeat(700));
         assert_eq!(text.chars().count(), MAX_CHARS + 1);
         assert!(text.ends_with('…'));
+        let json = format!(r#"500 {{"error":{{"message":"{}"}}}}"#, "x".repeat(700));
+        let text = user_text(&json);
+        assert!(text.starts_with("HTTP 500: xxx"), "{text}");
+        assert_eq!(text.chars().count(), MAX_CHARS + 1);
     }
 }

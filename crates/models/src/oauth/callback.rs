@@ -123,6 +123,14 @@ fn answer(target: &str, state: &str) -> (&'static str, String, Option<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oauth::codex::REDIRECT;
+
+    /// Spec `models.md` §8.4.
+    #[test]
+    fn the_browser_is_awaited_for_a_minute_where_it_is_sent_to() {
+        assert_eq!((PORT, WAIT), (1455, Duration::from_secs(60)));
+        assert_eq!(REDIRECT, format!("http://localhost:{PORT}{PATH}"));
+    }
 
     #[test]
     fn requests_are_answered_as_the_spec_says() {

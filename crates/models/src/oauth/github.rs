@@ -172,9 +172,56 @@ pub fn base_url(token: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_testkit::login_server::{LoginServer, Scripted};
     use serde_json::json;
 
     use super::*;
+
+    const CODE: &str = r#"{"device_code":"d","user_code":"u","verification_uri":"v"}"#;
+
+    /// The device flow of `models.md` §8.4, with the answers of RFC 8628 §3.5.
+    #[tokio::test]
+    async fn a_device_is_asked_for_until_it_is_let_in_or_not() {
+        let server = LoginServer::start().await;
+        let (http, servers) = (Http::default(), LoginServers::all_at(&server.url()));
+        let rows = [
+            (200, r#"{"error":"authorization_pending"}"#, "pending"),
+            (200, r#"{"error":"slow_down"}"#, "slow down"),
+            (200, r#"{"error":"expired_token"}"#, "the code was not entered in time; start again"),
+            (200, r#"{"error":"access_denied"}"#, "the login was refused at GitHub"),
+            (400, r#"{"error":"slow_down"}"#, "slow down"),
+            (403, r#"{"error":"unknown"}"#, "the login server answered 403: unknown"),
+            (200, r#"{"access_token":"gho"}"#, "gho"),
+        ];
+        server.script([Scripted::status(200, CODE)]);
+        let code = begin(&http, &servers).await.unwrap();
+        for (status, answer, expect) in rows {
+            server.script([Scripted::status(status, answer)]);
+            let found = match poll(&http, &servers, &code).await {
+                Ok(Poll::Token(token)) => token.expose_secret().to_owned(),
+                Ok(Poll::Pending) => "pending".to_owned(),
+                Ok(Poll::SlowDown) => "slow down".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            assert_eq!(found, expect, "{answer}");
+        }
+        server.script([Scripted::status(200, r#"{"token":"t","expires_at":1}"#)]);
+        exchange(&http, &servers, &SecretString::from("gho")).await.unwrap();
+
+        let asked = server.requests();
+        let client = "Iv1.b507a08c87ecfe98";
+        let seen = |at: usize| {
+            let field = |name| asked[at].field(name);
+            (asked[at].path.as_str(), field("client_id"), field("device_code"), field("grant_type"))
+        };
+        assert_eq!(seen(0), ("/login/device/code", client, "", ""));
+        let grant = "urn:ietf:params:oauth:grant-type:device_code";
+        for at in 1..=rows.len() {
+            assert_eq!(seen(at), ("/login/oauth/access_token", client, "d", grant));
+        }
+        assert_eq!(seen(rows.len() + 1), ("/copilot_internal/v2/token", "", "", ""));
+        assert_eq!(asked[rows.len() + 1].bearer(), Some("gho"));
+    }
 
     #[test]
     fn the_token_says_where_requests_go() {

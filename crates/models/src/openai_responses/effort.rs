@@ -76,6 +76,10 @@ mod tests {
         let rows = [
             ("openai", "gpt-5.2", XHigh, Some("xhigh")),
             ("openai", "gpt-5.2", Low, Some("low")),
+            ("openai", "gpt-5.2", Medium, Some("medium")),
+            ("openai", "gpt-5.2", High, Some("high")),
+            ("openai", "o3", Medium, Some("medium")),
+            ("openai", "o3", High, Some("high")),
             ("openai", "gpt-5-mini", Minimal, Some("minimal")),
             ("openai", "gpt-5-mini", XHigh, Some("high")),
             ("openai", "gpt-5.2", ThinkingLevel::Off, None),

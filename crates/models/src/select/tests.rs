@@ -140,6 +140,16 @@ async fn primary_then_fallbacks_then_the_configured_primary() {
     let selected = place.ask(None, AskedThinking::Default).await.unwrap();
     assert_eq!(selected.warnings, ["fallback \"/bad\" is not of the form provider/model and is left out"]);
 
+    let listed =
+        Place::new(two()).primary("a/x").fallbacks(&["b/z", "a/y"]).listed(&["a/x", "a/y", "gone/1"]);
+    let selected = listed.ask(None, AskedThinking::Default).await.unwrap();
+    let found: Vec<_> = selected.candidates.iter().map(|c| c.reference.to_string()).collect();
+    assert_eq!(found, ["a/x", "a/y"]);
+    assert_eq!(selected.warnings, ["fallback b/z is not in agents.defaults.models and is left out"]);
+    assert_eq!(listed.candidates(Some("a/y")).await.unwrap(), ["a/y models.json", "a/x models.json"]);
+    let gone = listed.ask(Some("gone/1"), AskedThinking::Default).await.unwrap();
+    assert!(gone.override_ignored, "{:?}", gone.warnings);
+
     let mut own = Place::new(two()).primary("a/x").fallbacks(&["b/z"]);
     let choice = ModelChoice { primary: Some("a/y".to_owned()), fallbacks: Some(vec![]) };
     own.settings.agent_models.insert(AgentId::default(), choice);

@@ -222,6 +222,8 @@ fn moment(raw: Option<&RawValue>) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn answer(line: &str) -> Answer<'_> {
@@ -270,6 +272,25 @@ mod tests {
         ] {
             assert_eq!(read(other.as_bytes()), Line::Other, "{other}");
         }
+    }
+
+    /// Every alias of `models.md` §7, alone and with a total beside it.
+    #[test]
+    fn every_alias_means_the_same() {
+        for (at, names) in [INPUT, OUTPUT, CACHE_READ, CACHE_WRITE].into_iter().enumerate() {
+            for name in names {
+                let said = |fields: Value| tokens(fields.as_object().unwrap()).unwrap();
+                let mut expect = [0; 5];
+                (expect[at], expect[4]) = (7, 7);
+                let of = |t: Tokens| [t.input, t.output, t.cache_read, t.cache_write, t.total];
+                assert_eq!(of(said(json!({ *name: 7 }))), expect, "{name}");
+                for total in TOTAL {
+                    expect[4] = 9;
+                    assert_eq!(of(said(json!({ *name: 7, *total: 9 }))), expect, "{name} {total}");
+                }
+            }
+        }
+        assert_eq!(INPUT.len() + OUTPUT.len() + CACHE_READ.len() + CACHE_WRITE.len() + TOTAL.len(), 19);
     }
 
     #[test]

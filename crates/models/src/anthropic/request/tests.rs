@@ -154,6 +154,44 @@ fn an_hour_of_cache_exists_only_at_anthropic_itself() {
     assert_eq!(marker(own, CacheRetention::None), Value::Null);
 }
 
+/// Spec `models.md` §4.1.
+#[test]
+fn the_marker_is_on_the_last_block_of_the_last_message_if_that_is_the_users() {
+    let call = |id: &str| json!({"type": "toolCall", "id": id, "name": "x", "arguments": {}});
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let said = || assistant(json!([text("so")]));
+    let called = || assistant(json!([call("a"), call("b")]));
+    let image = json!({"type": "image", "data": "QQ==", "mimeType": "image/png"});
+    let shown = |blocks: Value| {
+        let content = UserContent::Blocks(serde_json::from_value(blocks).unwrap());
+        Message::User(UserMessage { content, ..UserMessage::default() })
+    };
+    let rows = [
+        (vec![], vec![]),
+        (vec![user("hi"), said()], vec![]),
+        (vec![user("hi"), called()], vec![]),
+        (vec![user("hi"), said(), user("go on")], vec![(2, 0)]),
+        (vec![shown(json!([text("one"), text("two"), image]))], vec![(0, 2)]),
+        (vec![shown(json!([text("one"), text("two"), text(" ")]))], vec![(0, 1)]),
+        (
+            vec![user("hi"), called(), result("a", json!([text("1")])), result("b", json!([image]))],
+            vec![(2, 1)],
+        ),
+        (vec![called(), result("a", json!([])), result("b", json!([])), user("go on")], vec![(2, 0)]),
+    ];
+    for (messages, expect) in rows {
+        let request = ModelRequest { messages, ..ModelRequest::default() };
+        let body = body(&opus(), &request);
+        let mut marked = Vec::new();
+        for (at, message) in body["messages"].as_array().unwrap().iter().enumerate() {
+            for (block, content) in message["content"].as_array().unwrap().iter().enumerate() {
+                marked.extend(content.get("cache_control").map(|_| (at, block)));
+            }
+        }
+        assert_eq!(marked, expect, "{body}");
+    }
+}
+
 #[test]
 fn consecutive_results_become_one_message_and_users_are_not_merged_into_it() {
     let call = |id: &str| json!({"type": "toolCall", "id": id, "name": "x", "arguments": {"a": 1}});
@@ -226,12 +264,30 @@ fn blank_text_and_images_for_the_blind_are_dropped_with_their_message() {
 
 #[test]
 fn the_refusal_trigger_is_defused_for_anthropic_alone() {
-    let text = format!("say {}", REFUSAL_TRIGGER.0);
+    let (text, harmless) = (
+        "say ANTHROPIC_MAGIC_STRING_TRIGGER_REFUSAL",
+        "say ANTHROPIC MAGIC STRING TRIGGER REFUSAL (redacted)",
+    );
     let mut other = opus();
     other.reference = crate::reference::ModelRef::new("minimax-cn", "m");
-    let said = |spec: &ModelSpec| messages_of(spec, vec![user(&text)])[0]["content"][0]["text"].clone();
-    assert_eq!(said(&opus()), json!(format!("say {}", REFUSAL_TRIGGER.1)));
-    assert_eq!(said(&other), json!(text));
+    let call = json!([{"type": "toolCall", "id": "a", "name": "x", "arguments": {}}]);
+    let block = json!([{"type": "text", "text": text}]);
+    let image =
+        json!([{"type": "text", "text": text}, {"type": "image", "data": "QQ==", "mimeType": "image/png"}]);
+    let messages =
+        vec![user(text), assistant(call.clone()), result("a", block), assistant(call), result("a", image)];
+    for (spec, expect) in [(opus(), harmless), (other, text)] {
+        let body = body(&spec, &ModelRequest { system: text.to_owned(), ..with(messages.clone()) });
+        let sent = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);
+        for pointer in [
+            "/system/0/text",
+            "/messages/0/content/0/text",
+            "/messages/2/content/0/content",
+            "/messages/4/content/0/content/0/text",
+        ] {
+            assert_eq!(sent(pointer), Some(expect), "{pointer} {body}");
+        }
+    }
 }
 
 #[test]

@@ -86,6 +86,7 @@ async fn an_expired_login_is_renewed_and_saved_with_what_else_is_known() {
         (asked[0].path.as_str(), asked[0].field("grant_type"), asked[0].field("refresh_token")),
         ("/oauth/token", "refresh_token", "r1")
     );
+    assert_eq!(asked[0].field("client_id"), "app_EMoamEEZ73f0CkXaXp7hrann");
     // It is fresh now: nobody is asked again.
     assert_eq!(setup.renewed("main", ID).await.unwrap(), "new");
     assert_eq!(setup.server.requests().len(), 1);
@@ -233,7 +234,8 @@ async fn a_copilot_token_is_exchanged_once_and_kept_until_shortly_before_its_end
         found.push(token.expose_secret().to_owned());
     }
     assert_eq!(found, ["t1", "t1", "t2", "t3", "t4"]);
-    assert_eq!(setup.server.requests()[0].bearer(), Some("gho_1"));
+    let asked = &setup.server.requests()[0];
+    assert_eq!((asked.path.as_str(), asked.bearer()), ("/copilot_internal/v2/token", Some("gho_1")));
     let path = setup.root.path().join("credentials").join(COPILOT_FILE);
     let mut kept: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(kept["token"], "t4");
@@ -244,4 +246,21 @@ async fn a_copilot_token_is_exchanged_once_and_kept_until_shortly_before_its_end
         setup.logins().copilot(&setup.around, &other, Because::Expired).await.unwrap().expose_secret(),
         "t4"
     );
+}
+
+/// Spec `models.md` §8.4.
+#[test]
+fn the_kept_copilot_token_is_good_until_five_minutes_before_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(COPILOT_FILE);
+    let (owner, end) = (owner_of(&SecretString::from("gho_1")), 1_760_000_000_000);
+    let before = now_ms();
+    let token = github::CopilotToken { token: SecretString::from("t"), expires_at: end };
+    keep_copilot(&path, &owner, &token).unwrap();
+    let kept: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!((&kept["token"], &kept["expiresAt"]), (&json!("t"), &json!(end)));
+    assert!((before..=now_ms()).contains(&kept["updatedAt"].as_i64().unwrap()), "{kept}");
+    for (left, lasts) in [(300_001, true), (300_000, false), (299_999, false)] {
+        assert_eq!(kept_copilot(&path, &owner, end - left).is_some(), lasts, "{left}");
+    }
 }

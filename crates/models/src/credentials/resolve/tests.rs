@@ -4,7 +4,7 @@ use super::*;
 
 const NOW: i64 = 1_000_000;
 
-/// Looks a provider's keys up and shows `source=key` of each.
+/// Looks a provider's keys up and shows `source=key` of each, and where it is good for if not everywhere.
 async fn check(
     profiles: Value,
     providers: Value,
@@ -33,7 +33,8 @@ async fn check(
     let shown = found.map(|keys| {
         let show = |key: &Key| {
             let secret = key.secret.as_ref().map_or("-", ExposeSecret::expose_secret);
-            format!("{} {}={secret}", key.label.mode, key.label.source)
+            let place = key.base_url.as_ref().map(|url| format!(" at {url}")).unwrap_or_default();
+            format!("{} {}={secret}{place}", key.label.mode, key.label.source)
         };
         keys.iter().map(show).collect::<Vec<_>>()
     });
@@ -119,6 +120,69 @@ async fn a_profile_asked_for_is_the_only_one() {
     .await;
     check(two, json!({}), &[], ("groq", None), Ok(&["token profile:groq:b=b", "api-key profile:groq:a=a"]))
         .await;
+}
+
+/// `auth: "aws-sdk"` of `models.md` §8.3: whatever else there is, AWS's own chain counts.
+#[tokio::test]
+async fn a_provider_that_wants_the_chain_of_aws_gets_nothing_else() {
+    let wants =
+        json!({"groq": {"baseUrl": "https://g", "auth": "aws-sdk", "apiKey": "from-config", "models": []}});
+    let (key, aws) = (("GROQ_API_KEY", "from-env"), ("AWS_BEARER_TOKEN_BEDROCK", "b"));
+    let stored = || profile("groq:a", "groq", "from-profile");
+    let chain = r#"aws-sdk env: AWS_BEARER_TOKEN_BEDROCK={"token":"b","region":"us-east-1"}"#;
+    check(stored(), wants.clone(), &[key, aws], ("groq", None), Ok(&[chain])).await;
+    let asked = ("groq", Some("groq:a"));
+    check(stored(), wants.clone(), &[key, aws], asked, Ok(&["api-key profile:groq:a=from-profile"])).await;
+    let text = "No API key found for provider \"groq\". Auth store: /agents/main/agent/auth-profiles.json (agentDir: \
+                /agents/main/agent). Configure auth for this agent (openclaw agents add <id>) or copy \
+                auth-profiles.json from the main agentDir.";
+    check(stored(), wants, &[key], ("groq", None), Err(text)).await;
+}
+
+#[tokio::test]
+async fn a_login_of_codex_is_no_key_of_openai() {
+    let login = json!({"profiles": {"openai-codex:me@x": {"type": "oauth", "provider": "openai-codex", "access": "a",
+        "refresh": "r", "expires": NOW + 1}}});
+    let text = "No API key found for provider \"openai\". You are logged in with OpenAI Codex (ChatGPT): use \
+                openai-codex/gpt-5.3-codex, or set OPENAI_API_KEY to use openai models.";
+    check(login.clone(), json!({}), &[], ("openai", None), Err(text)).await;
+    let key = [("OPENAI_API_KEY", "k")];
+    check(login, json!({}), &key, ("openai", None), Ok(&["api-key env: OPENAI_API_KEY=k"])).await;
+}
+
+/// Spec `models.md` §2.3: the address of Cloudflare's gateway; §8.4: the keys of Google's logins.
+#[tokio::test]
+async fn what_a_profile_says_besides_its_secret_is_used() {
+    let cloudflare = |metadata: Value| {
+        json!({"profiles": {"cf": {"type": "api_key", "provider": "cloudflare-ai-gateway", "key": "k",
+            "metadata": metadata}}})
+    };
+    let google = |provider: &str, project: Value| {
+        json!({"profiles": {"g": {"type": "oauth", "provider": provider, "access": "a", "refresh": "r",
+            "expires": NOW + 1, "projectId": project}}})
+    };
+    let rows = [
+        (
+            "cloudflare-ai-gateway",
+            cloudflare(json!({"accountId": "a", "gatewayId": "g"})),
+            "api-key profile:cf=k at https://gateway.ai.cloudflare.com/v1/a/g/anthropic",
+        ),
+        ("cloudflare-ai-gateway", cloudflare(json!({"accountId": "a"})), "api-key profile:cf=k"),
+        (
+            "google-gemini-cli",
+            google("google-gemini-cli", json!("p")),
+            r#"oauth profile:g={"token":"a","projectId":"p"}"#,
+        ),
+        (
+            "google-antigravity",
+            google("google-antigravity", json!("p")),
+            r#"oauth profile:g={"token":"a","projectId":"p"}"#,
+        ),
+        ("google-gemini-cli", google("google-gemini-cli", Value::Null), "oauth profile:g=a"),
+    ];
+    for (provider, profiles, expect) in rows {
+        check(profiles, json!({}), &[], (provider, None), Ok(&[expect])).await;
+    }
 }
 
 #[tokio::test]

@@ -177,9 +177,15 @@ fn dialects_change_the_request() {
 
     let zai = body_of(&|spec| spec.base_url = "https://api.z.ai/x".to_owned(), ThinkingLevel::Off);
     assert_eq!((&zai["thinking"], zai.get("reasoning_effort")), (&json!({"type": "disabled"}), None));
+    let zai = body_of(&|spec| spec.base_url = "https://api.z.ai/x".to_owned(), ThinkingLevel::Low);
+    assert_eq!((&zai["thinking"], zai.get("reasoning_effort")), (&json!({"type": "enabled"}), None));
+    let xai = body_of(&|spec| spec.base_url = "https://api.x.ai/v1".to_owned(), ThinkingLevel::Low);
+    assert_eq!((xai.get("thinking"), xai.get("reasoning_effort")), (None, None));
     let with_compat = |compat: Compat| body_of(&move |spec| spec.compat = compat.clone(), ThinkingLevel::Low);
-    let qwen = with_compat(Compat { thinking_format: Some("qwen".to_owned()), ..Compat::default() });
-    assert_eq!(qwen["enable_thinking"], json!(true));
+    let qwen = Compat { thinking_format: Some("qwen".to_owned()), ..Compat::default() };
+    assert_eq!(with_compat(qwen.clone())["enable_thinking"], json!(true));
+    let quiet = body_of(&move |spec| spec.compat = qwen.clone(), ThinkingLevel::Off);
+    assert_eq!((&quiet["enable_thinking"], quiet.get("reasoning_effort")), (&json!(false), None));
     let strict = with_compat(Compat { supports_strict_mode: Some(false), ..Compat::default() });
     assert_eq!(strict["tools"][0]["function"].get("strict"), None);
     let usage = with_compat(Compat { supports_usage_in_streaming: Some(false), ..Compat::default() });
@@ -197,6 +203,22 @@ fn dialects_change_the_request() {
     });
     assert_eq!(routed["provider"], json!({"only": ["a"]}));
     assert_eq!(routed["providerOptions"], json!({"gateway": {"order": ["b"]}}));
+}
+
+#[test]
+fn the_reasoning_behind_calls_is_given_back_with_them() {
+    let detail = |data: &str| json!({"type": "reasoning.encrypted", "id": "a", "data": data});
+    let signed = |id: &str, signature: String| json!({"type": "toolCall", "id": id, "name": "x", "arguments": {}, "thoughtSignature": signature});
+    let calls = json!([
+        signed("a", detail("1").to_string()),
+        call("b"),
+        signed("c", "opaque".to_owned()),
+        signed("d", detail("2").to_string())
+    ]);
+    let found = body(&llama(), &with(vec![assistant(&llama(), calls.clone())]));
+    assert_eq!(found["messages"][0]["reasoning_details"], json!([detail("1"), detail("2")]));
+    let foreign = body(&llama(), &with(vec![assistant(&ModelSpec::sample("local", "other", "x"), calls)]));
+    assert_eq!(foreign["messages"][0].get("reasoning_details"), None);
 }
 
 #[test]
@@ -255,4 +277,16 @@ fn copilots_models_get_its_headers() {
         (headers["x-initiator"].as_str(), headers["openai-intent"].as_str()),
         ("agent", "conversation-edits")
     );
+    assert!(!headers.contains_key("copilot-vision-request"));
+    let image = json!([{"type": "image", "data": "QQ==", "mimeType": "image/png"}]);
+    let seen = vec![user("hi"), assistant(&spec, json!([call("a")])), result("a", image)];
+    let headers = build(&spec, None, &with(seen)).unwrap().headers.pairs();
+    assert!(headers.contains(&("copilot-vision-request".to_owned(), "true".to_owned())), "{headers:?}");
+}
+
+#[test]
+fn copilot_wants_an_answer_as_one_string() {
+    let spec = ModelSpec::sample("github-copilot", "gpt-4.1", "openai-completions");
+    let said = json!([{"type": "text", "text": "one "}, {"type": "text", "text": "two"}]);
+    assert_eq!(body(&spec, &with(vec![assistant(&spec, said)]))["messages"][0]["content"], json!("one two"));
 }

@@ -137,7 +137,18 @@ fn a_used_up_plan_is_named_with_its_minutes() {
             Some((RateLimit, format!("{limit} (team plan). Try again in ~0 min."))),
         ),
         (403, error(json!({"code": "usage_not_included"})), Some((RateLimit, format!("{limit}.")))),
+        (
+            403,
+            error(json!({"code": "usage_not_included", "plan_type": "Free"})),
+            Some((RateLimit, format!("{limit} (free plan)."))),
+        ),
         (400, error(json!({"code": "rate_limit_exceeded"})), Some((Transient, format!("{limit}.")))),
+        (429, error(json!({"code": "rate_limit_exceeded"})), Some((Transient, format!("{limit}.")))),
+        (
+            429,
+            error(json!({"code": "rate_limit_exceeded", "plan_type": "pro"})),
+            Some((Transient, format!("{limit} (pro plan)."))),
+        ),
         (429, json!({"detail": "slow down"}), Some((Transient, format!("{limit}.")))),
         (
             429,
@@ -153,6 +164,18 @@ fn a_used_up_plan_is_named_with_its_minutes() {
             400,
             json!({"detail": "Service-Unavailable"}),
             Some((Transient, "400 Service-Unavailable".to_owned())),
+        ),
+        (400, json!({"detail": "rate-limit hit"}), Some((Transient, "400 rate-limit hit".to_owned()))),
+        (400, error(json!({"message": "Overloaded"})), Some((Transient, "400 Overloaded".to_owned()))),
+        (
+            400,
+            json!({"detail": "connection refused"}),
+            Some((Transient, "400 connection refused".to_owned())),
+        ),
+        (
+            400,
+            error(json!({"message": "rate limit: usage limit reached"})),
+            Some((RateLimit, format!("{limit}."))),
         ),
         (400, json!({"detail": "Instructions are required"}), None),
         (401, error(json!({"message": "token expired"})), None),
