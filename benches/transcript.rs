@@ -14,6 +14,9 @@ use openclaw_sessions::history;
 use openclaw_sessions::transcript::{Branch, EntryId, TranscriptFile};
 use serde_json::json;
 
+/// Messages that `chat.history` shows unless told.
+const SHOWN: usize = 200;
+
 fn main() {
     divan::main();
 }
@@ -44,8 +47,8 @@ fn open_and_context(bencher: Bencher<'_, '_>, entries: usize) {
 fn tail(bencher: Bencher<'_, '_>, entries: usize) {
     let (_dir, path) = transcript(entries);
     bencher.bench_local(|| {
-        let shown = history::read(&path, history::DEFAULT_LIMIT).unwrap();
-        assert_eq!(shown.len(), history::DEFAULT_LIMIT);
+        let shown = history::read(&path, SHOWN).unwrap();
+        assert_eq!(shown.len(), SHOWN);
         shown
     });
 }
@@ -107,7 +110,7 @@ fn open_and_context_of_200_mb(bencher: Bencher<'_, '_>) {
 #[divan::bench(sample_size = 1)]
 fn tail_of_200_mb(bencher: Bencher<'_, '_>) {
     let path = &LONG_TRANSCRIPT.1;
-    bencher.bench_local(|| history::read(path, history::DEFAULT_LIMIT).unwrap());
+    bencher.bench_local(|| history::read(path, SHOWN).unwrap());
 }
 
 /// Going back to its first entry: all of it is read.

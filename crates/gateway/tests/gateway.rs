@@ -388,6 +388,32 @@ async fn a_system_event_reaches_the_agent_once_and_the_row_names_the_client() {
     gateway.end().await;
 }
 
+/// The default limit of `sessions.md` §4.9.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_history_shows_two_hundred_messages_unless_told() {
+    let gateway = Gateway::start().await;
+    let mut client = gateway.connected().await;
+    client.request("1", "sessions.patch", json!({"key": "main", "label": "long"})).await;
+    let id = client.response("1").await["payload"]["entry"]["sessionId"].as_str().unwrap().to_owned();
+    let mut text =
+        format!("{}\n", json!({"type": "session", "version": 3, "id": id, "timestamp": "t", "cwd": "/"}));
+    for n in 0..201 {
+        let parent = (n > 0).then(|| (n - 1).to_string());
+        let message = json!({"role": "user", "content": n.to_string(), "timestamp": n});
+        let entry = json!({"type": "message", "id": n.to_string(), "parentId": parent, "timestamp": "t", "message": message});
+        text.push_str(&format!("{entry}\n"));
+    }
+    std::fs::write(gateway.dir.path().join(format!("agents/main/sessions/{id}.jsonl")), text).unwrap();
+    client.request("2", "chat.history", json!({"sessionKey": "main"})).await;
+    let history = client.response("2").await;
+    let messages = history["payload"]["messages"].as_array().unwrap();
+    assert_eq!(
+        (messages.len(), &messages[0]["content"], &messages[199]["content"]),
+        (200, &json!("1"), &json!("200"))
+    );
+    gateway.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edit_of_the_config_is_in_force_without_a_restart() {
     let gateway = Gateway::start().await;

@@ -413,6 +413,30 @@ mod tests {
         );
     }
 
+    /// Names of `sessions.md` §4.3.
+    #[test]
+    fn provenance_has_its_names_on_the_wire() {
+        let rows = [
+            (ProvenanceKind::ExternalUser, "external_user"),
+            (ProvenanceKind::InterSession, "inter_session"),
+            (ProvenanceKind::InternalSystem, "internal_system"),
+        ];
+        for (kind, name) in rows {
+            let provenance = Provenance {
+                kind,
+                source_session_key: Some("agent:main:main".into()),
+                source_channel: Some("slack".into()),
+                source_tool: Some("sessions_send".into()),
+            };
+            let text = format!(
+                r#"{{"role":"user","content":"hi","timestamp":5,"provenance":{{"kind":"{name}","sourceSessionKey":"agent:main:main","sourceChannel":"slack","sourceTool":"sessions_send"}}}}"#
+            );
+            let message: Message = serde_json::from_str(&text).unwrap();
+            assert!(matches!(&message, Message::User(user) if user.provenance.as_ref() == Some(&provenance)));
+            assert_eq!(serde_json::to_string(&message).unwrap(), text);
+        }
+    }
+
     #[test]
     fn old_spellings_are_read() {
         let call: Block =

@@ -348,4 +348,11 @@ mod tests {
             assert_eq!(has("main"), expect, "{text}");
         }
     }
+
+    /// Values of `sessions.md` §3.4.
+    #[test]
+    fn the_lock_is_waited_for_as_openclaw_waits() {
+        assert_eq!((LOCK_RULE.after.as_millis(), LOCK_RULE.dead_holder_is_enough), (30_000, true));
+        assert_eq!((LOCK_PATIENCE.as_millis(), LOCK_PAUSE.as_millis()), (10_000, 25));
+    }
 }

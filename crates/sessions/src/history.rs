@@ -15,9 +15,7 @@ use crate::time;
 use crate::transcript::backward::{first_entries, walk_branch, walk_end};
 use crate::transcript::index::Kind;
 
-/// `chat.history`'s default `limit`.
-pub const DEFAULT_LIMIT: usize = 200;
-/// Its largest `limit`.
+/// The largest `limit` of `chat.history`.
 pub const MAX_LIMIT: usize = 1000;
 /// Bytes of JSON a history may have.
 pub const MAX_BYTES: usize = 6 * 1024 * 1024;

@@ -88,10 +88,8 @@ impl Facts {
             || entry.and_then(|e| e.channel.as_deref().or(e.last_channel.as_deref())).map(str::to_owned);
         let channel =
             given.or_else(stored).or_else(|| derived_channel(&bare)).map(|c| c.trim().to_lowercase());
-        let chat_type = subject
-            .chat_type
-            .or_else(|| entry.and_then(|e| e.chat_type))
-            .or_else(|| derived_chat_type(&key, &bare));
+        let chat_type =
+            subject.chat_type.or_else(|| entry.and_then(|e| e.chat_type)).or_else(|| chat_type_of(&key));
         let direct = SessionKey::parse(&key).ok().and_then(|key| {
             let spelled = key.direct_spelling()?;
             let bare = AgentKey::parse(&spelled)?.rest;
@@ -129,14 +127,15 @@ fn derived_channel(bare: &str) -> Option<String> {
     }
 }
 
-/// The kind of chat that a key names. The main bucket does not say.
-fn derived_chat_type(key: &str, bare: &str) -> Option<ChatType> {
+/// The kind of chat that a key, in lower case, names. The main bucket does not say.
+pub fn chat_type_of(key: &str) -> Option<ChatType> {
     if key.contains(":group:") {
         Some(ChatType::Group)
     } else if key.contains(":channel:") {
         Some(ChatType::Channel)
     } else {
-        matches!(form_of(bare), KeyForm::Direct { .. }).then_some(ChatType::Direct)
+        let bare = AgentKey::parse(key).map_or_else(|| key.to_owned(), |parts| parts.rest);
+        matches!(form_of(&bare), KeyForm::Direct { .. }).then_some(ChatType::Direct)
     }
 }
 

@@ -121,7 +121,7 @@ impl ResetByType {
     }
 }
 
-/// `session.sendPolicy`: rules in order, the first match decides.
+/// `session.sendPolicy`: rules; one that denies and fits outweighs all that allow.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub struct SendPolicy {

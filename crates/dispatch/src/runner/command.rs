@@ -225,7 +225,8 @@ impl Runner {
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
         let Some(found) = self.store.get(&key).await? else { return Ok(None) };
         let Some(id) = found.entry.session_id.clone() else { return Ok(None) };
-        let path = match self.layout.transcript_of(&agent.id, &found.entry)? {
+        // Where the run has it, which looks at the disk too.
+        let path = match self.layout.transcript_to_write(&agent.id, &found.entry)? {
             Some(path) => path,
             None => self.layout.transcript_path(&agent.id, &id, None)?,
         };

@@ -2,6 +2,7 @@
 
 use openclaw_sessions::entry::delivery::{INTERNAL_CHANNELS, update_last_route};
 use openclaw_sessions::entry::{ChatType, DeliveryContext, Origin};
+use openclaw_sessions::send_policy::chat_type_of;
 use openclaw_sessions::{SessionEntry, SessionKey};
 
 use super::WEBCHAT;
@@ -24,10 +25,7 @@ pub(super) enum Contact {
 impl Contact {
     pub(super) fn of(row: &Row, key: &SessionKey) -> Self {
         match &row.payload {
-            Payload::Chat(chat) => Self::Person {
-                chat_type: if key.is_group() { ChatType::Group } else { ChatType::Direct },
-                name: chat.sender.clone(),
-            },
+            Payload::Chat(chat) => Self::Person { chat_type: chat_type(key), name: chat.sender.clone() },
             Payload::Agent(_) => Self::Unknown,
         }
     }
@@ -59,6 +57,11 @@ impl Contact {
     }
 }
 
+/// The kind of conversation somebody takes part in who writes to a session.
+fn chat_type(key: &SessionKey) -> ChatType {
+    chat_type_of(key.as_str()).unwrap_or(ChatType::Direct)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -67,6 +70,19 @@ mod tests {
 
     fn person(chat_type: ChatType) -> Contact {
         Contact::Person { chat_type, name: Some("golden".to_owned()) }
+    }
+
+    #[test]
+    fn the_kind_of_a_conversation_is_that_of_its_key() {
+        let rows = [
+            ("agent:main:main", ChatType::Direct),
+            ("agent:main:telegram:dm:7", ChatType::Direct),
+            ("agent:main:discord:channel:9", ChatType::Channel),
+            ("agent:main:telegram:group:-1:topic:5", ChatType::Group),
+        ];
+        for (key, expect) in rows {
+            assert_eq!(chat_type(&SessionKey::parse(key).unwrap()), expect, "{key}");
+        }
     }
 
     /// The row of `agent:main:abort` in `golden/gw-sessions.jsonl`, and rows of other origin.

@@ -295,7 +295,8 @@ fn goes_on(row: &Row, entry: &SessionEntry, key: &SessionKey, settings: &Setting
             Occasion::Command => entry.last_channel.as_deref().unwrap_or_default(),
         },
     };
-    let kind = ResetType::of(key.as_str(), false, false);
+    let in_thread = matches!(&row.payload, Payload::Chat(chat) if chat.parent_session_key.is_some());
+    let kind = ResetType::of(key.as_str(), in_thread, false);
     let policy = reset::policy(&settings.sessions.reset, kind, Some(channel));
     let last = entry.last_interaction_at.or(entry.updated_at);
     reset::is_fresh(&policy, last, row.accepted_at, zone)

@@ -76,3 +76,54 @@ fn identity_links(value: Option<&Value>) -> Result<Vec<(String, Vec<String>)>, U
     };
     links.into_iter().map(ids).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::Environment;
+    use openclaw_sessions::key::{Peer, PeerKind};
+    use openclaw_sessions::routing::{Inbound, resolve};
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(session: &Value) -> SessionSettings {
+        let environment = Environment::new([("HOME", "/home/user")], "/");
+        let document = json!({"session": session}).to_string();
+        session_settings(&Config::from_json5(&document, &environment).unwrap()).unwrap()
+    }
+
+    /// Rules of `sessions.md` §1.3.
+    #[test]
+    fn a_direct_chat_gets_the_key_the_section_says() {
+        let linked = |links| json!({"dmScope": "per-peer", "identityLinks": links});
+        let rows = [
+            (json!({}), "agent:main:main"),
+            (json!({"dmScope": "per-channel-peer"}), "agent:main:telegram:dm:111"),
+            // The first of the file, not of the alphabet.
+            (linked(json!({"Zoe": ["111"], "Alice": ["telegram:111"]})), "agent:main:dm:zoe"),
+            (linked(json!({"Alice": ["telegram:111"], "Zoe": ["111"]})), "agent:main:dm:alice"),
+            (json!({"scope": "global"}), "global"),
+            (json!({"mainKey": "work"}), "agent:main:main"),
+        ];
+        let peer = Some(Peer::new(PeerKind::Direct, "111"));
+        let inbound = Inbound { channel: "telegram".into(), peer, ..Inbound::default() };
+        for (session, expect) in rows {
+            let route = resolve(&read(&session), &inbound).unwrap();
+            assert_eq!(route.session_key.as_str(), expect, "{session}");
+        }
+    }
+
+    /// Rule of `sessions.md` §5.3.
+    #[test]
+    fn reset_triggers_are_those_of_the_file_or_the_usual_ones() {
+        let rows: [(Value, &[&str]); 4] = [
+            (json!({}), &["/new", "/reset"]),
+            (json!({"resetTriggers": ["Los geht's"]}), &["Los geht's"]),
+            (json!({"resetTriggers": []}), &["/new", "/reset"]),
+            (json!({"resetTriggers": [" "]}), &["/new", "/reset"]),
+        ];
+        for (session, expect) in rows {
+            assert_eq!(read(&session).triggers(), expect, "{session}");
+        }
+    }
+}

@@ -93,4 +93,29 @@ mod tests {
             assert_eq!(naming.display_name(), expect, "{naming:?}");
         }
     }
+
+    /// Rules of `sessions.md` §3.6.
+    #[test]
+    fn names_are_one_token_behind_their_channel() {
+        let x = GroupNaming { channel: "x", key: "agent:main:k", ..GroupNaming::default() };
+        let room = |group_channel, space| GroupNaming { group_channel, space, ..x };
+        let called = |subject| GroupNaming { subject: Some(subject), space: Some("s"), id: Some("7"), ..x };
+        let rows = [
+            (room(Some("general"), Some("s")), "x:s#general"),
+            (room(Some("##general"), Some("s")), "x:s#general"),
+            (room(Some("#general"), None), "x:#general"),
+            (room(Some("general"), None), "x:g-general"),
+            (room(None, Some("s")), "x:g-s"),
+            (GroupNaming { space: Some("s"), id: Some("7"), ..x }, "x:g-s"),
+            (called("@team"), "x:@team"),
+            (called("g-x"), "x:g-x"),
+            (called("A  --  B."), "x:g-a-b"),
+            (called("a_b+c.d@e"), "x:g-a_b+c.d@e"),
+            (called("!!"), "x"),
+            (x, "x:g-agent-main-k"),
+        ];
+        for (naming, expect) in rows {
+            assert_eq!(naming.display_name(), expect, "{naming:?}");
+        }
+    }
 }

@@ -240,4 +240,23 @@ mod tests {
         named["origin"]["label"] = json!("Release talk");
         check(&thread, json!({}), named);
     }
+
+    /// Rules of `sessions.md` §3.7.
+    #[test]
+    fn the_channel_of_a_message_is_where_it_was_first_said() {
+        let facts = |originating_channel, surface| InboundFacts {
+            originating_channel,
+            surface,
+            provider: Some("x"),
+            ..InboundFacts::default()
+        };
+        let rows = [
+            (facts(Some("slack"), Some("WebChat")), json!({"provider": "slack", "surface": "webchat"})),
+            (facts(Some(" "), Some("WebChat")), json!({"provider": "webchat", "surface": "webchat"})),
+            (facts(None, None), json!({"provider": "x"})),
+        ];
+        for (facts, origin) in rows {
+            check(&facts, json!({}), json!({"chatType": "direct", "origin": origin}));
+        }
+    }
 }

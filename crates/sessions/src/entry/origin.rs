@@ -115,6 +115,41 @@ mod tests {
         }
     }
 
+    /// Rules of `sessions.md` §3.7: what comes first, and when an id is appended.
+    #[test]
+    fn labels_take_the_best_name_and_show_an_id_once() {
+        let group = InboundFacts {
+            chat_type: Some(ChatType::Group),
+            from: Some("telegram:group:42"),
+            ..InboundFacts::default()
+        };
+        let called = |subject| InboundFacts { group_subject: Some(subject), ..group.clone() };
+        let rows = [
+            (
+                InboundFacts {
+                    conversation_label: Some("Talk"),
+                    thread_label: Some("Thread"),
+                    sender_name: Some("Al"),
+                    ..group.clone()
+                },
+                "Talk",
+            ),
+            (InboundFacts { thread_label: Some("Thread"), ..called("Ops") }, "Thread"),
+            (InboundFacts { group_space: Some("Work"), ..group.clone() }, "Work id:42"),
+            (InboundFacts { group_space: Some("Work"), ..called("Ops") }, "Ops id:42"),
+            (InboundFacts { group_channel: Some("room"), ..called("Ops") }, "room id:42"),
+            (group.clone(), "telegram:group:42"),
+            (InboundFacts { chat_type: None, ..group.clone() }, "telegram:group:42"),
+            (called("Ops 42"), "Ops 42"),
+            (called("Ops id:7"), "Ops id:7"),
+            (called("#ops"), "#ops"),
+            (called("@ops"), "@ops"),
+        ];
+        for (facts, expect) in rows {
+            assert_eq!(conversation_label(&facts).as_deref(), Some(expect), "{facts:?}");
+        }
+    }
+
     #[test]
     fn newer_facts_replace_older_ones_and_blanks_do_not() {
         let mut origin: Origin = serde_json::from_str(r#"{"label":"a","from":"1","x":true}"#).unwrap();

@@ -69,6 +69,21 @@ fn a_missing_file_is_an_empty_history() {
     assert!(read(Path::new("/nowhere/t.jsonl"), 5).unwrap().is_empty());
 }
 
+/// The largest limit of `sessions.md` §4.9.
+#[test]
+fn a_thousand_messages_are_shown_at_most() {
+    let ids: Vec<String> = (0..1001).map(|n| n.to_string()).collect();
+    let parents = std::iter::once(None).chain(ids.iter().map(|id| Some(id.as_str())));
+    let entries: Vec<_> =
+        ids.iter().zip(parents).map(|(id, parent)| (id.as_str(), parent, user(id))).collect();
+    let file = file(&entries);
+    for (limit, first) in [(5000, 1), (1000, 1), (999, 2)] {
+        let shown = values(&read(&file.path, limit).unwrap());
+        let expect: Vec<Value> = ids[first..].iter().map(|id| user(id)["message"].clone()).collect();
+        assert_eq!(shown, expect, "{limit}");
+    }
+}
+
 /// Vector of `sessions.md` §4.9: `["a","b","c"]`, at most 10 bytes.
 #[test]
 fn what_does_not_fit_is_dropped_from_the_front() {

@@ -105,6 +105,8 @@ pub fn group_of(context: &InboundContext<'_>) -> Option<GroupRef> {
     let (named, id) = match after.split_first() {
         Some((&"group", id)) => (Some(PeerKind::Group), id),
         Some((&"channel", id)) => (Some(PeerKind::Channel), id),
+        // On no known surface the kind may stand second all the same; the id is the whole.
+        Some((_, [kind, ..])) if !on_surface => (kind_of(kind), after),
         Some(_) | None => (None, after),
     };
     let roomy = lower.contains(":channel:") || chat_type == "channel";
@@ -122,5 +124,13 @@ fn channel_of(context: &InboundContext<'_>, head: &str, on_surface: bool, whatsa
         (false, _) => Some(provider),
         (true, true) => Some("whatsapp".to_owned()),
         (true, false) => None,
+    }
+}
+
+fn kind_of(part: &str) -> Option<PeerKind> {
+    match part {
+        "group" => Some(PeerKind::Group),
+        "channel" => Some(PeerKind::Channel),
+        _ => None,
     }
 }

@@ -70,9 +70,22 @@ fn thread_parents_are_cut_at_the_last_mark() {
     }
 }
 
+/// Rules of `sessions.md` §1.2.
 #[test]
 fn account_segments_fall_back_to_default() {
-    let rows = [("", "default"), ("Tasks Bot", "tasks-bot"), ("@@", "default"), ("main", "main")];
+    let (long, cut) = ("a".repeat(70), "a".repeat(64));
+    let rows = [
+        ("", "default"),
+        ("Tasks Bot", "tasks-bot"),
+        ("@@", "default"),
+        ("--", "default"),
+        ("main", "main"),
+        ("Main", "main"),
+        ("--x--", "x"),
+        ("_x", "_x"),
+        ("Ünï", "n"),
+        (&long, &cut),
+    ];
     for (input, expect) in rows {
         assert_eq!(normalize_account_id(input), expect, "{input:?}");
     }
@@ -82,10 +95,15 @@ fn account_segments_fall_back_to_default() {
 #[test]
 fn peers_get_their_keys() {
     use DmScope::{Main, PerAccountChannelPeer, PerChannelPeer, PerPeer};
-    let links = vec![
-        ("Alice".to_owned(), vec!["telegram:111".to_owned(), " Discord:222".to_owned()]),
-        ("x".to_owned(), vec![]),
+    let links = [
+        // A blank name is none, and of two that have an id the first counts.
+        (" ", vec!["telegram:111"]),
+        ("Alice", vec!["telegram:111", " Discord:222"]),
+        ("x", vec![]),
+        ("Aaron", vec!["telegram:111"]),
+        ("Bob", vec!["555"]),
     ];
+    let links = links.map(|(name, ids)| (name.to_owned(), ids.into_iter().map(str::to_owned).collect()));
     type Row = (DmScope, &'static str, Option<&'static str>, PeerKind, &'static str, &'static str);
     let rows: &[Row] = &[
         (Main, "whatsapp", None, PeerKind::Direct, "+1555", "agent:main:main"),
@@ -109,6 +127,17 @@ fn peers_get_their_keys() {
         ),
         (PerPeer, "telegram", None, PeerKind::Direct, "111", "agent:main:dm:alice"),
         (PerChannelPeer, "discord", None, PeerKind::Direct, "222", "agent:main:discord:dm:alice"),
+        (
+            PerAccountChannelPeer,
+            "telegram",
+            Some("biz"),
+            PeerKind::Direct,
+            "111",
+            "agent:main:telegram:biz:dm:alice",
+        ),
+        (PerPeer, "signal", None, PeerKind::Direct, "555", "agent:main:dm:bob"),
+        (Main, "telegram", None, PeerKind::Direct, "111", "agent:main:main"),
+        (PerPeer, "telegram", None, PeerKind::Group, "111", "agent:main:telegram:group:111"),
         (Main, "telegram", None, PeerKind::Group, "-100:topic:99", "agent:main:telegram:group:-100:topic:99"),
         (PerPeer, "telegram", None, PeerKind::Direct, " ", "agent:main:main"),
         (Main, "", None, PeerKind::Channel, "", "agent:main:unknown:channel:unknown"),
@@ -126,6 +155,7 @@ fn peers_get_their_keys() {
             links: &links,
         };
         assert_eq!(key.build().unwrap().as_str(), *expect, "{channel} {id}");
+        assert!(*dm_scope != Main || key.link().is_none(), "{channel} {id}");
     }
 }
 
@@ -210,6 +240,12 @@ fn groups_are_found_in_inbound_contexts() {
         ("telegram:group:-100:topic:5", "group", "", Some("telegram:group:-100:topic:5")),
         ("discord:channel:99", "channel", "", Some("discord:channel:99")),
         ("slack:group:G1", "channel", "", Some("slack:group:g1")),
+        ("telegram:group:-1", "group", "slack", Some("telegram:group:-1")),
+        ("webchat:group:1", "group", "", Some("webchat:group:1")),
+        ("slack:channel:C1", "", "", Some("slack:channel:c1")),
+        ("abc", "channel", "slack", Some("slack:channel:abc")),
+        // Second place gives the kind on an unknown surface too; the id is the whole.
+        ("foo:group:9", "channel", "slack", Some("slack:group:foo:group:9")),
         ("+1555", "direct", "", None),
         ("abc", "group", "", None),
     ];

@@ -1,15 +1,16 @@
 //! Tables of what is planned, and the plan carried out on a real store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use openclaw_protocol::{AgentId, SessionId};
 
+use super::files::{Listed, inventory};
 use super::*;
 use crate::entry::SessionEntry;
 use crate::key::{KeyRules, SessionKey};
 use crate::layout::Layout;
-use crate::store::{FileStore, FileStoreOptions, SessionStore};
+use crate::store::{FileStore, FileStoreOptions, Row, SessionStore};
 use crate::time::iso;
 
 const NOW: i64 = 1_770_631_932_123;
@@ -65,6 +66,30 @@ fn names_tell_what_a_file_is() {
     ];
     for (name, kind, since) in rows {
         assert_eq!(FileKind::of(name), (kind, since), "{name}");
+    }
+}
+
+/// The rows that `sessions.md` §3.5 exempts.
+#[test]
+fn special_rows_stay() {
+    let rows = [
+        ("global", "", false, true),
+        ("unknown", "", false, true),
+        ("agent:main:main", "", false, true),
+        ("agent:ops:main", "", false, true),
+        ("agent:main:x", "l", false, true),
+        ("agent:main:x", " ", false, false),
+        ("agent:main:x", "", true, true),
+        ("agent:main:x", "", false, false),
+    ];
+    let layout = Layout::new("/s", "/h", None);
+    for (key, label, is_busy, stays) in rows {
+        let label = Some(label).filter(|label| !label.is_empty()).map(Box::from);
+        let entry = SessionEntry { label, ..SessionEntry::new(SessionId::new("s"), NOW) };
+        let row = Row { key: SessionKey::parse(key).unwrap(), entry: Arc::new(entry) };
+        let listed = Listed::of(&layout, &KeyRules::default(), &row, is_busy);
+        let found = inventory(Path::new("/nowhere"), vec![listed]).unwrap();
+        assert_eq!(found.rows[0].stays, stays, "{row:?} {is_busy}");
     }
 }
 

@@ -23,11 +23,16 @@ struct Bench {
 
 impl Bench {
     fn with(rows: &Value) -> Self {
+        Self::in_store(None, rows)
+    }
+
+    /// With `session.store`, where `~` is the state directory.
+    fn in_store(store: Option<&str>, rows: &Value) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let layout = Layout::new(dir.path(), dir.path(), None);
-        let sessions = layout.sessions_dir(&AgentId::default());
-        std::fs::create_dir_all(&sessions).unwrap();
-        std::fs::write(sessions.join("sessions.json"), rows.to_string()).unwrap();
+        let layout = Layout::new(dir.path(), dir.path(), store);
+        let agent = AgentId::default();
+        std::fs::create_dir_all(layout.sessions_dir(&agent)).unwrap();
+        std::fs::write(layout.store_path(&agent), rows.to_string()).unwrap();
         let store =
             FileStore::open(FileStoreOptions::new(layout.clone(), KeyRules::default(), Vec::new())).unwrap();
         Self { _dir: dir, layout, store }
@@ -146,6 +151,58 @@ async fn rows_have_the_recorded_shape() {
     assert_eq!(listed["sessions"], expect);
 }
 
+/// The fields of a row in `sessions.md` §7, those of the recording aside.
+#[tokio::test]
+async fn a_row_shows_what_is_set() {
+    let now = now_ms();
+    let entry = json!({
+        "sessionId": "c", "updatedAt": now, "label": "l", "displayName": "Ops room", "channel": "slack", "subject": "S",
+        "groupChannel": "#ops", "space": "acme", "chatType": "channel", "thinkingLevel": "high", "verboseLevel": "full",
+        "reasoningLevel": "stream", "elevatedLevel": "off", "sendPolicy": "deny", "responseUsage": "tokens",
+        "lastChannel": "slack", "lastTo": "channel:C1", "lastAccountId": "biz"
+    });
+    let bench = Bench::with(&json!({"agent:main:slack:channel:c1": entry}));
+    let mut expect = entry;
+    let more = json!({
+        "key": "agent:main:slack:channel:c1", "kind": "group", "totalTokens": 0, "modelProvider": "fake", "model": "fake-1",
+        "deliveryContext": {"channel": "slack", "to": "channel:C1", "accountId": "biz"}
+    });
+    expect.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    assert_eq!(bench.list(json!({})).await["sessions"], json!([expect]));
+}
+
+#[tokio::test]
+async fn the_kind_of_a_row_follows_its_key_and_chat_type() {
+    let rows = [
+        ("agent:main:discord:channel:9", "", "group"),
+        ("agent:main:telegram:group:-1", "", "group"),
+        ("agent:main:telegram:dm:7", "", "direct"),
+        ("agent:main:x", "group", "group"),
+        ("agent:main:y", "channel", "group"),
+        ("agent:main:z", "direct", "direct"),
+        ("global", "", "global"),
+        ("unknown", "", "unknown"),
+    ];
+    for (key, chat_type, kind) in rows {
+        let mut entry = json!({"sessionId": "s", "updatedAt": 1});
+        if !chat_type.is_empty() {
+            entry["chatType"] = chat_type.into();
+        }
+        let bench = Bench::with(&json!({key: entry}));
+        let listed = bench.list(json!({"includeGlobal": true, "includeUnknown": true})).await;
+        let row = &listed["sessions"][0];
+        assert_eq!((&row["key"], &row["kind"]), (&json!(key), &json!(kind)));
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_agents_share_is_named() {
+    let bench = Bench::in_store(Some("~/all.json"), &golden_rows());
+    let listed = bench.list(json!({})).await;
+    let path = bench.layout.state_dir().join("all.json");
+    assert_eq!((&listed["path"], &listed["count"]), (&json!(path), &json!(3)));
+}
+
 #[tokio::test]
 async fn filters_narrow_the_list() {
     let now = now_ms();
@@ -176,6 +233,7 @@ async fn filters_narrow_the_list() {
         (json!({"agentId": "OPS"}), vec![all[4]]),
         (json!({"search": "LAUNCH"}), vec![all[2]]),
         (json!({"search": "child"}), vec![all[1]]),
+        (json!({"search": "OPS-LAB"}), vec![all[4]]),
         (json!({"search": "discord:g-launch"}), vec![all[2]]),
         (json!({"includeGlobal": true, "search": "global"}), vec!["global"]),
         (json!({"includeUnknown": true, "search": "unknown"}), vec!["unknown"]),
@@ -224,7 +282,9 @@ async fn sessions_are_resolved_by_exactly_one_selector() {
         "agent:main:main": {"sessionId": "a", "updatedAt": 3},
         "agent:main:side": {"sessionId": "b", "updatedAt": 2, "label": "side-label"},
         "agent:main:x": {"sessionId": "twice", "updatedAt": 2, "label": "same"},
-        "agent:ops:y": {"sessionId": "twice", "updatedAt": 1, "label": "same"},
+        "agent:ops:y": {"sessionId": "twice", "updatedAt": 1, "label": "same", "spawnedBy": "agent:main:main"},
+        "global": {"sessionId": "g", "updatedAt": 1},
+        "unknown": {"sessionId": "u", "updatedAt": 1},
     }));
     let ok = |key: &str| Ok(key.to_owned());
     let err = |text: &str| Err(text.to_owned());
@@ -234,6 +294,16 @@ async fn sessions_are_resolved_by_exactly_one_selector() {
         (json!({"sessionId": "b"}), ok("agent:main:side")),
         (json!({"sessionId": "agent:main:side"}), ok("agent:main:side")),
         (json!({"label": "same", "agentId": "main"}), ok("agent:main:x")),
+        (json!({"label": "same", "spawnedBy": "agent:main:main"}), ok("agent:ops:y")),
+        (json!({"sessionId": "twice", "spawnedBy": "main"}), ok("agent:ops:y")),
+        (json!({"sessionId": "g"}), err("No session found: g")),
+        (json!({"sessionId": "g", "includeGlobal": true}), ok("global")),
+        (json!({"sessionId": "u"}), err("No session found: u")),
+        (json!({"sessionId": "u", "includeUnknown": true}), ok("unknown")),
+        (
+            json!({"sessionId": "a", "label": "b"}),
+            err("Provide either key, sessionId, or label (not multiple)"),
+        ),
         (json!({"key": "a", "label": "b"}), err("Provide either key, sessionId, or label (not multiple)")),
         (json!({}), err("Either key, sessionId, or label is required")),
         (json!({"key": "agent:main:none"}), err("No session found: agent:main:none")),
@@ -463,6 +533,77 @@ async fn previews_answer_a_status_for_each_key() {
     assert_eq!(serde_json::to_value(result.previews).unwrap(), expect);
 }
 
+/// Defaults and limits of `sessions.md` §4.9 and §7.
+#[tokio::test]
+async fn previews_are_bounded() {
+    let bench = Bench::with(&json!({"agent:main:main": {"sessionId": "a", "updatedAt": 1}}));
+    let long = "x".repeat(3000);
+    bench.transcript("a", &vec![("assistant", &*long); 60]);
+    let rows = [
+        (json!({"keys": ["main"]}), 12, 240),
+        (json!({"keys": ["main"], "limit": 13, "maxChars": 300}), 13, 300),
+        (json!({"keys": ["main"], "limit": 99, "maxChars": 5000}), 50, 2000),
+        (json!({"keys": ["main"], "limit": 1, "maxChars": 5}), 1, 20),
+    ];
+    for (params, items, chars) in rows {
+        let result = preview(&bench.store, &bench.layout, &read(params.clone())).await.unwrap();
+        let texts: Vec<&str> = result.previews[0].items.iter().map(|item| &*item.text).collect();
+        let text = format!("{}...", "x".repeat(chars - 3));
+        assert_eq!(texts, vec![text; items], "{params}");
+    }
+    let keys: Vec<String> = (0..65).map(|n| format!("k{n}")).collect();
+    let result = preview(&bench.store, &bench.layout, &read(json!({"keys": keys}))).await.unwrap();
+    let asked: Vec<String> = result.previews.into_iter().map(|preview| preview.key).collect();
+    assert_eq!(asked, keys[..64]);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_transcript_that_may_not_be_read_has_a_preview_that_says_so() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bench = Bench::with(&json!({"agent:main:main": {"sessionId": "a", "updatedAt": 1}}));
+    let file = bench.transcript("a", &[("user", "x")]);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o000)).unwrap();
+    // For root there is no such file.
+    if std::fs::File::open(&file).is_err() {
+        let result = preview(&bench.store, &bench.layout, &read(json!({"keys": ["main"]}))).await.unwrap();
+        let expect = json!([{"key": "main", "status": "error", "items": []}]);
+        assert_eq!(serde_json::to_value(result.previews).unwrap(), expect);
+    }
+}
+
+/// The refusal of `sessions.md` §7: the main session is that of the default agent, or everybody's.
+#[test]
+fn only_the_main_session_can_not_be_deleted() {
+    use crate::settings::Scope::{Global, PerSender};
+    let rows = [
+        (PerSender, "main", Err("Cannot delete the main session (agent:main:main).")),
+        (PerSender, "agent:main:main", Err("Cannot delete the main session (agent:main:main).")),
+        (PerSender, "agent:ops:main", Ok("agent:ops:main")),
+        (PerSender, "global", Ok("global")),
+        (Global, "main", Err("Cannot delete the main session (global).")),
+        (Global, "global", Err("Cannot delete the main session (global).")),
+        (Global, "side", Ok("agent:main:side")),
+    ];
+    for (scope, key, expect) in rows {
+        let rules = KeyRules::new(AgentId::default(), "main", scope);
+        let got =
+            require_deletable(&rules, key).map(|key| key.to_string()).map_err(|error| error.to_string());
+        assert_eq!(got, expect.map(str::to_owned).map_err(str::to_owned), "{scope:?} {key}");
+    }
+}
+
+#[tokio::test]
+async fn the_main_session_of_another_agent_is_deleted() {
+    let rows = ["main", "ops"]
+        .map(|agent| (format!("agent:{agent}:main"), json!({"sessionId": agent, "updatedAt": 1})));
+    let bench = Bench::in_store(Some("~/all.json"), &rows.into_iter().collect());
+    let params = read(json!({"key": "agent:ops:main"}));
+    let result = super::delete(&bench.store, &bench.layout, &params, Duration::ZERO).await.unwrap();
+    assert_eq!((&*result.key, result.deleted), ("agent:ops:main", true));
+    assert_eq!(bench.keys(json!({})).await, ["agent:main:main"]);
+}
+
 #[tokio::test]
 async fn a_deleted_session_takes_the_files_of_its_topics_along() {
     let bench = Bench::with(&json!({
@@ -547,4 +688,16 @@ async fn a_transcript_is_cut_to_its_last_lines_and_the_row_forgets_its_tokens() 
     let _held = crate::transcript::TranscriptLock::acquire(&file).await.unwrap();
     let busy = compact(json!({"key": "main", "maxLines": 2})).await.unwrap_err();
     assert_eq!(busy, "Session agent:main:main is still active; try again in a moment.");
+}
+
+/// The default `maxLines` of `sessions.md` §7.
+#[tokio::test]
+async fn four_hundred_lines_are_kept_unless_told() {
+    let bench = Bench::with(&json!({"agent:main:main": {"sessionId": "long", "updatedAt": 1}}));
+    bench.transcript("long", &[("user", "q"); 401]);
+    let params = read(json!({"key": "main"}));
+    for compacted in [true, false] {
+        let result = compact(&bench.store, &bench.layout, &params, Duration::ZERO).await.unwrap();
+        assert_eq!((result.compacted, result.kept), (compacted, Some(400)));
+    }
 }

@@ -15,6 +15,7 @@ fn policy_is_resolved_from_type_channel_base_and_legacy_minutes() {
     use ResetMode::{Daily, Idle};
     use ResetType::{Direct, Group, Thread};
     let thread_only = json!({"resetByType": {"thread": {"mode": "idle", "idleMinutes": 180}}});
+    let by_channel = json!({"idleMinutes": 30, "resetByChannel": {"discord": {"atHour": 9}}});
     let rows = [
         (json!({}), Direct, None, (Daily, 4, None)),
         (json!({"idleMinutes": 30}), Direct, None, (Idle, 4, Some(30))),
@@ -41,6 +42,28 @@ fn policy_is_resolved_from_type_channel_base_and_legacy_minutes() {
             Some("Discord "),
             (Idle, 4, Some(10080)),
         ),
+        (by_channel.clone(), Direct, Some("discord"), (Daily, 9, None)),
+        (by_channel, Direct, Some("telegram"), (Idle, 4, Some(30))),
+        (
+            json!({"resetByType": {"thread": {"mode": "idle", "idleMinutes": 180}},
+                   "resetByChannel": {"discord": {"atHour": 9}}}),
+            Thread,
+            Some("discord"),
+            (Daily, 9, None),
+        ),
+        (
+            json!({"reset": {"atHour": 6, "idleMinutes": 10}, "resetByType": {"group": {"mode": "idle"}}}),
+            Group,
+            None,
+            (Idle, 6, Some(10)),
+        ),
+        (
+            json!({"resetByType": {"direct": {"mode": "daily"}, "dm": {"mode": "idle"}}}),
+            Direct,
+            None,
+            (Daily, 4, None),
+        ),
+        (json!({"idleMinutes": 30, "resetByType": {}}), Direct, None, (Daily, 4, Some(30))),
         (json!({"reset": {"mode": "daily", "atHour": 25}}), Direct, None, (Daily, 23, None)),
         (json!({"reset": {"mode": "daily", "atHour": -3}}), Direct, None, (Daily, 0, None)),
         (json!({"reset": {"mode": "daily", "atHour": 4.9}}), Direct, None, (Daily, 4, None)),

@@ -120,6 +120,62 @@ fn team_bindings_match_the_workspace() {
     check(&team, &message, ("t", "agent:t:slack:channel:c1", "binding.team"));
 }
 
+/// Tiers 3 to 6 of `sessions.md` §2.2 against the order of the file.
+#[test]
+fn the_more_specific_tier_wins_and_inside_it_the_first() {
+    let message = Inbound {
+        guild_id: Some("G1".into()),
+        team_id: Some("T1".into()),
+        ..inbound("slack", "biz", PeerKind::Channel, "c")
+    };
+    let bound = |agent: &str, extra: serde_json::Value| {
+        let mut matches = json!({"channel": "slack", "accountId": "biz"});
+        matches.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        json!({"agentId": agent, "match": matches})
+    };
+    let any = bound("x", json!({"accountId": "*"}));
+    let account = bound("y", json!({}));
+    let team = bound("t", json!({"teamId": "T1"}));
+    let guild = bound("g", json!({"guildId": "G1"}));
+    let both = bound("b", json!({"guildId": "G1", "teamId": "T1"}));
+    let rows = [
+        (json!([any, account]), ("y", "agent:y:slack:channel:c", "binding.account")),
+        (json!([account, team]), ("t", "agent:t:slack:channel:c", "binding.team")),
+        (json!([team, guild]), ("g", "agent:g:slack:channel:c", "binding.guild")),
+        (json!([team, both]), ("b", "agent:b:slack:channel:c", "binding.guild")),
+        (json!([account, bound("later", json!({}))]), ("y", "agent:y:slack:channel:c", "binding.account")),
+        (
+            json!([guild, bound("later", json!({"guildId": "G1"}))]),
+            ("g", "agent:g:slack:channel:c", "binding.guild"),
+        ),
+    ];
+    for (bindings, expect) in rows {
+        check(&settings(&[], bindings), &message, expect);
+    }
+}
+
+/// What counts as equal in `sessions.md` §2.2.
+#[test]
+fn ids_are_compared_as_written_without_the_blanks_around_them() {
+    let room = |id| json!({"channel": "slack", "peer": {"kind": "channel", "id": id}});
+    let blank_account = || json!({"channel": "slack", "accountId": " "});
+    let rows = [
+        (room("P"), "", "P", "binding.peer"),
+        (room("P"), "", "p", "default"),
+        (room(" P "), "", "P", "binding.peer"),
+        (room("P"), "", " P ", "binding.peer"),
+        (blank_account(), "", "P", "binding.account"),
+        (blank_account(), "default", "P", "binding.account"),
+        (blank_account(), "biz", "P", "default"),
+    ];
+    for (matches, account, id, tier) in rows {
+        let agent = if tier == "default" { "main" } else { "a" };
+        let config = settings(&[], json!([{"agentId": "a", "match": matches}]));
+        let expect = (agent, &*format!("agent:{agent}:slack:channel:p"), tier);
+        check(&config, &inbound("slack", account, PeerKind::Channel, id), expect);
+    }
+}
+
 #[test]
 fn scope_global_and_dm_scope_shape_the_key() {
     let mut config = settings(&[], json!([]));

@@ -201,19 +201,27 @@ impl Journal {
     /// acknowledged and is passed over.
     pub(crate) fn replay(&self, rows: &mut Rows) -> io::Result<HashSet<String>> {
         let mut named = HashSet::new();
-        self.each_op(|op| {
-            op.apply(rows);
-            if !named.contains(&op.key) {
-                named.insert(op.key.clone());
-            }
-        })?;
+        self.each_op(
+            |path| self.disk.read(path),
+            |op| {
+                op.apply(rows);
+                if !named.contains(&op.key) {
+                    named.insert(op.key.clone());
+                }
+            },
+        )?;
         Ok(named)
     }
 
-    /// The fields into which the segments put something for a key.
+    /// The fields into which the segments put something for a key. A snapshot under way removes segments once the file holds
+    /// them: nothing of those comes up again.
     pub(crate) fn fields_of(&self, key: &str) -> io::Result<BTreeSet<String>> {
+        let read = |path: &Path| match self.disk.read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            other => other,
+        };
         let mut fields = BTreeSet::new();
-        self.each_op(|op| {
+        self.each_op(read, |op| {
             if op.key == key {
                 fields.extend(op.changes.set.keys().cloned());
             }
@@ -226,10 +234,14 @@ impl Journal {
         self.failed.is_some()
     }
 
-    fn each_op(&self, mut work: impl FnMut(&Op)) -> io::Result<()> {
+    fn each_op(
+        &self,
+        read: impl Fn(&Path) -> io::Result<Vec<u8>>,
+        mut work: impl FnMut(&Op),
+    ) -> io::Result<()> {
         let mut texts: Vec<(u64, Vec<u8>)> = Vec::new();
         for number in &self.segments {
-            let text = self.disk.read(&self.path(*number))?;
+            let text = read(&self.path(*number))?;
             if let Some(header) = header_of(&text) {
                 for (number, failed) in texts.iter_mut().filter(|(number, _)| *number >= header.after) {
                     let counts = if *number == header.after { header.len } else { 0 };
@@ -441,6 +453,26 @@ mod tests {
         let base = r#"{"agent:main:a":{"sessionId":"b","inputTokens":7,"theirs":1}}"#;
         assert_eq!(rows_after(&journal, base), base);
         assert_eq!(rows_after(&journal, "{}"), r#"{"agent:main:a":{"sessionId":"b","inputTokens":7}}"#);
+    }
+
+    /// A snapshot is written beside the updates, and removes segments before anybody has heard of its end.
+    #[test]
+    fn a_segment_that_a_snapshot_has_just_removed_says_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("sessions.json");
+        let mut journal = Journal::open(&disk::real(), &store).unwrap();
+        for field in ["label", "subject"] {
+            let new = entry(&format!(r#"{{"sessionId":"a","{field}":"x"}}"#));
+            let op = Op::update("agent:main:a", Some(&entry(r#"{"sessionId":"a"}"#)), &new);
+            journal.append(&line(&[op]).unwrap()).unwrap();
+            journal.rotate();
+        }
+        let fields =
+            |journal: &Journal| journal.fields_of("agent:main:a").unwrap().into_iter().collect::<Vec<_>>();
+        assert_eq!(fields(&journal), ["label", "subject"]);
+        std::fs::remove_file(journal.path(journal.segments[0])).unwrap();
+        assert_eq!(fields(&journal), ["subject"]);
+        assert!(Journal::open(&disk::real(), &store).is_ok());
     }
 
     #[test]

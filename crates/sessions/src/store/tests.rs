@@ -555,3 +555,35 @@ async fn a_store_that_is_a_pipe_or_a_directory_is_refused_at_once() {
         assert!(error.contains(expect), "{error}");
     }
 }
+
+/// Rule of `sessions.md` §7: of one key in two stores the newer row wins, field by field.
+#[tokio::test]
+async fn rows_of_one_key_in_two_stores_are_one_row() {
+    let older = json!({"agent:ops:x": {"sessionId": "a", "updatedAt": 5, "label": "l", "subject": "old"}});
+    let newer = json!({"agent:ops:x": {"sessionId": "b", "updatedAt": 9, "subject": "new"}});
+    for (in_main, in_ops) in [(&older, &newer), (&newer, &older)] {
+        let bench = Bench::with_file(&in_main.to_string());
+        let ops = bench.options.layout.store_path(&AgentId::normalize("ops"));
+        std::fs::create_dir_all(ops.parent().unwrap()).unwrap();
+        std::fs::write(ops, in_ops.to_string()).unwrap();
+        let store = bench.open();
+        let labelled = |label: &str| Query { label: Some(label.into()), ..Query::default() };
+        let saying = |text: &str| Query { search: Some(text.into()), ..Query::default() };
+        let rows = [
+            (Query::default(), 1),
+            (labelled("l"), 1),
+            (labelled("x"), 0),
+            (saying("new"), 1),
+            (saying("old"), 0),
+        ];
+        for (query, count) in rows {
+            let found = store.select(Rows::All, &query).await.unwrap();
+            assert_eq!((found.rows.len(), found.total), (count, 1), "{query:?}");
+            for row in found.rows {
+                let expect = json!({"sessionId": "b", "updatedAt": 9, "label": "l", "subject": "new"});
+                assert_eq!(row.key.as_str(), "agent:ops:x");
+                assert_eq!(serde_json::to_value(&*row.entry).unwrap(), expect, "{query:?}");
+            }
+        }
+    }
+}

@@ -423,6 +423,7 @@ mod tests {
         writer.on_batch(update, || rest.take());
         assert!(updated.try_recv().unwrap().is_ok());
 
+        assert_eq!(FLUSH_PATIENCE.as_millis(), 10_000);
         let now = Instant::now();
         assert!(writer.due_snapshots(now).is_empty());
         assert!(!writer.answer_flushes(now) && flushed.try_recv().is_err(), "it waits");

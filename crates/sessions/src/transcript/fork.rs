@@ -85,3 +85,22 @@ fn labels(
     };
     Ok(labels.into_iter().map(entry).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rules of `sessions.md` §5.7.
+    #[test]
+    fn a_fork_is_named_after_its_moment_and_its_id() {
+        let path = fork_path(Path::new("/d/p.jsonl"), &SessionId::new("id"), 1_770_631_932_123);
+        assert_eq!(path, Path::new("/d/2026-02-09T10-12-12-123Z_id.jsonl"));
+    }
+
+    #[test]
+    fn a_parent_with_a_full_context_is_not_forked() {
+        for (tokens, expect) in [(None, true), (Some(100_000), true), (Some(100_001), false)] {
+            assert_eq!(is_forkable(tokens), expect, "{tokens:?}");
+        }
+    }
+}

@@ -191,4 +191,28 @@ mod tests {
             assert!(lock.is_ok(), "{content} {lock:?}");
         }
     }
+
+    /// Values of `sessions.md` §4.7.
+    #[test]
+    fn the_lock_is_waited_for_as_openclaw_waits() {
+        assert_eq!((LOCK_TIMEOUT.as_millis(), STALE_AFTER.as_secs()), (10_000, 30 * 60));
+        assert_eq!((FIRST_PAUSE.as_millis(), LONGEST_PAUSE.as_millis()), (50, 1_000));
+        let held = LockError::Held { waited: LOCK_TIMEOUT, holder: Some(7), path: "/d/a.jsonl.lock".into() };
+        assert_eq!(held.to_string(), "session file locked (timeout 10000ms): pid=7 /d/a.jsonl.lock");
+    }
+
+    #[tokio::test]
+    async fn a_lock_that_names_nobody_counts_for_half_an_hour() {
+        let dir = tempfile::tempdir().unwrap();
+        let transcript = dir.path().join("a.jsonl");
+        for (minutes, is_held) in [(29, true), (31, false)] {
+            std::fs::write(lock_path(&transcript), "{\"createdAt\":\"x\"}").unwrap();
+            let made = std::time::SystemTime::now() - Duration::from_secs(minutes * 60);
+            let file = std::fs::File::options().write(true).open(lock_path(&transcript)).unwrap();
+            file.set_modified(made).unwrap();
+            let lock = TranscriptLock::acquire_within(&transcript, Duration::ZERO).await;
+            let held = matches!(lock, Err(LockError::Held { holder: None, .. }));
+            assert_eq!((held, lock.is_ok()), (is_held, !is_held), "{minutes} {lock:?}");
+        }
+    }
 }

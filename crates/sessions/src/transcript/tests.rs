@@ -97,6 +97,51 @@ async fn a_fresh_transcript_begins_as_openclaw_begins_it() {
     }
 }
 
+/// Rules of `sessions.md` §4.2.
+#[test]
+fn what_changed_of_the_model_is_said_and_no_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    let settings = |model: &str, api: &str, level: &str| ModelSettings {
+        provider: "p".into(),
+        model_id: model.into(),
+        api: api.into(),
+        thinking_level: level.into(),
+    };
+    let rows: [(ModelSettings, &[&str]); 5] = [
+        (settings("m", "a", "off"), &["model_change", "thinking_level_change", "custom"]),
+        (settings("m", "a", "off"), &[]),
+        (settings("n", "a", "off"), &["model_change", "custom"]),
+        (settings("n", "b", "off"), &["custom"]),
+        (settings("n", "b", "low"), &["thinking_level_change"]),
+    ];
+    for (settings, expect) in rows {
+        let before = lines(&path).len();
+        file.note_settings(&settings).unwrap();
+        let said = lines(&path).split_off(before);
+        let kinds: Vec<&str> = said.iter().map(|line| line["type"].as_str().unwrap()).collect();
+        assert_eq!(kinds, expect, "{settings:?}");
+        for line in said.iter().filter(|line| line["type"] == "custom") {
+            let timestamp = &line["data"]["timestamp"];
+            let data = json!({"timestamp": timestamp, "provider": "p", "modelApi": settings.api, "modelId": settings.model_id});
+            assert_eq!((&line["customType"], &line["data"]), (&json!("model-snapshot"), &data));
+            assert!(timestamp.is_i64() || timestamp.is_u64(), "{timestamp}");
+        }
+    }
+}
+
+#[test]
+fn ids_are_eight_hex_digits() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut file = TranscriptFile::create(&dir.path().join("s.jsonl"), &new()).unwrap();
+    for _ in 0..50 {
+        let id = say(&mut file, user("u"));
+        let is_hex = id.as_str().bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        assert!(is_hex && id.as_str().len() == 8, "{id}");
+    }
+}
+
 #[tokio::test]
 async fn context_and_settings_follow_the_branch() {
     let dir = tempfile::tempdir().unwrap();
@@ -297,6 +342,41 @@ fn files_of_the_first_version_are_read_as_they_are_and_rewritten_when_appended_t
     assert_eq!(shown[1..], ["two", "three", "four"]);
 }
 
+/// Rule of `sessions.md` §4.6.
+#[test]
+fn files_of_the_second_version_keep_their_ids() {
+    let entry = |id: &str, parent: Value, role: &str| {
+        let message = json!({"role": role, "content": id, "timestamp": 1});
+        json!({"type": "message", "id": id, "parentId": parent, "timestamp": "t", "message": message})
+            .to_string()
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let header =
+        json!({"type": "session", "version": 2, "id": "s", "timestamp": "t", "cwd": "/"}).to_string();
+    let text = [
+        header,
+        entry("aaaa0001", Value::Null, "user"),
+        entry("aaaa0002", json!("aaaa0001"), "hookMessage"),
+        entry("aaaa0003", json!("aaaa0001"), "user"),
+    ];
+    std::fs::write(&path, text.join("\n") + "\n").unwrap();
+    let mut file = TranscriptFile::open(&path).unwrap();
+    say(&mut file, user("next"));
+    let lines = lines(&path);
+    assert_eq!(lines[0]["version"], 3);
+    assert_eq!(lines[2]["message"]["role"], "custom");
+    let frames: Vec<_> =
+        lines[1..].iter().map(|line| (line["id"].clone(), line["parentId"].clone())).collect();
+    let expect = [
+        (json!("aaaa0001"), Value::Null),
+        (json!("aaaa0002"), json!("aaaa0001")),
+        (json!("aaaa0003"), json!("aaaa0001")),
+        (lines[4]["id"].clone(), json!("aaaa0003")),
+    ];
+    assert_eq!(frames, expect);
+}
+
 #[test]
 fn calls_left_open_by_a_crash_are_found() {
     let dir = tempfile::tempdir().unwrap();
@@ -348,6 +428,24 @@ fn a_fork_holds_the_branch_and_names_its_parent() {
     assert_eq!(kinds, ["message", "message", "label"]);
     assert_eq!(lines[1]["id"], u1.as_str());
     assert_eq!(texts(&TranscriptFile::open(&forked).unwrap().context().unwrap()), ["u1", "u2"]);
+}
+
+#[test]
+fn a_fork_of_nothing_is_a_header_and_a_cleared_label_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    let (id, forked) = fork(&path, "/child").unwrap();
+    let header = lines(&forked);
+    assert_eq!((header.len(), header[0]["id"].as_str()), (1, Some(id.as_str())));
+    assert_eq!(header[0]["parentSession"], path.to_str().unwrap());
+    let u1 = say(&mut file, user("u1"));
+    for label in [Some("l".to_owned()), None] {
+        file.append(Body::Label { target_id: u1.clone(), label }, None).unwrap();
+    }
+    let (_, forked) = fork(&path, "/child").unwrap();
+    let kinds: Vec<Value> = lines(&forked).iter().map(|line| line["type"].clone()).collect();
+    assert_eq!(kinds, ["session", "message"]);
 }
 
 #[tokio::test]

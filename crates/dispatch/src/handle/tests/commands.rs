@@ -206,6 +206,33 @@ async fn a_command_during_a_run_is_answered_at_once_and_holds_for_the_next() {
     assert_eq!(said[5..], ["assistant: two"]);
 }
 
+/// As in a directory that was copied from another home.
+#[tokio::test]
+async fn a_command_during_a_run_is_kept_where_the_run_is_wherever_the_row_says() {
+    let answers = [Answer::Text("zero"), Answer::Held("one")];
+    let (dir, model) = (dir(), FakeModel::start(answers).await);
+    let mut rig = started(&dir, &model).await;
+    assert_eq!(turn(&rig, "r0", "before").await, "zero");
+    let elsewhere = Box::new(|edit: openclaw_sessions::store::Edit<'_>| {
+        let id = edit.entry.session_id.clone().unwrap();
+        edit.entry.session_file = Some(format!("/nowhere/{id}.jsonl").into());
+        Ok(())
+    });
+    rig.store.update(&SessionKey::parse(KEY).unwrap(), elsewhere).await.unwrap();
+    send(&rig, "r1", "first").await;
+    model.asked(2).await;
+    send(&rig, "c1", "/model two").await;
+    rig.events_until(&format!("c1 chat final {SWITCHED}")).await;
+    model.release();
+    assert_eq!(texts(&rig.end("r1").await), ["one"]);
+    let said = said(dir.path());
+    assert_eq!(
+        said[2..],
+        ["user: first\n[message_id: r1]", &format!("assistant: {SWITCHED}"), "assistant: one"]
+    );
+    assert!(!std::path::Path::new("/nowhere").exists());
+}
+
 #[tokio::test]
 async fn of_two_commands_the_last_one_holds() {
     let (dir, model) = (dir(), FakeModel::start([]).await);

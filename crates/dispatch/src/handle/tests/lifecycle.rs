@@ -228,6 +228,24 @@ async fn thread_entry(rig: &Rig) -> openclaw_sessions::SessionEntry {
 }
 
 #[tokio::test]
+async fn what_is_said_in_a_thread_goes_by_the_rule_of_threads_whatever_its_key() {
+    let rules = json!({"resetByType": {"thread": {"mode": "idle", "idleMinutes": 600}, "group": {"mode": "idle", "idleMinutes": 5}}});
+    for (parent, goes_on) in [(Some(ROOM), true), (None, false)] {
+        let (dir, model) = (dir(), FakeModel::start([]).await);
+        let timed = Timed::start(dir.path(), &model, rules.clone(), "2026-02-10T12:00").await;
+        let message = |run: &str| ChatMessage {
+            session_key: "agent:main:discord:channel:t".to_owned(),
+            parent_session_key: parent.map(str::to_owned),
+            ..chat(run, "hello")
+        };
+        said_in(&timed.rig, message("r1")).await;
+        timed.pass(60 * MINUTE);
+        said_in(&timed.rig, message("r2")).await;
+        assert_eq!(model.heard(1).len(), if goes_on { 3 } else { 1 }, "{parent:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_thread_begins_with_what_was_said_in_its_room() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
     let rig = Rig::start(dir.path(), &model).await;

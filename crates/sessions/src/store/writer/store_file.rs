@@ -482,3 +482,15 @@ fn merge(pending: &Pending, ours: &Rows, theirs: &mut Rows) -> io::Result<Pendin
     }
     Ok(rebased)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values of `sessions.md` §3.4.
+    #[test]
+    fn the_lock_is_tried_as_openclaw_tries_it() {
+        assert_eq!((LOCK_RULE.after.as_millis(), LOCK_RULE.dead_holder_is_enough), (30_000, true));
+        assert_eq!((LOCK_PAUSE.as_millis(), LOCK_REPORT_AFTER.as_millis()), (25, 10_000));
+    }
+}
