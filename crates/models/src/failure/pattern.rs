@@ -29,18 +29,17 @@ impl Pattern {
             Self::Number(text) => lower
                 .match_indices(text)
                 .any(|(at, _)| lower.get(at + text.len()..).is_some_and(starts_with_number)),
-            Self::Joined(text) => without(lower, |c| c == ' ' || c == '_').contains(text),
-            Self::Starts(text) => without(lower, char::is_whitespace).starts_with(text),
+            Self::Joined(text) => lower.replace([' ', '_'], "").contains(text),
+            Self::Starts(text) => {
+                let mut said = lower.chars().filter(|c| !c.is_whitespace());
+                text.chars().all(|wanted| said.next() == Some(wanted))
+            }
         }
     }
 }
 
 pub(super) fn any(patterns: &[Pattern], lower: &str) -> bool {
     patterns.iter().any(|pattern| pattern.matches(lower))
-}
-
-fn without(text: &str, unwanted: impl Fn(char) -> bool) -> String {
-    text.chars().filter(|c| !unwanted(*c)).collect()
 }
 
 fn starts_with_number(rest: &str) -> bool {
