@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
         _ => bytes.to_vec(),
     };
     std::fs::write(&path, &text).expect("a file");
-    let shown = history::read(&path, history::DEFAULT_LIMIT).expect("a file can be read");
+    let shown = history::read(&path, 200).expect("a file can be read");
     history::preview(&path, 12, 240).expect("a file can be read");
     history::first_user_text(&path).expect("a file can be read");
     history::last_text(&path, 100).expect("a file can be read");

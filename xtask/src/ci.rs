@@ -25,6 +25,13 @@ const STEPS: &[Step] = &[
         args: &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
         env: &[],
     },
+    // Fuzz targets are a workspace of their own: nothing else would notice that one no longer compiles.
+    Step {
+        name: "fuzz targets",
+        program: "cargo",
+        args: &["check", "--manifest-path", "fuzz/Cargo.toml", "--bins"],
+        env: &[("CARGO_TARGET_DIR", "target/fuzz")],
+    },
     Step {
         name: "licences and bans",
         program: "cargo",
