@@ -5,9 +5,15 @@ use openclaw_protocol::message::{Cost, Usage};
 use crate::catalog::Price;
 
 const PER: f64 = 1_000_000.0;
+/// The most tokens believed of one count, far above any model's. A careless or hostile server may send any number; sums
+/// over all answers of a session must not overflow.
+const MAX_COUNT: u64 = 1_000_000_000_000;
 
-/// Fills in total and cost.
+/// Caps the counts, then fills in total and cost.
 pub fn settle(usage: &mut Usage, price: &Price) {
+    for count in [&mut usage.input, &mut usage.output, &mut usage.cache_read, &mut usage.cache_write] {
+        *count = MAX_COUNT.min(*count);
+    }
     usage.total_tokens = usage.input + usage.output + usage.cache_read + usage.cache_write;
     let of = |tokens: u64, price: f64| {
         #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^53")]
@@ -55,6 +61,13 @@ mod tests {
         assert_eq!(usage.total_tokens, 127);
         assert!((usage.cost.total - 0.000_774_25).abs() < 1e-12, "{}", usage.cost.total);
         assert!((usage.cost.cache_write - 0.000_043_75).abs() < 1e-15);
+    }
+
+    #[test]
+    fn counts_no_model_can_have_do_not_overflow() {
+        let mut usage = Usage { input: u64::MAX, output: u64::MAX, cache_read: 1, ..Usage::default() };
+        settle(&mut usage, &Price::default());
+        assert_eq!((usage.input, usage.total_tokens), (MAX_COUNT, 2 * MAX_COUNT + 1));
     }
 
     /// Numbers of `messages.md` §9.

@@ -262,10 +262,11 @@ fn take_usage(taken: &mut Usage, usage: &WireUsage) {
     let reasoning =
         usage.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens).unwrap_or(0);
     // Reasoning is part of the completion, except at servers whose total only adds up with it on top.
-    let apart = reasoning > 0 && usage.total_tokens == Some(prompt + completion + reasoning);
+    let sum = prompt.saturating_add(completion).saturating_add(reasoning);
+    let apart = reasoning > 0 && usage.total_tokens == Some(sum);
     taken.input = prompt - cached;
     taken.cache_read = cached;
-    taken.output = completion + if apart { reasoning } else { 0 };
+    taken.output = completion.saturating_add(if apart { reasoning } else { 0 });
 }
 
 fn finish(reason: &str) -> Result<StopReason, ModelFailure> {
