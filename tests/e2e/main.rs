@@ -25,6 +25,7 @@ mod connect_model;
 mod conversation;
 mod doctor;
 mod doors;
+mod exposure;
 mod failover;
 mod frame_limits;
 mod golden_chat;
