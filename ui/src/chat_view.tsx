@@ -1,9 +1,11 @@
-// The page: status line, conversation, composer.
-import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
-import { EMPTY, failed, fromHistory, onAgent, onChat, sent, type Conversation, type Line } from "./conversation";
-import { remember, type Credentials } from "./credentials";
+// The page: status line, conversation and composer, or the sign-in.
+import { useEffect, useReducer, useRef, useState } from "preact/hooks";
+import { Composer } from "./composer";
+import { EMPTY, failed, inSession, loaded, loading, onAgent, onChat, sent, startsRun, type Conversation } from "./conversation";
+import { forget, remember, takeCredentials, type Credentials } from "./credentials";
 import { Gateway, type Status } from "./gateway";
-import { toHtml } from "./markdown";
+import { Lines } from "./lines";
+import { advise, SignIn, type Advice } from "./sign_in";
 import type { AgentEvent, ChatEvent, ChatHistoryResult } from "./protocol";
 
 const HISTORY_LIMIT = 200;
@@ -19,26 +21,47 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
   const [conversation, change] = useReducer((state: Conversation, apply: Change) => apply(state), EMPTY);
   const [status, setStatus] = useState<Status>({ kind: "connecting" });
   const [given, setGiven] = useState(credentials);
+  const [advice, setAdvice] = useState<Advice>();
   const session = useRef<Session>();
 
   useEffect(() => {
     const gateway = new Gateway(socketUrl(window.location), given, {
       status(next) {
         setStatus(next);
+        if (next.kind === "refused") {
+          const advice = advise(next.error);
+          if (advice.wrongSecret) forget(window.sessionStorage);
+          setAdvice(advice);
+        }
         if (next.kind !== "online") return;
+        remember(window.sessionStorage, given);
+        setAdvice(undefined);
         const key = next.hello.snapshot.sessionDefaults?.mainSessionKey ?? "main";
         session.current = { gateway, key };
         void load(session.current, change);
       },
       event(name, payload) {
-        const key = session.current?.key;
-        if (name === "chat" && (payload as ChatEvent).sessionKey === key) change((c) => onChat(c, payload as ChatEvent));
-        if (name === "agent" && (payload as AgentEvent).sessionKey === key) change((c) => onAgent(c, payload as AgentEvent));
+        const current = session.current;
+        if (!current || (payload as Partial<ChatEvent>).sessionKey !== current.key) return;
+        if (name === "chat") change((c) => onChat(c, payload as ChatEvent));
+        if (name !== "agent") return;
+        const event = payload as AgentEvent;
+        change((c) => onAgent(c, event));
+        if (startsRun(event)) void follow(current, event.runId, change);
       },
     });
     gateway.start();
     return () => gateway.stop();
   }, [given]);
+
+  useEffect(() => {
+    // The address with the secret, opened where the page is open already, does not load it again.
+    const take = () => {
+      if (window.location.hash) setGiven(takeCredentials(window.location, window.sessionStorage));
+    };
+    window.addEventListener("hashchange", take);
+    return () => window.removeEventListener("hashchange", take);
+  }, []);
 
   const send = (text: string) => {
     const current = session.current;
@@ -55,14 +78,8 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
         <h1>OpenClaw</h1>
         <StatusLine status={status} />
       </header>
-      {status.kind === "refused" ? (
-        <SecretForm
-          reason={status.reason}
-          submit={(secret) => {
-            remember(window.sessionStorage, secret);
-            setGiven(secret);
-          }}
-        />
+      {advice ? (
+        <SignIn advice={advice} busy={status.kind === "connecting"} submit={setGiven} retry={() => setGiven({ ...given })} />
       ) : (
         <>
           <Lines conversation={conversation} />
@@ -74,11 +91,22 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
 }
 
 async function load(session: Session, change: (apply: Change) => void): Promise<void> {
+  change(loading);
   const history = await session.gateway.request<ChatHistoryResult>("chat.history", {
     sessionKey: session.key,
     limit: HISTORY_LIMIT,
   });
-  change(() => fromHistory(history));
+  change((c) => loaded(c, history));
+}
+
+/** A run may begin a new session, after `/new` as after a night: what was said before is no part of it. */
+async function follow(session: Session, run: string, change: (apply: Change) => void): Promise<void> {
+  try {
+    const history = await session.gateway.request<ChatHistoryResult>("chat.history", { sessionKey: session.key, limit: 1 });
+    change((c) => inSession(c, history.sessionId ?? undefined, run));
+  } catch {
+    // Without a connection everything is loaded anew as soon as there is one.
+  }
 }
 
 async function submit(session: Session, text: string, change: (apply: Change) => void): Promise<void> {
@@ -110,104 +138,8 @@ function StatusLine({ status }: { status: Status }) {
     refused: "Not signed in",
   }[status.kind];
   return (
-    <span role="status" class={`status ${status.kind}`} title={"reason" in status ? status.reason : undefined}>
+    <span role="status" class={`status ${status.kind}`} title={status.kind === "offline" ? status.reason : undefined}>
       {text}
     </span>
-  );
-}
-
-function SecretForm({ reason, submit }: { reason: string; submit(secret: Credentials): void }) {
-  const [text, setText] = useState("");
-  const password = reason.includes("password");
-  return (
-    <form
-      class="secret"
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit(password ? { password: text.trim() } : { token: text.trim() });
-      }}
-    >
-      <p>{reason}</p>
-      <label>
-        {password ? "Gateway password" : "Gateway token"}
-        <input type="password" autocomplete="off" value={text} onInput={(event) => setText(event.currentTarget.value)} />
-      </label>
-      <button type="submit">Connect</button>
-    </form>
-  );
-}
-
-function Lines({ conversation }: { conversation: Conversation }) {
-  const end = useRef<HTMLDivElement>(null);
-  useEffect(() => end.current?.scrollIntoView({ block: "end" }), [conversation]);
-  return (
-    <section class="lines" aria-live="polite">
-      {conversation.lines.map((line) => (
-        <LineView key={line.id} line={line} />
-      ))}
-      {conversation.run !== undefined && (
-        <LineView line={{ id: "arriving", kind: "assistant", text: conversation.arriving || "…" }} />
-      )}
-      <div ref={end} />
-    </section>
-  );
-}
-
-function LineView({ line }: { line: Line }) {
-  const html = useMemo(() => (line.kind === "assistant" ? toHtml(line.text) : ""), [line.kind, line.text]);
-  if (line.kind === "assistant") {
-    return <article class="assistant" data-id={line.id} dangerouslySetInnerHTML={{ __html: html }} />;
-  }
-  return (
-    <article class={line.running ? `${line.kind} running` : line.kind} data-id={line.id}>
-      {line.text}
-    </article>
-  );
-}
-
-interface ComposerProps {
-  online: boolean;
-  busy: boolean;
-  send(text: string): void;
-  abort(): void;
-}
-
-function Composer({ online, busy, send, abort }: ComposerProps) {
-  const [text, setText] = useState("");
-  const submit = () => {
-    const message = text.trim();
-    if (!message || !online) return;
-    setText("");
-    send(message);
-  };
-  return (
-    <form
-      class="composer"
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
-      <textarea
-        aria-label="Message"
-        placeholder="Message"
-        rows={2}
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-          event.preventDefault();
-          submit();
-        }}
-      />
-      {busy && (
-        <button type="button" class="stop" onClick={abort}>
-          Stop
-        </button>
-      )}
-      <button type="submit" disabled={!online}>
-        Send
-      </button>
-    </form>
   );
 }

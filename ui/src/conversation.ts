@@ -1,127 +1,107 @@
 // The conversation as a value: history, the answer that is arriving, tool calls. Every change is a pure function.
+import { messageText, storedLines } from "./history";
+import { describe, type Line } from "./line";
 import type { AgentEvent, ChatEvent, ChatHistoryResult } from "./protocol";
 
-export interface Line {
-  id: string;
-  kind: "user" | "assistant" | "tool" | "note" | "error";
-  text: string;
-  /** For tool lines: whether the call is still running. */
-  running?: boolean;
-}
-
 export interface Conversation {
+  /** The transcript it is in; a conversation that starts anew gets another one. */
+  session: string | undefined;
   lines: readonly Line[];
   /** Run that is answering now. */
   run: string | undefined;
   /** Text of the assistant message that is arriving. */
   arriving: string;
+  /** Ids of lines that the history replaces when it comes. */
+  stale: ReadonlySet<string>;
 }
 
-export const EMPTY: Conversation = { lines: [], run: undefined, arriving: "" };
+export const EMPTY: Conversation = { session: undefined, lines: [], run: undefined, arriving: "", stale: new Set() };
 
-interface StoredBlock {
-  type?: string;
-  text?: string;
-  name?: string;
-  arguments?: unknown;
+/** The history is asked for: it replaces what is there, except what is said on this page until it comes. */
+export function loading(conversation: Conversation): Conversation {
+  const stale = new Set(conversation.lines.map((line) => line.id));
+  return { ...conversation, run: undefined, arriving: "", stale };
 }
 
-interface StoredMessage {
-  role?: string;
-  content?: string | StoredBlock[];
-  stopReason?: string;
-  errorMessage?: string;
+export function loaded(conversation: Conversation, history: ChatHistoryResult): Conversation {
+  const fresh = conversation.lines.filter((line) => !conversation.stale.has(line.id));
+  const asked = new Set(fresh.filter((line) => line.kind === "user").map((line) => line.run));
+  const lines = [...storedLines(history.messages), ...fresh.filter((line) => asked.has(line.run))];
+  return { ...conversation, session: history.sessionId ?? undefined, lines };
 }
 
-export function fromHistory(history: ChatHistoryResult): Conversation {
-  const lines = (history.messages as StoredMessage[]).flatMap((message, index) => storedLines(message, `h${index}`));
-  return { lines, run: undefined, arriving: "" };
-}
-
-function storedLines(message: StoredMessage, id: string): Line[] {
-  const blocks: StoredBlock[] =
-    typeof message.content === "string" ? [{ type: "text", text: message.content }] : (message.content ?? []);
-  const text = blocks
-    .filter((block) => block.type === "text")
-    .map((block) => block.text ?? "")
-    .join("\n");
-  if (message.role === "user") return text ? [{ id, kind: "user", text }] : [];
-  if (message.role === "system") return [{ id, kind: "note", text }];
-  if (message.role !== "assistant") return [];
-  const lines: Line[] = text ? [{ id, kind: "assistant", text }] : [];
-  blocks
-    .filter((block) => block.type === "toolCall")
-    .forEach((block, call) => lines.push({ id: `${id}t${call}`, kind: "tool", text: describe(block.name, block.arguments) }));
-  if (message.stopReason === "aborted") lines.push({ id: `${id}a`, kind: "note", text: "Stopped." });
-  if (message.stopReason === "error") lines.push({ id: `${id}e`, kind: "error", text: message.errorMessage ?? "The model failed." });
-  return lines;
+/** The session a run works in: a new one begins with what was said for this run. */
+export function inSession(conversation: Conversation, session: string | undefined, run: string): Conversation {
+  if (session === undefined || session === conversation.session) return conversation;
+  if (conversation.session === undefined) return { ...conversation, session };
+  const first = conversation.lines.findIndex((line) => line.run === run);
+  return { ...conversation, session, lines: first < 0 ? [] : conversation.lines.slice(first) };
 }
 
 export function sent(conversation: Conversation, run: string, text: string): Conversation {
-  return { ...add(conversation, { id: `u-${run}`, kind: "user", text }), run, arriving: "" };
+  return { ...add(conversation, { id: `u-${run}`, kind: "user", text, run }), run, arriving: "" };
 }
 
 export function failed(conversation: Conversation, run: string, message: string): Conversation {
-  const next = add(conversation, { id: `e-${run}`, kind: "error", text: message });
+  const next = add(conversation, { id: `e-${run}`, kind: "error", text: message, run });
   return conversation.run === run ? { ...next, run: undefined, arriving: "" } : next;
 }
 
 export function onChat(conversation: Conversation, event: ChatEvent): Conversation {
+  const run = event.runId;
   const text = messageText(event.message);
   switch (event.state) {
     case "delta":
-      return { ...conversation, run: event.runId, arriving: text };
+      return { ...conversation, run, arriving: text };
     case "final":
-      return settle(conversation, event.runId, text ? { id: `a-${event.runId}-${event.seq}`, kind: "assistant", text } : undefined);
-    case "aborted": {
-      const kept = conversation.arriving
-        ? add(conversation, { id: `p-${event.runId}`, kind: "assistant", text: conversation.arriving })
-        : conversation;
-      return settle(kept, event.runId, { id: `x-${event.runId}`, kind: "note", text: "Stopped." });
+      return settle(conversation, run, text ? { id: `a-${run}-${event.seq}`, kind: "assistant", text, run } : undefined);
+    case "aborted":
+      return settle(keepArriving(conversation, run, "p"), run, { id: `x-${run}`, kind: "note", text: "Stopped.", run });
+    case "error": {
+      const text = event.errorMessage ?? "The run failed.";
+      return settle(keepArriving(conversation, run, "p"), run, { id: `e-${run}`, kind: "error", text, run });
     }
-    case "error":
-      return settle(conversation, event.runId, {
-        id: `e-${event.runId}`,
-        kind: "error",
-        text: event.errorMessage ?? "The run failed.",
-      });
   }
+}
+
+export function startsRun(event: AgentEvent): boolean {
+  return event.stream === "lifecycle" && (event.data as { phase?: string }).phase === "start";
 }
 
 export function onAgent(conversation: Conversation, event: AgentEvent): Conversation {
   if (event.stream !== "tool") return conversation;
-  const data = event.data as { phase?: string; name?: string; toolCallId?: string; args?: unknown };
-  const id = `t-${event.runId}-${data.toolCallId}`;
+  const data = event.data as { phase?: string; name?: string; toolCallId?: string; args?: unknown; isError?: boolean };
+  const { runId: run } = event;
+  const id = data.toolCallId;
   if (data.phase === "start") {
     // What the model said before the call is a message of its own: keep it above the call.
-    const before = conversation.arriving
-      ? add(conversation, { id: `b-${id}`, kind: "assistant", text: conversation.arriving })
-      : conversation;
-    return add({ ...before, arriving: "" }, { id, kind: "tool", text: describe(data.name, data.args), running: true });
+    const before = { ...keepArriving(conversation, run, `b-${id}`), run, arriving: "" };
+    const call = { id, state: "running" } as const;
+    return add(before, { id: `t-${run}-${id}`, kind: "tool", text: describe(data.name, data.args), run, call });
   }
   if (data.phase !== "result") return conversation;
-  const lines = conversation.lines.map((line) => (line.id === id ? { ...line, running: false } : line));
-  return { ...conversation, lines };
+  // The call of a run that was under way when the page was loaded is in the history, which knows no run.
+  const isIt = (line: Line) => line.call?.id === id && (line.run === run || line.call?.state === undefined);
+  const call = { id, state: data.isError ? "failed" : "done" } as const;
+  return { ...conversation, lines: conversation.lines.map((line) => (isIt(line) ? { ...line, call } : line)) };
 }
 
+/** What has arrived of an answer becomes a line. */
+function keepArriving(conversation: Conversation, run: string, part: string): Conversation {
+  const text = conversation.arriving;
+  return text ? add(conversation, { id: `${part}-${run}`, kind: "assistant", text, run }) : conversation;
+}
+
+/** The run is over, and with it the calls that had no result. */
 function settle(conversation: Conversation, run: string, line: Line | undefined): Conversation {
-  const next = line ? add(conversation, line) : conversation;
+  const closed = (known: Line) =>
+    known.run === run && known.call?.state === "running" ? { ...known, call: { ...known.call, state: undefined } } : known;
+  const ended = { ...conversation, lines: conversation.lines.map(closed) };
+  const next = line ? add(ended, line) : ended;
   return conversation.run === run || conversation.run === undefined ? { ...next, run: undefined, arriving: "" } : next;
 }
 
 function add(conversation: Conversation, line: Line): Conversation {
   if (conversation.lines.some((known) => known.id === line.id)) return conversation;
   return { ...conversation, lines: [...conversation.lines, line] };
-}
-
-function messageText(message: unknown): string {
-  const content = (message as StoredMessage | undefined)?.content;
-  if (typeof content === "string") return content;
-  return (content ?? []).map((block) => block.text ?? "").join("\n");
-}
-
-function describe(name: string | undefined, args: unknown): string {
-  const fields = Object.values((args ?? {}) as Record<string, unknown>);
-  const first = fields.find((value) => typeof value === "string");
-  return first === undefined ? (name ?? "tool") : `${name ?? "tool"}: ${String(first)}`;
 }

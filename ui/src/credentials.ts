@@ -12,6 +12,7 @@ export function takeCredentials(location: Location, storage: Storage): Credentia
   const fragment = new URLSearchParams(location.hash.slice(1));
   const given = pick(fragment.get("token"), fragment.get("password"));
   if (given) {
+    // Until the gateway has accepted it, so that a reload does not lose it.
     remember(storage, given);
     history.replaceState(null, "", location.pathname + location.search);
     return given;
@@ -25,6 +26,10 @@ export function takeCredentials(location: Location, storage: Storage): Credentia
 
 export function remember(storage: Storage, credentials: Credentials): void {
   storage.setItem(KEY, JSON.stringify(credentials));
+}
+
+export function forget(storage: Storage): void {
+  storage.removeItem(KEY);
 }
 
 function pick(token: string | null, password: string | null): Credentials | undefined {

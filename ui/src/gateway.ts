@@ -6,7 +6,7 @@ export type Status =
   | { kind: "connecting" }
   | { kind: "online"; hello: HelloOk }
   | { kind: "offline"; reason: string }
-  | { kind: "refused"; reason: string };
+  | { kind: "refused"; error: ErrorShape };
 
 export interface Listener {
   status(status: Status): void;
@@ -98,7 +98,7 @@ export class Gateway {
       client: { id: "webchat-ui", version: "2026.2.9", platform: navigator.platform || "web", mode: "webchat" },
       role: "operator",
       scopes: ["operator.read", "operator.write"],
-      caps: ["tool-events"],
+      caps: ["tool-activity"],
       auth: { ...this.credentials },
       locale: navigator.language,
       userAgent: navigator.userAgent,
@@ -108,9 +108,12 @@ export class Gateway {
       this.retryMs = FIRST_RETRY_MS;
       this.listener.status({ kind: "online", hello });
     } catch (error) {
-      // A refusal does not get better by itself: ask the person instead of knocking again.
-      this.refused = true;
-      this.listener.status({ kind: "refused", reason: (error as Error).message });
+      const refusal = (error as GatewayError).shape;
+      // A refusal does not get better by itself: ask the person instead of knocking again. A gateway that goes away does.
+      if (refusal.code !== "UNAVAILABLE") {
+        this.refused = true;
+        this.listener.status({ kind: "refused", error: refusal });
+      }
       this.socket?.close(4008, "connect failed");
     }
   }

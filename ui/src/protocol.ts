@@ -729,9 +729,13 @@ export interface AssistantMessage {
    */
   stopReason: StopReason & string;
   /**
-   * Set with `error` and, where known, `aborted`.
+   * Set with `error` and, where known, `aborted`: the provider's own words.
    */
   errorMessage?: string;
+  /**
+   * What people were told when this message ended a run. Ours: OpenClaw neither writes nor reads it.
+   */
+  errorText?: string;
   /**
    * Unix milliseconds.
    */
@@ -2864,7 +2868,8 @@ export interface ConnectParams {
    */
   client: ClientDescription;
   /**
-   * Capability labels; `tool-events` asks for the tool events of runs this connection starts.
+   * Capability labels; `tool-events` asks for the tool events of runs this connection starts, `tool-activity` for those
+   * of all runs, whatever their verbose level.
    */
   caps?: string[];
   /**

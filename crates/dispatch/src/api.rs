@@ -172,8 +172,11 @@ pub struct Broadcast {
 pub enum Audience {
     /// Every operator, and nodes subscribed to the session.
     All,
-    /// Only connections that started this run with cap `tool-events`; sent without a frame `seq`.
+    /// Connections that started this run with cap `tool-events`, and all with cap `tool-activity`; sent without a frame
+    /// `seq`.
     ToolListeners,
+    /// Only connections with cap `tool-activity`; sent without a frame `seq`.
+    ToolWatchers,
 }
 
 /// Why a message was not accepted. Nothing of it was kept.

@@ -133,9 +133,12 @@ pub struct AssistantMessage {
     /// Why the model stopped.
     #[serde(default)]
     pub stop_reason: StopReason,
-    /// Set with `error` and, where known, `aborted`.
+    /// Set with `error` and, where known, `aborted`: the provider's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
+    /// What people were told when this message ended a run. Ours: OpenClaw neither writes nor reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_text: Option<String>,
     /// Unix milliseconds.
     #[serde(default)]
     pub timestamp: i64,

@@ -24,10 +24,27 @@ const CHANNEL_LABELS: &[&str] = &[
 pub const ABORT_NOTE: &str =
     "Note: The previous agent run was aborted by the user. Resume carefully or ask for clarification.\n\n";
 
-/// A user's text without system event lines, note about an abort, envelope and message id lines.
+/// What the model is asked when a session was reset and nothing else was said (spec `sessions.md` §5.5).
+pub const GREETING: &str = "A new session was started via /new or /reset. Greet the user in your configured persona, if \
+one is provided. Be yourself - use your defined voice, mannerisms, and mood. Keep it to 1-3 sentences and ask what they \
+want to do. If the runtime model differs from default_model in the system prompt, mention the default model. Do not \
+mention internal steps, files, tools, or reasoning.";
+
+/// How [`GREETING`] begins in every version of OpenClaw. A person's own words have an envelope before them.
+const GREETING_OPENING: &str = "A new session was started via /new or /reset. ";
+
+/// What people see in place of [`GREETING`]: what they typed, or a synonym of it.
+pub const RESET_COMMAND: &str = "/new";
+
+/// A user's text without system event lines, note about an abort, envelope and message id lines. The question for a
+/// greeting is shown as [`RESET_COMMAND`].
 pub fn strip_user_text(text: &str) -> String {
     let said = strip_system_block(text);
-    let body = strip_envelope(said.strip_prefix(ABORT_NOTE).unwrap_or(said));
+    let said = said.strip_prefix(ABORT_NOTE).unwrap_or(said);
+    if said.starts_with(GREETING_OPENING) {
+        return RESET_COMMAND.to_owned();
+    }
+    let body = strip_envelope(said);
     let mut out: Vec<&str> = Vec::new();
     let mut removed = false;
     for line in body.split('\n') {
@@ -205,6 +222,16 @@ mod tests {
                 "hi",
             ),
             ("System: [not a date] x", "System: [not a date] x"),
+            (GREETING, "/new"),
+            ("A new session was started via /new or /reset. Say hi briefly.\n[message_id: r]", "/new"),
+            (
+                "System: [2026-11-21 02:42:00 UTC] x\n\nA new session was started via /new or /reset. Greet the user.",
+                "/new",
+            ),
+            (
+                "[Sat 2026-11-21 02:42 UTC] A new session was started via /new or /reset. Why?",
+                "A new session was started via /new or /reset. Why?",
+            ),
             ("[unclosed 2026-11-21 02:42", "[unclosed 2026-11-21 02:42"),
             ("", ""),
         ];

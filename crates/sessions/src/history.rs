@@ -186,14 +186,14 @@ fn preview_item(line: &[u8], max_chars: usize) -> Option<PreviewItem> {
 const TITLE_ENTRIES: usize = 10;
 const TITLE_BYTES: u64 = 64 * 1024;
 
-/// The text of the first user message, stripped of what was added for the model.
+/// The text of the first user message, stripped of what was added for the model. That a session was started is no text.
 pub fn first_user_text(path: &Path) -> io::Result<Option<String>> {
     let mut found = None;
     first_entries(path, TITLE_ENTRIES, TITLE_BYTES, |head, line| {
         if head.kind != Kind::User {
             return ControlFlow::Continue(());
         }
-        found = preview_item(line, usize::MAX).map(|item| item.text);
+        found = preview_item(line, usize::MAX).map(|item| item.text).filter(|text| text != display::RESET_COMMAND);
         if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(found)

@@ -143,6 +143,17 @@ impl Browser {
         }
     }
 
+    /// Shows the page in a window of this size, with the colours of a scheme (`light` or `dark`).
+    ///
+    /// # Errors
+    /// When the browser is gone.
+    pub async fn show_as(&mut self, scheme: &str, width: u32, height: u32) -> Result<()> {
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        self.command("Emulation.setEmulatedMedia", json!({"features": features})).await?;
+        let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        self.command("Emulation.setDeviceMetricsOverride", size).await.map(drop)
+    }
+
     /// A PNG of the page.
     ///
     /// # Errors

@@ -116,5 +116,6 @@ fn join_assistants(last: &mut AssistantMessage, next: AssistantMessage) {
     last.usage = next.usage;
     last.stop_reason = next.stop_reason;
     last.error_message = next.error_message;
+    last.error_text = next.error_text;
     last.timestamp = next.timestamp;
 }

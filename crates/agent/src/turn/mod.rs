@@ -324,19 +324,23 @@ impl Turn {
         });
         message.stop_reason = StopReason::Error;
         message.error_message.get_or_insert_with(|| failure.message.clone());
-        self.steps.push_back(Step::Append(Message::Assistant(message), None));
         self.record.failures.push(CandidateFailure {
             candidate: self.attempts.candidate(),
             kind: failure.kind,
             message: failure.message.clone(),
         });
-        match self.attempts.after(&failure, heard) {
-            Next::Again(Some(wait)) => self.steps.push_back(Step::Wait(wait)),
-            Next::Again(None) => {}
-            Next::GiveUp => {
-                let error = self.attempts.error(&self.record.failures, &failure);
-                self.fail(error);
-            }
+        let next = self.attempts.after(&failure, heard);
+        let error =
+            (next == Next::GiveUp).then(|| self.attempts.error(&self.record.failures, &failure));
+        // Who reads the history is told what those were told who saw the run fail.
+        let told = error.as_ref().map(|error| error.message.clone());
+        message.error_text = told.filter(|told| message.error_message.as_ref() != Some(told));
+        self.steps.push_back(Step::Append(Message::Assistant(message), None));
+        if let Next::Again(Some(wait)) = next {
+            self.steps.push_back(Step::Wait(wait));
+        }
+        if let Some(error) = error {
+            self.fail(error);
         }
     }
 

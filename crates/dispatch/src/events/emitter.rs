@@ -10,10 +10,11 @@ use crate::api::{Audience, Broadcast};
 /// A `chat` delta is sent at most this often per run (spec `gateway-protocol.md` §7.4).
 const DELTA_EVERY_MS: i64 = 150;
 
-/// How much of a run's tool events is sent (spec `gateway-protocol.md` §7.3).
+/// How much of a run's tool events is sent (spec `gateway-protocol.md` §7.3). Clients that watch the activity of tools
+/// hear of calls at every level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Verbose {
-    /// Nothing.
+    /// Nothing, except to those who watch.
     #[default]
     Off,
     /// That there were calls, not what came of them.
@@ -144,16 +145,16 @@ impl Emitter {
         out
     }
 
-    /// Tool events count even where they are not sent.
+    /// Tool events count even where nobody gets them.
     fn tool(&mut self, now: i64, mut data: Value, outcome: Option<(&str, Value)>) -> Vec<Broadcast> {
         if let (Verbose::Full, Some((key, value))) = (self.verbose, outcome) {
             insert(&mut data, key, value);
         }
-        let broadcast = self.agent(now, "tool", data);
-        match self.verbose {
-            Verbose::Off => Vec::new(),
-            Verbose::On | Verbose::Full => vec![Broadcast { audience: Audience::ToolListeners, ..broadcast }],
-        }
+        let audience = match self.verbose {
+            Verbose::Off => Audience::ToolWatchers,
+            Verbose::On | Verbose::Full => Audience::ToolListeners,
+        };
+        vec![Broadcast { audience, ..self.agent(now, "tool", data) }]
     }
 
     fn ended(&mut self, now: i64, ended_at: i64, end: &RunEnd) -> Vec<Broadcast> {

@@ -4,15 +4,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use openclaw_agent::user_time::with_timestamp;
 use openclaw_protocol::message::{Block, UserContent, UserMessage};
-use openclaw_sessions::display::ABORT_NOTE;
+use openclaw_sessions::display::{ABORT_NOTE, GREETING};
 
 use crate::inbox::{Payload, Row};
-
-/// What the model is asked when a session was reset and nothing else was said.
-const GREETING: &str = "A new session was started via /new or /reset. Greet the user in your configured persona, if \
-one is provided. Be yourself - use your defined voice, mannerisms, and mood. Keep it to 1-3 sentences and ask what they \
-want to do. If the runtime model differs from default_model in the system prompt, mention the default model. Do not \
-mention internal steps, files, tools, or reasoning.";
 
 /// What the text of a message depends on besides the message.
 #[derive(Debug, Clone)]

@@ -19,6 +19,10 @@ impl Event {
         Self { name, droppable: rules::droppable(name), payload }
     }
 
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// The same event; a slow client may miss it.
     #[must_use]
     pub fn droppable(mut self) -> Self {

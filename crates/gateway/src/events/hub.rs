@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use openclaw_dispatch::api::{Audience, Broadcast};
 use openclaw_protocol::RunId;
 use openclaw_protocol::frame::StateVersion;
+use openclaw_protocol::params::connect::ConnectParams;
 use parking_lot::{Mutex, RwLock};
 
 use super::encoded::{EncodedEvent, Event};
@@ -108,21 +109,31 @@ impl EventHub {
         let event = if droppable { event.droppable() } else { event.required() };
         match audience {
             Audience::All => self.publish(event),
-            Audience::ToolListeners => self.send_to_tool_listeners(&run_id, event),
+            Audience::ToolListeners => {
+                let listeners = self.tool_listeners.lock().of(&run_id, now_ms());
+                self.send_tool_event(event, &listeners);
+            }
+            Audience::ToolWatchers => self.send_tool_event(event, &[]),
         }
         if ended {
             self.tool_listeners.lock().run_ended(&run_id, now_ms());
         }
     }
 
-    fn send_to_tool_listeners(&self, run_id: &RunId, event: Event) {
-        let listeners = self.tool_listeners.lock().of(run_id, now_ms());
-        if listeners.is_empty() {
+    /// To `listeners`, and to everyone who watches the activity of tools.
+    fn send_tool_event(&self, event: Event, listeners: &[ConnId]) {
+        let gets = |connection: &&Arc<Connection>| {
+            let info = connection.info();
+            listeners.contains(&info.conn_id)
+                || (info.has_cap(ConnectParams::TOOL_ACTIVITY) && rules::admits(info, event.name()))
+        };
+        let connections = self.connections.read();
+        let getting: Vec<_> = connections.values().filter(gets).collect();
+        if getting.is_empty() {
             return;
         }
         let event = Arc::new(event.encode(None));
-        let connections = self.connections.read();
-        for connection in listeners.iter().filter_map(|conn_id| connections.get(conn_id)) {
+        for connection in getting {
             connection.target(&event);
         }
     }
@@ -223,6 +234,22 @@ mod tests {
         hub.forward(said(&RunId::new("r2"), "agent", tool, Audience::ToolListeners));
         assert_eq!(asker.received(), ["agent#null", "agent#1"]);
         assert_eq!(other.received(), ["agent#1"]);
+    }
+
+    #[test]
+    fn who_watches_tools_gets_the_tool_events_of_every_run_at_every_level() {
+        let hub = EventHub::new();
+        let watcher = Client::join(&hub, Role::Operator, &["tool-activity"]);
+        let asker = Client::join(&hub, Role::Operator, &["tool-events"]);
+        let node = Client::join(&hub, Role::Node, &["tool-activity"]);
+        let run = RunId::new("r1");
+        hub.listen_to_tools(&run, asker.connection.info().conn_id.clone());
+        let tool = json!({"stream": "tool", "data": {"phase": "start"}});
+        hub.forward(said(&run, "agent", tool.clone(), Audience::ToolWatchers));
+        hub.forward(said(&run, "agent", tool, Audience::ToolListeners));
+        assert_eq!(watcher.received(), ["agent#null", "agent#null"]);
+        assert_eq!(asker.received(), ["agent#null"]);
+        assert!(node.received().is_empty());
     }
 
     #[test]

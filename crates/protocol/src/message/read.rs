@@ -106,6 +106,7 @@ fn assistant<'de, A: MapAccess<'de>>(mut map: A) -> Result<AssistantMessage, A::
             "usage" => out.usage = map.next_value()?,
             "stopReason" => out.stop_reason = map.next_value()?,
             "errorMessage" => out.error_message = map.next_value()?,
+            "errorText" => out.error_text = map.next_value()?,
             "timestamp" => out.timestamp = map.next_value()?,
             _ => keep(&mut out.extra, name, &mut map)?,
         }

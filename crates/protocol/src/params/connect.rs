@@ -28,7 +28,8 @@ pub struct ConnectParams {
     pub max_protocol: u64,
     /// Who is calling.
     pub client: ClientDescription,
-    /// Capability labels; `tool-events` asks for the tool events of runs this connection starts.
+    /// Capability labels; `tool-events` asks for the tool events of runs this connection starts, `tool-activity` for those
+    /// of all runs, whatever their verbose level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caps: Option<Vec<NonEmpty>>,
     /// Commands a node can execute.
@@ -63,6 +64,10 @@ pub struct ConnectParams {
 impl ConnectParams {
     /// The capability that asks for tool events.
     pub const TOOL_EVENTS: &'static str = "tool-events";
+
+    /// The capability that asks for the tool events of every run, also where the session's verbose level hides them:
+    /// names and arguments, results only as far as the level goes. Ours.
+    pub const TOOL_ACTIVITY: &'static str = "tool-activity";
 
     /// Whether a capability was announced.
     pub fn has_cap(&self, cap: &str) -> bool {

@@ -135,3 +135,16 @@ fn previews_show_who_said_what() {
     assert_eq!(first_user_text(&file.path).unwrap().as_deref(), Some("hello agent"));
     assert_eq!(last_text(&file.path, 9).unwrap().as_deref(), Some("long l..."));
 }
+
+#[test]
+fn the_question_for_a_greeting_is_shown_as_a_command_and_is_no_title() {
+    let greeting = format!("{}\n[message_id: r]", display::GREETING);
+    let file = file(&[
+        ("u1", None, user(&greeting)),
+        ("a1", Some("u1"), said("hello")),
+        ("u2", Some("a1"), user("[Sat 2026-11-21 02:42 UTC] take notes")),
+    ]);
+    let first = values(&read(&file.path, 10).unwrap()).remove(0);
+    assert_eq!(first, user("/new")["message"]);
+    assert_eq!(first_user_text(&file.path).unwrap().as_deref(), Some("take notes"));
+}

@@ -24,7 +24,11 @@ fn lines(broadcasts: &[Broadcast]) -> String {
         let fields = payload.as_object_mut().unwrap();
         assert_eq!(fields.shift_remove("runId"), Some(json!("r")));
         assert_eq!(fields.shift_remove("sessionKey"), Some(json!("agent:main:main")));
-        let audience = if broadcast.audience == Audience::ToolListeners { " (tools)" } else { "" };
+        let audience = match broadcast.audience {
+            Audience::All => "",
+            Audience::ToolListeners => " (tools)",
+            Audience::ToolWatchers => " (watchers)",
+        };
         let loss = if broadcast.droppable { " (droppable)" } else { "" };
         writeln!(out, "{}{audience}{loss} {payload}", broadcast.name).unwrap();
     }
@@ -114,7 +118,17 @@ fn tool_events() -> Vec<(i64, RunEvent)> {
 fn tool_events_go_to_their_listeners_as_far_as_verbose_says_and_always_count() {
     let tail = r#"agent {"stream":"lifecycle","data":{"phase":"end","endedAt":9},"seq":4,"ts":4}
 chat {"seq":4,"state":"final"}"#;
-    check(Verbose::Off, tool_events(), tail);
+    check(
+        Verbose::Off,
+        tool_events(),
+        &format!(
+            r#"
+agent (watchers) {{"stream":"tool","data":{{"phase":"start","name":"read","toolCallId":"c","args":{{"path":"N"}}}},"seq":1,"ts":1}}
+agent (watchers) {{"stream":"tool","data":{{"phase":"update","name":"read","toolCallId":"c"}},"seq":2,"ts":2}}
+agent (watchers) {{"stream":"tool","data":{{"phase":"result","name":"read","toolCallId":"c","meta":"N","isError":false}},"seq":3,"ts":3}}
+{tail}"#
+        ),
+    );
     check(
         Verbose::On,
         tool_events(),

@@ -1,8 +1,10 @@
 //! `chat.history` (spec `gateway-protocol.md` §6.4).
 
+use openclaw_models::failure::user_text;
 use openclaw_protocol::params::chat::{ChatHistoryParams, ChatHistoryResult};
 use openclaw_protocol::{AgentId, ErrorShape};
 use openclaw_sessions::{SessionEntry, history as transcript};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::methods::default_model::describe;
@@ -35,6 +37,7 @@ pub(in crate::methods) async fn history(
     let unreadable =
         |error: &dyn std::fmt::Display| ErrorShape::unavailable(format!("Error: history: {error}"));
     let messages = read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))?;
+    let messages = messages.into_iter().map(with_error_text).collect();
     Ok(ChatHistoryResult {
         session_key: params.session_key.0,
         session_id,
@@ -42,6 +45,26 @@ pub(in crate::methods) async fn history(
         thinking_level: Some(thinking_level),
         verbose_level,
     })
+}
+
+/// A failed answer with what people are told of it. Ours have it where it differs from the provider's words; those of
+/// OpenClaw get it here.
+fn with_error_text(message: Box<RawValue>) -> Box<RawValue> {
+    // What cannot have the field is not parsed.
+    if !message.get().contains("\"errorMessage\"") {
+        return message;
+    }
+    let Ok(Value::Object(mut fields)) = serde_json::from_str(message.get()) else { return message };
+    let failed = fields.get("stopReason").is_some_and(|reason| reason == "error");
+    let Some(raw) = fields.get("errorMessage").and_then(Value::as_str).filter(|_| failed) else {
+        return message;
+    };
+    let told = user_text(raw);
+    if told == raw || fields.contains_key("errorText") {
+        return message;
+    }
+    fields.insert("errorText".to_owned(), told.into());
+    serde_json::value::to_raw_value(&fields).unwrap_or(message)
 }
 
 /// The session's own level, else the one its model would run with.
@@ -55,4 +78,32 @@ async fn thinking_level(ctx: &RequestContext, agent: &AgentId, entry: &SessionEn
     });
     let described = describe(ctx, &ctx.gateway.settings(), agent, own.as_deref()).await;
     described.map_or_else(|| NO_THINKING.to_owned(), |model| model.thinking.as_str().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_failed_answer_tells_people_what_a_failed_run_tells_them() {
+        let raw = r#"401 {"type":"error","error":{"type":"authentication_error","message":"bad key"}}"#;
+        let answer = |stop: &str, error: &str| json!({"role": "assistant", "content": [], "stopReason": stop, "errorMessage": error});
+        let told = |mut answer: Value, text: &str| {
+            answer["errorText"] = text.into();
+            answer
+        };
+        let rows = [
+            (answer("error", raw), told(answer("error", raw), "HTTP 401 authentication_error: bad key")),
+            (told(answer("error", raw), "All models failed"), told(answer("error", raw), "All models failed")),
+            (answer("error", "400 no such model"), answer("error", "400 no such model")),
+            (answer("aborted", raw), answer("aborted", raw)),
+            (json!({"role": "user", "content": "\"errorMessage\""}), json!({"role": "user", "content": "\"errorMessage\""})),
+        ];
+        for (stored, expect) in rows {
+            let shown = with_error_text(serde_json::value::to_raw_value(&stored).unwrap());
+            assert_eq!(serde_json::from_str::<Value>(shown.get()).unwrap(), expect, "{stored}");
+        }
+    }
 }

@@ -1,0 +1,22 @@
+// One line of a conversation.
+
+export interface Line {
+  id: string;
+  kind: "user" | "assistant" | "tool" | "note" | "error";
+  text: string;
+  /** The run it came with; lines of the history have none. */
+  run?: string;
+  /** For tool lines: which call, and where it stands if that is known. */
+  call?: { id: string | undefined; state: CallState | undefined };
+}
+
+export type CallState = "running" | "done" | "failed";
+
+/** Arguments that tell what a call is about, in this order; else the first text does. */
+const TELLING = ["command", "path", "file_path", "query", "url"];
+
+export function describe(name = "tool", args: unknown): string {
+  const fields = (args ?? {}) as Record<string, unknown>;
+  const told = [...TELLING.map((key) => fields[key]), ...Object.values(fields)].find((value) => typeof value === "string");
+  return told === undefined ? name : `${name}: ${String(told)}`;
+}
