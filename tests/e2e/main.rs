@@ -41,7 +41,9 @@ mod model_directive;
 mod models_commands;
 mod models_probes;
 mod mount;
+mod pictures;
 mod prompt_cache;
+mod protections;
 mod proxy;
 mod reference_state;
 mod responses;
@@ -51,6 +53,7 @@ mod state_upkeep;
 mod tools;
 mod usage_commands;
 mod web_chat;
+mod workspace_files;
 
 use openclaw_testkit::GatewaySetup;
 use openclaw_testkit::golden::{Change, Deviation};

@@ -1,11 +1,18 @@
 //! Workspace files that become part of the system prompt (spec `agent-runtime.md` §4).
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use openclaw_protocol::text_length::{utf16_head, utf16_len, utf16_tail};
 
+use crate::place::{Head, PlaceError};
+use crate::workspace_file;
+
 /// Default of `agents.defaults.bootstrapMaxChars`, in UTF-16 units a file.
 pub const DEFAULT_MAX_CHARS: usize = 20_000;
+
+/// More of a file is not read, a hundred times what goes into a prompt by default.
+const MAX_BYTES: u64 = 2 * 1024 * 1024;
 
 /// The files of every session, in prompt order.
 pub const FILES: &[&str] =
@@ -67,14 +74,17 @@ impl BootstrapScope {
 }
 
 /// Reads and shapes the files. Blocking: a handful of small reads; call it from a blocking thread when the workspace may
-/// be on a slow disk. A file that cannot be read counts as missing and is logged.
+/// be on a slow disk. What is no regular file of the workspace counts as missing; the log and the model are told why.
 pub fn load(workspace: &Path, scope: BootstrapScope, max_chars: usize) -> Vec<BootstrapFile> {
     let mut files: Vec<BootstrapFile> = scope
         .files()
         .iter()
         .map(|name| {
             let path = workspace.join(name);
-            shape(name, &path, read(&path).as_deref(), max_chars)
+            match read(workspace, name) {
+                Ok(content) => shape(name, &path, content.as_ref(), max_chars),
+                Err(error) => left_out(name, &path, &error),
+            }
         })
         .collect();
     if scope == BootstrapScope::Private {
@@ -91,34 +101,64 @@ pub fn load(workspace: &Path, scope: BootstrapScope, max_chars: usize) -> Vec<Bo
     files
 }
 
+/// The memory file; without one nothing is said of it.
 fn memory(workspace: &Path, max_chars: usize) -> Vec<BootstrapFile> {
-    let mut seen: Vec<PathBuf> = Vec::new();
+    let mut seen: Vec<FileId> = Vec::new();
     let mut files = Vec::new();
     for name in MEMORY_FILES {
         let path = workspace.join(name);
-        let Ok(real) = path.canonicalize() else { continue };
-        if !real.is_file() || seen.contains(&real) {
-            continue;
+        match read(workspace, name) {
+            Ok(None) => {}
+            Ok(Some(content)) if seen.contains(&content.id) => {}
+            Ok(Some(content)) => {
+                seen.push(content.id);
+                files.push(shape(name, &path, Some(&content), max_chars));
+            }
+            Err(error) => files.push(left_out(name, &path, &error)),
         }
-        seen.push(real);
-        files.push(shape(name, &path, read(&path).as_deref(), max_chars));
     }
     files
 }
 
-fn read(path: &Path) -> Option<String> {
-    match std::fs::read(path) {
-        Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => {
-            tracing::warn!(path = %path.display(), %error, "cannot read workspace file");
-            None
-        }
+/// Device and inode: two names of one file have the same.
+type FileId = (u64, u64);
+
+/// What was read of a file.
+#[derive(Debug, Default)]
+pub struct Content {
+    text: String,
+    /// Whether the file goes on.
+    is_cut: bool,
+    id: FileId,
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), ..Self::default() }
     }
 }
 
+fn read(workspace: &Path, name: &str) -> Result<Option<Content>, PlaceError> {
+    let head = workspace_file::read(workspace, name, MAX_BYTES)?;
+    Ok(head.map(|Head { bytes, is_cut, metadata }| {
+        let id = (metadata.dev(), metadata.ino());
+        let text = String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        Content { text, is_cut, id }
+    }))
+}
+
+/// A file that is there and is not read.
+fn left_out(name: &str, path: &Path, error: &PlaceError) -> BootstrapFile {
+    let why = workspace_file::why(error);
+    tracing::warn!(path = %path.display(), "workspace file is left out of the prompt: {why}");
+    let mut file = shape(name, path, None, 0);
+    file.injected.push_str(&format!(" (left out: {why})"));
+    file
+}
+
 /// Turns a file's content into what the model sees. `None` is a missing file.
-pub fn shape(name: &str, path: &Path, content: Option<&str>, max_chars: usize) -> BootstrapFile {
+pub fn shape(name: &str, path: &Path, content: Option<&Content>, max_chars: usize) -> BootstrapFile {
     let mut file =
         BootstrapFile { name: name.to_owned(), path: path.to_path_buf(), ..BootstrapFile::default() };
     let Some(content) = content else {
@@ -126,7 +166,7 @@ pub fn shape(name: &str, path: &Path, content: Option<&str>, max_chars: usize) -
         file.injected = format!("[MISSING] Expected at: {}", path.display());
         return file;
     };
-    let text = content.trim_end();
+    let text = content.text.trim_end();
     file.raw_chars = utf16_len(text);
     file.truncated = file.raw_chars > max_chars;
     if text.trim().is_empty() {
@@ -135,6 +175,11 @@ pub fn shape(name: &str, path: &Path, content: Option<&str>, max_chars: usize) -
         file.injected = truncate(name, text, file.raw_chars, max_chars);
     } else {
         text.clone_into(&mut file.injected);
+    }
+    if content.is_cut {
+        file.truncated = true;
+        let note = format!("\n\n[...only the first {MAX_BYTES} bytes of {name} were looked at...]");
+        file.injected.push_str(&note);
     }
     file
 }
@@ -155,7 +200,7 @@ mod tests {
     use super::*;
 
     fn shaped(content: &str, max: usize) -> BootstrapFile {
-        shape("TOOLS.md", Path::new("/w/TOOLS.md"), Some(content), max)
+        shape("TOOLS.md", Path::new("/w/TOOLS.md"), Some(&content.into()), max)
     }
 
     /// Vectors of spec `agent-runtime.md` §4.2.
@@ -224,6 +269,47 @@ mod tests {
         let memory: Vec<_> =
             files.iter().filter(|file| file.name.eq_ignore_ascii_case("memory.md")).collect();
         assert_eq!(memory.len(), 1);
+    }
+
+    #[test]
+    fn what_is_no_file_of_the_workspace_is_missing_with_a_reason() {
+        let dir = tempfile::tempdir().unwrap();
+        let ws = dir.path().join("ws");
+        std::fs::create_dir(&ws).unwrap();
+        std::fs::write(dir.path().join("id_ed25519"), "PRIVATE KEY").unwrap();
+        for name in ["SOUL.md", "MEMORY.md"] {
+            std::os::unix::fs::symlink(dir.path().join("id_ed25519"), ws.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("/dev/zero", ws.join("USER.md")).unwrap();
+        nix::unistd::mkfifo(&ws.join("TOOLS.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let files = load(&ws, BootstrapScope::Private, 100);
+        let says = |name: &str| {
+            let file = files.iter().find(|file| file.name == name).unwrap();
+            assert!(file.missing, "{file:?}");
+            file.injected.replace(&ws.display().to_string(), "")
+        };
+        let link = "(left out: it is a link that leads out of the workspace)";
+        assert_eq!(says("SOUL.md"), format!("[MISSING] Expected at: /SOUL.md {link}"));
+        assert_eq!(says("USER.md"), format!("[MISSING] Expected at: /USER.md {link}"));
+        assert_eq!(says("MEMORY.md"), format!("[MISSING] Expected at: /MEMORY.md {link}"));
+        assert_eq!(says("AGENTS.md"), "[MISSING] Expected at: /AGENTS.md");
+        assert_eq!(
+            says("TOOLS.md"),
+            "[MISSING] Expected at: /TOOLS.md (left out: it is not a regular file)"
+        );
+    }
+
+    #[test]
+    fn a_huge_file_is_read_so_far_and_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(dir.path().join("AGENTS.md")).unwrap();
+        std::io::Write::write_all(&mut &file, b"begin").unwrap();
+        // Full of holes: it takes no room, and would take all memory.
+        file.set_len(1 << 40).unwrap();
+        let files = load(dir.path(), BootstrapScope::Subagent, 100);
+        assert!(files[0].truncated && files[0].injected.starts_with("begin"));
+        assert_eq!(files[0].raw_chars as u64, MAX_BYTES);
+        assert!(files[0].injected.ends_with("[...only the first 2097152 bytes of AGENTS.md were looked at...]"));
     }
 
     #[test]

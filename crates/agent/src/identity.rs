@@ -1,7 +1,8 @@
 //! Who the agent says it is: the fields of `IDENTITY.md` (spec `agent-runtime.md` §5).
 
-use std::io::Read as _;
 use std::path::Path;
+
+use crate::workspace_file;
 
 /// More of the file is not looked at.
 const MAX_BYTES: u64 = 64 * 1024;
@@ -26,14 +27,9 @@ pub struct Identity {
 impl Identity {
     /// What the file of a workspace says; one that is missing or can't be read says nothing. Blocking.
     pub fn of_workspace(workspace: &Path) -> Self {
-        let path = workspace.join("IDENTITY.md");
-        let mut bytes = Vec::new();
-        // A pipe may never end.
-        let is_file = std::fs::metadata(&path).is_ok_and(|meta| meta.is_file());
-        let file = is_file.then(|| std::fs::File::open(&path).ok()).flatten();
-        match file.map(|file| file.take(MAX_BYTES).read_to_end(&mut bytes)) {
-            Some(Ok(_)) => Self::parse(&String::from_utf8_lossy(&bytes)),
-            Some(Err(_)) | None => Self::default(),
+        match workspace_file::read(workspace, "IDENTITY.md", MAX_BYTES) {
+            Ok(Some(head)) => Self::parse(&String::from_utf8_lossy(&head.bytes)),
+            Ok(None) | Err(_) => Self::default(),
         }
     }
 

@@ -15,6 +15,7 @@
 //! | reasoning tags, directives, the silent token | [`text`] |
 //! | history as a provider accepts it | [`hygiene`] |
 //! | the system prompt and its report | [`prompt`] |
+//! | files under an open directory, that nothing leads out of | [`place`], [`workspace_file`] |
 //! | workspace files, templates, identity, the user's clock | [`bootstrap`], [`workspace`], [`identity`], [`user_time`] |
 //! | which tools are offered | [`tool_policy`] |
 //! | adding, changing and removing agents, their workspace files | [`roster`] |
@@ -26,6 +27,7 @@ pub mod event;
 pub mod hygiene;
 pub mod identity;
 mod payload;
+pub mod place;
 pub mod prompt;
 pub mod reply;
 pub mod roster;
@@ -41,6 +43,7 @@ pub mod transcript;
 mod turn;
 pub mod user_time;
 pub mod workspace;
+pub mod workspace_file;
 
 pub use event::{RunEnd, RunEvent};
 pub use reply::{Outcome, ReplyPayload, RunMeta};

@@ -11,6 +11,7 @@ mod commands;
 mod context;
 mod failure;
 mod output;
+mod runtime;
 
 use std::process::ExitCode;
 

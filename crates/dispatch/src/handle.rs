@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::prompt::HostFacts;
-use openclaw_config::Config;
+use openclaw_config::{Config, Unmet};
 use openclaw_models::{ModelSettings, Models};
 use openclaw_protocol::{RunId, SessionId};
 use openclaw_sessions::{Layout, SessionSettings, SessionStore};
@@ -62,6 +62,8 @@ pub struct Settings {
     pub sessions: Arc<SessionSettings>,
     /// What concerns models.
     pub models: Arc<ModelSettings>,
+    /// Protections the config asks for and this version can't give.
+    pub unmet: Arc<[Unmet]>,
 }
 
 /// Handle to the dispatcher. Cloning is cheap; all clones are the same dispatcher.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::prompt::HostFacts;
-use openclaw_config::{Config, Environment};
+use openclaw_config::{Config, Environment, unmet_protections};
 use openclaw_models::{Http, ModelSettings, Models, Variables};
 use openclaw_protocol::{AgentId, RunId};
 use openclaw_sessions::key::KeyRules;
@@ -336,6 +336,7 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
     let settings = Settings {
         models: Arc::new(ModelSettings::from(config.as_ref())),
         sessions: Arc::new(sessions),
+        unmet: unmet_protections(&config).into(),
         config,
     };
     Deps {

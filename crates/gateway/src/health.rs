@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openclaw_config::settings::Heartbeat;
-use openclaw_config::{Config, DurationUnit, parse_duration};
+use openclaw_config::{Config, DurationUnit, Unmet, parse_duration};
+use openclaw_dispatch::Settings;
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::health::{
-    AgentHealth, AgentHeartbeat, HealthSnapshot, RecentSession, SessionsHealth,
+    AgentHealth, AgentHeartbeat, HealthSnapshot, RecentSession, SessionsHealth, UnmetProtection,
 };
 use openclaw_sessions::SessionStore;
 use openclaw_sessions::store::{Query, Rows, Selection};
@@ -87,7 +88,7 @@ impl GatewayState {
     /// A new snapshot, whatever the age of the last.
     pub async fn probe_health(&self) -> Arc<HealthSnapshot> {
         let _turn = self.health.turn.lock().await;
-        let snapshot = Arc::new(snapshot(&self.config(), self.sessions.as_ref(), &self.layout).await);
+        let snapshot = Arc::new(snapshot(&self.settings(), self.sessions.as_ref(), &self.layout).await);
         *self.health.last.lock() = Some(Made { snapshot: Arc::clone(&snapshot), at: Instant::now() });
         self.events.health_refreshed();
         if self.health.is_news(&snapshot)
@@ -124,12 +125,22 @@ fn timeless(snapshot: &HealthSnapshot) -> HealthSnapshot {
     plain
 }
 
+/// What the config asks for and is refused.
+pub(crate) fn unmet(settings: &Settings) -> Vec<UnmetProtection> {
+    let shown = |unmet: &Unmet| UnmetProtection {
+        key: unmet.key.clone(),
+        value: unmet.value.clone(),
+        message: unmet.to_string(),
+    };
+    settings.unmet.iter().map(shown).collect()
+}
+
 async fn snapshot(
-    config: &Config,
+    settings: &Settings,
     store: &dyn SessionStore,
     layout: &openclaw_sessions::Layout,
 ) -> HealthSnapshot {
-    let started = Instant::now();
+    let (started, config) = (Instant::now(), &settings.config);
     let now = now_ms();
     let mut agents = Vec::new();
     for id in config.agent_ids() {
@@ -157,6 +168,7 @@ async fn snapshot(
         default_agent_id: config.default_agent().to_string(),
         sessions: own.unwrap_or_else(|| SessionsHealth { path: String::new(), count: 0, recent: Vec::new() }),
         agents,
+        unmet_protections: unmet(settings),
     }
 }
 
@@ -246,6 +258,7 @@ mod tests {
                 default_agent_id: "main".to_owned(),
                 agents: Vec::new(),
                 sessions,
+                unmet_protections: Vec::new(),
             })
         };
         let monitor = HealthMonitor::default();

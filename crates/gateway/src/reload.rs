@@ -243,6 +243,9 @@ impl Follower {
             }
             Plan::Take { live, restart } => {
                 self.tell_restart(loaded, restart);
+                for unmet in new.unmet.iter() {
+                    self.tell(unmet.to_string());
+                }
                 self.state.sessions.set_agents(new.config.agent_ids());
                 self.state.settings.send_replace(Arc::new(new));
                 if !live.is_empty() {

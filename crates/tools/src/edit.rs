@@ -6,13 +6,13 @@ mod passage;
 
 use std::io::Read;
 
+use openclaw_agent::place::PlaceError;
 use openclaw_agent::{ToolError, ToolOutput};
 use openclaw_models::ToolSpec;
 use serde_json::json;
 
 use crate::args::{Args, Either};
 use crate::path::{Resolver, refused};
-use crate::place::PlaceError;
 use crate::toolset::blocking;
 use passage::{EditError, replace};
 

@@ -4,14 +4,13 @@
 //! policy allows and how far the file tools may reach, and decides nothing about policy itself. It calls no model and
 //! knows no session.
 //!
-//! Reading order: `toolset` (which tools there are), `args` and `path` (what every file tool shares), `place` (files under
-//! an open directory, so that a confined tool can't be led out), then `read`, `write`, `edit`, `exec`.
+//! Reading order: `toolset` (which tools there are), `args` and `path` (what every file tool shares; the files
+//! themselves are [`openclaw_agent::place`]s, so that a confined tool can't be led out), then `read`, `write`, `edit`, `exec`.
 
 mod args;
 mod edit;
 mod exec;
 mod path;
-mod place;
 mod read;
 mod toolset;
 mod write;

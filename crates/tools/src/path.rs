@@ -3,11 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use openclaw_agent::place::{Place, PlaceError};
 use openclaw_agent::ToolError;
 use openclaw_config::without_dots;
 use unicode_normalization::UnicodeNormalization;
 
-use crate::place::{Place, PlaceError};
 use crate::toolset::Confinement;
 
 /// Finds files for one call.

@@ -6,6 +6,7 @@ mod window;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
+use openclaw_agent::place::PlaceError;
 use openclaw_agent::{ToolError, ToolOutput};
 use openclaw_models::ToolSpec;
 use openclaw_protocol::message::Block;
@@ -14,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::Args;
 use crate::path::{Resolver, refused};
-use crate::place::PlaceError;
 use crate::toolset::blocking;
 use picture::Format;
 use window::Ask;
@@ -45,26 +45,41 @@ pub(crate) async fn run(
 ) -> Result<ToolOutput, ToolError> {
     let path = args.path()?;
     let ask = Ask { offset: args.count("offset").unwrap_or(1), limit: args.count("limit") };
-    blocking(move || {
+    let (label, stop) = (format!("read:{path}"), cancel.clone());
+    let found = blocking(move || {
         let file = resolver.existing(&path).and_then(|place| place.open());
         let file = file.map_err(|error| refused("read", &path, &error))?;
-        read(file, &path, ask, &cancel)
+        read(file, &path, ask, &stop)
     })
-    .await
+    .await?;
+    match found {
+        Found::Text(text) => Ok(ToolOutput::text(text)),
+        Found::Picture(file, format) => {
+            let note = Block::text(format!("Read image file [{}]", format.mime()));
+            let payload = picture::load(file, format, label, cancel).await?;
+            Ok(ToolOutput { content: vec![note, payload], details: None })
+        }
+    }
 }
 
-fn read(mut file: File, path: &str, ask: Ask, cancel: &CancellationToken) -> Result<ToolOutput, ToolError> {
+/// What a file turned out to be.
+enum Found {
+    /// The window that was asked for.
+    Text(String),
+    /// Nothing of it is read yet but its first bytes.
+    Picture(File, Format),
+}
+
+fn read(mut file: File, path: &str, ask: Ask, cancel: &CancellationToken) -> Result<Found, ToolError> {
     let failed = |error: std::io::Error| refused("read", path, &PlaceError::Io(error));
     let mut head = Vec::with_capacity(picture::HEAD);
     file.by_ref().take(picture::HEAD as u64).read_to_end(&mut head).map_err(failed)?;
     file.seek(SeekFrom::Start(0)).map_err(failed)?;
     if let Some(format) = Format::of(&head) {
-        let note = Block::text(format!("Read image file [{}]", format.mime()));
-        let payload = picture::load(file, format, &format!("read:{path}"));
-        return Ok(ToolOutput { content: vec![note, payload], details: None });
+        return Ok(Found::Picture(file, format));
     }
     match window::cut(BufReader::new(file), ask, || cancel.is_cancelled()) {
-        Ok(window) => Ok(ToolOutput::text(window.render(path)?)),
+        Ok(window) => Ok(Found::Text(window.render(path)?)),
         Err(window::ScanError::Cancelled) => Err(ToolError::Aborted),
         Err(window::ScanError::Io(error)) => Err(failed(error)),
     }

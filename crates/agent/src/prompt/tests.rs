@@ -22,7 +22,7 @@ fn file(name: &str, content: &str) -> BootstrapFile {
     bootstrap::shape(
         name,
         &Path::new("/home/u/.openclaw/workspace").join(name),
-        Some(content),
+        Some(&content.into()),
         DEFAULT_MAX_CHARS,
     )
 }

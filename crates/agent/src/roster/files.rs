@@ -1,13 +1,15 @@
 //! The files of a workspace that a person edits from afar (spec `gateway-protocol.md` §6.6, `agents.files.*`).
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use openclaw_config::private_file::{self, Durability};
+use openclaw_config::private_file;
 
 use crate::bootstrap::FILES;
+use crate::place::{Head, PlaceError};
+use crate::workspace_file;
 
 /// The memory file's two spellings; the first is made when there is none.
 const MEMORY: [&str; 2] = ["MEMORY.md", "memory.md"];
@@ -49,6 +51,9 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
     },
+    /// A pipe, a device or a directory under the file's name.
+    #[error("{0} is not a regular file; remove it")]
+    NotAFile(PathBuf),
     /// The file system refused.
     #[error("{path}: {source}")]
     Io {
@@ -59,10 +64,20 @@ pub enum FileError {
     },
 }
 
+impl FileError {
+    fn of(path: PathBuf, error: PlaceError) -> Self {
+        match error {
+            PlaceError::Escapes { .. } | PlaceError::SymbolicLink(_) => Self::Outside(path),
+            PlaceError::NotAFile(_) => Self::NotAFile(path),
+            PlaceError::Io(source) => Self::Io { path, source },
+        }
+    }
+}
+
 /// The files in their order, whether they are there or not.
 pub fn list(workspace: &Path) -> Vec<WorkspaceFile> {
-    let memory = MEMORY.iter().find(|name| workspace.join(name).is_file()).copied().unwrap_or("MEMORY.md");
-    FILES.iter().copied().chain([memory]).map(|name| look(workspace, name)).collect()
+    let memory = MEMORY.iter().find(|name| stamp(workspace, name).is_some()).copied().unwrap_or("MEMORY.md");
+    FILES.iter().copied().chain([memory]).map(|name| file(workspace, name, stamp(workspace, name))).collect()
 }
 
 /// One file and what it says; nothing when it is not there.
@@ -70,18 +85,16 @@ pub fn list(workspace: &Path) -> Vec<WorkspaceFile> {
 /// # Errors
 /// [`FileError`].
 pub fn get(workspace: &Path, name: &str) -> Result<(WorkspaceFile, Option<String>), FileError> {
-    let path = place(workspace, name)?;
-    let failed = |source| FileError::Io { path: path.clone(), source };
-    let mut bytes = Vec::new();
-    match fs::File::open(&path) {
-        Ok(file) => file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((look(workspace, name), None)),
-        Err(error) => return Err(failed(error)),
-    };
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(FileError::TooLarge { path });
+    let path = path_of(workspace, name)?;
+    let head = workspace_file::read(workspace, name, MAX_BYTES);
+    match head.map_err(|error| FileError::of(path.clone(), error))? {
+        None => Ok((file(workspace, name, None), None)),
+        Some(Head { is_cut: true, .. }) => Err(FileError::TooLarge { path }),
+        Some(Head { bytes, metadata, .. }) => {
+            let content = String::from_utf8_lossy(&bytes).into_owned();
+            Ok((file(workspace, name, Some(FileStamp::of(&metadata))), Some(content)))
+        }
     }
-    Ok((look(workspace, name), Some(String::from_utf8_lossy(&bytes).into_owned())))
 }
 
 /// Replaces what one file says; the workspace is made when it is missing.
@@ -89,38 +102,41 @@ pub fn get(workspace: &Path, name: &str) -> Result<(WorkspaceFile, Option<String
 /// # Errors
 /// [`FileError`]; the file is as it was then.
 pub fn set(workspace: &Path, name: &str, content: &str) -> Result<WorkspaceFile, FileError> {
-    let path = place(workspace, name)?;
+    let path = path_of(workspace, name)?;
+    private_file::make_dir(workspace).map_err(|source| FileError::Io { path: path.clone(), source })?;
     // A link within the workspace stays a link.
-    let target = path.canonicalize().unwrap_or_else(|_| path.clone());
-    private_file::replace(&target, content.as_bytes(), Durability::Synced)
-        .map_err(|source| FileError::Io { path, source })?;
-    Ok(look(workspace, name))
-}
-
-/// The path of one of the files, links followed as far as the workspace goes.
-fn place(workspace: &Path, name: &str) -> Result<PathBuf, FileError> {
-    if !FILES.contains(&name) && !MEMORY.contains(&name) {
-        return Err(FileError::Unsupported(name.to_owned()));
-    }
-    let path = workspace.join(name);
-    let root = workspace.canonicalize().unwrap_or_else(|_| workspace.to_path_buf());
-    match (path.canonicalize(), fs::symlink_metadata(&path)) {
-        (Ok(real), _) if real.starts_with(&root) => Ok(path),
-        (Err(_), Err(_)) => Ok(path),
-        // It leads elsewhere, or to nowhere yet.
-        (Ok(_), _) | (Err(_), Ok(_)) => Err(FileError::Outside(path)),
-    }
-}
-
-fn look(workspace: &Path, name: &str) -> WorkspaceFile {
-    let path = workspace.join(name);
-    let found = place(workspace, name).ok().and_then(|path| fs::metadata(path).ok());
-    let stamp = found.filter(fs::Metadata::is_file).map(|meta| {
-        let changed = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let millis = changed.map_or(0, |since| since.as_millis());
-        FileStamp { size: meta.len(), updated_at_ms: i64::try_from(millis).unwrap_or(i64::MAX) }
+    let written = workspace_file::place(workspace, name).and_then(|place| {
+        place.replace(content.as_bytes())?;
+        place.sync_directory()
     });
-    WorkspaceFile { name: name.to_owned(), path, stamp }
+    written.map_err(|error| FileError::of(path, error))?;
+    Ok(file(workspace, name, stamp(workspace, name)))
+}
+
+/// The path of one of the files; others can't be named.
+fn path_of(workspace: &Path, name: &str) -> Result<PathBuf, FileError> {
+    if FILES.contains(&name) || MEMORY.contains(&name) {
+        Ok(workspace.join(name))
+    } else {
+        Err(FileError::Unsupported(name.to_owned()))
+    }
+}
+
+fn file(workspace: &Path, name: &str, stamp: Option<FileStamp>) -> WorkspaceFile {
+    WorkspaceFile { name: name.to_owned(), path: workspace.join(name), stamp }
+}
+
+/// Of a file that can be read; nothing is read of it.
+fn stamp(workspace: &Path, name: &str) -> Option<FileStamp> {
+    workspace_file::read(workspace, name, 0).ok()?.map(|head| FileStamp::of(&head.metadata))
+}
+
+impl FileStamp {
+    fn of(metadata: &fs::Metadata) -> Self {
+        let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let millis = changed.map_or(0, |since| since.as_millis());
+        Self { size: metadata.len(), updated_at_ms: i64::try_from(millis).unwrap_or(i64::MAX) }
+    }
 }
 
 #[cfg(test)]
@@ -180,6 +196,9 @@ mod tests {
         symlink(dir.path().join("secret"), ws.join("AGENTS.md")).unwrap();
         symlink(dir.path().join("not-yet"), ws.join("TOOLS.md")).unwrap();
         symlink(ws.join("real.md"), ws.join("SOUL.md")).unwrap();
+        nix::unistd::mkfifo(&ws.join("USER.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(matches!(get(&ws, "USER.md"), Err(FileError::NotAFile(_))));
+        assert!(matches!(set(&ws, "USER.md", "x"), Err(FileError::NotAFile(_) | FileError::Io { .. })));
         for name in ["AGENTS.md", "TOOLS.md"] {
             assert!(matches!(get(&ws, name), Err(FileError::Outside(_))), "{name}");
             assert!(matches!(set(&ws, name, "x"), Err(FileError::Outside(_))), "{name}");

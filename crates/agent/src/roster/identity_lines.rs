@@ -1,14 +1,16 @@
 //! Lines that are added to an agent's `IDENTITY.md` (spec `gateway-protocol.md` §6.6).
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::path::Path;
 
 use super::RosterError;
 use crate::identity::Identity;
+use crate::place::PlaceError;
+use crate::workspace_file;
 
 /// The file.
 const FILE: &str = "IDENTITY.md";
+/// More of it is not looked at for what it says already.
+const MAX_BYTES: u64 = 1024 * 1024;
 
 /// What the lines say; absent ones are left out. In the file the last line of a label counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,10 +27,11 @@ impl IdentityLines {
     /// Adds what the file does not say yet. Nothing else in it is touched.
     pub(super) fn append(&self, workspace: &Path) -> Result<(), RosterError> {
         let path = workspace.join(FILE);
-        let failed = |source| RosterError::Io { path: path.clone(), source };
-        let said = match std::fs::read(&path) {
-            Ok(bytes) => Identity::parse(&String::from_utf8_lossy(&bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Identity::default(),
+        let failed = |error: PlaceError| RosterError::Io { path: path.clone(), source: error.into() };
+        let place = workspace_file::place(workspace, FILE).map_err(failed)?;
+        let said = match place.read_head(MAX_BYTES) {
+            Ok(head) => Identity::parse(&String::from_utf8_lossy(&head.bytes)),
+            Err(error) if error.is_not_found() => Identity::default(),
             Err(error) => return Err(failed(error)),
         };
         let fields = [
@@ -45,8 +48,7 @@ impl IdentityLines {
         if lines.is_empty() {
             return Ok(());
         }
-        let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
-        file.write_all(format!("\n{lines}").as_bytes()).map_err(failed)
+        place.append(format!("\n{lines}").as_bytes()).map_err(failed)
     }
 }
 

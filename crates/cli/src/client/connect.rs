@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
 use super::identity::{DeviceTokens, Identity};
-use super::target::Target;
+use super::target::{Note, Target};
 use crate::context::{Context, now_ms};
 
 /// How long the challenge may take; older gateways send none (spec `gateway-protocol.md` §12).
@@ -81,6 +81,14 @@ pub(crate) enum ConnectError {
         /// What was odd.
         what: String,
     },
+    /// The config asks for a protection of the connection that is missing.
+    #[error("{detail}")]
+    Unprotected {
+        /// What is missing.
+        detail: String,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// The address is none.
     #[error("bad gateway URL: {reason}")]
     Url {
@@ -113,6 +121,9 @@ impl Connection {
     /// # Errors
     /// [`ConnectError`]; nothing was asked of the gateway then.
     pub(crate) async fn open(context: &Context, target: &Target) -> Result<Self, ConnectError> {
+        if let Some(Note::Unprotected(unmet)) = &target.note {
+            return Err(ConnectError::Unprotected { detail: unmet.detail(), remedy: unmet.remedy() });
+        }
         let identity = Identity::load_or_create(context.paths())?;
         let mut tokens = DeviceTokens::load(context.paths(), identity.device_id());
         let has_stored = tokens.get(ROLE).is_some() && !target.explicit;

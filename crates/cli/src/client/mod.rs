@@ -77,6 +77,9 @@ pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) 
             "Check gateway.auth with `{}`; a running gateway uses the token it was started with.",
             command("openclaw config get gateway.auth.mode")
         )),
+        ConnectError::Unprotected { detail, remedy } => {
+            Failure::new("protection-missing", format!("{detail}\n{block}")).hint(*remedy)
+        }
         ConnectError::Answer { code: _, message } => Failure::new("request", message.clone()),
         ConnectError::Identity { .. } | ConnectError::Protocol { .. } | ConnectError::Url { .. } => {
             Failure::new("client", format!("{error}\n{block}"))
@@ -91,7 +94,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> R
         .enable_all()
         .build()
         .map_err(|error| Failure::new("runtime", format!("could not start: {error}")))?;
-    runtime.block_on(future)
+    crate::runtime::finish(runtime, future)
 }
 
 /// A positive number of milliseconds from a flag.

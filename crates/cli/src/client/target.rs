@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use openclaw_config::gateway_options::gateway_port;
 use openclaw_config::settings::{BindMode, GatewayMode};
-use openclaw_config::{Config, Environment};
+use openclaw_config::protections::Refuses;
+use openclaw_config::{Config, Environment, Unmet, unmet_protections};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::context::Context;
@@ -30,8 +31,8 @@ pub(crate) struct Target {
     pub(crate) source: String,
     /// Bind mode of a local gateway.
     pub(crate) bind: Option<BindMode>,
-    /// A note on the configuration.
-    pub(crate) note: Option<&'static str>,
+    /// Why it can't be talked to as it is configured.
+    pub(crate) note: Option<Note>,
     /// Shared token.
     pub(crate) token: Option<SecretString>,
     /// Shared password.
@@ -40,7 +41,23 @@ pub(crate) struct Target {
     pub(crate) explicit: bool,
 }
 
-const MISSING_URL: &str = "gateway.mode=remote but gateway.remote.url is missing";
+/// What is wrong with the configuration of a remote gateway.
+#[derive(Debug, Clone)]
+pub(crate) enum Note {
+    /// It has no address.
+    MissingUrl,
+    /// A protection of the connection is asked for and missing.
+    Unprotected(Box<Unmet>),
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::MissingUrl => f.write_str("gateway.mode=remote but gateway.remote.url is missing"),
+            Self::Unprotected(unmet) => f.write_str(&unmet.detail()),
+        }
+    }
+}
 
 impl Target {
     /// Resolves flags, environment and config.
@@ -50,14 +67,15 @@ impl Target {
     pub(crate) fn resolve(context: &Context, flags: &TargetFlags) -> Result<Self, Failure> {
         let config = context.config_or_default();
         let target = Self::of(&config, context.env(), flags)?;
-        if target.note.is_some() {
-            return Err(Failure::new(
-                "remote-url-missing",
-                format!("gateway remote mode misconfigured: {MISSING_URL}\n{}", target.describe(context)),
-            )
-            .hint("Set it: openclaw config set gateway.remote.url wss://host:port"));
-        }
-        Ok(target)
+        let Some(note) = &target.note else { return Ok(target) };
+        let (kind, hint) = match note {
+            Note::MissingUrl => {
+                ("remote-url-missing", "Set it: openclaw config set gateway.remote.url wss://host:port")
+            }
+            Note::Unprotected(unmet) => ("protection-missing", unmet.remedy()),
+        };
+        let message = format!("gateway remote mode misconfigured: {note}\n{}", target.describe(context));
+        Err(Failure::new(kind, message).hint(hint))
     }
 
     /// The same as values only; remote mode without a URL falls back to the local address, with a note.
@@ -91,11 +109,16 @@ impl Target {
         let remote = &config.gateway.remote;
         let local = local_address(config, env)?;
         let (url, source, note) = match (is_remote, nonblank(&remote.url)) {
-            (true, Some(url)) => (url, "config gateway.remote.url".to_owned(), None),
+            (true, Some(url)) => {
+                let unmet = unmet_protections(config);
+                let unmet = unmet.into_iter().find(|unmet| unmet.refuses == Refuses::Connections);
+                let note = unmet.map(|unmet| Note::Unprotected(Box::new(unmet)));
+                (url, "config gateway.remote.url".to_owned(), note)
+            }
             (true, None) => (
                 local.url.clone(),
                 "missing gateway.remote.url (fallback local)".to_owned(),
-                Some(MISSING_URL),
+                Some(Note::MissingUrl),
             ),
             (false, _) => (local.url.clone(), local.source.clone(), None),
         };
@@ -136,7 +159,7 @@ impl Target {
             format!("Config: {}", context.short(context.paths().config_path())),
         ];
         lines.extend(self.bind.map(|bind| format!("Bind: {}", bind.as_str())));
-        lines.extend(self.note.map(|note| format!("Note: {note}")));
+        lines.extend(self.note.as_ref().map(|note| format!("Note: {note}")));
         lines.join("\n")
     }
 }

@@ -1,6 +1,6 @@
 //! The findings about security that `status` shows first. A part of the checks of `security audit` (spec `cli.md` §8).
 
-use openclaw_config::Config;
+use openclaw_config::{Config, Unmet, unmet_protections};
 use openclaw_config::gateway_options::{GatewayFlags, gateway_options};
 use openclaw_config::settings::{AuthKind, BindMode};
 use secrecy::ExposeSecret as _;
@@ -14,6 +14,7 @@ const GOOD_TOKEN_LENGTH: usize = 24;
 /// `{ts, summary, findings}`.
 pub(super) fn report(context: &Context, config: &Config) -> Value {
     let mut findings = Vec::new();
+    findings.extend(unmet_protections(config).iter().map(unmet));
     gateway(context, config, &mut findings);
     files(context, &mut findings);
     let count = |severity: &str| {
@@ -32,6 +33,12 @@ fn finding(id: &str, severity: &str, title: &str, detail: &str, remediation: Opt
         out.insert("remediation".to_owned(), json!(remediation));
     }
     out
+}
+
+fn unmet(unmet: &Unmet) -> Value {
+    let title = format!("{} asks for a protection that is missing", unmet.key);
+    let remedy = Some(unmet.remedy().to_owned());
+    finding("config.protection_missing", "critical", &title, &unmet.detail(), remedy)
 }
 
 fn gateway(context: &Context, config: &Config, findings: &mut Vec<Value>) {

@@ -9,6 +9,7 @@ use crate::args::RunArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use crate::runtime;
 
 /// Threads for files and other work that blocks; what more there is waits for one.
 const BLOCKING_THREADS: usize = 64;
@@ -44,7 +45,7 @@ pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
             "gateway --claude-cli-logs: not implemented yet in this version; starting without it",
         );
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let threads = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers())
         .max_blocking_threads(BLOCKING_THREADS)
         .enable_all()
@@ -57,7 +58,7 @@ pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
         ..RunOptions::new(context.process().clone())
     };
     openclaw_models::install_tls();
-    match runtime.block_on(openclaw_gateway::run(options)) {
+    match runtime::finish(threads, openclaw_gateway::run(options)) {
         Ok(ExitStatus::Stopped | ExitStatus::OutOfTime) => Ok(0),
         Err(StartError::InvalidConfig(_)) => Err(context.invalid_config()),
         Err(error) => Err(Failure::new("gateway-start", error.to_string())),

@@ -50,6 +50,9 @@ pub(super) fn text(health: &Value) -> Vec<String> {
         lines.push(format!("Heartbeat interval: {} ({id})", every.unwrap_or("disabled")));
         lines.extend(sessions_lines(agent, id));
     }
+    lines.extend(
+        list("/unmetProtections").iter().filter_map(|unmet| Some(format!("Refused: {}", unmet.get("message")?.as_str()?))),
+    );
     lines
 }
 

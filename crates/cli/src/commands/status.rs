@@ -84,8 +84,8 @@ impl Extras {
 }
 
 fn ask_gateway(context: &Context, target: &Target, timeout: Duration, ask: Ask) -> Result<Probed, Failure> {
-    match target.note {
-        Some(note) => Ok(Probed { error: Some(note.to_owned()), ..Probed::default() }),
+    match &target.note {
+        Some(note) => Ok(Probed { error: Some(note.to_string()), ..Probed::default() }),
         None => client::block_on(async { Ok(probe(context, target, timeout, ask).await) }),
     }
 }

@@ -72,6 +72,8 @@ pub struct AgentDefaults {
     pub heartbeat: Option<Heartbeat>,
     /// Sub-agents.
     pub subagents: SubagentDefaults,
+    /// Where tools run.
+    pub sandbox: Sandbox,
     /// Dropping old tool results.
     pub context_pruning: ContextPruning,
     /// Summarising old turns.
@@ -104,8 +106,42 @@ pub struct AgentEntry {
     pub group_chat: GroupChat,
     /// Sub-agents.
     pub subagents: AgentSubagents,
+    /// Where its tools run.
+    pub sandbox: Sandbox,
     /// Tool policy.
     pub tools: AgentTools,
+}
+
+/// `sandbox`: what is read of it while there is none.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Sandbox {
+    /// Which sessions it is for; default off.
+    pub mode: Option<SandboxMode>,
+}
+
+/// `sandbox.mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxMode {
+    /// None.
+    #[default]
+    Off,
+    /// All but the agent's main session.
+    NonMain,
+    /// All.
+    All,
+}
+
+impl SandboxMode {
+    /// The word used in the config.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::NonMain => "non-main",
+            Self::All => "all",
+        }
+    }
 }
 
 /// A model with fallbacks. In the file a plain string is the same as `{primary}`.

@@ -25,7 +25,7 @@ use crate::{Environment, Paths};
 pub use agents::{
     AgentDefaults, AgentEntry, AgentSubagents, Agents, BlockStreamingBreak, Compaction, CompactionMode,
     ContextPruning, ContextPruningMode, Heartbeat, Identity, MemoryFlush, ModelChoice, ModelEntry, OnOff,
-    ResolvedAgent, SubagentDefaults, TimeFormat, TypingMode,
+    ResolvedAgent, Sandbox, SandboxMode, SubagentDefaults, TimeFormat, TypingMode,
 };
 pub use auth::{Auth, AuthCooldowns, AuthMode, AuthProfile};
 pub use bindings::{Binding, BindingMatch, BindingPeer, PeerKind};
@@ -48,8 +48,8 @@ pub use session::{
 };
 pub use skills::{SkillEntry, Skills, SkillsLoad};
 pub use tools::{
-    AgentTools, ApplyPatch, Elevated, Exec, ExecAsk, ExecHost, ExecSecurity, TextOrNumber, ToolPolicy,
-    ToolProfile, Tools, ToolsAgentToAgent, ToolsScope,
+    AgentTools, ApplyPatch, Elevated, Exec, ExecAsk, ExecGate, ExecHost, ExecSecurity, TextOrNumber,
+    ToolPolicy, ToolProfile, Tools, ToolsAgentToAgent, ToolsScope,
 };
 pub use ui::{Assistant, Discovery, MdnsMode, MdnsSettings, Ui};
 

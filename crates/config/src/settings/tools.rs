@@ -128,6 +128,56 @@ impl Exec {
     }
 }
 
+/// Whether a command may run, decided from the settings alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExecGate {
+    /// Any command, and nobody is asked.
+    Open,
+    /// None.
+    Denied,
+    /// Some only after a person said yes, or is on a list; there are no approvals yet.
+    NeedsApproval,
+    /// In a sandbox only; there is none yet.
+    NeedsSandbox,
+    /// On a node only; none can be used yet.
+    NeedsNode,
+}
+
+impl ExecGate {
+    /// Without a host, commands run here, as in OpenClaw without an active sandbox; rules that are set hold there as well.
+    pub fn of(host: Option<ExecHost>, security: Option<ExecSecurity>, ask: Option<ExecAsk>) -> Self {
+        let ask = match (host, security, ask) {
+            (Some(ExecHost::Sandbox), _, _) => return Self::NeedsSandbox,
+            (Some(ExecHost::Node), _, _) => return Self::NeedsNode,
+            (None, None, None | Some(ExecAsk::Off)) => return Self::Open,
+            (Some(ExecHost::Gateway), _, ask) => ask.unwrap_or(ExecAsk::OnMiss),
+            (None, _, ask) => ask.unwrap_or(ExecAsk::Off),
+        };
+        match (security.unwrap_or(ExecSecurity::Allowlist), ask) {
+            (ExecSecurity::Deny, _) => Self::Denied,
+            (ExecSecurity::Full, ExecAsk::Off | ExecAsk::OnMiss) => Self::Open,
+            (ExecSecurity::Full, ExecAsk::Always) | (ExecSecurity::Allowlist, _) => Self::NeedsApproval,
+        }
+    }
+}
+
+impl Exec {
+    /// Whether a command may run.
+    pub fn gate(&self) -> ExecGate {
+        ExecGate::of(self.host, self.security, self.ask)
+    }
+
+    /// The rules that are set, for people: `host=gateway ask=always`.
+    pub fn rules(&self) -> String {
+        let rules = [
+            self.host.map(|host| format!("host={}", host.as_str())),
+            self.security.map(|security| format!("security={}", security.as_str())),
+            self.ask.map(|ask| format!("ask={}", ask.as_str())),
+        ];
+        rules.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// `tools.exec.host`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -138,6 +188,17 @@ pub enum ExecHost {
     Gateway,
     /// On a node.
     Node,
+}
+
+impl ExecHost {
+    /// The word used in the config.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sandbox => "sandbox",
+            Self::Gateway => "gateway",
+            Self::Node => "node",
+        }
+    }
 }
 
 /// `tools.exec.security`.
@@ -152,6 +213,17 @@ pub enum ExecSecurity {
     Full,
 }
 
+impl ExecSecurity {
+    /// The word used in the config.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Allowlist => "allowlist",
+            Self::Full => "full",
+        }
+    }
+}
+
 /// `tools.exec.ask`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -162,6 +234,17 @@ pub enum ExecAsk {
     OnMiss,
     /// For every command.
     Always,
+}
+
+impl ExecAsk {
+    /// The word used in the config.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::OnMiss => "on-miss",
+            Self::Always => "always",
+        }
+    }
 }
 
 /// `tools.exec.applyPatch`.

@@ -1,6 +1,6 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
-//! [`command`] answers what is meant for the gateway; [`session`] finds the conversation, [`asked_model`] the model it asks for,
+//! [`command`] answers what is meant for the gateway; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here, [`asked_model`] the model it asks for,
 //! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`result`] is what is remembered.
 
 mod asked_model;
@@ -14,6 +14,7 @@ mod kept;
 mod lent;
 mod prepare;
 mod profile_pin;
+mod protections;
 mod result;
 mod session;
 mod tools;

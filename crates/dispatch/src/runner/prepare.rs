@@ -31,7 +31,7 @@ use super::profile_pin::Keep;
 use super::result::Figures;
 use super::session::Session;
 use super::wording::{self, Circumstances};
-use super::{NotBegun, RunControl, Runner, WEBCHAT, history_limit, inject, tools};
+use super::{NotBegun, RunControl, Runner, WEBCHAT, history_limit, inject, protections, tools};
 use crate::api::{AbortReason, RunOutcome};
 use crate::handle::Settings;
 use crate::inbox::{Payload, Row};
@@ -253,11 +253,12 @@ impl Runner {
         for (name, value) in &self.command_variables {
             environment.set(name, value);
         }
-        let mut exec = ExecSettings::new(&agent.exec, environment);
+        let mut exec = ExecSettings::new(&protections::exec_of(&session.entry, &agent.exec), environment);
         exec.approvals_file = Some(self.state_dir.join("exec-approvals.json"));
         let model = &first.model;
         let allowed =
             tools::allowed(&settings.config, agent, model.provider(), model.id(), session.key.as_str());
+        // A run that asks for a sandbox did not get here.
         CoreTools::new(Setup { confinement: Confinement::Host, exec, allowed })
     }
 

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use super::asked_model::Hint;
 use super::contact::Contact;
-use super::{NotBegun, Runner, fork};
+use super::{NotBegun, Runner, fork, protections};
 use crate::api::Occasion;
 use crate::handle::Settings;
 use crate::inbox::{Payload, Row};
@@ -107,6 +107,7 @@ impl Runner {
         let agent_id = agent_id.unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
         let agent = settings.config.agent(&agent_id);
         let stored = self.store.get(&key).await?.map(|found| found.entry);
+        protections::check(settings, &agent_id, &key, stored.as_deref())?;
         // A message that was stopped does nothing but be there.
         let named = match row.abort {
             Some(_) => None,

@@ -111,7 +111,10 @@ impl From<WriteError> for Failure {
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         match error {
-            FileError::Unsupported(_) | FileError::Outside(_) | FileError::TooLarge { .. } => invalid(&error),
+            FileError::Unsupported(_)
+            | FileError::Outside(_)
+            | FileError::NotAFile(_)
+            | FileError::TooLarge { .. } => invalid(&error),
             FileError::Io { .. } => unavailable(&error),
         }
     }

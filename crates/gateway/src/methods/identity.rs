@@ -78,8 +78,7 @@ fn shown(text: &str, id: &AgentId, workspace: &Path, base_path: &str) -> Option<
         Avatar::Url(url) => Some(url),
         Avatar::Text(text) => Some(text.chars().take(MAX_AVATAR).collect()),
         Avatar::File(path) => {
-            avatar::file_in(workspace, &path)?;
-            Some(format!("{}/avatar/{id}", base_path.trim_end_matches('/')))
+            avatar::is_file_in(workspace, &path).then(|| format!("{}/avatar/{id}", base_path.trim_end_matches('/')))
         }
     }
 }

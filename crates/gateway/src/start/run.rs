@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use openclaw_config::gateway_options::{GatewayFlags, GatewayOptions, StartRefusal, gateway_options};
-use openclaw_config::{Config, Environment, InvalidConfig, Loaded, load, private_file, unsupported};
+use openclaw_config::protections::Refuses;
+use openclaw_config::{
+    Config, Environment, InvalidConfig, Loaded, Unmet, load, private_file, unmet_protections, unsupported,
+};
 use openclaw_dispatch::StartError as DispatchStartError;
 use openclaw_models::Ask;
 use openclaw_sessions::StoreError;
@@ -115,11 +118,9 @@ pub enum StartError {
     /// A section can't be used.
     #[error(transparent)]
     Section(#[from] UnusableSection),
-    /// TLS is asked for.
-    #[error(
-        "gateway.tls.enabled is set, but this version does not serve TLS yet; set it to false and put a TLS proxy or a tunnel in front"
-    )]
-    Tls,
+    /// The config asks for a protection without which a gateway must not be reachable.
+    #[error("{0}")]
+    Unprotected(Box<Unmet>),
     /// The state directory can't be used.
     #[error(
         "the state directory {path} cannot be used: {source}; make it writable, or set OPENCLAW_STATE_DIR"
@@ -166,8 +167,10 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     let loaded = Arc::new(load(&options.environment));
     let config = usable_config(&loaded, &options.flags)?;
     let gateway = gateway_options(&config, &loaded.environment, &options.flags)?;
-    if config.gateway.tls.enabled {
-        return Err(StartError::Tls);
+    if let Some(unmet) =
+        unmet_protections(&config).into_iter().find(|unmet| unmet.refuses == Refuses::Start)
+    {
+        return Err(StartError::Unprotected(Box::new(unmet)));
     }
     let state_dir = loaded.paths.state_dir();
     private_file::make_dir(state_dir)
@@ -270,6 +273,9 @@ fn report(state: &Arc<GatewayState>, gateway: &GatewayOptions, addresses: &[Sock
         started_in_ms = state.uptime_ms(),
         "gateway started",
     );
+    for unmet in state.settings().unmet.iter() {
+        tracing::warn!("{unmet}");
+    }
     for path in unsupported(&state.loaded) {
         tracing::warn!("not supported yet: {path}");
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use openclaw_config::Config;
+use openclaw_config::{Config, unmet_protections};
 use openclaw_config::settings::SessionScope;
 use openclaw_dispatch::Settings;
 use openclaw_models::ModelSettings;
@@ -29,6 +29,7 @@ pub(crate) fn settings(config: &Arc<Config>) -> Result<Settings, UnusableSection
         config: Arc::clone(config),
         sessions: Arc::new(session_settings(config)?),
         models: Arc::new(ModelSettings::from(config.as_ref())),
+        unmet: unmet_protections(config).into(),
     })
 }
 

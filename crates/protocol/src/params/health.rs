@@ -41,6 +41,21 @@ pub struct HealthSnapshot {
     pub agents: Vec<AgentHealth>,
     /// Sessions of the default agent.
     pub sessions: SessionsHealth,
+    /// Protections the config asks for and this version can't give; absent where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmet_protections: Vec<UnmetProtection>,
+}
+
+/// A protection the config asks for and this version can't give: what would rely on it is refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UnmetProtection {
+    /// Path in the config.
+    pub key: String,
+    /// What it says there.
+    pub value: String,
+    /// What is refused and what to do, for people.
+    pub message: String,
 }
 
 /// One agent in a [`HealthSnapshot`].

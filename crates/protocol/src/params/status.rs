@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::health::UnmetProtection;
+
 super::call! {
     /// Sessions, heartbeat and channels in short.
     Status: "status" as Loose, super::Ignored => StatusSummary
@@ -23,6 +25,9 @@ pub struct StatusSummary {
     pub queued_system_events: Vec<String>,
     /// Sessions of all agents.
     pub sessions: SessionsSummary,
+    /// Protections the config asks for and this version can't give; absent where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmet_protections: Vec<UnmetProtection>,
 }
 
 /// `status.linkChannel`

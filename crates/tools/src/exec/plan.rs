@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use openclaw_config::settings::{ExecAsk, ExecHost, ExecSecurity};
+use openclaw_config::settings::{ExecAsk, ExecGate, ExecHost, ExecSecurity};
 use serde_json::Value;
 
 use super::environment::forbidden;
@@ -13,7 +13,7 @@ use crate::path::Resolver;
 
 /// Told when host=gateway meets rules that this version can't enforce.
 pub(super) const APPROVALS_FILE: &str = "exec host=gateway is not available: exec-approvals.json exists and its rules are \
-                                         not enforced yet. Set tools.exec.host=sandbox.";
+                                         not enforced yet. Move the file away to run commands without its rules.";
 
 /// A command that may run.
 #[derive(Debug, PartialEq)]
@@ -69,21 +69,30 @@ impl Plan {
 }
 
 fn host(settings: &ExecSettings, args: &Args) -> Result<ExecHost, String> {
-    let requested = named(args, "host").unwrap_or(settings.host);
-    if requested != settings.host {
-        let name = match requested {
-            ExecHost::Sandbox => "sandbox",
-            ExecHost::Gateway => "gateway",
-            ExecHost::Node => "node",
-        };
+    let configured = settings.host.unwrap_or(ExecHost::Sandbox);
+    let requested = named(args, "host").unwrap_or(configured);
+    if requested != configured {
+        let name = requested.as_str();
         return Err(format!(
             "exec host not allowed (requested {name}; configure tools.exec.host={name} to allow)."
         ));
     }
-    match requested {
-        ExecHost::Sandbox => Ok(requested),
-        ExecHost::Gateway => gateway_gate(settings, args).map(|()| requested),
-        ExecHost::Node => {
+    let is_gateway = requested == ExecHost::Gateway;
+    let (security, ask) = if is_gateway { narrowed(settings, args) } else { (settings.security, settings.ask) };
+    let on = if is_gateway { " host=gateway" } else { "" };
+    match ExecGate::of(settings.host, security, ask) {
+        ExecGate::Open => Ok(requested),
+        ExecGate::Denied if is_gateway => Err("exec denied: host=gateway security=deny".into()),
+        ExecGate::Denied => Err("exec denied: security=deny".into()),
+        ExecGate::NeedsApproval => Err(format!(
+            "exec{on} needs an approval here, and approvals are not supported yet. Set tools.exec.security=full and \
+             tools.exec.ask=off to run commands without."
+        )),
+        ExecGate::NeedsSandbox => Err("exec host=sandbox is not available: there is no sandbox yet. Set \
+                                       tools.exec.host=gateway, tools.exec.security=full and tools.exec.ask=off to run \
+                                       commands on this host without one."
+            .into()),
+        ExecGate::NeedsNode => {
             Err("exec host=node requires a paired node (none available). This requires a companion app or \
                                node host."
                 .into())
@@ -96,20 +105,14 @@ fn named<T: serde::de::DeserializeOwned>(args: &Args, name: &str) -> Option<T> {
     serde_json::from_value(Value::String(args.word(name)?.to_lowercase())).ok()
 }
 
-/// Whether host=gateway may run the command without anyone being asked; asking is not supported yet.
-fn gateway_gate(settings: &ExecSettings, args: &Args) -> Result<(), String> {
-    let configured = settings.security.unwrap_or(ExecSecurity::Allowlist);
-    let security = named(args, "security").map_or(configured, |asked: ExecSecurity| asked.min(configured));
-    let ask = named(args, "ask").map_or(settings.ask, |asked: ExecAsk| asked.max(settings.ask));
-    match (security, ask) {
-        (ExecSecurity::Deny, _) => Err("exec denied: host=gateway security=deny".into()),
-        (ExecSecurity::Full, ExecAsk::Off | ExecAsk::OnMiss) => Ok(()),
-        (ExecSecurity::Full, ExecAsk::Always) | (ExecSecurity::Allowlist, _) => {
-            Err("exec host=gateway needs an approval here, and approvals are not supported yet. Set \
-                 tools.exec.security=full and tools.exec.ask=off, or tools.exec.host=sandbox."
-                .into())
-        }
-    }
+/// The stricter of what the owner says of host=gateway and what the call asks for.
+fn narrowed(settings: &ExecSettings, args: &Args) -> (Option<ExecSecurity>, Option<ExecAsk>) {
+    let security = settings.security.unwrap_or(ExecSecurity::Allowlist);
+    let ask = settings.ask.unwrap_or(ExecAsk::OnMiss);
+    (
+        Some(named(args, "security").map_or(security, |asked: ExecSecurity| asked.min(security))),
+        Some(named(args, "ask").map_or(ask, |asked: ExecAsk| asked.max(ask))),
+    )
 }
 
 fn variables(args: &Args, host: ExecHost) -> Result<Vec<(String, String)>, String> {
@@ -140,18 +143,17 @@ mod tests {
 
     use super::*;
 
-    fn settings(host: ExecHost, security: Option<ExecSecurity>, ask: ExecAsk) -> ExecSettings {
-        let config = openclaw_config::settings::Exec {
-            host: Some(host),
-            security,
-            ask: Some(ask),
-            ..Default::default()
-        };
+    fn settings(host: Option<ExecHost>, security: Option<ExecSecurity>, ask: Option<ExecAsk>) -> ExecSettings {
+        let config = openclaw_config::settings::Exec { host, security, ask, ..Default::default() };
         ExecSettings::new(&config, openclaw_config::Environment::default())
     }
 
+    fn on_gateway(security: Option<ExecSecurity>, ask: ExecAsk) -> ExecSettings {
+        settings(Some(ExecHost::Gateway), security, Some(ask))
+    }
+
     fn open_gateway() -> ExecSettings {
-        settings(ExecHost::Gateway, Some(ExecSecurity::Full), ExecAsk::Off)
+        on_gateway(Some(ExecSecurity::Full), ExecAsk::Off)
     }
 
     fn says(settings: &ExecSettings, args: Value) -> String {
@@ -162,56 +164,64 @@ mod tests {
     fn each_rule_answers_in_its_words() {
         use ExecAsk::{Always, Off, OnMiss};
         use ExecSecurity::{Allowlist, Deny, Full};
-        let sandbox = settings(ExecHost::Sandbox, None, OnMiss);
+        let unset = settings(None, None, None);
         let background = "Warning: background execution is disabled; running synchronously.";
         let approval = "exec host=gateway needs an approval here, and approvals are not supported yet. Set \
-                        tools.exec.security=full and tools.exec.ask=off, or tools.exec.host=sandbox.";
+                        tools.exec.security=full and tools.exec.ask=off to run commands without.";
+        let anywhere = approval.replace(" host=gateway", "");
+        let no_sandbox = "exec host=sandbox is not available: there is no sandbox yet. Set tools.exec.host=gateway, \
+                          tools.exec.security=full and tools.exec.ask=off to run commands on this host without one.";
         for (settings, args, text) in [
-            (sandbox.clone(), json!({}), "Provide a command to start."),
-            (sandbox.clone(), json!({"command": " \n"}), "Provide a command to start."),
-            (sandbox.clone(), json!({"command": "ls"}), ""),
-            (sandbox.clone(), json!({"command": "ls", "security": "deny", "ask": "always"}), ""),
-            (sandbox.clone(), json!({"command": "ls", "background": true}), background),
-            (sandbox.clone(), json!({"command": "ls", "yieldMs": 5}), background),
+            (unset.clone(), json!({}), "Provide a command to start."),
+            (unset.clone(), json!({"command": " \n"}), "Provide a command to start."),
+            (unset.clone(), json!({"command": "ls"}), ""),
+            (unset.clone(), json!({"command": "ls", "security": "deny", "ask": "always"}), ""),
+            (unset.clone(), json!({"command": "ls", "background": true}), background),
+            (unset.clone(), json!({"command": "ls", "yieldMs": 5}), background),
             (
-                sandbox.clone(),
+                unset.clone(),
                 json!({"command": "ls", "pty": true}),
                 "Warning: no terminal (pty) is available; running without one.",
             ),
             (
-                sandbox.clone(),
+                unset.clone(),
                 json!({"command": "ls", "elevated": true}),
                 "elevated is not available right now (runtime=direct).\nFailing gates: elevated commands are not \
                  supported yet.",
             ),
             (
-                sandbox.clone(),
+                unset.clone(),
                 json!({"command": "ls", "host": "gateway"}),
                 "exec host not allowed (requested gateway; configure tools.exec.host=gateway to allow).",
             ),
             (
-                sandbox.clone(),
+                unset.clone(),
                 json!({"command": "ls", "host": "node"}),
                 "exec host not allowed (requested node; configure tools.exec.host=node to allow).",
             ),
             (
-                settings(ExecHost::Node, None, OnMiss),
+                settings(Some(ExecHost::Node), None, None),
                 json!({"command": "ls"}),
                 "exec host=node requires a paired node (none available). This requires a companion app or node host.",
             ),
-            (settings(ExecHost::Gateway, None, OnMiss), json!({"command": "ls"}), approval),
-            (settings(ExecHost::Gateway, Some(Allowlist), Off), json!({"command": "ls"}), approval),
-            (settings(ExecHost::Gateway, Some(Full), Always), json!({"command": "ls"}), approval),
+            (on_gateway(None, OnMiss), json!({"command": "ls"}), approval),
+            (on_gateway(Some(Allowlist), Off), json!({"command": "ls"}), approval),
+            (on_gateway(Some(Full), Always), json!({"command": "ls"}), approval),
             (open_gateway(), json!({"command": "ls", "security": "allowlist"}), approval),
             (open_gateway(), json!({"command": "ls", "ask": "always"}), approval),
             (
-                settings(ExecHost::Gateway, Some(Deny), Off),
+                on_gateway(Some(Deny), Off),
                 json!({"command": "ls", "security": "full"}),
                 "exec denied: host=gateway security=deny",
             ),
             (open_gateway(), json!({"command": "ls"}), ""),
-            (sandbox.clone(), json!({"command": "ls", "env": {"PATH": "/x", "LD_PRELOAD": "y"}}), ""),
-            (sandbox, json!({"command": "ls", "env": {"A": [1]}}), "env.A must be a string"),
+            (settings(Some(ExecHost::Sandbox), Some(Full), Some(Off)), json!({"command": "ls"}), no_sandbox),
+            (settings(None, Some(Deny), None), json!({"command": "ls"}), "exec denied: security=deny"),
+            (settings(None, Some(Allowlist), None), json!({"command": "ls"}), &anywhere),
+            (settings(None, None, Some(Always)), json!({"command": "ls", "ask": "off"}), &anywhere),
+            (settings(None, Some(Full), Some(Off)), json!({"command": "ls"}), ""),
+            (unset.clone(), json!({"command": "ls", "env": {"PATH": "/x", "LD_PRELOAD": "y"}}), ""),
+            (unset, json!({"command": "ls", "env": {"A": [1]}}), "env.A must be a string"),
             (
                 open_gateway(),
                 json!({"command": "ls", "env": {"PATH": "/x"}}),
@@ -229,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_timeout_is_the_calls_or_the_configured_one() {
-        let settings = settings(ExecHost::Sandbox, None, ExecAsk::OnMiss);
+        let settings = settings(None, None, None);
         for (timeout, expect) in [
             (json!(null), Some(Duration::from_secs(1800))),
             (json!(5), Some(Duration::from_secs(5))),

@@ -14,12 +14,12 @@ const MAX_OUTPUT_CHARS: usize = 200_000;
 /// Everything `exec` must be told.
 #[derive(Debug, Clone)]
 pub struct ExecSettings {
-    /// Where commands run. `sandbox` without an active sandbox runs them here, unchecked.
-    pub host: ExecHost,
-    /// What may run on `gateway` and `node`; absent is `allowlist` there.
+    /// Where commands run, where the owner says it.
+    pub host: Option<ExecHost>,
+    /// What may run, where the owner says it.
     pub security: Option<ExecSecurity>,
-    /// When a person is asked.
-    pub ask: ExecAsk,
+    /// When a person is asked, where the owner says it.
+    pub ask: Option<ExecAsk>,
     /// Directories put before `PATH`.
     pub path_prepend: Vec<String>,
     /// For calls that name no timeout.
@@ -37,9 +37,9 @@ impl ExecSettings {
     pub fn new(config: &Exec, environment: Environment) -> Self {
         let path_prepend = config.path_prepend.clone().unwrap_or_default();
         Self {
-            host: config.host.unwrap_or(ExecHost::Sandbox),
+            host: config.host,
             security: config.security,
-            ask: config.ask.unwrap_or(ExecAsk::OnMiss),
+            ask: config.ask,
             path_prepend: path_prepend
                 .iter()
                 .map(|dir| environment.expand_tilde(dir).display().to_string())

@@ -108,9 +108,9 @@ async fn the_path_starts_with_the_configured_directories() {
 #[tokio::test]
 async fn the_host_runs_without_approval_only_when_told_and_no_rules_exist() {
     let open = |settings: &mut ExecSettings| {
-        settings.host = ExecHost::Gateway;
+        settings.host = Some(ExecHost::Gateway);
         settings.security = Some(ExecSecurity::Full);
-        settings.ask = ExecAsk::Off;
+        settings.ask = Some(ExecAsk::Off);
     };
     assert_eq!(Bench::with(open).says(json!({"command": "echo hi"})).await, "hi");
     let rules = tempfile::NamedTempFile::new().unwrap();

@@ -1,9 +1,10 @@
 //! Avatars: letters, URLs, or files of the workspace.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use openclaw_agent::workspace_file;
 
 /// Largest file that becomes a data URL, in bytes (spec `gateway-protocol.md` §6.6).
 const MAX_DATA_URL_BYTES: u64 = 2 * 1024 * 1024;
@@ -45,21 +46,16 @@ impl Avatar {
     }
 }
 
-/// The file, if it is one of the workspace, symbolic links followed. Blocking.
-pub(in crate::methods) fn file_in(workspace: &Path, path: &str) -> Option<PathBuf> {
-    let root = workspace.canonicalize().ok()?;
-    let file = root.join(path).canonicalize().ok()?;
-    (file.starts_with(&root) && file.is_file()).then_some(file)
+/// Whether the file is one of the workspace. Blocking.
+pub(in crate::methods) fn is_file_in(workspace: &Path, path: &str) -> bool {
+    matches!(workspace_file::read(workspace, path, 0), Ok(Some(_)))
 }
 
 /// A picture of the workspace as a data URL. Blocking.
 pub(in crate::methods) fn data_url(workspace: &Path, path: &str) -> Option<String> {
-    let file = file_in(workspace, path)?;
-    let media_type = media_type(&file)?;
-    if std::fs::metadata(&file).ok()?.len() > MAX_DATA_URL_BYTES {
-        return None;
-    }
-    Some(format!("data:{media_type};base64,{}", STANDARD.encode(std::fs::read(&file).ok()?)))
+    let media_type = media_type(Path::new(path))?;
+    let head = workspace_file::read(workspace, path, MAX_DATA_URL_BYTES).ok()??;
+    (!head.is_cut).then(|| format!("data:{media_type};base64,{}", STANDARD.encode(head.bytes)))
 }
 
 fn media_type(path: &Path) -> Option<&'static str> {
@@ -96,7 +92,8 @@ mod tests {
         std::os::unix::fs::symlink(folder.path().join("secret.png"), workspace.join("link.png")).unwrap();
         assert_eq!(data_url(&workspace, "me.png").as_deref(), Some("data:image/png;base64,YWJj"));
         for outside in ["../secret.png", "link.png", "missing.png", "/etc/passwd", "."] {
-            assert_eq!(file_in(&workspace, outside), None, "{outside}");
+            assert!(!is_file_in(&workspace, outside), "{outside}");
+            assert_eq!(data_url(&workspace, outside), None, "{outside}");
         }
         std::fs::write(workspace.join("big.png"), vec![0; 2 * 1024 * 1024 + 1]).unwrap();
         assert_eq!(data_url(&workspace, "big.png"), None);

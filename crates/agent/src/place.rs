@@ -1,8 +1,8 @@
 //! A file as an open directory and a name in it: what was checked is what is used, whatever is renamed or linked meanwhile.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Write};
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
@@ -20,7 +20,7 @@ const DIRECTORY: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::
 
 /// Why there is no place.
 #[derive(Debug)]
-pub(crate) enum PlaceError {
+pub enum PlaceError {
     /// It would leave the confining directory; the model is told.
     Escapes {
         /// The confining directory.
@@ -49,6 +49,24 @@ impl std::fmt::Display for PlaceError {
     }
 }
 
+impl PlaceError {
+    /// Whether there simply is no such file.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+impl From<PlaceError> for io::Error {
+    fn from(error: PlaceError) -> Self {
+        match error {
+            PlaceError::Io(error) => error,
+            PlaceError::Escapes { .. } | PlaceError::SymbolicLink(_) | PlaceError::NotAFile(_) => {
+                Self::new(io::ErrorKind::InvalidInput, error.to_string())
+            }
+        }
+    }
+}
+
 impl From<io::Error> for PlaceError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
@@ -61,9 +79,20 @@ impl From<Errno> for PlaceError {
     }
 }
 
+/// The beginning of a file.
+#[derive(Debug)]
+pub struct Head {
+    /// Its first bytes.
+    pub bytes: Vec<u8>,
+    /// Whether the file goes on.
+    pub is_cut: bool,
+    /// Of the file that was read.
+    pub metadata: Metadata,
+}
+
 /// One file, existing or not.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub struct Place {
     directory: OwnedFd,
     name: OsString,
     shown: String,
@@ -71,7 +100,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// The file at an absolute path; symbolic links are followed.
-    pub(crate) fn anywhere(path: &Path) -> Result<Self, PlaceError> {
+    pub fn anywhere(path: &Path) -> Result<Self, PlaceError> {
         let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
             return Err(PlaceError::NotAFile(path.display().to_string()));
@@ -81,7 +110,7 @@ impl Place {
     }
 
     /// Like [`Self::anywhere`]; missing directories are created.
-    pub(crate) fn create_anywhere(path: &Path) -> Result<Self, PlaceError> {
+    pub fn create_anywhere(path: &Path) -> Result<Self, PlaceError> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
         }
@@ -89,12 +118,12 @@ impl Place {
     }
 
     /// The file at `inside`, a relative path without `..`, under `root`. No step may be a symbolic link.
-    pub(crate) fn beneath(root: &Path, inside: &Path, asked: &str) -> Result<Self, PlaceError> {
+    pub fn beneath(root: &Path, inside: &Path, asked: &str) -> Result<Self, PlaceError> {
         Self::walk(root, inside, asked, |_, _| Ok(()))
     }
 
     /// Like [`Self::beneath`]; missing directories are created.
-    pub(crate) fn create_beneath(root: &Path, inside: &Path, asked: &str) -> Result<Self, PlaceError> {
+    pub fn create_beneath(root: &Path, inside: &Path, asked: &str) -> Result<Self, PlaceError> {
         std::fs::create_dir_all(root)?;
         Self::walk(root, inside, asked, |directory, name| {
             match mkdirat(directory, name, Mode::from_bits_truncate(0o777)) {
@@ -128,22 +157,76 @@ impl Place {
         Ok(Self { directory, name: name.into(), shown: asked.to_owned() })
     }
 
+    /// The file at `inside` under `root`. Symbolic links are followed as long as they stay under `root`: what they were
+    /// resolved to is walked again and may hold no link, so a link put in meanwhile is refused.
+    pub fn within(root: &Path, inside: &Path, asked: &str) -> Result<Self, PlaceError> {
+        match Self::beneath(root, inside, asked) {
+            Err(PlaceError::SymbolicLink(asked)) => {
+                let root = root.canonicalize()?;
+                // A link to nothing may come to lead anywhere.
+                let Ok(real) = root.join(inside).canonicalize() else {
+                    return Err(PlaceError::SymbolicLink(asked));
+                };
+                match real.strip_prefix(&root) {
+                    Ok(inside) => Self::beneath(&root, inside, &asked),
+                    Err(_) => Err(PlaceError::Escapes { root, path: asked }),
+                }
+            }
+            found => found,
+        }
+    }
+
     /// Itself if there is something at the place.
-    pub(crate) fn if_exists(self) -> Result<Self, PlaceError> {
+    pub fn if_exists(self) -> Result<Self, PlaceError> {
         fstatat(&self.directory, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW)?;
         Ok(self)
     }
 
     /// Opens the file for reading. A pipe or device is refused rather than waited for.
-    pub(crate) fn open(&self) -> Result<File, PlaceError> {
+    pub fn open(&self) -> Result<File, PlaceError> {
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = File::from(openat(&self.directory, self.name.as_os_str(), flags, Mode::empty())?);
         if file.metadata()?.is_file() { Ok(file) } else { Err(PlaceError::NotAFile(self.shown.clone())) }
     }
 
+    /// The file's first bytes, at most `limit`. No more is read, however long the file is.
+    pub fn read_head(&self, limit: u64) -> Result<Head, PlaceError> {
+        let file = self.open()?;
+        let metadata = file.metadata()?;
+        let expected = metadata.len().min(limit).saturating_add(1);
+        let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
+        // One more tells whether there is more: a file may grow, and some have no length.
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+        let is_cut = bytes.len() as u64 > limit;
+        bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(Head { bytes, is_cut, metadata })
+    }
+
+    /// Adds `bytes` at the end of the file, which is made when there is none.
+    pub fn append(&self, bytes: &[u8]) -> Result<(), PlaceError> {
+        let flags = OFlag::O_WRONLY
+            | OFlag::O_APPEND
+            | OFlag::O_CREAT
+            | OFlag::O_NOFOLLOW
+            | OFlag::O_NONBLOCK
+            | OFlag::O_CLOEXEC;
+        let mode = Mode::from_bits_truncate(0o666);
+        let mut file = File::from(openat(&self.directory, self.name.as_os_str(), flags, mode)?);
+        match file.metadata()?.is_file() {
+            true => Ok(file.write_all(bytes)?),
+            false => Err(PlaceError::NotAFile(self.shown.clone())),
+        }
+    }
+
+    /// Has the directory written to the disk: after that a file that was made or replaced stays so.
+    pub fn sync_directory(&self) -> Result<(), PlaceError> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        Ok(File::from(openat(&self.directory, ".", flags, Mode::empty())?).sync_all()?)
+    }
+
     /// Makes `bytes` the file's content. A reader sees the old content or the new, and a full disk costs nothing; only a
     /// file with other names or another owner is overwritten in place, so that those stay true.
-    pub(crate) fn replace(&self, bytes: &[u8]) -> Result<(), PlaceError> {
+    pub fn replace(&self, bytes: &[u8]) -> Result<(), PlaceError> {
         match self.open() {
             Ok(old) => {
                 let old = old.metadata()?;

@@ -1,0 +1,304 @@
+//! Protections that a config asks for and this version can't give: one list, made from the config alone.
+//!
+//! What would rely on one of them is refused rather than done without it. The start of a gateway, every run, `exec` and
+//! clients of a remote gateway ask this list; the log, `status` and `health` show it. Keys that guard what does not exist
+//! yet are named in [`GUARDS_NOTHING_YET`]: every key that tells of a protection is acted on, refused or named there, and
+//! a test looks through the schema for one that is none of these.
+
+use std::fmt;
+
+use openclaw_protocol::AgentId;
+use serde_json::Value;
+
+use crate::Config;
+use crate::settings::{Exec, ExecGate, GatewayMode, SandboxMode};
+
+/// A protection that is asked for and missing. Shown, it says what is refused for it and what to do.
+#[derive(Debug, Clone)]
+pub struct Unmet {
+    /// Path in the config.
+    pub key: String,
+    /// What it says there.
+    pub value: String,
+    /// What is refused.
+    pub refuses: Refuses,
+    rule: &'static Rule,
+}
+
+/// What is refused because a protection is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refuses {
+    /// The start of the gateway.
+    Start,
+    /// Runs, before they begin.
+    Runs(Agents, Sessions),
+    /// Every call of `exec`; the run itself goes on.
+    Exec,
+    /// Connections from here to the gateway of `gateway.remote`.
+    Connections,
+}
+
+/// Whose runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Agents {
+    /// Of this one.
+    Only(AgentId),
+    /// Of all but these.
+    Except(Vec<AgentId>),
+}
+
+/// The runs of which sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sessions {
+    /// All.
+    All,
+    /// All but the agent's main session.
+    ExceptMain,
+    /// Groups and rooms of this chat platform.
+    GroupsOf(String),
+}
+
+/// What has to be known of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct RunFacts<'a> {
+    /// Its agent.
+    pub agent: &'a AgentId,
+    /// Whether it is in the agent's main session.
+    pub is_main: bool,
+    /// The platforms whose groups it belongs to, by its own session or by the one that spawned it.
+    pub group_channels: &'a [&'a str],
+}
+
+impl Unmet {
+    /// Whether it keeps this run from beginning.
+    pub fn refuses_run(&self, run: &RunFacts<'_>) -> bool {
+        let Refuses::Runs(agents, sessions) = &self.refuses else { return false };
+        let is_its_agent = match agents {
+            Agents::Only(agent) => agent == run.agent,
+            Agents::Except(others) => !others.contains(run.agent),
+        };
+        is_its_agent
+            && match sessions {
+                Sessions::All => true,
+                Sessions::ExceptMain => !run.is_main,
+                Sessions::GroupsOf(channel) => run.group_channels.contains(&channel.as_str()),
+            }
+    }
+
+    /// What is missing, and what is refused for it.
+    pub fn detail(&self) -> String {
+        format!("{} is {}, but {}: {}.", self.key, self.value, self.rule.lack, self.rule.effect)
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        self.rule.remedy
+    }
+}
+
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.detail(), self.remedy())
+    }
+}
+
+/// All protections that are asked for and missing.
+pub fn unmet_protections(config: &Config) -> Vec<Unmet> {
+    let of_rule = |rule: &'static Rule| {
+        let found = (rule.find)(config);
+        found.into_iter().map(move |Found { key, value, refuses }| Unmet { key, value, refuses, rule })
+    };
+    RULES.iter().flat_map(of_rule).collect()
+}
+
+/// A kind of protection this version does not have.
+#[derive(Debug)]
+pub struct Rule {
+    /// The keys that ask for it, for people.
+    pub keys: &'static str,
+    /// What is missing.
+    pub lack: &'static str,
+    /// What is refused then.
+    pub effect: &'static str,
+    /// What to do.
+    pub remedy: &'static str,
+    find: Find,
+}
+
+type Find = fn(&Config) -> Vec<Found>;
+
+/// Where a rule applies.
+struct Found {
+    key: String,
+    value: String,
+    refuses: Refuses,
+}
+
+/// The protections that are refused rather than ignored. A row goes when the protection comes.
+pub const RULES: &[Rule] = &[
+    Rule {
+        keys: "gateway.tls.enabled",
+        lack: "this version does not serve TLS yet",
+        effect: "the gateway does not start",
+        remedy: "Set it to false and put a TLS proxy or a tunnel in front.",
+        find: tls,
+    },
+    Rule {
+        keys: "agents.defaults.sandbox.mode, agents.list.*.sandbox.mode",
+        lack: "there is no sandbox yet",
+        effect: "runs that would have to be in it do not begin",
+        remedy: "Set it to \"off\" to let them work on this host with all rights of the gateway's user; tools.deny takes \
+                 tools away.",
+        find: sandbox,
+    },
+    Rule {
+        keys: "tools and toolsBySender of a group or room below channels",
+        lack: "tool policies of groups are not enforced yet",
+        effect: "runs in sessions of that platform's groups do not begin",
+        remedy: "Remove it, or use tools.deny, which holds everywhere.",
+        find: group_tools,
+    },
+    Rule {
+        keys: "host, security and ask of tools.exec, agents.list.*.tools.exec",
+        lack: "commands can be run on this host without approval only",
+        effect: "exec runs no command",
+        remedy: "Set host to \"gateway\", security to \"full\" and ask to \"off\" to run every command on this host, or deny \
+                 the tool exec.",
+        find: exec,
+    },
+    Rule {
+        keys: "gateway.remote.tlsFingerprint",
+        lack: "this version can't compare certificates with a fingerprint yet",
+        effect: "clients here do not connect to that gateway",
+        remedy: "Remove it if the certificate is signed by an authority this host trusts.",
+        find: remote_pin,
+    },
+];
+
+/// Keys that guard what this version does not have, and why nothing can go wrong meanwhile.
+pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
+    (&["channels"], "no chat platform is connected: nobody's message comes in"),
+    (
+        &["agents.defaults.sandbox", "agents.list.*.sandbox", "tools.sandbox", "agents.list.*.tools.sandbox"],
+        "nothing runs in a sandbox: where one is asked for, the run does not begin",
+    ),
+    (
+        &["tools.elevated", "agents.list.*.tools.elevated", "agents.defaults.elevatedDefault"],
+        "elevated commands are refused to everyone",
+    ),
+    (
+        &["approvals", "tools.exec", "agents.list.*.tools.exec"],
+        "a command that needs an approval is refused; tool apply_patch does not exist",
+    ),
+    (&["hooks", "plugins"], "no webhook is served, no hook and no plugin runs"),
+    (&["gateway.tls"], "TLS is not served: where it is asked for, the gateway does not start"),
+    (&["auth.cooldowns"], "they say how long a credential profile that was refused is left alone"),
+    (&["gateway.tailscale"], "nothing is published; allowTailscale lets nobody in"),
+    (&["gateway.http"], "these HTTP APIs are not served"),
+    (&["gateway.nodes", "nodeHost"], "no command is sent to a node"),
+    (&["gateway.remote"], "clients connect to gateway.remote.url and to nothing else"),
+    (&["discovery"], "nothing is announced on the network"),
+    (&["browser", "canvasHost", "web", "talk"], "there is none"),
+    (&["commands"], "the commands they guard do not exist, and no chat platform is connected"),
+    (&["cron"], "no job runs"),
+    (&["diagnostics"], "nothing is exported, and prompts are not written to a trace apart from the messages"),
+    (&["skills"], "no skill is loaded"),
+    (&["memory", "agents.defaults.memorySearch", "agents.list.*.memorySearch"], "memory is not searched"),
+    (&["messages"], "speech and reactions do not exist"),
+    (
+        &["tools.agentToAgent", "tools.message", "tools.links", "tools.media", "tools.web"],
+        "these tools do not exist",
+    ),
+    (&["agents.list.*.subagents", "agents.list.*.groupChat"], "no sub-agent is spawned, no group is listened to"),
+    (
+        &["agents.defaults.contextPruning", "agents.defaults.compaction"],
+        "they bound what a model is sent, not what it may do",
+    ),
+];
+
+fn tls(config: &Config) -> Vec<Found> {
+    let asked = config.gateway.tls.enabled;
+    let found = || Found {
+        key: "gateway.tls.enabled".to_owned(),
+        value: asked.to_string(),
+        refuses: Refuses::Start,
+    };
+    asked.then(found).into_iter().collect()
+}
+
+/// The mode of each agent that has one, then the shared one for the others.
+fn sandbox(config: &Config) -> Vec<Found> {
+    let found = |key: String, mode: SandboxMode, agents| {
+        let sessions = match mode {
+            SandboxMode::Off => return None,
+            SandboxMode::NonMain => Sessions::ExceptMain,
+            SandboxMode::All => Sessions::All,
+        };
+        let value = format!("\"{}\"", mode.as_str());
+        Some(Found { key, value, refuses: Refuses::Runs(agents, sessions) })
+    };
+    let mut own = Vec::new();
+    let mut all = Vec::new();
+    for (at, entry) in config.agents.list.iter().enumerate() {
+        let Some(mode) = entry.sandbox.mode else { continue };
+        let agent = AgentId::normalize(&entry.id);
+        all.extend(found(format!("agents.list.{at}.sandbox.mode"), mode, Agents::Only(agent.clone())));
+        own.push(agent);
+    }
+    let shared = config.agents.defaults.sandbox.mode.unwrap_or_default();
+    all.extend(found("agents.defaults.sandbox.mode".to_owned(), shared, Agents::Except(own)));
+    all
+}
+
+/// One for each platform that has such a policy anywhere.
+fn group_tools(config: &Config) -> Vec<Found> {
+    let channels = config.document().get("channels").and_then(Value::as_object);
+    let found = |(channel, section): (&String, &Value)| {
+        let key = tool_policy_below(section, &format!("channels.{channel}"))?;
+        let refuses = Refuses::Runs(Agents::Except(Vec::new()), Sessions::GroupsOf(channel.clone()));
+        Some(Found { key, value: "set".to_owned(), refuses })
+    };
+    channels.into_iter().flatten().filter_map(found).collect()
+}
+
+fn tool_policy_below(section: &Value, path: &str) -> Option<String> {
+    section.as_object()?.iter().find_map(|(key, value)| {
+        let path = format!("{path}.{key}");
+        let is_policy = matches!(key.as_str(), "tools" | "toolsBySender");
+        let has_rules = value.as_object().is_some_and(|rules| !rules.is_empty());
+        if is_policy && has_rules { Some(path) } else { tool_policy_below(value, &path) }
+    })
+}
+
+/// The shared settings, then those of agents that change them.
+fn exec(config: &Config) -> Vec<Found> {
+    let shared = &config.tools.exec;
+    let own = config.agents.list.iter().enumerate().filter_map(|(at, entry)| {
+        let own = &entry.tools.exec;
+        let says_something = own.host.is_some() || own.security.is_some() || own.ask.is_some();
+        says_something.then(|| (format!("agents.list.{at}.tools.exec"), own.over(shared)))
+    });
+    let found = |(key, exec): (String, Exec)| match exec.gate() {
+        // What is denied is denied: nothing is missing.
+        ExecGate::Open | ExecGate::Denied => None,
+        ExecGate::NeedsApproval | ExecGate::NeedsSandbox | ExecGate::NeedsNode => {
+            Some(Found { key, value: exec.rules(), refuses: Refuses::Exec })
+        }
+    };
+    std::iter::once(("tools.exec".to_owned(), shared.clone())).chain(own).filter_map(found).collect()
+}
+
+fn remote_pin(config: &Config) -> Vec<Found> {
+    let gateway = &config.gateway;
+    let pin = gateway.remote.tls_fingerprint.as_deref().map(str::trim).filter(|pin| !pin.is_empty());
+    let pin = pin.filter(|_| gateway.mode == Some(GatewayMode::Remote));
+    let found = |_| Found {
+        key: "gateway.remote.tlsFingerprint".to_owned(),
+        value: "set".to_owned(),
+        refuses: Refuses::Connections,
+    };
+    pin.map(found).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests;

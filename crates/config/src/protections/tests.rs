@@ -1,0 +1,146 @@
+use serde_json::json;
+
+use super::*;
+use crate::{Environment, acts_on, config_schema};
+
+fn config(document: &Value) -> Config {
+    let environment = Environment::new([("HOME", "/home/user")], "/");
+    Config::from_json5(&document.to_string(), &environment).unwrap().as_ref().clone()
+}
+
+/// Keys and values, for each config.
+fn check(document: Value, expect: &[(&str, &str)]) {
+    let unmet = unmet_protections(&config(&document));
+    let found: Vec<(&str, &str)> =
+        unmet.iter().map(|unmet| (unmet.key.as_str(), unmet.value.as_str())).collect();
+    assert_eq!(found, expect, "{document}");
+}
+
+#[test]
+fn what_is_asked_for_and_missing_is_listed() {
+    let agents = |mode: &str| json!({"agents": {"defaults": {"sandbox": {"mode": mode}}}});
+    let exec = |exec: Value| json!({"tools": {"exec": exec}});
+    check(json!({}), &[]);
+    check(json!({"gateway": {"tls": {"enabled": true}}}), &[("gateway.tls.enabled", "true")]);
+    check(json!({"gateway": {"tls": {"enabled": false, "certPath": "/x"}}}), &[]);
+    check(agents("off"), &[]);
+    check(agents("all"), &[("agents.defaults.sandbox.mode", "\"all\"")]);
+    check(agents("non-main"), &[("agents.defaults.sandbox.mode", "\"non-main\"")]);
+    check(
+        json!({"agents": {"defaults": {"sandbox": {"workspaceAccess": "none", "docker": {"network": "none"}}}}}),
+        &[],
+    );
+    check(
+        json!({"agents": {"list": [{"id": "a"}, {"id": "b", "sandbox": {"mode": "all"}}]}}),
+        &[("agents.list.1.sandbox.mode", "\"all\"")],
+    );
+    for open in [json!({}), json!({"security": "full"}), json!({"ask": "off"}), json!({"security": "deny"})] {
+        check(exec(open), &[]);
+    }
+    check(exec(json!({"host": "gateway", "security": "full", "ask": "on-miss"})), &[]);
+    for (rules, shown) in [
+        (json!({"host": "sandbox"}), "host=sandbox"),
+        (json!({"host": "node", "security": "full", "ask": "off"}), "host=node security=full ask=off"),
+        (json!({"host": "gateway"}), "host=gateway"),
+        (json!({"security": "allowlist"}), "security=allowlist"),
+        (json!({"ask": "on-miss"}), "ask=on-miss"),
+        (json!({"security": "full", "ask": "always"}), "security=full ask=always"),
+    ] {
+        check(exec(rules), &[("tools.exec", shown)]);
+    }
+    check(
+        json!({"tools": {"exec": {"security": "full"}}, "agents": {"list": [{"id": "a", "tools": {"exec": {"ask": "always"}}}]}}),
+        &[("agents.list.0.tools.exec", "security=full ask=always")],
+    );
+    let groups = json!({"-1": {"requireMention": true, "toolsBySender": {"7": {"deny": ["exec"]}}}});
+    check(
+        json!({"channels": {"telegram": {"botToken": "x", "groups": groups}, "slack": {"channels": {"c": {"tools": {}}}}}}),
+        &[("channels.telegram.groups.-1.toolsBySender", "set")],
+    );
+    let remote = json!({"url": "wss://x", "tlsFingerprint": "ab"});
+    check(json!({"gateway": {"mode": "local", "remote": remote}}), &[]);
+    check(json!({"gateway": {"mode": "remote", "remote": remote}}), &[("gateway.remote.tlsFingerprint", "set")]);
+}
+
+#[test]
+fn a_run_is_refused_where_its_agent_and_session_are_meant() {
+    let document = json!({
+        "agents": {
+            "defaults": {"sandbox": {"mode": "non-main"}},
+            "list": [{"id": "main"}, {"id": "Open", "sandbox": {"mode": "off"}}, {"id": "shut", "sandbox": {"mode": "all"}}],
+        },
+        "channels": {"telegram": {"groups": {"*": {"tools": {"deny": ["exec"]}}}}},
+    });
+    let unmet = unmet_protections(&config(&document));
+    for (agent, is_main, groups, refused) in [
+        ("main", true, &[][..], None),
+        ("main", false, &[], Some("agents.defaults.sandbox.mode")),
+        // Not in the list: the shared settings hold.
+        ("other", false, &[], Some("agents.defaults.sandbox.mode")),
+        ("open", false, &[], None),
+        ("open", false, &["slack"], None),
+        ("open", false, &["slack", "telegram"], Some("channels.telegram.groups.*.tools")),
+        ("shut", true, &[], Some("agents.list.2.sandbox.mode")),
+        ("shut", false, &[], Some("agents.list.2.sandbox.mode")),
+    ] {
+        let facts = RunFacts { agent: &AgentId::normalize(agent), is_main, group_channels: groups };
+        let found = unmet.iter().find(|unmet| unmet.refuses_run(&facts)).map(|unmet| unmet.key.as_str());
+        assert_eq!(found, refused, "{facts:?}");
+    }
+}
+
+#[test]
+fn what_is_shown_says_what_is_refused_and_what_to_do() {
+    let all = unmet_protections(&config(&json!({"agents": {"defaults": {"sandbox": {"mode": "all"}}}})));
+    assert_eq!(
+        all[0].to_string(),
+        "agents.defaults.sandbox.mode is \"all\", but there is no sandbox yet: runs that would have to be in it do not \
+         begin. Set it to \"off\" to let them work on this host with all rights of the gateway's user; tools.deny takes \
+         tools away."
+    );
+}
+
+/// Parts of names that tell of a protection.
+const TELLING: &[&str] = &[
+    "sandbox", "policy", "allow", "deny", "approv", "elevat", "tls", "token", "auth", "secret", "password", "insecure",
+    "owner", "redact", "bind", "trust", "readonly", "access", "finger", "ssh", "security", "evaluate", "unsafe",
+    "bysender", "includeprompt", "includebody", "scope", "tailscale", "hookurl", "verif", "sign", "isolat", "disable",
+];
+
+#[test]
+fn every_key_that_tells_of_a_protection_is_acted_on_or_said_to_guard_nothing_yet() {
+    let mut schema = config_schema();
+    let mut undecided = Vec::new();
+    walk(&schema["schema"].take(), &mut Vec::new(), &mut undecided);
+    assert_eq!(undecided, Vec::<String>::new());
+}
+
+fn walk(schema: &Value, path: &mut Vec<String>, undecided: &mut Vec<String>) {
+    let named = schema["properties"].as_object().into_iter().flatten();
+    let others = ["additionalProperties", "items"].map(|kind| ("*", &schema[kind]));
+    let branches = ["anyOf", "oneOf", "allOf"].iter().filter_map(|kind| schema[kind].as_array()).flatten();
+    let below: Vec<(&str, &Value)> = named
+        .map(|(key, child)| (key.as_str(), child))
+        .chain(others)
+        .chain(branches.map(|branch| ("", branch)))
+        .filter(|(_, child)| child.is_object())
+        .collect();
+    let tells = || path.iter().any(|key| TELLING.iter().any(|word| key.to_lowercase().contains(word)));
+    if below.is_empty() && tells() && !is_decided(path) {
+        undecided.push(path.join("."));
+    }
+    for (key, child) in below {
+        let depth = path.len();
+        path.extend((!key.is_empty()).then(|| key.to_owned()));
+        walk(child, path, undecided);
+        path.truncate(depth);
+    }
+}
+
+fn is_decided(path: &[String]) -> bool {
+    let guards_nothing = GUARDS_NOTHING_YET.iter().flat_map(|(keys, _)| *keys).any(|key| {
+        let key: Vec<&str> = key.split('.').collect();
+        path.len() >= key.len() && key.iter().zip(path).all(|(part, step)| part == step)
+    });
+    guards_nothing || acts_on(path)
+}

@@ -1,0 +1,137 @@
+//! A run that would have to do without a protection the config asks for does not begin.
+
+use openclaw_config::protections::RunFacts;
+use openclaw_config::settings::Exec;
+use openclaw_protocol::AgentId;
+use openclaw_sessions::key::KeyForm;
+use openclaw_sessions::{SessionEntry, SessionKey};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error, StrDeserializer};
+
+use super::NotBegun;
+use crate::handle::Settings;
+
+/// Whether the run may begin. `entry` is its session's row, where it has one.
+pub(super) fn check(
+    settings: &Settings,
+    agent: &AgentId,
+    key: &SessionKey,
+    entry: Option<&SessionEntry>,
+) -> Result<(), NotBegun> {
+    if settings.unmet.is_empty() {
+        return Ok(());
+    }
+    let rules = settings.sessions.key_rules();
+    let spawner = entry.and_then(|entry| SessionKey::parse(entry.spawned_by.as_deref()?).ok());
+    let groups: Vec<&str> = [Some(key), spawner.as_ref()].into_iter().flatten().filter_map(group_channel).collect();
+    let run = RunFacts {
+        agent,
+        is_main: rules.is_main(key) && rules.agent_of(key) == *agent,
+        group_channels: &groups,
+    };
+    match settings.unmet.iter().find(|unmet| unmet.refuses_run(&run)) {
+        Some(unmet) => Err(NotBegun(format!("Error: the run did not begin. {unmet}"))),
+        None => Ok(()),
+    }
+}
+
+fn group_channel(key: &SessionKey) -> Option<&str> {
+    match key.form() {
+        KeyForm::Group { channel, .. } | KeyForm::Channel { channel, .. } => Some(channel),
+        KeyForm::Direct { .. } | KeyForm::CronRun { .. } | KeyForm::Opened(..) | KeyForm::Named(_) => None,
+    }
+}
+
+/// The settings of `exec` in a session: what its row says goes before the agent's (spec `tools.md` §3).
+pub(super) fn exec_of(entry: &SessionEntry, agent: &Exec) -> Exec {
+    let own = Exec {
+        host: named(entry.exec_host.as_deref()),
+        security: named(entry.exec_security.as_deref()),
+        ask: named(entry.exec_ask.as_deref()),
+        ..Exec::default()
+    };
+    own.over(agent)
+}
+
+/// The setting of this name; a row that was edited by hand may hold anything.
+fn named<'a, T: Deserialize<'a>>(name: Option<&'a str>) -> Option<T> {
+    let name: StrDeserializer<'a, Error> = name?.into_deserializer();
+    T::deserialize(name).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use openclaw_config::settings::{Config, ExecGate};
+    use openclaw_config::unmet_protections;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn settings(document: &Value) -> Settings {
+        let config: Config = serde_json::from_value(document.clone()).unwrap();
+        let unmet = unmet_protections(&config).into();
+        Settings { config: Arc::new(config), unmet, ..Settings::default() }
+    }
+
+    #[test]
+    fn the_session_decides_what_its_run_would_need() {
+        let sandbox = |mode: &str| settings(&json!({"agents": {"defaults": {"sandbox": {"mode": mode}}}}));
+        let (all, others, none) = (sandbox("all"), sandbox("non-main"), sandbox("off"));
+        for (settings, agent, key, begins) in [
+            (&none, "main", "agent:main:telegram:group:1", true),
+            (&all, "main", "agent:main:main", false),
+            (&others, "main", "agent:main:main", true),
+            (&others, "main", "agent:main:side", false),
+            (&others, "main", "agent:main:main:thread:7", false),
+            (&others, "main", "agent:main:subagent:x", false),
+            (&others, "work", "agent:work:main", true),
+            // Another agent's main session is not its own.
+            (&others, "work", "agent:main:main", false),
+        ] {
+            let (agent, session) = (AgentId::normalize(agent), SessionKey::parse(key).unwrap());
+            assert_eq!(check(settings, &agent, &session, None).is_ok(), begins, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_groups_tool_policy_holds_for_what_the_group_spawned() {
+        let row = |spawner: &str| serde_json::from_value(json!({"spawnedBy": spawner})).unwrap();
+        // The document is only there in a config that was read from a file: the list is given instead.
+        let dir = openclaw_config::Environment::new([("HOME", "/home/user")], "/");
+        let document = json!({"channels": {"telegram": {"groups": {"-1": {"tools": {"deny": ["exec"]}}}}}});
+        let config = Config::from_json5(&document.to_string(), &dir).unwrap();
+        let settings = Settings { unmet: unmet_protections(&config).into(), ..Settings::default() };
+        let spawned: SessionEntry = row("agent:main:telegram:group:-1");
+        for (key, entry, begins) in [
+            ("agent:main:main", None, true),
+            ("agent:main:slack:group:-1", None, true),
+            ("agent:main:telegram:group:-2", None, false),
+            ("agent:main:telegram:channel:-2", None, false),
+            ("agent:main:subagent:x", Some(&spawned), false),
+            ("agent:main:subagent:x", None, true),
+        ] {
+            let session = SessionKey::parse(key).unwrap();
+            assert_eq!(check(&settings, &AgentId::default(), &session, entry).is_ok(), begins, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_row_says_how_exec_works_in_its_session() {
+        let entry = |row: Value| serde_json::from_value::<SessionEntry>(row).unwrap();
+        let open = Exec::default();
+        let denied = entry(json!({"execSecurity": "deny"}));
+        for (row, gate) in [
+            (&entry(json!({})), ExecGate::Open),
+            (&denied, ExecGate::Denied),
+            (&entry(json!({"execAsk": "on-miss"})), ExecGate::NeedsApproval),
+            (&entry(json!({"execHost": "node"})), ExecGate::NeedsNode),
+            (&entry(json!({"execHost": "no such"})), ExecGate::Open),
+        ] {
+            assert_eq!(exec_of(row, &open).gate(), gate, "{row:?}");
+        }
+        assert_eq!(exec_of(&entry(json!({})), &exec_of(&denied, &open)).gate(), ExecGate::Denied);
+    }
+}

@@ -1,0 +1,85 @@
+//! Files of the workspace go to the model and to clients: nothing outside of it does, and none can hang or fill the gateway.
+
+use std::os::unix::fs::symlink;
+
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::{DEADLINE, GatewayUnderTest};
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::conversation::turn;
+use crate::gateway;
+
+fn workspace(gateway: &GatewayUnderTest) -> std::path::PathBuf {
+    let workspace = gateway.state_dir().join("workspace");
+    std::fs::create_dir_all(&workspace).unwrap();
+    workspace
+}
+
+#[tokio::test]
+async fn a_linked_private_key_does_not_reach_the_provider() {
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let mut gateway = gateway().fake_model(&model.v1()).prepare().unwrap();
+    let key = gateway.home().join("id_ed25519");
+    std::fs::write(&key, "PRIVATE KEY").unwrap();
+    let workspace = workspace(&gateway);
+    for name in ["SOUL.md", "MEMORY.md"] {
+        symlink(&key, workspace.join(name)).unwrap();
+    }
+    symlink("/dev/zero", workspace.join("USER.md")).unwrap();
+    std::fs::write(workspace.join("notes.md"), "the rules").unwrap();
+    symlink("notes.md", workspace.join("AGENTS.md")).unwrap();
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "hello", "run-1").await, "here");
+
+    let request = model.requests()[0].body.to_string();
+    assert!(!request.contains("PRIVATE KEY"), "the key was sent");
+    for name in ["SOUL.md", "MEMORY.md", "USER.md"] {
+        let marker = format!("/{name} (left out: it is a link that leads out of the workspace)");
+        assert!(request.contains(&marker), "no \"{marker}\" in {request}");
+    }
+    assert!(request.contains("the rules"), "a link within the workspace was not followed");
+    gateway.logged("it is a link that leads out of the workspace").await.unwrap();
+    let params = json!({"agentId": "main", "name": "SOUL.md"});
+    let refused = client.call("agents.files.get", params).await.unwrap();
+    assert!(!refused.ok && refused.error["message"].as_str().unwrap().contains("link out of the workspace"));
+}
+
+#[tokio::test]
+async fn a_pipe_or_a_huge_file_in_the_workspace_hangs_neither_reader_nor_run_nor_stop() {
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let mut gateway = gateway().fake_model(&model.v1()).prepare().unwrap();
+    let workspace = workspace(&gateway);
+    for name in ["SOUL.md", "IDENTITY.md"] {
+        mkfifo(&workspace.join(name), Mode::S_IRWXU).unwrap();
+    }
+    // Nothing but a hole: no disk is needed for it, all memory would be.
+    std::fs::File::create(workspace.join("TOOLS.md")).unwrap().set_len(1 << 40).unwrap();
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let params = json!({"agentId": "main", "name": "SOUL.md"});
+    let refused = client.call("agents.files.get", params).await.unwrap();
+    assert!(!refused.ok && refused.error["message"].as_str().unwrap().contains("not a regular file"), "{refused:?}");
+    client.request("agent.identity.get", json!({})).await.unwrap();
+    assert_eq!(turn(&mut client, "main", "hello", "run-1").await, "here");
+    assert!(model.requests()[0].body.to_string().contains("only the first 2097152 bytes of TOOLS.md"));
+    assert_eq!(gateway.terminate().await.unwrap().code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_stop_does_not_wait_for_a_blocked_thread() {
+    let mut gateway = gateway().start().await.unwrap();
+    // The config is read again when its file has changed, and a pipe keeps its reader waiting.
+    let pipe = gateway.home().join("pipe");
+    mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+    let config = gateway.state_dir().join("openclaw.json");
+    std::fs::rename(&pipe, &config).unwrap();
+    // Opens once the other end is open.
+    let writer = tokio::task::spawn_blocking(|| std::fs::OpenOptions::new().write(true).open(config));
+    let writer = timeout(DEADLINE, writer).await.expect("nobody reads the config").unwrap().unwrap();
+    assert_eq!(gateway.terminate().await.unwrap().code(), Some(0));
+    drop(writer);
+}
