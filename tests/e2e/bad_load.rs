@@ -109,7 +109,7 @@ async fn a_client_that_asks_for_much_at_once_costs_bounded_memory() {
 }
 
 /// The most memory the process has had so far, in bytes.
-fn resident_at_most(gateway: &GatewayUnderTest) -> usize {
+pub(crate) fn resident_at_most(gateway: &GatewayUnderTest) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.pid().unwrap())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024

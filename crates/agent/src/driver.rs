@@ -122,6 +122,7 @@ async fn call_model(
         cache: candidate.cache,
         session_id: Some(params.session_id.to_string()),
     };
+    emit(&params.events, RunEvent::Asking).await;
     let answered = answer::stream(candidate, request, stop, &params.events, now()).await;
     turn.answered(answered, stop.cause(), now());
 }

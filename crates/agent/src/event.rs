@@ -10,6 +10,8 @@ pub enum RunEvent {
         /// Unix milliseconds.
         started_at: i64,
     },
+    /// Nothing that clients hear: the request is made, and the model is asked.
+    Asking,
     /// `assistant {text, delta}`: the cleaned text of the current assistant message grew.
     Assistant {
         /// The message's text so far.

@@ -191,6 +191,15 @@ pub enum DispatchError {
     /// Too many messages of this session wait already; the client may try again later.
     #[error("too many messages wait in session {0}; try again later")]
     QueueFull(String),
+    /// Too much waits already in all sessions together; the client may try again later.
+    #[error("the gateway has more messages waiting than it can take; try again later")]
+    Overloaded,
+    /// The idempotency key belongs to another message; the client has to choose another one.
+    #[error(
+        "idempotencyKey \"{0}\" was used for another message (other text, session or kind of request); \
+         send this one with a key of its own"
+    )]
+    KeyReused(RunId),
     /// The gateway is going down.
     #[error("gateway is shutting down")]
     ShuttingDown,

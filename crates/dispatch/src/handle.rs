@@ -7,7 +7,7 @@ use std::time::Duration;
 use openclaw_agent::prompt::HostFacts;
 use openclaw_config::{Config, Unmet};
 use openclaw_models::{ModelSettings, Models};
-use openclaw_protocol::{RunId, SessionId};
+use openclaw_protocol::RunId;
 use openclaw_sessions::{Layout, SessionSettings, SessionStore};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -16,19 +16,18 @@ use crate::api::{
     AbortReason, AbortTarget, Accepted, ActiveRun, AgentMessage, ChatMessage, DispatchError, InjectError,
     InjectMessage, Injected, RunOfOtherSession, RunRecord, StillActive, Waited,
 };
+use crate::backlog::Backlog;
 use crate::clock::Clock;
 use crate::events::{Events, Hub, injected as injected_event};
-use crate::inbox::{self, Inbox, Insert, Known, Payload, Row};
-use crate::journal::{FILE_NAME, Journal, JournalError, Upkeep};
-use crate::lane::{Arrival, Command, GlobalLanes, Job, LaneSizes, Only, Supervisor};
+use crate::inbox::{self, Inbox, Known, Payload};
+use crate::intake;
+use crate::journal::{FILE_NAME, Journal, Upkeep};
+use crate::lane::{Command, GlobalLanes, LaneSizes, Only, Supervisor};
 use crate::outbox::{self, Delivery, Handed, KindInUse, Outbox, OutboxError, Parcel};
 use crate::registry::Registry;
-use crate::runner::Runner;
+use crate::runner::{Runner, Suspects};
 use crate::shared::Shared;
 use crate::system_events::SystemEvents;
-
-/// Messages of one session that may wait. Far beyond what a person sends; a script in a loop meets it.
-const MAX_WAITING: usize = 1_000;
 
 /// How the queues are kept small.
 const UPKEEP: &[Upkeep] = &[inbox::prune, outbox::prune];
@@ -81,7 +80,7 @@ pub struct Dispatch {
 pub struct Receipt {
     /// What became of the message.
     pub accepted: Accepted,
-    _gate: Option<DropGuard>,
+    pub(crate) _gate: Option<DropGuard>,
 }
 
 /// Dispatch could not start; the gateway must not.
@@ -134,6 +133,7 @@ impl Dispatch {
         let sizes = LaneSizes::of_config(&settings.borrow().config);
         let shared = Arc::new(Shared {
             clock: clock.clone(),
+            backlog: Backlog::default(),
             inbox: Inbox::new(opened.journal.clone()),
             journal: opened.journal,
             outboxes: outbox::Outboxes::default(),
@@ -143,12 +143,13 @@ impl Dispatch {
             global: GlobalLanes::new(sizes),
             lanes: Supervisor::default(),
             accepting: tokio_util::task::TaskTracker::new(),
+            suspects: Suspects::default(),
             runner: Runner::new(deps, clock),
             stopping: CancellationToken::new(),
             kill: CancellationToken::new(),
         });
         shared.accepting.spawn(follow(Arc::clone(&shared), settings));
-        recover(&shared, opened.found).await;
+        intake::recover(&shared, opened.found).await;
         Ok(Self { shared })
     }
 
@@ -182,7 +183,7 @@ impl Dispatch {
             return Err(DispatchError::ShuttingDown);
         }
         let shared = Arc::clone(&self.shared);
-        let accepting = self.shared.accepting.spawn(accept(shared, run_id, session_key, payload));
+        let accepting = self.shared.accepting.spawn(intake::accept(shared, run_id, session_key, payload));
         accepting.await.map_err(|error| DispatchError::Storage(error.to_string()))?
     }
 
@@ -374,9 +375,16 @@ impl Dispatch {
             shared.lanes.ended().await;
             shared.outboxes.tasks.wait().await;
         }
+        let taken_up = shared.registry.taken_up();
         let left = shared.registry.abandon();
         for run_id in &left {
             tracing::info!(%run_id, "not finished, goes on after the next start");
+        }
+        // They were stopped, and did not stop the process.
+        if !taken_up.is_empty()
+            && let Err(error) = shared.inbox.excuse(taken_up).await
+        {
+            tracing::warn!(%error, "this stop counts as a death of the messages under way");
         }
         // Clients hear the end of what has ended before they are let go.
         shared.hub.flush().await;
@@ -400,90 +408,6 @@ async fn follow(shared: Arc<Shared>, mut settings: watch::Receiver<Arc<Settings>
         }
         let sizes = LaneSizes::of_config(&settings.borrow_and_update().config);
         shared.global.resize(sizes);
-    }
-}
-
-/// Hands the rows the last process did not finish to their lanes.
-async fn recover(shared: &Arc<Shared>, rows: Vec<Row>) {
-    if !rows.is_empty() {
-        tracing::info!(messages = rows.len(), "taking up messages the last process did not finish");
-    }
-    let since = shared.clock.now_ms();
-    for row in &rows {
-        shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
-    }
-    for row in rows {
-        let gate = CancellationToken::new();
-        gate.cancel();
-        let key = row.session_key.clone();
-        let job = Job { row: Arc::new(row), gate, since, events_as: None, told: false };
-        shared.lanes.send(shared, &key, Command::Message { job, arrival: Arrival::Recovered }).await;
-    }
-}
-
-async fn accept(
-    shared: Arc<Shared>,
-    run_id: RunId,
-    session_key: String,
-    payload: Payload,
-) -> Result<Receipt, DispatchError> {
-    let is_new = shared.registry.end_of(&run_id).is_none();
-    if is_new && shared.registry.count(&session_key) >= MAX_WAITING {
-        return Err(DispatchError::QueueFull(session_key));
-    }
-    // What is said to the gateway itself goes to nobody: also `/model` where nothing may be sent.
-    let asks = is_new && !shared.runner.is_command(&payload);
-    if asks && !shared.runner.may_send(&session_key).await? {
-        return Err(DispatchError::SendBlocked);
-    }
-    let row = new_row(run_id, session_key, payload, shared.clock.now_ms());
-    let insert = shared.inbox.accept(row.clone()).await.map_err(refused)?;
-    let accepted = match insert {
-        Insert::New => Accepted::New { accepted_at: row.accepted_at },
-        Insert::Known(Known::Unfinished { accepted_at }) => match shared.registry.record_of(&row.run_id) {
-            Some(record) => Accepted::Finished(record),
-            None => Accepted::InFlight { accepted_at },
-        },
-        Insert::Known(Known::Finished(record)) => Accepted::Finished(record),
-    };
-    if insert_is_old(&accepted) {
-        return Ok(Receipt { accepted, _gate: None });
-    }
-    shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
-    let gate = CancellationToken::new();
-    let (key, since) = (row.session_key.clone(), row.accepted_at);
-    let job = Job { row: Arc::new(row), gate: gate.clone(), since, events_as: None, told: false };
-    let receipt = Receipt { accepted, _gate: Some(gate.drop_guard()) };
-    shared.lanes.send(&shared, &key, Command::Message { job, arrival: Arrival::Fresh }).await;
-    Ok(receipt)
-}
-
-fn refused(error: JournalError) -> DispatchError {
-    match error {
-        JournalError::Closed => DispatchError::ShuttingDown,
-        other => DispatchError::Storage(other.to_string()),
-    }
-}
-
-fn insert_is_old(accepted: &Accepted) -> bool {
-    match accepted {
-        Accepted::New { .. } => false,
-        Accepted::InFlight { .. } | Accepted::Finished(_) => true,
-    }
-}
-
-fn new_row(run_id: RunId, session_key: String, payload: Payload, accepted_at: i64) -> Row {
-    Row {
-        run_id,
-        session_key,
-        payload,
-        accepted_at,
-        // A version 4 UUID begins with 32 random bits.
-        entry_id: format!("{:08x}", uuid::Uuid::new_v4().as_fields().0),
-        fresh_id: SessionId::new(uuid::Uuid::new_v4().to_string()),
-        session_id: None,
-        abort: None,
-        recovered: false,
     }
 }
 

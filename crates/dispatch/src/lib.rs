@@ -1,7 +1,7 @@
 //! From an accepted message to a delivered reply.
 //!
 //! [`Dispatch`] is the only door: the gateway hands it messages ([`api::ChatMessage`], [`api::AgentMessage`]) and reads
-//! [`api::Broadcast`]s. Behind it, in the order in which a message passes: the `inbox` makes it durable, its session's
+//! [`api::Broadcast`]s. Behind it, in the order in which a message passes: `intake` takes it, as far as the `backlog` has room, the `inbox` makes it durable, its session's
 //! `lane` decides when it runs, `directives` tells what of it is meant for the gateway, the `runner` drives the run and stores its result, `events` tells the clients, and the
 //! `registry` those who wait for the end. What goes to chat platforms lies in the [`outbox`] until they have it. Both boxes
 //! are queues of the `journal`; `docs/durability.md` says what survives what.
@@ -9,12 +9,14 @@
 //! This crate does not know how a model or a chat platform is called.
 
 pub mod api;
+mod backlog;
 mod clock;
 mod database;
 mod directives;
 mod events;
 mod handle;
 mod inbox;
+mod intake;
 mod journal;
 mod lane;
 pub mod outbox;

@@ -27,6 +27,8 @@ struct Slot {
     session_key: String,
     accepted_at: i64,
     phase: RunPhase,
+    /// Whether work on it has begun, be it only the wait for a place.
+    taken_up: bool,
     end: watch::Sender<Option<RunRecord>>,
 }
 
@@ -34,13 +36,33 @@ impl Registry {
     /// Adds an accepted run.
     pub(crate) fn enter(&self, run_id: &RunId, session_key: &str, accepted_at: i64) {
         let (end, _) = watch::channel(None);
-        let slot = Slot { session_key: session_key.to_owned(), accepted_at, phase: RunPhase::Queued, end };
+        let slot = Slot {
+            session_key: session_key.to_owned(),
+            accepted_at,
+            phase: RunPhase::Queued,
+            taken_up: false,
+            end,
+        };
         let mut runs = self.runs.lock();
         if runs.slots.insert(run_id.clone(), slot).is_none() {
             runs.sessions.entry(session_key.to_owned()).or_default().push(run_id.clone());
         }
         drop(runs);
         self.entered.notify_waiters();
+    }
+
+    /// Notes that its lane has begun to work on a message.
+    pub(crate) fn take_up(&self, run_id: &RunId) {
+        if let Some(slot) = self.runs.lock().slots.get_mut(run_id) {
+            slot.taken_up = true;
+        }
+    }
+
+    /// The runs that were taken up and have not ended.
+    pub(crate) fn taken_up(&self) -> Vec<RunId> {
+        let runs = self.runs.lock();
+        let under_way = runs.slots.iter().filter(|(_, slot)| slot.taken_up);
+        under_way.map(|(run_id, _)| run_id.clone()).collect()
     }
 
     /// Notes that a run works now.

@@ -4,6 +4,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::backlog::Backlog;
 use crate::clock::Clock;
 use crate::events::Hub;
 use crate::inbox::Inbox;
@@ -11,12 +12,14 @@ use crate::journal::{Journal, WriterThread};
 use crate::lane::{GlobalLanes, Supervisor};
 use crate::outbox::Outboxes;
 use crate::registry::Registry;
-use crate::runner::Runner;
+use crate::runner::{Runner, Suspects};
 
 /// One dispatcher's parts.
 pub(crate) struct Shared {
     /// The time.
     pub(crate) clock: Clock,
+    /// How much may wait.
+    pub(crate) backlog: Backlog,
     /// What must not be forgotten.
     pub(crate) journal: Journal,
     /// Accepted messages.
@@ -35,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) lanes: Supervisor,
     /// Messages between the client and their lane.
     pub(crate) accepting: TaskTracker,
+    /// Messages that may end the process.
+    pub(crate) suspects: Suspects,
     /// What a run is made of.
     pub(crate) runner: Runner,
     /// No run is started any more.

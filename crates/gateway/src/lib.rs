@@ -6,6 +6,7 @@
 //!
 //! This crate knows no model's and no chat platform's wire format.
 
+mod ack_pause;
 mod attachments;
 mod clock;
 pub mod connection;

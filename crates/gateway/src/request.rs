@@ -8,6 +8,7 @@ use openclaw_protocol::frame::{Frame, Response};
 use parking_lot::Mutex;
 use serde::Serialize;
 
+use crate::ack_pause;
 use crate::connection::{Connection, ConnectionInfo};
 use crate::payload::Payload;
 use crate::state::GatewayState;
@@ -88,7 +89,9 @@ impl RequestContext {
             }
         };
         self.connection.respond(response);
-        drop(self.held.lock().take());
+        if let Some(receipt) = self.held.lock().take() {
+            ack_pause::release(receipt, &self.connection().client, &self.gateway.tasks);
+        }
     }
 }
 

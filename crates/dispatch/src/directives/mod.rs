@@ -2,18 +2,19 @@
 //! are the whole message (spec `messages.md` §3-§6). Pure: text in, [`Said`] out; doing it is the runner's.
 //!
 //! One file a directive or command: [`model`] reads `/model`, [`models`] reads and answers `/models`; [`cards`] are the
-//! answers of `/model`. [`mod@line`] cuts them out of the text, [`reserved`] says which names no alias may take.
+//! answers of `/model`. [`mod@line`] cuts them out of the text, [`commands`] lists all names and tells of what is not there.
 
 pub(crate) mod cards;
+mod commands;
 mod line;
 pub(crate) mod model;
 pub(crate) mod models;
-mod reserved;
 
 use openclaw_models::reference::ModelNames;
 use openclaw_sessions::reset::authority::Authority;
 use openclaw_sessions::reset::trigger::strip_structural_prefixes;
 
+pub(crate) use commands::not_there;
 pub(crate) use model::ModelWish;
 pub(crate) use models::PageAsked;
 
@@ -28,6 +29,8 @@ pub(crate) enum Said {
     Settings(Wishes),
     /// `/models`
     Models(PageAsked),
+    /// A command of OpenClaw 2026.2.9 that this gateway does not have.
+    NotThere(&'static str),
     /// Words for the agent around wishes of somebody who may have none.
     Stripped(String),
     /// Only wishes of somebody who may have none: no run, no answer.
@@ -63,14 +66,16 @@ pub(crate) struct Names<'a> {
 
 /// Tells words from wishes.
 pub(crate) fn read(spoken: Spoken<'_>, names: Names<'_>) -> Said {
-    if let Some(asked) = models::read(&strip_structural_prefixes(spoken.text)).filter(|_| !spoken.attached) {
+    if !spoken.attached
+        && let Some(command) = command(&strip_structural_prefixes(spoken.text))
+    {
         return match spoken.by {
-            Authority::Granted => Said::Models(asked),
+            Authority::Granted => command,
             Authority::Denied => Said::Ignored,
         };
     }
     let aliases = names.models.aliases().map(|(alias, _)| alias);
-    let aliases: Vec<&str> = aliases.filter(|alias| !reserved::is_reserved(alias, names.triggers)).collect();
+    let aliases: Vec<&str> = aliases.filter(|alias| !commands::is_reserved(alias, names.triggers)).collect();
     let Some((wish, text)) = model::take(spoken.text, &aliases) else { return Said::Words };
     let alone = !spoken.attached && strip_structural_prefixes(&text).is_empty();
     match (spoken.by, alone) {
@@ -81,6 +86,12 @@ pub(crate) fn read(spoken: Spoken<'_>, names: Names<'_>) -> Said {
         // Words about the directive: there is nothing to do for this run, and nothing of them is lost.
         (Authority::Granted, false) => Said::Words,
     }
+}
+
+/// The command that a text is, if it is one and nothing else.
+fn command(text: &str) -> Option<Said> {
+    let models = models::read(text).map(Said::Models);
+    models.or_else(|| commands::read_missing(text).map(Said::NotThere))
 }
 
 #[cfg(test)]

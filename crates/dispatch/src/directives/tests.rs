@@ -45,8 +45,11 @@ fn wishes_alone_are_settings_and_wishes_among_words_are_hints() {
         ("what is /model status", Said::Words),
         ("see /models", Said::Words),
         // Names that mean something else.
-        ("/status", Said::Words),
+        ("/status", Said::NotThere("status")),
+        ("[Chat Bob] Bob: /status", Said::NotThere("status")),
+        ("/status please", Said::Words),
         ("/fresh", Said::Words),
+        ("/etc/passwd", Said::Words),
         ("no wishes", Said::Words),
         ("a/b", Said::Words),
     ];
@@ -60,6 +63,7 @@ fn a_message_with_an_image_is_never_for_the_gateway_alone() {
     assert_eq!(said("/model x", true, Authority::Granted), hints("x", ""));
     assert_eq!(said("/model", true, Authority::Granted), Said::Words);
     assert_eq!(said("/models", true, Authority::Granted), Said::Words);
+    assert_eq!(said("/help", true, Authority::Granted), Said::Words);
 }
 
 #[test]
@@ -67,6 +71,7 @@ fn who_may_not_give_commands_has_no_wishes() {
     let rows = [
         ("/model x", Said::Ignored),
         ("/models", Said::Ignored),
+        ("/help", Said::Ignored),
         ("do it /model x now", Said::Stripped("do it now".to_owned())),
         ("do it", Said::Words),
     ];

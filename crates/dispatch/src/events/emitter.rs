@@ -79,6 +79,7 @@ impl Emitter {
             RunEvent::Started { started_at } => {
                 vec![self.agent(now, "lifecycle", json!({"phase": "start", "startedAt": started_at}))]
             }
+            RunEvent::Asking => Vec::new(),
             RunEvent::Assistant { text, delta } => self.assistant(now, text, &delta),
             RunEvent::ToolStart { name, call_id, args } => self.tool(
                 now,

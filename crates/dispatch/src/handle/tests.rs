@@ -1,3 +1,4 @@
+mod attempts;
 mod commands;
 mod contact;
 mod failover;
@@ -76,8 +77,10 @@ async fn a_repeated_key_answers_from_what_is_known_also_after_a_restart() {
     let rig = Rig::start(dir.path(), &model).await;
     send(&rig, "r1", "hi").await;
     model.asked(1).await;
-    let again = rig.dispatch.chat(chat("r1", "other words")).await.unwrap();
+    let again = rig.dispatch.chat(chat("r1", "hi")).await.unwrap();
     assert!(matches!(again.accepted, Accepted::InFlight { .. }), "{again:?}");
+    let other = rig.dispatch.chat(chat("r1", "other words")).await;
+    assert!(matches!(other, Err(DispatchError::KeyReused(_))), "{other:?}");
     model.release();
     rig.end("r1").await;
     let record = rig.end("r1").await;

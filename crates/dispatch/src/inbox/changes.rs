@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use super::format::StoredOutcome;
 use super::refused::Refused;
 use super::states::MessageState;
-use super::{Insert, Known, Row, reader};
+use super::{Insert, Known, Row, Stored, reader};
 use crate::api::{AbortReason, RunRecord};
 use crate::journal::states::{self, NewItem, Retention};
 use crate::journal::{Change, Durability, JournalError, Refusal};
@@ -16,7 +16,7 @@ const RETENTION: Retention = Retention { keep_ms: 24 * 60 * 60 * 1000, keep_rows
 
 /// A message is accepted.
 pub(super) struct Accept {
-    pub(super) row: Row,
+    pub(super) row: Row<Stored>,
     pub(super) refused: Refused,
 }
 
@@ -28,17 +28,22 @@ impl Change for Accept {
         let row = &self.row;
         let item = NewItem {
             key: row.run_id.as_str(),
-            kind: row.payload.kind(),
-            payload: &row.payload,
+            kind: row.payload.kind,
+            payload: &row.payload.json,
             accepted_at: row.accepted_at,
             columns: &[
                 ("session_key", &row.session_key),
                 ("entry_id", &row.entry_id),
                 ("fresh_id", &row.fresh_id.as_str()),
+                ("digest", &row.payload.digest),
+                ("facts", &row.payload.facts),
             ],
         };
         if states::insert::<MessageState, _>(db, &item)? {
             return Ok(Insert::New);
+        }
+        if reader::digest(db, &row.run_id)?.is_some_and(|known| known != row.payload.digest) {
+            return Ok(Insert::Conflict);
         }
         let known = match self.refused.find(&row.run_id) {
             Some(record) => Some(Known::Finished(record)),
@@ -48,7 +53,64 @@ impl Change for Accept {
     }
 }
 
-/// A run begins in a session.
+/// A message is taken up once more. Counted before it is tried: a process that dies of it can't count any more.
+pub(super) struct Attempt {
+    pub(super) run_id: RunId,
+}
+
+impl Change for Attempt {
+    type Done = ();
+    /// It is the process that dies.
+    const DURABILITY: Durability = Durability::Written;
+
+    fn apply(&self, db: &Connection) -> Result<(), JournalError> {
+        db.prepare_cached(
+            "UPDATE inbox SET attempts = attempts + 1, unprepared = unprepared + 1
+             WHERE run_id = ?1 AND state = 'accepted'",
+        )?
+        .execute(params![self.run_id.as_str()])?;
+        Ok(())
+    }
+}
+
+/// The attempt under way is past its preparation.
+pub(super) struct Prepared {
+    pub(super) run_id: RunId,
+}
+
+impl Change for Prepared {
+    type Done = ();
+    const DURABILITY: Durability = Durability::Written;
+
+    fn apply(&self, db: &Connection) -> Result<(), JournalError> {
+        db.prepare_cached("UPDATE inbox SET unprepared = 0 WHERE run_id = ?1")?
+            .execute(params![self.run_id.as_str()])?;
+        Ok(())
+    }
+}
+
+/// The process stops in order: what it had taken up did not end it.
+pub(super) struct Excuse {
+    pub(super) runs: Vec<RunId>,
+}
+
+impl Change for Excuse {
+    type Done = ();
+    const DURABILITY: Durability = Durability::Written;
+
+    fn apply(&self, db: &Connection) -> Result<(), JournalError> {
+        let mut update = db.prepare_cached(
+            "UPDATE inbox SET attempts = max(attempts - 1, 0), unprepared = 0 WHERE run_id = ?1",
+        )?;
+        for run_id in &self.runs {
+            update.execute(params![run_id.as_str()])?;
+        }
+        Ok(())
+    }
+}
+
+/// A run begins in a session. The first attempt is counted with it: what a fresh message needs before is no risk, and a
+/// write less.
 pub(super) struct Begin {
     pub(super) run_id: RunId,
     pub(super) session_id: SessionId,
@@ -59,8 +121,11 @@ impl Change for Begin {
     const DURABILITY: Durability = Durability::Written;
 
     fn apply(&self, db: &Connection) -> Result<(), JournalError> {
-        db.prepare_cached("UPDATE inbox SET session_id = ?2 WHERE run_id = ?1")?
-            .execute(params![self.run_id.as_str(), self.session_id.as_str()])?;
+        db.prepare_cached(
+            "UPDATE inbox SET session_id = ?2, attempts = max(attempts, 1), unprepared = max(unprepared, 1)
+             WHERE run_id = ?1",
+        )?
+        .execute(params![self.run_id.as_str(), self.session_id.as_str()])?;
         Ok(())
     }
 }
@@ -73,7 +138,8 @@ pub(super) struct Abort {
 
 impl Change for Abort {
     type Done = ();
-    const DURABILITY: Durability = Durability::Written;
+    /// A stop that was acknowledged holds, whatever ends next.
+    const DURABILITY: Durability = Durability::Synced;
 
     fn apply(&self, db: &Connection) -> Result<(), JournalError> {
         let mut update = db.prepare_cached(
@@ -109,6 +175,8 @@ impl Change for Finish {
                 ("outcome", &outcome),
                 ("started_at", &record.started_at),
                 ("ended_at", &record.ended_at),
+                ("attempts", &0),
+                ("unprepared", &0),
             ],
         )?;
         Ok(())

@@ -42,6 +42,21 @@ impl Payload {
         }
     }
 
+    /// About how many bytes it has.
+    pub(crate) fn weight(&self) -> usize {
+        let (words, patch) = match self {
+            Self::Chat(chat) => ([&chat.thinking, &chat.sender, &chat.parent_session_key, &None], None),
+            Self::Agent(agent) => {
+                let words = [&agent.thinking, &agent.session_id, &agent.lane, &agent.extra_system_prompt];
+                (words, Some(&agent.entry_patch))
+            }
+        };
+        let words: usize = words.into_iter().flatten().map(String::len).sum();
+        let patch = patch.into_iter().flat_map(Map::values).filter_map(Value::as_str).map(str::len);
+        let images = self.images().iter().map(image_bytes);
+        self.text().len() + words + patch.chain(images).sum::<usize>()
+    }
+
     /// Whether somebody says it, rather than the gateway by itself: that the session is used.
     pub(crate) fn is_interaction(&self) -> bool {
         match self {
@@ -59,6 +74,14 @@ impl Payload {
             Self::Chat(chat) => chat.thinking.as_deref(),
             Self::Agent(agent) => agent.thinking.as_deref(),
         }
+    }
+}
+
+fn image_bytes(block: &Block) -> usize {
+    match block {
+        Block::Image(image) => image.data.len(),
+        // Attachments are images.
+        Block::Text(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => 0,
     }
 }
 

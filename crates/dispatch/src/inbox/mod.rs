@@ -2,10 +2,13 @@
 //! of the [`crate::journal`].
 
 mod changes;
+mod digest;
 mod format;
+mod parked;
 mod reader;
 mod refused;
 mod states;
+mod stored;
 
 use openclaw_protocol::{RunId, SessionId};
 
@@ -13,22 +16,25 @@ pub(crate) use changes::prune;
 pub(crate) use format::Payload;
 #[cfg(test)]
 pub(crate) use format::{AgentPayload, ChatPayload};
-pub(crate) use reader::unfinished;
+pub(crate) use parked::{Attempts, Origin, Parked, Wants};
+pub(crate) use reader::{Unfinished, unfinished};
+pub(crate) use stored::Stored;
 
 use crate::api::{AbortReason, RunRecord};
 use crate::journal::{Journal, JournalError};
-use changes::{Abort, Accept, Begin, Finish};
+use changes::{Abort, Accept, Attempt, Begin, Excuse, Finish, Prepared};
 use refused::Refused;
 
-/// A message in the inbox.
+/// A message in the inbox, with its payload in the form a stage needs: [`Payload`] while it is worked on, [`Stored`] on its
+/// way to disk, [`Parked`] while it waits.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct Row<P = Payload> {
     /// The run, unique: this is the dedupe key.
     pub(crate) run_id: RunId,
     /// Canonical session key.
     pub(crate) session_key: String,
     /// What was asked.
-    pub(crate) payload: Payload,
+    pub(crate) payload: P,
     /// Unix milliseconds. Also the timestamp of the user message, by which its entry is recognised.
     pub(crate) accepted_at: i64,
     /// Id of the transcript entry that will hold the user message: 8 hex digits.
@@ -42,6 +48,31 @@ pub(crate) struct Row {
     pub(crate) abort: Option<AbortReason>,
     /// Whether an earlier process accepted it: its run may have begun.
     pub(crate) recovered: bool,
+}
+
+impl<P> Row<P> {
+    /// The same message with its payload in another form.
+    pub(crate) fn with<Q>(self, payload: Q) -> Row<Q> {
+        let Self {
+            run_id, session_key, accepted_at, entry_id, fresh_id, session_id, abort, recovered, ..
+        } = self;
+        Row { run_id, session_key, payload, accepted_at, entry_id, fresh_id, session_id, abort, recovered }
+    }
+
+    /// The message without its payload.
+    pub(crate) fn slip(&self) -> Row<()> {
+        Row {
+            run_id: self.run_id.clone(),
+            session_key: self.session_key.clone(),
+            payload: (),
+            accepted_at: self.accepted_at,
+            entry_id: self.entry_id.clone(),
+            fresh_id: self.fresh_id.clone(),
+            session_id: self.session_id.clone(),
+            abort: self.abort,
+            recovered: self.recovered,
+        }
+    }
 }
 
 /// What the inbox knows of a run id.
@@ -63,6 +94,8 @@ pub(crate) enum Insert {
     New,
     /// The run id was there already.
     Known(Known),
+    /// The run id was there already, for a message of another kind, session or content.
+    Conflict,
 }
 
 /// Handle to the inbox.
@@ -79,8 +112,35 @@ impl Inbox {
     }
 
     /// Stores a message; when this returns [`Insert::New`] it is synced to disk.
-    pub(crate) async fn accept(&self, row: Row) -> Result<Insert, JournalError> {
+    pub(crate) async fn accept(&self, row: Row<Stored>) -> Result<Insert, JournalError> {
         self.journal.change(Accept { row, refused: self.refused.clone() }).await
+    }
+
+    /// A message with the payload it waited without.
+    pub(crate) async fn load(&self, waiting: &Row<Parked>) -> Result<Row, JournalError> {
+        let payload = match waiting.payload.kept() {
+            Some(payload) => payload.clone(),
+            None => {
+                let run_id = waiting.run_id.clone();
+                self.journal.read(move |db| reader::payload(db, &run_id)).await?
+            }
+        };
+        Ok(waiting.slip().with(payload))
+    }
+
+    /// Notes that a message is taken up once more, before anything is done for it.
+    pub(crate) async fn attempt(&self, run_id: &RunId) -> Result<(), JournalError> {
+        self.journal.change(Attempt { run_id: run_id.clone() }).await
+    }
+
+    /// Notes that the attempt under way is past its preparation.
+    pub(crate) async fn prepared(&self, run_id: &RunId) -> Result<(), JournalError> {
+        self.journal.change(Prepared { run_id: run_id.clone() }).await
+    }
+
+    /// Takes back the attempts of a process that stops in order.
+    pub(crate) async fn excuse(&self, runs: Vec<RunId>) -> Result<(), JournalError> {
+        self.journal.change(Excuse { runs }).await
     }
 
     /// Notes the session in which a run begins.

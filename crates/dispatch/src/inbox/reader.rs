@@ -3,7 +3,9 @@
 use openclaw_protocol::{RunId, SessionId};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::format::StoredOutcome;
+use super::digest::Digest;
+use super::format::{Payload, StoredOutcome};
+use super::parked::{Attempts, Facts, Origin};
 use super::{Known, Row};
 use crate::api::{AbortReason, RunRecord};
 use crate::journal::JournalError;
@@ -33,26 +35,53 @@ pub(super) fn known(connection: &Connection, run_id: &RunId) -> Result<Option<Kn
     Ok(Some(Known::Finished(record)))
 }
 
-/// Every unfinished row in order of acceptance. A row whose payload can't be read is left alone and logged: a newer
-/// version may have written it.
-pub(crate) fn unfinished(connection: &Connection) -> Result<Vec<Row>, JournalError> {
+/// The digest of the message that has a run id; `None` for a row of before there was one.
+pub(super) fn digest(connection: &Connection, run_id: &RunId) -> Result<Option<Digest>, JournalError> {
+    let mut statement = connection.prepare_cached("SELECT digest FROM inbox WHERE run_id = ?1")?;
+    Ok(statement.query_row(params![run_id.as_str()], |row| row.get(0)).optional()?.flatten())
+}
+
+/// What was asked with an unfinished message.
+pub(super) fn payload(connection: &Connection, run_id: &RunId) -> Result<Payload, JournalError> {
+    let mut statement = connection.prepare_cached("SELECT payload FROM inbox WHERE run_id = ?1")?;
+    let text =
+        statement.query_row(params![run_id.as_str()], |row| row.get::<_, Option<String>>(0)).optional()?;
+    serde_json::from_str(&text.flatten().unwrap_or_default()).map_err(broken("payload", run_id))
+}
+
+/// An unfinished message as a start finds it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Unfinished {
+    /// The message, with what was asked where that is small.
+    pub(crate) row: Row<Option<Payload>>,
+    /// What brought it.
+    pub(crate) origin: Origin,
+    /// Size of its payload.
+    pub(crate) bytes: usize,
+    /// How often it was tried.
+    pub(crate) attempts: Attempts,
+}
+
+/// Every unfinished row in order of acceptance, without the payloads that have facts beside them. A row whose payload can't
+/// be read is left alone and logged: a newer version may have written it.
+pub(crate) fn unfinished(connection: &Connection) -> Result<Vec<Unfinished>, JournalError> {
     let mut statement = connection.prepare(
-        "SELECT run_id, session_key, payload, accepted_at, entry_id, fresh_id, session_id, abort_reason
+        "SELECT run_id, session_key, CASE WHEN facts IS NULL THEN payload END, accepted_at, entry_id, fresh_id,
+                session_id, abort_reason, facts, attempts, unprepared
          FROM inbox WHERE state = 'accepted' ORDER BY seq",
     )?;
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let run_id = RunId::new(row.get::<_, String>(0)?);
-        let payload: String = row.get::<_, Option<String>>(2)?.unwrap_or_default();
-        let payload = match serde_json::from_str(&payload) {
-            Ok(payload) => payload,
+        let (payload, facts) = match asked(row.get(2)?, row.get(8)?) {
+            Ok(asked) => asked,
             Err(error) => {
                 tracing::error!(%run_id, %error, "inbox row is unreadable and stays undone");
                 continue;
             }
         };
-        found.push(Row {
+        let row_found = Row {
             run_id,
             session_key: row.get(1)?,
             payload,
@@ -62,9 +91,25 @@ pub(crate) fn unfinished(connection: &Connection) -> Result<Vec<Row>, JournalErr
             session_id: row.get::<_, Option<String>>(6)?.map(SessionId::new),
             abort: row.get::<_, Option<String>>(7)?.as_deref().map(AbortReason::parse),
             recovered: true,
-        });
+        };
+        let attempts = Attempts { all: row.get(9)?, unprepared: row.get(10)? };
+        let Facts { origin, bytes } = facts;
+        found.push(Unfinished { row: row_found, origin, bytes, attempts });
     }
     Ok(found)
+}
+
+/// A payload and what is known of it. One that has facts beside it is not here.
+fn asked(
+    payload: Option<String>,
+    facts: Option<String>,
+) -> Result<(Option<Payload>, Facts), serde_json::Error> {
+    if let Some(facts) = facts {
+        return Ok((None, serde_json::from_str(&facts)?));
+    }
+    let payload: Payload = serde_json::from_str(&payload.unwrap_or_default())?;
+    let facts = Facts { origin: Origin::of(&payload), bytes: payload.weight() };
+    Ok((Some(payload), facts))
 }
 
 fn broken(column: &'static str, run_id: &RunId) -> impl FnOnce(serde_json::Error) -> JournalError {

@@ -54,6 +54,12 @@ CREATE TABLE outbox (
 CREATE INDEX outbox_open ON outbox (kind, seq) WHERE state IN ('pending', 'sending', 'uncertain');
 CREATE INDEX outbox_ended ON outbox (state, ended_at) WHERE state IN ('sent', 'failed');
 ",
+    "
+ALTER TABLE inbox ADD COLUMN digest BLOB;
+ALTER TABLE inbox ADD COLUMN facts TEXT;
+ALTER TABLE inbox ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE inbox ADD COLUMN unprepared INTEGER NOT NULL DEFAULT 0;
+",
 ];
 
 /// The tables, by the order in which they came.

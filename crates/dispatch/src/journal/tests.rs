@@ -118,7 +118,7 @@ fn an_older_database_is_brought_up_to_date_with_everything_in_it() {
     drop(db);
     let opened = open(dir.path()).unwrap();
     assert_eq!(opened.found, ["run-1"]);
-    assert_eq!(version(dir.path()), 2);
+    assert_eq!(version(dir.path()), 3);
     let reader = opened.journal.reader.lock();
     let count = states::count_open::<crate::outbox::DeliveryState>(reader.as_ref().unwrap());
     assert_eq!(count, Ok(0));
@@ -132,10 +132,10 @@ fn a_database_of_a_newer_version_is_left_alone() {
     db.pragma_update(None, "user_version", 99).unwrap();
     drop(db);
     let refused = open(dir.path()).err().unwrap();
-    assert_eq!(refused, JournalError::Newer { found: 99, known: 2 });
+    assert_eq!(refused, JournalError::Newer { found: 99, known: 3 });
     assert_eq!(
         refused.to_string(),
-        "it has schema version 99, this version knows 2: start the newer openclaw, or move the file away"
+        "it has schema version 99, this version knows 3: start the newer openclaw, or move the file away"
     );
     assert_eq!((version(dir.path()), aside(dir.path())), (99, vec![]));
 }
@@ -283,6 +283,30 @@ async fn a_change_that_fails_leaves_nothing_and_takes_no_other_with_it() {
     assert_eq!((first, second), (Ok(()), Ok(())));
     assert_eq!(bad.unwrap_err().to_string(), "a later step failed");
     assert_eq!(journal.read(runs).await.unwrap(), ["a", "b"]);
+}
+
+/// A change with a mistake in it.
+struct Mistake;
+
+impl Change for Mistake {
+    type Done = ();
+    const DURABILITY: Durability = Durability::Synced;
+
+    fn apply(&self, db: &Connection) -> Result<(), JournalError> {
+        insert(db, "half", 1)?;
+        panic!("a bug")
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_panics_is_refused_and_the_next_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let opened = open(dir.path()).unwrap();
+    let journal = &opened.journal;
+    let refused = journal.change(Mistake).await.unwrap_err();
+    assert!(refused.to_string().contains("panicked"), "{refused}");
+    journal.change(add("a")).await.unwrap();
+    assert_eq!(journal.read(runs).await.unwrap(), ["a"], "nothing of it was kept");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! The thread that writes: group commit, and retries of what must not be lost.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::time::Duration;
 
 use openclaw_sessions::time::now_ms;
@@ -94,10 +95,12 @@ impl<C: Change> Owed for Kept<C> {
     }
 }
 
-/// All of a change or nothing, whatever else its transaction holds.
+/// All of a change or nothing, whatever else its transaction holds. A change that panics is refused: the thread works for all.
 fn whole<T>(db: &Connection, change: impl FnOnce() -> Result<T, JournalError>) -> Result<T, JournalError> {
     db.prepare_cached("SAVEPOINT one")?.execute([])?;
-    let done = change();
+    let done = panic::catch_unwind(AssertUnwindSafe(change)).unwrap_or_else(|_| {
+        Err(JournalError::Storage("a change of the journal panicked; the gateway's log says more".to_owned()))
+    });
     if done.is_err() && !db.is_autocommit() {
         db.prepare_cached("ROLLBACK TO one")?.execute([])?;
     }

@@ -21,8 +21,8 @@ use super::running::{Running, next_event};
 use super::steering::SteeringQueue;
 use crate::api::{AbortReason, AbortTarget, Broadcast, RunOutcome, RunRecord};
 use crate::events::Emitter;
-use crate::inbox::{Payload, Row};
-use crate::runner::{Ending, RunControl};
+use crate::inbox::{Origin, Parked, Row};
+use crate::runner::{Attempt, Ending, RunControl};
 use crate::shared::Shared;
 
 /// Events a run may be ahead of its lane.
@@ -37,8 +37,8 @@ const LET_GO: Duration = Duration::from_secs(2);
 /// A message on its way through a lane.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
-    /// As it lies in the inbox.
-    pub(crate) row: Arc<Row>,
+    /// As it lies in the inbox, but for a payload that is big.
+    pub(crate) row: Arc<Row<Parked>>,
     /// Opens once the acknowledgement is queued to the client.
     pub(crate) gate: CancellationToken,
     /// Unix milliseconds from which its deadline counts: acceptance, or the start that recovered it.
@@ -55,7 +55,7 @@ impl Turn for Job {
     }
 
     fn is_chat(&self) -> bool {
-        matches!(self.row.payload, Payload::Chat(_))
+        self.row.payload.is_chat()
     }
 
     fn is_stopped(&self) -> bool {
@@ -99,7 +99,7 @@ pub(super) struct Actor {
     deadlines: Vec<(Instant, RunId)>,
     /// Who wants to know when the lane is idle.
     later: Vec<oneshot::Sender<()>>,
-    /// Steered messages that were taken back from the run, to be closed after it.
+    /// Steered messages that were taken back from the run, or never reached it: their turn comes after it.
     withdrawn: Vec<Job>,
     /// Steered messages whose client may not have its acknowledgement yet, oldest first.
     absorbed: VecDeque<Job>,
@@ -221,17 +221,18 @@ impl Actor {
     async fn is_aside(&self, job: &Job) -> bool {
         let Some(running) = &self.running else { return false };
         let runner = &self.shared.runner;
-        let is_settled = running.begun || !runner.may_change_settings(&running.job.row.payload);
+        let before = running.job.row.payload.wants;
+        let is_settled = running.begun || !(before.command || before.reset);
         is_settled && runner.is_aside(&job.row).await
     }
 
     /// When a `chat.send` is stopped; `agent` requests have their run's own timeout only.
     fn deadline_of(&self, job: &Job) -> Option<Instant> {
-        let Payload::Chat(chat) = &job.row.payload else { return None };
+        let Origin::Chat { timeout_ms } = job.row.payload.origin else { return None };
         let configured = self.shared.runner.timeout().map(|timeout| timeout.as_millis());
         let configured = configured.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX));
         let elapsed = u64::try_from(self.shared.clock.now_ms() - job.since).unwrap_or(0);
-        let left = chat_deadline_ms(chat.timeout_ms, configured).saturating_sub(elapsed);
+        let left = chat_deadline_ms(timeout_ms, configured).saturating_sub(elapsed);
         Some(Instant::now() + Duration::from_millis(left))
     }
 
@@ -270,7 +271,7 @@ impl Actor {
         for effect in effects {
             match effect {
                 Effect::Start(job) => self.start(job).await,
-                Effect::Steer(job) => self.steer(job),
+                Effect::Steer(job) => self.steer(job).await,
                 Effect::Cancel(reason) => self.cancel(reason).await,
                 Effect::Withdraw(run_id, reason) => self.withdraw(&run_id, reason).await,
                 Effect::Discard(job, reason) => self.tell_stopped(&job, reason).await,
@@ -283,6 +284,7 @@ impl Actor {
         let cancel = self.shared.kill.child_token();
         let steering = Arc::new(SteeringQueue::default());
         let reason = Arc::new(OnceLock::new());
+        let attempt = Arc::new(Attempt::default());
         let mut emitter = self.emitter(&job);
         emitter.set_verbose(self.shared.runner.verbose(&job.row).await);
         let control = RunControl {
@@ -290,11 +292,13 @@ impl Actor {
             reason: Arc::clone(&reason),
             steering: Arc::clone(&steering),
             events: events_in,
+            attempt: Arc::clone(&attempt),
         };
         let (shared, work) = (Arc::clone(&self.shared), job.clone());
         let span = tracing::info_span!("message", run_id = %job.row.run_id);
         self.tasks.spawn(async move { crate::runner::work(&shared, &work, control).await }.instrument(span));
-        self.running = Some(Running { job, cancel, reason, steering, events, emitter, begun: false });
+        self.running =
+            Some(Running { job, cancel, reason, steering, events, emitter, attempt, begun: false });
     }
 
     fn emitter(&self, job: &Job) -> Emitter {
@@ -303,9 +307,16 @@ impl Actor {
     }
 
     /// The message's own `chat` stream ends once it is acknowledged (decision 7); its answer is part of the run under way.
-    fn steer(&mut self, job: Job) {
+    async fn steer(&mut self, job: Job) {
+        let row = match self.shared.inbox.load(&job.row).await {
+            Ok(row) => row,
+            Err(error) => {
+                tracing::warn!(run_id = %job.row.run_id, %error, "a message is not steered: it waits for the end of the run");
+                return self.withdrawn.push(job);
+            }
+        };
         self.absorbed.push_back(job.clone());
-        let message = self.shared.runner.steered_message(&job.row);
+        let message = self.shared.runner.steered_message(&row);
         if let Some(running) = &self.running {
             let events_as = Some(RunId::new(uuid::Uuid::new_v4().to_string()));
             running.steering.push(Job { events_as, ..job }, message);
@@ -368,6 +379,10 @@ impl Actor {
         let now = self.shared.clock.now_ms();
         let Some(running) = &mut self.running else { return };
         let streaming = match &event {
+            RunEvent::Asking => {
+                running.attempt.prepared(&self.shared, &running.job.row).await;
+                None
+            }
             RunEvent::Started { .. } | RunEvent::CompactionEnd { .. } => Some(true),
             RunEvent::CompactionStart => Some(false),
             RunEvent::Assistant { .. }

@@ -81,14 +81,24 @@ impl Asides {
     /// Stores an answer that was told.
     pub(super) fn close(&mut self, shared: &Arc<Shared>, job: Job, answer: Answer) {
         let shared = Arc::clone(shared);
-        self.tasks
-            .spawn(async move { command::close(&shared, &job.row, &answer).await.map(AsideStep::Closed) });
+        self.tasks.spawn(async move {
+            let closing = AssertUnwindSafe(command::close(&shared, &job.row, &answer)).catch_unwind();
+            match closing.await {
+                Ok(record) => record.map(AsideStep::Closed),
+                // In its turn it panics again, and that ends it.
+                Err(_) => Some(AsideStep::Waits(Job { told: true, ..job })),
+            }
+        });
     }
 }
 
 async fn answer(shared: Arc<Shared>, job: Job) -> Option<AsideStep> {
     job.gate.cancelled().await;
-    let doing = AssertUnwindSafe(command::answer_aside(&shared, &job.row)).catch_unwind();
+    let doing = async {
+        let row = shared.inbox.load(&job.row).await.ok()?;
+        command::answer_aside(&shared, &row).await
+    };
+    let doing = AssertUnwindSafe(doing).catch_unwind();
     let answer = tokio::select! { biased;
         () = shared.kill.cancelled() => return None,
         answer = doing => answer,

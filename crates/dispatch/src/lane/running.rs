@@ -10,7 +10,7 @@ use super::actor::Job;
 use super::steering::SteeringQueue;
 use crate::api::{AbortReason, Broadcast, RunOutcome, RunRecord};
 use crate::events::Emitter;
-use crate::inbox::Payload;
+use crate::runner::Attempt;
 
 /// The run under way.
 pub(super) struct Running {
@@ -20,13 +20,14 @@ pub(super) struct Running {
     pub(super) steering: Arc<SteeringQueue>,
     pub(super) events: mpsc::Receiver<RunEvent>,
     pub(super) emitter: Emitter,
+    pub(super) attempt: Arc<Attempt>,
     pub(super) begun: bool,
 }
 
 impl Running {
     /// What clients hear last of a run, from what was stored. `now` is in Unix milliseconds.
     pub(super) fn last_events(&mut self, record: &RunRecord, now: i64) -> Vec<Broadcast> {
-        let chat = matches!(self.job.row.payload, Payload::Chat(_));
+        let chat = self.job.row.payload.is_chat();
         let end = match &record.outcome {
             RunOutcome::Ok { .. } => RunEnd::Completed,
             // The client of an `agent` request hears it in the answer (golden `gw-agent-and-wait`, run-agent-4).

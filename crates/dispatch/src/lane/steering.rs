@@ -121,13 +121,18 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::inbox::{ChatPayload, Payload, Row};
+    use crate::backlog::Backlog;
+    use crate::inbox::{ChatPayload, Parked, Payload, Row, Wants};
 
     fn job(name: &str) -> Job {
         let row = Row {
             run_id: RunId::new(name),
             session_key: "k".to_owned(),
-            payload: Payload::Chat(ChatPayload::default()),
+            payload: Parked::fresh(
+                &Payload::Chat(ChatPayload::default()),
+                Wants::UNKNOWN,
+                Backlog::default().count(0),
+            ),
             accepted_at: 0,
             entry_id: format!("id-{name}"),
             fresh_id: SessionId::new("s"),

@@ -80,13 +80,16 @@ impl RunBranch {
         self.write(&Message::User(message), Some(id)).await
     }
 
+    /// Writes what is said to it.
+    pub(super) async fn answer(&mut self, said: AssistantMessage) -> Result<(), TranscriptError> {
+        self.write(&Message::Assistant(said), None).await
+    }
+
     /// After a run that was stopped by the clock: something is said to the user's last words.
     pub(super) async fn close_timed_out(&mut self, said: AssistantMessage) -> Result<(), TranscriptError> {
         match self.context.last() {
             Some(Message::Assistant(_)) | None => Ok(()),
-            Some(Message::User(_) | Message::ToolResult(_)) => {
-                self.write(&Message::Assistant(said), None).await
-            }
+            Some(Message::User(_) | Message::ToolResult(_)) => self.answer(said).await,
         }
     }
 

@@ -19,9 +19,9 @@ use super::asked_model::{AskedModel, Hint, is_forbidden};
 use super::session::reset_request;
 use super::{Ending, NotBegun, Runner, done, finish, record};
 use crate::api::{RunOutcome, RunRecord};
-use crate::directives::{self, ModelWish, Names, Said, Spoken, cards, models};
+use crate::directives::{self, ModelWish, Names, Said, Spoken, cards, models, not_there};
 use crate::handle::Settings;
-use crate::inbox::{Payload, Row};
+use crate::inbox::{Parked, Payload, Row};
 use crate::lane::Job;
 use crate::shared::Shared;
 
@@ -65,8 +65,7 @@ struct Whose<'a> {
 }
 
 /// Answers a message whose turn it is.
-pub(super) async fn work(shared: &Shared, job: &Job, command: &Command) -> Ending {
-    let row = &job.row;
+pub(super) async fn work(shared: &Shared, job: &Job, row: &Row, command: &Command) -> Ending {
     let answered = async {
         let answer = shared.runner.answer_in_turn(shared, row, command).await?;
         shared.runner.keep_answer(row, &answer).await?;
@@ -104,7 +103,7 @@ pub(crate) async fn answer_aside(shared: &Shared, row: &Row) -> Option<Answer> {
 
 /// Writes an answer that was told into the transcript, between two entries of the run under way, and finishes its message.
 /// Nothing when the process ends before: then the message is answered again at the next start.
-pub(crate) async fn close(shared: &Shared, row: &Row, answer: &Answer) -> Option<RunRecord> {
+pub(crate) async fn close<P: Sync>(shared: &Shared, row: &Row<P>, answer: &Answer) -> Option<RunRecord> {
     let kept = tokio::select! { biased;
         () = shared.kill.cancelled() => return None,
         kept = shared.runner.keep_answer(row, answer) => kept,
@@ -144,37 +143,30 @@ fn said(payload: &Payload, settings: &Settings) -> Said {
 }
 
 impl Runner {
-    /// Whether a message is for the gateway alone: then no policy keeps it from being answered.
-    pub(crate) fn is_command(&self, payload: &Payload) -> bool {
+    /// Whether a message is for the gateway alone, and whether it wishes something for a run of its own, which the one under
+    /// way can't give it.
+    pub(super) fn said_to_gateway(&self, payload: &Payload) -> (bool, bool) {
         match said(payload, &self.settings()) {
-            Said::Settings(_) | Said::Models(_) | Said::Ignored => true,
-            Said::Words | Said::Hints { .. } | Said::Stripped(_) => false,
+            Said::Settings(_) | Said::Models(_) | Said::NotThere(_) | Said::Ignored => (true, false),
+            Said::Hints { .. } => (false, true),
+            Said::Words | Said::Stripped(_) => (false, false),
         }
-    }
-
-    /// Whether working on a message may change its session's settings before its run begins.
-    pub(crate) fn may_change_settings(&self, payload: &Payload) -> bool {
-        self.is_command(payload) || reset_request(payload, &self.settings()).is_some()
     }
 
     /// Whether a message is answered at once although a run of its session is under way. One that starts a conversation
     /// anew is not: it takes the run's place.
-    pub(crate) async fn is_aside(&self, row: &Row) -> bool {
-        self.is_command(&row.payload)
-            && reset_request(&row.payload, &self.settings()).is_none()
+    pub(crate) async fn is_aside(&self, row: &Row<Parked>) -> bool {
+        let wants = row.payload.wants;
+        wants.command
+            && !wants.reset
             && self.entry_or_none(&row.session_key).await.is_some_and(|entry| entry.session_id.is_some())
-    }
-
-    /// Whether a message wishes something for a run of its own, which the one under way can't give it.
-    pub(super) fn has_hints(&self, row: &Row) -> bool {
-        matches!(said(&row.payload, &self.settings()), Said::Hints { .. })
     }
 
     /// The words of a message without its wishes; nothing where it has none.
     pub(super) fn words_of(&self, row: &Row) -> Option<String> {
         match said(&row.payload, &self.settings()) {
             Said::Hints { text, .. } | Said::Stripped(text) => Some(text),
-            Said::Words | Said::Settings(_) | Said::Models(_) | Said::Ignored => None,
+            Said::Words | Said::Settings(_) | Said::Models(_) | Said::NotThere(_) | Said::Ignored => None,
         }
     }
 
@@ -184,7 +176,7 @@ impl Runner {
         let (wishes, text) = match said(&row.payload, &settings) {
             Said::Words => return Ok(Way::Agent(None)),
             Said::Stripped(text) => return Ok(Way::Agent(Some(Hint { text, model: None, profile: None }))),
-            command @ (Said::Settings(_) | Said::Models(_) | Said::Ignored) => {
+            command @ (Said::Settings(_) | Said::Models(_) | Said::NotThere(_) | Said::Ignored) => {
                 return Ok(Way::Answered(Command::Said(command)));
             }
             Said::Hints { wishes, text } => (wishes, text),
@@ -249,6 +241,7 @@ impl Runner {
                 let choices = self.choices(settings, whose).await;
                 return Ok(Some(models::answer(asked, choices.known())));
             }
+            Said::NotThere(command) => return Ok(Some(not_there(command))),
             Said::Words | Said::Hints { .. } | Said::Stripped(_) | Said::Ignored => return Ok(None),
         };
         let choices = self.choices(settings, whose).await;
@@ -350,7 +343,7 @@ impl Runner {
     }
 
     /// Makes the answer part of the transcript, unless it is there from before a crash.
-    async fn keep_answer(&self, row: &Row, answer: &Answer) -> Result<(), NotBegun> {
+    async fn keep_answer<P: Sync>(&self, row: &Row<P>, answer: &Answer) -> Result<(), NotBegun> {
         let Some(message) = &answer.message else { return Ok(()) };
         let Place { id, path, workspace } = &answer.place;
         let new = NewTranscript {

@@ -54,9 +54,9 @@ impl Runner {
 
     /// The gateway's own answer to a message: written once, under an id of the message's, into a transcript that is made
     /// where there is none.
-    pub(super) async fn put_once(
+    pub(super) async fn put_once<P: Sync>(
         &self,
-        row: &Row,
+        row: &Row<P>,
         path: &Path,
         new: NewTranscript,
         said: &Message,

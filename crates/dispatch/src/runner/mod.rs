@@ -1,13 +1,15 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
-//! [`command`] answers what is meant for the gateway; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here, [`asked_model`] the model it asks for,
+//! [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is meant for the gateway; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here, [`asked_model`] the model it asks for,
 //! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`result`] is what is remembered.
 
 mod asked_model;
+mod attempt;
 mod branch;
 pub(crate) mod command;
 mod contact;
 mod fork;
+mod given_up;
 mod history_limit;
 mod inject;
 mod kept;
@@ -20,6 +22,8 @@ mod session;
 mod tools;
 mod unanswered;
 pub(crate) mod wording;
+
+pub(crate) use attempt::{Attempt, Suspects};
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -43,7 +47,8 @@ use crate::api::{AbortReason, DispatchError, RunOutcome, RunRecord};
 use crate::clock::Clock;
 use crate::events::Verbose;
 use crate::handle::{Deps, Settings};
-use crate::inbox::{Payload, Row};
+use crate::inbox::{Origin, Parked, Payload, Row, Wants};
+use crate::journal::JournalError;
 use crate::lane::{Job, QueueMode, SteeringQueue};
 use crate::shared::Shared;
 use crate::system_events::SystemEvents;
@@ -82,6 +87,8 @@ pub(crate) struct RunControl {
     pub(crate) steering: Arc<SteeringQueue>,
     /// Takes the run's events.
     pub(crate) events: mpsc::Sender<RunEvent>,
+    /// How far this attempt is.
+    pub(crate) attempt: Arc<Attempt>,
 }
 
 /// How work on a message ended.
@@ -107,51 +114,83 @@ impl<E: std::error::Error> From<E> for NotBegun {
 
 /// Works on one message.
 pub(crate) async fn work(shared: &Shared, job: &Job, control: RunControl) -> Ending {
-    let row = &job.row;
-    if let Some(reason) = row.abort {
-        return unanswered::close(shared, row, reason).await;
+    let waiting = &job.row;
+    // A stop and what the gateway does by itself need no place in a lane. (Nor has a command that is none any more because the
+    // settings have changed since.)
+    let place = if waiting.abort.is_some() || waiting.payload.wants.command {
+        None
+    } else {
+        tokio::select! { biased;
+            () = control.cancel.cancelled() => return stopped_early(shared, waiting, &control).await,
+            place = async { job.gate.cancelled().await; shared.global.enter(lane_of(waiting)).await } => Some(place),
+        }
+    };
+    // Nothing was done for it so far: who only waits does not die of it.
+    shared.registry.take_up(&waiting.run_id);
+    if let Some(deaths) = control.attempt.begin(shared, waiting, &control.cancel).await {
+        return given_up::close(shared, waiting, deaths).await;
     }
-    let hint = match shared.runner.way(row).await {
-        Ok(Way::Agent(hint)) => hint,
-        Ok(Way::Answered(command)) => return command::work(shared, job, &command).await,
-        Err(NotBegun(message)) => {
-            return done(shared, row, None, RunOutcome::Error { message, result: None }).await;
-        }
+    let ending = match waiting.abort {
+        Some(reason) => unanswered::close(shared, waiting, reason).await,
+        None => answered_or_run(shared, job, &control).await,
     };
-    let place = tokio::select! { biased;
-        () = control.cancel.cancelled() => return stopped_early(shared, row, &control).await,
-        place = async { job.gate.cancelled().await; shared.global.enter(lane_of(row)).await } => place,
-    };
-    shared.registry.running(&row.run_id);
-    let prepared = match shared.runner.prepare(shared, row, &control, hint).await {
-        Ok(Some(prepared)) => prepared,
-        Ok(None) => return stopped_early(shared, row, &control).await,
-        Err(_) if shared.kill.is_cancelled() => return Ending::Interrupted,
-        Err(NotBegun(message)) => {
-            tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "run could not begin");
-            return done(shared, row, None, RunOutcome::Error { message, result: None }).await;
-        }
-    };
-    let ending = drive(shared, row, prepared, &control).await;
     drop(place);
     ending
 }
 
+/// Does what a message asks for, which may be for the gateway alone.
+async fn answered_or_run(shared: &Shared, job: &Job, control: &RunControl) -> Ending {
+    let row = match shared.inbox.load(&job.row).await {
+        Ok(row) => row,
+        Err(error) => return unreadable(shared, &job.row, error).await,
+    };
+    let hint = match shared.runner.way(&row).await {
+        Ok(Way::Agent(hint)) => hint,
+        Ok(Way::Answered(command)) => return command::work(shared, job, &row, &command).await,
+        Err(NotBegun(message)) => return failed(shared, &row, message).await,
+    };
+    shared.registry.running(&row.run_id);
+    let preparing = shared.runner.prepare(shared, &row, control, hint);
+    match control.attempt.while_preparing(shared, &job.row, preparing).await {
+        Ok(Some(prepared)) => drive(shared, &row, prepared, control).await,
+        Ok(None) => stopped_early(shared, &job.row, control).await,
+        Err(_) if shared.kill.is_cancelled() => Ending::Interrupted,
+        Err(NotBegun(message)) => {
+            tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "run could not begin");
+            failed(shared, &row, message).await
+        }
+    }
+}
+
 /// The global lane of a message.
-fn lane_of(row: &Row) -> &str {
-    match &row.payload {
-        Payload::Chat(_) => "main",
-        Payload::Agent(agent) => agent.lane.as_deref().unwrap_or("main"),
+fn lane_of(row: &Row<Parked>) -> &str {
+    match &row.payload.origin {
+        Origin::Chat { .. } => "main",
+        Origin::Agent { lane } => lane.as_deref().unwrap_or("main"),
     }
 }
 
 /// Stopped while it waited for its turn.
-async fn stopped_early(shared: &Shared, row: &Row, control: &RunControl) -> Ending {
+async fn stopped_early(shared: &Shared, row: &Row<Parked>, control: &RunControl) -> Ending {
     if shared.kill.is_cancelled() {
         return Ending::Interrupted;
     }
     let reason = control.reason.get().copied().unwrap_or(AbortReason::Stop);
     unanswered::close(shared, row, reason).await
+}
+
+/// What was asked can't be read from disk any more.
+async fn unreadable(shared: &Shared, row: &Row<Parked>, error: JournalError) -> Ending {
+    if error == JournalError::Closed || shared.kill.is_cancelled() {
+        return Ending::Interrupted;
+    }
+    tracing::error!(run_id = %row.run_id, session = %row.session_key, %error, "a message could not be read");
+    failed(shared, row, format!("Error: the message could not be read from gateway.sqlite: {error}")).await
+}
+
+/// Ended before anything was done; the text is for people.
+async fn failed<P>(shared: &Shared, row: &Row<P>, message: String) -> Ending {
+    done(shared, row, None, RunOutcome::Error { message, result: None }).await
 }
 
 /// Runs the agent, then stores: transcript and session row, then the inbox, and only then clients hear of the end.
@@ -207,11 +246,11 @@ async fn run_agent(prepared: &mut Prepared, control: &RunControl) -> Outcome {
     .await
 }
 
-fn record(shared: &Shared, row: &Row, started_at: Option<i64>, outcome: RunOutcome) -> RunRecord {
+fn record<P>(shared: &Shared, row: &Row<P>, started_at: Option<i64>, outcome: RunOutcome) -> RunRecord {
     RunRecord { run_id: row.run_id.clone(), started_at, ended_at: shared.clock.now_ms(), outcome }
 }
 
-async fn done(shared: &Shared, row: &Row, started_at: Option<i64>, outcome: RunOutcome) -> Ending {
+async fn done<P>(shared: &Shared, row: &Row<P>, started_at: Option<i64>, outcome: RunOutcome) -> Ending {
     let record = record(shared, row, started_at, outcome);
     finish(shared, record.clone()).await;
     Ending::Done(record)
@@ -274,17 +313,25 @@ impl Runner {
         Ok(send_policy::resolve(settings.sessions.send_policy.as_ref(), &subject) == SendPolicy::Allow)
     }
 
+    /// What a message wants of the gateway itself.
+    pub(crate) fn wants(&self, payload: &Payload) -> Wants {
+        let reset = session::reset_request(payload, &self.settings()).is_some();
+        let (command, hints) = self.said_to_gateway(payload);
+        Wants { reset, hints, command }
+    }
+
     /// How a message is treated that comes during a run.
-    pub(crate) async fn queue_mode(&self, row: &Row) -> QueueMode {
-        if matches!(row.payload, Payload::Agent(_)) {
+    pub(crate) async fn queue_mode(&self, row: &Row<Parked>) -> QueueMode {
+        let Wants { reset, hints, .. } = row.payload.wants;
+        if !row.payload.is_chat() {
             return QueueMode::Followup;
         }
         // Whoever starts anew does not wait for what they leave behind (spec `queue.md` §3).
-        if session::reset_request(&row.payload, &self.settings()).is_some() {
+        if reset {
             return QueueMode::Interrupt;
         }
         // Another model needs a run of its own.
-        if self.has_hints(row) {
+        if hints {
             return QueueMode::Followup;
         }
         let own = self.entry_or_none(&row.session_key).await;
@@ -296,7 +343,7 @@ impl Runner {
     }
 
     /// How much of the run's tool events clients see.
-    pub(crate) async fn verbose(&self, row: &Row) -> Verbose {
+    pub(crate) async fn verbose(&self, row: &Row<Parked>) -> Verbose {
         let own = self.entry_or_none(&row.session_key).await.and_then(|entry| entry.verbose_level);
         match own {
             Some(VerboseLevel::On) => Verbose::On,

@@ -50,10 +50,11 @@ impl From<KeyError> for Failure {
 impl From<DispatchError> for Failure {
     fn from(error: DispatchError) -> Self {
         match error {
-            DispatchError::SendBlocked => invalid(&error),
-            DispatchError::Storage(_) | DispatchError::QueueFull(_) | DispatchError::ShuttingDown => {
-                later(&error)
-            }
+            DispatchError::SendBlocked | DispatchError::KeyReused(_) => invalid(&error),
+            DispatchError::Storage(_)
+            | DispatchError::QueueFull(_)
+            | DispatchError::Overloaded
+            | DispatchError::ShuttingDown => later(&error),
         }
     }
 }

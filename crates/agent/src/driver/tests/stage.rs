@@ -479,7 +479,8 @@ impl Stage {
         &self.events
     }
     pub(super) fn events(&self) -> Vec<String> {
-        self.events.iter().map(line).collect()
+        // How often the model was asked tells `requests`.
+        self.events.iter().filter(|event| **event != RunEvent::Asking).map(line).collect()
     }
 }
 
@@ -492,6 +493,7 @@ fn scripted(script: impl IntoIterator<Item = Reply>) -> Answers {
 fn line(event: &RunEvent) -> String {
     match event {
         RunEvent::Started { .. } => "start".into(),
+        RunEvent::Asking => "asking".into(),
         RunEvent::Assistant { text, delta } => format!("assistant {text}| +{delta}"),
         RunEvent::ToolStart { name, call_id, .. } => format!("tool start {name} {call_id}"),
         RunEvent::ToolUpdate { name, call_id, partial } => format!("tool update {name} {call_id} {partial}"),

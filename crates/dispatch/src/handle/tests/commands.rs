@@ -49,7 +49,10 @@ async fn a_session_is_switched_without_a_run_and_the_next_run_goes_by_it() {
     assert_eq!((texts(&record), record.started_at), (vec![SWITCHED], None));
     assert_eq!((model.count(), chosen(&rig).await.as_str()), (0, "fake/fake-2 - -"));
     assert_eq!(said(dir.path()), [format!("assistant: {SWITCHED}")]);
-    assert!(matches!(rig.dispatch.chat(chat("r1", "x")).await.unwrap().accepted, Accepted::Finished(_)));
+    assert!(matches!(
+        rig.dispatch.chat(chat("r1", "/model two")).await.unwrap().accepted,
+        Accepted::Finished(_)
+    ));
 
     assert_eq!(turn(&rig, "r2", "hi").await, "reply 1");
     assert_eq!(model.model_of(0), "fake-2");

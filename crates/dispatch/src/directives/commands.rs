@@ -1,0 +1,167 @@
+//! The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5): which of them this gateway has, what is said of the others, and
+//! that a model's alias of such a name is no shortcut.
+
+use super::line::skip_colon;
+
+/// A command.
+struct Command {
+    name: &'static str,
+    aliases: &'static [&'static str],
+    takes: Takes,
+    /// Whether this gateway does it.
+    is_there: bool,
+}
+
+/// What may follow a command for the whole message to be one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    /// Nothing.
+    Nothing,
+    /// Anything.
+    Words,
+    /// A level, then options; with more words it is a wish among words for the agent.
+    Level,
+    /// Options alone, such as `host=node`.
+    Options,
+}
+
+const fn there(name: &'static str, takes: Takes) -> Command {
+    Command { name, aliases: &[], takes, is_there: true }
+}
+
+const fn missing(name: &'static str, aliases: &'static [&'static str], takes: Takes) -> Command {
+    Command { name, aliases, takes, is_there: false }
+}
+
+const COMMANDS: &[Command] = &[
+    there("model", Takes::Level),
+    there("models", Takes::Words),
+    there("new", Takes::Words),
+    there("reset", Takes::Words),
+    there("stop", Takes::Nothing),
+    missing("activation", &[], Takes::Words),
+    missing("allowlist", &[], Takes::Words),
+    missing("approve", &[], Takes::Words),
+    missing("bash", &[], Takes::Words),
+    missing("commands", &[], Takes::Nothing),
+    missing("compact", &[], Takes::Words),
+    missing("config", &[], Takes::Words),
+    missing("context", &[], Takes::Words),
+    missing("debug", &[], Takes::Words),
+    missing("dock-discord", &["dock_discord"], Takes::Nothing),
+    missing("dock-slack", &["dock_slack"], Takes::Nothing),
+    missing("dock-telegram", &["dock_telegram"], Takes::Nothing),
+    missing("elevated", &["elev"], Takes::Level),
+    missing("exec", &[], Takes::Options),
+    missing("help", &[], Takes::Nothing),
+    missing("queue", &[], Takes::Level),
+    missing("reasoning", &["reason"], Takes::Level),
+    missing("restart", &[], Takes::Nothing),
+    missing("send", &[], Takes::Words),
+    missing("skill", &[], Takes::Words),
+    missing("status", &[], Takes::Nothing),
+    missing("subagents", &[], Takes::Words),
+    missing("think", &["thinking", "t"], Takes::Level),
+    missing("tts", &[], Takes::Words),
+    missing("usage", &[], Takes::Words),
+    missing("verbose", &["v"], Takes::Level),
+    missing("whoami", &["id"], Takes::Nothing),
+];
+
+impl Command {
+    fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+}
+
+impl Takes {
+    fn fits(self, arguments: &str) -> bool {
+        let is_option = |word: &str| word.contains(['=', ':']);
+        let mut words = arguments.split_whitespace();
+        match self {
+            Self::Nothing => words.next().is_none(),
+            Self::Words => true,
+            Self::Level => words.skip(1).all(is_option),
+            Self::Options => words.all(is_option),
+        }
+    }
+}
+
+/// Whether `/<alias>` means something else already.
+pub(super) fn is_reserved(alias: &str, triggers: &[&str]) -> bool {
+    let alias = alias.trim().to_lowercase();
+    let is_trigger = |trigger: &&str| trigger.trim().trim_start_matches('/').to_lowercase() == alias;
+    COMMANDS.iter().any(|command| command.is_called(&alias)) || triggers.iter().any(is_trigger)
+}
+
+/// The command that a text without structural prefixes is, if this gateway does not have it.
+pub(super) fn read_missing(text: &str) -> Option<&'static str> {
+    let behind = text.strip_prefix('/')?;
+    let end = behind.find(|c: char| c.is_whitespace() || c == ':').unwrap_or(behind.len());
+    let (name, arguments) = behind.split_at_checked(end)?;
+    let name = name.to_lowercase();
+    let command = COMMANDS.iter().find(|command| command.is_called(&name))?;
+    (!command.is_there && command.takes.fits(skip_colon(arguments))).then_some(command.name)
+}
+
+/// What is said of a command that this gateway does not have.
+pub(crate) fn not_there(name: &str) -> String {
+    let has: Vec<String> = COMMANDS
+        .iter()
+        .filter(|command| command.is_there)
+        .map(|command| format!("/{}", command.name))
+        .collect();
+    format!(
+        "/{name} is not there yet. This gateway has {}. Everything else you write goes to the agent.",
+        has.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_the_whole_message_with_what_it_takes() {
+        let rows = [
+            ("/help", Some("help")),
+            ("/HELP:", Some("help")),
+            ("/id", Some("whoami")),
+            ("/think", Some("think")),
+            ("/t high", Some("think")),
+            ("/think: high", Some("think")),
+            ("/thinking high", Some("think")),
+            ("/v on", Some("verbose")),
+            ("/queue steer debounce:2s cap:3", Some("queue")),
+            ("/exec host=node ask=off", Some("exec")),
+            ("/compact keep the numbers", Some("compact")),
+            ("/dock_slack", Some("dock-slack")),
+            // Words for the agent.
+            ("/help me", None),
+            ("/status please", None),
+            ("/restart now", None),
+            ("/think high and tell me", None),
+            ("/exec run ls", None),
+            ("/foo bar", None),
+            ("/etc/passwd", None),
+            ("/help/me", None),
+            ("hello /help", None),
+            ("/", None),
+            ("", None),
+            // There.
+            ("/model", None),
+            ("/new hello", None),
+            ("/stop", None),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(read_missing(text), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_names_what_there_is() {
+        let expect = "/help is not there yet. This gateway has /model, /models, /new, /reset, /stop. Everything else you write \
+                      goes to the agent.";
+        assert_eq!(not_there("help"), expect);
+    }
+}

@@ -1,0 +1,112 @@
+//! How a message comes to its lane: from a client, by way of the inbox, or from the inbox at start.
+
+use std::sync::Arc;
+
+use openclaw_protocol::{RunId, SessionId};
+use tokio_util::sync::CancellationToken;
+
+use crate::api::{Accepted, DispatchError};
+use crate::handle::Receipt;
+use crate::inbox::{Insert, Known, Parked, Payload, Row, Stored, Unfinished};
+use crate::journal::JournalError;
+use crate::lane::{Arrival, Command, Job};
+use crate::shared::Shared;
+
+/// Messages of one session that may wait. Far beyond what a person sends; a script in a loop meets it.
+const MAX_WAITING: usize = 1_000;
+
+/// Makes a message durable, then gives it to its lane.
+pub(crate) async fn accept(
+    shared: Arc<Shared>,
+    run_id: RunId,
+    session_key: String,
+    payload: Payload,
+) -> Result<Receipt, DispatchError> {
+    let is_new = shared.registry.end_of(&run_id).is_none();
+    if is_new && shared.registry.count(&session_key) >= MAX_WAITING {
+        return Err(DispatchError::QueueFull(session_key));
+    }
+    let wants = shared.runner.wants(&payload);
+    // What is said to the gateway itself goes to nobody: also `/model` where nothing may be sent.
+    if is_new && !wants.command && !shared.runner.may_send(&session_key).await? {
+        return Err(DispatchError::SendBlocked);
+    }
+    let (share, in_hand) = shared.backlog.reserve(payload.weight()).ok_or(DispatchError::Overloaded)?;
+    let parked = Parked::fresh(&payload, wants, share);
+    let (stored, parked) = Stored::of(&session_key, payload, parked).await.map_err(refused)?;
+    let slip = new_slip(run_id, session_key, shared.clock.now_ms());
+    let insert = shared.inbox.accept(slip.clone().with(stored)).await.map_err(refused)?;
+    drop(in_hand);
+    let accepted = match insert {
+        Insert::New => Accepted::New { accepted_at: slip.accepted_at },
+        Insert::Known(Known::Unfinished { accepted_at }) => match shared.registry.record_of(&slip.run_id) {
+            Some(record) => Accepted::Finished(record),
+            None => Accepted::InFlight { accepted_at },
+        },
+        Insert::Known(Known::Finished(record)) => Accepted::Finished(record),
+        Insert::Conflict => return Err(DispatchError::KeyReused(slip.run_id)),
+    };
+    if is_old(&accepted) {
+        return Ok(Receipt { accepted, _gate: None });
+    }
+    shared.registry.enter(&slip.run_id, &slip.session_key, slip.accepted_at);
+    let gate = CancellationToken::new();
+    let (key, since) = (slip.session_key.clone(), slip.accepted_at);
+    let job =
+        Job { row: Arc::new(slip.with(parked)), gate: gate.clone(), since, events_as: None, told: false };
+    let receipt = Receipt { accepted, _gate: Some(gate.drop_guard()) };
+    shared.lanes.send(&shared, &key, Command::Message { job, arrival: Arrival::Fresh }).await;
+    Ok(receipt)
+}
+
+/// Hands the rows the last process did not finish to their lanes.
+pub(crate) async fn recover(shared: &Arc<Shared>, found: Vec<Unfinished>) {
+    if !found.is_empty() {
+        tracing::info!(messages = found.len(), "taking up messages the last process did not finish");
+    }
+    let since = shared.clock.now_ms();
+    for Unfinished { row, .. } in &found {
+        shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
+    }
+    for Unfinished { mut row, origin, bytes, attempts } in found {
+        let gate = CancellationToken::new();
+        gate.cancel();
+        let key = row.session_key.clone();
+        let mut parked = Parked::found(origin, attempts, bytes, shared.backlog.count(bytes));
+        if let Some(payload) = row.payload.take() {
+            parked.wants = shared.runner.wants(&payload);
+            parked = parked.keeping(payload);
+        }
+        let job = Job { row: Arc::new(row.with(parked)), gate, since, events_as: None, told: false };
+        shared.lanes.send(shared, &key, Command::Message { job, arrival: Arrival::Recovered }).await;
+    }
+}
+
+fn refused(error: JournalError) -> DispatchError {
+    match error {
+        JournalError::Closed => DispatchError::ShuttingDown,
+        other => DispatchError::Storage(other.to_string()),
+    }
+}
+
+fn is_old(accepted: &Accepted) -> bool {
+    match accepted {
+        Accepted::New { .. } => false,
+        Accepted::InFlight { .. } | Accepted::Finished(_) => true,
+    }
+}
+
+fn new_slip(run_id: RunId, session_key: String, accepted_at: i64) -> Row<()> {
+    Row {
+        run_id,
+        session_key,
+        payload: (),
+        accepted_at,
+        // A version 4 UUID begins with 32 random bits.
+        entry_id: format!("{:08x}", uuid::Uuid::new_v4().as_fields().0),
+        fresh_id: SessionId::new(uuid::Uuid::new_v4().to_string()),
+        session_id: None,
+        abort: None,
+        recovered: false,
+    }
+}

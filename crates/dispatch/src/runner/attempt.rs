@@ -1,0 +1,135 @@
+//! How often a message is tried (`docs/durability.md`, "Messages that end the process"). A message that kills the gateway would
+//! kill it again at each start; so each attempt is noted before it can do harm, and after a few the message is given up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use crate::inbox::{Attempts, Parked, Row};
+use crate::shared::Shared;
+
+/// Deaths of the process while a message was prepared, after which it is given up.
+const UNPREPARED: u32 = 3;
+/// Deaths at any time while it was worked on. Power cuts can't reach this; a tool call that kills the gateway can.
+const ALL: u32 = 20;
+/// Whatever takes longer to be prepared waits for something, such as a transcript that somebody has locked. It keeps no other
+/// suspect waiting, and the end of the process is not its fault.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Lets messages during whose preparation a process has died be prepared one at a time, so that the next death tells which of
+/// them it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Suspects(Arc<Semaphore>);
+
+impl Default for Suspects {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(1)))
+    }
+}
+
+impl Suspects {
+    /// Waits for its turn, not for ever, and not when it is stopped.
+    async fn alone(&self, cancel: &CancellationToken) -> Option<OwnedSemaphorePermit> {
+        tokio::select! { biased;
+            () = cancel.cancelled() => None,
+            () = tokio::time::sleep(PATIENCE) => None,
+            turn = Arc::clone(&self.0).acquire_owned() => turn.ok(),
+        }
+    }
+}
+
+/// One attempt, shared by the run and its lane.
+#[derive(Debug, Default)]
+pub(crate) struct Attempt {
+    /// A suspect's turn, until it is prepared.
+    turn: Mutex<Option<OwnedSemaphorePermit>>,
+}
+
+impl Attempt {
+    /// Before anything is done for a message. Gives the number of deaths if there were too many. A message of this process is
+    /// counted when its run begins: an ordinary turn needs no write for this.
+    pub(super) async fn begin(
+        &self,
+        shared: &Shared,
+        row: &Row<Parked>,
+        cancel: &CancellationToken,
+    ) -> Option<u32> {
+        if !row.recovered {
+            return None;
+        }
+        let before = row.payload.attempts;
+        if let Some(deaths) = too_many(before) {
+            return Some(deaths);
+        }
+        if before.unprepared > 0 {
+            let turn = shared.suspects.alone(cancel).await;
+            *self.turn.lock() = turn;
+        }
+        match shared.inbox.attempt(&row.run_id).await {
+            Ok(()) => tracing::info!("taking up {} again, attempt {}", row.run_id, before.all + 1),
+            Err(error) => tracing::warn!(run_id = %row.run_id, %error, "an attempt could not be noted"),
+        }
+        None
+    }
+
+    /// Waits for a preparation, and notes one that takes too long to be dangerous.
+    pub(super) async fn while_preparing<T>(
+        &self,
+        shared: &Shared,
+        row: &Row<Parked>,
+        preparing: impl Future<Output = T>,
+    ) -> T {
+        tokio::pin!(preparing);
+        match tokio::time::timeout(PATIENCE, &mut preparing).await {
+            Ok(prepared) => prepared,
+            Err(_) => {
+                self.prepared(shared, row).await;
+                preparing.await
+            }
+        }
+    }
+
+    /// Everything is read and the model is asked: whatever ends the process now is most likely not this message.
+    pub(crate) async fn prepared(&self, shared: &Shared, row: &Row<Parked>) {
+        // The next attempt of a fresh message is its second either way.
+        if !row.recovered {
+            return;
+        }
+        if let Err(error) = shared.inbox.prepared(&row.run_id).await {
+            tracing::warn!(run_id = %row.run_id, %error, "it is not noted that a run was prepared");
+        }
+        drop(self.turn.lock().take());
+    }
+}
+
+fn too_many(attempts: Attempts) -> Option<u32> {
+    let Attempts { all, unprepared } = attempts;
+    if unprepared >= UNPREPARED {
+        return Some(unprepared);
+    }
+    (all >= ALL).then_some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_deaths_while_preparing_are_too_many_and_twenty_in_all() {
+        let rows = [
+            (0, 0, None),
+            (2, 2, None),
+            (3, 3, Some(3)),
+            (19, 2, None),
+            (19, 0, None),
+            (20, 0, Some(20)),
+            (25, 3, Some(3)),
+        ];
+        for (all, unprepared, expect) in rows {
+            assert_eq!(too_many(Attempts { all, unprepared }), expect, "{all} {unprepared}");
+        }
+    }
+}

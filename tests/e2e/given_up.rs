@@ -1,0 +1,71 @@
+//! A message whose preparation ends the process each time (`docs/durability.md`, "Messages that end the process").
+
+use openclaw_testkit::WsClient;
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use serde_json::{Value, json};
+
+use crate::conversation::{message, send, transcript_path, turn};
+
+async fn wait(client: &mut WsClient, run: &str) -> Value {
+    client.request("agent.wait", json!({"runId": run, "timeoutMs": 20_000})).await.unwrap()
+}
+
+/// A transcript that this test has locked keeps its run in preparation until the gateway is killed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_ends_the_process_three_times_is_given_up_and_everything_else_works() {
+    let model = ModelServer::answering(|_| Reply::text("here I am")).await;
+    let mut gateway = crate::gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "hi", "run-0").await;
+    let lock = transcript_path(&gateway, "main").await.with_extension("jsonl.lock");
+    let held = json!({"pid": std::process::id(), "createdAt": "2026-01-01T00:00:00.000Z"});
+    std::fs::write(&lock, held.to_string()).unwrap();
+    send(&mut client, "main", "the one that kills", "run-1").await;
+    gateway.kill().await.unwrap();
+    for death in 1..=3 {
+        gateway.start().await.unwrap();
+        gateway.logged(&format!("taking up run-1 again, attempt {death}")).await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        let answer = turn(&mut client, "other", "anybody there?", &format!("other-{death}")).await;
+        assert_eq!(answer, "here I am", "the others are answered meanwhile");
+        gateway.kill().await.unwrap();
+    }
+    std::fs::remove_file(&lock).unwrap();
+    gateway.start().await.unwrap();
+
+    let mut client = gateway.client().await.unwrap();
+    let end = wait(&mut client, "run-1").await;
+    assert_eq!(end["status"], "error", "{end}");
+    let told = end["error"].as_str().unwrap().to_owned();
+    assert!(told.contains("given up: the gateway ended unexpectedly 3 times"), "{told}");
+    let again = client.call("chat.send", message("main", "the one that kills", "run-1")).await.unwrap();
+    assert_eq!((again.ok, &again.payload["summary"]), (false, &json!(told)), "{again:?}");
+    gateway.logged("a message is given up").await.unwrap();
+    let history = client.request("chat.history", json!({"sessionKey": "main"})).await.unwrap();
+    let [.., said, answered] = history["messages"].as_array().unwrap().as_slice() else {
+        panic!("{history}")
+    };
+    assert!(said["content"].to_string().contains("the one that kills"), "{history}");
+    assert_eq!((&answered["stopReason"], &answered["errorMessage"]), (&json!("error"), &json!(told)));
+
+    assert_eq!(turn(&mut client, "main", "and now?", "run-2").await, "here I am");
+    gateway.crash_and_restart().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(wait(&mut client, "run-1").await["error"], json!(told), "it stays given up");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_a_stop_in_order_cuts_short_three_times_is_answered_by_the_next_start() {
+    let replies = (0..3).map(|_| Reply::never()).chain([Reply::text("at last")]);
+    let model = ModelServer::queue(replies).await;
+    let mut gateway = crate::gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    send(&mut client, "main", "patience", "run-1").await;
+    for stop in 1..=3 {
+        model.arrived(stop).await;
+        gateway.terminate().await.unwrap();
+        gateway.start().await.unwrap();
+    }
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(wait(&mut client, "run-1").await["status"], "ok");
+}

@@ -1,0 +1,39 @@
+//! Chat commands of OpenClaw that this gateway does not have yet.
+
+use openclaw_testkit::model_server::{ModelServer, Reply};
+
+use crate::conversation::{history, turn};
+
+#[tokio::test]
+async fn a_command_that_is_not_there_yet_is_answered_by_the_gateway_and_other_words_by_the_model() {
+    let model = ModelServer::answering(|_| Reply::text("from the model")).await;
+    let gateway = crate::gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let commands = [
+        ("/help", "help"),
+        ("/STATUS", "status"),
+        ("/think high", "think"),
+        ("/v", "verbose"),
+        ("/id", "whoami"),
+    ];
+    for (n, (text, name)) in commands.into_iter().enumerate() {
+        let told = turn(&mut client, "main", text, &format!("c{n}")).await;
+        assert!(
+            told.starts_with(&format!("/{name} is not there yet. This gateway has /model, ")),
+            "{text}: {told}"
+        );
+    }
+    assert!(model.requests().is_empty(), "no model is called");
+    let kept = history(&mut client, "main").await;
+    assert_eq!(
+        kept.iter().filter(|line| line.contains("is not there yet")).count(),
+        commands.len(),
+        "{kept:?}"
+    );
+
+    let words = ["/help me please", "/foo", "/etc/passwd", "/think high about it", "what does /status do?"];
+    for (n, text) in words.into_iter().enumerate() {
+        assert_eq!(turn(&mut client, "main", text, &format!("w{n}")).await, "from the model", "{text}");
+        assert!(model.requests()[n].last_user_text().contains(text), "{text}");
+    }
+}
