@@ -108,10 +108,16 @@ fn agent_and_wait(replay: Replay<'_>) -> Replay<'_> {
     let no_report = |frame: &mut Value| {
         frame["payload"]["result"]["meta"].as_object_mut().unwrap().remove("systemPromptReport");
     };
-    let failed = || {
-        let payload = json!({"runId": "run-agent-3", "status": "error", "…": "…"});
-        let error = json!({"code": "UNAVAILABLE", "message": "400 fake model rejected the request"});
-        json!({"type": "res", "id": "33", "ok": false, "payload": payload, "error": error})
+    let failed = |frame: &mut Value| {
+        let payload = &mut frame["payload"];
+        (payload["status"], payload["summary"]) =
+            (json!("error"), payload["result"]["payloads"][0]["text"].clone());
+        payload["result"]["payloads"][0]["…"] = json!("…");
+        payload["result"]["meta"] = json!({"…": "…"});
+    };
+    let answered = |frame: &mut Value| {
+        frame["ok"] = json!(true);
+        frame.as_object_mut().unwrap().shift_remove("error");
     };
     let waited = |frame: &mut Value| {
         frame["payload"]["status"] = json!("error");
@@ -127,8 +133,9 @@ fn agent_and_wait(replay: Replay<'_>) -> Replay<'_> {
         differs(76, "KB-16", Change::Instead(lifecycle)),
         differs(75, "KB-16", Change::Instead(chat)),
         differs(77, "KB-16", Change::Instead(chat)),
-        differs(78, "KB-16", Change::Instead(failed)),
+        differs(78, "KB-16", Change::Edit(failed)),
         differs(80, "KB-16", Change::Edit(waited)),
+        differs(83, "a run that failed is not asked for again by the command line", Change::Edit(answered)),
         differs(85, "KB-16", Change::Edit(waited)),
     ])
 }

@@ -1,11 +1,9 @@
-//! The product's binary and a model for a task.
+//! The product's binary for a task.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-
-use openclaw_testkit::model_server::{ModelServer, Reply};
 
 use crate::generate::root;
 
@@ -35,9 +33,4 @@ pub(crate) fn binary(profile: Profile) -> Result<PathBuf> {
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     Ok(target.join(folder).join("openclaw"))
-}
-
-/// A model that repeats what it was told, at once.
-pub(crate) async fn echo() -> ModelServer {
-    ModelServer::answering(|request| Reply::text(&format!("You said: {}", request.last_user_text()))).await
 }

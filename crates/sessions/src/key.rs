@@ -14,7 +14,7 @@ mod plain;
 use std::fmt;
 use std::sync::Arc;
 
-use openclaw_protocol::AgentId;
+use openclaw_protocol::{AgentId, SessionId};
 use serde::{Deserialize, Serialize};
 
 pub use canonical::KeyRules;
@@ -76,6 +76,14 @@ impl SessionKey {
     /// The main bucket of an agent.
     pub fn main(agent: &AgentId, main_key: &str) -> Self {
         Self::build(agent, &normalize_main_key(main_key))
+    }
+
+    /// The bucket of a conversation that was begun by the name of its transcript alone: `agent:<agent>:explicit:<id>`.
+    ///
+    /// # Errors
+    /// [`KeyError::TooLong`].
+    pub fn of_transcript(agent: &AgentId, id: &SessionId) -> Result<Self, KeyError> {
+        Self::build(agent, &format!("explicit:{id}")).bounded()
     }
 
     /// The one bucket of `session.scope = global`.

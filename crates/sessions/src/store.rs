@@ -9,6 +9,7 @@ mod file;
 mod glance;
 mod head;
 mod journal;
+mod overruled;
 mod query;
 mod rows;
 mod select;
@@ -22,7 +23,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use openclaw_protocol::AgentId;
+use openclaw_protocol::{AgentId, SessionId};
 
 use crate::entry::SessionEntry;
 use crate::key::{KeyRules, SessionKey};
@@ -155,6 +156,20 @@ where
     };
     store.visit(which, query, Box::new(visitor)).await?;
     Ok(found.try_iter().collect())
+}
+
+/// The key whose row has this transcript, the newest where several have.
+///
+/// # Errors
+/// When the store can't be read.
+pub async fn key_of_transcript(
+    store: &dyn SessionStore,
+    which: Rows<'_>,
+    id: &SessionId,
+) -> Result<Option<SessionKey>, StoreError> {
+    let query = Query { session_id: Some(id.as_str().to_owned()), ..Query::newest(1) };
+    let found = store.select(which, &query).await?;
+    Ok(found.rows.into_iter().next().map(|row| row.key))
 }
 
 /// An update whose change has an error or a result of its own.

@@ -9,7 +9,7 @@ use super::local_run::{self, LocalRun};
 use crate::args::AgentArgs;
 use crate::client::{self, Target, TargetFlags, Wait};
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{ERROR, Failure, Outcome};
 use crate::output;
 
 /// Levels of `--thinking`.
@@ -54,13 +54,14 @@ pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
         client::call(context, &TargetFlags::default(), "agent", params, Wait::Final, timeout).await
     });
     match answer {
-        Ok(payload) if args.json => {
-            output::json(&payload);
-            Ok(0)
-        }
         Ok(payload) => {
-            print_reply(payload.get("result").unwrap_or(&Value::Null));
-            Ok(0)
+            let failure = failed_run(&payload);
+            match &failure {
+                _ if args.json => output::json(&payload),
+                Some(summary) => output::error_line(summary),
+                None => print_reply(payload.get("result").unwrap_or(&Value::Null)),
+            }
+            Ok(if failure.is_some() { ERROR } else { 0 })
         }
         Err(failure) if may_run_here(&failure, context) => {
             let first = failure.message.lines().next().unwrap_or_default().to_owned();
@@ -69,6 +70,12 @@ pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
         }
         Err(failure) => Err(failure),
     }
+}
+
+/// Why the run failed, if it did: the gateway answers the request all the same.
+fn failed_run(payload: &Value) -> Option<&str> {
+    let failed = payload.get("status").and_then(Value::as_str) == Some("error");
+    failed.then(|| payload.get("summary").and_then(Value::as_str).unwrap_or("The run failed."))
 }
 
 /// Only when nobody listens, so that nothing can have been accepted; and only instead of the gateway of this host. The

@@ -7,9 +7,9 @@ use openclaw_config::gateway_options::GatewayFlags;
 use openclaw_config::settings::{AuthKind, BindMode};
 use openclaw_dispatch::{AgentMessage, Occasion, RunOutcome, RunRecord};
 use openclaw_gateway::{ExitStatus, GatewayState, LogTarget, Ready, RunOptions, StartError};
-use openclaw_protocol::{AgentId, RunId};
+use openclaw_protocol::{AgentId, RunId, SessionId};
 use openclaw_sessions::SessionKey;
-use openclaw_sessions::store::{Query, Rows};
+use openclaw_sessions::store::{Rows, key_of_transcript};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -118,18 +118,16 @@ async fn answer(state: &GatewayState, run: LocalRun) -> Result<Value, Failure> {
     }
 }
 
-/// The row whose transcript is meant, else the agent's main session.
+/// The session whose transcript is meant, one of its own where there is none; else the agent's main session.
 async fn session_key(state: &GatewayState, run: &LocalRun) -> Result<SessionKey, Failure> {
-    if let Some(id) = &run.session_id {
-        let query = Query { session_id: Some(id.clone()), ..Query::newest(1) };
-        let found = state
-            .sessions
-            .select(Rows::Of(&run.agent), &query)
-            .await
-            .map_err(|error| Failure::new("store", error.to_string()))?;
-        if let Some(row) = found.rows.into_iter().next() {
-            return Ok(row.key);
-        }
+    let Some(id) = run.session_id.as_deref().map(SessionId::new) else {
+        return Ok(state.sessions.rules().main(&run.agent));
+    };
+    let found = key_of_transcript(&*state.sessions, Rows::Of(&run.agent), &id)
+        .await
+        .map_err(|error| Failure::new("store", error.to_string()))?;
+    match found {
+        Some(key) => Ok(key),
+        None => SessionKey::of_transcript(&run.agent, &id).map_err(|error| Failure::usage(error.to_string())),
     }
-    Ok(state.sessions.rules().main(&run.agent))
 }

@@ -7,10 +7,10 @@ use jiff::tz::TimeZone;
 use openclaw_config::ResolvedAgent;
 use openclaw_models::Chosen;
 use openclaw_models::choose::Opening;
-use openclaw_protocol::SessionId;
+use openclaw_protocol::{AgentId, SessionId};
 use openclaw_sessions::entry::ResetKind;
 use openclaw_sessions::key::KeyForm;
-use openclaw_sessions::layout::checked_id;
+use openclaw_sessions::layout::{BadSessionId, checked_id};
 use openclaw_sessions::reset::authority::Authority;
 use openclaw_sessions::reset::trigger::strip_structural_prefixes;
 use openclaw_sessions::reset::{self, ResetRequest, ResetType};
@@ -52,7 +52,7 @@ pub(super) struct Session {
 struct Facts<'a> {
     /// Where this very run has begun already.
     begun: Option<&'a SessionId>,
-    /// What the request names.
+    /// What the request names: where its session begins, or that it goes on.
     named: Option<&'a str>,
     /// The row's.
     current: Option<&'a SessionId>,
@@ -72,12 +72,12 @@ impl Facts<'_> {
         if let Some(begun) = self.begun {
             return begun.clone();
         }
-        if let Some(named) = self.named {
-            return SessionId::new(named);
-        }
-        match self.current {
-            Some(current) if self.goes_on && !self.resets && !self.fresh_exists => current.clone(),
-            Some(_) | None => self.fresh_id.clone(),
+        match (self.named, self.current) {
+            // A session keeps the transcript it has.
+            (Some(_), Some(current)) => current.clone(),
+            (Some(named), None) => SessionId::new(named),
+            (None, Some(current)) if self.goes_on && !self.resets && !self.fresh_exists => current.clone(),
+            (None, _) => self.fresh_id.clone(),
         }
     }
 }
@@ -130,26 +130,40 @@ impl Runner {
             facts.choose()
         };
         let same = stored.as_ref().is_some_and(|entry| entry.session_id.as_ref() == Some(&id));
+        let is_complete = |entry: &SessionEntry| same && entry.session_file.is_some();
         let after_abort = same && stored.as_ref().is_some_and(|entry| entry.aborted_last_run == Some(true));
         let contact = Contact::of(row, &key);
         let is_new = stored.is_none();
         let (entry, noted) = match stored {
-            Some(entry) if same && entry_patch(row).is_none() && contact.is_known(&entry) => (entry, false),
-            Some(_) | None => {
+            Some(entry) if is_complete(&entry) && entry_patch(row).is_none() && contact.is_known(&entry) => {
+                (entry, false)
+            }
+            stored => {
                 note(shared, row, &id).await?;
                 let choice = named.as_ref().and_then(|named| named.model.clone());
-                let file = self.forked(row, &key, &id, &agent, !is_new).await;
+                let file = match self.forked(row, &key, &id, &agent, !is_new).await {
+                    Some(forked) => forked,
+                    None => self.file_of(&agent_id, &id, stored.filter(|_| same).as_deref())?,
+                };
                 let said_at = row.payload.is_interaction().then_some(row.accepted_at);
                 let renewal = Renewal { id: id.clone(), contact, choice, file, said_at };
                 (self.write_row(&key, row, renewal).await?, true)
             }
         };
-        let path = match self.layout.transcript_to_write(&agent_id, &entry)? {
-            Some(path) => path,
-            None => self.layout.transcript_path(&agent_id, &id, None)?,
-        };
+        let path = self.file_of(&agent_id, &id, Some(&entry))?;
         let reset = named.map(|named| named.rest);
         Ok(Session { key, agent, id, path, entry, noted, is_new: !same, reset, hint, after_abort })
+    }
+
+    /// The file of a transcript; `entry` is the row that has it.
+    fn file_of(
+        &self,
+        agent: &AgentId,
+        id: &SessionId,
+        entry: Option<&SessionEntry>,
+    ) -> Result<PathBuf, BadSessionId> {
+        let known = entry.map(|entry| self.layout.transcript_to_write(agent, entry)).transpose()?.flatten();
+        known.map_or_else(|| self.layout.transcript_path(agent, id, None), Ok)
     }
 
     async fn write_row(
@@ -223,8 +237,8 @@ struct Renewal {
     contact: Contact,
     /// The model it names.
     choice: Option<Chosen>,
-    /// Its file, where that is not named after its id.
-    file: Option<PathBuf>,
+    /// Its file.
+    file: PathBuf,
     /// Unix milliseconds at which somebody says it; absent where nobody does.
     said_at: Option<i64>,
 }
@@ -240,14 +254,14 @@ async fn note(shared: &Shared, row: &Row, id: &SessionId) -> Result<(), NotBegun
 /// Gives the row the transcript, anew if it has another, and what else the message and the request bring.
 fn change_row(edit: Edit<'_>, renewal: &Renewal, patch: Option<&Map<String, Value>>) {
     let Edit { entry, now, .. } = edit;
-    let id = &renewal.id;
-    if entry.session_id.is_none() {
-        entry.session_id = Some(id.clone());
-    } else if entry.session_id.as_ref() != Some(id) {
-        *entry = entry.reset(id.clone(), now, ResetKind::Chat);
+    match &entry.session_id {
+        Some(id) if *id == renewal.id => {}
+        Some(_) => *entry = entry.reset(renewal.id.clone(), now, ResetKind::Chat),
+        None => entry.begin(renewal.id.clone()),
     }
-    if let Some(file) = &renewal.file {
-        entry.session_file = Some(file.display().to_string().into());
+    // OpenClaw 2026.2.9 finds title and last message of a session by this field alone.
+    if entry.session_file.is_none() {
+        entry.session_file = Some(renewal.file.display().to_string().into());
     }
     if let Some(Chosen { model, is_default, .. }) = &renewal.choice {
         let model = (!is_default).then_some((model.provider.as_str(), model.model.as_str()));
@@ -341,8 +355,10 @@ mod tests {
         for (name, facts, expected) in cases {
             assert_eq!(&facts.choose(), expected, "{name}");
         }
-        let named = Facts { named: Some("mine"), ..base };
-        assert_eq!(named.choose(), SessionId::new("mine"));
+        let named = Facts { named: Some("mine"), goes_on: false, ..base };
+        assert_eq!(&named.choose(), &current, "a session keeps the transcript it has");
+        let mine = SessionId::new("mine");
+        assert_eq!(Facts { current: None, ..named }.choose(), mine, "a new one has the one that was named");
     }
 
     #[test]
@@ -351,7 +367,7 @@ mod tests {
             id: SessionId::new("new"),
             contact: Contact::Unknown,
             choice,
-            file: None,
+            file: PathBuf::from("/s/new.jsonl"),
             said_at: None,
         };
         let mut entry: SessionEntry =

@@ -9,7 +9,7 @@ use openclaw_protocol::params::agent::{
 };
 use openclaw_protocol::{AgentId, Call, ErrorShape, RunId, SessionId, params};
 use openclaw_sessions::layout::checked_id;
-use openclaw_sessions::store::{Query, Rows};
+use openclaw_sessions::store::{Rows, key_of_transcript};
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::{Map, Value, json};
 
@@ -37,32 +37,31 @@ pub(super) async fn run(ctx: RequestContext, params: AgentParams) -> Result<Agen
             ctx.gateway.dispatch.ended(&run_id).await
         }
     };
-    match record {
+    Ok(match record {
         Some(record) => outcome(record),
-        None => Err(interrupted().into()),
-    }
+        None => interrupted(&run_id),
+    })
 }
 
-/// The run is on disk and goes on at the next start; who asks again with the key then gets its outcome.
-fn interrupted() -> ErrorShape {
-    let mut error = ErrorShape::unavailable("gateway is stopping; the run is resumed at its next start");
-    error.retryable = Some(true);
-    error
+/// The run is on disk and goes on at the next start; who asks again with the key then gets its outcome. A success on the
+/// wire, as a failed run is: OpenClaw 2026.2.9's command line would run the turn again by itself.
+fn interrupted(run_id: &RunId) -> AgentAnswer {
+    let summary = "The gateway is stopping. The run goes on at its next start.".to_owned();
+    AgentAnswer::Error { run_id: run_id.as_str().to_owned(), summary, result: None }
 }
 
-/// The final answer of a run that has ended.
-fn outcome(record: RunRecord) -> Result<AgentAnswer, Failure> {
+/// The final answer of a run that has ended. A failed one is a success on the wire with status `error`: OpenClaw 2026.2.9's
+/// command line takes `ok: false` for a dead gateway and runs the turn again by itself. It prints the texts of
+/// `result.payloads`, or else the summary.
+fn outcome(record: RunRecord) -> AgentAnswer {
     let run_id = record.run_id.as_str().to_owned();
     match record.outcome {
-        RunOutcome::Ok { result } => Ok(AgentAnswer::Ok { run_id, summary: "completed".to_owned(), result }),
+        RunOutcome::Ok { result } => AgentAnswer::Ok { run_id, summary: "completed".to_owned(), result },
         RunOutcome::Aborted { reason: _, result } => {
             let result = result.unwrap_or_else(|| json!({"payloads": [], "meta": {"aborted": true}}));
-            Ok(AgentAnswer::Ok { run_id, summary: "aborted".to_owned(), result })
+            AgentAnswer::Ok { run_id, summary: "aborted".to_owned(), result }
         }
-        RunOutcome::Error { message, result } => {
-            let answer = AgentAnswer::Error { run_id, summary: message.clone(), result };
-            Err(Failure::with_payload(ErrorShape::unavailable(message), Payload::of(&answer)?))
-        }
+        RunOutcome::Error { message, result } => AgentAnswer::Error { run_id, summary: message, result },
     }
 }
 
@@ -133,7 +132,9 @@ struct Target {
 }
 
 /// The session that the selectors of a request mean: its key, else the row of its transcript, else the main session of the
-/// agent named, or of the default one when only a recipient or an unknown transcript is given.
+/// agent named, or of the default one when a recipient is given. A transcript that is in no row never goes to a main session,
+/// which keeps its own: given alone it becomes a session of itself, beside another selector it means nothing, as in OpenClaw
+/// 2026.2.9.
 async fn target(ctx: &RequestContext, params: &AgentParams) -> Result<Target, Failure> {
     let config = ctx.gateway.config();
     let rules = ctx.gateway.sessions.rules();
@@ -154,29 +155,28 @@ async fn target(ctx: &RequestContext, params: &AgentParams) -> Result<Target, Fa
             require_same_agent(params::agent::Agent::NAME, named, &agent)?;
         }
         require_known_agent(ctx, params::agent::Agent::NAME, &agent).await?;
-        return Ok(Target { agent, key, session_id });
+        return Ok(Target { agent, key, session_id: None });
     }
+    let store = &*ctx.gateway.sessions;
     if let Some(id) = &session_id
-        && let Some(key) = key_of_transcript(ctx, named.as_ref(), id).await?
+        && let Some(key) = key_of_transcript(store, named.as_ref().map_or(Rows::All, Rows::Of), id).await?
     {
         return Ok(Target { agent: rules.agent_of(&key), key, session_id });
     }
-    if named.is_none() && session_id.is_none() && given(params.to.as_deref()).is_none() {
-        return Err(wrong("no session chosen: give sessionKey, agentId, sessionId or to"));
+    let by_recipient = given(params.to.as_deref()).is_some();
+    match (named, session_id) {
+        (None, Some(id)) if !by_recipient => {
+            let agent = config.default_agent();
+            Ok(Target { key: SessionKey::of_transcript(&agent, &id)?, agent, session_id: Some(id) })
+        }
+        (None, None) if !by_recipient => {
+            Err(wrong("no session chosen: give sessionKey, agentId, sessionId or to"))
+        }
+        (named, _) => {
+            let agent = named.unwrap_or_else(|| config.default_agent());
+            Ok(Target { key: rules.main(&agent), agent, session_id: None })
+        }
     }
-    let agent = named.unwrap_or_else(|| config.default_agent());
-    Ok(Target { key: rules.main(&agent), agent, session_id })
-}
-
-/// The key whose row has this transcript, newest first.
-async fn key_of_transcript(
-    ctx: &RequestContext,
-    agent: Option<&AgentId>,
-    id: &SessionId,
-) -> Result<Option<SessionKey>, Failure> {
-    let query = Query { session_id: Some(id.as_str().to_owned()), ..Query::newest(1) };
-    let found = ctx.gateway.sessions.select(agent.map_or(Rows::All, Rows::Of), &query).await?;
-    Ok(found.rows.into_iter().next().map(|row| row.key))
 }
 
 /// What the session's row learns from a request. The row's own channel and group count more than the request's.
@@ -239,17 +239,17 @@ mod tests {
 
     #[test]
     fn outcomes_are_answered_as_clients_know_them() {
-        let ok = outcome(record(RunOutcome::Ok { result: json!({"payloads": []}) })).unwrap();
+        let ok = outcome(record(RunOutcome::Ok { result: json!({"payloads": []}) }));
         let expect =
             json!({"runId": "r", "status": "ok", "summary": "completed", "result": {"payloads": []}});
         assert_eq!(serde_json::to_value(ok).unwrap(), expect);
-        let aborted = outcome(record(RunOutcome::Aborted { reason: "rpc".into(), result: None })).unwrap();
+        let aborted = outcome(record(RunOutcome::Aborted { reason: "rpc".into(), result: None }));
         let result = json!({"payloads": [], "meta": {"aborted": true}});
         let expect = json!({"runId": "r", "status": "ok", "summary": "aborted", "result": result});
         assert_eq!(serde_json::to_value(aborted).unwrap(), expect);
-        let failed = outcome(record(RunOutcome::Error { message: "boom".into(), result: None })).unwrap_err();
-        assert_eq!(failed.error, ErrorShape::unavailable("boom"));
-        assert_eq!(failed.payload.unwrap().as_str(), r#"{"runId":"r","status":"error","summary":"boom"}"#);
+        let failed = outcome(record(RunOutcome::Error { message: "boom".into(), result: None }));
+        let expect = json!({"runId": "r", "status": "error", "summary": "boom"});
+        assert_eq!(serde_json::to_value(failed).unwrap(), expect);
     }
 
     #[test]

@@ -14,6 +14,14 @@ pub enum ResetKind {
 }
 
 impl SessionEntry {
+    /// Makes of a row without a conversation one whose conversation begins, as OpenClaw 2026.2.9 writes it.
+    pub fn begin(&mut self, session_id: SessionId) {
+        self.session_id = Some(session_id);
+        self.system_sent = Some(false);
+        self.aborted_last_run = Some(false);
+        self.compaction_count = Some(0);
+    }
+
     /// The row of the next conversation in the same bucket: new transcript, no tokens, nothing sent yet. Settings people
     /// made (levels, model, queue, send policy, label…), where it came from and where it is answered stay, and so do
     /// fields this version does not know. Time does not run backwards, also when the clock was put back.
@@ -31,7 +39,11 @@ impl SessionEntry {
             output_tokens: Some(0),
             total_tokens: Some(0),
             model_provider: None,
-            compaction_count: None,
+            // OpenClaw 2026.2.9 counts from 0 where a chat begins anew, and leaves it away where the method does.
+            compaction_count: match kind {
+                ResetKind::Method => None,
+                ResetKind::Chat => Some(0),
+            },
             memory_flush_at: None,
             memory_flush_compaction_count: None,
             cli_session_ids: None,

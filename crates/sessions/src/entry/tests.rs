@@ -266,7 +266,9 @@ fn a_reset_keeps_settings_and_drops_the_conversation() {
     with_skills["skillsSnapshot"] = json!({"prompt": ""});
     let id = || SessionId::new("b");
     assert_eq!(old.reset(id(), 7, ResetKind::Method), entry(with_skills));
-    assert_eq!(old.reset(id(), 7, ResetKind::Chat), entry(kept));
+    let mut counted = kept;
+    counted["compactionCount"] = json!(0);
+    assert_eq!(old.reset(id(), 7, ResetKind::Chat), entry(counted));
 }
 
 /// Rules of `sessions.md` §5.3 and decision 6.
@@ -294,7 +296,9 @@ fn a_reset_forgets_what_was_counted_and_nothing_people_set() {
         "sessionId": "b", "updatedAt": 7, "systemSent": false, "abortedLastRun": false, "inputTokens": 0, "outputTokens": 0,
         "totalTokens": 0,
     });
-    for kind in [ResetKind::Method, ResetKind::Chat] {
+    let mut counted = fresh.clone();
+    counted["compactionCount"] = json!(0);
+    for (kind, fresh) in [(ResetKind::Method, fresh), (ResetKind::Chat, counted)] {
         let reset = with(&kept, &cleared).reset(SessionId::new("b"), 7, kind);
         assert_eq!(reset, with(&kept, &fresh), "{kind:?}");
     }

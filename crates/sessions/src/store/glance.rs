@@ -78,7 +78,7 @@ mod tests {
         std::fs::write(&path, r#"{"a": {"sessionId": "1", "updatedAt": 5}, "note": 3}"#).unwrap();
         let mut journal = Journal::open(&disk::real(), &path).unwrap();
         let made = SessionEntry::new(openclaw_protocol::SessionId::new("2"), 7);
-        let op = super::super::journal::Op::update("b", None, &made);
+        let op = super::super::journal::Op::update("b", None, &made, 7);
         journal.append(&super::super::journal::line(&[op]).unwrap()).unwrap();
         let names = || {
             let mut names: Vec<_> =

@@ -5,6 +5,8 @@
 //! all segments that existed when it began unnecessary, and they go oldest first: the last of them replayed over a file
 //! that holds their changes already give the same file, the first of them alone would not.
 //!
+//! Somebody else may have written a row since a change of it was journaled: [`super::overruled`] says which of the two counts.
+//!
 //! After a failed write or sync nobody knows what of it is on disk, and a later sync would not tell. Nothing is added to such
 //! a segment any more: the next one begins with a line that says how much of it counts ([`Header`]).
 
@@ -14,9 +16,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use openclaw_protocol::SessionId;
 use serde::{Deserialize, Serialize};
 
+use super::head::Part;
+use super::overruled::{Made, Overruled};
 use super::rows::Rows;
+use super::stored::RowText;
 use crate::disk::{self, DiskFile, SharedDisk};
 use crate::entry::SessionEntry;
 use crate::ordered::FieldChanges;
@@ -30,21 +36,43 @@ pub(crate) struct Op {
     new: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     delete: bool,
+    /// The conversation that the row had before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    of: Option<SessionId>,
+    /// When it was made, Unix milliseconds, and no earlier than the row's own `updatedAt`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at: Option<i64>,
     #[serde(flatten)]
     changes: FieldChanges,
 }
 
 impl Op {
-    pub(crate) fn update(key: &str, old: Option<&SessionEntry>, new: &SessionEntry) -> Self {
+    pub(crate) fn update(key: &str, old: Option<&SessionEntry>, new: &SessionEntry, now: i64) -> Self {
         let changes = match old {
             Some(old) => old.changes_to(new),
             None => SessionEntry::default().changes_to(new),
         };
-        Self { key: key.to_owned(), new: old.is_none(), delete: false, changes }
+        let of = old.and_then(|old| old.session_id.clone());
+        let at = Some(now.max(new.updated_at_ms()));
+        Self { key: key.to_owned(), new: old.is_none(), delete: false, of, at, changes }
     }
 
-    pub(crate) fn delete(key: &str) -> Self {
-        Self { key: key.to_owned(), new: false, delete: true, changes: FieldChanges::default() }
+    pub(crate) fn delete(key: &str, old: &RowText, now: i64) -> Self {
+        let of = old.text(Part::SessionId).map(|id| SessionId::new(&*id));
+        let at = Some(now.max(old.updated_at_ms()));
+        let (key, changes) = (key.to_owned(), FieldChanges::default());
+        Self { key, new: false, delete: true, of, at, changes }
+    }
+
+    /// When it was made. A journal of an older version tells by the field that most changes set, or not at all.
+    pub(crate) fn at(&self) -> i64 {
+        self.at.or_else(|| self.changes.set.get("updatedAt")?.as_i64()).unwrap_or(i64::MAX)
+    }
+
+    fn made(&self) -> Made<'_> {
+        let before = self.of.as_ref().map(SessionId::as_str);
+        let after = self.changes.set.get("sessionId").and_then(serde_json::Value::as_str);
+        Made { sessions: [before, after.or(before)], at: self.at() }
     }
 
     /// The same of a row that is made anew: replayed over a file that holds it, it takes back what older lines put into its
@@ -55,12 +83,19 @@ impl Op {
         self
     }
 
-    fn apply(&self, rows: &mut Rows) {
+    /// Performs the change, unless the row there counts whole.
+    fn apply(&self, rows: &mut Rows, overruled: &mut Overruled) {
+        let there = rows.row(&self.key);
+        if there.is_some_and(|there| self.made().is_overruled_by(there)) {
+            self.note_in(overruled);
+            return;
+        }
+        overruled.clear(&self.key);
         if self.delete {
             rows.remove(&self.key);
             return;
         }
-        let mut entry = match rows.row(&self.key) {
+        let mut entry = match there {
             Some(row) => row.entry(),
             None if self.new => SessionEntry::default(),
             None => return,
@@ -70,6 +105,23 @@ impl Op {
             tracing::warn!(key = self.key, %error, "cannot keep a session that the journal holds");
         }
     }
+
+    fn note_in(&self, overruled: &mut Overruled) {
+        if self.delete {
+            overruled.note_removal(&self.key);
+        } else {
+            overruled.note(&self.key, self.changes.set.keys().chain(&self.changes.unset));
+        }
+    }
+}
+
+/// What a replay did.
+#[derive(Debug, Default)]
+pub(crate) struct Replayed {
+    /// The keys that the segments name.
+    pub(crate) named: HashSet<String>,
+    /// Changes that did not count.
+    pub(crate) overruled: Overruled,
 }
 
 /// First line of a segment that follows one which failed. Segments between the two failed as well, at their first line:
@@ -197,20 +249,20 @@ impl Journal {
         self.current.as_ref().map_or(0, |segment| segment.len)
     }
 
-    /// Performs everything the segments hold, and tells the keys they name. A torn last line of a segment was never
-    /// acknowledged and is passed over.
-    pub(crate) fn replay(&self, rows: &mut Rows) -> io::Result<HashSet<String>> {
-        let mut named = HashSet::new();
+    /// Performs everything the segments hold that still counts. A torn last line of a segment was never acknowledged and is
+    /// passed over.
+    pub(crate) fn replay(&self, rows: &mut Rows) -> io::Result<Replayed> {
+        let mut done = Replayed::default();
         self.each_op(
             |path| self.disk.read(path),
             |op| {
-                op.apply(rows);
-                if !named.contains(&op.key) {
-                    named.insert(op.key.clone());
+                op.apply(rows, &mut done.overruled);
+                if !done.named.contains(&op.key) {
+                    done.named.insert(op.key.clone());
                 }
             },
         )?;
-        Ok(named)
+        Ok(done)
     }
 
     /// The fields into which the segments put something for a key. A snapshot under way removes segments once the file holds
@@ -396,15 +448,25 @@ pub(crate) fn line(content: &(impl Serialize + ?Sized)) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::super::document;
+    use super::super::stored::Pool;
     use super::*;
 
     fn entry(json: &str) -> SessionEntry {
         serde_json::from_str(json).unwrap()
     }
 
+    fn delete(key: &str, old: &str, now: i64) -> Op {
+        let old = RowText::found(old, &serde_json::from_str(old).unwrap(), &mut Pool::default());
+        Op::delete(key, &old, now)
+    }
+
     fn rows_after(journal: &Journal, base: &str) -> String {
         let mut rows = document::read(base.as_bytes()).rows;
         journal.replay(&mut rows).unwrap();
+        text_of(&rows)
+    }
+
+    fn text_of(rows: &Rows) -> String {
         let rows: Vec<_> = rows.iter().map(|(key, value)| (Arc::clone(key), value.clone())).collect();
         let mut out = Vec::new();
         document::write(&rows, &mut out).unwrap();
@@ -420,10 +482,10 @@ mod tests {
         let (old, new) =
             (entry(r#"{"sessionId":"a","label":"x"}"#), entry(r#"{"sessionId":"a","inputTokens":5}"#));
         let ops = [
-            Op::update("agent:main:a", Some(&old), &new),
-            Op::update("agent:main:b", None, &entry(r#"{"sessionId":"b"}"#)),
-            Op::delete("agent:main:c"),
-            Op::update("agent:main:gone", Some(&old), &new),
+            Op::update("agent:main:a", Some(&old), &new, 0),
+            Op::update("agent:main:b", None, &entry(r#"{"sessionId":"b"}"#), 0),
+            delete("agent:main:c", "{}", 0),
+            Op::update("agent:main:gone", Some(&old), &new, 0),
         ];
         journal.append(&line(&ops).unwrap()).unwrap();
         let base = r#"{"agent:main:a":{"sessionId":"a","label":"x","sendPolicy":"deny"},"agent:main:c":{}}"#;
@@ -432,6 +494,92 @@ mod tests {
         let reopened = Journal::open(&disk::real(), &store).unwrap();
         assert_eq!(rows_after(&reopened, base), expect);
         assert_eq!(rows_after(&reopened, expect), expect, "replay over its own result changes nothing");
+    }
+
+    /// Killed, then used by OpenClaw 2026.2.9, then started again: each row of the file against each kind of change.
+    #[test]
+    fn a_row_that_somebody_wrote_later_counts_whole() {
+        let (old, new) = (
+            r#"{"sessionId":"a","updatedAt":5,"label":"x"}"#,
+            r#"{"sessionId":"a","updatedAt":10,"inputTokens":7}"#,
+        );
+        let (set, made) =
+            (Op::update("k", Some(&entry(old)), &entry(new), 10), Op::update("k", None, &entry(new), 10));
+        let reset = Op::update("k", Some(&entry(old)), &entry(r#"{"sessionId":"b","updatedAt":10}"#), 10);
+        let removed = delete("k", old, 10);
+        let later = r#"{"sessionId":"a","updatedAt":11,"label":"y"}"#;
+        let other = r#"{"sessionId":"z","updatedAt":9,"label":"y"}"#;
+        let merged = r#"{"sessionId":"a","updatedAt":10,"inputTokens":7}"#;
+        let by_hand = r#"{"sessionId":"a","updatedAt":5,"label":"x","sendPolicy":"deny"}"#;
+        let both = r#"{"sessionId":"a","updatedAt":10,"sendPolicy":"deny","inputTokens":7}"#;
+        let fresh = r#"{"sessionId":"b","updatedAt":10}"#;
+        let cases = [
+            // The change, the row in the file, the row afterwards, and what is told.
+            ("as it was", &set, Some(old), Some(merged), ""),
+            ("the file has the change", &set, Some(merged), Some(merged), ""),
+            ("edited by hand", &set, Some(by_hand), Some(both), ""),
+            ("written later", &set, Some(later), Some(later), "inputTokens label updatedAt"),
+            (
+                "another conversation, and an older clock",
+                &set,
+                Some(other),
+                Some(other),
+                "inputTokens label updatedAt",
+            ),
+            ("removed", &set, None, None, ""),
+            ("not known to anybody else", &made, None, Some(merged), ""),
+            ("made there as well", &made, Some(other), Some(other), "inputTokens sessionId updatedAt"),
+            ("begun anew", &reset, Some(old), Some(fresh), ""),
+            ("begun anew, and the file has it", &reset, Some(fresh), Some(fresh), ""),
+            ("begun anew, then written there", &reset, Some(later), Some(later), "label sessionId updatedAt"),
+            ("removed here", &removed, Some(old), None, ""),
+            ("removed here, then written there", &removed, Some(later), Some(later), "(its removal)"),
+            ("removed here, another one there", &removed, Some(other), Some(other), "(its removal)"),
+            ("removed here and there", &removed, None, None, ""),
+        ];
+        for (name, op, there, expect, told) in cases {
+            let mut rows = Rows::default();
+            if let Some(there) = there {
+                rows.put(Arc::from("k"), &entry(there)).unwrap();
+            }
+            let mut overruled = Overruled::default();
+            op.apply(&mut rows, &mut overruled);
+            let after = rows.row("k").map(|row| serde_json::to_string(&row.entry()).unwrap());
+            assert_eq!(after.as_deref(), expect, "{name}");
+            let mut expect = Overruled::default();
+            let told: Vec<String> = told.split(' ').map(str::to_owned).collect();
+            match told.as_slice() {
+                [nothing] if nothing.is_empty() => {}
+                [.., removal] if removal.ends_with(')') => expect.note_removal("k"),
+                fields => expect.note("k", fields),
+            }
+            assert_eq!(overruled, expect, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_has_it_all_is_left_as_it_is_and_nothing_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("sessions.json");
+        let mut journal = Journal::open(&disk::real(), &store).unwrap();
+        let states = [
+            r#"{"sessionId":"a","updatedAt":1}"#,
+            r#"{"sessionId":"a","updatedAt":2,"inputTokens":2}"#,
+            r#"{"sessionId":"b","updatedAt":3}"#,
+            r#"{"sessionId":"b","updatedAt":3,"label":"l"}"#,
+        ];
+        let mut old = None;
+        for (now, state) in (1..).zip(states) {
+            let new = entry(state);
+            journal.append(&line(&[Op::update("k", old.as_ref(), &new, now)]).unwrap()).unwrap();
+            old = Some(new);
+        }
+        for held in states {
+            let mut rows = document::read(format!("{{\"k\":{held}}}").as_bytes()).rows;
+            let done = journal.replay(&mut rows).unwrap();
+            assert_eq!(text_of(&rows), format!("{{\"k\":{}}}", states[3]), "{held}");
+            assert_eq!(done.overruled, Overruled::default(), "{held}");
+        }
     }
 
     /// A file that holds everything, because a name could not be synced and the segments stayed, with what someone put there
@@ -444,11 +592,11 @@ mod tests {
         let empty = entry(r#"{"sessionId":"a"}"#);
         let old = entry(r#"{"sessionId":"a","label":"x","inputTokens":5}"#);
         let new = entry(r#"{"sessionId":"b","inputTokens":7}"#);
-        journal.append(&line(&[Op::update("agent:main:a", Some(&empty), &old)]).unwrap()).unwrap();
+        journal.append(&line(&[Op::update("agent:main:a", Some(&empty), &old, 0)]).unwrap()).unwrap();
         let fields = journal.fields_of("agent:main:a").unwrap();
         assert_eq!(fields.iter().collect::<Vec<_>>(), ["inputTokens", "label"]);
         assert!(journal.fields_of("agent:main:b").unwrap().is_empty());
-        let made = Op::update("agent:main:a", None, &new).forgetting(fields);
+        let made = Op::update("agent:main:a", None, &new, 0).forgetting(fields);
         journal.append(&line(&[made]).unwrap()).unwrap();
         let base = r#"{"agent:main:a":{"sessionId":"b","inputTokens":7,"theirs":1}}"#;
         assert_eq!(rows_after(&journal, base), base);
@@ -463,7 +611,7 @@ mod tests {
         let mut journal = Journal::open(&disk::real(), &store).unwrap();
         for field in ["label", "subject"] {
             let new = entry(&format!(r#"{{"sessionId":"a","{field}":"x"}}"#));
-            let op = Op::update("agent:main:a", Some(&entry(r#"{"sessionId":"a"}"#)), &new);
+            let op = Op::update("agent:main:a", Some(&entry(r#"{"sessionId":"a"}"#)), &new, 0);
             journal.append(&line(&[op]).unwrap()).unwrap();
             journal.rotate();
         }
@@ -483,7 +631,7 @@ mod tests {
         let mut ends = vec![0];
         for n in 0..3 {
             let new = entry(&format!(r#"{{"sessionId":"{n}"}}"#));
-            journal.append(&line(&[Op::update(&format!("agent:main:{n}"), None, &new)]).unwrap()).unwrap();
+            journal.append(&line(&[Op::update(&format!("agent:main:{n}"), None, &new, 0)]).unwrap()).unwrap();
             ends.push(journal.current_len() as usize);
         }
         let path = journal.path(1);
@@ -505,7 +653,7 @@ mod tests {
         let store = dir.path().join("sessions.json");
         let mut journal = Journal::open(&disk::real(), &store).unwrap();
         let made = entry(r#"{"sessionId":"a"}"#);
-        journal.append(&line(&[Op::update("agent:main:a", None, &made)]).unwrap()).unwrap();
+        journal.append(&line(&[Op::update("agent:main:a", None, &made, 0)]).unwrap()).unwrap();
         let complete = journal.rotate();
         assert!(disk::real().is_held(&journal.path(1)).unwrap());
         journal.on_snapshot(complete.last().copied(), &[]);
@@ -521,13 +669,13 @@ mod tests {
         let store = dir.path().join("sessions.json");
         let mut journal = Journal::open(&disk::real(), &store).unwrap();
         for n in 1..=11 {
-            let new = entry(&format!(r#"{{"sessionId":"{n}"}}"#));
-            journal.append(&line(&[Op::update("agent:main:a", None, &new)]).unwrap()).unwrap();
+            let new = entry(&format!(r#"{{"sessionId":"a","inputTokens":{n}}}"#));
+            journal.append(&line(&[Op::update("agent:main:a", None, &new, 0)]).unwrap()).unwrap();
             assert_eq!(journal.rotate().last(), Some(&n));
         }
         drop(journal);
         let mut reopened = Journal::open(&disk::real(), &store).unwrap();
-        assert_eq!(rows_after(&reopened, "{}"), r#"{"agent:main:a":{"sessionId":"11"}}"#);
+        assert_eq!(rows_after(&reopened, "{}"), r#"{"agent:main:a":{"sessionId":"a","inputTokens":11}}"#);
         let all = reopened.rotate();
         reopened.on_snapshot(Some(10), &remove_segments(&disk::real(), &store, &all[..10]));
         assert_eq!(reopened.segments, [11]);

@@ -64,8 +64,27 @@ enum Answer {
 struct Staged {
     ops: Vec<Op>,
     undos: Vec<Undo>,
-    touched: Vec<(Arc<str>, Option<Arc<RowText>>)>,
+    touched: Vec<Touched>,
     answers: Vec<Answer>,
+}
+
+impl Staged {
+    /// A change of a row; `old` is what it was.
+    fn push(&mut self, op: Op, undo: Undo, stored: Arc<str>, old: Option<Arc<RowText>>) {
+        self.touched.push(Touched { stored, old, at: op.at() });
+        self.undos.push(undo);
+        self.ops.push(op);
+    }
+}
+
+/// A row that was changed.
+struct Touched {
+    /// Its key as the file spells it.
+    stored: Arc<str>,
+    /// What it was.
+    old: Option<Arc<RowText>>,
+    /// When it was changed, Unix milliseconds.
+    at: i64,
 }
 
 struct Flush {
@@ -235,20 +254,17 @@ impl Writer {
             Some(_) | None => in_place.as_ref().map(|row| row.entry()),
         };
         let fail = |source| io_error("write", &target.path, source);
-        let mut ops = vec![file.change(&spelling, before.as_ref(), &new).map_err(fail)?];
+        let now = now_ms();
+        let op = file.change(&spelling, before.as_ref(), &new, now).map_err(fail)?;
         let row = table.made(&new).map_err(|error| fail(error.into()))?;
         let staged = staged.entry(target.path.clone()).or_default();
-        staged.touched.push((Arc::clone(&spelling), in_place));
-        staged.undos.push(table.put(&spelling, row));
+        staged.push(op, table.put(&spelling, row), Arc::clone(&spelling), in_place);
         if let Some((stored, old)) = found
             && stored != spelling
         {
             // A row of an old version moves to its canonical key.
-            ops.push(Op::delete(&stored));
-            staged.undos.push(table.remove(&stored));
-            staged.touched.push((stored, Some(old)));
+            staged.push(Op::delete(&stored, &old, now), table.remove(&stored), stored, Some(old));
         }
-        staged.ops.extend(ops);
         Ok(Row { key: key.clone(), entry: Arc::new(new) })
     }
 
@@ -265,13 +281,11 @@ impl Writer {
         let Some((_, row)) = table.find(key) else { return Ok(None) };
         let row = Row { key: key.clone(), entry: Arc::new(row.entry()) };
         let staged = staged.entry(target.path.clone()).or_default();
-        let mut ops = Vec::new();
+        let now = now_ms();
         for stored in table.spellings(key) {
-            ops.push(Op::delete(&stored));
-            staged.touched.push((Arc::clone(&stored), table.row(&stored).cloned()));
-            staged.undos.push(table.remove(&stored));
+            let Some(old) = table.row(&stored).cloned() else { continue };
+            staged.push(Op::delete(&stored, &old, now), table.remove(&stored), stored, Some(old));
         }
-        staged.ops.extend(ops);
         Ok(Some(row))
     }
 

@@ -230,7 +230,7 @@ impl World {
         let own = format!("agent:{agent}:other{}", self.random.random_range(0..2));
         let ours = format!("agent:{agent}:k{}", self.random.random_range(0..KEYS));
         let known = self.known.get_mut(&ours).filter(|known| !known.was_deleted);
-        match (self.random.random_range(0..4), known, rows.get_mut(&ours)) {
+        match (self.random.random_range(0..5), known, rows.get_mut(&ours)) {
             (0, Some(known), Some(row)) => {
                 row["f"] = json!(number);
                 let states = known.perhaps.iter_mut().chain([&mut known.acknowledged]);
@@ -247,7 +247,17 @@ impl World {
                 known.perhaps =
                     if texts.any(|text| text.contains(&made)) { vec![old, bare] } else { Vec::new() };
             }
-            (2, ..) => {
+            // A turn of its own, later than all of ours, or in a conversation of its own: the row counts whole.
+            (2, Some(known), Some(row)) => {
+                row["f"] = json!(number);
+                if number % 2 == 0 {
+                    row["updatedAt"] = json!(row["updatedAt"].as_i64().unwrap().max(now_ms()) + 1);
+                } else {
+                    row["sessionId"] = json!(format!("theirs-{number}"));
+                }
+                (known.acknowledged, known.perhaps) = (Some(seen(row)), Vec::new());
+            }
+            (3, ..) => {
                 rows.shift_remove(&own);
                 self.others.remove(&own);
             }

@@ -1,22 +1,24 @@
 //! When `sessions.json` is written.
 //!
-//! Nothing is lost while it waits: every acknowledged change is in the journal. The file is for other eyes (a person, an
-//! OpenClaw command beside us), and writing it costs all of it, however little has changed. So a small store shows a
-//! change after a second of quiet, and a bigger one waits longer in proportion to its size, which bounds what is written
-//! by the second whatever the number of sessions. A store that is never quiet is written after four times that pause at
-//! the latest, or when its journal has grown to a quarter of the file: then each byte of journal has cost four of the
-//! file, and a start has little to replay.
+//! Nothing is lost while it waits: every acknowledged change is in the journal. The file is for other eyes (a person, the
+//! programs of OpenClaw 2026.2.9 beside us), so it is behind by two seconds at most once the store is quiet, and by five
+//! in a store that is never quiet. Writing it costs all of it, however little has changed: what is beyond ten thousand
+//! rows adds a second for each two MiB, which bounds what is written by the second whatever the number of sessions. A disk
+//! that is slow itself is given rest. A journal that has grown to a quarter of the file has it written at once: then each
+//! byte of journal has cost four of the file, and a start has little to replay.
 
 use std::time::Duration;
 
 use crate::store::file::FileStoreOptions;
 
-/// A pause of one second for so many bytes of the file. 10,000 sessions of some 600 bytes wait three quarters of a minute.
-const BYTES_PER_SECOND: u64 = 128 * 1024;
-/// A slow disk makes for longer pauses: the file is at least this many times longer at rest than being written.
+/// Rows up to which the file keeps the shortest delays.
+const PROMPT_ROWS: usize = 10_000;
+/// A pause of one second for so many bytes of rows beyond those.
+const BYTES_PER_SECOND: u64 = 2 * 1024 * 1024;
+/// How long a write may take until the disk counts as slow.
+const PROMPT_WRITE: Duration = Duration::from_millis(500);
+/// How many times longer than the rest of its write a slow disk rests.
 const REST_RATIO: u32 = 20;
-/// How many pauses pass at most in a store that is never quiet.
-const PAUSES_AT_MOST: u32 = 4;
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
 /// The journal may grow to the file's size divided by this.
@@ -33,14 +35,29 @@ pub(super) struct Pace {
     pub(super) journal_limit: u64,
 }
 
+/// A store file as it was written last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Written {
+    /// Its rows.
+    pub(super) rows: usize,
+    /// Its bytes.
+    pub(super) len: u64,
+    /// How long it took.
+    pub(super) took: Duration,
+}
+
 impl Pace {
-    /// The delays of a file of `len` bytes that took `took` to write, never shorter than configured.
-    pub(super) fn of(options: &FileStoreOptions, len: u64, took: Duration) -> Self {
-        let for_size = Duration::from_millis(len.saturating_mul(1000) / BYTES_PER_SECOND);
-        let pause = for_size.max(took.saturating_mul(REST_RATIO)).min(LONGEST);
+    /// The delays of a file after it was written, never shorter than configured.
+    pub(super) fn of(options: &FileStoreOptions, written: Written) -> Self {
+        let Written { rows, len, took } = written;
+        let beyond = rows.saturating_sub(PROMPT_ROWS);
+        let bytes = u128::from(len) * beyond as u128 / rows.max(1) as u128;
+        let for_size = u64::try_from(bytes * 1000 / u128::from(BYTES_PER_SECOND)).unwrap_or(u64::MAX);
+        let for_disk = took.saturating_sub(PROMPT_WRITE).saturating_mul(REST_RATIO);
+        let pause = Duration::from_millis(for_size).max(for_disk).min(LONGEST);
         Self {
-            quiet: options.quiet.max(pause),
-            at_most: options.at_most.max(pause * PAUSES_AT_MOST),
+            quiet: options.quiet + pause,
+            at_most: options.at_most + pause,
             journal_limit: options.journal_limit.max(len / JOURNAL_SHARE),
         }
     }
@@ -54,26 +71,31 @@ mod tests {
     use crate::{KeyRules, Layout};
 
     #[test]
-    fn a_small_store_is_written_after_a_second_and_a_big_one_seldom() {
+    fn ten_thousand_rows_are_written_as_promptly_as_one_and_more_wait_for_their_size() {
         let options = FileStoreOptions::new(
             Layout::new("/s", "/h", None),
             KeyRules::default(),
             vec![AgentId::default()],
         );
+        const MIB: u64 = 1 << 20;
         let rows = [
-            // Bytes, ms it took; ms of quiet, ms at most, bytes of journal.
-            ((0, 0), (1_000, 30_000, 4 << 20)),
-            ((100 << 10, 3), (1_000, 30_000, 4 << 20)),
-            ((600 << 10, 10), (4_687, 30_000, 4 << 20)),
-            ((6 << 20, 60), (48_000, 192_000, 4 << 20)),
-            ((50 << 20, 500), (400_000, 1_600_000, (50 << 20) / 4)),
-            ((100 << 10, 9_000), (180_000, 720_000, 4 << 20)),
-            ((u64::MAX, 0), (900_000, 3_600_000, u64::MAX / 4)),
+            // Rows, bytes, ms it took; ms of quiet, ms at most, bytes of journal.
+            ((0, 0, 0), (1_000, 4_000, 4 * MIB)),
+            ((160, MIB / 10, 3), (1_000, 4_000, 4 * MIB)),
+            ((10_000, 6 * MIB, 60), (1_000, 4_000, 4 * MIB)),
+            ((10_000, 40 * MIB, 500), (1_000, 4_000, 10 * MIB)),
+            ((10_001, 6 * MIB, 60), (1_000, 4_000, 4 * MIB)),
+            ((20_000, 12 * MIB, 120), (4_000, 7_000, 4 * MIB)),
+            ((100_000, 60 * MIB, 400), (28_000, 31_000, 15 * MIB)),
+            // A slow disk.
+            ((160, MIB / 10, 1_500), (21_000, 24_000, 4 * MIB)),
+            ((usize::MAX, u64::MAX, 0), (901_000, 904_000, u64::MAX / 4)),
         ];
-        for ((len, took), (quiet, at_most, journal_limit)) in rows {
+        for ((rows, len, took), (quiet, at_most, journal_limit)) in rows {
             let ms = Duration::from_millis;
             let expect = Pace { quiet: ms(quiet), at_most: ms(at_most), journal_limit };
-            assert_eq!(Pace::of(&options, len, ms(took)), expect, "{len} bytes in {took} ms");
+            let written = Written { rows, len, took: ms(took) };
+            assert_eq!(Pace::of(&options, written), expect, "{written:?}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One store file: what is on disk, what memory has beyond it, and when to write it.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,23 +9,33 @@ use std::time::{Duration, Instant};
 
 use parking_lot::RwLock;
 
-use super::pace::Pace;
+use super::pace::{Pace, Written};
 use super::snapshot::{Job, Outcome};
-use super::{SharedRows, Target, io_error};
+use super::{SharedRows, Target, Touched, io_error};
 use crate::disk::{self, SharedDisk, Stamp, Temporary};
 use crate::entry::SessionEntry;
 use crate::lockfile::{Acquired, LockFile, Staleness};
 use crate::store::StoreError;
 use crate::store::document::{self, Document};
 use crate::store::file::{FileStoreOptions, Published};
-use crate::store::journal::{Journal, Op, line};
+use crate::store::head::Part;
+use crate::store::journal::{Journal, Op, Replayed, line};
+use crate::store::overruled::{Made, Overruled};
 use crate::store::rows::Rows;
 use crate::store::stored::{RowText, Stored};
 use crate::store::table::Table;
 use crate::time::now_ms;
 
-/// Rows that changed since the file was written, with what they were then.
-type Pending = HashMap<Arc<str>, Option<Arc<RowText>>>;
+/// Rows that changed since the file was written.
+type Pending = HashMap<Arc<str>, Unwritten>;
+
+/// A row that the file does not have as it is.
+struct Unwritten {
+    /// What the file has.
+    old: Option<Arc<RowText>>,
+    /// When it was changed last, Unix milliseconds.
+    at: i64,
+}
 
 /// Age after which a lock whose owner can't be told is taken over (spec `sessions.md` §3.4).
 const LOCK_STALE_AFTER: Duration = Duration::from_secs(30);
@@ -72,6 +83,8 @@ struct LockWait {
 
 struct Writing {
     pending: Pending,
+    /// When the first of the pending changes was made.
+    dirty_since: Option<Instant>,
     /// The last segment of the journal that the snapshot holds.
     segments: Option<u64>,
 }
@@ -82,8 +95,11 @@ impl StoreFile {
         let (path, disk) = (target.path.clone(), SharedDisk::clone(&options.disk));
         let fail = |source| io_error("read", &path, source);
         sweep(&disk, &path);
-        let AsFound { stamp, document, journal, in_file, ghosts } =
+        let AsFound { stamp, document, journal, in_file, replayed } =
             read_patiently(&disk, &path).map_err(fail)?;
+        replayed.overruled.log(&path);
+        let is_gone = |key: &String| document.rows.get(key).is_none();
+        let ghosts = replayed.named.into_iter().filter(is_gone).map(Arc::from).collect();
         let kept_copy_of = match &document.damage {
             Some(damage) => {
                 let kept = keep_copy(&disk, &path).map_err(fail)?;
@@ -96,7 +112,9 @@ impl StoreFile {
         };
         let pending = in_file.map(|before| differences(&before, &document.rows)).unwrap_or_default();
         let table = Table::new(document.rows, target.agent.clone(), options.rules.clone());
-        let pace = Pace::of(options, stamp.map_or(0, |stamp| stamp.len()), Duration::ZERO);
+        let len = stamp.map_or(0, |stamp| stamp.len());
+        let written = Written { rows: table.rows().len(), len, took: Duration::ZERO };
+        let pace = Pace::of(options, written);
         let mut file = Self {
             path,
             disk,
@@ -131,7 +149,8 @@ impl StoreFile {
     }
 
     /// Takes in what someone else did to the file. What was changed here since it was written is put on top, field by
-    /// field; a row that someone removed stays removed, also after a crash that has the journal replayed.
+    /// field, unless the row was written after it; a row that someone removed stays removed, also after a crash that has the
+    /// journal replayed.
     pub(super) fn take_in_edits(&mut self) -> Result<(), StoreError> {
         if self.writing.is_some() {
             return Ok(());
@@ -152,12 +171,14 @@ impl StoreFile {
         let fail = |source| io_error("read", &self.path, source);
         let ours = self.shared.read().table.rows().clone();
         let mut rows = document.rows;
-        let pending = merge(&self.pending, &ours, &mut rows).map_err(fail)?;
+        let mut overruled = Overruled::default();
+        let pending = merge(&self.pending, &ours, &mut rows, &mut overruled).map_err(fail)?;
+        let now = now_ms();
         let gone: Vec<Op> = self
             .held_twice
             .iter()
-            .filter(|key| ours.get(key).is_some() && rows.get(key).is_none())
-            .map(|key| Op::delete(key))
+            .filter(|key| rows.get(key).is_none())
+            .filter_map(|key| Some(Op::delete(key, ours.row(key)?, now)))
             .collect();
         if !gone.is_empty() {
             line(&gone).and_then(|line| self.journal.append(&line)).map_err(fail)?;
@@ -172,6 +193,7 @@ impl StoreFile {
         guard.stamp = stamp;
         drop(guard);
         tracing::info!(store = %self.path.display(), "took in changes made to the session store by someone else");
+        overruled.log(&self.path);
         Ok(())
     }
 
@@ -181,8 +203,9 @@ impl StoreFile {
         stored: &str,
         old: Option<&SessionEntry>,
         new: &SessionEntry,
+        now: i64,
     ) -> io::Result<Op> {
-        let op = Op::update(stored, old, new);
+        let op = Op::update(stored, old, new, now);
         if old.is_none() && self.ghosts.contains(stored) {
             return Ok(op.forgetting(self.journal.fields_of(stored)?));
         }
@@ -200,14 +223,11 @@ impl StoreFile {
     }
 
     /// Makes changes durable. `touched` names the rows and what they were.
-    pub(super) fn journal(
-        &mut self,
-        lines: &[u8],
-        touched: Vec<(Arc<str>, Option<Arc<RowText>>)>,
-    ) -> io::Result<()> {
+    pub(super) fn journal(&mut self, lines: &[u8], touched: Vec<Touched>) -> io::Result<()> {
         self.journal.append(lines)?;
-        for (stored, old) in touched {
-            self.pending.entry(stored).or_insert(old);
+        for Touched { stored, old, at } in touched {
+            let unwritten = self.pending.entry(stored).or_insert(Unwritten { old, at });
+            unwritten.at = unwritten.at.max(at);
         }
         self.schedule();
         Ok(())
@@ -264,7 +284,8 @@ impl StoreFile {
         let rows = self.shared.read().table.rows().iter().map(|(k, v)| (Arc::clone(k), v.clone())).collect();
         let segments = self.journal.rotate();
         let pending = std::mem::take(&mut self.pending);
-        self.writing = Some(Writing { pending, segments: segments.last().copied() });
+        let dirty_since = self.dirty_since.take();
+        self.writing = Some(Writing { pending, dirty_since, segments: segments.last().copied() });
         let (disk, path) = (SharedDisk::clone(&self.disk), self.path.clone());
         Ok(Some(Job { disk, path, rows, expected, segments, lock }))
     }
@@ -298,8 +319,9 @@ impl StoreFile {
         match outcome {
             Outcome::Written { stamp, took, removed } => {
                 self.shared.write().stamp = Some(stamp);
-                self.pace = Pace::of(&self.options, stamp.len(), took);
-                let made = writing.pending.into_iter().filter(|(_, old)| old.is_none());
+                let rows = self.shared.read().table.rows().len();
+                self.pace = Pace::of(&self.options, Written { rows, len: stamp.len(), took });
+                let made = writing.pending.into_iter().filter(|(_, row)| row.old.is_none());
                 self.held_twice.extend(made.map(|(key, _)| key));
                 match removed {
                     Ok(removed) => self.journal.on_snapshot(writing.segments, &removed),
@@ -309,7 +331,6 @@ impl StoreFile {
                     self.held_twice.clear();
                     self.ghosts.clear();
                 }
-                self.dirty_since = None;
                 self.due = None;
                 self.failure = None;
                 if self.is_behind() {
@@ -317,19 +338,23 @@ impl StoreFile {
                 }
             }
             Outcome::Overtaken => {
-                self.take_back(writing.pending);
+                self.take_back(writing);
                 self.due = Some(Instant::now());
             }
             Outcome::Failed(error) => {
-                self.take_back(writing.pending);
+                self.take_back(writing);
                 self.fail(error);
             }
         }
     }
 
     /// The older of two notes about a row is the one that says what the file has.
-    fn take_back(&mut self, older: Pending) {
-        self.pending.extend(older);
+    fn take_back(&mut self, older: Writing) {
+        self.dirty_since = older.dirty_since.or(self.dirty_since);
+        for (stored, Unwritten { old, at }) in older.pending {
+            let at = self.pending.get(&stored).map_or(at, |newer| newer.at.max(at));
+            self.pending.insert(stored, Unwritten { old, at });
+        }
     }
 
     fn fail(&mut self, error: io::Error) {
@@ -386,8 +411,7 @@ struct AsFound {
     journal: Journal,
     /// The rows without the journal, where it has something to say.
     in_file: Option<Rows>,
-    /// Keys that the journal names and that have no row.
-    ghosts: HashSet<Arc<str>>,
+    replayed: Replayed,
 }
 
 /// Reads file and journal. Another process that has the store may remove a segment in the middle of this: what it held is
@@ -408,10 +432,8 @@ fn read_once(disk: &SharedDisk, path: &Path) -> io::Result<AsFound> {
     let (stamp, mut document) = read_document(disk, path)?;
     let journal = Journal::open(disk, path)?;
     let in_file = (!journal.is_empty()).then(|| document.rows.clone());
-    let named = journal.replay(&mut document.rows)?;
-    let is_gone = |key: &String| document.rows.get(key).is_none();
-    let ghosts = named.into_iter().filter(is_gone).map(Arc::from).collect();
-    Ok(AsFound { stamp, document, journal, in_file, ghosts })
+    let replayed = journal.replay(&mut document.rows)?;
+    Ok(AsFound { stamp, document, journal, in_file, replayed })
 }
 
 /// The file and its stamp; the stamp is taken before reading, so that a change in between is noticed later.
@@ -440,6 +462,11 @@ fn keep_copy(disk: &SharedDisk, path: &Path) -> io::Result<PathBuf> {
 
 /// Rows that differ, with what they were. Values that nobody touched are the very same.
 fn differences(before: &Rows, after: &Rows) -> Pending {
+    let now = now_ms();
+    let unwritten = |old: Option<&Arc<RowText>>, new: Option<&Arc<RowText>>| {
+        let at = [old, new].into_iter().flatten().map(|row| row.updated_at_ms()).fold(now, i64::max);
+        Unwritten { old: old.cloned(), at }
+    };
     let changed = after.iter().filter_map(|(key, value)| {
         let old = before.row(key);
         let is_same = match (old, value) {
@@ -449,22 +476,40 @@ fn differences(before: &Rows, after: &Rows) -> Pending {
             (None, Stored::Opaque(_)) => true,
             (Some(_), Stored::Opaque(_)) | (None, Stored::Row(_)) => false,
         };
-        (!is_same).then(|| (Arc::clone(key), old.cloned()))
+        (!is_same).then(|| (Arc::clone(key), unwritten(old, value.row())))
     });
     let gone = before.iter().filter_map(|(key, value)| {
         let row = value.row().filter(|_| after.get(key).is_none())?;
-        Some((Arc::clone(key), Some(Arc::clone(row))))
+        Some((Arc::clone(key), unwritten(Some(row), None)))
     });
     changed.chain(gone).collect()
 }
 
-/// Puts what changed here (`pending`, from what it was to what `ours` has) on top of `theirs`. Returns what is pending
-/// against `theirs`.
-fn merge(pending: &Pending, ours: &Rows, theirs: &mut Rows) -> io::Result<Pending> {
+/// Puts what changed here (`pending`, from what it was to what `ours` has) on top of `theirs`, where it still counts.
+/// Returns what is pending against `theirs`.
+fn merge(
+    pending: &Pending,
+    ours: &Rows,
+    theirs: &mut Rows,
+    overruled: &mut Overruled,
+) -> io::Result<Pending> {
     let mut rebased = Pending::new();
-    for (key, old) in pending {
+    for (key, Unwritten { old, at }) in pending {
         let there = theirs.row(key).cloned();
-        match (old, ours.row(key), &there) {
+        let now = ours.row(key);
+        if let Some(there) = &there
+            && is_overruled(old.as_deref(), now.map(|row| &**row), *at, there)
+        {
+            match now {
+                None => overruled.note_removal(key),
+                Some(now) => {
+                    let changes = entry_of(old.as_deref()).changes_to(&now.entry());
+                    overruled.note(key, changes.set.keys().chain(&changes.unset));
+                }
+            }
+            continue;
+        }
+        match (old, now, &there) {
             (_, None, _) | (Some(_), Some(_), None) => {
                 theirs.remove(key);
             }
@@ -472,15 +517,25 @@ fn merge(pending: &Pending, ours: &Rows, theirs: &mut Rows) -> io::Result<Pendin
                 theirs.insert(Arc::clone(key), Stored::Row(Arc::clone(now)));
             }
             (old, Some(now), Some(there)) => {
-                let old = old.as_ref().map(|old| old.entry()).unwrap_or_default();
                 let mut entry = there.entry();
-                entry.apply(&old.changes_to(&now.entry()));
+                entry.apply(&entry_of(old.as_deref()).changes_to(&now.entry()));
                 theirs.put(Arc::clone(key), &entry)?;
             }
         }
-        rebased.insert(Arc::clone(key), there);
+        rebased.insert(Arc::clone(key), Unwritten { old: there, at: *at });
     }
     Ok(rebased)
+}
+
+fn entry_of(row: Option<&RowText>) -> SessionEntry {
+    row.map(RowText::entry).unwrap_or_default()
+}
+
+/// Whether a row that was changed here counts as the file has it.
+fn is_overruled(old: Option<&RowText>, now: Option<&RowText>, at: i64, there: &RowText) -> bool {
+    let id = |row: Option<&RowText>| row.and_then(|row| row.text(Part::SessionId)).map(Cow::into_owned);
+    let (before, after) = (id(old), id(now));
+    Made { sessions: [before.as_deref(), after.as_deref()], at }.is_overruled_by(there)
 }
 
 #[cfg(test)]

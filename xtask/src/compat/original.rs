@@ -1,0 +1,90 @@
+//! The programs of OpenClaw 2026.2.9, run in the directory of a gateway under test.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use openclaw_testkit::GatewayUnderTest;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+/// Where they are.
+#[derive(Debug)]
+pub(super) struct Original {
+    pub(super) node: PathBuf,
+    pub(super) script: PathBuf,
+}
+
+/// How long a command may take: a Node.js program of this size needs seconds to load.
+pub(super) const PATIENCE: Duration = Duration::from_secs(180);
+
+/// What a command printed.
+#[derive(Debug)]
+pub(super) struct Printed {
+    pub(super) out: String,
+    pub(super) err: String,
+    pub(super) good: bool,
+}
+
+impl Printed {
+    pub(super) fn all(&self) -> String {
+        format!("{}{}", self.out, self.err)
+    }
+}
+
+impl Original {
+    /// A command in a gateway's directory, talking to the port it has or last had.
+    pub(super) fn command(&self, gateway: &GatewayUnderTest) -> Command {
+        let mut command = Command::new(&self.node);
+        command.arg(&self.script);
+        environment(&mut command, gateway);
+        command
+    }
+
+    /// Runs one command to its end.
+    pub(super) async fn run(&self, gateway: &GatewayUnderTest, args: &[&str]) -> Result<Printed> {
+        let output = self.command(gateway).args(args).output();
+        let output = timeout(PATIENCE, output).await.with_context(|| format!("{args:?} does not end"))??;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        Ok(Printed { out, err, good: output.status.success() })
+    }
+
+    /// Its gateway, on the port that the gateway under test had. Killed when dropped.
+    pub(super) async fn gateway(&self, gateway: &GatewayUnderTest) -> Result<Child> {
+        let port = gateway.port().to_string();
+        let mut child = self
+            .command(gateway)
+            .args(["gateway", "--port", &port])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut lines = BufReader::new(child.stdout.take().context("no output")?).lines();
+        let listening = async {
+            while let Some(line) = lines.next_line().await? {
+                if line.contains("listening on") {
+                    return Ok(());
+                }
+            }
+            bail!("the original gateway ended")
+        };
+        timeout(PATIENCE, listening).await.context("the original gateway does not listen")??;
+        Ok(child)
+    }
+}
+
+/// The environment in which a program meets the state directory of a gateway.
+pub(super) fn environment(command: &mut Command, gateway: &GatewayUnderTest) {
+    command
+        .env_clear()
+        .env("HOME", gateway.home())
+        .env("OPENCLAW_STATE_DIR", gateway.state_dir())
+        .env("OPENCLAW_GATEWAY_PORT", gateway.port().to_string())
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("NO_COLOR", "1")
+        .current_dir(gateway.home())
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+}

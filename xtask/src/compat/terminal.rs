@@ -1,0 +1,73 @@
+//! OpenClaw's text interface in a terminal, which `script` of util-linux makes.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context, Result};
+use openclaw_testkit::{GatewaySetup, GatewayUnderTest};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+
+use super::model;
+use super::original::{Original, PATIENCE, environment};
+use super::report::Report;
+
+/// What is typed: a command that the gateway answers at once, and a message to the model.
+const TYPED: [&str; 2] = ["/context", "hello from the terminal"];
+/// What it shows when nothing is under way.
+const IDLE: &str = "connected | idle";
+
+pub(super) async fn check(program: &Path, original: &Original, report: &mut Report) -> Result<()> {
+    let model = model().await;
+    let gateway = GatewaySetup::new(program).fake_model(&model.v1()).start().await?;
+    let Ok(mut terminal) = Terminal::open(original, &gateway) else {
+        println!("pass the terminal: `script` is not installed");
+        return Ok(());
+    };
+    let shown = terminal.shows(IDLE).await;
+    report.check("the terminal connects", shown.is_ok(), &terminal.seen);
+    for text in TYPED {
+        terminal.seen.clear();
+        terminal.keys.write_all(format!("{text}\r").as_bytes()).await?;
+        // It is busy until the answer is there; where the end comes too soon it stays so.
+        let idle = terminal.shows(IDLE).await;
+        report.check(&format!("the terminal is idle after {text:?}"), idle.is_ok(), &terminal.seen);
+    }
+    Ok(())
+}
+
+struct Terminal {
+    _child: Child,
+    keys: ChildStdin,
+    screen: ChildStdout,
+    seen: String,
+}
+
+impl Terminal {
+    fn open(original: &Original, gateway: &GatewayUnderTest) -> Result<Self> {
+        let line = format!("{} {} tui", original.node.display(), original.script.display());
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        environment(&mut command, gateway);
+        command.env("TERM", "xterm-256color").env("COLUMNS", "120").env("LINES", "40");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let keys = child.stdin.take().context("no input")?;
+        let screen = child.stdout.take().context("no output")?;
+        Ok(Self { _child: child, keys, screen, seen: String::new() })
+    }
+
+    /// Waits until the screen has shown a text.
+    async fn shows(&mut self, text: &str) -> Result<()> {
+        let mut piece = [0; 4096];
+        let found = async {
+            while !self.seen.contains(text) {
+                let count = self.screen.read(&mut piece).await?;
+                anyhow::ensure!(count > 0, "the terminal ended");
+                self.seen.push_str(&String::from_utf8_lossy(piece.get(..count).unwrap_or_default()));
+            }
+            Ok(())
+        };
+        timeout(PATIENCE, found).await.context("never shown")?
+    }
+}
