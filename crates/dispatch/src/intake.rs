@@ -1,8 +1,11 @@
 //! How a message comes to its lane: from a client, by way of the inbox, or from the inbox at start.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use openclaw_protocol::{RunId, SessionId};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{Accepted, DispatchError};
@@ -10,10 +13,13 @@ use crate::handle::Receipt;
 use crate::inbox::{Insert, Known, Parked, Payload, Row, Stored, Unfinished};
 use crate::journal::JournalError;
 use crate::lane::{Arrival, Command, Job};
+use crate::runner::is_last_try;
 use crate::shared::Shared;
 
 /// Messages of one session that may wait. Far beyond what a person sends; a script in a loop meets it.
 const MAX_WAITING: usize = 1_000;
+/// How long a start waits for last tries. Only what is in trouble anyway takes as long.
+const QUIET: Duration = Duration::from_secs(5);
 
 /// Makes a message durable, then gives it to its lane.
 pub(crate) async fn accept(
@@ -59,27 +65,44 @@ pub(crate) async fn accept(
     Ok(receipt)
 }
 
-/// Hands the rows the last process did not finish to their lanes.
+/// Hands the rows the last process did not finish to their lanes. A message that is given up if the process dies of it once more
+/// comes before all others, and before any client is let in: then nothing else can be what ends the process.
 pub(crate) async fn recover(shared: &Arc<Shared>, found: Vec<Unfinished>) {
     if !found.is_empty() {
         tracing::info!(messages = found.len(), "taking up messages the last process did not finish");
     }
-    let since = shared.clock.now_ms();
     for Unfinished { row, .. } in &found {
         shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
     }
-    for Unfinished { mut row, origin, bytes, attempts } in found {
-        let gate = CancellationToken::new();
-        gate.cancel();
-        let key = row.session_key.clone();
-        let mut parked = Parked::found(origin, attempts, bytes, shared.backlog.count(bytes));
-        if let Some(payload) = row.payload.take() {
-            parked.wants = shared.runner.wants(&payload);
-            parked = parked.keeping(payload);
-        }
-        let job = Job { row: Arc::new(row.with(parked)), gate, since, events_as: None, told: false };
-        shared.lanes.send(shared, &key, Command::Message { job, arrival: Arrival::Recovered }).await;
+    let mut sessions = HashSet::new();
+    let (last_tries, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| {
+        // What was said before in its session comes before it.
+        sessions.insert(found.row.session_key.clone()) && is_last_try(found.attempts)
+    });
+    let quiet_until = Instant::now() + QUIET;
+    for last_try in last_tries {
+        let tried = shared.suspects.tried(&last_try.row.run_id);
+        take_up(shared, last_try).await;
+        // One that takes longer goes on beside the others.
+        let _ = tokio::time::timeout_at(quiet_until, tried.cancelled()).await;
     }
+    for message in others {
+        take_up(shared, message).await;
+    }
+}
+
+async fn take_up(shared: &Arc<Shared>, found: Unfinished) {
+    let Unfinished { mut row, origin, bytes, attempts } = found;
+    let mut parked = Parked::found(origin, attempts, bytes, shared.backlog.count(bytes));
+    if let Some(payload) = row.payload.take() {
+        parked.wants = shared.runner.wants(&payload);
+        parked = parked.keeping(payload);
+    }
+    let gate = CancellationToken::new();
+    gate.cancel();
+    let (key, since) = (row.session_key.clone(), shared.clock.now_ms());
+    let job = Job { row: Arc::new(row.with(parked)), gate, since, events_as: None, told: false };
+    shared.lanes.send(shared, &key, Command::Message { job, arrival: Arrival::Recovered }).await;
 }
 
 fn refused(error: JournalError) -> DispatchError {

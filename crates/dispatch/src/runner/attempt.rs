@@ -1,12 +1,14 @@
 //! How often a message is tried (`docs/durability.md`, "Messages that end the process"). A message that kills the gateway would
 //! kill it again at each start; so each attempt is noted before it can do harm, and after a few the message is given up.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_protocol::RunId;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::inbox::{Attempts, Parked, Row};
 use crate::shared::Shared;
@@ -21,22 +23,45 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Lets messages during whose preparation a process has died be prepared one at a time, so that the next death tells which of
 /// them it is.
-#[derive(Debug, Clone)]
-pub(crate) struct Suspects(Arc<Semaphore>);
+#[derive(Debug)]
+pub(crate) struct Suspects {
+    turn: Arc<Semaphore>,
+    /// Those whose last try a start waits for, until they take their turn.
+    awaited: Mutex<HashMap<RunId, DropGuard>>,
+}
 
 impl Default for Suspects {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(1)))
+        Self { turn: Arc::new(Semaphore::new(1)), awaited: Mutex::default() }
     }
 }
 
+/// A suspect's turn.
+#[derive(Debug)]
+struct Turn {
+    _permit: Option<OwnedSemaphorePermit>,
+    /// Tells the start that waits for it.
+    _awaited: Option<DropGuard>,
+}
+
 impl Suspects {
+    /// Cancelled once the message is prepared or its run has ended. To be asked for before the message is taken up.
+    pub(crate) fn tried(&self, run_id: &RunId) -> CancellationToken {
+        let tried = CancellationToken::new();
+        self.awaited.lock().insert(run_id.clone(), tried.clone().drop_guard());
+        tried
+    }
+
+    async fn turn_of(&self, run_id: &RunId, cancel: &CancellationToken) -> Turn {
+        Turn { _permit: self.alone(cancel).await, _awaited: self.awaited.lock().remove(run_id) }
+    }
+
     /// Waits for its turn, not for ever, and not when it is stopped.
     async fn alone(&self, cancel: &CancellationToken) -> Option<OwnedSemaphorePermit> {
         tokio::select! { biased;
             () = cancel.cancelled() => None,
             () = tokio::time::sleep(PATIENCE) => None,
-            turn = Arc::clone(&self.0).acquire_owned() => turn.ok(),
+            turn = Arc::clone(&self.turn).acquire_owned() => turn.ok(),
         }
     }
 }
@@ -45,7 +70,7 @@ impl Suspects {
 #[derive(Debug, Default)]
 pub(crate) struct Attempt {
     /// A suspect's turn, until it is prepared.
-    turn: Mutex<Option<OwnedSemaphorePermit>>,
+    turn: Mutex<Option<Turn>>,
 }
 
 impl Attempt {
@@ -65,8 +90,8 @@ impl Attempt {
             return Some(deaths);
         }
         if before.unprepared > 0 {
-            let turn = shared.suspects.alone(cancel).await;
-            *self.turn.lock() = turn;
+            let turn = shared.suspects.turn_of(&row.run_id, cancel).await;
+            *self.turn.lock() = Some(turn);
         }
         match shared.inbox.attempt(&row.run_id).await {
             Ok(()) => tracing::info!("taking up {} again, attempt {}", row.run_id, before.all + 1),
@@ -105,6 +130,11 @@ impl Attempt {
     }
 }
 
+/// Whether the message is given up if the process dies once more while it is prepared.
+pub(crate) fn is_last_try(attempts: Attempts) -> bool {
+    attempts.unprepared + 1 == UNPREPARED
+}
+
 fn too_many(attempts: Attempts) -> Option<u32> {
     let Attempts { all, unprepared } = attempts;
     if unprepared >= UNPREPARED {
@@ -130,6 +160,7 @@ mod tests {
         ];
         for (all, unprepared, expect) in rows {
             assert_eq!(too_many(Attempts { all, unprepared }), expect, "{all} {unprepared}");
+            assert_eq!(is_last_try(Attempts { all, unprepared }), unprepared == 2, "{all} {unprepared}");
         }
     }
 }

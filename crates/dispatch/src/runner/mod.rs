@@ -23,7 +23,7 @@ mod tools;
 mod unanswered;
 pub(crate) mod wording;
 
-pub(crate) use attempt::{Attempt, Suspects};
+pub(crate) use attempt::{Attempt, Suspects, is_last_try};
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
