@@ -35,10 +35,12 @@ impl Ended {
     }
 }
 
-/// Runs `openclaw` in the gateway's directory, with the port the gateway has or last had.
+/// Runs `openclaw` in the gateway's directory, with the port the gateway has or last had, if any.
 pub(crate) async fn openclaw(gateway: &GatewayUnderTest, args: &[&str]) -> Ended {
-    let port = gateway.port().to_string();
     let mut command = gateway.command();
-    command.args(args).env("OPENCLAW_GATEWAY_PORT", port);
+    command.args(args);
+    if gateway.port() != 0 {
+        command.env("OPENCLAW_GATEWAY_PORT", gateway.port().to_string());
+    }
     Ended::of(command).await
 }

@@ -46,6 +46,7 @@ mod models_commands;
 mod models_probes;
 mod mount;
 mod nesting;
+mod newcomer;
 mod pictures;
 mod prompt_cache;
 mod protections;

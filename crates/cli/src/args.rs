@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Agents(AgentsArgs),
     /// Read and change openclaw.json
     Config(ConfigArgs),
+    /// Print the address of the web chat, and open it
+    Dashboard(DashboardArgs),
     /// Check the state directory, and repair it
     Doctor(DoctorArgs),
     /// Run the gateway, or ask a running one
@@ -167,8 +169,21 @@ pub(crate) enum ConfigCommand {
     },
 }
 
+/// `openclaw dashboard`.
+#[derive(Debug, Args)]
+pub(crate) struct DashboardArgs {
+    /// Print the address only
+    #[arg(long)]
+    pub(crate) no_open: bool,
+    #[command(flatten)]
+    detail: DetailArgs,
+}
+
 /// `openclaw doctor`.
 #[derive(Debug, Default, Args)]
+#[command(
+    after_help = "Exit code: 0, whatever is found. 1 when a repair fails, and with --check when errors remain."
+)]
 pub(crate) struct DoctorArgs {
     /// Repair what can be repaired; what is changed is kept in a backup
     #[arg(long)]

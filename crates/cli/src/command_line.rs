@@ -20,7 +20,6 @@ const NOT_YET: &[&str] = &[
     "configure",
     "cron",
     "daemon",
-    "dashboard",
     "devices",
     "directory",
     "dns",

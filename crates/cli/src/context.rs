@@ -87,8 +87,9 @@ impl Context {
             text.push_str(&format!("\nLegacy config keys detected:\n{}", list(&snapshot.legacy_issues)));
         }
         let path = snapshot.path.display();
+        let what = if snapshot.is_parsable() { "what is named above" } else { "the text at that line" };
         Failure::new("config-invalid", text)
-            .hint(format!("\nFix the named keys in {path}, then run the command again."))
+            .hint(format!("\nFix {what} in {path}, then run the command again."))
     }
 
     /// A path with `~` for the home directory.

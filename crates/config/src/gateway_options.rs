@@ -135,6 +135,26 @@ pub fn gateway_port(config: &Config, env: &Environment) -> Result<u16, StartRefu
     }
 }
 
+/// Where [`gateway_port`] has the port from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PortSource {
+    /// A variable of this name.
+    Variable(&'static str),
+    /// `gateway.port`.
+    Config,
+    /// Nothing names one.
+    Default,
+}
+
+/// Where [`gateway_port`] has the port from.
+pub fn gateway_port_source(config: &Config, env: &Environment) -> PortSource {
+    match PORT_VARS.iter().copied().find(|name| env.get_nonblank(name).is_some()) {
+        Some(name) => PortSource::Variable(name),
+        None if config.gateway.port.is_some() => PortSource::Config,
+        None => PortSource::Default,
+    }
+}
+
 /// Everything a gateway needs to know to listen.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::check::schema::type_name;
 use crate::environment::without_dots;
-use crate::{Environment, json5};
+use crate::{Environment, Issue, excerpt, json5};
 
 const KEY: &str = "$include";
 /// Nesting of includes, as in the reference.
@@ -44,6 +44,8 @@ pub(crate) enum IncludeError {
         name: String,
         /// Absolute.
         resolved: String,
+        /// Line, column and what stands there.
+        place: String,
     },
     /// A file that includes itself.
     #[error("Circular include detected: {0}")]
@@ -67,6 +69,17 @@ pub(crate) enum IncludeError {
     /// Too much text.
     #[error("Include files are larger than 10 MiB together, at: {0}")]
     TooLarge(String),
+}
+
+impl IncludeError {
+    /// The error as a finding about the config.
+    pub(crate) fn into_issue(self) -> Issue {
+        let issue = Issue::new("", self.to_string());
+        match self {
+            Self::Parse { place, .. } => issue.detailed(place),
+            _ => issue,
+        }
+    }
 }
 
 /// A document with its includes replaced, and the files that went into it.
@@ -177,9 +190,10 @@ impl Resolver {
             return Err(IncludeError::Depth(name.to_owned()));
         }
         let text = self.read(name, &path)?;
-        let parsed = json5::parse_value(&text).map_err(|_| IncludeError::Parse {
+        let parsed = json5::parse_value(&text).map_err(|error| IncludeError::Parse {
             name: name.to_owned(),
             resolved: path.display().to_string(),
+            place: excerpt::place(&text, &error),
         })?;
         self.files.push(path.clone());
         self.chain.push(path);

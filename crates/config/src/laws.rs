@@ -137,12 +137,35 @@ fn bad_files_are_named_with_path_and_reason() {
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
     let rows: &[(&str, &str)] = &[
         (&big, "<root>: config file is too large: 11534345 bytes (at most 10485760)"),
-        (&deep, "<root>: JSON5 parse failed: SyntaxError: JSON5: nested deeper than 100 levels at 1:101"),
+        (
+            &deep,
+            "<root>: JSON5 parse failed: SyntaxError: JSON5: nested deeper than 100 levels at 1:101 (line 1, column 101, at `[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[`)",
+        ),
         (
             "{agents: {list: [{id: 'a', tools: {exec: {timeoutSec: 'soon'}}}]}}",
             "agents.list.0.tools.exec.timeoutSec: Invalid input: expected number, received string",
         ),
         ("{gateway: {prot: 1}}", "gateway: Unrecognized key: \"prot\" (did you mean \"port\"?)"),
+        (
+            "{gateway: {bind: 'public'}}",
+            "gateway.bind: Invalid input (allowed: \"auto\", \"lan\", \"loopback\", \"custom\", \"tailnet\"; found \"public\")",
+        ),
+        (
+            "{channels: {feishu: {domain: true}}}",
+            "channels.feishu.domain: Invalid input (allowed: \"feishu\", \"lark\", a text; found true)",
+        ),
+        (
+            "{gateway: {reload: {mode: {token: 's3cr3t'}}}}",
+            "gateway.reload.mode: Invalid input (allowed: \"off\", \"restart\", \"hot\", \"hybrid\"; found an object)",
+        ),
+        (
+            "{agents: {list: [{id: 'a', model: {primary: 5}}]}}",
+            "agents.list.0.model: Invalid input (agents.list.0.model.primary: Invalid input: expected string, received number)",
+        ),
+        (
+            "{\n  gateway: { port: }\n}",
+            "<root>: JSON5 parse failed: SyntaxError: JSON5: invalid character '}' at 2:20 (line 2, column 20, at `gateway: { port: }`)",
+        ),
     ];
     for (text, expect) in rows {
         let loaded = Home::with(text).load();

@@ -15,6 +15,7 @@ mod dotenv;
 mod duration;
 mod edit;
 mod environment;
+mod excerpt;
 pub mod gateway_options;
 mod includes;
 pub mod json5;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::check::{self, Findings};
+use crate::excerpt::syntax_issue;
 use crate::redact::REDACTED;
 use crate::shell_env;
 use crate::substitute::Unresolved;
@@ -89,8 +90,7 @@ pub fn load(process: &Environment) -> Loaded {
     let parsed = match (&raw, text_issue) {
         (_, Some(issue)) => Err(issue),
         (None, None) => Ok(Value::Object(Map::new())),
-        (Some(text), None) => json5::parse_value(text)
-            .map_err(|error| Issue::new("", format!("JSON5 parse failed: SyntaxError: {error}"))),
+        (Some(text), None) => json5::parse_value(text).map_err(|error| syntax_issue(text, &error)),
     };
     let (parsed, read) = match parsed {
         Ok(parsed) => {
@@ -132,10 +132,8 @@ pub(crate) fn validate_source(source: &Value, paths: &Paths, env: &Environment) 
 /// [`InvalidConfig`] with every problem.
 pub fn parse_and_check(text: &str, loaded: &Loaded) -> Result<Value, InvalidConfig> {
     let path = loaded.paths.config_path().display().to_string();
-    let document = json5::parse_value(text).map_err(|error| InvalidConfig {
-        path,
-        issues: vec![Issue::new("", format!("JSON5 parse failed: SyntaxError: {error}"))],
-    })?;
+    let document = json5::parse_value(text)
+        .map_err(|error| InvalidConfig { path, issues: vec![syntax_issue(text, &error)] })?;
     validate_source(&document, &loaded.paths, &loaded.environment)?;
     Ok(document)
 }
@@ -156,8 +154,7 @@ impl Config {
                 read.into_loaded(source(parsed), paths, env)
             }
             Err(error) => {
-                let issue = Issue::new("", format!("JSON5 parse failed: SyntaxError: {error}"));
-                Interpreted::failed(issue).into_loaded(source(Value::Null), paths, env)
+                Interpreted::failed(syntax_issue(text, &error)).into_loaded(source(Value::Null), paths, env)
             }
         };
         loaded.config().cloned()
@@ -281,7 +278,7 @@ impl Interpreted {
 fn interpret(parsed: &Value, paths: &Paths, env: &mut Environment) -> Interpreted {
     let resolved = match includes::resolve(parsed, paths.config_path(), env) {
         Ok(resolved) => resolved,
-        Err(error) => return Interpreted::failed(Issue::new("", error.to_string())),
+        Err(error) => return Interpreted::failed(error.into_issue()),
     };
     let mut document = resolved.value;
     let mut read = Interpreted { included_files: resolved.files, ..Interpreted::default() };

@@ -5,12 +5,30 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-use crate::json5;
+use crate::{edit_text, json5};
 
 /// Stands for a secret.
 pub const REDACTED: &str = "__OPENCLAW_REDACTED__";
 
-/// Keys that look like a secret's and are none.
+/// What the name of a secret contains, in lower case and without separators.
+const SECRET_WORDS: &[&str] = &[
+    "token",
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "apikey",
+    "privatekey",
+    "accesskey",
+    "serviceaccount",
+    "credential",
+    "cookie",
+];
+/// What the name of a secret ends with, as a word of its own: `encryptKey`, `SMTP_PASS`.
+const SECRET_LAST_WORDS: &[&str] = &["key", "pass"];
+/// Keys that everybody may know, by the word before `key`.
+const OPEN_KEYS: &[&str] = &["main", "public", "session"];
+/// Names that look like a secret's and are none: they say where one is.
 const NOT_SECRET_ENDINGS: &[&str] = &["file", "path", "field", "env"];
 /// Objects whose text values may all be secrets.
 const SECRET_MAPS: &[&str] = &["env", "headers"];
@@ -29,18 +47,49 @@ pub struct RestoreError {
     pub key: String,
 }
 
-/// Whether a key names a secret.
-pub fn is_secret_key(key: &str) -> bool {
-    let lower = key.to_ascii_lowercase();
-    let looks_secret = ["token", "password", "secret", "apikey", "api_key", "api-key", "api.key"]
-        .iter()
-        .any(|word| lower.contains(word));
-    looks_secret && !NOT_SECRET_ENDINGS.iter().any(|ending| lower.ends_with(ending))
+/// Whether a name tells of a secret: that of a config key, or of an environment variable.
+pub fn is_secret_name(name: &str) -> bool {
+    let words = words(name);
+    let joined = words.concat();
+    if NOT_SECRET_ENDINGS.iter().any(|ending| joined.ends_with(ending)) {
+        return false;
+    }
+    let ends_secret = match words.as_slice() {
+        [.., before, last] => {
+            SECRET_LAST_WORDS.contains(&last.as_str()) && !OPEN_KEYS.contains(&before.as_str())
+        }
+        [_] | [] => false,
+    };
+    ends_secret || SECRET_WORDS.iter().any(|word| joined.contains(word))
+}
+
+/// The words of `camelCase`, `snake_case`, `kebab-case` and `UPPER_CASE`, in lower case.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        let is_start = was_lower && c.is_uppercase();
+        was_lower = c.is_lowercase() || c.is_ascii_digit();
+        if is_start || !c.is_alphanumeric() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// Replaces all secrets of a document. Only text is ever replaced: numbers and switches are no secrets.
 pub fn redact(value: &mut Value) {
-    visit_secrets(value, Context::Plain, &mut |text| REDACTED.clone_into(text));
+    redact_at(&[], value);
+}
+
+/// The same for the part of a document at a path: the keys above it may say that it is a secret.
+pub fn redact_at(path: &[String], value: &mut Value) {
+    let context = path.iter().fold(Context::Plain, |around, key| context_of(around, key, value));
+    visit_secrets(value, context, &mut |text| REDACTED.clone_into(text));
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,17 +120,19 @@ fn visit_secrets(value: &mut Value, context: Context, found: &mut impl FnMut(&mu
     }
 }
 
-/// Whether a text is a URL with a user and a password in it (`https://user:password@host`).
+/// Whether a text is a URL with a secret in it: `https://user:password@host` or `wss://host?token=…`.
 fn has_credentials(text: &str) -> bool {
-    let authority =
-        text.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    authority.and_then(|authority| authority.rsplit_once('@')).is_some_and(|(user, _)| user.contains(':'))
+    let Some((_, rest)) = text.split_once("://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let has_password = authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'));
+    let mut parameters = rest.split(['?', '&', '#']).skip(1).filter_map(|pair| pair.split_once('='));
+    has_password || parameters.any(|(name, value)| !value.is_empty() && is_secret_name(name))
 }
 
 fn context_of(around: Context, key: &str, value: &Value) -> Context {
     match around {
         Context::Secret => Context::Secret,
-        _ if is_secret_key(key) => Context::Secret,
+        _ if is_secret_name(key) => Context::Secret,
         Context::SecretMap if value.is_string() && !ENV_SETTINGS.contains(&key) => Context::Secret,
         Context::SecretMap if key == "vars" => Context::SecretMap,
         Context::SecretMap | Context::Plain if SECRET_MAPS.contains(&key) => Context::SecretMap,
@@ -89,8 +140,8 @@ fn context_of(around: Context, key: &str, value: &Value) -> Context {
     }
 }
 
-/// Replaces secrets in the text of a config file: the known values of `config` wherever they stand, and whatever stands
-/// after a key that names a secret, also in comments.
+/// Replaces secrets in the text of a config file: the known values of `config` wherever they stand, whatever stands
+/// after a key that names a secret, also in comments, and every secret of the document however it is written.
 pub fn redact_text(raw: &str, config: &Value) -> String {
     let mut secrets = Vec::new();
     let mut collect = |text: &mut String| secrets.push(text.clone());
@@ -109,18 +160,28 @@ pub fn redact_text(raw: &str, config: &Value) -> String {
             text = text.replace(escaped, REDACTED);
         }
     }
-    let Some(pairs) = SECRET_PAIRS.as_ref() else { return text };
-    let replace = |found: &Captures<'_>| {
-        let part = |index: usize| found.get(index).map_or("", |part| part.as_str());
-        let key = part(2);
-        let value = part(4);
-        if !is_secret_key(key) || value.len() <= 2 {
-            return part(0).to_owned();
-        }
-        let quote = value.get(..1).unwrap_or("\"");
-        format!("{}{key}{}{quote}{REDACTED}{quote}", part(1), part(3))
-    };
-    pairs.replace_all(&text, replace).into_owned()
+    if let Some(pairs) = SECRET_PAIRS.as_ref() {
+        text = pairs.replace_all(&text, hide_pair).into_owned();
+    }
+    hide_values(text)
+}
+
+/// `key: "value"` with the value hidden where the key names a secret.
+fn hide_pair(found: &Captures<'_>) -> String {
+    let part = |index: usize| found.get(index).map_or("", |part| part.as_str());
+    let (key, value) = (part(2), part(4));
+    if !is_secret_name(key) || value.len() <= 2 {
+        return part(0).to_owned();
+    }
+    let quote = value.get(..1).unwrap_or("\"");
+    format!("{}{key}{}{quote}{REDACTED}{quote}", part(1), part(3))
+}
+
+/// Hides what the text says with escapes or continued lines, so that its value was not found as it is.
+fn hide_values(text: String) -> String {
+    let Ok(mut document) = json5::parse_value(&text) else { return text };
+    redact(&mut document);
+    edit_text(&text, &document).unwrap_or(text)
 }
 
 /// `key: "value"` in JSON5, the key quoted or not.
@@ -173,3 +234,6 @@ fn counterpart<'a>(item: &Value, before: &'a [Value], index: usize) -> Option<&'
         None => before.get(index),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,21 +17,37 @@ pub struct Issue {
     /// The known key that an unknown one looks like. Shown to people, not sent on the wire.
     #[serde(skip)]
     pub suggestion: Option<String>,
+    /// What was found and what would have fitted, or the place in the text. Shown to people, not sent on the wire.
+    #[serde(skip)]
+    pub detail: Option<String>,
 }
 
 impl Issue {
-    /// A finding without a suggestion.
+    /// A finding without advice.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into(), suggestion: None }
+        Self { path: path.into(), message: message.into(), suggestion: None, detail: None }
+    }
+
+    /// The same with a detail.
+    #[must_use]
+    pub fn detailed(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
     }
 
     /// One line for people: `gateway: Unrecognized key: "prot" (did you mean "port"?)`.
     pub fn line(&self) -> String {
         let path = if self.path.is_empty() { "<root>" } else { &self.path };
-        match &self.suggestion {
-            Some(key) => format!("{path}: {} (did you mean \"{key}\"?)", self.message),
+        match self.advice() {
+            Some(advice) => format!("{path}: {} ({advice})", self.message),
             None => format!("{path}: {}", self.message),
         }
+    }
+
+    /// What helps a person beyond the message.
+    pub fn advice(&self) -> Option<String> {
+        let meant = self.suggestion.as_ref().map(|key| format!("did you mean \"{key}\"?"));
+        meant.or_else(|| self.detail.clone())
     }
 }
 

@@ -26,9 +26,11 @@ mod start;
 mod state;
 mod umask;
 mod upkeep;
+mod web_chat;
 
 pub use host::{Host, VERSION};
 pub use payload::Payload;
+pub use reload::applies_at_once;
 pub use request::{Failure, HandlerResult, RequestContext};
 pub use server::ListenError;
 pub use start::{
@@ -37,3 +39,4 @@ pub use start::{
 };
 pub use state::GatewayState;
 pub use umask::keep_files_private;
+pub use web_chat::{signed_in, web_chat_url};

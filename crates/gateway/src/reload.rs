@@ -86,6 +86,18 @@ fn plan(old: &Settings, new: &Settings) -> Plan {
     }
 }
 
+/// Whether a running gateway takes a change of the file without a restart. Not when that can't be told.
+pub fn applies_at_once(before: &Loaded, after: &Loaded) -> bool {
+    let read = |loaded: &Loaded| settings(loaded.config().ok()?).ok();
+    let (Some(old), Some(new)) = (read(before), read(after)) else { return false };
+    let is_watched = old.config.gateway.reload.mode != Some(ReloadMode::Off);
+    match plan(&old, &new) {
+        Plan::Nothing => is_watched,
+        Plan::Take { restart, .. } => restart.is_empty(),
+        Plan::Wait { .. } => false,
+    }
+}
+
 /// A document with an empty object for every object that only the other one has.
 fn with_sections_of(document: &Value, other: &Value) -> Value {
     let mut whole = document.clone();

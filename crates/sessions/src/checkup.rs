@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use openclaw_protocol::AgentId;
 
+pub use self::directories::wanted_directories;
 use crate::backup::Backup;
 use crate::layout::{ArchiveReason, archive_path};
 use crate::legacy_state::OldState;

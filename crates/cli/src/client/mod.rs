@@ -1,6 +1,7 @@
 //! A thin client of the gateway's WebSocket protocol: one connection, one or a few calls (spec `gateway-protocol.md` §12).
 
 mod connect;
+mod elsewhere;
 mod identity;
 mod target;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub(crate) use connect::{ConnectError, Connection, Wait};
+pub(crate) use elsewhere::{elsewhere, process};
 pub(crate) use target::{Target, TargetFlags};
 
 use crate::args::TargetArgs;
@@ -59,6 +61,9 @@ pub(crate) async fn call(
 
 /// The text for people: what happened, to which gateway, what to do.
 pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) -> Failure {
+    if let Some(failure) = elsewhere(context, target, error) {
+        return failure;
+    }
     let block = target.describe(context);
     let command = |text: &str| context.hint_command(text);
     match error {

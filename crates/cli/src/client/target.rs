@@ -151,6 +151,12 @@ impl Target {
         })
     }
 
+    /// The port of a gateway on this host.
+    pub(crate) fn local_port(&self) -> Option<u16> {
+        self.bind?;
+        self.url.rsplit(':').next()?.parse().ok()
+    }
+
     /// The lines that say which gateway was meant.
     pub(crate) fn describe(&self, context: &Context) -> String {
         let mut lines = vec![

@@ -5,7 +5,7 @@ use std::time::Duration;
 use openclaw_protocol::AgentId;
 use serde_json::{Map, Value, json};
 
-use super::local_run::{self, LocalRun};
+use super::local_run::{self, LocalRun, Why};
 use crate::args::AgentArgs;
 use crate::client::{self, Target, TargetFlags, Wait};
 use crate::context::Context;
@@ -39,7 +39,7 @@ pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
         if args.deliver {
             return Err(Failure::usage("--deliver needs the gateway; leave --local away"));
         }
-        return run_local(request, args.json, context);
+        return run_local(request, args.json, context, Why::Asked);
     }
     let timeout_seconds = request
         .timeout_seconds
@@ -63,12 +63,14 @@ pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
             }
             Ok(if failure.is_some() { ERROR } else { 0 })
         }
-        Err(failure) if may_run_here(&failure, context) => {
-            let first = failure.message.lines().next().unwrap_or_default().to_owned();
-            output::error_line(&format!("Gateway agent failed; falling back to embedded: Error: {first}"));
-            run_local(request, args.json, context)
+        Err(failure) => {
+            let Some(target) = may_run_here(&failure, context) else { return Err(failure) };
+            output::error_line(&format!(
+                "Gateway agent failed; falling back to embedded: no gateway answers at {}",
+                target.url
+            ));
+            run_local(request, args.json, context, Why::NoGateway)
         }
-        Err(failure) => Err(failure),
     }
 }
 
@@ -78,12 +80,11 @@ fn failed_run(payload: &Value) -> Option<&str> {
     failed.then(|| payload.get("summary").and_then(Value::as_str).unwrap_or("The run failed."))
 }
 
-/// Only when nobody listens, so that nothing can have been accepted; and only instead of the gateway of this host. The
-/// lock of the state directory makes sure of the rest.
-fn may_run_here(failure: &Failure, context: &Context) -> bool {
-    let is_local =
-        Target::resolve(context, &TargetFlags::default()).is_ok_and(|target| target.bind.is_some());
-    failure.code == "unreachable" && is_local
+/// The gateway of this host, when nobody listens there, so that nothing can have been accepted. The lock of the state
+/// directory makes sure of the rest.
+fn may_run_here(failure: &Failure, context: &Context) -> Option<Target> {
+    let target = Target::resolve(context, &TargetFlags::default()).ok()?;
+    (failure.code == "unreachable" && target.bind.is_some()).then_some(target)
 }
 
 fn check(args: &AgentArgs, context: &Context) -> Result<Request, Failure> {
@@ -177,7 +178,7 @@ async fn set_verbose(context: &Context, request: &Request, level: &str) -> Resul
     Ok(())
 }
 
-fn run_local(request: Request, json: bool, context: &Context) -> Outcome {
+fn run_local(request: Request, json: bool, context: &Context, why: Why) -> Outcome {
     if request.verbose.is_some() {
         return Err(Failure::usage(
             "--verbose needs the gateway; leave it away, or start one with `openclaw gateway`",
@@ -193,6 +194,7 @@ fn run_local(request: Request, json: bool, context: &Context) -> Outcome {
         text: request.message,
         thinking: request.thinking,
         timeout_seconds: request.timeout_seconds,
+        why,
     };
     let result = client::block_on(local_run::run(context, run))?;
     if json {

@@ -1,7 +1,8 @@
 //! `openclaw config get|set|unset` (spec `cli.md` §4.1).
 
 use openclaw_config::write::{self, Actor, WriteError};
-use openclaw_config::{json5, redact, value_path};
+use openclaw_config::{Issue, Loaded, json5, redact, value_path};
+use openclaw_gateway::{Running, applies_at_once, running_gateway};
 use serde_json::Value;
 
 use crate::args::{ConfigArgs, ConfigCommand};
@@ -41,7 +42,7 @@ fn get(context: &Context, path: &str, json: bool, show_secrets: bool) -> Outcome
     let mut value = value.clone();
     // A value that was asked for by its own path is shown; secrets inside an object only on demand.
     if !show_secrets && (value.is_object() || value.is_array()) {
-        redact::redact(&mut value);
+        redact::redact_at(&segments, &mut value);
     }
     match &value {
         Value::String(text) if !json => output::line(text),
@@ -65,7 +66,7 @@ fn set(context: &Context, path: &str, text: &str, json: bool) -> Outcome {
         Err(_) => Value::String(text.to_owned()),
     };
     write::set_value(&context.loaded, &segments, value, Actor::Cli).map_err(write_failure)?;
-    output::line(&format!("Updated {path}. Restart the gateway to apply."));
+    output::line(&format!("Updated {path}. {}", effect(context, &segments)));
     Ok(0)
 }
 
@@ -74,11 +75,44 @@ fn unset(context: &Context, path: &str) -> Outcome {
     require_parsable(context)?;
     match write::unset_value(&context.loaded, &segments, Actor::Cli).map_err(write_failure)? {
         Some(_) => {
-            output::line(&format!("Removed {path}. Restart the gateway to apply."));
+            output::line(&format!("Removed {path}. {}", effect(context, &segments)));
             Ok(0)
         }
         None => Err(not_found(path)),
     }
+}
+
+/// When a change that was just written does something.
+fn effect(context: &Context, segments: &[String]) -> String {
+    let path = segments.join(".");
+    let after = openclaw_config::load(context.process());
+    let is_within = |path: &str, above: &str| {
+        path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let unsupported = openclaw_config::unsupported(&after);
+    if let Some(key) = unsupported.iter().find(|key| is_within(&path, key)) {
+        return format!("This version does not act on {key} yet.");
+    }
+    let running = running_gateway(&after);
+    let taken = if running.is_none() {
+        "A gateway takes it when it starts."
+    } else if path == "gateway.port" && is_port_of(running, &after) {
+        "The running gateway listens there already."
+    } else if applies_at_once(&context.loaded, &after) {
+        "The running gateway applies it."
+    } else {
+        "Restart the gateway to apply."
+    };
+    match unsupported.iter().find(|key| is_within(key, &path)) {
+        Some(key) => format!("{taken} This version does not act on {key} yet."),
+        None => taken.to_owned(),
+    }
+}
+
+fn is_port_of(running: Option<Running>, after: &Loaded) -> bool {
+    let port = running.and_then(|running| running.port).map(u64::from);
+    let written = after.snapshot.config.pointer("/gateway/port").and_then(Value::as_u64);
+    port.is_some() && port == written
 }
 
 /// What a refused write means for the person at the keyboard.
@@ -87,10 +121,9 @@ pub(super) fn write_failure(error: WriteError) -> Failure {
     let text = format!("Error: {error}");
     match &error {
         WriteError::Invalid { issues } => {
-            let suggestion = issues.iter().find_map(|issue| issue.suggestion.as_ref());
             let failure = Failure::new("config-invalid", text);
-            match suggestion {
-                Some(key) => failure.hint(format!("Did you mean \"{key}\"?")),
+            match issues.first().and_then(Issue::advice) {
+                Some(advice) => failure.hint(sentence(&advice)),
                 None => failure,
             }
         }
@@ -103,4 +136,10 @@ pub(super) fn write_failure(error: WriteError) -> Failure {
         | WriteError::Included(_)
         | WriteError::Io { .. } => Failure::new("config-write", text),
     }
+}
+
+/// Advice as a sentence of its own.
+fn sentence(advice: &str) -> String {
+    let mut letters = advice.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

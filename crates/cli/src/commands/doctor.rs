@@ -3,6 +3,7 @@
 //! Looking changes nothing. What is wrong and what can be done about it is known by `openclaw_sessions::checkup`; this
 //! module decides what may be done now, does it, and reports. A file that can't be parsed is never written.
 
+mod config_findings;
 mod report;
 mod token;
 
@@ -90,14 +91,21 @@ impl Session<'_> {
     /// Everything that is not in order.
     fn look(&mut self) -> Vec<Finding> {
         self.premises.is_running = self.running.is_some();
-        let mut found: Vec<Finding> = config_finding(self.context).into_iter().collect();
+        let mut found: Vec<Finding> = config_findings::of(self.context).into_iter().collect();
         found.extend(checkup::check(&self.premises));
         found.extend(database_finding(self.context));
+        if !self.context.loaded.snapshot.exists {
+            // Setup, which has to be run anyway, makes the directories too.
+            found.retain(|finding| !finding.id.ends_with("dir-missing"));
+        }
         found
     }
 
     /// Does what can be done, and says what is left.
     fn repair(&mut self, mut found: Vec<Finding>) -> Result<Vec<Finding>, Failure> {
+        if found.iter().all(|finding| finding.repairs.is_empty()) {
+            return Ok(found);
+        }
         let hold = self.hold()?;
         let mut backup = Backup::new(self.context.paths().state_dir(), self.premises.now);
         for _ in 0..ROUNDS {
@@ -153,30 +161,13 @@ impl Session<'_> {
         match hold_state(&self.context.loaded) {
             Ok(hold) => Ok(Some(hold)),
             Err(LockError::Held { pid, .. }) => {
-                self.running = Some(Running { pid });
+                self.running = Some(Running { pid, port: None });
                 Ok(None)
             }
             Err(error @ LockError::Io { .. }) => Err(Failure::new("state-dir", error.to_string())
                 .hint("Make the directory writable, or set OPENCLAW_STATE_DIR, then run this again.")),
         }
     }
-}
-
-/// A config that can't be used. It is reported, never written.
-fn config_finding(context: &Context) -> Option<Finding> {
-    if context.loaded.config_for_reading().is_ok() {
-        return None;
-    }
-    let snapshot = &context.loaded.snapshot;
-    let issues: Vec<String> = snapshot.issues.iter().map(openclaw_config::Issue::line).collect();
-    let id = if snapshot.is_parsable() { "config.invalid" } else { "config.unreadable" };
-    let message = format!(
-        "The config {} cannot be used and is left as it is: {}. Fix it by hand; until then stores and transcripts are \
-         not looked at, because it says where they are.",
-        snapshot.path.display(),
-        issues.join("; "),
-    );
-    Some(Finding { id, severity: Severity::Error, message, repairs: Vec::new() })
 }
 
 /// The gateway's own database.

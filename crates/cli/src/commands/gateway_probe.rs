@@ -62,7 +62,8 @@ async fn interview(context: &Context, target: &Target, ask: Ask, started: Instan
                 ConnectError::Unreachable { .. } => Some(json!({ "code": 1006, "reason": "" })),
                 _ => None,
             };
-            probed.error = Some(error.to_string());
+            let elsewhere = client::elsewhere(context, target, &error).map(|failure| failure.message);
+            probed.error = Some(elsewhere.unwrap_or_else(|| error.to_string()));
             return;
         }
     };

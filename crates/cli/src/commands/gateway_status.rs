@@ -6,6 +6,7 @@ use openclaw_config::gateway_options::gateway_port;
 use openclaw_config::settings::BindMode;
 use serde_json::{Value, json};
 
+use super::dashboard;
 use super::gateway_probe::{Ask, Probed, probe};
 use super::listeners::listeners;
 use super::logs::newest_log;
@@ -43,7 +44,8 @@ pub(super) fn run(context: &Context, args: &TargetArgs, wanted: Probe, strict: b
     if json {
         output::json(&status);
     } else {
-        text(context, &status).iter().for_each(|line| output::line(line));
+        let dashboard = dashboard::plain_url(context, &config, &target);
+        text(context, &status, &dashboard).iter().for_each(|line| output::line(line));
     }
     let is_down = probed.is_some_and(|probed| !probed.ok);
     Ok(if strict && is_down { ERROR } else { 0 })
@@ -118,7 +120,7 @@ fn probe_note(bind: BindMode) -> &'static str {
     }
 }
 
-fn text(context: &Context, status: &Value) -> Vec<String> {
+fn text(context: &Context, status: &Value, dashboard: &str) -> Vec<String> {
     let style = context.style;
     let text = |pointer: &str| status.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let is = |pointer: &str| status.pointer(pointer) == Some(&Value::Bool(true));
@@ -145,7 +147,7 @@ fn text(context: &Context, status: &Value) -> Vec<String> {
             text("/gateway/bindHost")
         ),
         format!("Probe target: {url}"),
-        format!("Dashboard: {}/", url.replacen("ws", "http", 1)),
+        format!("Dashboard: {dashboard}"),
         format!("Probe note: {}", text("/gateway/probeNote")),
         String::new(),
         format!("Runtime: {} ({})", text("/service/runtime/status"), text("/service/runtime/detail")),

@@ -6,7 +6,9 @@
 use openclaw_config::gateway_options::GatewayFlags;
 use openclaw_config::settings::{AuthKind, BindMode};
 use openclaw_dispatch::{AgentMessage, Occasion, RunOutcome, RunRecord};
-use openclaw_gateway::{ExitStatus, GatewayState, LogTarget, Ready, RunOptions, StartError};
+use openclaw_gateway::{
+    ExitStatus, GatewayState, LockError, LogTarget, Ready, RunOptions, Running, StartError, running_gateway,
+};
 use openclaw_protocol::{AgentId, RunId, SessionId};
 use openclaw_sessions::SessionKey;
 use openclaw_sessions::store::{Rows, key_of_transcript};
@@ -14,8 +16,18 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::client::process;
 use crate::context::Context;
 use crate::failure::Failure;
+
+/// Why a run is made in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// `--local`.
+    Asked,
+    /// Nobody listens where the gateway should be.
+    NoGateway,
+}
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -30,6 +42,8 @@ pub(super) struct LocalRun {
     pub(super) thinking: Option<String>,
     /// Deadline in seconds.
     pub(super) timeout_seconds: Option<u64>,
+    /// Why here.
+    pub(super) why: Why,
 }
 
 /// Runs it and gives `{payloads, meta}`.
@@ -37,6 +51,9 @@ pub(super) struct LocalRun {
 /// # Errors
 /// When a gateway holds the state directory, the gateway does not start, or the run fails.
 pub(super) async fn run(context: &Context, run: LocalRun) -> Result<Value, Failure> {
+    if let Some(running) = running_gateway(&context.loaded) {
+        return Err(gateway_runs(running, run.why));
+    }
     openclaw_models::install_tls();
     let (ready, told) = oneshot::channel();
     let stop = CancellationToken::new();
@@ -58,12 +75,13 @@ pub(super) async fn run(context: &Context, run: LocalRun) -> Result<Value, Failu
     };
     let gateway = openclaw_gateway::run(options);
     tokio::pin!(gateway);
+    let why = run.why;
     let Ready { state, .. } = tokio::select! {
-        ended = &mut gateway => return Err(start_failure(context, ended)),
+        ended = &mut gateway => return Err(start_failure(context, ended, why)),
         ready = told => ready.map_err(|_| Failure::new("local", "the run ended before it began"))?,
     };
     let result = tokio::select! {
-        ended = &mut gateway => return Err(start_failure(context, ended)),
+        ended = &mut gateway => return Err(start_failure(context, ended, why)),
         result = answer(&state, run) => result,
     };
     drop(state);
@@ -73,12 +91,20 @@ pub(super) async fn run(context: &Context, run: LocalRun) -> Result<Value, Failu
     result
 }
 
-fn start_failure(context: &Context, ended: Result<ExitStatus, StartError>) -> Failure {
+/// A gateway has the state directory: two would answer the same messages.
+fn gateway_runs(running: Running, why: Why) -> Failure {
+    let text = format!("A gateway{} has this state directory", process(running));
+    Failure::new("gateway-running", text).hint(match why {
+        Why::Asked => "Leave --local away to have it answer, or stop it.",
+        Why::NoGateway => "It has just started: run the command again.",
+    })
+}
+
+fn start_failure(context: &Context, ended: Result<ExitStatus, StartError>, why: Why) -> Failure {
     match ended {
         Ok(ExitStatus::Stopped | ExitStatus::OutOfTime) => Failure::new("interrupted", "interrupted"),
         Err(StartError::InvalidConfig(_)) => context.invalid_config(),
-        Err(StartError::Lock(error)) => Failure::new("gateway-running", error.to_string())
-            .hint("A gateway is running on this state directory: leave --local away, or stop it."),
+        Err(StartError::Lock(LockError::Held { pid, .. })) => gateway_runs(Running { pid, port: None }, why),
         Err(error) => Failure::new("local", error.to_string()),
     }
 }

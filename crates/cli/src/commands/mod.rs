@@ -4,6 +4,7 @@ mod agent;
 mod agents;
 mod audit;
 mod config;
+mod dashboard;
 mod default_models;
 mod doctor;
 mod gateway_ask;
@@ -35,6 +36,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         }
         Command::Agents(args) => agents::run(&args, context),
         Command::Config(args) => config::run(args, context),
+        Command::Dashboard(args) => dashboard::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
         Command::Gateway(args) => match args.command {
             None => gateway_run::run(args.run, context),

@@ -5,6 +5,8 @@
 use openclaw_agent::workspace::{Fill, ensure};
 use openclaw_config::write::{self, Actor};
 use openclaw_config::{Environment, load, private_file, value_path};
+use openclaw_gateway::premises;
+use openclaw_sessions::checkup::wanted_directories;
 use rand::RngCore as _;
 use serde_json::{Value, json};
 
@@ -161,9 +163,12 @@ fn prepare(process: &Environment, context: &Context) -> Result<Prepared, Failure
     let agent = config.agent(&config.default_agent());
     let fill = if agent.skip_bootstrap { Fill::DirectoryOnly } else { Fill::Templates };
     ensure(&agent.workspace, fill).map_err(|error| Failure::new("workspace", error.to_string()))?;
-    private_file::make_dir(&agent.sessions_dir).map_err(|error| {
-        Failure::new("sessions", format!("could not create {}: {error}", agent.sessions_dir.display()))
-    })?;
+    let premises = premises(config).map_err(|error| Failure::new("config-invalid", error.to_string()))?;
+    for dir in wanted_directories(&premises).iter().map(|wanted| &wanted.path).chain([&agent.sessions_dir]) {
+        private_file::make_dir(dir).map_err(|error| {
+            Failure::new("directory", format!("could not create {}: {error}", dir.display()))
+        })?;
+    }
     Ok(Prepared {
         workspace: agent.workspace.display().to_string(),
         sessions: agent.sessions_dir.display().to_string(),

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::default_models::DefaultModels;
 use super::gateway_probe::{Ask, Probed, probe};
 use super::sessions::{StoredSession, read_newest};
-use super::{audit, heartbeat, status_text, usage};
+use super::{audit, dashboard, heartbeat, status_text, usage};
 use crate::args::StatusArgs;
 use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
 use crate::context::{Context, now_ms};
@@ -44,7 +44,7 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     if args.json {
         output::json(&status);
     } else {
-        let extras = Extras::of(&config, &target, ask);
+        let extras = Extras::of(context, &config, &target, ask, probed.ok);
         status_text::lines(&status, context, &extras).iter().for_each(|line| output::line(line));
     }
     Ok(0)
@@ -58,10 +58,12 @@ pub(super) struct Extras {
     pub(super) tailscale: &'static str,
     /// What was asked of the gateway.
     pub(super) probes: &'static str,
+    /// The address of the web chat, without a secret.
+    pub(super) dashboard: String,
 }
 
 impl Extras {
-    fn of(config: &Config, target: &Target, ask: Ask) -> Self {
+    fn of(context: &Context, config: &Config, target: &Target, ask: Ask, is_reachable: bool) -> Self {
         let auth = match (&target.token, &target.password) {
             (Some(_), Some(_)) => Some("auth token+password"),
             (Some(_), None) => Some("auth token"),
@@ -75,10 +77,12 @@ impl Extras {
                 TailscaleMode::Serve => "serve (not implemented yet)",
                 TailscaleMode::Funnel => "funnel (not implemented yet)",
             },
-            probes: match ask {
-                Ask::All => "asked (channels are probed by the gateway)",
-                Ask::Summary | Ask::Nothing => "skipped (use --deep)",
+            probes: match (ask, is_reachable) {
+                (Ask::All, true) => "asked (channels are probed by the gateway)",
+                (Ask::All, false) => "not asked (no gateway to ask)",
+                (Ask::Summary | Ask::Nothing, _) => "skipped (use --deep)",
             },
+            dashboard: dashboard::plain_url(context, config, target),
         }
     }
 }

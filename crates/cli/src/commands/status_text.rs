@@ -65,10 +65,13 @@ fn footer(status: &Value, context: &Context) -> Vec<String> {
         String::new(),
         "Next steps:".to_owned(),
     ];
-    if !flag(status, "/gateway/reachable") {
+    if !context.loaded.snapshot.exists {
+        lines.push(step("Nothing set up yet?", "openclaw setup"));
+    } else if !flag(status, "/gateway/reachable") {
         lines.push(step("Need a gateway?    ", "openclaw gateway"));
     }
     lines.extend([
+        step("Need the web chat? ", "openclaw dashboard"),
         step("Need to share?     ", "openclaw status --all"),
         step("Need to debug live?", "openclaw logs --follow"),
         step("Need to test channels?", "openclaw status --deep"),
@@ -77,13 +80,12 @@ fn footer(status: &Value, context: &Context) -> Vec<String> {
 }
 
 fn overview(status: &Value, context: &Context, extras: &Extras) -> Vec<(String, String)> {
-    let dashboard = text(status, "/gateway/url").replacen("ws", "http", 1);
     let events = list(status, "/queuedSystemEvents").count();
     let heartbeats: Vec<String> = list(status, "/heartbeat/agents")
         .map(|agent| format!("{} ({})", text(agent, "/every"), text(agent, "/agentId")))
         .collect();
     let rows = [
-        ("Dashboard", format!("{dashboard}/")),
+        ("Dashboard", extras.dashboard.clone()),
         ("OS", text(status, "/os/label").to_owned()),
         ("Config", config_line(context)),
         ("Tailscale", extras.tailscale.to_owned()),
@@ -96,7 +98,7 @@ fn overview(status: &Value, context: &Context, extras: &Extras) -> Vec<(String, 
         ("Memory", memory_line(status)),
         ("Probes", extras.probes.to_owned()),
         ("Events", if events == 0 { "none".to_owned() } else { format!("{events} queued") }),
-        ("Heartbeat", heartbeats.join(", ")),
+        ("Heartbeat", format!("does not run yet in this version · configured: {}", heartbeats.join(", "))),
         ("Sessions", sessions_line(status)),
     ];
     rows.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()

@@ -1,8 +1,9 @@
 //! Whether a document is a valid config (spec `config.md` §4).
 //!
-//! [`schema`] checks structure, [`rules`] what a JSON Schema can't say about single values and neighbours, [`whole`] what
+//! [`schema`] checks structure ([`choices`] says what would have fitted), [`rules`] what a JSON Schema can't say about single values and neighbours, [`whole`] what
 //! needs the document as a whole. Later steps run only when the earlier ones found nothing, as in the reference.
 
+mod choices;
 pub(crate) mod executable;
 mod rules;
 pub(crate) mod schema;

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::choices;
 use crate::Issue;
 
 /// What `config.schema` answers.
@@ -80,17 +81,28 @@ fn slot_at<'a>(schema: &'a mut Value, path: &str) -> Option<&'a mut Value> {
 
 /// One mismatch, before it is put in words.
 #[derive(Debug)]
-struct Fault {
+pub(super) struct Fault {
     path: String,
     kind: FaultKind,
 }
 
 #[derive(Debug)]
 enum FaultKind {
-    Type { expected: &'static str, received: &'static str },
-    Union,
-    OneOf(Vec<Value>),
-    Unknown { keys: Vec<String>, suggestion: Option<String> },
+    Type {
+        expected: &'static str,
+        received: &'static str,
+    },
+    /// What is allowed and what was found.
+    Union(String),
+    OneOf {
+        allowed: Vec<Value>,
+        /// What was found.
+        found: String,
+    },
+    Unknown {
+        keys: Vec<String>,
+        suggestion: Option<String>,
+    },
     Bound(String),
     RecordKey,
     Pattern(String),
@@ -102,21 +114,29 @@ impl Fault {
         matches!(self.kind, FaultKind::Bound(_) | FaultKind::Pattern(_))
     }
 
-    fn into_issue(self) -> Issue {
+    /// The fault in words.
+    pub(super) fn into_issue(self) -> Issue {
         let quote = |value: &Value| value.to_string();
         let mut suggested = None;
+        let mut detail = None;
         let message = match self.kind {
             FaultKind::Type { expected, received } => {
                 format!("Invalid input: expected {expected}, received {received}")
             }
-            FaultKind::Union => "Invalid input".to_owned(),
-            FaultKind::OneOf(values) => match values.as_slice() {
-                [only] => format!("Invalid input: expected {}", quote(only)),
-                many => {
-                    let list = many.iter().map(quote).collect::<Vec<_>>().join("|");
-                    format!("Invalid option: expected one of {list}")
+            FaultKind::Union(explained) => {
+                detail = Some(explained);
+                "Invalid input".to_owned()
+            }
+            FaultKind::OneOf { allowed, found } => {
+                detail = Some(format!("found {found}"));
+                match allowed.as_slice() {
+                    [only] => format!("Invalid input: expected {}", quote(only)),
+                    many => {
+                        let list = many.iter().map(quote).collect::<Vec<_>>().join("|");
+                        format!("Invalid option: expected one of {list}")
+                    }
                 }
-            },
+            }
             FaultKind::Unknown { keys, suggestion } => {
                 suggested = suggestion;
                 let list = keys.iter().map(|key| format!("\"{key}\"")).collect::<Vec<_>>().join(", ");
@@ -125,7 +145,7 @@ impl Fault {
             FaultKind::Bound(text) | FaultKind::Pattern(text) => text,
             FaultKind::RecordKey => "Invalid key in record".to_owned(),
         };
-        Issue { path: self.path, message, suggestion: suggested }
+        Issue { path: self.path, message, suggestion: suggested, detail }
     }
 }
 
@@ -144,7 +164,9 @@ pub(crate) fn check_plugin_config(plugin: &str, config: &Value) -> Vec<String> {
     let Some(schema) = schema else { return Vec::new() };
     let say = |fault: Fault| {
         let text = match fault.kind {
-            FaultKind::OneOf(_) | FaultKind::Union => "must be equal to one of the allowed values".to_owned(),
+            FaultKind::OneOf { .. } | FaultKind::Union(_) => {
+                "must be equal to one of the allowed values".to_owned()
+            }
             FaultKind::Type { received: "undefined", .. } => "must be present".to_owned(),
             FaultKind::Type { expected, .. } => format!("must be {expected}"),
             FaultKind::Unknown { .. } => "must NOT have additional properties".to_owned(),
@@ -156,16 +178,18 @@ pub(crate) fn check_plugin_config(plugin: &str, config: &Value) -> Vec<String> {
     check_against(schema, config, "").into_iter().map(say).collect()
 }
 
-fn check_against(schema: &Value, value: &Value, path: &str) -> Vec<Fault> {
+/// Checks a value against its schema.
+pub(super) fn check_against(schema: &Value, value: &Value, path: &str) -> Vec<Fault> {
     let fault = |kind| vec![Fault { path: path.to_owned(), kind }];
+    let one_of = |allowed| FaultKind::OneOf { allowed, found: choices::found(value, path) };
     if let Some(members) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
         return check_union(members, value, path);
     }
     if let Some(only) = schema.get("const") {
-        return if only == value { Vec::new() } else { fault(FaultKind::OneOf(vec![only.clone()])) };
+        return if only == value { Vec::new() } else { fault(one_of(vec![only.clone()])) };
     }
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        return if values.contains(value) { Vec::new() } else { fault(FaultKind::OneOf(values.clone())) };
+        return if values.contains(value) { Vec::new() } else { fault(one_of(values.clone())) };
     }
     let wrong = |expected| fault(FaultKind::Type { expected, received: type_name(value) });
     match (schema.get("type").and_then(Value::as_str), value) {
@@ -207,7 +231,10 @@ fn check_union(members: &[Value], value: &Value, path: &str) -> Vec<Fault> {
     }
     match near.pop() {
         Some(only) if near.is_empty() => only,
-        Some(_) | None => vec![Fault { path: path.to_owned(), kind: FaultKind::Union }],
+        Some(_) | None => {
+            let kind = FaultKind::Union(choices::explain(members, value, path));
+            vec![Fault { path: path.to_owned(), kind }]
+        }
     }
 }
 
@@ -264,12 +291,12 @@ fn missing(property: &Value, path: &str) -> Fault {
         Some("array") => FaultKind::Type { expected: "array", received: "undefined" },
         Some("number" | "integer") => FaultKind::Type { expected: "number", received: "undefined" },
         Some("boolean") => FaultKind::Type { expected: "boolean", received: "undefined" },
-        _ => match property.get("enum").and_then(Value::as_array) {
-            Some(values) => FaultKind::OneOf(values.clone()),
-            None => {
-                property.get("const").map_or(FaultKind::Union, |only| FaultKind::OneOf(vec![only.clone()]))
-            }
-        },
+        _ => {
+            let nothing = |allowed| FaultKind::OneOf { allowed, found: "nothing".to_owned() };
+            let values = property.get("enum").and_then(Value::as_array).cloned();
+            let only = property.get("const").map(|only| vec![only.clone()]);
+            values.or(only).map_or_else(|| FaultKind::Union(choices::missing(property)), nothing)
+        }
     };
     Fault { path: path.to_owned(), kind }
 }

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::http::{text_response, typed};
 use crate::state::GatewayState;
+use crate::web_chat::base_path;
 
 #[derive(RustEmbed)]
 #[folder = "../../ui/dist"]
@@ -61,12 +62,6 @@ pub(crate) fn respond(method: &Method, uri: &Uri, state: &GatewayState) -> Respo
         Target::Redirect => redirect(&base, uri.query()),
     };
     hardened(response)
-}
-
-/// `/ui` for `ui`, `/ui/` and `/ui`; empty for the root.
-fn base_path(configured: Option<&str>) -> String {
-    let name = configured.unwrap_or_default().trim().trim_matches('/');
-    if name.is_empty() { String::new() } else { format!("/{name}") }
 }
 
 fn target<'a>(base: &str, path: &'a str) -> Target<'a> {
@@ -190,20 +185,6 @@ fn hardened(mut response: Response<Body>) -> Response<Body> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base_paths_have_a_leading_slash_only() {
-        for (configured, expect) in [
-            (None, ""),
-            (Some(""), ""),
-            (Some(" "), ""),
-            (Some("/"), ""),
-            (Some("ui"), "/ui"),
-            (Some("/ui/"), "/ui"),
-        ] {
-            assert_eq!(base_path(configured), expect, "{configured:?}");
-        }
-    }
 
     /// Vectors of `operations.md` §15.4 and `gw-http-control-ui`.
     #[test]

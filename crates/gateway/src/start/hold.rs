@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use openclaw_config::Loaded;
 
-use super::instance_lock::{InstanceLock, LockError, config_lock_path, is_held, state_lock_path};
+use super::instance_lock::{InstanceLock, LockError, config_lock_path, is_held, read_owner, state_lock_path};
 
 /// A gateway that has the state directory or the config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Running {
     /// Its process, when that can be told.
     pub pid: Option<u32>,
+    /// Where it listens, when it says so.
+    pub port: Option<u16>,
 }
 
 /// Keeps gateways from starting until it is dropped.
@@ -31,7 +33,10 @@ pub(super) fn lock_files(loaded: &Loaded) -> Vec<PathBuf> {
 
 /// The gateway that runs on this state directory. Changes nothing.
 pub fn running_gateway(loaded: &Loaded) -> Option<Running> {
-    lock_files(loaded).iter().find_map(|path| is_held(path)).map(|pid| Running { pid })
+    lock_files(loaded).iter().find_map(|path| {
+        let pid = is_held(path)?;
+        Some(Running { pid, port: read_owner(path).and_then(|owner| owner.port) })
+    })
 }
 
 /// Takes the place of a gateway, so that none runs meanwhile.
@@ -58,10 +63,14 @@ mod tests {
         assert!(!loaded.paths.state_dir().exists(), "looking makes nothing");
         let held = hold_state(&loaded).unwrap();
         let us = Some(std::process::id());
-        assert_eq!(running_gateway(&loaded), Some(Running { pid: us }));
+        assert_eq!(running_gateway(&loaded), Some(Running { pid: us, port: None }));
         assert!(matches!(hold_state(&loaded), Err(LockError::Held { pid, .. }) if pid == us));
         drop(held);
         assert_eq!(running_gateway(&loaded), None);
+        let mut lock = InstanceLock::try_acquire(&lock_files(&loaded), loaded.paths.config_path()).unwrap();
+        lock.announce(18_790).unwrap();
+        assert_eq!(running_gateway(&loaded), Some(Running { pid: us, port: Some(18_790) }));
+        drop(lock);
         std::fs::write(
             state_lock_path(loaded.paths.state_dir()),
             "{\"pid\":4000000,\"createdAt\":\"x\",\"configPath\":\"y\"}",

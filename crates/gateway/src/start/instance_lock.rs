@@ -59,12 +59,15 @@ pub(crate) struct Owner {
     /// Field 22 of `/proc/<pid>/stat`: tells a process from a later one with its number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     start_time: Option<u64>,
+    /// Where it listens, once it does. Ours alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) port: Option<u16>,
 }
 
 /// The locks of a running gateway; dropping lets go of them.
 #[derive(Debug)]
 pub(crate) struct InstanceLock {
-    _held: Vec<Held>,
+    held: Vec<Held>,
 }
 
 #[derive(Debug)]
@@ -111,7 +114,7 @@ impl InstanceLock {
                 }
             }
         }
-        Ok(Self { _held: held })
+        Ok(Self { held })
     }
 }
 
@@ -128,7 +131,15 @@ impl InstanceLock {
                 }
             }
         }
-        Ok(Self { _held: held })
+        Ok(Self { held })
+    }
+
+    /// Says in the files where the gateway listens, for commands that look elsewhere.
+    pub(crate) fn announce(&mut self, port: u16) -> io::Result<()> {
+        self.held.iter_mut().try_for_each(|held| {
+            let Some(owner) = read_owner(&held.path) else { return Ok(()) };
+            replace(&mut held.file, &Owner { port: Some(port), ..owner })
+        })
     }
 }
 
@@ -207,11 +218,17 @@ fn write_owner(file: &mut File, config_path: &Path) -> io::Result<()> {
         created_at: jiff::Timestamp::now().to_string(),
         config_path: config_path.display().to_string(),
         start_time: process::start_time(pid),
+        port: None,
     };
-    let text = serde_json::to_vec(&owner)?;
-    file.set_len(0)?;
+    replace(file, &owner)
+}
+
+/// In one write and never shorter than it has to be: others read the file meanwhile.
+fn replace(file: &mut File, owner: &Owner) -> io::Result<()> {
+    let text = serde_json::to_vec(owner)?;
     file.rewind()?;
     file.write_all(&text)?;
+    file.set_len(u64::try_from(text.len()).unwrap_or(u64::MAX))?;
     file.flush()
 }
 

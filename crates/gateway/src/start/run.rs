@@ -33,7 +33,7 @@ use crate::server::listen::{ListenError, listen};
 use crate::server::{accept, ticker};
 use crate::state::GatewayState;
 use crate::umask::keep_files_private;
-use crate::upkeep;
+use crate::{upkeep, web_chat};
 
 /// How to run a gateway.
 pub struct RunOptions {
@@ -178,11 +178,17 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     let (log_file, _log) = start_log(&options, &loaded, &config);
     let mut signals = Signals::listen().map_err(StartError::Signals)?;
     let force = if options.force { free_port(gateway.port).await? } else { Vec::new() };
-    let lock = lock(&loaded).await?;
+    let mut lock = lock(&loaded).await?;
     let listeners = listen(&gateway, &own_addresses())?;
     let addresses: Vec<SocketAddr> =
         listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     let port = addresses.first().map_or(gateway.port, SocketAddr::port);
+    // One for a single run inside a command is nobody else's.
+    if options.log != LogTarget::Existing
+        && let Err(error) = lock.announce(port)
+    {
+        tracing::warn!(%error, "could not note the port in the lock file");
+    }
     let front = Arc::new(Front::default());
     // Whatever goes wrong from here on, nobody is left waiting for a gateway that does not come.
     let _closing = front.stopping.clone().drop_guard();
@@ -203,6 +209,9 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     }
     force.iter().for_each(|line| tracing::info!("{line}"));
     report(&state, &gateway, &addresses);
+    if options.log != LogTarget::Existing {
+        web_chat::tell(&config, &gateway.auth, &addresses);
+    }
     tokio::select! {
         () = options.stop.cancelled() => {}
         () = signals.stop_asked() => {}

@@ -245,19 +245,7 @@ fn guide(offered: &[&str]) -> String {
 }
 
 /// How to connect a model.
-const CONNECT: &str = "To connect a real model, do one of these and send your message again:\n\n\
-- Set a key in the gateway's environment or in `~/.openclaw/.env`, for example `ANTHROPIC_API_KEY=...` \
-(then `anthropic/claude-opus-4-6` is used), or `OPENROUTER_API_KEY=...` with a model of your choice.\n\
-- Run a local server. For Ollama, put this into `~/.openclaw/openclaw.json`:\n\n\
-```json\n\
-{\n\
-  \"models\": { \"providers\": { \"ollama\": {\n\
-    \"baseUrl\": \"http://127.0.0.1:11434/v1\", \"api\": \"openai-completions\", \"apiKey\": \"ollama\",\n\
-    \"models\": [{ \"id\": \"llama3.2\", \"name\": \"Llama 3.2\" }] } } },\n\
-  \"agents\": { \"defaults\": { \"model\": { \"primary\": \"ollama/llama3.2\" } } }\n\
-}\n\
-```\n\n\
-- Any other server that speaks OpenAI's or Anthropic's protocol goes under `models.providers` the same way.";
+const CONNECT: &str = include_str!("connect.md").trim_ascii_end();
 
 /// A few words at a time; joined they are the text.
 fn deltas(text: &str) -> impl Iterator<Item = String> + '_ {
@@ -353,6 +341,12 @@ mod tests {
             assert!(message.text().contains(part), "{part}");
         }
         assert!(!message.text().contains("search memory"), "only what is on offer is explained");
+        let config =
+            message.text().split("```json\n").nth(1).unwrap().split("```").next().unwrap().to_owned();
+        let parsed: serde_json::Value = serde_json::from_str(&config).unwrap();
+        assert_eq!(parsed["agents"]["defaults"]["model"]["primary"], "ollama/llama3.2");
+        let indents: Vec<usize> = config.lines().map(|line| line.len() - line.trim_start().len()).collect();
+        assert_eq!(indents, [0, 2, 4, 6, 8, 8, 8, 6, 4, 2, 2, 4, 6, 4, 2, 0], "{config}");
         assert_eq!(message.stop_reason, StopReason::Stop);
     }
 

@@ -8,21 +8,36 @@ use super::{Finding, Premises, Repair, Severity, finding};
 /// Names that state directories had over time, newest first (spec `config.md` §1.2).
 const STATE_DIR_NAMES: &[&str] = &[".openclaw", ".clawdbot", ".moltbot", ".moldbot"];
 
+/// A directory that has to be there.
+pub struct Wanted {
+    id: &'static str,
+    what: &'static str,
+    /// The directory.
+    pub path: PathBuf,
+}
+
+/// The directories that a state directory in order has.
+pub fn wanted_directories(premises: &Premises) -> Vec<Wanted> {
+    let state = &premises.state;
+    let wanted = |id, what, path| Wanted { id, what, path };
+    let mut all =
+        vec![wanted("state.dir-missing", "State directory", state.layout.state_dir().to_path_buf())];
+    if premises.is_configured {
+        let sessions = state.layout.sessions_dir(&state.rules.default_agent);
+        all.push(wanted("sessions.dir-missing", "Session store dir", sessions));
+        all.push(wanted("agent.dir-missing", "Agent dir", state.agent_dir.clone()));
+    }
+    all.push(wanted("credentials.dir-missing", "OAuth dir", state.credentials_dir.clone()));
+    all
+}
+
 pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result<()> {
-    let state_dir = premises.state.layout.state_dir();
-    let mut missing = |id, what: &str, path: &Path| {
+    for Wanted { id, what, path } in wanted_directories(premises) {
         if !path.is_dir() {
             let message = format!("CRITICAL: {what} missing ({}).", path.display());
-            found.push(finding(id, Severity::Error, message, vec![Repair::MakeDir(path.to_path_buf())]));
+            found.push(finding(id, Severity::Error, message, vec![Repair::MakeDir(path)]));
         }
-    };
-    missing("state.dir-missing", "State directory", state_dir);
-    if premises.is_configured {
-        let agent = &premises.state.rules.default_agent;
-        missing("sessions.dir-missing", "Session store dir", &premises.state.layout.sessions_dir(agent));
-        missing("agent.dir-missing", "Agent dir", &premises.state.agent_dir);
     }
-    missing("credentials.dir-missing", "OAuth dir", &premises.state.credentials_dir);
     check_others(premises, found);
     Ok(())
 }

@@ -128,7 +128,7 @@ impl Report {
             ));
         }
         let left: Vec<&Check> = self.checks.iter().filter(|check| !check.is_fixed).collect();
-        let is_fixable = left.iter().any(|check| !check.finding.repairs.is_empty());
+        let fixable = left.iter().filter(|check| !check.finding.repairs.is_empty()).count();
         let needs_stop = left
             .iter()
             .flat_map(|check| &check.finding.repairs)
@@ -141,8 +141,14 @@ impl Report {
                     "A gateway{pid} has this state directory: stop it, then run \"{command}\" to repair the rest."
                 ));
             }
-            Some(_) | None if is_fixable && !self.is_fix => {
+            Some(_) | None if fixable == left.len() && fixable > 0 && !self.is_fix => {
                 lines.push(format!("Run \"{command}\" to apply changes."));
+            }
+            Some(_) | None if fixable > 0 && !self.is_fix => {
+                lines.push(format!(
+                    "Run \"{command}\" to repair {fixable} of these {}; the rest is for you to do.",
+                    left.len()
+                ));
             }
             Some(_) | None => {}
         }

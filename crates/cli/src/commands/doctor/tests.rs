@@ -32,7 +32,7 @@ fn the_report_says_what_was_fixed_what_is_left_and_what_to_do() {
     ];
     let checks = report::checks(&before, &before[1..], &[(tidy, "no".to_owned())]);
     let mut report = report(checks);
-    report.running = Some(Running { pid: Some(7) });
+    report.running = Some(Running { pid: Some(7), port: None });
     report.backup = Some(context.paths().state_dir().join("backups/x"));
     let expect = "OpenClaw doctor\n\nState integrity\n- state.permissions is odd.\n\nSession stores\n- store.damaged is odd. \
                   Could not be repaired: no.\n\nLeft behind\n- lock.stale is odd. Fixed.\n\nWhat was changed is kept in \
@@ -91,6 +91,9 @@ fn a_config_that_cannot_be_parsed_is_never_written() {
 #[test]
 fn a_damaged_database_is_kept_in_the_backup_and_a_new_one_put_in_its_place() {
     let home = tempfile::tempdir().unwrap();
+    let config = home.path().join(".openclaw/openclaw.json");
+    std::fs::create_dir_all(config.parent().unwrap()).unwrap();
+    std::fs::write(&config, "{ gateway: { mode: 'local', auth: { token: 't' } } }").unwrap();
     let context = at(home.path());
     let path = context.paths().database();
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -2,9 +2,10 @@
 
 use openclaw_config::value_path;
 use openclaw_config::write::{self, Actor};
-use openclaw_models::catalog::Catalog;
+use openclaw_models::catalog::{Catalog, key_variables};
+use openclaw_models::credentials::{AuthStore, Connections};
 use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames};
-use openclaw_models::{ModelRef, ModelSettings};
+use openclaw_models::{ModelRef, ModelSettings, ProviderId, Variables, offline};
 use serde_json::{Value, json};
 
 use crate::commands::config::write_failure;
@@ -95,12 +96,37 @@ impl<'a> Defaults<'a> {
     pub(crate) fn remark(&self, choice: Choice, target: &ModelRef) {
         let remark = match (self.catalog.lookup(target), choice) {
             (Err(error), _) => format!("{error}. It is kept; runs fail until the provider is configured."),
+            (Ok(_), _) if !self.can_call(&target.provider) => self.no_credential(&target.provider),
             (Ok(spec), Choice::Image) if !spec.images => {
                 format!("{target} takes no images, as far as is known.")
             }
             (Ok(_), Choice::Text | Choice::Image) => return,
         };
         output::error_line(&self.context.style.warn(&remark));
+    }
+
+    /// Whether the default agent has a credential of a provider, or needs none.
+    fn can_call(&self, provider: &ProviderId) -> bool {
+        let config = self.context.config_or_default();
+        let store = AuthStore::load(&config.agent(&config.default_agent()).agent_dir).unwrap_or_default();
+        let (settings, variables) =
+            (ModelSettings::from(config.as_ref()), Variables::from(self.context.env()));
+        let connections =
+            Connections { store: &store, settings: &settings, catalog: &self.catalog, variables: &variables };
+        provider.as_str() == offline::PROVIDER || connections.can_call(provider)
+    }
+
+    fn no_credential(&self, provider: &ProviderId) -> String {
+        let env_file = self.context.short(&self.context.paths().state_dir().join(".env"));
+        let paste = format!("openclaw models auth paste-token --provider {provider}");
+        let paste = self.context.hint_command(&paste);
+        let mut names = key_variables(provider);
+        let name = names.find(|name| name.ends_with("_API_KEY")).or_else(|| key_variables(provider).next());
+        let ways = match name {
+            Some(name) => format!("put {name}=… into {env_file}, or run: {paste}"),
+            None => format!("run: {paste}"),
+        };
+        format!("There is no credential for {provider}: runs fail until there is one. To add it, {ways}")
     }
 
     /// Whether switching is restricted to listed models.

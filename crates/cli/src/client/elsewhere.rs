@@ -1,0 +1,73 @@
+//! The gateway that was meant runs, but not where the command asked.
+
+use openclaw_config::gateway_options::{PortSource, gateway_port_source};
+use openclaw_gateway::{Running, running_gateway};
+
+use super::connect::ConnectError;
+use super::target::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Where the gateway of this state directory listens and what to pass, when the command asked another port.
+pub(crate) fn elsewhere(context: &Context, target: &Target, error: &ConnectError) -> Option<Failure> {
+    let is_refused = match error {
+        ConnectError::Unreachable { .. } => true,
+        // Somebody else may have answered.
+        ConnectError::Closed { .. } | ConnectError::Refused { .. } | ConnectError::Protocol { .. } => false,
+        ConnectError::Answer { .. } | ConnectError::Identity { .. } | ConnectError::Url { .. } => {
+            return None;
+        }
+    };
+    let asked = target.local_port()?;
+    let running = running_gateway(&context.loaded)?;
+    let source = gateway_port_source(&context.config_or_default(), context.env());
+    let whose = format!("The gateway of this state directory{}", process(running));
+    let asked_for = format!("this command asked {} ({})", target.url, described(context, source));
+    match running.port {
+        Some(port) if port != asked => {
+            let failure = Failure::new("other-port", format!("{whose} listens on port {port}; {asked_for}."));
+            Some(failure.hint(advice(context, port, source)))
+        }
+        None if is_refused => {
+            let failure = Failure::new("no-port", format!("{whose} does not answer there: {asked_for}."));
+            Some(failure.hint("If it listens on another port, pass it: OPENCLAW_GATEWAY_PORT=<port>."))
+        }
+        Some(_) | None => None,
+    }
+}
+
+/// ` (pid 7)`, when it is known.
+pub(crate) fn process(running: Running) -> String {
+    running.pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
+}
+
+/// Why that port.
+fn described(context: &Context, source: PortSource) -> String {
+    match source {
+        PortSource::Variable(name) => format!("port from {name}"),
+        PortSource::Config => "port from gateway.port".to_owned(),
+        PortSource::Default if is_usable(context) => "the default port".to_owned(),
+        PortSource::Default => "the default port, because the config cannot be used".to_owned(),
+    }
+}
+
+fn is_usable(context: &Context) -> bool {
+    context.loaded.config_for_reading().is_ok()
+}
+
+fn advice(context: &Context, port: u16, source: PortSource) -> String {
+    let pass = format!("Pass OPENCLAW_GATEWAY_PORT={port} to this command");
+    let keep = |command: &str| context.hint_command(command);
+    match source {
+        PortSource::Variable(_) => format!("{pass}."),
+        PortSource::Config | PortSource::Default if is_usable(context) => {
+            format!(
+                "{pass}, or keep it for all of them: {}",
+                keep(&format!("openclaw config set gateway.port {port}"))
+            )
+        }
+        PortSource::Config | PortSource::Default => {
+            format!("{pass}, or mend the config: {}", keep("openclaw doctor"))
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What stands at a place of a config text, for error messages. Secrets are masked: a message may end up in a log.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use crate::Issue;
+use crate::json5::SyntaxError;
+use crate::redact::is_secret_name;
+
+/// Characters shown before and after the place.
+const BEFORE: usize = 40;
+const AFTER: usize = 20;
+
+/// What a text that does not parse is reported as. The message is the one that OpenClaw's clients know; the line and what
+/// stands there are for people.
+pub(crate) fn syntax_issue(text: &str, error: &SyntaxError) -> Issue {
+    Issue::new("", format!("JSON5 parse failed: SyntaxError: {error}")).detailed(place(text, error))
+}
+
+/// `line 3, column 5, at "port: }"`
+pub(crate) fn place(text: &str, error: &SyntaxError) -> String {
+    let place = format!("line {}, column {}", error.line, error.column);
+    let line = text.split('\n').nth(error.line.saturating_sub(1)).unwrap_or_default();
+    match around(line, error.column.saturating_sub(1)) {
+        shown if shown.is_empty() => place,
+        shown => format!("{place}, at `{shown}`"),
+    }
+}
+
+fn around(line: &str, column: usize) -> String {
+    let masked = mask(line.trim_end());
+    let shown: String =
+        masked.chars().skip(column.saturating_sub(BEFORE)).take(column.min(BEFORE) + AFTER).collect();
+    shown.trim().to_owned()
+}
+
+/// The line with stars for what stands after a key that names a secret; as long as before, so that columns stay.
+fn mask(line: &str) -> String {
+    let Some(pairs) = PAIRS.as_ref() else { return String::new() };
+    let hide = |found: &Captures<'_>| {
+        let part = |index: usize| found.get(index).map_or("", |part| part.as_str());
+        if is_secret_name(part(2)) {
+            format!("{}{}", part(1), "*".repeat(part(3).chars().count()))
+        } else {
+            part(0).to_owned()
+        }
+    };
+    pairs.replace_all(line, hide).into_owned()
+}
+
+/// A key with its colon, and a value that may lack its quotes or the last one of them.
+static PAIRS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r#"((?:["']?)([A-Za-z0-9_.\-]+)(?:["']?\s*:\s*))("(?:[^"\\]|\\.)*(?:"|$)|'(?:[^'\\]|\\.)*(?:'|$)|[^\s{\[][^,}\]]*)"#,
+    )
+    .ok()
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json5;
+
+    #[test]
+    fn the_place_of_a_mistake_is_shown_without_secrets() {
+        let long = format!("{{ list: [{}], a: }}", "1, ".repeat(60));
+        let rows = [
+            ("{\n  gateway: {\n    port: }\n}", "line 3, column 11, at `port: }`"),
+            ("", "line 1, column 1"),
+            ("{\n  a: 1\n  b: 2 }", "line 3, column 3, at `b: 2 }`"),
+            (
+                "{ auth: { token: abc123, mode: 'x' } }",
+                "line 1, column 18, at `{ auth: { token: ******, mode: 'x' }`",
+            ),
+            ("{ \"botToken\": \"abc\n}", "line 1, column 19, at `{ \"botToken\": ****`"),
+            ("{ token: 'a\\'b' 'c' }", "line 1, column 17, at `{ token: ****** 'c' }`"),
+            (&long, "line 1, column 196, at `1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, ], a: }`"),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(place(text, &json5::parse_value(text).unwrap_err()), expect, "{text}");
+        }
+    }
+}
