@@ -2,6 +2,7 @@
 //!
 //! Chance picks how many acknowledgements and events are seen before each kill, so that a kill falls anywhere in a turn:
 //! before and after the acknowledgement, while the model streams, between a tool call and its result, at the end.
+//! While the gateway is dead its process number comes to belong to another program, as it does after a reboot.
 //! `OPENCLAW_TEST_KILLS` sets how many there are, `OPENCLAW_TEST_SEED` the chance, `OPENCLAW_TEST_BINARY` what is killed
 //! (`CONTRIBUTING.md`).
 
@@ -9,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
@@ -18,6 +20,8 @@ use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+
+use crate::held_locks::Bystander;
 
 /// Unless `OPENCLAW_TEST_KILLS` says otherwise.
 const KILLS: usize = 200;
@@ -52,10 +56,13 @@ async fn every_accepted_message_is_answered_once_however_often_the_gateway_is_ki
             lives.spawn(client.live(gateway.port(), Arc::clone(&alarm)));
         }
         alarm.rings().await;
+        let pid = gateway.pid().context("it runs")?;
         gateway.kill().await?;
         while let Some(client) = lives.join_next().await {
             clients.push(client??);
         }
+        let reuse = chance.random_range(0..REUSES.len());
+        let _other = reuse_number(&gateway, pid, REUSES[reuse])?;
         gateway.start().await.context("the gateway does not start after a kill")?;
     }
 
@@ -75,6 +82,54 @@ async fn every_accepted_message_is_answered_once_however_often_the_gateway_is_ki
         assert!(told.asked <= 1 && told.answered <= 1, "{run}: {told:?}");
     }
     Ok(())
+}
+
+/// How the number of a killed gateway is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reuse {
+    /// It is not.
+    Nobody,
+    /// By another program, where the system lets a test choose numbers; otherwise as the next one.
+    ByNumber,
+    /// Its locks name another program, with everything else they said.
+    InLocks,
+    /// They name it in the way of programs that know no start times.
+    InForeignLocks,
+}
+
+const REUSES: [Reuse; 4] = [Reuse::Nobody, Reuse::ByNumber, Reuse::InLocks, Reuse::InForeignLocks];
+
+/// Lets another program have a dead gateway's number, until that program is dropped.
+fn reuse_number(gateway: &GatewayUnderTest, pid: u32, reuse: Reuse) -> Result<Option<Bystander>> {
+    if reuse == Reuse::Nobody {
+        return Ok(None);
+    }
+    if reuse == Reuse::ByNumber {
+        // The next process gets the number after this one, if nobody is faster.
+        let _ = std::fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string());
+    }
+    let other = Bystander::start();
+    if other.pid() == pid {
+        return Ok(Some(other));
+    }
+    let sessions = std::fs::read_dir(gateway.state_dir().join("agents/main/sessions"))?;
+    let beside = sessions.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    let own = gateway.state_dir().join("gateway.lock");
+    let is_lock = |path: &Path| path.extension().is_some_and(|extension| extension == "lock");
+    for lock in beside.into_iter().chain([own]).filter(|path| is_lock(path)) {
+        // One whose maker was killed before it wrote names nobody.
+        let Ok(mut content) = serde_json::from_slice::<Value>(&std::fs::read(&lock)?) else { continue };
+        content["pid"] = json!(other.pid());
+        if reuse == Reuse::InForeignLocks {
+            let known = ["pid", "createdAt", "startedAt", "configPath"];
+            content.as_object_mut().context("a lock")?.retain(|name, _| known.contains(&name.as_str()));
+        }
+        std::fs::write(&lock, content.to_string())?;
+        // The other program came later, which a clock can tell.
+        let before = SystemTime::now() - Duration::from_secs(60);
+        std::fs::File::options().write(true).open(&lock)?.set_modified(before)?;
+    }
+    Ok(Some(other))
 }
 
 /// Every other message makes a tool call first.

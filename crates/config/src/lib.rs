@@ -29,6 +29,7 @@ pub mod protections;
 pub mod redact;
 mod schema_document;
 pub mod settings;
+pub mod shared_place;
 mod shell_env;
 mod snapshot;
 mod substitute;

@@ -2,7 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
+
+use crate::shared_place;
 
 /// How sure the content must be when the write returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,32 +39,26 @@ pub fn replace(path: &Path, content: &[u8], durability: Durability) -> io::Resul
 /// Opens a file to append to, mode 0600 when it is made. Blocking; the directory is made when missing.
 ///
 /// # Errors
-/// What the file system says.
+/// What the file system says, and where others may write: that it is not ours.
 pub fn append(path: &Path) -> io::Result<File> {
     make_dir(path.parent().unwrap_or(Path::new(".")))?;
-    let mut options = fs::OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    shared_place::append(path)
 }
 
 /// Makes a directory of mode 0700 with its parents; an existing one is left as it is.
 ///
 /// # Errors
-/// What the file system says.
+/// What the file system says, and where the way leads through something another user made ([`shared_place`]).
 pub fn make_dir(dir: &Path) -> io::Result<()> {
-    if dir.is_dir() {
-        return Ok(());
+    if !dir.is_dir() {
+        // What others put in the way is not to be made something in.
+        shared_place::check_way(dir)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     }
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
+    shared_place::check_way(dir)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 

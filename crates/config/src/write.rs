@@ -3,7 +3,7 @@
 //! Only what changed is touched in the text; references to variables, includes, comments and order stay. The file is
 //! replaced atomically under a lock, the former one is kept as a backup, and what changed (never to what) is noted.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -206,7 +206,7 @@ fn replace(target: &Path, text: &str, expected_hash: Option<&str>) -> Result<(),
     let dir = target.parent().unwrap_or(Path::new("/"));
     private_file::make_dir(dir).map_err(failed)?;
     let lock_path = sibling(target, ".lock");
-    let lock = private_options().create(true).truncate(false).open(&lock_path).map_err(failed)?;
+    let lock = private_file::append(&lock_path).map_err(failed)?;
     lock.lock().map_err(failed)?;
     let current = match fs::read_to_string(target) {
         Ok(text) => Some(text),
@@ -241,14 +241,6 @@ fn sibling(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn private_options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
 /// Notes who changed which paths. A failure here does not undo the write.
 fn audit(loaded: &Loaded, actor: Actor, hash: &str, changed: &[String]) {
     let line = json!({
@@ -273,8 +265,7 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
             Ok(()) | Err(_) => fs::rename(path, sibling(path, ".1"))?,
         }
     }
-    let mut file = private_options().create(true).append(true).open(path)?;
-    file.write_all(format!("{line}\n").as_bytes())
+    private_file::append(path)?.write_all(format!("{line}\n").as_bytes())
 }
 
 /// The value of a path as written in the file when it is a reference to a variable.

@@ -15,10 +15,9 @@ use serde_json::Value;
 
 use crate::disk;
 use crate::entry::SessionEntry;
-use crate::lockfile::{Acquired, LockFile, Staleness};
+use crate::lockfile::{Acquired, LockFile, LockKind};
 use crate::mend::mend;
 use crate::store::glance;
-use crate::time::now_ms;
 use crate::transcript::scan::Lines;
 
 /// A row by the file's spelling of its key.
@@ -180,9 +179,6 @@ pub(crate) fn write(path: &Path, rows: &[StoredRow]) -> io::Result<()> {
     disk::replace(path, &bytes)
 }
 
-/// Age after which a lock whose owner can't be told is taken over (spec `sessions.md` §3.4).
-pub(crate) const LOCK_RULE: Staleness =
-    Staleness { after: Duration::from_secs(30), dead_holder_is_enough: true };
 /// How long another process's lock is waited for, and how often it is tried (spec `sessions.md` §3.4).
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 const LOCK_PAUSE: Duration = Duration::from_millis(25);
@@ -190,10 +186,9 @@ const LOCK_PAUSE: Duration = Duration::from_millis(25);
 /// Takes OpenClaw's lock of a store, so that no command of OpenClaw writes it meanwhile. Blocking.
 pub(crate) fn lock(store: &Path) -> io::Result<LockFile> {
     let path = disk::beside(store, "lock");
-    let content = format!("{{\"pid\":{},\"startedAt\":{}}}", std::process::id(), now_ms());
     let begun = Instant::now();
     loop {
-        match LockFile::try_acquire(&disk::real(), &path, &content, LOCK_RULE)? {
+        match LockFile::try_acquire(&disk::real(), &path, LockKind::Store)? {
             Acquired::Yes(lock) => return Ok(lock),
             Acquired::HeldBy(_) if begun.elapsed() < LOCK_PATIENCE => std::thread::sleep(LOCK_PAUSE),
             Acquired::HeldBy(pid) => {
@@ -352,7 +347,7 @@ mod tests {
     /// Values of `sessions.md` §3.4.
     #[test]
     fn the_lock_is_waited_for_as_openclaw_waits() {
-        assert_eq!((LOCK_RULE.after.as_millis(), LOCK_RULE.dead_holder_is_enough), (30_000, true));
+        assert_eq!(LockKind::Store.untold_for().as_millis(), 30_000);
         assert_eq!((LOCK_PATIENCE.as_millis(), LOCK_PAUSE.as_millis()), (10_000, 25));
     }
 }

@@ -185,7 +185,7 @@ pub fn repair(premises: &Premises, repair: &Repair, backup: &mut Backup) -> io::
             let mut there = paths.iter().filter(|path| path.exists());
             there.try_for_each(|path| archive(path, backup, premises.now))
         }
-        Repair::RemoveLock(path) => LockFile::sweep(&crate::disk::real(), path, remains::rule_of(path)),
+        Repair::RemoveLock(path) => LockFile::sweep(&crate::disk::real(), path),
         Repair::SetAside(paths) => {
             paths.iter().filter(|path| path.exists()).try_for_each(|path| backup.take(path))
         }

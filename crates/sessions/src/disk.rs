@@ -16,6 +16,7 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 
+use crate::process::{self, Sighting};
 use crate::time::now_ms;
 
 pub(crate) use real::RealDisk;
@@ -305,7 +306,7 @@ pub(crate) fn sweep_temporaries(disk: &dyn Disk, path: &Path) -> io::Result<()> 
         let Some(pid) = writer(&file) else { continue };
         let left = dir.join(&file);
         let is_ours = pid == std::process::id();
-        if (is_ours && !Claim::exists(&left)) || (!is_ours && !crate::lockfile::is_alive(pid)) {
+        if (is_ours && !Claim::exists(&left)) || (!is_ours && process::look(pid) == Sighting::Gone) {
             disk.remove(&left)?;
             tracing::info!(file = %left.display(), "removed a temporary file that was left behind");
         }

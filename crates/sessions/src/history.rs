@@ -193,7 +193,9 @@ pub fn first_user_text(path: &Path) -> io::Result<Option<String>> {
         if head.kind != Kind::User {
             return ControlFlow::Continue(());
         }
-        found = preview_item(line, usize::MAX).map(|item| item.text).filter(|text| text != display::RESET_COMMAND);
+        found = preview_item(line, usize::MAX)
+            .map(|item| item.text)
+            .filter(|text| text != display::RESET_COMMAND);
         if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(found)

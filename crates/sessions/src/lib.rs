@@ -18,6 +18,7 @@ mod lockfile;
 pub mod maintenance;
 pub mod methods;
 mod ordered;
+pub mod process;
 pub mod reset;
 pub mod routing;
 pub mod send_policy;

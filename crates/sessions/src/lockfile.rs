@@ -1,25 +1,61 @@
-//! Lock files as OpenClaw makes them: created exclusively, holding the owner's process id.
+//! Lock files as OpenClaw makes them: created exclusively, naming their holder.
+
+mod holder;
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde::Deserialize;
+use serde::Serialize;
 
 use crate::disk::{self, Claim, SharedDisk, Stamp};
+use crate::process;
+use crate::time::{iso, now_ms};
+use holder::{Found, Holder};
 
-/// When a lock that is there no longer counts.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Staleness {
-    /// Age of a lock whose owner can't be told.
-    pub(crate) after: Duration,
-    /// Whether a dead owner makes a lock stale at any age.
-    pub(crate) dead_holder_is_enough: bool,
+/// What a lock file locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LockKind {
+    /// `sessions.json` (spec `sessions.md` §3.4).
+    Store,
+    /// A transcript (spec `sessions.md` §4.7).
+    Transcript,
 }
 
-/// Age after which a lock that is still empty counts as left behind, whatever the rule: its maker was stopped between making
-/// and writing it, which takes a millisecond.
-const EMPTY_FOR: Duration = Duration::from_secs(2);
+impl LockKind {
+    /// By the name of the lock file.
+    pub(crate) fn of(lock: &Path) -> Self {
+        let is_transcript = lock.to_str().is_some_and(|path| path.ends_with(".jsonl.lock"));
+        if is_transcript { Self::Transcript } else { Self::Store }
+    }
+
+    /// Age up to which a lock counts of whose holder nothing is known.
+    pub(crate) fn untold_for(self) -> Duration {
+        match self {
+            Self::Store => Duration::from_secs(30),
+            Self::Transcript => Duration::from_secs(30 * 60),
+        }
+    }
+
+    /// What is written into one of ours.
+    fn content(self) -> serde_json::Result<Vec<u8>> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Content {
+            #[serde(flatten)]
+            holder: Holder,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            started_at: Option<i64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            created_at: Option<String>,
+        }
+        let (started_at, created_at) = match self {
+            Self::Store => (Some(now_ms()), None),
+            Self::Transcript => (None, Some(iso(now_ms()))),
+        };
+        serde_json::to_vec(&Content { holder: Holder::current(), started_at, created_at })
+    }
+}
 
 /// A lock file of ours, removed on drop.
 #[derive(Debug)]
@@ -39,48 +75,41 @@ pub(crate) enum Acquired {
     HeldBy(Option<u32>),
 }
 
-#[derive(Deserialize)]
-struct Content {
-    pid: u32,
-}
-
 impl LockFile {
-    /// Tries once. A lock left behind is removed and taken over; that of a living process never is.
-    pub(crate) fn try_acquire(
-        disk: &SharedDisk,
-        path: &Path,
-        content: &str,
-        rule: Staleness,
-    ) -> io::Result<Acquired> {
+    /// Tries once. A lock left behind is removed and taken over.
+    pub(crate) fn try_acquire(disk: &SharedDisk, path: &Path, kind: LockKind) -> io::Result<Acquired> {
         let Some(claim) = Claim::new(path) else { return Ok(Acquired::HeldBy(Some(std::process::id()))) };
-        sweep(disk, path, rule, &claim)?;
+        sweep(disk, path, kind, &claim)?;
         let mut file = match disk.create_new(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 disk::create_parent_on(&**disk, path)?;
                 disk.create_new(path)?
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Ok(Acquired::HeldBy(holder_of(disk, path)));
+                return Ok(Acquired::HeldBy(holder_of(disk, path).map(|holder| holder.process.pid)));
             }
             other => other?,
         };
         let mut lock = Self { disk: SharedDisk::clone(disk), claim, stamp: None };
-        file.write_all(content.as_bytes())?;
+        file.write_all(&kind.content()?)?;
         lock.stamp = Some(file.stamp()?);
         Ok(Acquired::Yes(lock))
     }
 
+    /// Whether there is a lock that counts, of whatever process.
+    pub(crate) fn is_held(disk: &SharedDisk, path: &Path) -> io::Result<bool> {
+        Ok(Claim::exists(path) || judge(disk, path)? == Some(Worth::Counts))
+    }
+
     /// Whether a lock that is there was left behind.
-    pub(crate) fn is_left_behind(disk: &SharedDisk, path: &Path, rule: Staleness) -> io::Result<bool> {
-        let is_ours = Claim::exists(path);
-        let there = if is_ours { None } else { disk.stamp(path)? };
-        Ok(there.is_some_and(|stamp| is_stale(&stamp, holder_of(disk, path), rule)))
+    pub(crate) fn is_left_behind(disk: &SharedDisk, path: &Path) -> io::Result<bool> {
+        Ok(!Claim::exists(path) && judge(disk, path)? == Some(Worth::Nothing))
     }
 
     /// Removes a lock that was left behind.
-    pub(crate) fn sweep(disk: &SharedDisk, path: &Path, rule: Staleness) -> io::Result<()> {
+    pub(crate) fn sweep(disk: &SharedDisk, path: &Path) -> io::Result<()> {
         match Claim::new(path) {
-            Some(claim) => sweep(disk, path, rule, &claim),
+            Some(claim) => sweep(disk, path, LockKind::of(path), &claim),
             None => Ok(()),
         }
     }
@@ -101,57 +130,55 @@ impl Drop for LockFile {
     }
 }
 
-/// `_claim` says that no other part of this process uses the lock: one with our process id was left by a former process.
-fn sweep(disk: &SharedDisk, path: &Path, rule: Staleness, _claim: &Claim) -> io::Result<()> {
+/// `_claim` says that no other part of this process uses the lock: one that names us was lost sight of.
+fn sweep(disk: &SharedDisk, path: &Path, kind: LockKind, _claim: &Claim) -> io::Result<()> {
     let Some(stamp) = disk.stamp(path)? else { return Ok(()) };
-    let holder = holder_of(disk, path);
     // Looked at twice: what is removed must be what was judged.
-    if is_stale(&stamp, holder, rule) && disk.stamp(path)? == Some(stamp) {
+    if is_stale(disk, path, &stamp, kind) && disk.stamp(path)? == Some(stamp) {
+        let pid = holder_of(disk, path).map(|holder| holder.process.pid);
         disk.remove(path)?;
-        tracing::warn!(lock = %path.display(), pid = holder, "removed a lock that was left behind");
+        tracing::warn!(lock = %path.display(), pid, "removed a lock that was left behind");
     }
     Ok(())
 }
 
-fn holder_of(disk: &SharedDisk, path: &Path) -> Option<u32> {
-    serde_json::from_slice::<Content>(&disk.read(path).ok()?).ok().map(|content| content.pid)
+/// What a lock is worth that no part of this process uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Worth {
+    Counts,
+    Nothing,
 }
 
-fn is_stale(stamp: &Stamp, holder: Option<u32>, rule: Staleness) -> bool {
-    match holder {
-        Some(pid) if pid == std::process::id() => true,
-        Some(pid) if is_alive(pid) => false,
-        Some(_) if rule.dead_holder_is_enough => true,
-        Some(_) | None => {
-            // A time to come is as wrong as one long past: a clock was set back meanwhile.
-            let off = |modified| match SystemTime::now().duration_since(modified) {
-                Ok(age) => age,
-                Err(ahead) => ahead.duration(),
-            };
-            let after = if stamp.len() == 0 { EMPTY_FOR.min(rule.after) } else { rule.after };
-            stamp.modified().is_some_and(|modified| off(modified) > after)
-        }
-    }
+fn judge(disk: &SharedDisk, path: &Path) -> io::Result<Option<Worth>> {
+    let Some(stamp) = disk.stamp(path)? else { return Ok(None) };
+    let is_stale = is_stale(disk, path, &stamp, LockKind::of(path));
+    Ok(Some(if is_stale { Worth::Nothing } else { Worth::Counts }))
 }
 
-/// Whether a process exists; unknown counts as alive.
-pub(crate) fn is_alive(pid: u32) -> bool {
-    #[cfg(unix)]
-    {
-        let Ok(pid) = i32::try_from(pid) else { return false };
-        if pid <= 0 {
-            return false;
-        }
-        !matches!(
-            nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None),
-            Err(nix::errno::Errno::ESRCH)
-        )
+fn holder_of(disk: &SharedDisk, path: &Path) -> Option<Holder> {
+    serde_json::from_slice(&disk.read(path).ok()?).ok()
+}
+
+fn is_stale(disk: &SharedDisk, path: &Path, stamp: &Stamp, kind: LockKind) -> bool {
+    let made = stamp.modified();
+    let since_epoch = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+    let holder = holder_of(disk, path);
+    let found = Found {
+        kind,
+        holder: holder.as_ref(),
+        is_empty: stamp.len() == 0,
+        made_ms: since_epoch.and_then(|at| i64::try_from(at.as_millis()).ok()),
+    };
+    let counts_for = found.counts_for(&Holder::current(), process::look);
+    if counts_for == Duration::ZERO {
+        return true;
     }
-    #[cfg(not(unix))]
-    {
-        let _ = pid;
-        true
-    }
+    // A time to come is as wrong as one long past: a clock was set back meanwhile.
+    let off = |made| match SystemTime::now().duration_since(made) {
+        Ok(age) => age,
+        Err(ahead) => ahead.duration(),
+    };
+    made.is_some_and(|made| off(made) > counts_for)
 }
 
 #[cfg(test)]
@@ -159,8 +186,7 @@ mod tests {
     use std::fs::{File, FileTimes};
 
     use super::*;
-
-    const RULE: Staleness = Staleness { after: Duration::from_secs(30), dead_holder_is_enough: true };
+    use crate::process::{ProcessIdentity, Sighting};
 
     /// What comes of trying for a lock that holds `content` and was made so long ago (negative: ahead).
     fn found(content: &str, age_s: i64) -> &'static str {
@@ -175,7 +201,7 @@ mod tests {
             .unwrap()
             .set_times(FileTimes::new().set_modified(at))
             .unwrap();
-        let outcome = LockFile::try_acquire(&disk::real(), &path, "{\"pid\":1}", RULE).unwrap();
+        let outcome = LockFile::try_acquire(&disk::real(), &path, LockKind::Store).unwrap();
         let is_there = path.exists();
         match outcome {
             Acquired::Yes(lock) => {
@@ -195,27 +221,47 @@ mod tests {
 
     #[test]
     fn a_lock_is_taken_over_only_from_who_is_gone() {
-        let alive = format!("{{\"pid\":{},\"startedAt\":1}}", nix::unistd::getppid());
-        let former_self = format!("{{\"pid\":{},\"startedAt\":1}}", std::process::id());
-        let day = 24 * 60 * 60;
-        let rows = [
-            (alive.as_str(), 0, "held"),
+        let (minute, day) = (60, 24 * 60 * 60);
+        let me = std::process::id();
+        // The parent has been there since before this test began.
+        let parent = nix::unistd::getppid().as_raw().unsigned_abs();
+        let foreign = |pid: u32| format!("{{\"pid\":{pid},\"startedAt\":1}}");
+        let of_ours =
+            |process: ProcessIdentity| serde_json::to_string(&Holder { process, instance: None }).unwrap();
+        let current = process::current().clone();
+        let Sighting::Alive(started) = process::look(parent) else { panic!("the parent lives") };
+        let living = ProcessIdentity { pid: parent, start_time: started.ticks, ..current.clone() };
+        let reused = ProcessIdentity { start_time: Some(1), ..living.clone() };
+        let elsewhere = ProcessIdentity { pid_scope: Some("boot pid:[1]".to_owned()), ..current.clone() };
+        let mut rows = vec![
+            (foreign(parent), 0, "held"),
             // OpenClaw 2026.2.9 steals such a one after 30 seconds.
-            (&alive, 31, "held"),
-            (&alive, day, "held"),
-            (&alive, -day, "held"),
-            ("{\"pid\":2147483646,\"startedAt\":1}", 0, "ours"),
-            (&former_self, 0, "ours"),
-            ("", 0, "held by whom?"),
-            ("", 3, "ours"),
-            ("{\"pid\":", 3, "held by whom?"),
-            ("{\"pid\":", 31, "ours"),
+            (foreign(parent), 31, "held"),
+            (foreign(parent), 31 * minute, "ours"),
+            (foreign(2_147_483_646), 0, "ours"),
+            // Made before this process was, or by another container's.
+            (foreign(me), day, "ours"),
+            (foreign(me), 0, "held"),
+            (String::new(), 0, "held by whom?"),
+            (String::new(), 3, "ours"),
+            ("{\"pid\":".to_owned(), 3, "held by whom?"),
+            ("{\"pid\":".to_owned(), 31, "ours"),
             // A clock that was set back a day.
-            ("{\"pid\":", -day, "ours"),
-            ("", -day, "ours"),
+            ("{\"pid\":".to_owned(), -day, "ours"),
+            (String::new(), -day, "ours"),
         ];
+        if current.pid_scope.is_some() {
+            rows.extend([
+                (of_ours(living.clone()), 0, "held"),
+                (of_ours(living), day, "held"),
+                (of_ours(reused), 0, "ours"),
+                (of_ours(current), 0, "ours"),
+                (of_ours(elsewhere.clone()), 0, "held"),
+                (of_ours(elsewhere), 31, "ours"),
+            ]);
+        }
         for (content, age, expect) in rows {
-            assert_eq!(found(content, age), expect, "{content:?}, {age} s old");
+            assert_eq!(found(&content, age), expect, "{content:?}, {age} s old");
         }
     }
 
@@ -223,7 +269,7 @@ mod tests {
     fn a_lock_that_was_taken_away_is_not_taken_back() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sessions.json.lock");
-        let Acquired::Yes(lock) = LockFile::try_acquire(&disk::real(), &path, "{\"pid\":1}", RULE).unwrap()
+        let Acquired::Yes(lock) = LockFile::try_acquire(&disk::real(), &path, LockKind::Store).unwrap()
         else {
             panic!("nobody has it");
         };
@@ -237,10 +283,7 @@ mod tests {
     fn two_in_one_process_have_it_one_after_the_other() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sessions.json.lock");
-        let take = || {
-            let content = format!("{{\"pid\":{}}}", std::process::id());
-            LockFile::try_acquire(&disk::real(), &path, &content, RULE).unwrap()
-        };
+        let take = || LockFile::try_acquire(&disk::real(), &path, LockKind::Store).unwrap();
         let first = take();
         assert!(matches!(&first, Acquired::Yes(_)));
         assert!(matches!(take(), Acquired::HeldBy(Some(pid)) if pid == std::process::id()));

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use openclaw_config::private_file;
 use openclaw_sessions::time::{iso, now_ms};
 use rusqlite::{Connection, OpenFlags};
 
@@ -205,7 +206,5 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// SQLite would create the file with the process's umask; messages are private. Its `-wal` and `-shm` take the mode over.
 fn create_private(path: &Path) -> Result<(), JournalError> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let opened = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-    opened.map(drop).map_err(|error| JournalError::Storage(error.to_string()))
+    private_file::append(path).map(drop).map_err(|error| JournalError::Storage(error.to_string()))
 }

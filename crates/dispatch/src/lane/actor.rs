@@ -22,6 +22,7 @@ use super::steering::SteeringQueue;
 use crate::api::{AbortReason, AbortTarget, Broadcast, RunOutcome, RunRecord};
 use crate::events::Emitter;
 use crate::inbox::{Origin, Parked, Row};
+use crate::runner::locked::LockWait;
 use crate::runner::{Attempt, Ending, RunControl};
 use crate::shared::Shared;
 
@@ -241,6 +242,12 @@ impl Actor {
         let (due, left) = std::mem::take(&mut self.deadlines).into_iter().partition(|(at, _)| *at <= now);
         self.deadlines = left;
         for (_, run_id) in Vec::into_iter(due) {
+            let running = self.running.as_ref().filter(|running| running.job.row.run_id == run_id);
+            let waited = running.map_or(Duration::ZERO, |running| running.lock_wait.take());
+            if !waited.is_zero() {
+                self.deadlines.push((now + waited, run_id));
+                continue;
+            }
             self.abort(AbortTarget::Run(run_id), Only::Any, AbortReason::Timeout).await;
         }
     }
@@ -285,6 +292,7 @@ impl Actor {
         let steering = Arc::new(SteeringQueue::default());
         let reason = Arc::new(OnceLock::new());
         let attempt = Arc::new(Attempt::default());
+        let lock_wait = Arc::<LockWait>::default();
         let mut emitter = self.emitter(&job);
         emitter.set_verbose(self.shared.runner.verbose(&job.row).await);
         let control = RunControl {
@@ -293,12 +301,22 @@ impl Actor {
             steering: Arc::clone(&steering),
             events: events_in,
             attempt: Arc::clone(&attempt),
+            lock_wait: Arc::clone(&lock_wait),
         };
         let (shared, work) = (Arc::clone(&self.shared), job.clone());
         let span = tracing::info_span!("message", run_id = %job.row.run_id);
         self.tasks.spawn(async move { crate::runner::work(&shared, &work, control).await }.instrument(span));
-        self.running =
-            Some(Running { job, cancel, reason, steering, events, emitter, attempt, begun: false });
+        self.running = Some(Running {
+            job,
+            cancel,
+            reason,
+            steering,
+            lock_wait,
+            events,
+            emitter,
+            attempt,
+            begun: false,
+        });
     }
 
     fn emitter(&self, job: &Job) -> Emitter {

@@ -14,7 +14,7 @@ mod steering;
 mod supervisor;
 
 pub(crate) use actor::{Arrival, Command, Job};
-pub(crate) use global::{GlobalLanes, LaneSizes};
+pub(crate) use global::{GlobalLanes, LaneSizes, Place};
 pub(crate) use machine::Only;
 pub(crate) use queue_mode::QueueMode;
 pub(crate) use steering::SteeringQueue;

@@ -11,6 +11,7 @@ use super::steering::SteeringQueue;
 use crate::api::{AbortReason, Broadcast, RunOutcome, RunRecord};
 use crate::events::Emitter;
 use crate::runner::Attempt;
+use crate::runner::locked::LockWait;
 
 /// The run under way.
 pub(super) struct Running {
@@ -18,6 +19,8 @@ pub(super) struct Running {
     pub(super) cancel: CancellationToken,
     pub(super) reason: Arc<OnceLock<AbortReason>>,
     pub(super) steering: Arc<SteeringQueue>,
+    /// Time that does not count against its deadline.
+    pub(super) lock_wait: Arc<LockWait>,
     pub(super) events: mpsc::Receiver<RunEvent>,
     pub(super) emitter: Emitter,
     pub(super) attempt: Arc<Attempt>,

@@ -16,8 +16,10 @@ use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::json;
 
 use super::asked_model::{AskedModel, Hint, is_forbidden};
+use super::inject::PutError;
+use super::locked::{self, Held};
 use super::session::reset_request;
-use super::{Ending, NotBegun, Runner, done, finish, record};
+use super::{Ending, NotBegun, RunControl, Runner, done, finish, record};
 use crate::api::{RunOutcome, RunRecord};
 use crate::directives::{self, ModelWish, Names, Said, Spoken, cards, models, not_there};
 use crate::handle::Settings;
@@ -65,22 +67,33 @@ struct Whose<'a> {
 }
 
 /// Answers a message whose turn it is.
-pub(super) async fn work(shared: &Shared, job: &Job, row: &Row, command: &Command) -> Ending {
+pub(super) async fn work(
+    shared: &Shared,
+    job: &Job,
+    row: &Row,
+    control: &RunControl,
+    command: &Command,
+) -> Ending {
     let answered = async {
         let answer = shared.runner.answer_in_turn(shared, row, command).await?;
-        shared.runner.keep_answer(row, &answer).await?;
-        Ok::<_, NotBegun>(answer.message)
+        while let Some(held) = shared.runner.keep_answer(row, &answer).await? {
+            if let Err(ending) = locked::until_free(shared, &job.row, control, &held).await {
+                return Ok(Err(ending));
+            }
+        }
+        Ok::<_, NotBegun>(Ok(answer.message))
     };
     let answered = tokio::select! { biased;
         () = shared.kill.cancelled() => return Ending::Interrupted,
         answered = async { job.gate.cancelled().await; answered.await } => answered,
     };
     match answered {
-        Ok(message) => {
+        Ok(Ok(message)) => {
             let record = record(shared, row, None, outcome(message.as_deref()));
             finish(shared, record.clone()).await;
             Ending::Answered(record, message)
         }
+        Ok(Err(ending)) => ending,
         Err(_) if shared.kill.is_cancelled() => Ending::Interrupted,
         Err(NotBegun(message)) => {
             tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a command failed");
@@ -108,8 +121,14 @@ pub(crate) async fn close<P: Sync>(shared: &Shared, row: &Row<P>, answer: &Answe
         () = shared.kill.cancelled() => return None,
         kept = shared.runner.keep_answer(row, answer) => kept,
     };
-    if let Err(NotBegun(message)) = kept {
-        tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "an answer is not in the history");
+    match kept {
+        Ok(None) => {}
+        Ok(Some(held)) => {
+            tracing::warn!(run_id = %row.run_id, session = %row.session_key, %held, "an answer is not in the history");
+        }
+        Err(NotBegun(message)) => {
+            tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "an answer is not in the history");
+        }
     }
     let record = record(shared, row, None, outcome(answer.message.as_deref()));
     finish(shared, record.clone()).await;
@@ -342,16 +361,20 @@ impl Runner {
         }))
     }
 
-    /// Makes the answer part of the transcript, unless it is there from before a crash.
-    async fn keep_answer<P: Sync>(&self, row: &Row<P>, answer: &Answer) -> Result<(), NotBegun> {
-        let Some(message) = &answer.message else { return Ok(()) };
+    /// Makes the answer part of the transcript, unless it is there from before a crash. Says if another process has it.
+    async fn keep_answer<P: Sync>(&self, row: &Row<P>, answer: &Answer) -> Result<Option<Held>, NotBegun> {
+        let Some(message) = &answer.message else { return Ok(None) };
         let Place { id, path, workspace } = &answer.place;
         let new = NewTranscript {
             session_id: id.as_str().to_owned(),
             cwd: workspace.display().to_string(),
             parent: None,
         };
-        Ok(self.put_once(row, path, new, message).await?)
+        match self.put_once(row, path, new, message).await {
+            Ok(()) => Ok(None),
+            Err(PutError::Lock(error)) => Ok(Some(Held::of(error)?)),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
 //! [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is meant for the gateway; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here, [`asked_model`] the model it asks for,
-//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`result`] is what is remembered.
+//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`locked`] waits for another process that has the transcript; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`result`] is what is remembered.
 
 mod asked_model;
 mod attempt;
@@ -14,6 +14,7 @@ mod history_limit;
 mod inject;
 mod kept;
 mod lent;
+pub(crate) mod locked;
 mod prepare;
 mod profile_pin;
 mod protections;
@@ -49,13 +50,14 @@ use crate::events::Verbose;
 use crate::handle::{Deps, Settings};
 use crate::inbox::{Origin, Parked, Payload, Row, Wants};
 use crate::journal::JournalError;
-use crate::lane::{Job, QueueMode, SteeringQueue};
+use crate::lane::{Job, Place, QueueMode, SteeringQueue};
 use crate::shared::Shared;
 use crate::system_events::SystemEvents;
 use command::Way;
 use kept::KeptTranscripts;
 use lent::LentTranscripts;
-use prepare::Prepared;
+use locked::LockWait;
+use prepare::{Preparation, Prepared};
 use result::Figures;
 use wording::Circumstances;
 
@@ -89,6 +91,8 @@ pub(crate) struct RunControl {
     pub(crate) events: mpsc::Sender<RunEvent>,
     /// How far this attempt is.
     pub(crate) attempt: Arc<Attempt>,
+    /// How long other processes keep it waiting.
+    pub(crate) lock_wait: Arc<LockWait>,
 }
 
 /// How work on a message ended.
@@ -120,9 +124,9 @@ pub(crate) async fn work(shared: &Shared, job: &Job, control: RunControl) -> End
     let place = if waiting.abort.is_some() || waiting.payload.wants.command {
         None
     } else {
-        tokio::select! { biased;
-            () = control.cancel.cancelled() => return stopped_early(shared, waiting, &control).await,
-            place = async { job.gate.cancelled().await; shared.global.enter(lane_of(waiting)).await } => Some(place),
+        match enter(shared, job, &control).await {
+            Ok(place) => Some(place),
+            Err(ending) => return ending,
         }
     };
     // Nothing was done for it so far: who only waits does not die of it.
@@ -130,34 +134,63 @@ pub(crate) async fn work(shared: &Shared, job: &Job, control: RunControl) -> End
     if let Some(deaths) = control.attempt.begin(shared, waiting, &control.cancel).await {
         return given_up::close(shared, waiting, deaths).await;
     }
-    let ending = match waiting.abort {
+    match waiting.abort {
         Some(reason) => unanswered::close(shared, waiting, reason).await,
-        None => answered_or_run(shared, job, &control).await,
-    };
-    drop(place);
-    ending
+        None => answered_or_run(shared, job, &control, place).await,
+    }
 }
 
-/// Does what a message asks for, which may be for the gateway alone.
-async fn answered_or_run(shared: &Shared, job: &Job, control: &RunControl) -> Ending {
+/// Waits for a place in the message's global lane; fails with how the message ends when it is stopped meanwhile.
+async fn enter(shared: &Shared, job: &Job, control: &RunControl) -> Result<Place, Ending> {
+    tokio::select! { biased;
+        () = control.cancel.cancelled() => Err(stopped_early(shared, &job.row, control).await),
+        place = async { job.gate.cancelled().await; shared.global.enter(lane_of(&job.row)).await } => Ok(place),
+    }
+}
+
+/// Does what a message asks for, which may be for the gateway alone. While another process holds the transcript, the
+/// message gives its place back.
+async fn answered_or_run(
+    shared: &Shared,
+    job: &Job,
+    control: &RunControl,
+    mut place: Option<Place>,
+) -> Ending {
     let row = match shared.inbox.load(&job.row).await {
         Ok(row) => row,
         Err(error) => return unreadable(shared, &job.row, error).await,
     };
     let hint = match shared.runner.way(&row).await {
         Ok(Way::Agent(hint)) => hint,
-        Ok(Way::Answered(command)) => return command::work(shared, job, &row, &command).await,
+        Ok(Way::Answered(command)) => return command::work(shared, job, &row, control, &command).await,
         Err(NotBegun(message)) => return failed(shared, &row, message).await,
     };
-    shared.registry.running(&row.run_id);
-    let preparing = shared.runner.prepare(shared, &row, control, hint);
-    match control.attempt.while_preparing(shared, &job.row, preparing).await {
-        Ok(Some(prepared)) => drive(shared, &row, prepared, control).await,
-        Ok(None) => stopped_early(shared, &job.row, control).await,
-        Err(_) if shared.kill.is_cancelled() => Ending::Interrupted,
-        Err(NotBegun(message)) => {
-            tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "run could not begin");
-            failed(shared, &row, message).await
+    loop {
+        shared.registry.running(&row.run_id);
+        let preparing = shared.runner.prepare(shared, &row, control, hint.clone());
+        match control.attempt.while_preparing(shared, &job.row, preparing).await {
+            Ok(Preparation::Ready(prepared)) => {
+                let ending = drive(shared, &row, *prepared, control).await;
+                drop(place);
+                return ending;
+            }
+            Ok(Preparation::Stopped) => return stopped_early(shared, &job.row, control).await,
+            Ok(Preparation::Locked(held)) => {
+                drop(place.take());
+                control.attempt.prepared(shared, &job.row).await;
+                if let Err(ending) = locked::until_free(shared, &job.row, control, &held).await {
+                    return ending;
+                }
+                place = match enter(shared, job, control).await {
+                    Ok(place) => Some(place),
+                    Err(ending) => return ending,
+                };
+            }
+            Err(_) if shared.kill.is_cancelled() => return Ending::Interrupted,
+            Err(NotBegun(message)) => {
+                tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "run could not begin");
+                return failed(shared, &row, message).await;
+            }
         }
     }
 }

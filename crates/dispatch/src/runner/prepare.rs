@@ -27,6 +27,7 @@ use openclaw_tools::{Confinement, CoreTools, ExecSettings, Setup, Toolbox};
 use super::asked_model::Hint;
 use super::branch::{Prompted, RunBranch, Telling};
 use super::lent::Lent;
+use super::locked::Held;
 use super::profile_pin::Keep;
 use super::result::Figures;
 use super::session::Session;
@@ -62,6 +63,16 @@ pub(super) struct Prepared {
     pub(super) history_limit: Option<NonZeroU32>,
     /// Until everything is stored.
     _lock: TranscriptLock,
+}
+
+/// What came of preparing a run.
+pub(super) enum Preparation {
+    /// It can begin.
+    Ready(Box<Prepared>),
+    /// It was stopped first.
+    Stopped,
+    /// Another process has the transcript.
+    Locked(Held),
 }
 
 impl Prepared {
@@ -125,14 +136,19 @@ impl Runner {
         row: &Row,
         control: &RunControl,
         hint: Option<Hint>,
-    ) -> Result<Option<Prepared>, NotBegun> {
+    ) -> Result<Preparation, NotBegun> {
         let settings = self.settings();
         let asked = asked_thinking(row)?;
         let session = self.session(shared, row, &settings, hint).await?;
         // One run a transcript, whatever session keys lead to it.
         let lock = tokio::select! { biased;
-            () = control.cancel.cancelled() => return Ok(None),
-            lock = TranscriptLock::acquire(&session.path) => lock?,
+            () = control.cancel.cancelled() => return Ok(Preparation::Stopped),
+            lock = TranscriptLock::acquire_now(&session.path) => lock.map_err(Held::of),
+        };
+        let lock = match lock {
+            Ok(lock) => lock,
+            Err(Ok(held)) => return Ok(Preparation::Locked(held)),
+            Err(Err(error)) => return Err(error.into()),
         };
         let ((), selected, files) = tokio::try_join!(
             session.note(shared, row),
@@ -169,7 +185,7 @@ impl Runner {
         let limits = Limits { timeout: timeout(row, &session.agent), ..Limits::default() };
         let history_limit = history_limit::of(&settings.config.channels, &session.key, &session.entry);
         let lent = Some(branch.lend(&self.lent));
-        Ok(Some(Prepared {
+        Ok(Preparation::Ready(Box::new(Prepared {
             session,
             models,
             passed_over,
@@ -184,7 +200,7 @@ impl Runner {
             limits,
             history_limit,
             _lock: lock,
-        }))
+        })))
     }
 
     /// The transcript, the run's settings noted, and what the model should see of it.

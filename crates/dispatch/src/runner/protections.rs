@@ -24,7 +24,8 @@ pub(super) fn check(
     }
     let rules = settings.sessions.key_rules();
     let spawner = entry.and_then(|entry| SessionKey::parse(entry.spawned_by.as_deref()?).ok());
-    let groups: Vec<&str> = [Some(key), spawner.as_ref()].into_iter().flatten().filter_map(group_channel).collect();
+    let groups: Vec<&str> =
+        [Some(key), spawner.as_ref()].into_iter().flatten().filter_map(group_channel).collect();
     let run = RunFacts {
         agent,
         is_main: rules.is_main(key) && rules.agent_of(key) == *agent,

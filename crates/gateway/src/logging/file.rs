@@ -1,6 +1,6 @@
 //! The log file: one a day, replaced when it grows too big, removed when it grows too old (spec `operations.md` §4.1).
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -62,11 +62,7 @@ impl RollingFile {
             fs::rename(&path, aside(&path))?;
         }
         sweep(dir, SystemTime::now(), MAX_TOTAL_BYTES);
-        let mut options = OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&path)?;
+        let file = private_file::append(&path)?;
         let bytes = file.metadata()?.len();
         Ok(Open { path, file, bytes })
     }

@@ -77,9 +77,8 @@ fn shown(text: &str, id: &AgentId, workspace: &Path, base_path: &str) -> Option<
     match Avatar::parse(text) {
         Avatar::Url(url) => Some(url),
         Avatar::Text(text) => Some(text.chars().take(MAX_AVATAR).collect()),
-        Avatar::File(path) => {
-            avatar::is_file_in(workspace, &path).then(|| format!("{}/avatar/{id}", base_path.trim_end_matches('/')))
-        }
+        Avatar::File(path) => avatar::is_file_in(workspace, &path)
+            .then(|| format!("{}/avatar/{id}", base_path.trim_end_matches('/'))),
     }
 }
 

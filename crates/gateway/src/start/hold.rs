@@ -4,16 +4,8 @@ use std::path::PathBuf;
 
 use openclaw_config::Loaded;
 
-use super::instance_lock::{InstanceLock, LockError, config_lock_path, is_held, read_owner, state_lock_path};
-
-/// A gateway that has the state directory or the config.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Running {
-    /// Its process, when that can be told.
-    pub pid: Option<u32>,
-    /// Where it listens, when it says so.
-    pub port: Option<u16>,
-}
+pub use super::instance_lock::Running;
+use super::instance_lock::{InstanceLock, LockError, config_lock_path, holder, state_lock_path};
 
 /// Keeps gateways from starting until it is dropped.
 #[derive(Debug)]
@@ -33,10 +25,7 @@ pub(super) fn lock_files(loaded: &Loaded) -> Vec<PathBuf> {
 
 /// The gateway that runs on this state directory. Changes nothing.
 pub fn running_gateway(loaded: &Loaded) -> Option<Running> {
-    lock_files(loaded).iter().find_map(|path| {
-        let pid = is_held(path)?;
-        Some(Running { pid, port: read_owner(path).and_then(|owner| owner.port) })
-    })
+    lock_files(loaded).iter().find_map(|path| holder(path))
 }
 
 /// Takes the place of a gateway, so that none runs meanwhile.

@@ -2,19 +2,23 @@
 //!
 //! Two files are held: the one OpenClaw 2026.2.9 uses, `gateway.<hash of the config path>.lock` in the lock directory,
 //! and `gateway.lock` in the state directory. Both hold JSON that names their owner, and an operating system lock that a
-//! crash releases.
+//! crash releases. What a crash leaves in them goes over to the next gateway: by its `instance` it knows the locks of those
+//! before it for its own.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use openclaw_config::private_file;
+use openclaw_config::shared_place::OwnDir;
+use openclaw_sessions::process::{self, ProcessIdentity};
 use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 use tokio::time::Instant;
+use uuid::Uuid;
 
-use super::process::{self, Liveness};
+use super::process::{Liveness, liveness};
 use crate::clock::now_ms;
 
 /// How long a second gateway waits for the first to go away.
@@ -48,39 +52,46 @@ fn pid_text(pid: Option<u32>) -> String {
     pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
 }
 
-/// Who holds a lock. Same keys as OpenClaw 2026.2.9 writes.
+/// Who holds a lock. OpenClaw 2026.2.9 reads and writes `pid`, `createdAt`, `configPath` and `startTime`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Owner {
-    pub(crate) pid: u32,
+struct Owner {
+    #[serde(flatten)]
+    process: ProcessIdentity,
     /// ISO 8601.
     created_at: String,
     config_path: String,
-    /// Field 22 of `/proc/<pid>/stat`: tells a process from a later one with its number.
+    /// The same for all gateways that took over from each other after a crash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    start_time: Option<u64>,
+    instance: Option<String>,
     /// Where it listens, once it does. Ours alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) port: Option<u16>,
+    port: Option<u16>,
 }
 
 /// The locks of a running gateway; dropping lets go of them.
 #[derive(Debug)]
 pub(crate) struct InstanceLock {
     held: Vec<Held>,
+    instance: String,
 }
 
 #[derive(Debug)]
 struct Held {
     file: File,
     path: PathBuf,
+    /// What the file says when we let go; without it the file is removed.
+    legacy: Option<Vec<u8>>,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Removed while still locked, so that nobody takes a file that is about to go. A file that can't be removed
-        // is stale from here on, which the next gateway sees.
-        let _ = std::fs::remove_file(&self.path);
+        // Done while still locked, so that nobody takes a file that is about to go. A file that can't be removed is stale
+        // from here on, which the next gateway sees.
+        let _ = match &self.legacy {
+            Some(text) => rewrite(&mut self.file, text),
+            None => std::fs::remove_file(&self.path),
+        };
         let _ = self.file.unlock();
     }
 }
@@ -98,57 +109,118 @@ pub(crate) fn state_lock_path(state_dir: &Path) -> PathBuf {
 }
 
 impl InstanceLock {
-    /// Takes the locks, waiting for a gateway that is about to stop.
+    /// Takes the locks, waiting for a gateway that is about to stop. The first is that of the state directory.
     pub(crate) async fn acquire(paths: &[PathBuf], config_path: &Path) -> Result<Self, LockError> {
         let deadline = Instant::now() + WAIT;
-        let mut held = Vec::new();
-        for path in paths {
-            loop {
-                match try_acquire(path, config_path)? {
-                    Attempt::Taken(lock) => break held.push(lock),
-                    Attempt::Retry => {}
-                    Attempt::Busy(pid) if Instant::now() >= deadline => {
-                        return Err(LockError::Held { pid, path: path.clone() });
-                    }
-                    Attempt::Busy(_) => tokio::time::sleep(POLL).await,
-                }
+        let mut taking = Taking::new(paths, config_path);
+        loop {
+            match taking.advance()? {
+                Progress::Done(lock) => return Ok(lock),
+                Progress::Busy(_) if Instant::now() < deadline => tokio::time::sleep(POLL).await,
+                Progress::Busy(held) => return Err(held),
             }
         }
-        Ok(Self { held })
     }
-}
 
-impl InstanceLock {
     /// Takes the locks, or says at once who has one of them.
     pub(crate) fn try_acquire(paths: &[PathBuf], config_path: &Path) -> Result<Self, LockError> {
-        let mut held = Vec::new();
-        for path in paths {
-            loop {
-                match try_acquire(path, config_path)? {
-                    Attempt::Taken(lock) => break held.push(lock),
-                    Attempt::Retry => {}
-                    Attempt::Busy(pid) => return Err(LockError::Held { pid, path: path.clone() }),
-                }
-            }
+        match Taking::new(paths, config_path).advance()? {
+            Progress::Done(lock) => Ok(lock),
+            Progress::Busy(held) => Err(held),
         }
-        Ok(Self { held })
+    }
+
+    /// Says that runs begin: from here on locks of sessions are made in the name of [`Self::instance`], and a crash leaves
+    /// them to the next gateway.
+    pub(crate) fn begin_runs(&mut self) {
+        process::set_instance(&self.instance);
+        for held in &mut self.held {
+            held.legacy = read(&mut held.file).ok();
+        }
+    }
+
+    /// Says that no run was left in the middle: nothing of this gateway is left to the next.
+    pub(crate) fn ended_cleanly(mut self) {
+        for held in &mut self.held {
+            held.legacy = None;
+        }
     }
 
     /// Says in the files where the gateway listens, for commands that look elsewhere.
     pub(crate) fn announce(&mut self, port: u16) -> io::Result<()> {
         self.held.iter_mut().try_for_each(|held| {
-            let Some(owner) = read_owner(&held.path) else { return Ok(()) };
-            replace(&mut held.file, &Owner { port: Some(port), ..owner })
+            let Some(owner) = owner(&mut held.file) else { return Ok(()) };
+            rewrite(&mut held.file, &serde_json::to_vec(&Owner { port: Some(port), ..owner })?)
         })
     }
 }
 
-/// Whether a lock is held, and by which process where that can be told. Changes nothing.
-pub(crate) fn is_held(path: &Path) -> Option<Option<u32>> {
-    let mut file = File::open(path).ok()?;
-    match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => Some(read_owner(path).map(|owner| owner.pid)),
-        Err(TryLockError::Error(_)) | Ok(()) => foreign_owner(&mut file).ok().flatten().map(Some),
+/// Locks on the way to being held.
+struct Taking<'a> {
+    left: std::slice::Iter<'a, PathBuf>,
+    next: Option<&'a PathBuf>,
+    config_path: &'a Path,
+    held: Vec<Held>,
+    instance: Option<String>,
+}
+
+enum Progress {
+    Done(InstanceLock),
+    Busy(LockError),
+}
+
+impl<'a> Taking<'a> {
+    fn new(paths: &'a [PathBuf], config_path: &'a Path) -> Self {
+        let mut left = paths.iter();
+        let next = left.next();
+        Self { left, next, config_path, held: Vec::new(), instance: None }
+    }
+
+    fn advance(&mut self) -> Result<Progress, LockError> {
+        while let Some(path) = self.next {
+            match self.attempt(path).map_err(|source| LockError::Io { path: path.clone(), source })? {
+                Attempt::Taken(held) => {
+                    self.held.push(held);
+                    self.next = self.left.next();
+                }
+                Attempt::Retry => {}
+                Attempt::Busy(pid) => {
+                    return Ok(Progress::Busy(LockError::Held { pid, path: path.clone() }));
+                }
+            }
+        }
+        let instance = self.instance.take().unwrap_or_else(new_instance);
+        Ok(Progress::Done(InstanceLock { held: std::mem::take(&mut self.held), instance }))
+    }
+
+    fn attempt(&mut self, path: &Path) -> io::Result<Attempt> {
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        };
+        private_file::make_dir(dir)?;
+        let dir = OwnDir::open(dir)?;
+        dir.close_to_others()?;
+        let mut file = dir.open_file(name)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Ok(Attempt::Busy(owner(&mut file).map(|it| it.process.pid)));
+            }
+            Err(TryLockError::Error(source)) => return Err(source),
+        }
+        if !is_same_file(&file, path) {
+            return Ok(Attempt::Retry);
+        }
+        let found = owner(&mut file);
+        if let Some(pid) = found.as_ref().and_then(foreign_owner) {
+            return Ok(Attempt::Busy(Some(pid)));
+        }
+        let former = found.and_then(|owner| owner.instance);
+        let legacy = former.as_ref().and_then(|_| read(&mut file).ok());
+        // The state directory's counts: the other file may be that of a config which moved to another directory.
+        let instance = self.instance.get_or_insert_with(|| former.unwrap_or_else(new_instance));
+        write_owner(&mut file, self.config_path, instance)?;
+        Ok(Attempt::Taken(Held { file, path: path.to_owned(), legacy }))
     }
 }
 
@@ -159,51 +231,50 @@ enum Attempt {
     Retry,
 }
 
-fn try_acquire(path: &Path, config_path: &Path) -> Result<Attempt, LockError> {
-    let failed = |source| LockError::Io { path: path.to_owned(), source };
-    if let Some(dir) = path.parent() {
-        private_file::make_dir(dir).map_err(failed)?;
+fn new_instance() -> String {
+    Uuid::new_v4().to_string()
+}
+
+/// A gateway that has the state directory or the config.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Running {
+    /// Its process, when that can be told.
+    pub pid: Option<u32>,
+    /// Where it listens, when it says so.
+    pub port: Option<u16>,
+}
+
+/// Who holds a lock, if anybody does. Changes nothing.
+pub(crate) fn holder(path: &Path) -> Option<Running> {
+    let mut file = OwnDir::open(path.parent()?).ok()?.read_file(path.file_name()?).ok()?;
+    let owner = owner(&mut file);
+    let port = owner.as_ref().and_then(|owner| owner.port);
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Some(Running { pid: owner.map(|owner| owner.process.pid), port }),
+        Err(TryLockError::Error(_)) | Ok(()) => {
+            foreign_owner(&owner?).map(|pid| Running { pid: Some(pid), port })
+        }
     }
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Ok(Attempt::Busy(read_owner(path).map(|owner| owner.pid))),
-        Err(TryLockError::Error(source)) => return Err(failed(source)),
-    }
-    if !is_same_file(&file, path) {
-        return Ok(Attempt::Retry);
-    }
-    if let Some(pid) = foreign_owner(&mut file).map_err(failed)? {
-        return Ok(Attempt::Busy(Some(pid)));
-    }
-    write_owner(&mut file, config_path).map_err(failed)?;
-    Ok(Attempt::Taken(Held { file, path: path.to_owned() }))
 }
 
 /// The owner that a lock file names.
-pub(crate) fn read_owner(path: &Path) -> Option<Owner> {
-    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+fn owner(file: &mut File) -> Option<Owner> {
+    serde_json::from_slice(&read(file).ok()?).ok()
 }
 
 /// A gateway that holds the file without an operating system lock, as OpenClaw 2026.2.9 does.
-fn foreign_owner(file: &mut File) -> io::Result<Option<u32>> {
-    let mut text = Vec::new();
-    file.read_to_end(&mut text)?;
-    let Ok(owner) = serde_json::from_slice::<Owner>(&text) else { return Ok(None) };
-    if owner.pid == std::process::id() {
-        // We hold the system's lock, so this is what a process with our number left behind.
-        return Ok(None);
+fn foreign_owner(owner: &Owner) -> Option<u32> {
+    let ProcessIdentity { pid, start_time, .. } = owner.process;
+    if owner.instance.is_some() || pid == std::process::id() {
+        // Ours hold the system's lock while they live, and nobody has it. Our number was used before.
+        return None;
     }
-    let is_alive = match process::liveness(owner.pid, owner.start_time) {
+    let is_alive = match liveness(pid, start_time) {
         Liveness::Gone => false,
         Liveness::Gateway => true,
         Liveness::Unknown => !is_stale(&owner.created_at),
     };
-    Ok(is_alive.then_some(owner.pid))
+    is_alive.then_some(pid)
 }
 
 fn is_stale(created_at: &str) -> bool {
@@ -211,40 +282,39 @@ fn is_stale(created_at: &str) -> bool {
     now_ms().saturating_sub(created) > STALE_MS
 }
 
-fn write_owner(file: &mut File, config_path: &Path) -> io::Result<()> {
-    let pid = std::process::id();
+fn write_owner(file: &mut File, config_path: &Path, instance: &str) -> io::Result<()> {
     let owner = Owner {
-        pid,
+        process: process::current().clone(),
         created_at: jiff::Timestamp::now().to_string(),
         config_path: config_path.display().to_string(),
-        start_time: process::start_time(pid),
+        instance: Some(instance.to_owned()),
         port: None,
     };
-    replace(file, &owner)
+    rewrite(file, &serde_json::to_vec(&owner)?)
+}
+
+fn read(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// In one write and never shorter than it has to be: others read the file meanwhile.
-fn replace(file: &mut File, owner: &Owner) -> io::Result<()> {
-    let text = serde_json::to_vec(owner)?;
+fn rewrite(file: &mut File, text: &[u8]) -> io::Result<()> {
     file.rewind()?;
-    file.write_all(&text)?;
+    file.write_all(text)?;
     file.set_len(u64::try_from(text.len()).unwrap_or(u64::MAX))?;
     file.flush()
 }
 
-#[cfg(unix)]
 fn is_same_file(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
-    match (file.metadata(), std::fs::metadata(path)) {
+    match (file.metadata(), std::fs::symlink_metadata(path)) {
         (Ok(ours), Ok(theirs)) => identity(ours) == identity(theirs),
         _ => false,
     }
-}
-
-#[cfg(not(unix))]
-fn is_same_file(_: &File, path: &Path) -> bool {
-    path.exists()
 }
 
 #[cfg(test)]
@@ -254,6 +324,10 @@ mod tests {
 
     async fn acquire(path: &Path) -> Result<InstanceLock, LockError> {
         InstanceLock::acquire(&[path.to_owned()], Path::new("/home/user/.openclaw/openclaw.json")).await
+    }
+
+    fn owner_of(path: &Path) -> Owner {
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
     }
 
     #[test]
@@ -300,9 +374,34 @@ mod tests {
         for text in left {
             std::fs::write(&path, &text).unwrap();
             let lock = acquire(&path).await.unwrap_or_else(|error| panic!("{text}: {error}"));
-            assert_eq!(read_owner(&path).unwrap().pid, me, "{text}");
+            assert_eq!(owner_of(&path).process.pid, me, "{text}");
             drop(lock);
         }
+    }
+
+    /// A command that has the directory in between does not break the chain, nor does a start that fails.
+    #[tokio::test]
+    async fn what_a_crash_leaves_goes_over_to_the_next_gateway() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = state_lock_path(dir.path());
+        let mut first = acquire(&path).await.unwrap();
+        let instance = first.instance.clone();
+        first.begin_runs();
+        let left = std::fs::read(&path).unwrap();
+        drop(first);
+        assert_eq!(std::fs::read(&path).unwrap(), left);
+        assert_eq!(is_held(&path), None);
+        let failed = acquire(&path).await.unwrap();
+        assert_eq!(failed.instance, instance);
+        drop(failed);
+        let second = acquire(&path).await.unwrap();
+        assert_eq!(
+            (second.instance.as_str(), owner_of(&path).instance.as_deref()),
+            (&*instance, Some(&*instance))
+        );
+        second.ended_cleanly();
+        assert!(!path.exists());
+        assert_ne!(acquire(&path).await.unwrap().instance, instance);
     }
 
     #[tokio::test]

@@ -2,13 +2,14 @@
 //!
 //! [`run`](run::run) is the order of events. What a start needs: [`settings`] of the config, [`instance_lock`] against a
 //! second gateway, [`hold`] for commands that need there to be none, [`force`] against the one that runs, [`old_state`] to
-//! take over what older versions left, [`parts`] to put together, [`stop`] to end it all.
+//! take over what older versions left, [`places`] that must be ours, [`parts`] to put together, [`stop`] to end it all.
 
 mod force;
 mod hold;
 mod instance_lock;
 mod old_state;
 mod parts;
+mod places;
 mod process;
 pub(crate) mod run;
 pub(crate) mod settings;

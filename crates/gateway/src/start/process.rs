@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use openclaw_sessions::process::{Sighting, look};
+
 /// What can be told of a process that a lock file names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Liveness {
@@ -16,12 +18,8 @@ pub(crate) enum Liveness {
 
 /// Looks at a process. `started` is its start time as a lock file gives it.
 pub(crate) fn liveness(pid: u32, started: Option<u64>) -> Liveness {
-    if !is_alive(pid) {
-        return Liveness::Gone;
-    }
-    if let (Some(then), Some(now)) = (started, start_time(pid))
-        && then != now
-    {
+    let Sighting::Alive(now) = look(pid) else { return Liveness::Gone };
+    if started.zip(now.ticks).is_some_and(|(then, now)| then != now) {
         return Liveness::Gone;
     }
     match command_line(pid) {
@@ -29,21 +27,6 @@ pub(crate) fn liveness(pid: u32, started: Option<u64>) -> Liveness {
         Some(_) => Liveness::Gone,
         None => Liveness::Unknown,
     }
-}
-
-fn is_alive(pid: u32) -> bool {
-    let Ok(pid) = i32::try_from(pid) else { return false };
-    match nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None) {
-        Ok(()) => true,
-        Err(error) => error == nix::errno::Errno::EPERM,
-    }
-}
-
-/// Field 22 of `/proc/<pid>/stat`. The name in field 2 may hold anything, so fields count from its last bracket.
-pub(crate) fn start_time(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let after_name = stat.rsplit_once(')')?.1;
-    after_name.split_whitespace().nth(19)?.parse().ok()
 }
 
 /// The words of a process's command line; `None` where they can't be read.
@@ -136,7 +119,7 @@ mod tests {
     #[test]
     fn this_test_lives_and_is_no_gateway() {
         let me = std::process::id();
-        assert_eq!(liveness(me, start_time(me)), Liveness::Gone, "its command line is another");
+        assert_eq!(liveness(me, None), Liveness::Gone, "its command line is another");
         assert_eq!(liveness(4_000_000, None), Liveness::Gone);
     }
 }

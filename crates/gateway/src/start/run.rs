@@ -9,7 +9,7 @@ use std::time::Instant;
 use openclaw_config::gateway_options::{GatewayFlags, GatewayOptions, StartRefusal, gateway_options};
 use openclaw_config::protections::Refuses;
 use openclaw_config::{
-    Config, Environment, InvalidConfig, Loaded, Unmet, load, private_file, unmet_protections, unsupported,
+    Config, Environment, InvalidConfig, Loaded, Unmet, load, shared_place, unmet_protections, unsupported,
 };
 use openclaw_dispatch::StartError as DispatchStartError;
 use openclaw_models::Ask;
@@ -23,6 +23,7 @@ use super::hold::lock_files;
 use super::instance_lock::{InstanceLock, LockError};
 use super::old_state;
 use super::parts::{Ingredients, assemble};
+use super::places::{self, not_ours, state_dir_error};
 use super::settings::UnusableSection;
 use super::stop::{self, Signals};
 use crate::host::own_addresses;
@@ -131,10 +132,20 @@ pub enum StartError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// Something in a place that others may write to is not ours.
+    #[error("the {what} {path} cannot be used: {source} ({setting})")]
+    NotOurs {
+        /// What we want it for.
+        what: &'static str,
+        /// The directory.
+        path: PathBuf,
+        /// What is not ours, and what to do.
+        source: std::io::Error,
+        /// What names another directory.
+        setting: &'static str,
+    },
     /// Another gateway runs.
-    #[error(
-        "Gateway failed to start: {0}\nStop that gateway, or use another state directory (--profile <name>)"
-    )]
+    #[error("Gateway failed to start: {}{}", .0, advice(.0))]
     Lock(#[from] LockError),
     /// The port was not freed.
     #[error(transparent)]
@@ -167,15 +178,13 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     let loaded = Arc::new(load(&options.environment));
     let config = usable_config(&loaded, &options.flags)?;
     let gateway = gateway_options(&config, &loaded.environment, &options.flags)?;
-    if let Some(unmet) =
-        unmet_protections(&config).into_iter().find(|unmet| unmet.refuses == Refuses::Start)
+    if let Some(unmet) = unmet_protections(&config).into_iter().find(|unmet| unmet.refuses == Refuses::Start)
     {
         return Err(StartError::Unprotected(Box::new(unmet)));
     }
-    let state_dir = loaded.paths.state_dir();
-    private_file::make_dir(state_dir)
-        .map_err(|source| StartError::StateDir { path: state_dir.to_path_buf(), source })?;
+    let closed = places::claim(&config)?;
     let (log_file, _log) = start_log(&options, &loaded, &config);
+    closed.iter().for_each(|line| tracing::warn!("{line}"));
     let mut signals = Signals::listen().map_err(StartError::Signals)?;
     let force = if options.force { free_port(gateway.port).await? } else { Vec::new() };
     let mut lock = lock(&loaded).await?;
@@ -198,6 +207,7 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     let auth = gateway.auth.clone();
     let (reload, asked) = Reload::new(options.environment.clone());
     let given = Ingredients { loaded, auth, port, log_file, started, front: Arc::clone(&front), reload };
+    lock.begin_runs();
     old_state::migrate(&config).await?;
     let state = Arc::new(assemble(&config, given).await?);
     serve(&state);
@@ -220,8 +230,18 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
         stopped = timeout(stop::LIMIT, stop::stop(&state)) => stopped.map_or(ExitStatus::OutOfTime, |()| ExitStatus::Stopped),
         () = signals.ignored() => ExitStatus::OutOfTime,
     };
-    drop(lock);
+    match status {
+        ExitStatus::Stopped => lock.ended_cleanly(),
+        ExitStatus::OutOfTime => drop(lock),
+    }
     Ok(status)
+}
+
+fn advice(error: &LockError) -> &'static str {
+    match error {
+        LockError::Held { .. } => "\nStop that gateway, or use another state directory (--profile <name>)",
+        LockError::Io { .. } => "",
+    }
 }
 
 fn usable_config(loaded: &Loaded, flags: &GatewayFlags) -> Result<Arc<Config>, StartError> {
@@ -248,7 +268,10 @@ async fn lock(loaded: &Loaded) -> Result<InstanceLock, StartError> {
     let files = lock_files(loaded);
     InstanceLock::acquire(&files, paths.config_path()).await.map_err(|error| match error {
         LockError::Io { path, source } if path.parent() == Some(paths.state_dir()) => {
-            StartError::StateDir { path: paths.state_dir().to_path_buf(), source }
+            state_dir_error(paths.state_dir(), source)
+        }
+        LockError::Io { source, .. } if shared_place::is_not_ours(&source) => {
+            not_ours("lock directory", paths.lock_dir(), source, "TMPDIR")
         }
         other => other.into(),
     })

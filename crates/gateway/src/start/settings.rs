@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use openclaw_config::{Config, unmet_protections};
 use openclaw_config::settings::SessionScope;
+use openclaw_config::{Config, unmet_protections};
 use openclaw_dispatch::Settings;
 use openclaw_models::ModelSettings;
 use openclaw_protocol::AgentId;

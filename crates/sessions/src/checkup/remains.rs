@@ -6,21 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::{Finding, Premises, Repair, Severity, finding, such_as};
-use crate::at_rest::LOCK_RULE;
 use crate::disk;
-use crate::lockfile::{LockFile, Staleness, is_alive};
+use crate::lockfile::LockFile;
+use crate::process::{self, Sighting};
 
 /// A temporary file of which nobody knows whose it is was left behind when it is this old.
 const TEMPORARY_FOR: Duration = Duration::from_secs(60 * 60);
-/// A transcript's lock of which nobody knows whose it is (spec `sessions.md` §4.7).
-const TRANSCRIPT_RULE: Staleness =
-    Staleness { after: Duration::from_secs(30 * 60), dead_holder_is_enough: true };
-
-/// When a lock was left behind: it depends on what it locks.
-pub(super) fn rule_of(lock: &Path) -> Staleness {
-    let is_transcript = lock.to_str().is_some_and(|path| path.ends_with(".jsonl.lock"));
-    if is_transcript { TRANSCRIPT_RULE } else { LOCK_RULE }
-}
 
 pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result<()> {
     let (mut locks, mut temporary) = (Vec::new(), Vec::new());
@@ -32,7 +23,7 @@ pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result
             let Some(name) = name.to_str() else { continue };
             let is_lock =
                 path != config_lock && (name.ends_with(".json.lock") || name.ends_with(".jsonl.lock"));
-            if is_lock && LockFile::is_left_behind(&disk::real(), &path, rule_of(&path))? {
+            if is_lock && LockFile::is_left_behind(&disk::real(), &path)? {
                 locks.push(path);
             } else if name.ends_with(".tmp") && is_left_over(&path, name) {
                 temporary.push(path);
@@ -70,5 +61,7 @@ fn is_left_over(path: &Path, name: &str) -> bool {
     let Ok(meta) = std::fs::symlink_metadata(path) else { return false };
     let pid = name.trim_end_matches(".tmp").rsplit('.').nth(1).and_then(|pid| pid.parse::<u32>().ok());
     let age = meta.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
-    meta.is_file() && (pid.is_some_and(|pid| !is_alive(pid)) || age.is_some_and(|age| age > TEMPORARY_FOR))
+    meta.is_file()
+        && (pid.is_some_and(|pid| process::look(pid) == Sighting::Gone)
+            || age.is_some_and(|age| age > TEMPORARY_FOR))
 }

@@ -11,12 +11,10 @@ use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::disk;
-use crate::lockfile::{Acquired, LockFile, Staleness};
-use crate::time::{iso, now_ms};
+use crate::lockfile::{Acquired, LockFile, LockKind};
 
 /// How long to wait for another process.
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-const STALE_AFTER: Duration = Duration::from_secs(30 * 60);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -92,6 +90,26 @@ impl TranscriptLock {
         Self::acquire_file(path, turn, patience).await
     }
 
+    /// Takes the lock if no other process has it. Waits its turn where this process does.
+    pub async fn acquire_now(transcript: &Path) -> Result<Self, LockError> {
+        Self::acquire_within(transcript, Duration::ZERO).await
+    }
+
+    /// Waits until no process holds a lock file, however long that takes. Another one may have it before it is taken.
+    pub async fn until_free(lock: &Path) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            tokio::time::sleep(pause).await;
+            pause = (pause + FIRST_PAUSE).min(LONGEST_PAUSE);
+            let at = lock.to_path_buf();
+            let is_held = tokio::task::spawn_blocking(move || LockFile::is_held(&disk::real(), &at)).await;
+            // Why it can't be told is what the next attempt to take it says.
+            if !matches!(is_held, Ok(Ok(true))) {
+                return;
+            }
+        }
+    }
+
     async fn acquire_file(
         path: PathBuf,
         turn: OwnedMutexGuard<()>,
@@ -118,9 +136,7 @@ impl TranscriptLock {
 
     /// One attempt: the lock file, or who holds it.
     fn try_acquire(path: &Path) -> std::io::Result<Result<LockFile, Option<u32>>> {
-        let content = format!("{{\"pid\":{},\"createdAt\":\"{}\"}}", std::process::id(), iso(now_ms()));
-        let rule = Staleness { after: STALE_AFTER, dead_holder_is_enough: true };
-        match LockFile::try_acquire(&disk::real(), path, &content, rule)? {
+        match LockFile::try_acquire(&disk::real(), path, LockKind::Transcript)? {
             Acquired::Yes(file) => Ok(Ok(file)),
             Acquired::HeldBy(pid) => Ok(Err(pid)),
         }
@@ -185,17 +201,38 @@ mod tests {
     async fn locks_of_the_dead_and_of_a_former_self_are_taken_over() {
         let dir = tempfile::tempdir().unwrap();
         let transcript = dir.path().join("a.jsonl");
+        let before = std::time::SystemTime::now() - Duration::from_secs(24 * 60 * 60);
         for content in ["{\"pid\":2147483646}", &format!("{{\"pid\":{}}}", std::process::id())] {
             std::fs::write(lock_path(&transcript), content).unwrap();
-            let lock = TranscriptLock::acquire_within(&transcript, Duration::ZERO).await;
+            let file = std::fs::File::options().write(true).open(lock_path(&transcript)).unwrap();
+            file.set_modified(before).unwrap();
+            let lock = TranscriptLock::acquire_now(&transcript).await;
             assert!(lock.is_ok(), "{content} {lock:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_lock_of_another_process_is_free_once_it_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let transcript = dir.path().join("a.jsonl");
+        let lock = lock_path(&transcript);
+        std::fs::write(&lock, format!("{{\"pid\":{}}}", nix::unistd::getppid())).unwrap();
+        let waiting = tokio::spawn(async move { TranscriptLock::until_free(&lock).await });
+        let held = TranscriptLock::acquire_now(&transcript).await;
+        assert!(matches!(held, Err(LockError::Held { .. })), "{held:?}");
+        assert!(!waiting.is_finished());
+        std::fs::remove_file(lock_path(&transcript)).unwrap();
+        waiting.await.unwrap();
+        assert!(TranscriptLock::acquire_now(&transcript).await.is_ok());
     }
 
     /// Values of `sessions.md` §4.7.
     #[test]
     fn the_lock_is_waited_for_as_openclaw_waits() {
-        assert_eq!((LOCK_TIMEOUT.as_millis(), STALE_AFTER.as_secs()), (10_000, 30 * 60));
+        assert_eq!(
+            (LOCK_TIMEOUT.as_millis(), LockKind::Transcript.untold_for().as_secs()),
+            (10_000, 30 * 60)
+        );
         assert_eq!((FIRST_PAUSE.as_millis(), LONGEST_PAUSE.as_millis()), (50, 1_000));
         let held = LockError::Held { waited: LOCK_TIMEOUT, holder: Some(7), path: "/d/a.jsonl.lock".into() };
         assert_eq!(held.to_string(), "session file locked (timeout 10000ms): pid=7 /d/a.jsonl.lock");

@@ -96,10 +96,16 @@ mod tests {
         };
         let rows = [
             (answer("error", raw), told(answer("error", raw), "HTTP 401 authentication_error: bad key")),
-            (told(answer("error", raw), "All models failed"), told(answer("error", raw), "All models failed")),
+            (
+                told(answer("error", raw), "All models failed"),
+                told(answer("error", raw), "All models failed"),
+            ),
             (answer("error", "400 no such model"), answer("error", "400 no such model")),
             (answer("aborted", raw), answer("aborted", raw)),
-            (json!({"role": "user", "content": "\"errorMessage\""}), json!({"role": "user", "content": "\"errorMessage\""})),
+            (
+                json!({"role": "user", "content": "\"errorMessage\""}),
+                json!({"role": "user", "content": "\"errorMessage\""}),
+            ),
         ];
         for (stored, expect) in rows {
             let shown = with_error_text(serde_json::value::to_raw_value(&stored).unwrap());

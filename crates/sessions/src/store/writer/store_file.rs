@@ -14,7 +14,7 @@ use super::snapshot::{Job, Outcome};
 use super::{SharedRows, Target, Touched, io_error};
 use crate::disk::{self, SharedDisk, Stamp, Temporary};
 use crate::entry::SessionEntry;
-use crate::lockfile::{Acquired, LockFile, Staleness};
+use crate::lockfile::{Acquired, LockFile, LockKind};
 use crate::store::StoreError;
 use crate::store::document::{self, Document};
 use crate::store::file::{FileStoreOptions, Published};
@@ -37,16 +37,12 @@ struct Unwritten {
     at: i64,
 }
 
-/// Age after which a lock whose owner can't be told is taken over (spec `sessions.md` §3.4).
-const LOCK_STALE_AFTER: Duration = Duration::from_secs(30);
 /// Pause before the lock is tried again.
 const LOCK_PAUSE: Duration = Duration::from_millis(25);
 /// How long the lock is waited for before that is worth a warning (spec `sessions.md` §3.4).
 const LOCK_REPORT_AFTER: Duration = Duration::from_secs(10);
 /// Pause after a failed snapshot.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
-/// What a lock of the store is worth without its owner.
-const LOCK_RULE: Staleness = Staleness { after: LOCK_STALE_AFTER, dead_holder_is_enough: true };
 
 /// A store file and its journal.
 pub(super) struct StoreFile {
@@ -268,8 +264,7 @@ impl StoreFile {
     }
 
     fn try_snapshot(&mut self) -> io::Result<Option<Job>> {
-        let content = format!("{{\"pid\":{},\"startedAt\":{}}}", std::process::id(), now_ms());
-        let lock = match LockFile::try_acquire(&self.disk, &lock_path(&self.path), &content, LOCK_RULE)? {
+        let lock = match LockFile::try_acquire(&self.disk, &lock_path(&self.path), LockKind::Store)? {
             Acquired::Yes(lock) => lock,
             Acquired::HeldBy(pid) => {
                 self.wait_for_lock(pid);
@@ -393,8 +388,8 @@ fn lock_path(store: &Path) -> PathBuf {
 
 /// Removes what a process that died left beside the store. That it can't be removed keeps nobody from reading.
 fn sweep(disk: &SharedDisk, store: &Path) {
-    let swept = disk::sweep_temporaries(&**disk, store)
-        .and_then(|()| LockFile::sweep(disk, &lock_path(store), LOCK_RULE));
+    let swept =
+        disk::sweep_temporaries(&**disk, store).and_then(|()| LockFile::sweep(disk, &lock_path(store)));
     if let Err(error) = swept {
         tracing::warn!(store = %store.display(), %error, "cannot clean up beside the session store");
     }
@@ -545,7 +540,7 @@ mod tests {
     /// Values of `sessions.md` §3.4.
     #[test]
     fn the_lock_is_tried_as_openclaw_tries_it() {
-        assert_eq!((LOCK_RULE.after.as_millis(), LOCK_RULE.dead_holder_is_enough), (30_000, true));
+        assert_eq!(LockKind::Store.untold_for().as_millis(), 30_000);
         assert_eq!((LOCK_PAUSE.as_millis(), LOCK_REPORT_AFTER.as_millis()), (25, 10_000));
     }
 }

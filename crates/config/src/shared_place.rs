@@ -1,0 +1,267 @@
+//! Directories that others may write to, such as `/tmp`. Another user may have put there what we are about to open: a link
+//! to a file of ours, a directory of their own, a pipe. So what lies in one counts only when it is ours (or root's).
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+use nix::unistd::geteuid;
+
+/// Group and others may write.
+const OTHERS_WRITE: u32 = 0o022;
+const MAX_LINKS: usize = 40;
+
+/// Why something in a shared place is not used. The text says what to do.
+#[derive(Debug, thiserror::Error)]
+enum NotOurs {
+    /// Another user made it.
+    #[error("{what} belongs to user {owner}, not to user {us}; remove it, or use another directory")]
+    Foreign { what: String, owner: u32, us: u32 },
+    /// It leads elsewhere, or is something else.
+    #[error("{what} is {is}, not {expected}; remove it, or use another directory")]
+    Odd { what: String, is: &'static str, expected: &'static str },
+    /// It has other names, which others may have given it.
+    #[error("{what} has {links} hard links; remove it, or use another directory")]
+    Linked { what: String, links: u64 },
+}
+
+/// Whether a place was refused for what another user may have put there.
+pub fn is_not_ours(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|error| error.is::<NotOurs>())
+}
+
+impl From<NotOurs> for io::Error {
+    fn from(error: NotOurs) -> Self {
+        Self::new(io::ErrorKind::PermissionDenied, error)
+    }
+}
+
+/// Who may write to a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Modes {
+    /// Nobody else may write to it.
+    Private,
+    /// Others could write to it; now nobody can.
+    Repaired,
+    /// Others may write to it, and that is not ours to change.
+    Shared,
+}
+
+/// Whose things count.
+#[derive(Debug, Clone, Copy)]
+struct Owners {
+    us: u32,
+    root: u32,
+}
+
+impl Owners {
+    fn current() -> Self {
+        Self { us: geteuid().as_raw(), root: 0 }
+    }
+
+    fn require(self, what: &Path, found: &Metadata) -> io::Result<()> {
+        if found.uid() == self.us || found.uid() == self.root {
+            return Ok(());
+        }
+        let what = what.display().to_string();
+        Err(NotOurs::Foreign { what, owner: found.uid(), us: self.us }.into())
+    }
+}
+
+fn is_shared(dir: &Metadata) -> bool {
+    dir.mode() & OTHERS_WRITE != 0
+}
+
+/// Refuses a path that leads through something in a shared directory that is not ours. Parts that are not there yet are
+/// fine. In directories of ours links are the owner's business.
+///
+/// # Errors
+/// Says what is not ours.
+pub fn check_way(path: &Path) -> io::Result<()> {
+    walk(Owners::current(), PathBuf::from("/"), names(&std::path::absolute(path)?))
+}
+
+/// From a directory on, step by step.
+fn walk(owners: Owners, mut at: PathBuf, mut left: VecDeque<OsString>) -> io::Result<()> {
+    let mut links = 0;
+    while let Some(name) = left.pop_front() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        let next = at.join(&name);
+        let found = match fs::symlink_metadata(&next) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            found => found?,
+        };
+        if is_shared(&fs::symlink_metadata(&at)?) {
+            owners.require(&next, &found)?;
+        }
+        if !found.is_symlink() {
+            at = next;
+            continue;
+        }
+        links += 1;
+        if links > MAX_LINKS {
+            return Err(io::Error::other(format!("{} leads in a circle", next.display())));
+        }
+        let target = fs::read_link(&next)?;
+        if target.is_absolute() {
+            at = PathBuf::from("/");
+        }
+        let mut ahead = names(&target);
+        ahead.append(&mut left);
+        left = ahead;
+    }
+    Ok(())
+}
+
+fn names(path: &Path) -> VecDeque<OsString> {
+    let name = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
+    };
+    path.components().filter_map(name).collect()
+}
+
+/// A directory to put private files into, held open: files are opened in what was checked.
+#[derive(Debug)]
+pub struct OwnDir {
+    handle: File,
+    path: PathBuf,
+}
+
+impl OwnDir {
+    /// Opens a directory that is there. Changes nothing.
+    ///
+    /// # Errors
+    /// When it is not ours, or the system refuses.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        check_way(path)?;
+        // Links on the way are ours or root's; the last step follows none that came meanwhile.
+        let real = fs::canonicalize(path)?;
+        let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let handle = OpenOptions::new().read(true).custom_flags(flags.bits()).open(&real)?;
+        Owners::current().require(path, &handle.metadata()?)?;
+        Ok(Self { handle, path: path.to_owned() })
+    }
+
+    /// Closes it to others if they could write to it.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn close_to_others(&self) -> io::Result<Modes> {
+        let found = self.handle.metadata()?;
+        match (is_shared(&found), found.uid() == Owners::current().us) {
+            (false, _) => Ok(Modes::Private),
+            (true, false) => Ok(Modes::Shared),
+            (true, true) => {
+                self.handle.set_permissions(Permissions::from_mode(0o700))?;
+                Ok(Modes::Repaired)
+            }
+        }
+    }
+
+    /// Refuses things in it that another user made, which they could while it was open to them.
+    ///
+    /// # Errors
+    /// Names the first of them.
+    pub fn check_entries(&self) -> io::Result<()> {
+        let owners = Owners::current();
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            match entry.metadata() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                found => owners.require(&entry.path(), &found?)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a file in it to be read and written, made with mode 0600 where missing. A link, a file with other names,
+    /// one of another user or anything but a file is refused, and nothing is done to it.
+    ///
+    /// # Errors
+    /// Says what it is instead of a file of ours.
+    pub fn open_file(&self, name: &OsStr) -> io::Result<File> {
+        self.open_with(name, OFlag::O_RDWR | OFlag::O_CREAT)
+    }
+
+    /// The same to be read, and not made.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn read_file(&self, name: &OsStr) -> io::Result<File> {
+        self.open_with(name, OFlag::O_RDONLY)
+    }
+
+    fn open_with(&self, name: &OsStr, access: OFlag) -> io::Result<File> {
+        // A pipe is not waited for.
+        let flags = access | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let path = self.path.join(name);
+        let opened = openat(&self.handle, name, flags, Mode::S_IRUSR | Mode::S_IWUSR);
+        let file: OwnedFd = opened.map_err(|errno| refusal(&path, errno.into()))?;
+        let file = File::from(file);
+        require_private(Owners::current(), &path, &file)?;
+        Ok(file)
+    }
+}
+
+/// Why something can't be opened, in words of what it is.
+fn refusal(path: &Path, error: io::Error) -> io::Error {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => odd(path, &found),
+        _ => error,
+    }
+}
+
+fn odd(path: &Path, found: &Metadata) -> io::Error {
+    let kind = found.file_type();
+    let is = match kind {
+        _ if kind.is_symlink() => "a symbolic link",
+        _ if kind.is_dir() => "a directory",
+        _ if kind.is_fifo() => "a pipe",
+        _ => "a device or socket",
+    };
+    NotOurs::Odd { what: path.display().to_string(), is, expected: "a regular file" }.into()
+}
+
+/// An open file that is ours alone; its mode is set to 0600.
+fn require_private(owners: Owners, path: &Path, file: &File) -> io::Result<()> {
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(odd(path, &found));
+    }
+    owners.require(path, &found)?;
+    if found.nlink() > 1 {
+        return Err(NotOurs::Linked { what: path.display().to_string(), links: found.nlink() }.into());
+    }
+    if found.mode() & 0o077 != 0 && found.uid() == owners.us {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    Ok(())
+}
+
+/// Opens a private file to append to. In a shared directory it has to be ours, as [`OwnDir::open_file`] has it.
+pub(crate) fn append(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600);
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !is_shared(&fs::metadata(dir)?) {
+        return options.open(path);
+    }
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let file = options.custom_flags(flags.bits()).open(path).map_err(|error| refusal(path, error))?;
+    require_private(Owners::current(), path, &file)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+/// Nobody whose things count, so that everything in a shared directory is another user's.
+const NOBODY: Owners = Owners { us: 4_000_000, root: 4_000_000 };
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().mode() & 0o7777
+}
+
+#[test]
+fn what_lies_in_a_shared_directory_counts_when_it_is_ours() {
+    let base = tempfile::tempdir().unwrap();
+    let (shared, private) = (base.path().join("shared"), base.path().join("private"));
+    fs::create_dir_all(shared.join("theirs/below")).unwrap();
+    fs::create_dir_all(private.join("mine/below")).unwrap();
+    fs::set_permissions(&shared, Permissions::from_mode(0o1777)).unwrap();
+    symlink("../private/mine", shared.join("link")).unwrap();
+    symlink("../shared/theirs", private.join("link")).unwrap();
+    symlink("link", private.join("again")).unwrap();
+    symlink("circle", private.join("circle")).unwrap();
+    let rows = [
+        ("shared/theirs", Some("shared/theirs belongs to user")),
+        ("shared/theirs/below/x", Some("shared/theirs belongs to user")),
+        ("shared/link/below", Some("shared/link belongs to user")),
+        ("shared/not-there-yet/x", None),
+        // The link is the owner's own; what it leads to is not.
+        ("private/again/below", Some("shared/theirs belongs to user")),
+        ("private/mine/../link", Some("shared/theirs belongs to user")),
+        ("private/circle/x", Some("private/circle leads in a circle")),
+        ("private/mine/below/x", None),
+        ("private/mine/not-there-yet", None),
+    ];
+    for (path, expect) in rows {
+        let walked = walk(NOBODY, base.path().to_owned(), names(Path::new(path)));
+        let error = walked.err().map(|error| error.to_string());
+        match (&error, expect) {
+            (Some(error), Some(expect)) => assert!(error.contains(expect), "{path}: {error}"),
+            (error, expect) => assert_eq!((error.as_deref(), expect), (None, None), "{path}"),
+        }
+        let ours = check_way(&base.path().join(path));
+        assert_eq!(ours.is_ok(), !path.contains("circle"), "{path}: {ours:?}");
+    }
+}
+
+#[test]
+fn a_file_of_ours_is_a_file_without_other_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let victim = dir.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    let place = dir.path().join("place");
+    fs::create_dir(&place).unwrap();
+    symlink(&victim, place.join("link")).unwrap();
+    symlink("nowhere", place.join("dangling")).unwrap();
+    fs::hard_link(&victim, place.join("hard")).unwrap();
+    fs::create_dir(place.join("dir")).unwrap();
+    nix::unistd::mkfifo(&place.join("pipe"), Mode::S_IRWXU).unwrap();
+    fs::set_permissions(&place, Permissions::from_mode(0o777)).unwrap();
+    for (name, why) in [
+        ("link", "is a symbolic link, not a regular file"),
+        ("dangling", "is a symbolic link"),
+        ("hard", "has 2 hard links"),
+        ("dir", "is a directory"),
+        ("pipe", "is a pipe"),
+    ] {
+        let path = place.join(name);
+        let appended = append(&path).unwrap_err().to_string();
+        assert!(appended.contains(why) && appended.contains(&path.display().to_string()), "{appended}");
+    }
+    let own = OwnDir::open(&place).unwrap();
+    assert_eq!(mode(&place), 0o777, "looking changes nothing");
+    assert_eq!((own.close_to_others().unwrap(), mode(&place)), (Modes::Repaired, 0o700));
+    for (name, why) in [
+        ("link", "is a symbolic link, not a regular file"),
+        ("hard", "has 2 hard links"),
+        ("dir", "is a directory"),
+        ("pipe", "is a pipe"),
+    ] {
+        let opened = own.open_file(OsStr::new(name)).unwrap_err().to_string();
+        assert!(opened.contains(why) && opened.contains("remove it"), "{opened}");
+        assert!(own.read_file(OsStr::new(name)).is_err(), "{name}");
+    }
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    assert!(own.read_file(OsStr::new("new")).is_err());
+    drop(own.open_file(OsStr::new("new")).unwrap());
+    fs::set_permissions(place.join("new"), Permissions::from_mode(0o666)).unwrap();
+    drop(own.open_file(OsStr::new("new")).unwrap());
+    assert_eq!(mode(&place.join("new")), 0o600);
+    own.check_entries().unwrap();
+    assert_eq!(own.close_to_others().unwrap(), Modes::Private);
+}
+
+/// Where nobody else may write, a link is how the owner wants it.
+#[test]
+fn a_link_in_a_private_directory_is_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    symlink("elsewhere.log", dir.path().join("gateway.log")).unwrap();
+    append(&dir.path().join("gateway.log")).unwrap();
+    assert!(dir.path().join("elsewhere.log").is_file());
+}

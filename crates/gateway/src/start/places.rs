@@ -1,0 +1,72 @@
+//! The directories a gateway keeps its state in are its user's own (`docs/security.md`).
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use openclaw_config::shared_place::{self, Modes, OwnDir};
+use openclaw_config::{Config, private_file};
+use openclaw_sessions::Layout;
+
+use super::run::StartError;
+
+/// Makes sure that the directories of the state are there and ours, and closes those to others that others may write to.
+/// What another user has put there by then is not used. Returns lines for the log.
+pub(super) fn claim(config: &Config) -> Result<Vec<String>, StartError> {
+    let state_dir = config.paths().state_dir();
+    let mut lines = Vec::new();
+    lines.extend(own(state_dir).map_err(|source| state_dir_error(state_dir, source))?);
+    for dir in store_dirs(config) {
+        let failed = |source| not_ours("session store's directory", &dir, source, "session.store");
+        lines.extend(own(&dir).map_err(failed)?);
+    }
+    Ok(lines)
+}
+
+/// Where `session.store` puts stores; without it they are below the state directory.
+fn store_dirs(config: &Config) -> Vec<PathBuf> {
+    let Some(store) = config.session.store.as_deref() else { return Vec::new() };
+    let layout = Layout::new(config.paths().state_dir(), config.paths().home(), Some(store));
+    let dirs = config.agent_ids().into_iter().filter_map(|agent| {
+        let dir = layout.store_path(&agent).parent()?.to_path_buf();
+        (!dir.starts_with(config.paths().state_dir())).then_some(dir)
+    });
+    let mut dirs: Vec<PathBuf> = dirs.collect();
+    dirs.sort_unstable();
+    dirs.dedup();
+    dirs
+}
+
+fn own(dir: &Path) -> io::Result<Option<String>> {
+    private_file::make_dir(dir)?;
+    let own = OwnDir::open(dir)?;
+    let modes = own.close_to_others()?;
+    if modes != Modes::Private {
+        own.check_entries()?;
+    }
+    let shown = dir.display();
+    Ok(match modes {
+        Modes::Private => None,
+        Modes::Repaired => Some(format!("others could write to {shown}; its mode is 700 now")),
+        Modes::Shared => {
+            Some(format!("others may write to {shown}, and it belongs to root: have its mode set to 700"))
+        }
+    })
+}
+
+/// Why the state directory can't be used.
+pub(super) fn state_dir_error(path: &Path, source: io::Error) -> StartError {
+    if shared_place::is_not_ours(&source) {
+        return not_ours("state directory", path, source, "OPENCLAW_STATE_DIR");
+    }
+    StartError::StateDir { path: path.to_path_buf(), source }
+}
+
+/// Why another directory can't be used; `setting` names another one.
+pub(super) fn not_ours(
+    what: &'static str,
+    path: &Path,
+    source: io::Error,
+    setting: &'static str,
+) -> StartError {
+    StartError::NotOurs { what, path: path.to_path_buf(), source, setting }
+}
