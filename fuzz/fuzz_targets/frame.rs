@@ -8,7 +8,8 @@ use openclaw_protocol::method;
 fuzz_target!(|text: &str| {
     if let Inbound::Request(request) = parse_inbound(text)
         && let Some(method) = method::find(&request.method)
+        && let Ok(params) = request.params()
     {
-        let _ = method.check(&request.params.unwrap_or_default());
+        let _ = method.check(&params);
     }
 });

@@ -236,12 +236,11 @@ fn check_auth(bind: BindMode, tailscale: TailscaleMode, auth: &ResolvedAuth) -> 
             return Err(StartRefusal::NoToken);
         }
         AuthKind::Password if auth.password.is_none() => return Err(StartRefusal::NoPassword),
-        AuthKind::Token | AuthKind::Password | AuthKind::None => {}
+        AuthKind::Token | AuthKind::Password => {}
     }
     let has_secret = match auth.mode {
         AuthKind::Token => auth.token.is_some(),
         AuthKind::Password => auth.password.is_some(),
-        AuthKind::None => false,
     };
     if outside && !has_secret { Err(StartRefusal::OpenBind { bind: bind.as_str() }) } else { Ok(()) }
 }

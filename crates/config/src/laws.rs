@@ -383,13 +383,7 @@ fn a_gateway_starts_only_with_a_secret_and_on_purpose() {
             Ok((18789, BindMode::Loopback, AuthKind::Token)),
         ),
         (
-            "{gateway:{mode:'local',auth:{mode:'none'}}}",
-            &[],
-            none(),
-            Ok((18789, BindMode::Loopback, AuthKind::None)),
-        ),
-        (
-            "{gateway:{mode:'local',auth:{mode:'none'},bind:'lan'}}",
+            "{gateway:{mode:'local',auth:{allowTailscale:true},bind:'lan'}}",
             &[],
             none(),
             Err(StartRefusal::OpenBind { bind: "lan" }),

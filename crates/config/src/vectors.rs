@@ -43,7 +43,6 @@ const OURS: &[(&str, &[(&str, &str)])] = &[
         "gateway.port 70000 accepted (no upper bound)",
         &[("gateway.port", "Too big: expected number to be <=65535")],
     ),
-    ("gateway.auth.mode none rejected", &[]),
     ("gateway.customBindHost rejected (schema gap)", &[]),
     ("discovery.wideArea.domain rejected (schema gap)", &[]),
     ("agents.defaults.model as string rejected", &[]),

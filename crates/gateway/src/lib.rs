@@ -11,6 +11,8 @@ mod attachments;
 mod clock;
 pub mod connection;
 pub mod events;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod handshake;
 pub mod health;
 mod host;

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 
 use crate::ack_pause;
+use crate::connection::frame_budget::FrameBytes;
 use crate::connection::{Connection, ConnectionInfo};
 use crate::payload::Payload;
 use crate::state::GatewayState;
@@ -51,12 +52,25 @@ pub struct RequestContext {
     pub gateway: Arc<GatewayState>,
     connection: Arc<Connection>,
     request_id: Arc<str>,
-    held: Arc<Mutex<Option<Receipt>>>,
+    held: Arc<Mutex<Held>>,
+}
+
+/// What a request holds until it is answered.
+#[derive(Default)]
+struct Held {
+    receipt: Option<Receipt>,
+    frame: Option<FrameBytes>,
 }
 
 impl RequestContext {
-    pub(crate) fn new(gateway: Arc<GatewayState>, connection: Arc<Connection>, request_id: &str) -> Self {
-        Self { gateway, connection, request_id: Arc::from(request_id), held: Arc::default() }
+    pub(crate) fn new(
+        gateway: Arc<GatewayState>,
+        connection: Arc<Connection>,
+        request_id: &str,
+        frame: Option<FrameBytes>,
+    ) -> Self {
+        let held = Arc::new(Mutex::new(Held { receipt: None, frame }));
+        Self { gateway, connection, request_id: Arc::from(request_id), held }
     }
 
     /// Who asks.
@@ -64,9 +78,11 @@ impl RequestContext {
         self.connection.info()
     }
 
-    /// Sends a successful response ahead of the final one: the `agent` acknowledgement.
+    /// Sends a successful response ahead of the final one: the `agent` acknowledgement. What was asked is kept elsewhere
+    /// by then; its frame no longer counts.
     pub fn respond_early(&self, payload: &Payload) {
         self.connection.respond(Response::ok(&*self.request_id, payload));
+        self.held.lock().frame = None;
     }
 
     /// Registers the caller for the tool events of a run, if it has the cap `tool-events`.
@@ -78,7 +94,7 @@ impl RequestContext {
 
     /// Keeps the receipt of an accepted message until the response is queued: the run begins after it.
     pub(crate) fn hold(&self, receipt: Receipt) {
-        *self.held.lock() = Some(receipt);
+        self.held.lock().receipt = Some(receipt);
     }
 
     pub(crate) fn finish(&self, result: HandlerResult) {
@@ -89,7 +105,8 @@ impl RequestContext {
             }
         };
         self.connection.respond(response);
-        if let Some(receipt) = self.held.lock().take() {
+        let Held { receipt, frame: _ } = std::mem::take(&mut *self.held.lock());
+        if let Some(receipt) = receipt {
             ack_pause::release(receipt, &self.connection().client, &self.gateway.tasks);
         }
     }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::now_ms;
-use crate::connection::admission::Admission;
+use crate::connection::frame_budget::FrameBudget;
 use crate::events::{Event, EventHub};
 use crate::handshake::machine::Door;
 use crate::handshake::throttle::Throttle;
@@ -29,6 +29,7 @@ use crate::pairing::DeviceStore;
 use crate::payload::Payload;
 use crate::presence::{Presence, note_of};
 use crate::reload::Reload;
+use crate::server::places::Places;
 
 /// Everything a handler can reach. One per process, held by `Arc`.
 pub struct GatewayState {
@@ -76,7 +77,9 @@ pub struct GatewayState {
     pub(crate) port: u16,
     pub(crate) door: Door,
     pub(crate) throttle: Mutex<Throttle>,
-    pub(crate) admission: Admission,
+    /// Places for WebSockets that are not authenticated yet.
+    pub(crate) handshakes: Places,
+    pub(crate) frame_budget: FrameBudget,
 }
 
 impl GatewayState {

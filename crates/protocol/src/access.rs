@@ -46,7 +46,7 @@ pub const APPROVALS: &str = "operator.approvals";
 /// Scope for pairing devices and nodes.
 pub const PAIRING: &str = "operator.pairing";
 
-/// The least a caller needs.
+/// The least a caller, or a listener to an event, needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// `operator.read` or `operator.write`.
@@ -63,6 +63,33 @@ pub enum Access {
     Node,
 }
 
+impl Access {
+    /// Whether an operator with these scopes has it. Admin includes everything an operator can have, write includes read.
+    pub fn is_granted_by<S: AsRef<str>>(self, scopes: &[S]) -> bool {
+        let has = |scope: &str| scopes.iter().any(|given| given.as_ref() == scope);
+        let granted = match self {
+            Self::Read => has(READ) || has(WRITE),
+            Self::Write => has(WRITE),
+            Self::Pairing => has(PAIRING),
+            Self::Approvals => has(APPROVALS),
+            Self::Node => return false,
+            Self::Admin => false,
+        };
+        granted || has(ADMIN)
+    }
+
+    /// The scope that a refusal names.
+    fn scope(self) -> &'static str {
+        match self {
+            Self::Read => READ,
+            Self::Write => WRITE,
+            Self::Pairing => PAIRING,
+            Self::Approvals => APPROVALS,
+            Self::Admin | Self::Node => ADMIN,
+        }
+    }
+}
+
 /// Decides whether a connection may call a method. Methods nobody knows need admin, so that without it their
 /// existence can't be told.
 ///
@@ -77,15 +104,10 @@ pub fn authorize<S: AsRef<str>>(role: Role, scopes: &[S], method: &str) -> Resul
         }
         (Role::Operator, _) => {}
     }
-    let has = |scope: &str| scopes.iter().any(|given| given.as_ref() == scope);
-    let (allowed, needed) = match access {
-        Access::Read => (has(READ) || has(WRITE), READ),
-        Access::Write => (has(WRITE), WRITE),
-        Access::Pairing => (has(PAIRING), PAIRING),
-        Access::Approvals => (has(APPROVALS), APPROVALS),
-        Access::Admin | Access::Node => (false, ADMIN),
-    };
-    if allowed || has(ADMIN) { Ok(()) } else { Err(ErrorShape::invalid(format!("missing scope: {needed}"))) }
+    if access.is_granted_by(scopes) {
+        return Ok(());
+    }
+    Err(ErrorShape::invalid(format!("missing scope: {}", access.scope())))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::access::{ADMIN, APPROVALS, PAIRING};
+use crate::access::Access;
 use crate::export::schema_in;
 use crate::params::health::HealthSnapshot;
 
@@ -15,8 +15,8 @@ pub struct EventKind {
     pub name: &'static str,
     /// Whether a slow client may miss it. `chat` decides by its state: a delta may be missed.
     pub droppable: bool,
-    /// The scope that an operator needs beside admin.
-    pub scope: Option<&'static str>,
+    /// What an operator needs; absent means that every operator gets it.
+    pub access: Option<Access>,
     /// JSON Schema of the payload, for the events this version sends.
     pub payload: Option<fn(&mut SchemaGenerator) -> Value>,
 }
@@ -24,24 +24,28 @@ pub struct EventKind {
 impl EventKind {
     /// Whether an operator with these scopes may get it.
     pub fn visible_to<S: AsRef<str>>(&self, scopes: &[S]) -> bool {
-        let has = |wanted: &str| scopes.iter().any(|scope| scope.as_ref() == wanted);
-        self.scope.is_none_or(|scope| has(scope) || has(ADMIN))
+        self.access.is_none_or(|access| access.is_granted_by(scopes))
     }
 }
 
 const fn sent<P: JsonSchema>(name: &'static str, droppable: bool) -> EventKind {
-    EventKind { name, droppable, scope: None, payload: Some(schema_in::<P>) }
+    EventKind { name, droppable, access: None, payload: Some(schema_in::<P>) }
 }
 
-const fn later(name: &'static str, scope: Option<&'static str>) -> EventKind {
-    EventKind { name, droppable: true, scope, payload: None }
+/// What is said in conversations: for those who may read them (decision 46).
+const fn said<P: JsonSchema>(name: &'static str) -> EventKind {
+    EventKind { access: Some(Access::Read), ..sent::<P>(name, false) }
+}
+
+const fn later(name: &'static str, access: Option<Access>) -> EventKind {
+    EventKind { name, droppable: true, access, payload: None }
 }
 
 /// All events, in the order of `hello-ok.features.events` (spec §7.0, §7.2). `health` may be dropped (KB-35).
 pub const EVENTS: &[EventKind] = &[
     sent::<ConnectChallenge>("connect.challenge", false),
-    sent::<AgentEvent>("agent", false),
-    sent::<ChatEvent>("chat", false),
+    said::<AgentEvent>("agent"),
+    said::<ChatEvent>("chat"),
     sent::<PresenceEvent>("presence", true),
     sent::<Tick>("tick", true),
     later("talk.mode", None),
@@ -49,14 +53,14 @@ pub const EVENTS: &[EventKind] = &[
     sent::<HealthSnapshot>("health", true),
     later("heartbeat", None),
     later("cron", None),
-    later("node.pair.requested", Some(PAIRING)),
-    later("node.pair.resolved", Some(PAIRING)),
+    later("node.pair.requested", Some(Access::Pairing)),
+    later("node.pair.resolved", Some(Access::Pairing)),
     later("node.invoke.request", None),
-    later("device.pair.requested", Some(PAIRING)),
-    later("device.pair.resolved", Some(PAIRING)),
+    later("device.pair.requested", Some(Access::Pairing)),
+    later("device.pair.resolved", Some(Access::Pairing)),
     later("voicewake.changed", None),
-    later("exec.approval.requested", Some(APPROVALS)),
-    later("exec.approval.resolved", Some(APPROVALS)),
+    later("exec.approval.requested", Some(Access::Approvals)),
+    later("exec.approval.resolved", Some(Access::Approvals)),
 ];
 
 /// The row of an event.
@@ -337,6 +341,7 @@ pub enum ChatState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::{ADMIN, APPROVALS, PAIRING, READ, WRITE};
 
     #[test]
     fn the_list_of_events_is_the_recorded_one() {
@@ -349,12 +354,14 @@ mod tests {
     /// Spec §16.2, nodes aside: what they get is the gateway's to decide.
     #[test]
     fn gated_events_reach_only_those_who_may_see_them() {
-        let clients = [("A", ADMIN), ("P", PAIRING), ("X", APPROVALS), ("R", crate::access::READ)];
+        let clients = [("A", ADMIN), ("P", PAIRING), ("X", APPROVALS), ("R", READ), ("W", WRITE)];
         let rows = [
             ("exec.approval.requested", "AX"),
             ("device.pair.requested", "AP"),
             ("node.pair.resolved", "AP"),
-            ("chat", "APXR"),
+            ("agent", "ARW"),
+            ("chat", "ARW"),
+            ("presence", "APXRW"),
         ];
         for (event, expect) in rows {
             let kind = find(event).unwrap();

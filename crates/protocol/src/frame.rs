@@ -1,13 +1,14 @@
-//! The three frame kinds and how inbound text becomes one (spec `gateway-protocol.md` §2).
+//! The three frame kinds (spec `gateway-protocol.md` §2).
 
-use std::sync::LazyLock;
+mod inbound;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::error::ErrorShape;
-use crate::schema::Schema;
+
+pub use inbound::{Envelope, Inbound, parse_inbound};
 
 /// The protocol version this contract describes.
 pub const PROTOCOL_VERSION: u32 = 3;
@@ -105,54 +106,6 @@ pub struct StateVersion {
     pub health: u64,
 }
 
-/// What a text frame of a client is.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Inbound {
-    /// A request.
-    Request(Request),
-    /// JSON, but not a request: after the handshake it is answered with this id and error.
-    Invalid {
-        /// The frame's own id where it has one, else `invalid`.
-        id: String,
-        /// `invalid request frame: …`
-        error: ErrorShape,
-    },
-    /// Not JSON: after the handshake it gets no answer.
-    NotJson,
-}
-
-/// Reads what a client sent. The envelope is strict: unknown keys are refused.
-pub fn parse_inbound(text: &str) -> Inbound {
-    let Ok(value) = serde_json::from_str::<Value>(text) else { return Inbound::NotJson };
-    let violations = REQUEST.validate(&value);
-    if !violations.is_empty() {
-        let id = value.get("id").and_then(Value::as_str).unwrap_or("invalid").to_owned();
-        let error = ErrorShape::invalid(format!("invalid request frame: {}", violations.text()));
-        return Inbound::Invalid { id, error };
-    }
-    match serde_json::from_value::<Request>(value) {
-        Ok(request) => Inbound::Request(request),
-        Err(error) => Inbound::Invalid {
-            id: "invalid".to_owned(),
-            error: ErrorShape::invalid(format!("invalid request frame: {error}")),
-        },
-    }
-}
-
-static REQUEST: LazyLock<Schema> = LazyLock::new(|| {
-    Schema::compile(&json!({
-        "type": "object",
-        "properties": {
-            "type": {"type": "string", "const": "req"},
-            "id": {"type": "string", "minLength": 1},
-            "method": {"type": "string", "minLength": 1},
-            "params": {},
-        },
-        "required": ["type", "id", "method"],
-        "additionalProperties": false,
-    }))
-});
-
 /// Reads a key that is there, so that `null` is told from absent.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
@@ -161,38 +114,6 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Vectors of spec §2.2.
-    #[test]
-    fn malformed_frames_are_answered_with_the_texts_clients_know() {
-        let rows = [
-            (
-                r#"{"type":"req","id":"","method":"health"}"#,
-                "",
-                "at /id: must NOT have fewer than 1 characters",
-            ),
-            (r#"{"type":"req","method":"health"}"#, "invalid", "must have required property 'id'"),
-            (
-                r#"{"type":"req","id":"xx1","method":"health","extra":1}"#,
-                "xx1",
-                "at root: unexpected property 'extra'",
-            ),
-            (
-                r#"{"type":"event","event":"foo"}"#,
-                "invalid",
-                "must have required property 'id'; must have required property 'method'; at root: unexpected \
-                 property 'event'; at /type: must be equal to constant",
-            ),
-            ("[]", "invalid", "must be object"),
-            ("null", "invalid", "must be object"),
-        ];
-        for (text, id, what) in rows {
-            let error = ErrorShape::invalid(format!("invalid request frame: {what}"));
-            assert_eq!(parse_inbound(text), Inbound::Invalid { id: id.to_owned(), error }, "{text}");
-        }
-        assert_eq!(parse_inbound("not json at all"), Inbound::NotJson);
-        assert_eq!(parse_inbound(&"[".repeat(100_000)), Inbound::NotJson);
-    }
 
     #[test]
     fn absent_keys_stay_absent_and_null_stays_null() {

@@ -3,7 +3,8 @@
 //! [`frame`] holds the three frame kinds, [`method`] the table of methods, [`access`] who may call them, [`params`] one
 //! type per method's parameters and result, [`event`] the broadcast events, [`error`] what a failed request answers,
 //! [`message`] the transcript message model that `chat.history` puts on the wire, [`schema`] the validation whose texts
-//! clients show, [`device`] what a device signs, [`mend`] what JavaScript takes for JSON, [`mod@export`] all of it as JSON Schema.
+//! clients show, [`device`] what a device signs, [`mend`] what JavaScript takes for JSON, [`printable`] what
+//! people may be shown of it, [`mod@export`] all of it as JSON Schema.
 
 pub mod access;
 pub mod device;
@@ -16,6 +17,7 @@ pub mod mend;
 pub mod message;
 pub mod method;
 pub mod params;
+pub mod printable;
 pub mod schema;
 pub mod text_length;
 

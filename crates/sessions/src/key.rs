@@ -14,6 +14,7 @@ mod plain;
 use std::fmt;
 use std::sync::Arc;
 
+use openclaw_protocol::printable::{is_control, one_line};
 use openclaw_protocol::{AgentId, SessionId};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,15 @@ pub enum KeyError {
     /// Longer than [`MAX_KEY_BYTES`].
     #[error("session key of {0} bytes is too long, at most {MAX_KEY_BYTES} are allowed")]
     TooLong(usize),
+    /// Has a character that does something to the text around it. Rows of a file may be named so; nobody else gets
+    /// such a name into the store.
+    #[error("session key \"{}\" has the control character U+{:04X}; leave it out", one_line(key), u32::from(*character))]
+    Control {
+        /// The text as given.
+        key: String,
+        /// The first such character.
+        character: char,
+    },
 }
 
 impl SessionKey {
@@ -71,6 +81,12 @@ impl SessionKey {
     /// The key, unless it is longer than [`MAX_KEY_BYTES`].
     fn bounded(self) -> Result<Self, KeyError> {
         if self.0.len() > MAX_KEY_BYTES { Err(KeyError::TooLong(self.0.len())) } else { Ok(self) }
+    }
+
+    /// The key, unless it has a control character.
+    fn printable(self) -> Result<Self, KeyError> {
+        without_control(&self.0)?;
+        Ok(self)
     }
 
     /// The main bucket of an agent.
@@ -165,12 +181,14 @@ impl SessionKey {
     /// `unknown` have no threads.
     ///
     /// # Errors
-    /// [`KeyError::TooLong`].
+    /// [`KeyError::TooLong`], [`KeyError::Control`].
     pub fn with_thread(&self, thread_id: &str) -> Result<Self, KeyError> {
         let id = tidy(thread_id);
         match self.agent() {
             Some(agent) if !id.is_empty() => {
-                Self::build(&agent, &format!("{}{}{id}", self.rest(), form::THREAD_MARK)).bounded()
+                Self::build(&agent, &format!("{}{}{id}", self.rest(), form::THREAD_MARK))
+                    .bounded()?
+                    .printable()
             }
             Some(_) | None => Ok(self.clone()),
         }
@@ -365,6 +383,14 @@ fn checked(text: &str) -> Result<&str, KeyError> {
         0 => Err(KeyError::Missing),
         n if n > MAX_TEXT_BYTES => Err(KeyError::TooLong(n)),
         _ => Ok(text),
+    }
+}
+
+/// Refuses text that a person can't be shown as it is. For keys that come from outside: stored ones are taken as they are.
+fn without_control(text: &str) -> Result<(), KeyError> {
+    match text.chars().find(|c| is_control(*c)) {
+        Some(character) => Err(KeyError::Control { key: text.to_owned(), character }),
+        None => Ok(()),
     }
 }
 

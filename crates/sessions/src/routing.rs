@@ -113,7 +113,8 @@ pub struct IdentityLink {
 /// Decides. The first binding of the most specific tier wins; inside a tier the order of the file decides.
 ///
 /// # Errors
-/// [`KeyError::TooLong`] for a peer or thread whose key would be too long; nothing is cut to fit.
+/// [`KeyError::TooLong`] for a peer or thread whose key would be too long, nothing is cut to fit; [`KeyError::Control`] for
+/// one with control characters.
 pub fn resolve(settings: &SessionSettings, inbound: &Inbound) -> Result<Route, KeyError> {
     let channel = normalize_channel(&inbound.channel);
     let account = account_of(inbound.account_id.as_deref()).to_owned();

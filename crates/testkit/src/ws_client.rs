@@ -182,6 +182,11 @@ impl WsClient {
         Ok(id)
     }
 
+    /// The socket underneath, to say what no WebSocket client says.
+    pub fn into_stream(self) -> MaybeTlsStream<TcpStream> {
+        self.socket.into_inner()
+    }
+
     /// Sends this text as it is.
     ///
     /// # Errors

@@ -58,9 +58,6 @@ fn gateway(context: &Context, config: &Config, findings: &mut Vec<Value>) {
                     None,
                 ));
             }
-            if options.auth.mode == AuthKind::None {
-                findings.push(no_auth(bind));
-            }
         }
         Err(_) => findings.push(no_auth(bind)),
     }

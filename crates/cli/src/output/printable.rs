@@ -1,14 +1,16 @@
-//! Text that may come from anybody, made safe for a terminal.
+//! What is printed: control characters that anybody may have put into a text are escaped, our own colours stay.
 
 use std::borrow::Cow;
 
+pub(crate) use openclaw_protocol::printable::one_line;
+use openclaw_protocol::printable::{escape, escaped, is_control};
+
 use super::style::SEQUENCES;
 
-/// Replaces control characters by `\u` escapes, which JSON reads back as what they were. Line breaks and tabs stay, and
-/// so do the colours of [`super::Style`].
+/// The text with its control characters escaped, except line breaks, tabs, and the colours of [`super::Style`].
 pub(super) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unsafe) {
-        return Cow::Borrowed(text);
+    if !SEQUENCES.iter().any(|sequence| text.contains(sequence)) {
+        return escaped(text);
     }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -19,36 +21,18 @@ pub(super) fn printable(text: &str) -> Cow<'_, str> {
                 out.push_str(sequence);
                 sequence.len()
             }
-            None if is_unsafe(next) => {
-                out.push_str(&escape(next));
-                next.len_utf8()
-            }
             None => {
-                out.push(next);
+                match next {
+                    '\n' | '\t' => out.push(next),
+                    _ if is_control(next) => out.push_str(&escape(next)),
+                    _ => out.push(next),
+                }
                 next.len_utf8()
             }
         };
         rest = rest.get(taken..).unwrap_or_default();
     }
     Cow::Owned(out)
-}
-
-/// The same for a cell of a table or a name in a line: line breaks and tabs would pretend to be structure.
-pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
-    let text = printable(text);
-    if text.contains(['\n', '\t']) {
-        Cow::Owned(text.replace('\n', "\\n").replace('\t', "\\t"))
-    } else {
-        text
-    }
-}
-
-fn is_unsafe(c: char) -> bool {
-    c.is_control() && !matches!(c, '\n' | '\t')
-}
-
-fn escape(c: char) -> String {
-    format!("\\u{:04x}", u32::from(c))
 }
 
 #[cfg(test)]
@@ -59,23 +43,15 @@ mod tests {
     #[test]
     fn control_characters_are_escaped_and_our_colours_stay() {
         let red = Style::COLOURED.error("no");
+        let mixed = format!("\u{202e}\r\n{red}\u{9b}31m");
         let rows = [
-            ("plain ünïcode 🦞\n\tand tab", "plain ünïcode 🦞\n\tand tab"),
-            ("\u{1b}]0;title\u{7}", "\\u001b]0;title\\u0007"),
-            ("\u{1b}[2J\r", "\\u001b[2J\\u000d"),
-            ("\u{9b}31m\u{7f}", "\\u009b31m\\u007f"),
-            (red.as_str(), red.as_str()),
+            ("plain ünïcode 🦞\n\tand tab", "plain ünïcode 🦞\n\tand tab".to_owned()),
+            ("\u{1b}]0;title\u{7}", "\\u001b]0;title\\u0007".to_owned()),
+            (red.as_str(), red.clone()),
+            (mixed.as_str(), format!("\\u202e\\u000d\n{red}\\u009b31m")),
         ];
         for (text, expect) in rows {
             assert_eq!(printable(text), expect);
         }
-        assert_eq!(one_line("a\nb\tc\r"), "a\\nb\\tc\\u000d");
-    }
-
-    #[test]
-    fn escaped_json_means_the_same() {
-        let value = serde_json::json!({ "key": "\u{1b}[2J\u{9b}\n\u{7f}" });
-        let text = serde_json::to_string(&value).unwrap();
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&printable(&text)).unwrap(), value);
     }
 }

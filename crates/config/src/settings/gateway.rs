@@ -103,8 +103,6 @@ pub enum AuthKind {
     Token,
     /// A password.
     Password,
-    /// No secret; only accepted with a loopback bind.
-    None,
 }
 
 impl AuthKind {
@@ -113,7 +111,6 @@ impl AuthKind {
         match self {
             Self::Token => "token",
             Self::Password => "password",
-            Self::None => "none",
         }
     }
 }

@@ -17,8 +17,8 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role as Side, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as WsError, Message, Utf8Bytes};
 
-use super::admission::Pending;
-use super::frame_gate::{self, FrameGate, Latch};
+use super::frame_budget::{FrameBytes, LARGEST};
+use super::frame_gate::{FrameGate, Latch, Overstep};
 use super::hello::hello;
 use super::outbound::{Next, Outbound};
 use super::requests::Requests;
@@ -33,10 +33,11 @@ use crate::host::own_addresses;
 use crate::pairing::{Announcement, DeviceToken, PairingBook};
 use crate::payload::Payload;
 use crate::request::response_text;
+use crate::server::places::Place;
 use crate::state::GatewayState;
 
-/// Largest frame of an authenticated client: `policy.maxPayload` (decision 13).
-pub(crate) const MAX_FRAME_BYTES: usize = 25 * 1024 * 1024;
+/// Largest frame in either direction; what a single client may send is the gate's to know.
+pub(crate) const MAX_FRAME_BYTES: usize = LARGEST as usize;
 /// From the open socket to `hello-ok`.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a client that is being closed may take to read what was queued for it.
@@ -52,7 +53,7 @@ type Socket = WebSocketStream<FrameGate<TokioIo<Upgraded>>>;
 pub(crate) async fn drive(
     upgraded: Upgraded,
     origination: Origination,
-    pending: Pending,
+    place: Place,
     state: Arc<GatewayState>,
 ) {
     let (gate, latch) = FrameGate::closed(TokioIo::new(upgraded));
@@ -72,14 +73,26 @@ pub(crate) async fn drive(
         outbound: Arc::clone(&outbound),
         state: Arc::clone(&state),
     };
-    run_both(reader.run(pending, &admitted), write(&mut sink, &outbound), &outbound).await;
+    let lost = place.lost();
+    let evicted = async {
+        lost.cancelled().await;
+        if admitted.lock().is_some() {
+            // It came in at the last moment.
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! { biased;
+        // At once and without a word: whoever fills the places would only be owed more of them.
+        () = evicted => return,
+        () = run_both(reader.run(place, &admitted), write(&mut sink, &outbound), &outbound) => {}
+    }
     outbound.hang_up();
     let connection = admitted.lock().take();
     if let Some(connection) = connection {
         leave(&state, &connection);
     }
     if let Ok(socket) = sink.reunite(stream) {
-        latch.open();
+        latch.end();
         linger(socket.into_inner()).await;
     }
 }
@@ -146,7 +159,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    async fn run(mut self, pending: Pending, admitted: &Mutex<Option<Arc<Connection>>>) {
+    async fn run(mut self, place: Place, admitted: &Mutex<Option<Arc<Connection>>>) {
         let (stopping, state) = (Closing::stopping(), Arc::clone(&self.state));
         let greeted = tokio::select! { biased;
             () = state.stopping.cancelled() => return self.outbound.close(stopping),
@@ -154,9 +167,10 @@ impl Reader<'_> {
         };
         match greeted {
             Ok(Some(connection)) => {
-                drop(pending);
+                drop(place);
                 *admitted.lock() = Some(Arc::clone(&connection));
-                self.latch.open();
+                let info = connection.info();
+                self.latch.admit(self.state.frame_budget.allowance(info.role, &info.scopes));
                 self.requests(connection).await;
             }
             Ok(None) => {}
@@ -191,15 +205,17 @@ impl Reader<'_> {
     }
 
     fn broken(&self, error: &WsError) {
-        let is_too_big = match error {
-            WsError::Capacity(_) => true,
-            WsError::Io(io) => io.get_ref().is_some_and(|inner| inner.is::<frame_gate::TooBig>()),
-            _ => false,
+        let overstep = match error {
+            WsError::Io(io) => io.get_ref().and_then(|inner| inner.downcast_ref::<Overstep>()),
+            _ => None,
         };
-        if is_too_big {
-            self.outbound.close(Closing::too_big());
-        } else if matches!(error, WsError::Utf8(_)) {
-            self.outbound.close(Closing::policy("invalid request frame"));
+        match (overstep, error) {
+            (Some(Overstep::TooBig(_)), _) | (None, WsError::Capacity(_)) => {
+                self.outbound.close(Closing::too_big());
+            }
+            (Some(slow @ Overstep::TooSlow), _) => self.outbound.close(Closing::policy(&slow.to_string())),
+            (None, WsError::Utf8(_)) => self.outbound.close(Closing::policy("invalid request frame")),
+            (None, _) => {}
         }
         tracing::debug!(peer = %self.origination.peer, %error, "socket ended");
     }
@@ -299,20 +315,32 @@ impl Reader<'_> {
         let requests = Requests::new(Arc::clone(&self.state), connection);
         let outbound = Arc::clone(&self.outbound);
         loop {
-            let text = tokio::select! { biased;
-                () = outbound.closing() => return,
-                text = async { outbound.has_room().await; self.next_text().await } => text,
+            let next = async {
+                outbound.has_room().await;
+                let slot = requests.slot().await?;
+                let (text, held) = self.next_message().await?;
+                Some((slot, text, held))
             };
-            let Some(text) = text else { return };
-            requests.take(text).await;
+            let next = tokio::select! { biased;
+                () = outbound.closing() => return,
+                next = next => next,
+            };
+            let Some((slot, text, held)) = next else { return };
+            requests.take(slot, text, held).await;
         }
+    }
+
+    /// The next text of the client and what it holds of the budget.
+    async fn next_message(&mut self) -> Option<(Utf8Bytes, Option<FrameBytes>)> {
+        let text = self.next_text().await?;
+        Some((text, self.latch.take_held()))
     }
 }
 
-/// The door as of now: this host's addresses are looked up for those who are not on loopback anyway.
+/// The door as of now: this host's addresses are looked up for those who are not on loopback anyway, and for pages.
 fn door_now(door: &Door, origination: &Origination) -> Door {
     let mut door = door.clone();
-    if !origination.peer.ip().to_canonical().is_loopback() {
+    if !origination.peer.ip().to_canonical().is_loopback() || origination.origin.is_some() {
         door.addresses = AddressBook { own: own_addresses(), ..door.addresses };
     }
     door

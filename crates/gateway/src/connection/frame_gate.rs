@@ -1,122 +1,110 @@
-//! Holds an unauthenticated socket to one small frame at a time.
+//! Holds a socket to messages that it may send, before any memory is set aside for them.
 //!
-//! The gate sits under the WebSocket layer. Closed, it looks at the frame headers that pass, gives out no byte beyond
-//! the frame being read, and refuses frames (and fragments together) over its limit before any memory is set aside for
-//! them. What a client sends behind its `connect` waits in the socket. Opened, the gate is not there.
+//! The gate sits under the WebSocket layer and looks at the frame headers that pass. A stranger gets one small frame at a
+//! time: no byte beyond the frame being read is given out, so what a client sends behind its `connect` waits in the socket.
+//! Of an admitted client a message that is too large ends the connection at its header, and a large one waits for its part
+//! of the [budget](super::frame_budget).
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+use tokio_util::sync::PollSemaphore;
+
+use super::frame_budget::{Allowance, FrameBytes, SMALL};
+use super::frame_progress::{Announced, Progress};
 
 /// Bytes of payload a client may send before it is authenticated (decision 13).
 pub(crate) const LIMIT: u64 = 64 * 1024;
-
-/// Bytes read at once while the gate is closed.
+/// Bytes read at once from a stranger.
 const PIECE: usize = 4 * 1024;
+/// Time for a large message, and the slowest line it may come over.
+const PATIENCE: Duration = Duration::from_secs(10);
+const SLOWEST_BYTES_PER_SECOND: u64 = 64 * 1024;
 
 /// The error inside of the `io::Error` that a gate gives.
-#[derive(Debug, thiserror::Error)]
-#[error("frame of more than {LIMIT} bytes before authentication")]
-pub(crate) struct TooBig;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Overstep {
+    /// The message is larger than the client's may be.
+    #[error("message of more than {0} bytes")]
+    TooBig(u64),
+    /// A large message comes in so slowly that others wait for the memory it holds.
+    #[error("a message took too long to arrive")]
+    TooSlow,
+}
 
-/// Opens a gate.
+/// What the gate does.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Latch(Arc<AtomicBool>);
+enum Mode {
+    /// The client is not authenticated.
+    #[default]
+    Stranger,
+    /// It is, and may send this much.
+    Admitted(Allowance),
+    /// Nobody listens to it any more.
+    Off,
+}
+
+/// Tells a gate what to do, and takes from it what a message holds.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Latch(Arc<Mutex<Told>>);
+
+#[derive(Debug, Default)]
+struct Told {
+    mode: Mode,
+    held: Option<FrameBytes>,
+}
 
 impl Latch {
-    pub(crate) fn open(&self) {
-        self.0.store(true, Ordering::Release);
+    /// The client is authenticated.
+    pub(crate) fn admit(&self, allowance: Allowance) {
+        self.0.lock().mode = Mode::Admitted(allowance);
     }
 
-    fn is_open(&self) -> bool {
-        self.0.load(Ordering::Acquire)
-    }
-}
-
-/// Where the gate is in the client's frames.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Progress {
-    header: Header,
-    /// Bytes left of the current frame's payload.
-    payload: u64,
-    /// Payload bytes announced so far.
-    total: u64,
-}
-
-/// The header being read: at most 2 + 8 + 4 bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Header {
-    bytes: [u8; 10],
-    seen: usize,
-}
-
-impl Header {
-    /// Bytes of the header as far as it is known: two, then with the length field and the mask.
-    fn size(&self) -> usize {
-        if self.seen < 2 {
-            return 2;
-        }
-        let second = self.bytes.get(1).copied().unwrap_or_default();
-        let mask = if second & 0x80 == 0 { 0 } else { 4 };
-        2 + self.length_size() + mask
+    /// The connection is over; what still comes is thrown away.
+    pub(crate) fn end(&self) {
+        self.0.lock().mode = Mode::Off;
     }
 
-    fn length_size(&self) -> usize {
-        match self.bytes.get(1).copied().unwrap_or_default() & 0x7f {
-            126 => 2,
-            127 => 8,
-            _ => 0,
-        }
-    }
-
-    fn payload_len(&self) -> u64 {
-        match self.length_size() {
-            0 => u64::from(self.bytes.get(1).copied().unwrap_or_default() & 0x7f),
-            size => {
-                let field = self.bytes.get(2..2 + size).unwrap_or_default();
-                field.iter().fold(0, |length, byte| (length << 8) | u64::from(*byte))
-            }
-        }
+    /// What the message that was just read holds of the budget; nothing for a small one.
+    pub(crate) fn take_held(&self) -> Option<FrameBytes> {
+        self.0.lock().held.take()
     }
 }
 
-impl Progress {
-    fn new() -> Self {
-        Self { header: Header::default(), payload: 0, total: 0 }
-    }
+/// The message being read of an admitted client.
+#[derive(Debug, Default)]
+struct Message {
+    /// Bytes announced so far, in all its frames.
+    bytes: u64,
+    is_last: bool,
+    /// Bytes to be taken from the budget before more of it is read.
+    wanted: Option<u32>,
+    has_taken: bool,
+    deadline: Option<Pin<Box<Sleep>>>,
+}
 
-    /// Bytes that may be read now: the rest of the header as far as known, or of the payload.
-    fn allowed(&self) -> usize {
-        if self.payload > 0 {
-            return usize::try_from(self.payload).unwrap_or(usize::MAX);
-        }
-        self.header.size() - self.header.seen
-    }
-
-    /// Notes bytes that have passed; never more than [`Self::allowed`].
-    fn passed(&mut self, bytes: &[u8]) -> Result<(), TooBig> {
-        if self.payload > 0 {
-            self.payload = self.payload.saturating_sub(bytes.len() as u64);
+impl Message {
+    /// A header has been read. A large message takes all it needs at once, so that no two wait for each other; of one in
+    /// several frames nobody knows how much that is.
+    fn announced(&mut self, header: Announced, largest: u32) -> Result<(), Overstep> {
+        if header.is_control {
             return Ok(());
         }
-        for byte in bytes {
-            // Beyond the length field lies the mask, which is of no interest.
-            if let Some(slot) = self.header.bytes.get_mut(self.header.seen) {
-                *slot = *byte;
-            }
-            self.header.seen += 1;
+        self.bytes = self.bytes.saturating_add(header.payload);
+        self.is_last = header.is_last;
+        if self.bytes > u64::from(largest) {
+            return Err(Overstep::TooBig(largest.into()));
         }
-        if self.header.seen == self.header.size() {
-            self.payload = self.header.payload_len();
-            self.total = self.total.saturating_add(self.payload);
-            self.header = Header::default();
-            if self.total > LIMIT {
-                return Err(TooBig);
-            }
+        if self.bytes > u64::from(SMALL) && !self.has_taken {
+            self.has_taken = true;
+            let whole = u32::try_from(self.bytes).unwrap_or(largest);
+            self.wanted = Some(if header.is_last { whole } else { largest });
         }
         Ok(())
     }
@@ -128,30 +116,102 @@ pub(crate) struct FrameGate<S> {
     inner: S,
     latch: Latch,
     progress: Progress,
+    /// Payload bytes that a stranger announced so far.
+    total: u64,
+    message: Message,
+    /// Waits for bytes of the budget, once one was needed.
+    budget: Option<PollSemaphore>,
 }
 
 impl<S> FrameGate<S> {
-    /// A closed gate and what opens it.
+    /// A gate before a stranger and what it is told by.
     pub(crate) fn closed(inner: S) -> (Self, Latch) {
         let latch = Latch::default();
-        (Self { inner, latch: latch.clone(), progress: Progress::new() }, latch)
+        let gate = Self {
+            inner,
+            latch: latch.clone(),
+            progress: Progress::default(),
+            total: 0,
+            message: Message::default(),
+            budget: None,
+        };
+        (gate, latch)
+    }
+
+    /// Bytes of a stranger have passed.
+    fn passed(&mut self, bytes: &[u8]) -> Result<(), Overstep> {
+        if let Some(header) = self.progress.passed(bytes) {
+            self.total = self.total.saturating_add(header.payload);
+            if self.total > LIMIT {
+                return Err(Overstep::TooBig(LIMIT));
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of an admitted client have passed: the end of one frame and the begin of others, as they come.
+    fn scan(&mut self, bytes: &[u8], largest: u32) -> Result<(), Overstep> {
+        let mut rest = bytes;
+        while let Some((now, later)) = rest.split_at_checked(self.progress.allowed().min(rest.len())) {
+            if now.is_empty() {
+                break;
+            }
+            rest = later;
+            if let Some(header) = self.progress.passed(now) {
+                self.message.announced(header, largest)?;
+            }
+            if self.progress.is_between_frames() && self.message.is_last {
+                self.message = Message::default();
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the message being read may take its memory, and not longer for its bytes than they may take.
+    fn poll_allowed(&mut self, allowance: &Allowance, cx: &mut Context<'_>) -> Poll<Result<(), Overstep>> {
+        if let Some(bytes) = self.message.wanted {
+            let budget = self.budget.get_or_insert_with(|| PollSemaphore::new(Arc::clone(&allowance.budget)));
+            // Nothing is held only of a semaphore that was closed, which this one never is.
+            let held = ready!(budget.poll_acquire_many(cx, bytes));
+            self.latch.0.lock().held = held;
+            self.message.wanted = None;
+            let patience = PATIENCE + Duration::from_secs(u64::from(bytes) / SLOWEST_BYTES_PER_SECOND);
+            self.message.deadline = Some(Box::pin(sleep(patience)));
+        }
+        match self.message.deadline.as_mut().map(|deadline| deadline.as_mut().poll(cx)) {
+            Some(Poll::Ready(())) => Poll::Ready(Err(Overstep::TooSlow)),
+            Some(Poll::Pending) | None => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> FrameGate<S> {
+    /// Through a piece of our own, so that bytes are looked at before the reader has them.
+    fn poll_stranger(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let mut piece = [0; PIECE];
+        let size = self.progress.allowed().min(buf.remaining()).min(PIECE);
+        let mut piece = ReadBuf::new(piece.get_mut(..size).unwrap_or_default());
+        ready!(Pin::new(&mut self.inner).poll_read(cx, &mut piece))?;
+        self.passed(piece.filled()).map_err(io::Error::other)?;
+        buf.put_slice(piece.filled());
+        Poll::Ready(Ok(()))
     }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for FrameGate<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if this.latch.is_open() {
-            return Pin::new(&mut this.inner).poll_read(cx, buf);
-        }
-        // Through a piece of our own, so that bytes are looked at before the reader has them.
-        let mut piece = [0; PIECE];
-        let size = this.progress.allowed().min(buf.remaining()).min(PIECE);
-        let mut piece = ReadBuf::new(piece.get_mut(..size).unwrap_or_default());
-        ready!(Pin::new(&mut this.inner).poll_read(cx, &mut piece))?;
-        this.progress.passed(piece.filled()).map_err(io::Error::other)?;
-        buf.put_slice(piece.filled());
-        Poll::Ready(Ok(()))
+        let mode = this.latch.0.lock().mode.clone();
+        let allowance = match mode {
+            Mode::Stranger => return this.poll_stranger(cx, buf),
+            Mode::Admitted(allowance) => allowance,
+            Mode::Off => return Pin::new(&mut this.inner).poll_read(cx, buf),
+        };
+        ready!(this.poll_allowed(&allowance, cx)).map_err(io::Error::other)?;
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut this.inner).poll_read(cx, buf))?;
+        let fresh = buf.filled().get(before..).unwrap_or_default();
+        Poll::Ready(this.scan(fresh, allowance.largest).map_err(io::Error::other))
     }
 }
 
@@ -170,74 +230,4 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for FrameGate<S> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-    /// A masked client frame of this payload size.
-    fn frame(size: usize) -> Vec<u8> {
-        let mut bytes = vec![0x81];
-        match size {
-            0..126 => bytes.push(0x80 | size as u8),
-            126..65_536 => {
-                bytes.push(0x80 | 126);
-                bytes.extend_from_slice(&(size as u16).to_be_bytes());
-            }
-            _ => {
-                bytes.push(0x80 | 127);
-                bytes.extend_from_slice(&(size as u64).to_be_bytes());
-            }
-        }
-        bytes.extend_from_slice(&[1, 2, 3, 4]);
-        bytes.resize(bytes.len() + size, b'x');
-        bytes
-    }
-
-    /// Reads until the end or an error; how many bytes passed.
-    async fn read_all(input: &[u8]) -> (usize, Option<io::Error>) {
-        let (mut gate, _latch) = FrameGate::closed(input);
-        let mut seen = Vec::new();
-        let error = gate.read_to_end(&mut seen).await.err();
-        assert_eq!(seen, input[..seen.len()]);
-        (seen.len(), error)
-    }
-
-    #[tokio::test]
-    async fn frames_up_to_the_limit_pass_unchanged() {
-        for sizes in [&[0, 1, 125, 126, 127, 300][..], &[65_535], &[65_536]] {
-            let input: Vec<u8> = sizes.iter().flat_map(|size| frame(*size)).collect();
-            let (seen, error) = read_all(&input).await;
-            assert_eq!((seen, error.map(|e| e.to_string())), (input.len(), None), "{sizes:?}");
-        }
-    }
-
-    #[tokio::test]
-    async fn a_bigger_frame_is_refused_at_its_header() {
-        // The first two bytes of a header tell how long it is, the rest how long the frame is.
-        for (sizes, passed) in [(&[65_537][..], 2), (&[40_000, 40_000], 8 + 40_000 + 2)] {
-            let input: Vec<u8> = sizes.iter().flat_map(|size| frame(*size)).collect();
-            let (seen, error) = read_all(&input).await;
-            assert!(error.unwrap().get_ref().unwrap().is::<TooBig>());
-            assert_eq!(seen, passed, "{sizes:?}");
-        }
-    }
-
-    #[tokio::test]
-    async fn nothing_beyond_the_frame_is_read_until_the_gate_opens() {
-        let (ours, mut theirs) = tokio::io::duplex(1 << 20);
-        let (first, second) = (frame(5), frame(100_000));
-        theirs.write_all(&first).await.unwrap();
-        theirs.write_all(&second).await.unwrap();
-        let (mut gate, latch) = FrameGate::closed(ours);
-        let mut buf = vec![0; 1 << 20];
-        let mut seen = 0;
-        while seen < first.len() {
-            seen += gate.read(&mut buf[seen..]).await.unwrap();
-        }
-        assert_eq!(seen, first.len());
-        latch.open();
-        let mut rest = vec![0; second.len()];
-        gate.read_exact(&mut rest).await.unwrap();
-        assert_eq!(rest, second);
-    }
-}
+mod tests;

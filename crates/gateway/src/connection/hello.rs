@@ -10,7 +10,7 @@ use openclaw_protocol::params::connect::{
 };
 
 use super::ConnectionInfo;
-use super::driver::MAX_FRAME_BYTES;
+use super::frame_budget;
 use super::outbound::SLOW_BYTES;
 use crate::handshake::Origination;
 use crate::handshake::client_address::plain;
@@ -62,7 +62,7 @@ pub(super) fn hello(
             issued_at_ms: token.issued_at_ms(),
         }),
         policy: Policy {
-            max_payload: MAX_FRAME_BYTES as u64,
+            max_payload: frame_budget::largest(info.role, &info.scopes).into(),
             max_buffered_bytes: SLOW_BYTES as u64,
             tick_interval_ms: u64::try_from(TICK.as_millis()).unwrap_or(u64::MAX),
         },

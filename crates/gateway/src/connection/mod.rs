@@ -1,8 +1,9 @@
 //! One WebSocket connection: what is known about it, what waits to be sent to it, and the task that drives it.
 
-pub(crate) mod admission;
 pub(crate) mod driver;
+pub(crate) mod frame_budget;
 mod frame_gate;
+mod frame_progress;
 mod hello;
 mod info;
 pub(crate) mod outbound;

@@ -7,16 +7,18 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use openclaw_protocol::access;
 use openclaw_protocol::error::ErrorShape;
-use openclaw_protocol::frame::{Inbound, Request, Response, parse_inbound};
+use openclaw_protocol::frame::{Envelope, Inbound, Response, parse_inbound};
 use openclaw_protocol::method::{self, Method};
-use openclaw_protocol::params::Call;
+use openclaw_protocol::params::Call as _;
 use openclaw_protocol::params::connect::Connect;
-use serde_json::{Map, Value};
+use openclaw_protocol::text_length::utf16_head;
+use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tracing::Instrument;
 
-use super::Connection;
+use super::frame_budget::{FrameBytes, SMALL};
+use super::{Connection, ConnectionInfo};
 use crate::methods::{self, Handler};
 use crate::request::RequestContext;
 use crate::state::GatewayState;
@@ -28,8 +30,6 @@ const HEAVY: [&str; 6] =
     ["chat.history", "config.get", "config.schema", "logs.tail", "sessions.list", "sessions.preview"];
 /// Of which one connection has this many worked on at once: an answer that is not made yet takes no memory.
 const CONCURRENT_HEAVY: usize = 4;
-/// Frames over this size are read on a blocking thread, in bytes.
-const BIG_FRAME: usize = 128 * 1024;
 /// How long a request may go on after its client has gone.
 const ORPHAN_GRACE: Duration = Duration::from_secs(10);
 
@@ -44,11 +44,24 @@ pub(super) struct Requests {
 /// What a frame asks for.
 enum Asked {
     /// A method that this version has.
-    Call(Handler, Request),
+    Call(Call),
     /// A mistake to be answered.
-    Mistake(String, ErrorShape),
+    Mistake {
+        id: String,
+        /// Empty when it names none.
+        method: String,
+        error: ErrorShape,
+    },
     /// Nothing that could be answered.
     Nothing,
+}
+
+/// A request that may be worked on.
+struct Call {
+    id: String,
+    method: &'static Method,
+    handler: Handler,
+    params: Value,
 }
 
 impl Requests {
@@ -57,55 +70,43 @@ impl Requests {
         Self { state, connection, slots: semaphore(CONCURRENT), heavy: semaphore(CONCURRENT_HEAVY) }
     }
 
-    /// Answers a frame, or starts its handler. Waits when too many are under way.
-    pub(super) async fn take(&self, text: Utf8Bytes) {
-        match self.read(parse(text).await) {
-            Asked::Call(handler, request) => {
-                // The semaphore is never closed.
-                let Ok(slot) = Arc::clone(&self.slots).acquire_owned().await else { return };
-                self.start(handler, request, slot);
+    /// Waits until one more request may be worked on.
+    pub(super) async fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed.
+        Arc::clone(&self.slots).acquire_owned().await.ok()
+    }
+
+    /// Answers a frame, or starts its handler. `held` is what the frame holds of the budget of large ones.
+    pub(super) async fn take(&self, slot: OwnedSemaphorePermit, text: Utf8Bytes, held: Option<FrameBytes>) {
+        match self.read(text).await {
+            Asked::Call(call) => self.start(call, slot, held),
+            Asked::Mistake { id, method, error } => {
+                note_refusal(self.connection.info(), &method, &error);
+                self.connection.respond(Response::<Value>::failed(id, error));
             }
-            Asked::Mistake(id, error) => self.connection.respond(Response::<Value>::failed(id, error)),
             Asked::Nothing => {
                 tracing::debug!(conn = %self.connection.info().conn_id, "frame that is not JSON")
             }
         }
     }
 
-    fn read(&self, inbound: Inbound) -> Asked {
-        let request = match inbound {
-            Inbound::Request(request) => request,
-            Inbound::Invalid { id, error } => return Asked::Mistake(id, error),
-            Inbound::NotJson => return Asked::Nothing,
-        };
-        match self.check(&request) {
-            Ok(handler) => Asked::Call(handler, request),
-            Err(error) => Asked::Mistake(request.id, error),
+    /// Reads a frame; a large one where it holds nobody up.
+    async fn read(&self, text: Utf8Bytes) -> Asked {
+        if text.len() <= SMALL as usize {
+            return read(self.connection.info(), &text);
         }
-    }
-
-    /// Role and scope come before everything else, so that nobody learns which methods exist.
-    fn check(&self, request: &Request) -> Result<Handler, ErrorShape> {
-        if request.method == Connect::NAME {
-            return Err(ErrorShape::invalid("connect is only valid as the first request"));
-        }
-        let info = self.connection.info();
-        access::authorize(info.role, &info.scopes, &request.method)?;
-        let method =
-            method::find(&request.method).ok_or_else(|| ErrorShape::unknown_method(&request.method))?;
-        let missing = || ErrorShape::not_implemented(&request.method);
-        let handler = methods::find(&request.method).filter(|_| method.implemented()).ok_or_else(missing)?;
-        check_params(method, request.params.as_ref())?;
-        Ok(handler)
-    }
-
-    fn start(&self, handler: Handler, request: Request, slot: OwnedSemaphorePermit) {
-        let context = RequestContext::new(Arc::clone(&self.state), Arc::clone(&self.connection), &request.id);
-        let span =
-            tracing::info_span!("conn", id = %self.connection.info().conn_id, method = %request.method);
-        let params = request.params.unwrap_or_else(|| Value::Object(Map::new()));
         let connection = Arc::clone(&self.connection);
-        let heavy = HEAVY.contains(&request.method.as_str()).then(|| Arc::clone(&self.heavy));
+        let reading = tokio::task::spawn_blocking(move || read(connection.info(), &text));
+        // The pool refuses only when the process ends.
+        reading.await.unwrap_or(Asked::Nothing)
+    }
+
+    fn start(&self, call: Call, slot: OwnedSemaphorePermit, held: Option<FrameBytes>) {
+        let Call { id, method, handler, params } = call;
+        let connection = Arc::clone(&self.connection);
+        let context = RequestContext::new(Arc::clone(&self.state), Arc::clone(&connection), &id, held);
+        let span = tracing::info_span!("conn", id = %connection.info().conn_id, method = method.name);
+        let heavy = HEAVY.contains(&method.name).then(|| Arc::clone(&self.heavy));
         let work = async move {
             let _slot = slot;
             let _turn = match heavy {
@@ -122,10 +123,14 @@ impl Requests {
             };
             tokio::select! {
                 result = AssertUnwindSafe(handler(context.clone(), params)).catch_unwind() => {
-                    context.finish(result.unwrap_or_else(|_| {
+                    let result = result.unwrap_or_else(|_| {
                         tracing::error!("the handler panicked");
                         Err(ErrorShape::unavailable("Error: internal error").into())
-                    }));
+                    });
+                    if let Err(failure) = &result {
+                        note_refusal(connection.info(), method.name, &failure.error);
+                    }
+                    context.finish(result);
                 }
                 () = orphaned => tracing::debug!("given up: the client has gone"),
             }
@@ -134,18 +139,47 @@ impl Requests {
     }
 }
 
-/// Reads a frame; a big one where it holds nobody up.
-async fn parse(text: Utf8Bytes) -> Inbound {
-    if text.len() <= BIG_FRAME {
-        return parse_inbound(&text);
+fn read(info: &ConnectionInfo, text: &str) -> Asked {
+    let request = match parse_inbound(text) {
+        Inbound::Request(request) => request,
+        Inbound::Invalid { id, error } => return Asked::Mistake { id, method: String::new(), error },
+        Inbound::NotJson => return Asked::Nothing,
+    };
+    match check(info, &request) {
+        Ok((method, handler, params)) => Asked::Call(Call { id: request.id, method, handler, params }),
+        Err(error) => Asked::Mistake { id: request.id, method: request.method, error },
     }
-    // The pool refuses only when the process ends.
-    tokio::task::spawn_blocking(move || parse_inbound(&text)).await.unwrap_or(Inbound::NotJson)
 }
 
-fn check_params(method: &Method, params: Option<&Value>) -> Result<(), ErrorShape> {
-    match params {
-        Some(params) => method.check(params),
-        None => method.check(&Value::Object(Map::new())),
+/// Role and scope come before everything else, so that nobody learns which methods exist, nor has params read for which
+/// it may not ask.
+fn check(
+    info: &ConnectionInfo,
+    request: &Envelope<'_>,
+) -> Result<(&'static Method, Handler, Value), ErrorShape> {
+    if request.method == Connect::NAME {
+        return Err(ErrorShape::invalid("connect is only valid as the first request"));
     }
+    access::authorize(info.role, &info.scopes, &request.method)?;
+    let method = method::find(&request.method).ok_or_else(|| ErrorShape::unknown_method(&request.method))?;
+    let missing = || ErrorShape::not_implemented(&request.method);
+    let handler = methods::find(&request.method).filter(|_| method.implemented()).ok_or_else(missing)?;
+    let params = request.params()?;
+    method.check(&params)?;
+    Ok((method, handler, params))
+}
+
+/// Characters of a text of the client's choosing that the log keeps.
+const MOST_LOGGED: usize = 200;
+
+/// Leaves a line for a refused request, at the level of OpenClaw 2026.2.9. Neither params nor answers are in it.
+fn note_refusal(info: &ConnectionInfo, method: &str, error: &ErrorShape) {
+    tracing::info!(
+        method = utf16_head(method, MOST_LOGGED),
+        code = error.code.as_str(),
+        error = utf16_head(&error.message, MOST_LOGGED),
+        conn = %info.conn_id,
+        client = info.client.id.as_str(),
+        "request refused",
+    );
 }

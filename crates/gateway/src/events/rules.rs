@@ -35,7 +35,7 @@ mod tests {
     use crate::connection::tests::connection;
     use openclaw_protocol::access::{ADMIN, APPROVALS, PAIRING, READ};
 
-    /// The table of §16.2, with nodes as KB-9 wants them.
+    /// The table of §16.2, with nodes as KB-9 wants them, and conversations only for those who may read (decision 46).
     #[test]
     fn events_reach_those_who_may_know() {
         let clients = [
@@ -50,8 +50,8 @@ mod tests {
             ("exec.approval.resolved", "AX"),
             ("device.pair.requested", "AP"),
             ("node.pair.resolved", "AP"),
-            ("chat", "APXR"),
-            ("agent", "APXR"),
+            ("chat", "AR"),
+            ("agent", "AR"),
             ("presence", "APXR"),
             ("tick", "APXRN"),
             ("health", "APXRN"),

@@ -117,16 +117,18 @@ fn names_this_host(origination: &Origination, book: &AddressBook) -> bool {
     })
 }
 
-/// The name part of a `Host` header: lower case, without port and brackets.
+/// The name part of a `Host` header: lower case, without port, brackets and the dot that marks a full name.
 pub(crate) fn host_name(host: &str) -> String {
     let host = host.trim().to_ascii_lowercase();
-    if let Some(rest) = host.strip_prefix('[') {
-        return rest.split(']').next().unwrap_or(rest).to_owned();
+    let bracketed = host.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    if let Some((address, _)) = bracketed.filter(|(_, port)| port.is_empty() || port.starts_with(':')) {
+        return address.to_owned();
     }
-    match host.rsplit_once(':') {
-        Some((name, _)) if !name.contains(':') => name.to_owned(),
-        _ => host,
-    }
+    let name = match host.rsplit_once(':') {
+        Some((name, _)) if !name.contains(':') => name,
+        _ => &host,
+    };
+    name.strip_suffix('.').unwrap_or(name).to_owned()
 }
 
 #[cfg(test)]
@@ -220,7 +222,9 @@ mod tests {
             ("[::1]:18789", "::1"),
             ("[::1]", "::1"),
             ("::1", "::1"),
+            ("[::1].x", "[::1].x"),
             ("x", "x"),
+            ("x.y.:1", "x.y"),
             ("", ""),
         ];
         for (host, expect) in rows {

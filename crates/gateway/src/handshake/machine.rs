@@ -3,7 +3,7 @@
 
 use openclaw_protocol::access::Role;
 use openclaw_protocol::error::ErrorShape;
-use openclaw_protocol::frame::{Inbound, PROTOCOL_VERSION, Request, Response, parse_inbound};
+use openclaw_protocol::frame::{Envelope, Inbound, PROTOCOL_VERSION, Response, parse_inbound};
 use openclaw_protocol::params::connect::{ClientDescription, Connect, ConnectParams, DeviceProof};
 use openclaw_protocol::params::{Call, NonEmpty};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::client_address::{AddressBook, ClientAddress, Origination};
 use super::client_kind::{is_browser, is_control_ui};
 use super::close::Closing;
 use super::device::{self, DeviceClaim, SignedFacts, VerifiedDevice};
-use super::origin;
+use super::origin::{self, PageRules};
 use super::shared_auth::{AuthFailure, AuthMethod, Credentials, SharedSecret, authorize};
 
 /// What the gateway asks of those who connect.
@@ -24,6 +24,8 @@ pub(crate) struct Door {
     pub(crate) addresses: AddressBook,
     /// `gateway.controlUi`, as far as it concerns connecting.
     pub(crate) control_ui: ControlUiRules,
+    /// Which pages may connect.
+    pub(crate) pages: PageRules,
 }
 
 /// `gateway.controlUi`, as far as it concerns connecting.
@@ -33,8 +35,6 @@ pub(crate) struct ControlUiRules {
     pub(crate) allow_insecure_auth: bool,
     /// A device identity is not even looked at.
     pub(crate) disable_device_auth: bool,
-    /// Origins of other pages that may connect.
-    pub(crate) allowed_origins: Vec<String>,
 }
 
 impl ControlUiRules {
@@ -171,7 +171,7 @@ pub(crate) fn judge(door: &Door, attempt: &Attempt<'_>, text: &str) -> Result<Cl
 }
 
 /// Steps 1 to 3: JSON, a request frame, `connect`.
-fn first_request(text: &str) -> Result<Request, Box<Refusal>> {
+fn first_request(text: &str) -> Result<Envelope<'_>, Box<Refusal>> {
     let request = match parse_inbound(text) {
         Inbound::Request(request) => request,
         Inbound::NotJson | Inbound::Invalid { .. } => return Err(Refusal::silent("invalid request frame")),
@@ -184,8 +184,9 @@ fn first_request(text: &str) -> Result<Request, Box<Refusal>> {
 }
 
 /// Step 4: the schema.
-fn connect_params(request: &Request) -> Result<ConnectParams, Box<Refusal>> {
-    Connect::read(request.params.clone()).map_err(|error| Refusal::answered(&request.id, error))
+fn connect_params(request: &Envelope<'_>) -> Result<ConnectParams, Box<Refusal>> {
+    let read = request.params().and_then(|params| Connect::read(Some(params)));
+    read.map_err(|error| Refusal::answered(&request.id, error))
 }
 
 /// Steps 10 and 11: whether a device identity is needed, and whether a given one is genuine.
@@ -246,7 +247,7 @@ impl Door {
 
     fn admits_origin(&self, origination: &Origination) -> bool {
         let (page, host) = (origination.origin.as_deref(), origination.host.as_deref());
-        origin::is_allowed(page, host, &self.control_ui.allowed_origins)
+        self.pages.admits_page(page, host, &self.addresses.own)
     }
 }
 

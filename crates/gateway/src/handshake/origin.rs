@@ -1,19 +1,75 @@
-//! The origin check for browser clients (spec `gateway-protocol.md` §3.9): it keeps other web pages out.
+//! Which pages may talk to the gateway (spec `gateway-protocol.md` §3.9). Programs send no `Origin` and are not asked.
+//!
+//! Two things are looked at. The `Origin` names the page: it must be one of this gateway, or listed. The `Host` names the
+//! gateway as the page sees it: it must be a name that is ours, because the owner of another name can point it at this
+//! host after the page was loaded (DNS rebinding), and to the browser that page is then one of this gateway.
 
-use super::client_address::host_name;
+use std::net::IpAddr;
+
+use super::client_address::{host_name, plain};
 
 /// Text of the refusal and of the close reason.
 pub(crate) const REFUSAL: &str = "origin not allowed (open the Control UI from the gateway host or allow it in gateway.controlUi.allowedOrigins)";
 
-/// Whether a page of this origin may connect to a gateway that was addressed as `host`.
-pub(crate) fn is_allowed(origin: Option<&str>, host: Option<&str>, allowed: &[String]) -> bool {
-    let Some(origin) = origin.map(|text| text.trim().to_ascii_lowercase()) else { return false };
-    let Some(authority) = authority(&origin) else { return false };
-    if allowed.iter().any(|entry| entry.trim().to_ascii_lowercase() == origin) {
-        return true;
+/// Where Tailscale's names of machines end: `<machine>.<tailnet>.ts.net`. Nobody but Tailscale says where they point.
+const TAILNET: &str = ".ts.net";
+
+/// Names and pages of this gateway.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PageRules {
+    /// `gateway.controlUi.allowedOrigins`, trimmed and in lower case.
+    allowed_origins: Vec<String>,
+    /// Names of this host and of the allowed origins, in lower case.
+    own_names: Vec<String>,
+    /// First part of this host's name.
+    machine: String,
+}
+
+impl PageRules {
+    /// The rules of a host with this name.
+    pub(crate) fn new(name_of_host: &str, allowed_origins: &[String]) -> Self {
+        let allowed_origins: Vec<String> =
+            allowed_origins.iter().map(|origin| origin.trim().to_ascii_lowercase()).collect();
+        let name = host_name(name_of_host);
+        let machine = name.split('.').next().unwrap_or_default().to_owned();
+        let of_this_host =
+            [name.clone(), format!("{name}.local"), machine.clone(), format!("{machine}.local")];
+        let listed = allowed_origins.iter().filter_map(|origin| authority(origin)).map(host_name);
+        let own_names =
+            of_this_host.into_iter().filter(|_| !machine.is_empty()).chain(listed).collect::<Vec<_>>();
+        Self { allowed_origins, own_names, machine }
     }
-    let Some(host) = host.map(|text| text.trim().to_ascii_lowercase()) else { return false };
-    authority == host || (is_loopback_name(&host_name(authority)) && is_loopback_name(&host_name(&host)))
+
+    /// Whether a page may connect to a gateway that it addressed as `host`; `own` are the addresses of this host.
+    pub(crate) fn admits_page(&self, origin: Option<&str>, host: Option<&str>, own: &[IpAddr]) -> bool {
+        let Some(origin) = origin.map(|text| text.trim().to_ascii_lowercase()) else { return false };
+        let (Some(page), Some(host)) = (authority(&origin), host) else { return false };
+        if self.allowed_origins.contains(&origin) {
+            return true;
+        }
+        let host = host.trim().to_ascii_lowercase();
+        let is_same = page == host || is_loopback(&host_name(page)) && is_loopback(&host_name(&host));
+        is_same && self.is_own(&host, own)
+    }
+
+    /// Whether a request of a page may address the gateway as `host`: the page itself is not asked for.
+    pub(crate) fn admits_host(&self, origin: &str, host: Option<&str>, own: &[IpAddr]) -> bool {
+        let is_listed = || self.allowed_origins.contains(&origin.trim().to_ascii_lowercase());
+        host.is_some_and(|host| self.is_own(host, own) || is_listed())
+    }
+
+    fn is_own(&self, host: &str, own: &[IpAddr]) -> bool {
+        let name = host_name(host);
+        let is_address = || name.parse().is_ok_and(|ip| own.contains(&plain(ip)));
+        is_loopback(&name) || self.own_names.contains(&name) || self.is_of_tailnet(&name) || is_address()
+    }
+
+    /// Whether it is the name Tailscale gives this host, in whatever tailnet.
+    fn is_of_tailnet(&self, name: &str) -> bool {
+        let machine =
+            name.strip_suffix(TAILNET).and_then(|rest| rest.split_once('.')).map(|(first, _)| first);
+        machine.is_some_and(|machine| !machine.is_empty() && machine == self.machine)
+    }
 }
 
 /// Host and port of an origin; `None` when it isn't one.
@@ -26,36 +82,112 @@ fn authority(origin: &str) -> Option<&str> {
     (plain_scheme && plain_authority).then_some(authority)
 }
 
-fn is_loopback_name(name: &str) -> bool {
-    let is_v4 = || name.parse::<std::net::Ipv4Addr>().is_ok_and(|ip| ip.is_loopback());
-    name == "localhost" || name == "::1" || is_v4()
+fn is_loopback(name: &str) -> bool {
+    name == "localhost" || name.parse().is_ok_and(|ip| plain(ip).is_loopback())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn own() -> Vec<IpAddr> {
+        ["192.168.1.10", "fd00::10"].map(|ip| ip.parse().unwrap()).to_vec()
+    }
+
+    fn rules(allowed: &[&str]) -> PageRules {
+        let allowed: Vec<String> = allowed.iter().map(|origin| (*origin).to_owned()).collect();
+        PageRules::new("Box.lan", &allowed)
+    }
+
     #[test]
     fn pages_connect_from_the_gateways_host_from_loopback_or_when_listed() {
-        let listed = ["https://ui.example.com".to_owned()];
-        let none: &[String] = &[];
+        let (none, listed) = (rules(&[]), rules(&["https://UI.example.com "]));
         let rows = [
-            (Some("http://127.0.0.1:18789"), Some("127.0.0.1:18789"), none, true),
-            (Some("http://localhost:5173"), Some("127.0.0.1:18789"), none, true),
-            (Some("https://ui.example.com"), Some("gw.example.com"), &listed[..], true),
-            (Some("HTTPS://UI.example.com "), Some("gw.example.com"), &listed[..], true),
-            (Some("https://evil.example"), Some("gw.example.com"), none, false),
-            (Some("https://evil.example"), Some("127.0.0.1:18789"), none, false),
-            (Some("https://127.0.0.1.evil.example"), Some("127.0.0.1:18789"), none, false),
-            (Some("http://gw.example.com:18789"), Some("gw.example.com:18789"), none, true),
-            (Some("http://gw.example.com:1"), Some("gw.example.com:18789"), none, false),
-            (Some("null"), Some("127.0.0.1:18789"), none, false),
-            (Some("http://x@localhost"), Some("127.0.0.1:18789"), none, false),
-            (None, Some("127.0.0.1:18789"), &listed[..], false),
-            (Some("http://[::1]:18789"), Some("localhost:18789"), none, true),
+            (Some("http://127.0.0.1:18789"), Some("127.0.0.1:18789"), &none, true),
+            (Some("http://localhost:5173"), Some("127.0.0.1:18789"), &none, true),
+            (Some("https://ui.example.com"), Some("gw.example.com"), &listed, true),
+            (Some("HTTPS://UI.example.com "), Some("gw.example.com"), &listed, true),
+            (Some("https://ui.example.com"), None, &listed, false),
+            (Some("https://evil.example"), Some("gw.example.com"), &none, false),
+            (Some("https://evil.example"), Some("127.0.0.1:18789"), &none, false),
+            (Some("https://127.0.0.1.evil.example"), Some("127.0.0.1:18789"), &none, false),
+            (Some("http://box.lan:18789"), Some("box.lan:18789"), &none, true),
+            (Some("http://box.lan:1"), Some("box.lan:18789"), &none, false),
+            (Some("http://192.168.1.10:18789"), Some("192.168.1.10:18789"), &none, true),
+            (Some("null"), Some("127.0.0.1:18789"), &none, false),
+            (Some("http://x@localhost"), Some("127.0.0.1:18789"), &none, false),
+            (None, Some("127.0.0.1:18789"), &listed, false),
+            (Some("http://[::1]:18789"), Some("localhost:18789"), &none, true),
+            // A page whose name was pointed at this host after it was loaded.
+            (Some("http://evil.example:18789"), Some("evil.example:18789"), &none, false),
+            (Some("http://evil.example:18789"), Some("evil.example:18789"), &listed, false),
         ];
-        for (origin, host, allowed, expect) in rows {
-            assert_eq!(is_allowed(origin, host, allowed), expect, "{origin:?} {host:?}");
+        for (origin, host, rules, expect) in rows {
+            assert_eq!(rules.admits_page(origin, host, &own()), expect, "{origin:?} {host:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_addresses_the_gateway_by_a_name_that_is_its_own() {
+        let rules = rules(&["https://ui.example.com:8443"]);
+        let ours = [
+            "localhost",
+            "LOCALHOST:1",
+            "127.0.0.1",
+            "127.0.0.2:18789",
+            "[::1]:18789",
+            "[::ffff:127.0.0.1]",
+            "box",
+            "box.",
+            "box:18789",
+            "Box.Local",
+            "box.lan",
+            "box.lan.:18789",
+            "box.lan.local",
+            "192.168.1.10:18789",
+            "[fd00::10]:18789",
+            "box.tail1234.ts.net",
+            "box.tail1234.ts.net.:443",
+            "ui.example.com",
+            "UI.example.com:18789",
+        ];
+        let strange = [
+            "",
+            "evil.example",
+            "evil.example:18789",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "box.evil.example",
+            "evil.box.lan",
+            "evil.tail1234.ts.net",
+            "box.ts.net",
+            "ts.net",
+            ".ts.net",
+            "box.tail1234.ts.net.evil.example",
+            "192.168.1.11",
+            "[fd00::11]",
+            "0.0.0.0",
+            "[::]",
+            "[::1].evil.example",
+            "localhost@evil.example",
+            "evil.example@localhost",
+            "sub.ui.example.com",
+        ];
+        for (hosts, expect) in [(&ours[..], true), (&strange[..], false)] {
+            for host in hosts {
+                let admitted = rules.admits_host("https://evil.example", Some(host), &own());
+                assert_eq!(admitted, expect, "{host:?}");
+            }
+        }
+        assert!(!rules.admits_host("http://localhost", None, &own()));
+        assert!(rules.admits_host("https://ui.example.com:8443", Some("behind.a.proxy"), &own()));
+    }
+
+    #[test]
+    fn a_host_without_a_name_has_no_name_of_its_own() {
+        let rules = PageRules::new("", &[]);
+        for host in ["", ".", ".local", ".tail1234.ts.net", "local"] {
+            assert!(!rules.admits_host("http://x", Some(host), &[]), "{host:?}");
         }
     }
 }

@@ -35,8 +35,6 @@ pub enum SharedSecret {
     Token(Option<SecretDigest>),
     /// `gateway.auth.mode: "password"`; without a password nobody gets in by it.
     Password(Option<SecretDigest>),
-    /// `gateway.auth.mode: "none"`: only with a loopback bind.
-    Open,
 }
 
 /// What a client gave.
@@ -69,8 +67,6 @@ pub enum AuthMethod {
     Password,
     /// A device token.
     DeviceToken,
-    /// No secret is asked for.
-    Open,
 }
 
 /// Why the shared secret was not accepted.
@@ -96,7 +92,6 @@ pub enum AuthFailure {
 /// Says what is missing or wrong.
 pub fn authorize(secret: &SharedSecret, given: Credentials<'_>) -> Result<AuthMethod, AuthFailure> {
     match secret {
-        SharedSecret::Open => Ok(AuthMethod::Open),
         SharedSecret::Token(None) => Err(AuthFailure::TokenNotConfigured),
         SharedSecret::Token(Some(digest)) => match present(given.token) {
             None => Err(AuthFailure::TokenMissing),
@@ -209,7 +204,6 @@ mod tests {
             (password(Some("secret")), given(None, Some("wrong")), Err(AuthFailure::PasswordMismatch)),
             (password(Some("secret")), given(None, Some("secret")), Ok(AuthMethod::Password)),
             (password(None), given(None, Some("x")), Err(AuthFailure::PasswordNotConfigured)),
-            (SharedSecret::Open, nothing, Ok(AuthMethod::Open)),
         ];
         for (secret, given, expect) in rows {
             assert_eq!(authorize(&secret, given), expect, "{secret:?} {given:?}");

@@ -1,11 +1,16 @@
 //! One event on its way into the log.
 
+use std::borrow::Cow;
 use std::time::SystemTime;
 
+use openclaw_protocol::printable;
 use serde_json::{Map, Value, json};
 use tracing::Level;
 
 use super::redact::Redactor;
+
+/// What a line break in a message becomes on the console.
+const CONTINUATION: &str = "\n    ";
 
 /// An event, captured.
 #[derive(Debug, Clone)]
@@ -43,7 +48,8 @@ impl Record {
         at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
     }
 
-    /// The line of the file log: the positional values and `_meta` that OpenClaw's log readers look for.
+    /// The line of the file log: the positional values and `_meta` that OpenClaw's log readers look for. JSON leaves some
+    /// control characters as they are; people read this file too.
     pub(super) fn json_line(&self, hostname: &str) -> String {
         let name = json!({ "subsystem": self.subsystem }).to_string();
         let (level_id, level) = level_of(self.level);
@@ -64,14 +70,15 @@ impl Record {
             }),
         );
         line.insert("time".to_owned(), time.into());
-        Value::Object(line).to_string()
+        printable::one_line(&Value::Object(line).to_string()).into_owned()
     }
 
-    /// Message and fields as a person reads them.
+    /// Message and fields as a person reads them. Further lines of the message are indented, so that none looks like a
+    /// record of its own.
     pub(super) fn text(&self) -> String {
-        let mut text = self.message.clone();
+        let mut text = printable::escaped(&self.message).replace('\n', CONTINUATION);
         for (name, value) in &self.fields {
-            let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let shown = value.as_str().map_or_else(|| Cow::Owned(value.to_string()), printable::one_line);
             text.push_str(&format!(" {name}={shown}"));
         }
         text
@@ -135,6 +142,19 @@ mod tests {
         assert_eq!(line, expect);
         let plain: Value = serde_json::from_str(&record(&json!({})).json_line("host")).unwrap();
         assert_eq!(plain["1"], "connected");
+    }
+
+    /// Whoever connects chooses the names and reasons in here.
+    #[test]
+    fn nothing_a_stranger_says_acts_on_the_screen_or_looks_like_a_line() {
+        let mut record = record(&json!({"client": "a\u{1b}[2J\nb\u{202e}", "n": 1}));
+        record.message = "refused\r\u{9b}2J\n2026-11-21 error forged".to_owned();
+        let expect = "refused\\u000d\\u009b2J\n    2026-11-21 error forged client=a\\u001b[2J\\nb\\u202e n=1";
+        assert_eq!(record.text(), expect);
+        let line = record.json_line("host");
+        assert!(!line.contains(printable::is_control), "{line:?}");
+        let read: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!((&read["1"]["client"], &read["2"]), (&record.fields["client"], &json!(record.message)));
     }
 
     #[test]

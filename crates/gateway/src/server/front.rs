@@ -9,19 +9,36 @@ use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::places::{Limits, Places};
+use crate::handshake::origin::PageRules;
 use crate::state::GatewayState;
 
 /// The listening side of a gateway.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Front {
     /// Cancelled when the gateway begins to stop.
     pub(crate) stopping: CancellationToken,
     /// Owns the tasks of connections and requests.
     pub(crate) tasks: TaskTracker,
+    /// Which names of this gateway a page may use.
+    pub(crate) pages: PageRules,
+    /// Places for HTTP connections; WebSockets leave theirs.
+    pub(crate) places: Places,
     state: SetOnce<Arc<GatewayState>>,
 }
 
 impl Front {
+    /// The front of a gateway with these rules for pages and so many places.
+    pub(crate) fn new(pages: PageRules, places: Limits) -> Self {
+        Self {
+            stopping: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            pages,
+            places: Places::new(places),
+            state: SetOnce::new(),
+        }
+    }
+
     /// The gateway is put together.
     pub(crate) fn open(&self, state: Arc<GatewayState>) {
         // It is opened once.

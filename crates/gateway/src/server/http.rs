@@ -5,14 +5,19 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use http::header::{ALLOW, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde_json::json;
 
 use crate::connection::{driver, upgrade};
+use crate::handshake::origin::PageRules;
+use crate::host::own_addresses;
 use crate::server::front::Front;
 use crate::server::web_ui;
 use crate::state::GatewayState;
+
+/// What a page reads that addresses the gateway by a strange name.
+const STRANGE_HOST: &str = "host not allowed (use the gateway's own name or address, or list the page's origin in gateway.controlUi.allowedOrigins)";
 
 /// Both ends of a TCP connection.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +31,9 @@ pub(crate) struct Caller {
 /// Answers one request.
 pub(crate) async fn respond(mut request: Request<Incoming>, caller: Caller, front: &Front) -> Response<Body> {
     let is_upgrade = upgrade::is_requested(&request);
+    if !is_upgrade && let Some(refusal) = strange_host(request.headers(), &front.pages) {
+        return refusal;
+    }
     match request.uri().path() {
         "/healthz" if !is_upgrade => {
             let live = || json_response(StatusCode::OK, &json!({"ok": true, "status": "live"}));
@@ -44,18 +52,16 @@ fn open_socket(request: &mut Request<Incoming>, caller: Caller, state: &Arc<Gate
     if state.stopping.is_cancelled() {
         return text_response(StatusCode::SERVICE_UNAVAILABLE, "gateway is stopping");
     }
-    let Some(pending) = state.admission.enter(caller.peer.ip()) else {
-        return text_response(StatusCode::SERVICE_UNAVAILABLE, "too many pending handshakes");
-    };
     let origination = upgrade::origination(request.headers(), caller.peer, caller.local);
     let upgrade::Upgrade { socket, response } = match upgrade::accept(request) {
         Ok(upgrade) => upgrade,
         Err(refusal) => return *refusal,
     };
+    let place = state.handshakes.enter(caller.peer.ip());
     let driven = Arc::clone(state);
     state.tasks.spawn(async move {
         match socket.await {
-            Ok(upgraded) => driver::drive(upgraded, origination, pending, driven).await,
+            Ok(upgraded) => driver::drive(upgraded, origination, place, driven).await,
             Err(error) => tracing::debug!(peer = %caller.peer, %error, "upgrade failed"),
         }
     });
@@ -69,6 +75,14 @@ fn ready(front: &Front) -> Response<Body> {
     let ready = front.state().is_some() && !draining;
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     json_response(status, &json!({"ready": ready, "draining": draining, "degraded": [], "channels": {}}))
+}
+
+/// The refusal of a page that addresses the gateway by a name that is not ours. Of those that want a socket the
+/// handshake decides, in words that the page shows.
+fn strange_host(headers: &HeaderMap, pages: &PageRules) -> Option<Response<Body>> {
+    let origin = upgrade::origin(headers)?;
+    let is_admitted = pages.admits_host(origin, upgrade::host(headers), &own_addresses());
+    (!is_admitted).then(|| text_response(StatusCode::FORBIDDEN, STRANGE_HOST))
 }
 
 /// The refusal of a request that wants more than to read.

@@ -4,7 +4,9 @@ pub(crate) mod accept;
 pub(crate) mod front;
 pub(crate) mod http;
 pub(crate) mod listen;
+pub(crate) mod places;
 pub(crate) mod ticker;
+mod watched;
 pub(crate) mod web_ui;
 
 pub use listen::ListenError;

@@ -390,7 +390,7 @@ mod tests {
         let left = std::fs::read(&path).unwrap();
         drop(first);
         assert_eq!(std::fs::read(&path).unwrap(), left);
-        assert_eq!(is_held(&path), None);
+        assert_eq!(holder(&path), None);
         let failed = acquire(&path).await.unwrap();
         assert_eq!(failed.instance, instance);
         drop(failed);

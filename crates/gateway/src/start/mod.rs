@@ -4,6 +4,7 @@
 //! second gateway, [`hold`] for commands that need there to be none, [`force`] against the one that runs, [`old_state`] to
 //! take over what older versions left, [`places`] that must be ours, [`parts`] to put together, [`stop`] to end it all.
 
+mod file_limit;
 mod force;
 mod hold;
 mod instance_lock;

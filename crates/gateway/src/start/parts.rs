@@ -20,7 +20,7 @@ use tokio::sync::{Notify, watch};
 
 use super::run::StartError;
 use super::settings::settings;
-use crate::connection::admission::Admission;
+use crate::connection::frame_budget::FrameBudget;
 use crate::events::EventHub;
 use crate::handshake::machine::{ControlUiRules, Door};
 use crate::handshake::throttle::Throttle;
@@ -32,6 +32,7 @@ use crate::pairing::DeviceStore;
 use crate::presence::Presence;
 use crate::reload::Reload;
 use crate::server::front::Front;
+use crate::server::places::{Limits, Places};
 use crate::state::GatewayState;
 
 /// Tells commands of tools where this gateway is, so that an `openclaw` they call finds it.
@@ -44,6 +45,8 @@ pub(super) struct Ingredients {
     pub(super) port: u16,
     pub(super) log_file: Option<LogFile>,
     pub(super) started: Instant,
+    pub(super) host: Host,
+    pub(super) handshakes: Limits,
     pub(super) front: Arc<Front>,
     pub(super) reload: Reload,
 }
@@ -69,7 +72,6 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         command_variables: vec![(PORT_VARIABLE.to_owned(), given.port.to_string())],
     })
     .await?;
-    let host = Host::detect();
     Ok(GatewayState {
         settings: sender,
         reload: given.reload,
@@ -80,20 +82,21 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         models,
         dispatch,
         events: EventHub::new(),
-        presence: Presence::new(host.presence()),
+        presence: Presence::new(given.host.presence()),
         system_events,
         health: HealthMonitor::default(),
         devices: DeviceStore::new(paths.devices_dir()),
-        host,
+        host: given.host,
         log_file: given.log_file,
         started: given.started,
         stopping: given.front.stopping.clone(),
         tasks: given.front.tasks.clone(),
         presence_news: Notify::new(),
         port: given.port,
-        door: door(config, &given.auth),
+        door: door(config, &given.auth, &given.front),
         throttle: Mutex::new(Throttle::default()),
-        admission: Admission::default(),
+        handshakes: Places::new(given.handshakes),
+        frame_budget: FrameBudget::default(),
         loaded: given.loaded,
     })
 }
@@ -105,7 +108,7 @@ fn open_sessions(layout: &Layout, settings: &Settings) -> Result<Arc<dyn Session
 }
 
 /// What is asked of those who connect.
-fn door(config: &Config, auth: &ResolvedAuth) -> Door {
+fn door(config: &Config, auth: &ResolvedAuth, front: &Front) -> Door {
     let digest = |secret: &Option<SecretString>| {
         secret.as_ref().map(|secret| SecretDigest::of(secret.expose_secret()))
     };
@@ -114,14 +117,13 @@ fn door(config: &Config, auth: &ResolvedAuth) -> Door {
         secret: match auth.mode {
             AuthKind::Token => SharedSecret::Token(digest(&auth.token)),
             AuthKind::Password => SharedSecret::Password(digest(&auth.password)),
-            AuthKind::None => SharedSecret::Open,
         },
         addresses: AddressBook { trusted_proxies: trusted_proxies(config), own: Vec::new() },
         control_ui: ControlUiRules {
             allow_insecure_auth: control_ui.allow_insecure_auth,
             disable_device_auth: control_ui.dangerously_disable_device_auth,
-            allowed_origins: control_ui.allowed_origins.clone(),
         },
+        pages: front.pages.clone(),
     }
 }
 

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::file_limit;
 use super::force::{ForceError, free_port};
 use super::hold::lock_files;
 use super::instance_lock::{InstanceLock, LockError};
@@ -26,7 +27,8 @@ use super::parts::{Ingredients, assemble};
 use super::places::{self, not_ours, state_dir_error};
 use super::settings::UnusableSection;
 use super::stop::{self, Signals};
-use crate::host::own_addresses;
+use crate::handshake::origin::PageRules;
+use crate::host::{Host, own_addresses};
 use crate::logging::{ConsoleFacts, LogFile, LogGuard, LogPlan};
 use crate::reload::{self, Reload};
 use crate::server::front::Front;
@@ -174,6 +176,7 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     let started = Instant::now();
     if options.log != LogTarget::Existing {
         keep_files_private();
+        file_limit::raise();
     }
     let loaded = Arc::new(load(&options.environment));
     let config = usable_config(&loaded, &options.flags)?;
@@ -198,7 +201,10 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     {
         tracing::warn!(%error, "could not note the port in the lock file");
     }
-    let front = Arc::new(Front::default());
+    let host = Host::detect();
+    let pages = PageRules::new(&host.name, &config.gateway.control_ui.allowed_origins);
+    let (connections, handshakes) = file_limit::places();
+    let front = Arc::new(Front::new(pages, connections));
     // Whatever goes wrong from here on, nobody is left waiting for a gateway that does not come.
     let _closing = front.stopping.clone().drop_guard();
     for listener in listeners {
@@ -206,7 +212,17 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     }
     let auth = gateway.auth.clone();
     let (reload, asked) = Reload::new(options.environment.clone());
-    let given = Ingredients { loaded, auth, port, log_file, started, front: Arc::clone(&front), reload };
+    let given = Ingredients {
+        loaded,
+        auth,
+        port,
+        log_file,
+        started,
+        host,
+        handshakes,
+        front: Arc::clone(&front),
+        reload,
+    };
     lock.begin_runs();
     old_state::migrate(&config).await?;
     let state = Arc::new(assemble(&config, given).await?);

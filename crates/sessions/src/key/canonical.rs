@@ -2,7 +2,7 @@
 
 use openclaw_protocol::AgentId;
 
-use super::{KeyError, KeyShape, SessionKey, checked, tidy};
+use super::{KeyError, KeyShape, SessionKey, checked, tidy, without_control};
 use crate::settings::Scope;
 
 /// What canonicalisation has to know of the configuration.
@@ -30,7 +30,12 @@ impl KeyRules {
     }
 
     /// The canonical key of any text accepted on an API or tool input: full keys, `main`, the main key, bare names.
+    ///
+    /// # Errors
+    /// [`KeyError`] for a text that can't be one.
     pub fn canonical(&self, text: &str) -> Result<SessionKey, KeyError> {
+        let text = checked(text)?;
+        without_control(text)?;
         self.canonical_for(text, &self.default_agent)
     }
 

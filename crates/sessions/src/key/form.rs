@@ -101,7 +101,7 @@ impl SessionKey {
     /// The key of a form. Parts are made canonical; blank ones are refused.
     ///
     /// # Errors
-    /// [`KeyError::Missing`] for a blank part, [`KeyError::TooLong`].
+    /// [`KeyError::Missing`] for a blank part, [`KeyError::TooLong`], [`KeyError::Control`].
     pub fn of(agent: &AgentId, form: KeyForm<'_>) -> Result<Self, KeyError> {
         let rest = match form {
             KeyForm::Direct { channel, account, peer } => {
@@ -114,7 +114,7 @@ impl SessionKey {
             KeyForm::Opened(opener, id) => format!("{}{}", opener.prefix(), filled(id)?),
             KeyForm::Named(name) => filled(name)?.to_owned(),
         };
-        Self::build(agent, &rest).bounded()
+        Self::build(agent, &rest).bounded()?.printable()
     }
 
     /// The form of the key without its thread suffix. `global` and `unknown` are named.

@@ -216,6 +216,24 @@ fn malformed_inputs_are_refused() {
 }
 
 #[test]
+fn keys_with_control_characters_are_refused_from_outside_and_read_from_files() {
+    for text in ["a\u{1b}[2Jb", "agent:ops:a\nb", "agent:ops:\u{202e}gpj", "x\u{9b}y", "x\u{7f}"] {
+        let refused = ops().canonical(text).unwrap_err();
+        assert!(matches!(refused, KeyError::Control { .. }), "{text:?}: {refused}");
+        let shown = refused.to_string();
+        assert!(!shown.contains(is_control), "{shown:?}");
+        let agent = AgentId::normalize("ops");
+        assert!(SessionKey::of(&agent, KeyForm::Named(text)).is_err(), "{text:?}");
+        assert!(legacy::canonicalize(text, &agent, &ops()).is_ok(), "{text:?}");
+    }
+    assert_eq!(
+        ops().canonical("a\u{1b}b").unwrap_err().to_string(),
+        "session key \"a\\u001bb\" has the control character U+001B; leave it out"
+    );
+    assert!(SessionKey::parse("agent:ops:x").unwrap().with_thread("1\u{85}2").is_err());
+}
+
+#[test]
 fn a_key_that_is_too_long_is_refused_and_never_cut() {
     assert_eq!(ops().canonical(&"k".repeat(10_000)), Err(KeyError::TooLong(10_000)));
     // The longest that is accepted, and one byte more.

@@ -6,7 +6,12 @@ use std::net::SocketAddr;
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden");
 
 fn door(secret: SharedSecret) -> Door {
-    Door { secret, addresses: AddressBook::default(), control_ui: ControlUiRules::default() }
+    Door {
+        secret,
+        addresses: AddressBook::default(),
+        control_ui: ControlUiRules::default(),
+        pages: PageRules::default(),
+    }
 }
 
 fn token_door() -> Door {
@@ -183,7 +188,7 @@ fn a_control_ui_needs_no_device_only_when_the_config_waives_it() {
         }))
     };
     let waived = |allow_insecure_auth, disable_device_auth| {
-        let rules = ControlUiRules { allow_insecure_auth, disable_device_auth, allowed_origins: Vec::new() };
+        let rules = ControlUiRules { allow_insecure_auth, disable_device_auth };
         Door { control_ui: rules, ..token_door() }
     };
     let right = json!({"token": "<TOKEN>"});
@@ -202,16 +207,9 @@ fn a_control_ui_needs_no_device_only_when_the_config_waives_it() {
     }
 }
 
-/// The first socket of `gw-connect-fail-device-no-token`, given a secret that it does not know: a device may come in by
-/// a token of its own, which is looked up later.
+/// A device may come in by a token of its own, which is looked up later.
 #[test]
 fn an_unknown_token_of_a_genuine_device_is_left_to_the_pairing_book() {
-    let case = recorded("gw-connect-fail-device-no-token").remove(0);
-    let open = door(SharedSecret::Open);
-    let claim = judge_at(&open, &local(None), &case.nonce, case.ts, &case.sent).unwrap();
-    assert_eq!(claim.proof, Proof::Shared(AuthMethod::Open));
-    assert!(matches!(claim.device, ClaimedDevice::Pairing(_)));
-
     // The published v2 vector is signed over the token `tok-123`.
     let text = json!({"type": "req", "id": "c1", "method": "connect", "params": {
         "minProtocol": 3, "maxProtocol": 3,
@@ -229,4 +227,25 @@ fn an_unknown_token_of_a_genuine_device_is_left_to_the_pairing_book() {
     let claim = judge_at(&token_door(), &local(None), nonce, 1_770_000_000_000, &text.to_string()).unwrap();
     let expect = Proof::DeviceToken { token: "tok-123".to_owned(), otherwise: AuthFailure::TokenMismatch };
     assert_eq!(claim.proof, expect);
+}
+
+/// DNS rebinding: to the browser such a page is one of this gateway. No secret helps it.
+#[test]
+fn a_page_that_addresses_the_gateway_by_a_strange_name_stays_outside() {
+    let text = connect(&json!({"auth": {"token": "<TOKEN>"}}));
+    let from = |origin: Option<&str>, host: Option<&str>| Origination {
+        host: host.map(str::to_owned),
+        ..local(origin)
+    };
+    let page = Some("http://evil.example:18789");
+    for (origination, expect) in [
+        (from(page, Some("evil.example:18789")), origin::REFUSAL),
+        (from(page, None), origin::REFUSAL),
+        (from(Some("http://localhost:18789"), Some("localhost:18789")), "Shared(Token) None"),
+        (from(None, Some("evil.example:18789")), "Shared(Token) None"),
+    ] {
+        let outcome = reason(judge_at(&token_door(), &origination, "n", 0, &text));
+        let expect: String = expect.chars().take(120).collect();
+        assert_eq!(outcome, expect, "{origination:?}");
+    }
 }

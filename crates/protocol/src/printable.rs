@@ -1,0 +1,73 @@
+//! Text that may come from anybody, made safe for people to read: in a terminal, a log, a table.
+//!
+//! A control character moves the cursor or recolours what stands elsewhere; a direction override makes a line read
+//! backwards. Both are written as `\u` escapes, which JSON reads back as what they were.
+
+use std::borrow::Cow;
+
+/// Whether a character does something to the text around it instead of standing in it. Line breaks and tabs do too.
+pub fn is_control(c: char) -> bool {
+    // Line and paragraph separators, then the embeddings, overrides and isolates of bidirectional text.
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The text with its control characters escaped, except line breaks and tabs.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    escaped_where(text, |c| is_control(c) && !matches!(c, '\n' | '\t'))
+}
+
+/// The text in one line, for a field, a cell or a name: line breaks and tabs would pretend to be structure.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    escaped_where(text, is_control)
+}
+
+/// The escape of one control character.
+pub fn escape(c: char) -> Cow<'static, str> {
+    match c {
+        '\n' => Cow::Borrowed("\\n"),
+        '\t' => Cow::Borrowed("\\t"),
+        _ => Cow::Owned(format!("\\u{:04x}", u32::from(c))),
+    }
+}
+
+fn escaped_where(text: &str, is_unsafe: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_unsafe(c) {
+            out.push_str(&escape(c));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_acts_on_other_text_is_escaped() {
+        let rows = [
+            ("plain ünïcode 🦞 עברית", "plain ünïcode 🦞 עברית", "plain ünïcode 🦞 עברית"),
+            ("two\nlines\tand a tab", "two\nlines\tand a tab", "two\\nlines\\tand a tab"),
+            ("\u{1b}]0;title\u{7}", "\\u001b]0;title\\u0007", "\\u001b]0;title\\u0007"),
+            ("\u{9b}31m\u{7f}\r\0", "\\u009b31m\\u007f\\u000d\\u0000", "\\u009b31m\\u007f\\u000d\\u0000"),
+            ("gpj\u{202e}exe\u{2066}\u{2069}", "gpj\\u202eexe\\u2066\\u2069", "gpj\\u202eexe\\u2066\\u2069"),
+            ("a\u{2028}b", "a\\u2028b", "a\\u2028b"),
+        ];
+        for (text, many, one) in rows {
+            assert_eq!((escaped(text).as_ref(), one_line(text).as_ref()), (many, one), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn escaped_json_means_the_same() {
+        let value = serde_json::json!({ "key": "\u{1b}[2J\u{9b}\n\u{7f}\u{202e}" });
+        let text = serde_json::to_string(&value).unwrap();
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&one_line(&text)).unwrap(), value);
+    }
+}
