@@ -45,6 +45,9 @@ pub(crate) fn page() -> String {
     let schema = document["schema"].take();
     let mut found = Found::default();
     walk(&schema, &mut Vec::new(), &mut found);
+    for (path, schema) in openclaw_config::unlisted_keys() {
+        walk(&schema, &mut path.split('.').map(str::to_owned).collect(), &mut found);
+    }
     let mut page = HEAD.to_owned();
     for (key, kind) in &found.acted_on {
         // Writing to a string does not fail.

@@ -132,6 +132,7 @@ async fn run_tool(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, call
     let cancel = stop.token().clone();
     let frame = CallFrame {
         tools: params.tools,
+        redactor: params.redactor,
         workspace: &params.workspace,
         cancel: &cancel,
         events: &params.events,

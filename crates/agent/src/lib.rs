@@ -29,6 +29,7 @@ pub mod identity;
 mod payload;
 pub mod place;
 pub mod prompt;
+mod redaction;
 pub mod reply;
 pub mod roster;
 pub mod run;
@@ -46,6 +47,7 @@ pub mod workspace;
 pub mod workspace_file;
 
 pub use event::{RunEnd, RunEvent};
+pub use redaction::{MIN_SECRET_CHARS, Redactor};
 pub use reply::{Outcome, ReplyPayload, RunMeta};
 pub use run::{Limits, Prompt, ReasoningVisibility, RunModel, RunParams, run};
 pub use toolbox::{ToolContext, ToolError, ToolOutput, Toolbox};

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::RunEvent;
 use crate::prompt::SystemPromptReport;
+use crate::redaction::Redactor;
 use crate::reply::Outcome;
 use crate::toolbox::Toolbox;
 use crate::transcript::{Steering, Transcript};
@@ -32,6 +33,8 @@ pub struct RunParams<'a> {
     pub report: Option<SystemPromptReport>,
     /// The tools, policy applied.
     pub tools: &'a dyn Toolbox,
+    /// Takes secrets out of what the tools say.
+    pub redactor: &'a Redactor,
     /// Where history comes from and messages go.
     pub transcript: &'a mut dyn Transcript,
     /// What the user says meanwhile.

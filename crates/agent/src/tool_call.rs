@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::RunEvent;
+use crate::redaction::{Cut, Redactor};
 use crate::tool_event;
 use crate::toolbox::{ToolContext, ToolError, ToolOutput, Toolbox};
 use crate::turn::{Executed, STOPPED_RUNNING};
@@ -21,18 +22,21 @@ const UPDATES: usize = 16;
 #[derive(Clone, Copy)]
 pub(crate) struct CallFrame<'a> {
     pub(crate) tools: &'a dyn Toolbox,
+    pub(crate) redactor: &'a Redactor,
     pub(crate) workspace: &'a Path,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) events: &'a mpsc::Sender<RunEvent>,
 }
 
-/// Validates the arguments, runs the tool, passes its updates on. Never fails: whatever goes wrong is the result.
+/// Validates the arguments, runs the tool, passes its updates on, all without known secrets. Never fails: whatever goes
+/// wrong is the result.
 pub(crate) async fn execute(frame: CallFrame<'_>, call: &ToolCall, now: impl Fn() -> i64) -> Executed {
     let meta = frame.tools.meta(&call.name, &call.arguments);
-    let outcome = match checked(frame.tools.specs(), call) {
+    let mut outcome = match checked(frame.tools.specs(), call) {
         Ok(args) => run(frame, call, args).await,
         Err(refused) => refused,
     };
+    outcome.redact(frame.redactor);
     outcome.executed(call, meta, now())
 }
 
@@ -52,6 +56,13 @@ impl Outcome {
         Self {
             output: ToolOutput { content: vec![Block::text(text)], details: Some(json!({})) },
             is_error: true,
+        }
+    }
+
+    fn redact(&mut self, redactor: &Redactor) {
+        self.output.content.iter_mut().for_each(|block| redactor.redact_block(block));
+        if let Some(details) = &mut self.output.details {
+            redactor.redact(details, Cut::Start);
         }
     }
 
@@ -104,7 +115,8 @@ async fn run(frame: CallFrame<'_>, call: &ToolCall, args: Value) -> Outcome {
     }
 }
 
-async fn report(frame: CallFrame<'_>, call: &ToolCall, partial: Value) {
+async fn report(frame: CallFrame<'_>, call: &ToolCall, mut partial: Value) {
+    frame.redactor.redact(&mut partial, Cut::Both);
     // Nobody listening any more is no reason to stop the tool.
     let _ = frame.events.send(tool_event::update(call, partial)).await;
 }

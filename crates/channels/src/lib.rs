@@ -7,4 +7,4 @@
 
 pub mod registry;
 
-pub use registry::{Channel, by_name};
+pub use registry::{Channel, by_name, credential_variables};

@@ -11,22 +11,66 @@ pub struct Channel {
     pub aliases: &'static [&'static str],
     /// Whether messages can be sent to it; `webchat` lives on gateway connections only.
     pub deliverable: bool,
+    /// Variables that hold its credentials.
+    pub credentials: &'static [&'static str],
 }
 
 /// Every channel, core order first.
 pub const CHANNELS: &[Channel] = &[
-    Channel { id: "telegram", label: "Telegram", aliases: &[], deliverable: true },
-    Channel { id: "whatsapp", label: "WhatsApp", aliases: &[], deliverable: true },
-    Channel { id: "discord", label: "Discord", aliases: &[], deliverable: true },
-    Channel { id: "googlechat", label: "Google Chat", aliases: &["google-chat", "gchat"], deliverable: true },
-    Channel { id: "slack", label: "Slack", aliases: &[], deliverable: true },
-    Channel { id: "signal", label: "Signal", aliases: &[], deliverable: true },
-    Channel { id: "imessage", label: "iMessage", aliases: &["imsg"], deliverable: true },
-    Channel { id: WEBCHAT, label: "WebChat", aliases: &[], deliverable: false },
+    Channel {
+        id: "telegram",
+        label: "Telegram",
+        aliases: &[],
+        deliverable: true,
+        credentials: &["TELEGRAM_BOT_TOKEN"],
+    },
+    Channel { id: "whatsapp", label: "WhatsApp", aliases: &[], deliverable: true, credentials: &[] },
+    Channel {
+        id: "discord",
+        label: "Discord",
+        aliases: &[],
+        deliverable: true,
+        credentials: &["DISCORD_BOT_TOKEN"],
+    },
+    Channel {
+        id: "googlechat",
+        label: "Google Chat",
+        aliases: &["google-chat", "gchat"],
+        deliverable: true,
+        credentials: &["GOOGLE_CHAT_SERVICE_ACCOUNT"],
+    },
+    Channel {
+        id: "slack",
+        label: "Slack",
+        aliases: &[],
+        deliverable: true,
+        credentials: &["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_USER_TOKEN"],
+    },
+    Channel { id: "signal", label: "Signal", aliases: &[], deliverable: true, credentials: &[] },
+    Channel { id: "imessage", label: "iMessage", aliases: &["imsg"], deliverable: true, credentials: &[] },
+    Channel { id: WEBCHAT, label: "WebChat", aliases: &[], deliverable: false, credentials: &[] },
 ];
 
 /// The channel of gateway clients.
 pub const WEBCHAT: &str = "webchat";
+
+/// Variables that hold the credentials of channels that plugins of OpenClaw bring.
+const PLUGIN_CREDENTIALS: &[&str] = &[
+    "LINE_CHANNEL_ACCESS_TOKEN",
+    "LINE_CHANNEL_SECRET",
+    "MATRIX_ACCESS_TOKEN",
+    "MATRIX_PASSWORD",
+    "MATTERMOST_BOT_TOKEN",
+    "MSTEAMS_APP_PASSWORD",
+    "NEXTCLOUD_TALK_BOT_SECRET",
+    "NOSTR_PRIVATE_KEY",
+    "ZALO_BOT_TOKEN",
+];
+
+/// All variables that hold credentials of channels.
+pub fn credential_variables() -> impl Iterator<Item = &'static str> {
+    CHANNELS.iter().flat_map(|channel| channel.credentials).chain(PLUGIN_CREDENTIALS).copied()
+}
 
 /// Finds a channel by id or alias; case and surrounding blanks do not matter.
 pub fn by_name(name: &str) -> Option<&'static Channel> {

@@ -6,11 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Prefixes and names that a `.env` file in the working directory may never set: whoever can place a file in a cloned
-/// repository must not steer the gateway (spec `config.md` §2.1).
-const UNTRUSTED_PREFIXES: &[&str] = &["OPENCLAW_", "CLAWDBOT_", "NODE_", "LD_", "DYLD_"];
-const UNTRUSTED_NAMES: &[&str] =
-    &["PATH", "HOME", "USERPROFILE", "SHELL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
+use crate::variable_rules;
 
 /// Environment variables with the directories of the process.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -176,16 +172,21 @@ impl Environment {
         }
     }
 
-    /// Adds what a `.env` file in the working directory may add: unset names that do not steer the gateway itself.
-    pub(crate) fn fill_from_untrusted(&mut self, pairs: &[(String, String)]) {
+    /// Adds the unset names of a `.env` file in the working directory, and returns those that it may not set: whoever can
+    /// place a file in a cloned repository must neither run code here nor steer the gateway (spec `config.md` §2.1).
+    pub(crate) fn fill_from_untrusted(&mut self, pairs: &[(String, String)]) -> BTreeSet<String> {
+        let mut refused = BTreeSet::new();
         for (name, value) in pairs {
-            let upper = name.to_ascii_uppercase();
-            let steering = UNTRUSTED_PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
-                || UNTRUSTED_NAMES.contains(&upper.as_str());
-            if !steering && !self.vars.contains_key(name) {
+            if self.vars.contains_key(name) {
+                continue;
+            }
+            if variable_rules::runs_code(name) || variable_rules::steers(name) {
+                refused.insert(name.clone());
+            } else {
                 self.set(name, value);
             }
         }
+        refused
     }
 
     /// Adds the unset names of the state directory's own `.env` file.
@@ -260,10 +261,14 @@ mod tests {
             ("LD_PRELOAD", "/evil.so"),
             ("https_proxy", "http://evil"),
             ("PATH", "/evil"),
+            ("BASH_ENV", "/evil.sh"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
-        env.fill_from_untrusted(&pairs);
+        let refused = env.fill_from_untrusted(&pairs);
         assert_eq!(env.vars().collect::<Vec<_>>(), [("BAR", "1"), ("FOO", "process")]);
+        let expect =
+            ["BASH_ENV", "LD_PRELOAD", "OPENCLAW_CONFIG_PATH", "PATH", "https_proxy", "openclaw_home"];
+        assert_eq!(refused.iter().collect::<Vec<_>>(), expect);
     }
 
     #[test]

@@ -15,6 +15,11 @@ const PORT_VARS: &[&str] = &["OPENCLAW_GATEWAY_PORT", "CLAWDBOT_GATEWAY_PORT"];
 const TOKEN_VARS: &[&str] = &["OPENCLAW_GATEWAY_TOKEN", "CLAWDBOT_GATEWAY_TOKEN"];
 const PASSWORD_VARS: &[&str] = &["OPENCLAW_GATEWAY_PASSWORD", "CLAWDBOT_GATEWAY_PASSWORD"];
 
+/// The variables that may hold the gateway's own secret.
+pub fn secret_variables() -> impl Iterator<Item = &'static str> {
+    TOKEN_VARS.iter().chain(PASSWORD_VARS).copied()
+}
+
 /// What was given on the command line of `openclaw gateway`. Each given flag replaces its own setting only.
 #[derive(Debug, Clone, Default)]
 pub struct GatewayFlags {

@@ -322,13 +322,20 @@ fn include_files_outside_the_config_directory_are_refused() {
 #[test]
 fn dotenv_files_fill_in_their_order() {
     let home = Home::with("{ gateway: { auth: { token: '${FOO}-${BAR}' } } }");
-    fs::write(home.dir.path().join(".env"), "FOO=from-cwd\nOPENCLAW_GATEWAY_TOKEN=evil\n").unwrap();
-    fs::write(home.dir.path().join(".openclaw/.env"), "FOO=from-state\nBAR=1\nOPENCLAW_GATEWAY_PORT=4\n")
+    fs::write(home.dir.path().join(".env"), "FOO=from-cwd\nOPENCLAW_GATEWAY_TOKEN=evil\nBASH_ENV=/evil.sh\n")
         .unwrap();
+    fs::write(
+        home.dir.path().join(".openclaw/.env"),
+        "FOO=from-state\nBAR=1\nOPENCLAW_GATEWAY_PORT=4\nPAGER=less\n",
+    )
+    .unwrap();
     let loaded = home.load();
     assert_eq!(loaded.snapshot.config["gateway"]["auth"]["token"], "from-cwd-1");
     assert_eq!(loaded.environment.get("OPENCLAW_GATEWAY_TOKEN"), None);
     assert_eq!(loaded.environment.get("OPENCLAW_GATEWAY_PORT"), Some("4"));
+    assert_eq!(loaded.environment.get("PAGER"), Some("less"), "the owner's own file");
+    let [refused] = loaded.snapshot.warnings.as_slice() else { panic!("{:?}", loaded.snapshot.warnings) };
+    assert!(refused.message.starts_with("ignored BASH_ENV, OPENCLAW_GATEWAY_TOKEN: "), "{}", refused.message);
 }
 
 #[test]

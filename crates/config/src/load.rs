@@ -1,5 +1,6 @@
 //! Reading the config file (spec `config.md` §3). Reading never changes a file.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
@@ -22,6 +23,8 @@ use crate::{
 const MAX_FILE_BYTES: u64 = 10 * 1024 * 1024;
 /// Largest `.env` file that is read, in bytes.
 const MAX_DOTENV_BYTES: u64 = 1024 * 1024;
+/// Ignored variables that a warning names.
+const NAMED: usize = 12;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Everything one reading of the config yields.
@@ -79,7 +82,7 @@ impl Loaded {
 /// Reads the config of an environment.
 pub fn load(process: &Environment) -> Loaded {
     let mut environment = process.clone();
-    let paths = apply_dotenv(&mut environment);
+    let (paths, refused) = apply_dotenv(&mut environment);
     let path = paths.config_path().to_path_buf();
     let (raw, text_issue) = match read_text(&path) {
         Ok(raw) => (raw, None),
@@ -92,7 +95,7 @@ pub fn load(process: &Environment) -> Loaded {
         (None, None) => Ok(Value::Object(Map::new())),
         (Some(text), None) => json5::parse_value(text).map_err(|error| syntax_issue(text, &error)),
     };
-    let (parsed, read) = match parsed {
+    let (parsed, mut read) = match parsed {
         Ok(parsed) => {
             let read = interpret(&parsed, &paths, &mut environment);
             shell_env::import(&mut environment, &parsed);
@@ -100,6 +103,7 @@ pub fn load(process: &Environment) -> Loaded {
         }
         Err(issue) => (Value::Object(Map::new()), Interpreted::failed(issue)),
     };
+    read.warnings.extend(refused);
     read.into_loaded(Source { path, exists, raw, hash, parsed }, paths, environment)
 }
 
@@ -161,19 +165,33 @@ impl Config {
     }
 }
 
-/// Adds the `.env` files. The one of the state directory is the owner's own, the one of the working directory anybody's.
-fn apply_dotenv(env: &mut Environment) -> Paths {
-    let cwd = env.cwd().to_path_buf();
+/// Adds the `.env` files. The one of the state directory is the owner's own, the one of the working directory anybody's:
+/// what that may not set is a warning.
+fn apply_dotenv(env: &mut Environment) -> (Paths, Option<Issue>) {
+    let file = env.cwd().join(".env");
     let paths = Paths::resolve(env);
     // A gateway started in its own state directory reads that file once, as its own.
-    if cwd != paths.state_dir() {
-        env.fill_from_untrusted(&read_dotenv(&cwd.join(".env")));
-    }
+    let is_own = env.cwd() == paths.state_dir();
+    let refused = if is_own { BTreeSet::new() } else { env.fill_from_untrusted(&read_dotenv(&file)) };
     env.fill_from_trusted(&read_dotenv(&paths.state_dir().join(".env")));
     if let Some(key) = env.get_nonblank("Z_AI_API_KEY").map(str::to_owned) {
         env.fill("ZAI_API_KEY", &key);
     }
-    paths
+    let warning = (!refused.is_empty()).then(|| refused_names(&file, &refused, &paths));
+    (paths, warning)
+}
+
+fn refused_names(file: &Path, refused: &BTreeSet<String>, paths: &Paths) -> Issue {
+    let named: Vec<&str> = refused.iter().take(NAMED).map(String::as_str).collect();
+    let more = refused.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let text = format!(
+        "ignored {}{more}: a .env file in the working directory may not set what runs code or redirects OpenClaw. If you \
+         want them, put them into {}",
+        named.join(", "),
+        paths.state_dir().join(".env").display(),
+    );
+    Issue::new(file.display().to_string(), text)
 }
 
 fn read_dotenv(path: &Path) -> Vec<(String, String)> {

@@ -7,6 +7,12 @@ use crate::check::schema;
 /// Labels, groups, order, and which fields are secret or advanced.
 const HINTS: &str = include_str!("../data/hints.json");
 
+/// Keys that are accepted and not in the schema of [`config_schema`], by path with `*` for any name or entry: ours, and
+/// those of newer versions.
+pub fn unlisted_keys() -> Vec<(String, Value)> {
+    schema::unlisted()
+}
+
 /// `{schema, uiHints, version, generatedAt}`.
 pub fn config_schema() -> Value {
     json!({

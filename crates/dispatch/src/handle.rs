@@ -9,6 +9,8 @@ use openclaw_config::{Config, Unmet};
 use openclaw_models::{ModelSettings, Models};
 use openclaw_protocol::RunId;
 use openclaw_sessions::{Layout, SessionSettings, SessionStore};
+use openclaw_tools::CommandLock;
+use secrecy::SecretString;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -50,6 +52,10 @@ pub struct Deps {
     pub system_events: Arc<SystemEvents>,
     /// Variables that commands of tools have besides the configured ones.
     pub command_variables: Vec<(String, String)>,
+    /// Held by the commands of tools, so that the next gateway can wait for them to be gone.
+    pub command_lock: Option<CommandLock>,
+    /// The gateway's own secrets: no tool may print them.
+    pub secrets: Vec<SecretString>,
 }
 
 /// One reading of the configuration, in the shapes the crates below want it.

@@ -349,6 +349,8 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
         host: HostFacts::default(),
         system_events: Arc::default(),
         command_variables: vec![("OPENCLAW_GATEWAY_PORT".to_owned(), "18790".to_owned())],
+        command_lock: None,
+        secrets: Vec::new(),
     }
 }
 

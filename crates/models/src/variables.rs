@@ -3,6 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+const OF_PROCESS: &str = "env: ";
+const OF_SHELL: &str = "shell env: ";
+
+/// Whether the source of a key is a variable.
+pub(crate) fn is_variable(source: &str) -> bool {
+    source.starts_with(OF_PROCESS) || source.starts_with(OF_SHELL)
+}
+
 /// The environment variables credentials may come from.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Variables {
@@ -24,7 +32,8 @@ impl Variables {
 
     /// What a variable is called as the source of a key (spec `models.md` §8.3).
     pub fn source(&self, name: &str) -> String {
-        if self.from_shell.contains(name) { format!("shell env: {name}") } else { format!("env: {name}") }
+        let kind = if self.from_shell.contains(name) { OF_SHELL } else { OF_PROCESS };
+        format!("{kind}{name}")
     }
 
     /// All of them, for a child process.

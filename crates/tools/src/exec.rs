@@ -4,6 +4,7 @@
 //! nothing is put in the background: a call that asks for it runs synchronously and is told so (spec §3.1 row 2).
 
 mod environment;
+pub(crate) mod guard;
 mod output;
 mod plan;
 mod process;
@@ -88,6 +89,7 @@ impl Exec {
             timeout: plan.timeout,
             max_output_chars: self.settings.max_output_chars,
             cwd: cwd.clone(),
+            lock: self.settings.lock.clone(),
         };
         let started_at = now_ms();
         let session_id = slug::of(&context.call_id);

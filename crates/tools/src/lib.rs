@@ -15,6 +15,7 @@ mod read;
 mod toolset;
 mod write;
 
+pub use exec::guard::CommandLock;
 pub use exec::settings::ExecSettings;
 pub use openclaw_agent::{ToolContext, ToolError, ToolOutput, Toolbox};
 pub use toolset::{CORE_TOOLS, Confinement, CoreTools, Setup};

@@ -63,6 +63,17 @@ pub(crate) fn accepted(wanted: impl Fn(&str) -> bool) -> Value {
     schema
 }
 
+/// What is accepted beyond the keys that clients are told of, by path; `*` is any name or entry.
+pub(crate) fn unlisted() -> Vec<(String, Value)> {
+    let more: Map<String, Value> = serde_json::from_str(ACCEPTED).unwrap_or_default();
+    let mut served = served();
+    let mut is_unlisted = |path: &str| slot_at(&mut served, path).is_none_or(|slot| slot.is_null());
+    more.into_iter()
+        .filter(|(path, _)| is_unlisted(path))
+        .map(|(path, schema)| (path.replace("[]", "*"), schema))
+        .collect()
+}
+
 /// The place of a dotted schema path: `[]` is the items of an array, `*` the values of a record, `key!` a keyword.
 fn slot_at<'a>(schema: &'a mut Value, path: &str) -> Option<&'a mut Value> {
     let mut node = schema;

@@ -104,6 +104,8 @@ pub struct Exec {
     pub notify_on_exit: Option<bool>,
     /// Tool `apply_patch`.
     pub apply_patch: Option<ApplyPatch>,
+    /// Ours: variables with credentials of the gateway that commands get all the same.
+    pub pass_env: Option<Vec<String>>,
 }
 
 impl Exec {
@@ -124,6 +126,7 @@ impl Exec {
             approval_running_notice_ms: own.approval_running_notice_ms.or(base.approval_running_notice_ms),
             notify_on_exit: own.notify_on_exit.or(base.notify_on_exit),
             apply_patch: own.apply_patch.or(base.apply_patch),
+            pass_env: own.pass_env.or(base.pass_env),
         }
     }
 }

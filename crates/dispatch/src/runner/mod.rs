@@ -1,7 +1,7 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
 //! [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is meant for the gateway; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here, [`asked_model`] the model it asks for,
-//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`locked`] waits for another process that has the transcript; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`result`] is what is remembered.
+//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`locked`] waits for another process that has the transcript; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`secrets`] is what tools may not say; [`result`] is what is remembered.
 
 mod asked_model;
 mod attempt;
@@ -19,6 +19,7 @@ mod prepare;
 mod profile_pin;
 mod protections;
 mod result;
+mod secrets;
 mod session;
 mod tools;
 mod unanswered;
@@ -41,6 +42,7 @@ use openclaw_sessions::entry::{SendPolicy, VerboseLevel};
 use openclaw_sessions::send_policy::{self, SendSubject};
 use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionStore, StoreError};
+use openclaw_tools::CommandLock;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -59,6 +61,7 @@ use lent::LentTranscripts;
 use locked::LockWait;
 use prepare::{Preparation, Prepared};
 use result::Figures;
+use secrets::KnownSecrets;
 use wording::Circumstances;
 
 /// The channel of messages over the gateway's own protocol.
@@ -74,6 +77,8 @@ pub(crate) struct Runner {
     host: HostFacts,
     system_events: Arc<SystemEvents>,
     command_variables: Vec<(String, String)>,
+    command_lock: Option<CommandLock>,
+    secrets: KnownSecrets,
     kept: KeptTranscripts,
     lent: Arc<LentTranscripts>,
     clock: Clock,
@@ -266,6 +271,7 @@ async fn run_agent(prepared: &mut Prepared, control: &RunControl) -> Outcome {
         system_prompt: &prepared.system_prompt,
         report: Some(prepared.report.clone()),
         tools: &prepared.tools,
+        redactor: &prepared.shield.redactor,
         transcript: &mut prepared.branch,
         steering: control.steering.as_ref(),
         prompt: prepared.prompt.clone(),
@@ -299,8 +305,18 @@ async fn finish(shared: &Shared, record: RunRecord) {
 
 impl Runner {
     pub(crate) fn new(deps: Deps, clock: Clock) -> Self {
-        let Deps { state_dir, settings, store, layout, models, host, system_events, command_variables } =
-            deps;
+        let Deps {
+            state_dir,
+            settings,
+            store,
+            layout,
+            models,
+            host,
+            system_events,
+            command_variables,
+            command_lock,
+            secrets,
+        } = deps;
         Self {
             state_dir,
             settings,
@@ -310,6 +326,8 @@ impl Runner {
             host,
             system_events,
             command_variables,
+            command_lock,
+            secrets: KnownSecrets::new(secrets),
             kept: KeptTranscripts::default(),
             lent: Arc::default(),
             clock,

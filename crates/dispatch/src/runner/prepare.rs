@@ -30,6 +30,7 @@ use super::lent::Lent;
 use super::locked::Held;
 use super::profile_pin::Keep;
 use super::result::Figures;
+use super::secrets::Shield;
 use super::session::Session;
 use super::wording::{self, Circumstances};
 use super::{NotBegun, RunControl, Runner, WEBCHAT, history_limit, inject, protections, tools};
@@ -53,6 +54,7 @@ pub(super) struct Prepared {
     /// The credential profile the session goes on with.
     pub(super) pin: Keep,
     pub(super) tools: CoreTools,
+    pub(super) shield: Arc<Shield>,
     pub(super) system_prompt: String,
     pub(super) report: SystemPromptReport,
     pub(super) branch: RunBranch,
@@ -155,10 +157,11 @@ impl Runner {
             self.select(&settings, &session, asked),
             load_workspace(&session, &settings),
         )?;
-        let (Selected { candidates: models, skipped, .. }, pin) = selected;
+        let (Selected { candidates: models, skipped, secrets, .. }, pin) = selected;
         let passed_over = skipped.iter().map(Skipped::to_string).collect();
         let first = models.first().ok_or_else(|| NotBegun("Error: no model is configured".to_owned()))?;
-        let tools = self.tools(&session, &settings, first);
+        let shield = self.secrets.shield(&settings, secrets)?;
+        let tools = self.tools(&session, &settings, first, &shield);
         let (system_prompt, report) = self.system_prompt(row, &session, &settings, first, &files, &tools);
         let (transcript, mut context) = self.transcript(&session, first).await?;
         inject::without_preface(&mut context.messages);
@@ -191,6 +194,7 @@ impl Runner {
             passed_over,
             pin,
             tools,
+            shield,
             system_prompt,
             report,
             branch,
@@ -263,7 +267,7 @@ impl Runner {
         Ok((selected, pin))
     }
 
-    fn tools(&self, session: &Session, settings: &Settings, first: &Candidate) -> CoreTools {
+    fn tools(&self, session: &Session, settings: &Settings, first: &Candidate, shield: &Shield) -> CoreTools {
         let agent = &session.agent;
         let mut environment = settings.config.environment().clone();
         for (name, value) in &self.command_variables {
@@ -271,6 +275,8 @@ impl Runner {
         }
         let mut exec = ExecSettings::new(&protections::exec_of(&session.entry, &agent.exec), environment);
         exec.approvals_file = Some(self.state_dir.join("exec-approvals.json"));
+        exec.withheld = Arc::clone(&shield.withheld);
+        exec.lock = self.command_lock.clone();
         let model = &first.model;
         let allowed =
             tools::allowed(&settings.config, agent, model.provider(), model.id(), session.key.as_str());

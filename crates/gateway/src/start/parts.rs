@@ -1,6 +1,8 @@
 //! Putting the gateway's parts together.
 
+use std::io;
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,6 +16,7 @@ use openclaw_models::{Http, Models, Variables};
 use openclaw_sessions::store::{FileStore, FileStoreOptions};
 use openclaw_sessions::usage::UsageIndex;
 use openclaw_sessions::{Layout, SessionStore};
+use openclaw_tools::CommandLock;
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{Notify, watch};
@@ -70,6 +73,8 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         host: HostFacts::detect(environment.get_nonblank("SHELL"), VERSION),
         system_events: Arc::clone(&system_events),
         command_variables: vec![(PORT_VARIABLE.to_owned(), given.port.to_string())],
+        command_lock: command_lock(paths.state_dir()).await,
+        secrets: [&given.auth.token, &given.auth.password].into_iter().flatten().cloned().collect(),
     })
     .await?;
     Ok(GatewayState {
@@ -99,6 +104,23 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         frame_budget: FrameBudget::default(),
         loaded: given.loaded,
     })
+}
+
+/// Waits for the commands of a gateway that died here: each ends with it, and none may work beside its resumed run.
+async fn command_lock(state_dir: &Path) -> Option<CommandLock> {
+    match CommandLock::acquire(state_dir).await {
+        Ok(lock) => Some(lock),
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+            tracing::warn!(
+                "commands of the gateway that ran here before still run; end them if they do harm"
+            );
+            None
+        }
+        Err(error) => {
+            tracing::warn!(%error, "cannot lock the state directory; the next start will not wait for commands");
+            None
+        }
+    }
 }
 
 fn open_sessions(layout: &Layout, settings: &Settings) -> Result<Arc<dyn SessionStore>, StartError> {

@@ -14,7 +14,7 @@ use crate::variables::Variables;
 /// Sends requests unsigned, as some gateways want them.
 const SKIP_AUTH: &str = "AWS_BEDROCK_SKIP_AUTH";
 /// An API key of Bedrock.
-const BEARER: &str = "AWS_BEARER_TOKEN_BEDROCK";
+pub(crate) const BEARER: &str = "AWS_BEARER_TOKEN_BEDROCK";
 const KEY_ID: &str = "AWS_ACCESS_KEY_ID";
 const SECRET: &str = "AWS_SECRET_ACCESS_KEY";
 const SESSION: &str = "AWS_SESSION_TOKEN";

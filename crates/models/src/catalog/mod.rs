@@ -158,6 +158,13 @@ pub fn own_key_variables(provider: &ProviderId) -> impl Iterator<Item = &'static
     BUILT_IN.get(provider.as_str()).into_iter().flat_map(|entry| &entry.env).map(String::as_str)
 }
 
+/// All variables that hold a key of a provider and nothing else. Those that are often set for other reasons, as
+/// `GITHUB_TOKEN`, are not among them.
+pub fn credential_variables() -> impl Iterator<Item = &'static str> {
+    let own = BUILT_IN.values().flat_map(|entry| &entry.env).map(String::as_str);
+    own.chain([crate::bedrock::credentials::BEARER])
+}
+
 /// The built-in providers whose key is in the environment. Variables that are often set for other reasons do not count.
 pub fn providers_with_key(variables: &Variables) -> Vec<ProviderId> {
     let keyed = |entry: &ProviderEntry| variables.first(entry.env.iter().map(String::as_str)).is_some();

@@ -54,6 +54,15 @@ pub enum Secret {
 }
 
 impl Secret {
+    /// All of it that must not be shown.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &SecretString> {
+        let (first, second) = match self {
+            Self::ApiKey(secret) | Self::Token { token: secret, .. } => (secret, None),
+            Self::OAuth { access, refresh, .. } => (access, Some(refresh)),
+        };
+        std::iter::once(first).chain(second)
+    }
+
     /// `type` in the file.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -19,7 +19,7 @@ use crate::google::adc::Adc;
 use crate::oauth::{codex, github};
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
-use crate::variables::Variables;
+use crate::variables::{self, Variables};
 
 /// Its address is made of the account and the gateway.
 const CLOUDFLARE: &str = "cloudflare-ai-gateway";
@@ -75,6 +75,13 @@ pub struct AuthLabel {
     pub snippet: String,
     /// The profile, where it is one.
     pub profile: Option<String>,
+}
+
+impl AuthLabel {
+    /// Whether the key is a variable's.
+    pub(crate) fn is_of_variable(&self) -> bool {
+        variables::is_variable(&self.source)
+    }
 }
 
 /// Why a provider can't be called. The texts are for people.

@@ -14,6 +14,7 @@ use crate::context_window::ContextWindow;
 use crate::credentials::{Account, AuthStore, Key, Keyring, Pin, Surroundings, Wish, pin, profile_order};
 use crate::debug_log::CallLog;
 use crate::offline::{self, OfflineGuide};
+use crate::provider_key::ProviderKey;
 use crate::reference::{DEFAULT_PROVIDER, ModelRef, ProviderId};
 use crate::reporting::{Reported, Reporter};
 use crate::request::{CacheRetention, ThinkingLevel};
@@ -21,6 +22,7 @@ use crate::retry::{Patience, Retrying};
 use crate::settings::{ListedModel, ModelSettings};
 use crate::stream::Model;
 use crate::thinking;
+use secrecy::SecretString;
 
 /// One selection under way.
 pub(super) struct Run<'a> {
@@ -75,6 +77,15 @@ impl Run<'_> {
         let chosen = ask.pin.filter(|pin| pin.source == PinSource::User)?;
         let (_, order) = self.first_order()?;
         (!order.contains(&chosen.profile)).then_some(chosen.profile.as_str())
+    }
+
+    /// The credentials of the agent's profiles, and the keys of bound models that come from elsewhere than a variable.
+    pub(super) fn secrets(&self, bound: &[Bound]) -> Vec<SecretString> {
+        let stored = self.store.profiles().flat_map(|(_, credential)| credential.secret.parts());
+        let keys = bound.iter().map(|bound| &bound.key).filter(|key| !key.label.is_of_variable());
+        let used =
+            keys.filter_map(|key| key.secret.clone()).map(|key| ProviderKey::from(key).secret().clone());
+        stored.cloned().chain(used).collect()
     }
 
     /// Binds every model of the plan to its keys; what can't be bound is noted.

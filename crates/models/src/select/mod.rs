@@ -11,6 +11,7 @@ use std::path::Path;
 
 use openclaw_protocol::AgentId;
 use openclaw_protocol::message::Message;
+use secrecy::SecretString;
 
 use self::bind::{Run, describe_offline, level_of, soften, window_of};
 use self::look::Look;
@@ -138,6 +139,9 @@ pub struct Selected {
     pub override_ignored: bool,
     /// The same of the profile a person asked for.
     pub profile_ignored: bool,
+    /// The credentials that came to light: the agent's profiles and what the candidates are called with. Keys from variables
+    /// are not among them, which [`crate::catalog::credential_variables`] names.
+    pub secrets: Vec<SecretString>,
 }
 
 /// A model of the plan that is not called.
@@ -352,6 +356,7 @@ impl Models {
             warnings: run.plan.warnings.clone(),
             override_ignored: run.plan.override_ignored,
             profile_ignored: false,
+            secrets: Vec::new(),
             pin,
         };
         if let Some(gone) = run.lost_choice(ask) {
@@ -361,6 +366,7 @@ impl Models {
             selected.profile_ignored = true;
         }
         let bound = run.bind_all(ask.thinking, &mut selected).await?;
+        selected.secrets = run.secrets(&bound);
         let last = bound.len().min(MAX_CANDIDATES).saturating_sub(1);
         for (at, found) in bound.into_iter().take(MAX_CANDIDATES).enumerate() {
             let patience = if at < last { Patience::Short } else { Patience::Full };

@@ -3,40 +3,21 @@
 use std::path::Path;
 use std::time::Duration;
 
+use openclaw_config::variable_rules::runs_code;
 use tokio_util::sync::CancellationToken;
 
 use super::process::{self, Ending, Order};
 use super::settings::ExecSettings;
-
-/// Names no call may set for a command on the host: each changes what code runs.
-const FORBIDDEN: [&str; 11] = [
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "PYTHONPATH",
-    "PYTHONHOME",
-    "RUBYLIB",
-    "PERL5LIB",
-    "BASH_ENV",
-    "ENV",
-    "GCONV_PATH",
-    "IFS",
-    "SSLKEYLOGFILE",
-];
-/// The same, by how the name begins.
-const FORBIDDEN_PREFIXES: [&str; 2] = ["LD_", "DYLD_"];
 
 /// How long a login shell may take to say its `PATH`.
 const LOGIN_SHELL_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Why a variable may not be set on the host, if it may not.
 pub(super) fn forbidden(name: &str) -> Option<String> {
-    let upper = name.to_uppercase();
-    if upper == "PATH" {
+    if name.eq_ignore_ascii_case("PATH") {
         return Some("Security Violation: Custom 'PATH' variable is forbidden during host execution.".into());
     }
-    let bad = FORBIDDEN.contains(&upper.as_str())
-        || FORBIDDEN_PREFIXES.iter().any(|prefix| upper.starts_with(prefix));
-    bad.then(|| {
+    runs_code(name).then(|| {
         format!("Security Violation: Environment variable '{name}' is forbidden during host execution.")
     })
 }
@@ -62,7 +43,11 @@ pub(super) fn compose(
 }
 
 fn inherited(settings: &ExecSettings) -> Vec<(String, String)> {
-    settings.environment.vars().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    let is_passed = |name: &str| {
+        !settings.withheld.contains(name) || settings.pass_env.iter().any(|passed| passed == name)
+    };
+    let passed = settings.environment.vars().filter(|(name, _)| is_passed(name));
+    passed.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 fn set(variables: &mut Vec<(String, String)>, name: &str, value: String) {
@@ -103,6 +88,7 @@ pub(super) async fn login_path(settings: &ExecSettings, cancel: &CancellationTok
         timeout: Some(LOGIN_SHELL_TIMEOUT),
         max_output_chars: settings.max_output_chars,
         cwd: "/".into(),
+        lock: settings.lock.clone(),
     };
     let finished = process::run(order, cancel, &mut |_, _| {}).await.ok()?;
     // The profile may print; the path is the last line.
@@ -112,6 +98,8 @@ pub(super) async fn login_path(settings: &ExecSettings, cancel: &CancellationTok
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
@@ -143,6 +131,18 @@ mod tests {
             ..Default::default()
         };
         ExecSettings::new(&config, openclaw_config::Environment::new(environment.iter().copied(), "/"))
+    }
+
+    #[test]
+    fn credentials_of_the_gateway_are_inherited_only_where_they_are_passed() {
+        let mut settings = settings(&[("BOT_TOKEN", "1"), ("API_KEY", "2"), ("GITHUB_TOKEN", "3")], &[]);
+        settings.withheld = Arc::new(["API_KEY", "BOT_TOKEN"].map(str::to_owned).into());
+        settings.pass_env = vec!["API_KEY".into(), "NEVER_SET".into()];
+        let names = |asked: &[(String, String)]| {
+            compose(&settings, asked, None).into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(names(&[]), "API_KEY GITHUB_TOKEN");
+        assert_eq!(names(&[("BOT_TOKEN".into(), "own".into())]), "API_KEY GITHUB_TOKEN BOT_TOKEN");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One command as a process group that never outlives its call (spec `tools.md` §3.1 row 10, §3.2).
+//! One command as a process group that outlives neither its call nor this process (spec `tools.md` §3.1 row 10, §3.2).
 
 use std::io;
 use std::path::PathBuf;
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use std::os::unix::process::ExitStatusExt;
 
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::guard::{CommandLock, Guard};
 use super::output::{Output, Stream};
 
 /// How long a killed command has to be gone, and a finished one's output to end.
@@ -34,6 +34,8 @@ pub(super) struct Order {
     /// Absent: none.
     pub(super) timeout: Option<Duration>,
     pub(super) max_output_chars: usize,
+    /// Held as long as the command may run.
+    pub(super) lock: Option<CommandLock>,
 }
 
 /// What came of it.
@@ -63,30 +65,6 @@ pub(super) enum RunError {
     Start(io::Error),
 }
 
-/// The members of a command's process group; what is left of them dies with this value unless it is released.
-#[derive(Debug)]
-struct Group(Option<Pid>);
-
-impl Group {
-    fn kill(&mut self) {
-        if let Some(group) = self.0.take() {
-            // Gone already is as good.
-            let _ = killpg(group, Signal::SIGKILL);
-        }
-    }
-
-    /// Lets live what the command put in the background with its output elsewhere, as a terminal would.
-    fn release(&mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
 /// Why the command is being brought to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
@@ -102,9 +80,9 @@ pub(super) async fn run(
 ) -> Result<Finished, RunError> {
     let started = Instant::now();
     let deadline = started + order.timeout.unwrap_or(NEVER).min(NEVER);
-    let mut child = start(&order).map_err(RunError::Start)?;
+    let mut guard = Guard::start(order.lock.as_ref()).map_err(RunError::Start)?;
+    let mut child = start(&order, &guard).map_err(RunError::Start)?;
     let pid = child.id();
-    let mut group = Group(pid.and_then(|pid| i32::try_from(pid).ok()).map(Pid::from_raw));
     let mut out = Pipe::new(child.stdout.take());
     let mut err = Pipe::new(child.stderr.take());
     let mut output = Output::new(order.max_output_chars);
@@ -114,16 +92,16 @@ pub(super) async fn run(
     while status.is_none() || out.is_open() || err.is_open() {
         tokio::select! { biased;
             () = cancel.cancelled(), if stop.is_none() => {
-                group.kill();
+                guard.kill();
                 (stop, grace) = (Some(Stop::Aborted), Some(Instant::now() + GRACE));
             }
             () = sleep_until(deadline), if stop.is_none() && status.is_none() => {
-                group.kill();
+                guard.kill();
                 (stop, grace) = (Some(Stop::TimedOut), Some(Instant::now() + GRACE));
             }
             () = sleep_until(grace.unwrap_or(deadline)), if grace.is_some() => {
                 stopped_leftovers = stop.is_none();
-                group.kill();
+                guard.kill();
                 break;
             }
             exit = child.wait(), if status.is_none() => {
@@ -139,7 +117,7 @@ pub(super) async fn run(
         }
     }
     if status.is_some() {
-        group.release();
+        guard.release();
     }
     let ending = match (stop, status) {
         (Some(Stop::Aborted), _) => return Err(RunError::Aborted),
@@ -149,7 +127,7 @@ pub(super) async fn run(
     Ok(Finished { ending, output: output.finish(), duration: started.elapsed(), stopped_leftovers })
 }
 
-fn start(order: &Order) -> io::Result<Child> {
+fn start(order: &Order, guard: &Guard) -> io::Result<Child> {
     Command::new(&order.shell)
         .arg("-c")
         .arg(&order.command)
@@ -161,7 +139,7 @@ fn start(order: &Order) -> io::Result<Child> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
+        .process_group(guard.group())
         .kill_on_drop(true)
         .spawn()
 }

@@ -1,10 +1,14 @@
 //! How commands run (spec `tools.md` §3): `tools.exec` with its defaults, and what the process was started with.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::Environment;
 use openclaw_config::settings::{Exec, ExecAsk, ExecHost, ExecSecurity};
+
+use super::guard::CommandLock;
 
 /// Seconds a command may take when neither the call nor the configuration says.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
@@ -26,10 +30,16 @@ pub struct ExecSettings {
     pub timeout: Duration,
     /// Characters of output that are kept, the last ones.
     pub max_output_chars: usize,
-    /// What commands inherit, `SHELL` and `PATH` among it; its home is what `~` stands for in all tools.
+    /// What commands inherit unless it is withheld, `SHELL` and `PATH` among it; its home is what `~` stands for in all tools.
     pub environment: Environment,
+    /// Variables with credentials of the gateway, which commands do not inherit.
+    pub withheld: Arc<BTreeSet<String>>,
+    /// Those that they inherit all the same (`tools.exec.passEnv`).
+    pub pass_env: Vec<String>,
     /// The exec approvals file. Where it exists, host=gateway is refused: its rules are not enforced yet.
     pub approvals_file: Option<PathBuf>,
+    /// Held by each running command; absent outside of a gateway.
+    pub lock: Option<CommandLock>,
 }
 
 impl ExecSettings {
@@ -47,7 +57,10 @@ impl ExecSettings {
             timeout: Duration::from_secs(config.timeout_sec.unwrap_or(DEFAULT_TIMEOUT_SECONDS)),
             max_output_chars: MAX_OUTPUT_CHARS,
             environment,
+            withheld: Arc::default(),
+            pass_env: config.pass_env.clone().unwrap_or_default(),
             approvals_file: None,
+            lock: None,
         }
     }
 }

@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::{RunEnd, RunEvent};
+use crate::redaction::Redactor;
 use crate::reply::Outcome;
 use crate::run::{Limits, Prompt, ReasoningVisibility, RunModel, RunParams};
 use crate::toolbox::{ToolContext, ToolError, ToolOutput, Toolbox};
@@ -438,6 +439,7 @@ impl Stage {
             system_prompt: "system",
             report: None,
             tools: &tools,
+            redactor: &Redactor::default(),
             transcript: &mut self.memory,
             steering: self.queue.as_ref(),
             prompt,

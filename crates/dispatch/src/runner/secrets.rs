@@ -1,0 +1,156 @@
+//! What commands do not inherit and no tool may say: the gateway's own secret, the credentials of model providers and chat
+//! platforms, and what variables hold whose names tell of a secret.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::path::Path;
+use std::sync::Arc;
+
+use openclaw_agent::{MIN_SECRET_CHARS, Redactor};
+use openclaw_config::variable_rules::holds_secret;
+use openclaw_config::{Config, gateway_options};
+use parking_lot::Mutex;
+use secrecy::{ExposeSecret, SecretString};
+
+use super::NotBegun;
+use crate::handle::Settings;
+
+/// Credentials that came to light in runs and are remembered; logins get new ones every hour.
+const REMEMBERED: usize = 256;
+
+/// Everything known so far.
+pub(super) struct KnownSecrets {
+    /// The gateway's own, as it was started.
+    own: Vec<SecretString>,
+    latest: Mutex<Latest>,
+}
+
+#[derive(Default)]
+struct Latest {
+    seen: VecDeque<SecretString>,
+    /// What was made of it for these settings.
+    made: Option<(Arc<Settings>, Arc<Shield>)>,
+}
+
+/// What one run is kept from.
+pub(super) struct Shield {
+    pub(super) redactor: Redactor,
+    /// Variables that commands do not inherit.
+    pub(super) withheld: Arc<BTreeSet<String>>,
+}
+
+impl KnownSecrets {
+    pub(super) fn new(own: Vec<SecretString>) -> Self {
+        Self { own, latest: Mutex::default() }
+    }
+
+    /// What a run is kept from that knows these credentials. Made anew only when something changed.
+    pub(super) fn shield(
+        &self,
+        settings: &Arc<Settings>,
+        credentials: Vec<SecretString>,
+    ) -> Result<Arc<Shield>, NotBegun> {
+        let mut latest = self.latest.lock();
+        let is_new = |secret: &SecretString| !latest.seen.iter().any(|known| same(known, secret));
+        let new: Vec<SecretString> = credentials.into_iter().filter(is_new).collect();
+        if let Some((made_for, shield)) = &latest.made
+            && new.is_empty()
+            && Arc::ptr_eq(made_for, settings)
+        {
+            return Ok(Arc::clone(shield));
+        }
+        latest.seen.extend(new);
+        let excess = latest.seen.len().saturating_sub(REMEMBERED);
+        latest.seen.drain(..excess);
+        let credentials = self.own.iter().chain(&latest.seen).map(ExposeSecret::expose_secret);
+        let shield = Arc::new(Shield::new(&settings.config, credentials)?);
+        latest.made = Some((Arc::clone(settings), Arc::clone(&shield)));
+        Ok(shield)
+    }
+}
+
+impl Shield {
+    fn new<'a>(config: &'a Config, credentials: impl Iterator<Item = &'a str>) -> Result<Self, NotBegun> {
+        let environment = config.environment();
+        let mut withheld: BTreeSet<&str> = credential_variables().collect();
+        let mut values: Vec<&str> = credentials.collect();
+        for written in config.own_secrets() {
+            // A key of a provider may be written as the name of a variable.
+            if environment.get(written).is_some() {
+                withheld.insert(written);
+            } else if !withheld.contains(written) {
+                values.push(written);
+            }
+        }
+        let is_credential = |value: &str| {
+            value.chars().count() >= MIN_SECRET_CHARS
+                && values.iter().any(|known| known.trim() == value.trim())
+        };
+        withheld.extend(environment.vars().filter(|(_, value)| is_credential(value)).map(|(name, _)| name));
+        values.extend(config.tool_secrets());
+        // Where a secret is may be told.
+        let is_told = |(name, value): &(&str, &str)| holds_secret(name) && !Path::new(value).exists();
+        let told = environment.vars().filter(|variable| withheld.contains(variable.0) || is_told(variable));
+        values.extend(told.map(|(_, value)| value));
+        Ok(Self {
+            redactor: Redactor::new(values)?,
+            withheld: Arc::new(withheld.into_iter().map(str::to_owned).collect()),
+        })
+    }
+}
+
+/// The variables that are known to hold credentials of the gateway and of nobody else.
+fn credential_variables() -> impl Iterator<Item = &'static str> {
+    gateway_options::secret_variables()
+        .chain(openclaw_models::catalog::credential_variables())
+        .chain(openclaw_channels::credential_variables())
+}
+
+fn same(one: &SecretString, other: &SecretString) -> bool {
+    one.expose_secret() == other.expose_secret()
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::Environment;
+
+    use super::*;
+
+    fn settings(document: &str, variables: &[(&str, &str)]) -> Arc<Settings> {
+        let environment = Environment::new(variables.iter().copied(), "/");
+        let config = Config::from_json5(document, &environment).unwrap();
+        Arc::new(Settings { config, ..Settings::default() })
+    }
+
+    fn names(shield: &Shield) -> Vec<&str> {
+        let others: BTreeSet<&str> = credential_variables().collect();
+        shield.withheld.iter().map(String::as_str).filter(|name| !others.contains(name)).collect()
+    }
+
+    #[test]
+    fn variables_are_withheld_by_name_and_by_value() {
+        let variables = [
+            ("BY_REFERENCE", "key-by-reference"),
+            ("BY_NAME", "key-by-name"),
+            ("OF_A_PROFILE", "key-of-a-profile"),
+            ("GITHUB_TOKEN", "ghp_for-tools"),
+            ("SHORT", "short"),
+            ("OTHER", "other"),
+        ];
+        let provider = |key: &str| format!("{{baseUrl: 'http://a', models: [], apiKey: '{key}'}}");
+        let (a, b, c) = (provider("${BY_REFERENCE}"), provider("BY_NAME"), provider("short"));
+        let document = format!("{{models: {{providers: {{a: {a}, b: {b}, c: {c}}}}}}}");
+        let known = KnownSecrets::new(Vec::new());
+        let settings = settings(&document, &variables);
+        let first = known.shield(&settings, Vec::new()).unwrap();
+        assert_eq!(names(&first), ["BY_NAME", "BY_REFERENCE"]);
+        for name in
+            ["OPENCLAW_GATEWAY_TOKEN", "OPENAI_API_KEY", "TELEGRAM_BOT_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"]
+        {
+            assert!(first.withheld.contains(name), "{name}");
+        }
+        let second = known.shield(&settings, vec!["key-of-a-profile".into()]).unwrap();
+        assert_eq!(names(&second), ["BY_NAME", "BY_REFERENCE", "OF_A_PROFILE"]);
+        let third = known.shield(&settings, vec!["key-of-a-profile".into()]).unwrap();
+        assert!(Arc::ptr_eq(&second, &third), "made once");
+    }
+}

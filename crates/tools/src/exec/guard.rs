@@ -1,0 +1,155 @@
+//! What ends a command when this process is gone, however it died.
+//!
+//! A command runs in the process group of its guard: a shell that reads from a pipe whose other end this process alone
+//! holds. A line means that the command is over; the end of the pipe means that this process is, and the guard kills its
+//! group. No moment is left open: while a command is being started, the child has a copy of the pipe's other end, which
+//! closes when the command itself takes over, and by then it is in the group. What leaves the group (`setsid`) is not
+//! reached, as with a timeout.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, PipeWriter, Write};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tokio::process::{Child, Command};
+use tokio::time::Instant;
+
+/// Signals a command sends to its own group do not end the guard.
+const SCRIPT: &str = "trap '' HUP INT QUIT TERM PIPE ALRM USR1 USR2; read -r _ || kill -s KILL 0";
+const SHELL: &str = "/bin/sh";
+/// How long the commands of a gateway that died have to be gone.
+const WAIT: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(5);
+
+/// A lock on the state directory, held by this process and by the guard of each of its commands, so that the next gateway
+/// can wait for all of them to be gone. The system lets go of it; no file is left behind.
+#[derive(Debug, Clone)]
+pub struct CommandLock(Arc<File>);
+
+impl CommandLock {
+    /// Takes the lock once no command of an earlier holder runs any more.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::TimedOut`] when some still run after a while, or what the system says.
+    pub async fn acquire(state_dir: &Path) -> io::Result<Self> {
+        let file = File::open(state_dir)?;
+        let deadline = Instant::now() + WAIT;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self(Arc::new(file))),
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(POLL).await,
+            }
+        }
+    }
+}
+
+/// The guard of one command. Dropping it kills what is left of the group, unless it was released.
+#[derive(Debug)]
+pub(super) struct Guard {
+    group: Pid,
+    /// Nothing once the group was killed or released.
+    line: Option<PipeWriter>,
+    /// Not waited for before the end: until then nobody else gets its number, which is the group's.
+    _shell: Child,
+}
+
+impl Guard {
+    pub(super) fn start(lock: Option<&CommandLock>) -> io::Result<Self> {
+        let (reader, line) = io::pipe()?;
+        let held = lock.map(|lock| lock.0.try_clone()).transpose()?;
+        let shell = Command::new(SHELL)
+            .arg("-c")
+            .arg(SCRIPT)
+            .current_dir("/")
+            .env_clear()
+            .stdin(reader)
+            .stdout(held.map_or_else(Stdio::null, Stdio::from))
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        let pid = shell.id().and_then(|pid| i32::try_from(pid).ok()).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Self { group: Pid::from_raw(pid), line: Some(line), _shell: shell })
+    }
+
+    /// The process group for the command.
+    pub(super) fn group(&self) -> i32 {
+        self.group.as_raw()
+    }
+
+    /// Kills the command and everything it left in its group.
+    pub(super) fn kill(&mut self) {
+        if self.line.take().is_some() {
+            // Gone already is as good.
+            let _ = killpg(self.group, Signal::SIGKILL);
+        }
+    }
+
+    /// Lets live what the command put in the background with its output elsewhere, as a terminal would.
+    pub(super) fn release(&mut self) {
+        if let Some(mut line) = self.line.take() {
+            // A guard that is gone, because the command killed its whole group, needs no telling.
+            let _ = line.write_all(b"\n");
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    fn command(script: &str, guard: &Guard) -> Child {
+        let mut command = Command::new(SHELL);
+        command.arg("-c").arg(script).stdin(Stdio::piped()).process_group(guard.group());
+        command.spawn().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_command_ends_with_the_process_that_started_it() {
+        let mut guard = Guard::start(None).unwrap();
+        let mut child = command("exec sleep 1000", &guard);
+        // What the system does with the pipe when this process dies.
+        drop(guard.line.take());
+        assert_eq!(child.wait().await.unwrap().signal(), Some(9));
+    }
+
+    #[tokio::test]
+    async fn what_a_released_command_left_behind_lives_on() {
+        let mut guard = Guard::start(None).unwrap();
+        let mut child = command("read -r line; exit 3", &guard);
+        guard.release();
+        assert_eq!(guard._shell.wait().await.unwrap().code(), Some(0), "the guard is gone");
+        drop(guard);
+        drop(child.stdin.take());
+        assert_eq!(child.wait().await.unwrap().code(), Some(3));
+    }
+
+    #[tokio::test]
+    async fn the_lock_is_had_when_no_guard_of_its_last_holder_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = CommandLock::acquire(dir.path()).await.unwrap();
+        let mut guard = Guard::start(Some(&first)).unwrap();
+        let mut child = command("exec sleep 1000", &guard);
+        drop(first);
+        let second = File::open(dir.path()).unwrap();
+        assert!(matches!(second.try_lock(), Err(TryLockError::WouldBlock)));
+        drop(guard.line.take());
+        CommandLock::acquire(dir.path()).await.unwrap();
+        assert_eq!(child.wait().await.unwrap().signal(), Some(9));
+    }
+}
