@@ -122,7 +122,7 @@ async fn a_failed_run_is_answered_with_ok_and_status_error_so_that_nobody_runs_i
     );
     assert_eq!(model.requests().len(), 1, "the repetition asks no model");
 
-    let ended = openclaw(&gateway, &["agent", "--agent", "main", "-m", "fail"]).await;
+    let ended = openclaw(&gateway, &["agent", "--session-id", UNKNOWN, "-m", "fail"]).await;
     ended.failed(&["the model refuses this"]);
     assert!(!ended.err.contains("falling back") && model.requests().len() == 2, "{ended:?}");
 }

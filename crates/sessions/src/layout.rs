@@ -94,8 +94,7 @@ impl Layout {
     /// Places a transcript may be read from, best first. The file a row names may have come here with the whole directory,
     /// from another machine or another home: then it is beside the store under its name.
     pub fn transcript_candidates(&self, agent: &AgentId, entry: &SessionEntry) -> Vec<PathBuf> {
-        let mut out: Vec<PathBuf> = self.transcript_of(agent, entry).ok().flatten().into_iter().collect();
-        out.extend(self.named_beside_store(agent, entry));
+        let mut out = self.named_places(agent, entry);
         if let Some(name) = entry.session_id.as_ref().and_then(|id| transcript_name(id, None).ok()) {
             out.push(self.sessions_dir(agent).join(&name));
             out.push(self.state_dir.join("agents").join(agent.as_str()).join("sessions").join(&name));
@@ -125,14 +124,25 @@ impl Layout {
             return Ok(Some(found));
         }
         let has_place = |file: &PathBuf| file.parent().is_some_and(Path::is_dir);
-        match self
-            .named_file(agent, entry)
-            .filter(has_place)
-            .or_else(|| self.named_beside_store(agent, entry))
-        {
+        let best = self.named_places(agent, entry).into_iter().next().filter(has_place);
+        match best.or_else(|| self.named_beside_store(agent, entry)) {
             Some(file) => Ok(Some(file)),
             None => self.transcript_of(agent, entry),
         }
+    }
+
+    /// Where the file that a row names may be, best first: where the row says, then beside the store. The other way round
+    /// when the row names the place that transcripts of its agent have below another state directory: this one is a copy of
+    /// that, and a copy must not write into the original.
+    fn named_places(&self, agent: &AgentId, entry: &SessionEntry) -> Vec<PathBuf> {
+        let (Some(named), Some(beside)) =
+            (self.named_file(agent, entry), self.named_beside_store(agent, entry))
+        else {
+            return Vec::new();
+        };
+        let usual = Path::new("agents").join(agent.as_str()).join("sessions");
+        let is_copy = named != beside && named.parent().is_some_and(|dir| dir.ends_with(&usual));
+        if is_copy { vec![beside, named] } else { vec![named, beside] }
     }
 
     /// The file that a row names, by its name alone, where transcripts of its agent are.
@@ -355,6 +365,14 @@ mod tests {
         check(gone, &here.join("t_a.jsonl"));
         std::fs::write(&there, "").unwrap();
         check(&there, &there);
+        // One that was copied while the original is still there.
+        let original = dir.path().join("other/agents/main/sessions");
+        std::fs::create_dir_all(&original).unwrap();
+        check(&original.join("new.jsonl"), &here.join("new.jsonl"));
+        std::fs::write(original.join("t_a.jsonl"), "").unwrap();
+        check(&original.join("t_a.jsonl"), &here.join("t_a.jsonl"));
+        std::fs::write(original.join("left.jsonl"), "").unwrap();
+        check(&original.join("left.jsonl"), &original.join("left.jsonl"));
         let bad: SessionEntry = serde_json::from_str(r#"{"sessionId":"../x"}"#).unwrap();
         assert!(layout.transcript_to_write(&agent, &bad).is_err());
         assert_eq!(layout.transcript_to_write(&agent, &SessionEntry::default()), Ok(None));

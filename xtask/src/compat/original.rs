@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use openclaw_testkit::GatewayUnderTest;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
@@ -54,23 +54,20 @@ impl Original {
 
     /// Its gateway, on the port that the gateway under test had. Killed when dropped.
     pub(super) async fn gateway(&self, gateway: &GatewayUnderTest) -> Result<Child> {
-        let port = gateway.port().to_string();
-        let mut child = self
+        let port = gateway.port();
+        let child = self
             .command(gateway)
-            .args(["gateway", "--port", &port])
-            .stdout(Stdio::piped())
+            .args(["gateway", "--port", &port.to_string()])
+            .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        let mut lines = BufReader::new(child.stdout.take().context("no output")?).lines();
-        let listening = async {
-            while let Some(line) = lines.next_line().await? {
-                if line.contains("listening on") {
-                    return Ok(());
-                }
+        let listens = async {
+            let mut looks = tokio::time::interval(Duration::from_millis(100));
+            while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+                looks.tick().await;
             }
-            bail!("the original gateway ended")
         };
-        timeout(PATIENCE, listening).await.context("the original gateway does not listen")??;
+        timeout(PATIENCE, listens).await.context("the original gateway does not listen")?;
         Ok(child)
     }
 }

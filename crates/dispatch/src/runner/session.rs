@@ -1,6 +1,6 @@
 //! Which conversation a message belongs to, and which transcript that has now (spec `sessions.md` §5).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -129,41 +129,55 @@ impl Runner {
             };
             facts.choose()
         };
-        let same = stored.as_ref().is_some_and(|entry| entry.session_id.as_ref() == Some(&id));
-        let is_complete = |entry: &SessionEntry| same && entry.session_file.is_some();
-        let after_abort = same && stored.as_ref().is_some_and(|entry| entry.aborted_last_run == Some(true));
+        let current = stored.as_deref().filter(|entry| entry.session_id.as_ref() == Some(&id));
+        let same = current.is_some();
+        let mut path = self.file_of(&agent_id, &id, current)?;
+        let is_named = current.is_some_and(|entry| self.names(entry, &agent_id, &path));
+        let after_abort = current.is_some_and(|entry| entry.aborted_last_run == Some(true));
         let contact = Contact::of(row, &key);
         let is_new = stored.is_none();
         let (entry, noted) = match stored {
-            Some(entry) if is_complete(&entry) && entry_patch(row).is_none() && contact.is_known(&entry) => {
+            Some(entry) if is_named && entry_patch(row).is_none() && contact.is_known(&entry) => {
                 (entry, false)
             }
-            stored => {
+            Some(_) | None => {
                 note(shared, row, &id).await?;
                 let choice = named.as_ref().and_then(|named| named.model.clone());
-                let file = match self.forked(row, &key, &id, &agent, !is_new).await {
-                    Some(forked) => forked,
-                    None => self.file_of(&agent_id, &id, stored.filter(|_| same).as_deref())?,
-                };
+                if let Some(forked) = self.forked(row, &key, &id, &agent, !is_new).await {
+                    path = forked;
+                }
+                let file = (!is_named).then(|| path.clone());
                 let said_at = row.payload.is_interaction().then_some(row.accepted_at);
                 let renewal = Renewal { id: id.clone(), contact, choice, file, said_at };
                 (self.write_row(&key, row, renewal).await?, true)
             }
         };
-        let path = self.file_of(&agent_id, &id, Some(&entry))?;
         let reset = named.map(|named| named.rest);
         Ok(Session { key, agent, id, path, entry, noted, is_new: !same, reset, hint, after_abort })
     }
 
-    /// The file of a transcript; `entry` is the row that has it.
+    /// Where a transcript is or will be. `entry` is the row that has it.
     fn file_of(
         &self,
         agent: &AgentId,
         id: &SessionId,
         entry: Option<&SessionEntry>,
     ) -> Result<PathBuf, BadSessionId> {
-        let known = entry.map(|entry| self.layout.transcript_to_write(agent, entry)).transpose()?.flatten();
-        known.map_or_else(|| self.layout.transcript_path(agent, id, None), Ok)
+        let found = match entry {
+            Some(entry) => self.layout.transcript_to_write(agent, entry)?,
+            None => {
+                let bare = SessionEntry { session_id: Some(id.clone()), ..SessionEntry::default() };
+                self.layout.transcript_to_write(agent, &bare)?
+            }
+        };
+        found.map_or_else(|| self.layout.transcript_path(agent, id, None), Ok)
+    }
+
+    /// Whether a row says where its transcript is, and it is there: a row that came with a copied directory names the
+    /// original's.
+    fn names(&self, entry: &SessionEntry, agent: &AgentId, path: &Path) -> bool {
+        let named = self.layout.transcript_of(agent, entry).ok().flatten();
+        entry.session_file.is_some() && named.as_deref() == Some(path)
     }
 
     async fn write_row(
@@ -237,8 +251,8 @@ struct Renewal {
     contact: Contact,
     /// The model it names.
     choice: Option<Chosen>,
-    /// Its file.
-    file: PathBuf,
+    /// Its file, where the row does not name it yet.
+    file: Option<PathBuf>,
     /// Unix milliseconds at which somebody says it; absent where nobody does.
     said_at: Option<i64>,
 }
@@ -260,8 +274,8 @@ fn change_row(edit: Edit<'_>, renewal: &Renewal, patch: Option<&Map<String, Valu
         None => entry.begin(renewal.id.clone()),
     }
     // OpenClaw 2026.2.9 finds title and last message of a session by this field alone.
-    if entry.session_file.is_none() {
-        entry.session_file = Some(renewal.file.display().to_string().into());
+    if let Some(file) = &renewal.file {
+        entry.session_file = Some(file.display().to_string().into());
     }
     if let Some(Chosen { model, is_default, .. }) = &renewal.choice {
         let model = (!is_default).then_some((model.provider.as_str(), model.model.as_str()));
@@ -367,7 +381,7 @@ mod tests {
             id: SessionId::new("new"),
             contact: Contact::Unknown,
             choice,
-            file: PathBuf::from("/s/new.jsonl"),
+            file: None,
             said_at: None,
         };
         let mut entry: SessionEntry =

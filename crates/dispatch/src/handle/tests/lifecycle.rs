@@ -292,7 +292,9 @@ async fn a_thread_of_nothing_of_itself_or_of_too_much_begins_fresh() {
         let run = format!("r{}", n + 1);
         said_in(&rig, in_thread(&run, "hi", parent)).await;
         assert_eq!(model.heard(n + 1).len(), 1, "{parent}");
-        assert_eq!(thread_entry(&rig).await.session_file, None, "{parent}");
+        let entry = thread_entry(&rig).await;
+        let (file, id) = (entry.session_file.as_deref().unwrap(), entry.session_id.as_ref().unwrap());
+        assert!(file.ends_with(&format!("/{id}.jsonl")), "{parent}: {file}");
         rig.store.delete(&SessionKey::parse(THREAD).unwrap()).await.unwrap();
     }
 }
