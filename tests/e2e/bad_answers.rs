@@ -81,8 +81,9 @@ async fn every_refusal_is_told_in_words_for_people() {
     for (name, _, text, times) in CASES {
         let before = model.requests().len();
         let run = format!("run-{name}");
-        send(&mut client, name, &format!("case {name}"), &run).await;
-        assert_eq!(failure(&mut client, &run).await, text, "{name}");
+        let asked = format!("case {name}");
+        send(&mut client, name, &asked, &run).await;
+        assert_eq!(failure(&mut client, name, &asked, &run).await, text, "{name}");
         assert_eq!(model.requests().len() - before, times, "{name}");
     }
     assert!(!gateway.log().contains(KEY), "{}", gateway.log());
@@ -112,7 +113,10 @@ async fn a_delta_of_fifty_megabytes_ends_the_run_and_nothing_else() {
     let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     send(&mut client, "main", "flood", "run-1").await;
-    assert_eq!(failure(&mut client, "run-1").await, "the model's answer is larger than 32 MiB");
+    assert_eq!(
+        failure(&mut client, "main", "flood", "run-1").await,
+        "the model's answer is larger than 32 MiB"
+    );
     assert_eq!(turn(&mut client, "other", "still there?", "run-2").await, "fine");
 }
 
@@ -151,7 +155,7 @@ async fn a_login_that_was_revoked_is_told_and_how_to_mend_it() {
         // The first run never begins; what begins is told like every failure.
         let text = match left {
             -1 => end(&mut client, "run-1").await["errorMessage"].to_string(),
-            _ => failure(&mut client, "run-1").await,
+            _ => failure(&mut client, "main", "hello", "run-1").await,
         };
         assert!(text.contains(told), "{left}: {text}");
         assert!(!gateway.log().contains("r1-secret"), "{}", gateway.log());

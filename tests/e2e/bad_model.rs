@@ -80,8 +80,9 @@ async fn every_failure_is_told_and_the_next_turn_works() {
     for (name, _, words) in LASTING {
         let run = format!("run-{name}");
         let before = model.requests().len();
-        send(&mut client, name, &format!("case {name}"), &run).await;
-        let told_text = failure(&mut client, &run).await;
+        let text = format!("case {name}");
+        send(&mut client, name, &text, &run).await;
+        let told_text = failure(&mut client, name, &text, &run).await;
         for word in words {
             assert!(told_text.contains(word), "{name}: no \"{word}\" in: {told_text}");
         }
@@ -100,7 +101,7 @@ async fn every_failure_is_told_and_the_next_turn_works() {
 }
 
 /// The failure of a run as all who listen are told it: the same text everywhere.
-pub(crate) async fn failure(client: &mut WsClient, run: &str) -> String {
+pub(crate) async fn failure(client: &mut WsClient, session: &str, text: &str, run: &str) -> String {
     let error = |payload: &Value| payload["runId"] == run && payload["data"]["phase"] == "error";
     let lifecycle = client.event("agent", error).await.unwrap()["data"]["error"].clone();
     let chat = end(client, run).await;
@@ -108,7 +109,7 @@ pub(crate) async fn failure(client: &mut WsClient, run: &str) -> String {
     let wait = client.request("agent.wait", json!({"runId": run})).await.unwrap();
     assert_eq!((&wait["status"], &wait["error"]), (&json!("error"), &lifecycle), "{wait}");
     // A repeated key is answered with the failure, not with another run.
-    let again = client.call("chat.send", message("main", "again", run)).await.unwrap();
+    let again = client.call("chat.send", message(session, text, run)).await.unwrap();
     assert_eq!((again.ok, &again.payload["summary"]), (false, &lifecycle), "{again:?}");
     lifecycle.as_str().unwrap().to_owned()
 }
@@ -174,8 +175,9 @@ async fn servers_that_stay_away_are_given_up_after_four_tries() {
     let cases = cases.map(|(name, url, words)| async move {
         let gateway = gateway().fake_model(&url).start().await.unwrap();
         let mut client = gateway.client().await.unwrap();
-        send(&mut client, "main", &format!("case {name}"), "run-1").await;
-        let text = failure(&mut client, "run-1").await;
+        let asked = format!("case {name}");
+        send(&mut client, "main", &asked, "run-1").await;
+        let text = failure(&mut client, "main", &asked, "run-1").await;
         for word in words {
             assert!(text.contains(word), "{name}: no \"{word}\" in: {text}");
         }

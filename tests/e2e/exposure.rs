@@ -83,9 +83,8 @@ async fn every_file_with_a_secret_is_in_the_security_page_and_for_its_owner_alon
 
 /// The tokens of paired devices and the private key of this host's own.
 fn device_secrets(state: &Path) -> Vec<String> {
-    let read = |name: &str| -> Value {
-        serde_json::from_slice(&std::fs::read(state.join(name)).unwrap()).unwrap()
-    };
+    let read =
+        |name: &str| -> Value { serde_json::from_slice(&std::fs::read(state.join(name)).unwrap()).unwrap() };
     let mut secrets = Vec::new();
     for device in read("devices/paired.json").as_object().unwrap().values() {
         secrets.extend(device["tokens"].as_object().unwrap().values().map(|token| text(&token["token"])));

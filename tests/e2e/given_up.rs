@@ -4,22 +4,29 @@ use openclaw_testkit::WsClient;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::{message, send, transcript_path, turn};
+use crate::conversation::{message, send, turn};
 
 async fn wait(client: &mut WsClient, run: &str) -> Value {
     client.request("agent.wait", json!({"runId": run, "timeoutMs": 20_000})).await.unwrap()
 }
 
-/// A transcript that this test has locked keeps its run in preparation until the gateway is killed.
+/// A provider whose key comes from a pipe that nobody writes to keeps the run in preparation until the gateway is killed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_ends_the_process_three_times_is_given_up_and_everything_else_works() {
     let model = ModelServer::answering(|_| Reply::text("here I am")).await;
-    let mut gateway = crate::gateway().fake_model(&model.v1()).start().await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let key = dir.path().join("key");
+    let stuck = json!({
+        "baseUrl": model.v1(), "apiKey": format!("!cat {}", key.display()), "api": "openai-completions",
+        "models": [{"id": "stuck-1", "name": "Stuck"}],
+    });
+    let setup =
+        crate::gateway().fake_model(&model.v1()).config(json!({"models": {"providers": {"stuck": stuck}}}));
+    let mut gateway = setup.start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
-    turn(&mut client, "main", "hi", "run-0").await;
-    let lock = transcript_path(&gateway, "main").await.with_extension("jsonl.lock");
-    let held = json!({"pid": std::process::id(), "createdAt": "2026-01-01T00:00:00.000Z"});
-    std::fs::write(&lock, held.to_string()).unwrap();
+    let patch = json!({"key": "main", "model": "stuck/stuck-1"});
+    client.request("sessions.patch", patch).await.unwrap();
+    nix::unistd::mkfifo(&key, nix::sys::stat::Mode::S_IRWXU).unwrap();
     send(&mut client, "main", "the one that kills", "run-1").await;
     gateway.kill().await.unwrap();
     for death in 1..=3 {
@@ -30,7 +37,8 @@ async fn a_message_that_ends_the_process_three_times_is_given_up_and_everything_
         assert_eq!(answer, "here I am", "the others are answered meanwhile");
         gateway.kill().await.unwrap();
     }
-    std::fs::remove_file(&lock).unwrap();
+    std::fs::remove_file(&key).unwrap();
+    std::fs::write(&key, "a-key").unwrap();
     gateway.start().await.unwrap();
 
     let mut client = gateway.client().await.unwrap();

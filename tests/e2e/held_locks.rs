@@ -160,13 +160,15 @@ async fn a_message_that_waits_for_a_lock_can_be_stopped() {
     plant(&lock, std::process::id(), Duration::ZERO);
     send(&mut client, "main", "are you there?", "run-1").await;
     gateway.logged(WAITS).await.unwrap();
-    let aborted = client.request("chat.abort", json!({"sessionKey": "main", "runId": "run-1"})).await.unwrap();
+    let aborted =
+        client.request("chat.abort", json!({"sessionKey": "main", "runId": "run-1"})).await.unwrap();
     assert_eq!(aborted["runIds"], json!(["run-1"]));
     // Clients hear of it although the lock is held.
     assert_eq!(end(&mut client, "run-1").await["state"], "aborted");
     std::fs::remove_file(&lock).unwrap();
     assert_eq!(turn(&mut client, "main", "never mind", "run-2").await, "here");
-    let told = ["user: hello", "assistant: here", "user: are you there?", "user: never mind", "assistant: here"];
+    let told =
+        ["user: hello", "assistant: here", "user: are you there?", "user: never mind", "assistant: here"];
     assert_eq!(history(&mut client, "main").await, told);
 }
 

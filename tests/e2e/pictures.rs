@@ -37,7 +37,9 @@ fn black_square() -> Vec<u8> {
     let mut header = [SIDE.to_be_bytes(), SIDE.to_be_bytes()].concat();
     header.extend([8, 0, 0, 0, 0]);
     let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
-    for (name, data) in [(b"IHDR", header), (b"IDAT", zeros(u64::from(SIDE) * u64::from(SIDE + 1))), (b"IEND", Vec::new())] {
+    for (name, data) in
+        [(b"IHDR", header), (b"IDAT", zeros(u64::from(SIDE) * u64::from(SIDE + 1))), (b"IEND", Vec::new())]
+    {
         let chunk = [name.as_slice(), &data].concat();
         png.extend(u32::try_from(data.len()).unwrap().to_be_bytes());
         png.extend(&chunk);

@@ -5,7 +5,7 @@ use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
+use crate::command::{Ended, openclaw};
 use crate::conversation::{end, send, turn};
 use crate::gateway;
 
@@ -34,7 +34,9 @@ async fn a_run_that_would_need_a_sandbox_does_not_begin_and_every_surface_says_w
     let gateway = gateway().fake_model(&model.v1()).config(sandbox("all")).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     let words = ["agents.defaults.sandbox.mode is \"all\", but there is no sandbox yet", "Set it to \"off\""];
-    let says = |text: &str| words.iter().for_each(|words| assert!(text.contains(words), "no \"{words}\" in: {text}"));
+    let says = |text: &str| {
+        words.iter().for_each(|words| assert!(text.contains(words), "no \"{words}\" in: {text}"))
+    };
 
     send(&mut client, "main", "go", "run-1").await;
     let ended = end(&mut client, "run-1").await;
@@ -54,7 +56,10 @@ async fn a_run_that_would_need_a_sandbox_does_not_begin_and_every_surface_says_w
     for method in ["status", "health"] {
         let answer = client.request(method, json!({})).await.unwrap();
         let unmet = &answer["unmetProtections"];
-        assert_eq!((&unmet[0]["key"], &unmet[0]["value"]), (&json!("agents.defaults.sandbox.mode"), &json!("\"all\"")));
+        assert_eq!(
+            (&unmet[0]["key"], &unmet[0]["value"]),
+            (&json!("agents.defaults.sandbox.mode"), &json!("\"all\""))
+        );
         says(unmet[0]["message"].as_str().unwrap());
     }
     let status = openclaw(&gateway, &["status"]).await;
@@ -92,7 +97,8 @@ async fn a_sandbox_that_is_asked_for_while_the_gateway_runs_holds_for_the_next_r
 async fn the_tool_policy_of_a_group_refuses_runs_in_its_session() {
     let model = ModelServer::answering(|_| Reply::text("here")).await;
     let channels = json!({"telegram": {"groups": {"-1": {"tools": {"deny": ["exec"]}}}}});
-    let gateway = gateway().fake_model(&model.v1()).config(json!({"channels": channels})).start().await.unwrap();
+    let gateway =
+        gateway().fake_model(&model.v1()).config(json!({"channels": channels})).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     assert_eq!(turn(&mut client, "main", "hello", "run-1").await, "here");
     send(&mut client, "agent:main:telegram:group:-1", "hello", "run-2").await;
@@ -140,12 +146,18 @@ async fn a_client_does_not_connect_without_the_certificate_check_it_is_told_to_m
     let url = format!("wss://127.0.0.1:{}", listener.local_addr().unwrap().port());
     let remote = json!({"mode": "remote", "remote": {"url": url, "token": "t", "tlsFingerprint": "ab:cd"}});
     let gateway = gateway().config(json!({"gateway": remote})).prepare().unwrap();
+    let run = async |args: &[&str]| {
+        let mut command = gateway.command();
+        command.args(args);
+        Ended::of(command).await
+    };
     for command in [&["health"][..], &["gateway", "call", "status"]] {
-        openclaw(&gateway, command).await.failed(&["gateway.remote.tlsFingerprint is set, but"]);
+        run(command).await.failed(&["gateway.remote.tlsFingerprint is set, but"]);
     }
-    openclaw(&gateway, &["gateway", "probe"]).await;
-    let status = openclaw(&gateway, &["status"]).await;
-    assert!(status.out.contains("gateway.remote.tlsFingerprint is set, but"), "{status:?}");
+    for command in [&["gateway", "probe"][..], &["status"]] {
+        let said = run(command).await.out;
+        assert!(said.contains("gateway.remote.tlsFingerprint is set, but"), "{said}");
+    }
     let knocked = listener.accept();
     assert!(knocked.is_err(), "somebody connected: {knocked:?}");
 }

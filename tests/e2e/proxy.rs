@@ -59,7 +59,7 @@ async fn hosts_that_no_proxy_is_for_are_asked_directly() {
         setup.config(json!({"agents": {"defaults": {"timeoutSeconds": 60}}})).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     send(&mut client, "main", "hello", "run-1").await;
-    let text = failure(&mut client, "run-1").await;
+    let text = failure(&mut client, "main", "hello", "run-1").await;
     assert!(text.contains("cannot connect to models.invalid:80"), "{text}");
     assert_eq!(proxy.requests().len(), 0);
 }

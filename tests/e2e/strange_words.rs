@@ -58,8 +58,14 @@ async fn a_session_key_with_control_characters_is_refused_and_a_stored_one_is_re
     gateway.start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     for (method, params) in [
-        ("chat.send", json!({"sessionKey": format!("agent:main:{FOUL}"), "message": "x", "idempotencyKey": "k1"})),
-        ("agent", json!({"sessionKey": format!("agent:main:{FOUL}"), "message": "x", "idempotencyKey": "k2"})),
+        (
+            "chat.send",
+            json!({"sessionKey": format!("agent:main:{FOUL}"), "message": "x", "idempotencyKey": "k1"}),
+        ),
+        (
+            "agent",
+            json!({"sessionKey": format!("agent:main:{FOUL}"), "message": "x", "idempotencyKey": "k2"}),
+        ),
         ("sessions.patch", json!({"key": format!("x{FOUL}"), "thinkingLevel": "low"})),
     ] {
         let refused = client.call(method, params).await.unwrap();

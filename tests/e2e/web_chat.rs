@@ -46,7 +46,8 @@ async fn sign_in(page: &mut Browser, gateway: &GatewayUnderTest) -> Result<()> {
 async fn reloaded(page: &mut Browser) -> Result<(Value, Value)> {
     let live = page.eval(LINES).await?;
     page.reload(DEADLINE).await?;
-    let all = format!("document.querySelectorAll('article').length === {}", live.as_array().map_or(0, Vec::len));
+    let all =
+        format!("document.querySelectorAll('article').length === {}", live.as_array().map_or(0, Vec::len));
     page.wait_for(&all, DEADLINE).await?;
     Ok((live, page.eval(LINES).await?))
 }
@@ -198,7 +199,8 @@ async fn a_failed_run_is_told_in_the_same_words_live_and_after_a_reload() -> Res
 async fn a_run_that_failed_with_every_model_names_them_once_live_and_after_a_reload() -> Result<()> {
     let mut page = browser!();
     let model =
-        ModelServer::answering(|_| Reply::openai_error(401, "authentication_error", "the key is no good")).await;
+        ModelServer::answering(|_| Reply::openai_error(401, "authentication_error", "the key is no good"))
+            .await;
     let other = json!({"baseUrl": model.v1(), "apiKey": "other-key", "api": "openai-completions",
         "models": [{"id": "other-1", "name": "Other One", "contextWindow": 32000, "maxTokens": 4096}]});
     let fallback = json!({
@@ -314,8 +316,11 @@ async fn enter_without_a_connection_says_so_and_keeps_the_message() -> Result<()
     page.eval(&write("textarea", "are you there?")).await?;
     assert_eq!(page.eval("document.querySelector('[role=alert]')").await?, Value::Null);
     page.eval(ENTER).await?;
-    page.wait_for("document.querySelector('.composer [role=alert]')?.innerText.startsWith('Not sent')", DEADLINE)
-        .await?;
+    page.wait_for(
+        "document.querySelector('.composer [role=alert]')?.innerText.startsWith('Not sent')",
+        DEADLINE,
+    )
+    .await?;
     assert_eq!(page.eval("document.querySelector('textarea').value").await?, "are you there?");
     assert_eq!(page.eval(LINES).await?, json!([]));
     Ok(())

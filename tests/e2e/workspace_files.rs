@@ -7,6 +7,7 @@ use nix::unistd::mkfifo;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use serde_json::json;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::conversation::turn;
@@ -62,7 +63,10 @@ async fn a_pipe_or_a_huge_file_in_the_workspace_hangs_neither_reader_nor_run_nor
     let mut client = gateway.client().await.unwrap();
     let params = json!({"agentId": "main", "name": "SOUL.md"});
     let refused = client.call("agents.files.get", params).await.unwrap();
-    assert!(!refused.ok && refused.error["message"].as_str().unwrap().contains("not a regular file"), "{refused:?}");
+    assert!(
+        !refused.ok && refused.error["message"].as_str().unwrap().contains("not a regular file"),
+        "{refused:?}"
+    );
     client.request("agent.identity.get", json!({})).await.unwrap();
     assert_eq!(turn(&mut client, "main", "hello", "run-1").await, "here");
     assert!(model.requests()[0].body.to_string().contains("only the first 2097152 bytes of TOOLS.md"));
@@ -72,14 +76,18 @@ async fn a_pipe_or_a_huge_file_in_the_workspace_hangs_neither_reader_nor_run_nor
 #[tokio::test]
 async fn a_stop_does_not_wait_for_a_blocked_thread() {
     let mut gateway = gateway().start().await.unwrap();
-    // The config is read again when its file has changed, and a pipe keeps its reader waiting.
-    let pipe = gateway.home().join("pipe");
+    // The list of paired devices is read when a device connects, and a pipe keeps its reader waiting.
+    let devices = gateway.state_dir().join("devices");
+    std::fs::create_dir_all(&devices).unwrap();
+    let pipe = devices.join("paired.json");
+    let _ = std::fs::remove_file(&pipe);
     mkfifo(&pipe, Mode::S_IRWXU).unwrap();
-    let config = gateway.state_dir().join("openclaw.json");
-    std::fs::rename(&pipe, &config).unwrap();
-    // Opens once the other end is open.
-    let writer = tokio::task::spawn_blocking(|| std::fs::OpenOptions::new().write(true).open(config));
-    let writer = timeout(DEADLINE, writer).await.expect("nobody reads the config").unwrap().unwrap();
+    let (tell, opened) = oneshot::channel();
+    // Opening ends when the other side opens as well. A thread of its own: the test could not end without it otherwise.
+    std::thread::spawn(move || tell.send(std::fs::OpenOptions::new().write(true).open(pipe)));
+    let port = gateway.port().to_string();
+    let device = gateway.command().arg("health").env("OPENCLAW_GATEWAY_PORT", port).spawn().unwrap();
+    let writer = timeout(DEADLINE, opened).await.expect("nobody reads the list of devices").unwrap().unwrap();
     assert_eq!(gateway.terminate().await.unwrap().code(), Some(0));
-    drop(writer);
+    drop((writer, device));
 }

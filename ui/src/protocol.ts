@@ -319,6 +319,7 @@ export interface Definitions {
   AgentHeartbeat?: AgentHeartbeat;
   SessionsHealth?: SessionsHealth;
   RecentSession?: RecentSession;
+  UnmetProtection?: UnmetProtection;
   LogsTailParams?: LogsTailParams;
   LogsTailResult?: LogsTailResult;
   Ignored?: Ignored;
@@ -906,6 +907,10 @@ export interface HealthSnapshot {
    * Sessions of the default agent.
    */
   sessions: SessionsHealth;
+  /**
+   * Protections the config asks for and this version can't give; absent where there are none.
+   */
+  unmetProtections?: UnmetProtection[];
 }
 /**
  * One agent in a [`HealthSnapshot`].
@@ -1000,6 +1005,23 @@ export interface RecentSession {
   age: number | null;
 }
 /**
+ * A protection the config asks for and this version can't give: what would rely on it is refused.
+ */
+export interface UnmetProtection {
+  /**
+   * Path in the config.
+   */
+  key: string;
+  /**
+   * What it says there.
+   */
+  value: string;
+  /**
+   * What is refused and what to do, for people.
+   */
+  message: string;
+}
+/**
  * Params of `logs.tail`.
  */
 export interface LogsTailParams {
@@ -1070,6 +1092,10 @@ export interface StatusSummary {
    * Sessions of all agents.
    */
   sessions: SessionsSummary;
+  /**
+   * Protections the config asks for and this version can't give; absent where there are none.
+   */
+  unmetProtections?: UnmetProtection[];
 }
 /**
  * The channel that is linked like a phone, when there is one.

@@ -293,10 +293,7 @@ mod tests {
         assert_eq!(says("USER.md"), format!("[MISSING] Expected at: /USER.md {link}"));
         assert_eq!(says("MEMORY.md"), format!("[MISSING] Expected at: /MEMORY.md {link}"));
         assert_eq!(says("AGENTS.md"), "[MISSING] Expected at: /AGENTS.md");
-        assert_eq!(
-            says("TOOLS.md"),
-            "[MISSING] Expected at: /TOOLS.md (left out: it is not a regular file)"
-        );
+        assert_eq!(says("TOOLS.md"), "[MISSING] Expected at: /TOOLS.md (left out: it is not a regular file)");
     }
 
     #[test]
@@ -309,7 +306,9 @@ mod tests {
         let files = load(dir.path(), BootstrapScope::Subagent, 100);
         assert!(files[0].truncated && files[0].injected.starts_with("begin"));
         assert_eq!(files[0].raw_chars as u64, MAX_BYTES);
-        assert!(files[0].injected.ends_with("[...only the first 2097152 bytes of AGENTS.md were looked at...]"));
+        assert!(
+            files[0].injected.ends_with("[...only the first 2097152 bytes of AGENTS.md were looked at...]")
+        );
     }
 
     #[test]

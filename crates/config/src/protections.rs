@@ -209,7 +209,10 @@ pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
         &["tools.agentToAgent", "tools.message", "tools.links", "tools.media", "tools.web"],
         "these tools do not exist",
     ),
-    (&["agents.list.*.subagents", "agents.list.*.groupChat"], "no sub-agent is spawned, no group is listened to"),
+    (
+        &["agents.list.*.subagents", "agents.list.*.groupChat"],
+        "no sub-agent is spawned, no group is listened to",
+    ),
     (
         &["agents.defaults.contextPruning", "agents.defaults.compaction"],
         "they bound what a model is sent, not what it may do",
@@ -218,11 +221,8 @@ pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
 
 fn tls(config: &Config) -> Vec<Found> {
     let asked = config.gateway.tls.enabled;
-    let found = || Found {
-        key: "gateway.tls.enabled".to_owned(),
-        value: asked.to_string(),
-        refuses: Refuses::Start,
-    };
+    let found =
+        || Found { key: "gateway.tls.enabled".to_owned(), value: asked.to_string(), refuses: Refuses::Start };
     asked.then(found).into_iter().collect()
 }
 

@@ -25,7 +25,7 @@ const SECRET_WORDS: &[&str] = &[
     "cookie",
 ];
 /// What the name of a secret ends with, as a word of its own: `encryptKey`, `SMTP_PASS`.
-const SECRET_LAST_WORDS: &[&str] = &["key", "pass"];
+const SECRET_LAST_WORDS: &[&str] = &["key", "pass", "pat"];
 /// Keys that everybody may know, by the word before `key`.
 const OPEN_KEYS: &[&str] = &["main", "public", "session"];
 /// Names that look like a secret's and are none: they say where one is.

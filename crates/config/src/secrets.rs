@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::Config;
-use crate::redact::{REDACTED, is_secret_key};
+use crate::redact::{REDACTED, is_secret_name};
 
 /// Sections whose secrets are for tools, not for the gateway.
 const FOR_TOOLS: &[&str] = &["env", "skills"];
@@ -64,9 +64,9 @@ fn collect<'a>(value: &'a Value, holds: Holds, found: &mut Vec<&'a str>) {
 fn inside(holds: Holds, key: &str) -> Holds {
     let is_credential = || CREDENTIAL_HEADERS.iter().any(|name| name.eq_ignore_ascii_case(key));
     match holds {
-        Holds::Headers if is_secret_key(key) || is_credential() => Holds::Credential,
+        Holds::Headers if is_secret_name(key) || is_credential() => Holds::Credential,
         // Of an object that is secret as a whole, as a service account, most values are not.
-        Holds::Settings | Holds::Secrets if is_secret_key(key) => Holds::Secrets,
+        Holds::Settings | Holds::Secrets if is_secret_name(key) => Holds::Secrets,
         Holds::Settings if key == "headers" => Holds::Headers,
         Holds::Headers | Holds::Credential | Holds::Secrets | Holds::Settings => Holds::Settings,
     }

@@ -21,11 +21,13 @@ const MAX_LINKS: usize = 40;
 #[derive(Debug, thiserror::Error)]
 enum NotOurs {
     /// Another user made it.
-    #[error("{what} belongs to user {owner}, not to user {us}; remove it, or use another directory")]
+    #[error(
+        "{what} belongs to user {owner}, not to user {us}; make it yours with chown if you know it, else remove it, or use another directory"
+    )]
     Foreign { what: String, owner: u32, us: u32 },
     /// It leads elsewhere, or is something else.
-    #[error("{what} is {is}, not {expected}; remove it, or use another directory")]
-    Odd { what: String, is: &'static str, expected: &'static str },
+    #[error("{what} is {is}, not a regular file; remove it, or use another directory")]
+    Odd { what: String, is: &'static str },
     /// It has other names, which others may have given it.
     #[error("{what} has {links} hard links; remove it, or use another directory")]
     Linked { what: String, links: u64 },
@@ -156,16 +158,17 @@ impl OwnDir {
     /// Closes it to others if they could write to it.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// When it can't be looked at.
     pub fn close_to_others(&self) -> io::Result<Modes> {
         let found = self.handle.metadata()?;
         match (is_shared(&found), found.uid() == Owners::current().us) {
             (false, _) => Ok(Modes::Private),
             (true, false) => Ok(Modes::Shared),
-            (true, true) => {
-                self.handle.set_permissions(Permissions::from_mode(0o700))?;
-                Ok(Modes::Repaired)
-            }
+            // There are file systems without modes.
+            (true, true) => match self.handle.set_permissions(Permissions::from_mode(0o700)) {
+                Ok(()) => Ok(Modes::Repaired),
+                Err(_) => Ok(Modes::Shared),
+            },
         }
     }
 
@@ -230,7 +233,7 @@ fn odd(path: &Path, found: &Metadata) -> io::Error {
         _ if kind.is_fifo() => "a pipe",
         _ => "a device or socket",
     };
-    NotOurs::Odd { what: path.display().to_string(), is, expected: "a regular file" }.into()
+    NotOurs::Odd { what: path.display().to_string(), is }.into()
 }
 
 /// An open file that is ours alone; its mode is set to 0600.

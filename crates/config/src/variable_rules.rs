@@ -1,7 +1,5 @@
-//! What the name of an environment variable says: that it makes programs run code, that it steers this product, that its
-//! value is a secret. The lists are for every place that has to know.
-
-use crate::redact::is_secret_key;
+//! What the name of an environment variable says: that it makes programs run code, or that it steers this product. The lists
+//! are for every place that has to know.
 
 /// Names that make a shell, an interpreter, a compiler, a package manager or a common tool run other code than it was
 /// called for, or load other libraries.
@@ -181,9 +179,6 @@ const STEERING_PREFIXES: &[&str] = &[
 const STEERING_SUFFIXES: &[&str] =
     &["_API_BASE", "_API_URL", "_BASE_URL", "_ENDPOINT", "_ENDPOINT_URL", "_PROXY"];
 
-/// Last words of names whose values are secrets, besides those that a config key tells by.
-const SECRET_WORDS: &[&str] = &["KEY", "PASS", "PASSPHRASE", "PASSWD", "PAT"];
-
 /// Whether a variable can make a program run other code than it was called for, or load other libraries. Case does not
 /// matter: some programs do not mind it either.
 pub fn runs_code(name: &str) -> bool {
@@ -193,12 +188,6 @@ pub fn runs_code(name: &str) -> bool {
 /// Whether a variable says where this product's files are, whom it trusts, or which servers it talks to.
 pub(crate) fn steers(name: &str) -> bool {
     is_one_of(name, STEERING, STEERING_PREFIXES, STEERING_SUFFIXES)
-}
-
-/// Whether a variable's name tells that its value is a secret.
-pub fn holds_secret(name: &str) -> bool {
-    let last = name.rsplit('_').next().unwrap_or_default();
-    is_secret_key(name) || SECRET_WORDS.iter().any(|word| last.eq_ignore_ascii_case(word))
 }
 
 fn is_one_of(name: &str, names: &[&str], prefixes: &[&str], suffixes: &[&str]) -> bool {
@@ -249,10 +238,10 @@ mod tests {
         for name in "GITHUB_TOKEN OPENAI_API_KEY AWS_SECRET_ACCESS_KEY SECRET_KEY_BASE PGPASSWORD DB_PASS MY_PAT SIGNING_KEY"
             .split_whitespace()
         {
-            assert!(holds_secret(name), "{name}");
+            assert!(crate::redact::is_secret_name(name), "{name}");
         }
         for name in ["PATH", "PWD", "HOME", "TOKEN_FILE", "SECRETS_PATH", "KEYBOARD", "PASSENGER"] {
-            assert!(!holds_secret(name), "{name}");
+            assert!(!crate::redact::is_secret_name(name), "{name}");
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::pairing::PairingBook;
 use crate::server::accept::serve_http;
 use crate::server::front::Front;
 use crate::server::http::Caller;
-use crate::server::places::Limits;
+use crate::server::places::{Limits, PlaceLimits};
 use crate::state::GatewayState;
 
 /// What is read of one answer. The web UI's largest file is a tenth of it.
@@ -71,6 +71,7 @@ impl Http {
     /// That of a running gateway.
     pub fn of(state: Arc<GatewayState>) -> Self {
         let limits = Limits { per_address: 1, remote: 1, all: 1 };
+        let limits = PlaceLimits { connections: limits, handshakes: limits };
         let front = Arc::new(Front::new(PageRules::new("box", &[]), limits));
         front.open(state);
         Self { front }

@@ -29,7 +29,6 @@ use crate::pairing::DeviceStore;
 use crate::payload::Payload;
 use crate::presence::{Presence, note_of};
 use crate::reload::Reload;
-use crate::server::places::Places;
 
 /// Everything a handler can reach. One per process, held by `Arc`.
 pub struct GatewayState {
@@ -77,8 +76,6 @@ pub struct GatewayState {
     pub(crate) port: u16,
     pub(crate) door: Door,
     pub(crate) throttle: Mutex<Throttle>,
-    /// Places for WebSockets that are not authenticated yet.
-    pub(crate) handshakes: Places,
     pub(crate) frame_budget: FrameBudget,
 }
 

@@ -48,7 +48,7 @@ fn invitation(config: &Config, auth: &ResolvedAuth, mut address: SocketAddr) -> 
             "\nWeb chat: {}\nWhoever has this address is let in. It is not in the log.\n\n",
             signed_in(&url, token)
         ),
-        (AuthKind::Token | AuthKind::Password | AuthKind::None, _) => format!("\nWeb chat: {url}\n\n"),
+        (AuthKind::Token | AuthKind::Password, _) => format!("\nWeb chat: {url}\n\n"),
     }
 }
 

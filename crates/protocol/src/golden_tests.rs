@@ -127,7 +127,11 @@ fn envelopes_keep_their_bytes() {
         } else if let Inbound::Request(request) = parse_inbound(&text) {
             let read: Frame = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{place}: {error}"));
             assert_eq!(serde_json::to_string(&read).unwrap(), text, "{place}");
-            assert_eq!(request.params().unwrap(), frame.get("params").cloned().unwrap_or_else(|| serde_json::json!({})), "{place}");
+            assert_eq!(
+                request.params().unwrap(),
+                frame.get("params").cloned().unwrap_or_else(|| serde_json::json!({})),
+                "{place}"
+            );
         }
         seen += 1;
     }

@@ -368,7 +368,10 @@ mod tests {
         // One that was copied while the original is still there.
         let original = dir.path().join("other/agents/main/sessions");
         std::fs::create_dir_all(&original).unwrap();
-        check(&original.join("new.jsonl"), &here.join("new.jsonl"));
+        let mut fresh = entry(&original.join("new.jsonl"));
+        fresh.session_id = Some(id("fresh"));
+        let place = layout.transcript_to_write(&agent, &fresh).unwrap();
+        assert_eq!(place, Some(here.join("new.jsonl")), "a copy does not write into the original");
         std::fs::write(original.join("t_a.jsonl"), "").unwrap();
         check(&original.join("t_a.jsonl"), &here.join("t_a.jsonl"));
         std::fs::write(original.join("left.jsonl"), "").unwrap();

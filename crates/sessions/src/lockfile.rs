@@ -232,7 +232,7 @@ mod tests {
         let Sighting::Alive(started) = process::look(parent) else { panic!("the parent lives") };
         let living = ProcessIdentity { pid: parent, start_time: started.ticks, ..current.clone() };
         let reused = ProcessIdentity { start_time: Some(1), ..living.clone() };
-        let elsewhere = ProcessIdentity { pid_scope: Some("boot pid:[1]".to_owned()), ..current.clone() };
+        let elsewhere = ProcessIdentity { pid_scope: Some("boot pid:[1]".to_owned()), ..current };
         let mut rows = vec![
             (foreign(parent), 0, "held"),
             // OpenClaw 2026.2.9 steals such a one after 30 seconds.

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use openclaw_agent::place::{Place, PlaceError};
 use openclaw_agent::ToolError;
+use openclaw_agent::place::{Place, PlaceError};
 use openclaw_config::without_dots;
 use unicode_normalization::UnicodeNormalization;
 

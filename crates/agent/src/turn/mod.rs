@@ -330,8 +330,7 @@ impl Turn {
             message: failure.message.clone(),
         });
         let next = self.attempts.after(&failure, heard);
-        let error =
-            (next == Next::GiveUp).then(|| self.attempts.error(&self.record.failures, &failure));
+        let error = (next == Next::GiveUp).then(|| self.attempts.error(&self.record.failures, &failure));
         // Who reads the history is told what those were told who saw the run fail.
         let told = error.as_ref().map(|error| error.message.clone());
         message.error_text = told.filter(|told| message.error_message.as_ref() != Some(told));

@@ -14,9 +14,10 @@ pub(crate) fn elsewhere(context: &Context, target: &Target, error: &ConnectError
         ConnectError::Unreachable { .. } => true,
         // Somebody else may have answered.
         ConnectError::Closed { .. } | ConnectError::Refused { .. } | ConnectError::Protocol { .. } => false,
-        ConnectError::Answer { .. } | ConnectError::Identity { .. } | ConnectError::Url { .. } => {
-            return None;
-        }
+        ConnectError::Answer { .. }
+        | ConnectError::Identity { .. }
+        | ConnectError::Unprotected { .. }
+        | ConnectError::Url { .. } => return None,
     };
     let asked = target.local_port()?;
     let running = running_gateway(&context.loaded)?;

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use openclaw_config::gateway_options::gateway_port;
-use openclaw_config::settings::{BindMode, GatewayMode};
 use openclaw_config::protections::Refuses;
+use openclaw_config::settings::{BindMode, GatewayMode};
 use openclaw_config::{Config, Environment, Unmet, unmet_protections};
 use secrecy::{ExposeSecret as _, SecretString};
 

@@ -1,8 +1,8 @@
 //! The findings about security that `status` shows first. A part of the checks of `security audit` (spec `cli.md` §8).
 
-use openclaw_config::{Config, Unmet, unmet_protections};
 use openclaw_config::gateway_options::{GatewayFlags, gateway_options};
 use openclaw_config::settings::{AuthKind, BindMode};
+use openclaw_config::{Config, Unmet, unmet_protections};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 

@@ -37,7 +37,7 @@ pub(super) fn run(args: &DashboardArgs, context: &Context) -> Outcome {
     output::line(if copied { "Copied to clipboard." } else { "Copy to clipboard unavailable." });
     match opened {
         Opened::Yes => output::line("Opened in the browser."),
-        _ if !helpers.has_screen() => page.from_elsewhere(context).iter().for_each(|line| output::line(line)),
+        _ if !helpers.has_screen() => page.through_ssh(context).iter().for_each(|line| output::line(line)),
         Opened::NotAsked => output::line("Not opened (--no-open): use the address above."),
         Opened::No => output::line("No browser could be opened: use the address above."),
     }
@@ -93,7 +93,7 @@ impl Page {
     }
 
     /// How to open it from a machine with a screen.
-    fn from_elsewhere(&self, context: &Context) -> Vec<String> {
+    fn through_ssh(&self, context: &Context) -> Vec<String> {
         let Some(port) = self.local_port else { return vec!["Open it in a browser.".to_owned()] };
         let user = context.env().first_nonblank(&["USER", "LOGNAME"]).unwrap_or("user");
         // Client address and port, then ours.
@@ -177,7 +177,7 @@ mod tests {
         let config = "{gateway: {port: 23789, auth: {token: 'test-token-123'}}}";
         let (page, context) =
             page(config, &[("SSH_CONNECTION", "192.0.2.1 5 192.0.2.2 22"), ("USER", "ann")]);
-        let lines = page.from_elsewhere(&context);
+        let lines = page.through_ssh(&context);
         let expect = [
             "No GUI detected. Open from your computer:",
             "ssh -N -L 23789:127.0.0.1:23789 ann@192.0.2.2",

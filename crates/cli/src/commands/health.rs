@@ -51,7 +51,9 @@ pub(super) fn text(health: &Value) -> Vec<String> {
         lines.extend(sessions_lines(agent, id));
     }
     lines.extend(
-        list("/unmetProtections").iter().filter_map(|unmet| Some(format!("Refused: {}", unmet.get("message")?.as_str()?))),
+        list("/unmetProtections")
+            .iter()
+            .filter_map(|unmet| Some(format!("Refused: {}", unmet.get("message")?.as_str()?))),
     );
     lines
 }

@@ -51,7 +51,8 @@ pub(super) struct LocalRun {
 /// # Errors
 /// When a gateway holds the state directory, the gateway does not start, or the run fails.
 pub(super) async fn run(context: &Context, run: LocalRun) -> Result<Value, Failure> {
-    if let Some(running) = running_gateway(&context.loaded) {
+    // One that listens stays. Another run of this kind says no port and ends soon: its end is waited for below.
+    if let Some(running) = running_gateway(&context.loaded).filter(|running| running.port.is_some()) {
         return Err(gateway_runs(running, run.why));
     }
     openclaw_models::install_tls();

@@ -9,8 +9,8 @@ fn config(document: &Value) -> Config {
 }
 
 /// Keys and values, for each config.
-fn check(document: Value, expect: &[(&str, &str)]) {
-    let unmet = unmet_protections(&config(&document));
+fn check(document: &Value, expect: &[(&str, &str)]) {
+    let unmet = unmet_protections(&config(document));
     let found: Vec<(&str, &str)> =
         unmet.iter().map(|unmet| (unmet.key.as_str(), unmet.value.as_str())).collect();
     assert_eq!(found, expect, "{document}");
@@ -20,24 +20,24 @@ fn check(document: Value, expect: &[(&str, &str)]) {
 fn what_is_asked_for_and_missing_is_listed() {
     let agents = |mode: &str| json!({"agents": {"defaults": {"sandbox": {"mode": mode}}}});
     let exec = |exec: Value| json!({"tools": {"exec": exec}});
-    check(json!({}), &[]);
-    check(json!({"gateway": {"tls": {"enabled": true}}}), &[("gateway.tls.enabled", "true")]);
-    check(json!({"gateway": {"tls": {"enabled": false, "certPath": "/x"}}}), &[]);
-    check(agents("off"), &[]);
-    check(agents("all"), &[("agents.defaults.sandbox.mode", "\"all\"")]);
-    check(agents("non-main"), &[("agents.defaults.sandbox.mode", "\"non-main\"")]);
+    check(&json!({}), &[]);
+    check(&json!({"gateway": {"tls": {"enabled": true}}}), &[("gateway.tls.enabled", "true")]);
+    check(&json!({"gateway": {"tls": {"enabled": false, "certPath": "/x"}}}), &[]);
+    check(&agents("off"), &[]);
+    check(&agents("all"), &[("agents.defaults.sandbox.mode", "\"all\"")]);
+    check(&agents("non-main"), &[("agents.defaults.sandbox.mode", "\"non-main\"")]);
     check(
-        json!({"agents": {"defaults": {"sandbox": {"workspaceAccess": "none", "docker": {"network": "none"}}}}}),
+        &json!({"agents": {"defaults": {"sandbox": {"workspaceAccess": "none", "docker": {"network": "none"}}}}}),
         &[],
     );
     check(
-        json!({"agents": {"list": [{"id": "a"}, {"id": "b", "sandbox": {"mode": "all"}}]}}),
+        &json!({"agents": {"list": [{"id": "a"}, {"id": "b", "sandbox": {"mode": "all"}}]}}),
         &[("agents.list.1.sandbox.mode", "\"all\"")],
     );
     for open in [json!({}), json!({"security": "full"}), json!({"ask": "off"}), json!({"security": "deny"})] {
-        check(exec(open), &[]);
+        check(&exec(open), &[]);
     }
-    check(exec(json!({"host": "gateway", "security": "full", "ask": "on-miss"})), &[]);
+    check(&exec(json!({"host": "gateway", "security": "full", "ask": "on-miss"})), &[]);
     for (rules, shown) in [
         (json!({"host": "sandbox"}), "host=sandbox"),
         (json!({"host": "node", "security": "full", "ask": "off"}), "host=node security=full ask=off"),
@@ -46,20 +46,23 @@ fn what_is_asked_for_and_missing_is_listed() {
         (json!({"ask": "on-miss"}), "ask=on-miss"),
         (json!({"security": "full", "ask": "always"}), "security=full ask=always"),
     ] {
-        check(exec(rules), &[("tools.exec", shown)]);
+        check(&exec(rules), &[("tools.exec", shown)]);
     }
     check(
-        json!({"tools": {"exec": {"security": "full"}}, "agents": {"list": [{"id": "a", "tools": {"exec": {"ask": "always"}}}]}}),
+        &json!({"tools": {"exec": {"security": "full"}}, "agents": {"list": [{"id": "a", "tools": {"exec": {"ask": "always"}}}]}}),
         &[("agents.list.0.tools.exec", "security=full ask=always")],
     );
     let groups = json!({"-1": {"requireMention": true, "toolsBySender": {"7": {"deny": ["exec"]}}}});
     check(
-        json!({"channels": {"telegram": {"botToken": "x", "groups": groups}, "slack": {"channels": {"c": {"tools": {}}}}}}),
+        &json!({"channels": {"telegram": {"botToken": "x", "groups": groups}, "slack": {"channels": {"c": {"tools": {}}}}}}),
         &[("channels.telegram.groups.-1.toolsBySender", "set")],
     );
     let remote = json!({"url": "wss://x", "tlsFingerprint": "ab"});
-    check(json!({"gateway": {"mode": "local", "remote": remote}}), &[]);
-    check(json!({"gateway": {"mode": "remote", "remote": remote}}), &[("gateway.remote.tlsFingerprint", "set")]);
+    check(&json!({"gateway": {"mode": "local", "remote": remote}}), &[]);
+    check(
+        &json!({"gateway": {"mode": "remote", "remote": remote}}),
+        &[("gateway.remote.tlsFingerprint", "set")],
+    );
 }
 
 #[test]
@@ -102,9 +105,39 @@ fn what_is_shown_says_what_is_refused_and_what_to_do() {
 
 /// Parts of names that tell of a protection.
 const TELLING: &[&str] = &[
-    "sandbox", "policy", "allow", "deny", "approv", "elevat", "tls", "token", "auth", "secret", "password", "insecure",
-    "owner", "redact", "bind", "trust", "readonly", "access", "finger", "ssh", "security", "evaluate", "unsafe",
-    "bysender", "includeprompt", "includebody", "scope", "tailscale", "hookurl", "verif", "sign", "isolat", "disable",
+    "sandbox",
+    "policy",
+    "allow",
+    "deny",
+    "approv",
+    "elevat",
+    "tls",
+    "token",
+    "auth",
+    "secret",
+    "password",
+    "insecure",
+    "owner",
+    "redact",
+    "bind",
+    "trust",
+    "readonly",
+    "access",
+    "finger",
+    "ssh",
+    "security",
+    "evaluate",
+    "unsafe",
+    "bysender",
+    "includeprompt",
+    "includebody",
+    "scope",
+    "tailscale",
+    "hookurl",
+    "verif",
+    "sign",
+    "isolat",
+    "disable",
 ];
 
 #[test]

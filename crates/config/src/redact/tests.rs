@@ -14,6 +14,7 @@ const TELLING: &[&str] =
 
 /// Names that contain such a word and hold no secret, and why.
 const OPEN: &[(&str, &str)] = &[
+    ("passEnv", "names of variables"),
     ("account", "a number or an address"),
     ("accountId", "an id"),
     ("accountSid", "an id"),

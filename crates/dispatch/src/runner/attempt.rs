@@ -105,9 +105,8 @@ impl Attempt {
         &self,
         shared: &Shared,
         row: &Row<Parked>,
-        preparing: impl Future<Output = T>,
+        mut preparing: impl Future<Output = T> + Unpin,
     ) -> T {
-        tokio::pin!(preparing);
         match tokio::time::timeout(PATIENCE, &mut preparing).await {
             Ok(prepared) => prepared,
             Err(_) => {

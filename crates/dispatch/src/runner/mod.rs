@@ -141,7 +141,8 @@ pub(crate) async fn work(shared: &Shared, job: &Job, control: RunControl) -> End
     }
     match waiting.abort {
         Some(reason) => unanswered::close(shared, waiting, reason).await,
-        None => answered_or_run(shared, job, &control, place).await,
+        // Boxed, so that who waits for a place takes little memory.
+        None => Box::pin(answered_or_run(shared, job, &control, place)).await,
     }
 }
 
@@ -172,7 +173,7 @@ async fn answered_or_run(
     };
     loop {
         shared.registry.running(&row.run_id);
-        let preparing = shared.runner.prepare(shared, &row, control, hint.clone());
+        let preparing = Box::pin(shared.runner.prepare(shared, &row, control, hint.clone()));
         match control.attempt.while_preparing(shared, &job.row, preparing).await {
             Ok(Preparation::Ready(prepared)) => {
                 let ending = drive(shared, &row, *prepared, control).await;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use openclaw_agent::{MIN_SECRET_CHARS, Redactor};
-use openclaw_config::variable_rules::holds_secret;
+use openclaw_config::redact::is_secret_name;
 use openclaw_config::{Config, gateway_options};
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
@@ -88,7 +88,7 @@ impl Shield {
         withheld.extend(environment.vars().filter(|(_, value)| is_credential(value)).map(|(name, _)| name));
         values.extend(config.tool_secrets());
         // Where a secret is may be told.
-        let is_told = |(name, value): &(&str, &str)| holds_secret(name) && !Path::new(value).exists();
+        let is_told = |(name, value): &(&str, &str)| is_secret_name(name) && !Path::new(value).exists();
         let told = environment.vars().filter(|variable| withheld.contains(variable.0) || is_told(variable));
         values.extend(told.map(|(_, value)| value));
         Ok(Self {

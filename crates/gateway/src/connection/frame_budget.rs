@@ -14,16 +14,15 @@ const MIB: u32 = 1024 * KIB;
 
 /// Messages up to this size are read at once.
 pub(crate) const SMALL: u32 = 128 * KIB;
-/// Largest message of an operator who may write: attachments and files (decision 13).
+/// Largest message of an operator: attachments and files (decision 13).
 pub(crate) const LARGEST: u32 = 25 * MIB;
 /// Largest message of a node: the result of a command may hold a file of 10 MB as base64.
 const OF_NODE: u32 = 16 * MIB;
-/// Largest message of an operator who may only read, decide or pair: the limit of OpenClaw 2026.2.9.
-const OF_READER: u32 = 512 * KIB;
-/// Bytes of messages that are read at once from those who may write. Read, a message takes two to three times its size.
+/// Bytes of messages that are read at once from those who may write: one of the largest and some others. Read, a message
+/// takes two to three times its size.
 const FOR_WRITERS: u32 = 32 * MIB;
-/// The same for all others together.
-const FOR_OTHERS: u32 = 16 * MIB;
+/// The same for all others together; what they send is mostly refused before it is read.
+const FOR_OTHERS: u32 = LARGEST;
 
 /// Bytes that a message holds; dropping it gives them back.
 pub(crate) type FrameBytes = OwnedSemaphorePermit;
@@ -45,18 +44,17 @@ impl Default for FrameBudget {
 impl FrameBudget {
     /// What a client with these rights may send.
     pub(crate) fn allowance(&self, role: Role, scopes: &[String]) -> Allowance {
-        let largest = largest(role, scopes);
-        let budget = if largest == LARGEST { &self.writers } else { &self.others };
-        Allowance { largest, budget: Arc::clone(budget) }
+        let may_write = role == Role::Operator && Access::Write.is_granted_by(scopes);
+        let budget = if may_write { &self.writers } else { &self.others };
+        Allowance { largest: largest(role), budget: Arc::clone(budget) }
     }
 }
 
-/// Bytes of the largest message that a client with these rights may send: `policy.maxPayload` of its `hello-ok`.
-pub(crate) fn largest(role: Role, scopes: &[String]) -> u32 {
+/// Bytes of the largest message that a client of this role may send: `policy.maxPayload` of its `hello-ok`.
+pub(crate) fn largest(role: Role) -> u32 {
     match role {
+        Role::Operator => LARGEST,
         Role::Node => OF_NODE,
-        Role::Operator if Access::Write.is_granted_by(scopes) => LARGEST,
-        Role::Operator => OF_READER,
     }
 }
 
@@ -72,24 +70,25 @@ pub(crate) struct Allowance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use openclaw_protocol::access::{ADMIN, APPROVALS, PAIRING, READ, WRITE};
+    use openclaw_protocol::access::{ADMIN, APPROVALS, READ, WRITE};
 
     #[test]
-    fn a_client_may_send_what_its_role_has_a_use_for() {
-        let rows: [(Role, &[&str], u32); 7] = [
-            (Role::Operator, &[ADMIN], LARGEST),
-            (Role::Operator, &[READ, WRITE], LARGEST),
-            (Role::Operator, &[READ], OF_READER),
-            (Role::Operator, &[APPROVALS, PAIRING], OF_READER),
-            (Role::Operator, &[], OF_READER),
-            (Role::Node, &[], OF_NODE),
-            (Role::Node, &[ADMIN], OF_NODE),
+    fn nobody_without_the_right_to_write_keeps_those_who_have_it_waiting() {
+        let rows: [(Role, &[&str], u32, bool); 6] = [
+            (Role::Operator, &[ADMIN], LARGEST, true),
+            (Role::Operator, &[READ, WRITE], LARGEST, true),
+            (Role::Operator, &[READ, APPROVALS], LARGEST, false),
+            (Role::Operator, &[], LARGEST, false),
+            (Role::Node, &[], OF_NODE, false),
+            (Role::Node, &[ADMIN], OF_NODE, false),
         ];
-        for (role, scopes, expect) in rows {
+        for (role, scopes, most, is_writer) in rows {
+            let budget = FrameBudget::default();
             let scopes: Vec<String> = scopes.iter().map(|scope| (*scope).to_owned()).collect();
-            let allowance = FrameBudget::default().allowance(role, &scopes);
-            assert_eq!(allowance.largest, expect, "{role:?} {scopes:?}");
-            assert!(allowance.budget.available_permits() >= expect as usize, "its largest message fits");
+            let allowance = budget.allowance(role, &scopes);
+            assert_eq!(allowance.largest, most, "{role:?} {scopes:?}");
+            assert_eq!(Arc::ptr_eq(&allowance.budget, &budget.writers), is_writer, "{role:?} {scopes:?}");
+            assert!(allowance.budget.available_permits() >= most as usize, "its largest message fits");
         }
     }
 }

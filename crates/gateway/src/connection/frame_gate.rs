@@ -211,7 +211,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for FrameGate<S> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut this.inner).poll_read(cx, buf))?;
         let fresh = buf.filled().get(before..).unwrap_or_default();
-        Poll::Ready(this.scan(fresh, allowance.largest).map_err(io::Error::other))
+        if let Err(overstep) = this.scan(fresh, allowance.largest) {
+            // An error comes without bytes.
+            buf.set_filled(before);
+            return Poll::Ready(Err(io::Error::other(overstep)));
+        }
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) fn hello(
             issued_at_ms: token.issued_at_ms(),
         }),
         policy: Policy {
-            max_payload: frame_budget::largest(info.role, &info.scopes).into(),
+            max_payload: frame_budget::largest(info.role).into(),
             max_buffered_bytes: SLOW_BYTES as u64,
             tick_interval_ms: u64::try_from(TICK.as_millis()).unwrap_or(u64::MAX),
         },

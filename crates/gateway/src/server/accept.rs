@@ -98,3 +98,56 @@ where
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handshake::origin::PageRules;
+    use crate::server::places::{Limits, PlaceLimits};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+
+    const REQUEST: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const CALLER: ([u8; 4], u16) = ([127, 0, 0, 1], 1);
+
+    fn front() -> Arc<Front> {
+        let some = Limits { per_address: 1, remote: 1, all: 1 };
+        let limits = PlaceLimits { connections: some, handshakes: some };
+        Arc::new(Front::new(PageRules::default(), limits))
+    }
+
+    /// A client that has asked so many times at once, and the gateway's side of it: as much room for its answers as for
+    /// what it asked.
+    async fn asked(front: &Arc<Front>, times: usize) -> (DuplexStream, Place, Watched<DuplexStream>) {
+        let requests = REQUEST.repeat(times);
+        let (mut theirs, ours) = duplex(requests.len().max(4_096));
+        let place = front.places.enter(CALLER.0.into());
+        let watched = Watched::new(ours, Arc::clone(place.activity()));
+        theirs.write_all(&requests).await.unwrap();
+        (theirs, place, watched)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_on_which_nothing_more_is_asked_ends() {
+        let front = front();
+        let (mut theirs, place, ours) = asked(&front, 1).await;
+        let caller = Caller { peer: CALLER.into(), local: CALLER.into() };
+        let mut answer = Vec::new();
+        let (_, read) = tokio::join!(serve_http(ours, caller, &front), theirs.read_to_end(&mut answer));
+        read.unwrap();
+        assert!(answer.starts_with(b"HTTP/1.1 200 OK"));
+        assert!(!place.activity().is_stalled(Duration::ZERO), "it took its answer");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_takes_nothing_of_its_answer_ends() {
+        let front = front();
+        let (_theirs, place, ours) = asked(&front, 1_000).await;
+        let caller = Caller { peer: CALLER.into(), local: CALLER.into() };
+        let began = tokio::time::Instant::now();
+        tokio::select! {
+            ended = serve_http(ours, caller, &front) => panic!("{ended:?} before it stalled"),
+            () = stalled(place.activity()) => {}
+        }
+        assert!(began.elapsed() >= WRITE_TIMEOUT && began.elapsed() <= WRITE_TIMEOUT + LOOK);
+    }
+}

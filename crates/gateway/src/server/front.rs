@@ -9,7 +9,7 @@ use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::places::{Limits, Places};
+use super::places::{PlaceLimits, Places};
 use crate::handshake::origin::PageRules;
 use crate::state::GatewayState;
 
@@ -24,17 +24,20 @@ pub(crate) struct Front {
     pub(crate) pages: PageRules,
     /// Places for HTTP connections; WebSockets leave theirs.
     pub(crate) places: Places,
+    /// Places for WebSockets that are not authenticated yet.
+    pub(crate) handshakes: Places,
     state: SetOnce<Arc<GatewayState>>,
 }
 
 impl Front {
     /// The front of a gateway with these rules for pages and so many places.
-    pub(crate) fn new(pages: PageRules, places: Limits) -> Self {
+    pub(crate) fn new(pages: PageRules, limits: PlaceLimits) -> Self {
         Self {
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
             pages,
-            places: Places::new(places),
+            places: Places::new(limits.connections),
+            handshakes: Places::new(limits.handshakes),
             state: SetOnce::new(),
         }
     }

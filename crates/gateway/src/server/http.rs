@@ -42,13 +42,18 @@ pub(crate) async fn respond(mut request: Request<Incoming>, caller: Caller, fron
         "/readyz" if !is_upgrade => read_only(&request).unwrap_or_else(|| ready(front)),
         _ => match front.wait().await {
             None => text_response(StatusCode::SERVICE_UNAVAILABLE, "gateway is stopping"),
-            Some(state) if is_upgrade => open_socket(&mut request, caller, state),
+            Some(state) if is_upgrade => open_socket(&mut request, caller, front, state),
             Some(state) => web_ui::respond(request.method(), request.uri(), state),
         },
     }
 }
 
-fn open_socket(request: &mut Request<Incoming>, caller: Caller, state: &Arc<GatewayState>) -> Response<Body> {
+fn open_socket(
+    request: &mut Request<Incoming>,
+    caller: Caller,
+    front: &Front,
+    state: &Arc<GatewayState>,
+) -> Response<Body> {
     if state.stopping.is_cancelled() {
         return text_response(StatusCode::SERVICE_UNAVAILABLE, "gateway is stopping");
     }
@@ -57,7 +62,7 @@ fn open_socket(request: &mut Request<Incoming>, caller: Caller, state: &Arc<Gate
         Ok(upgrade) => upgrade,
         Err(refusal) => return *refusal,
     };
-    let place = state.handshakes.enter(caller.peer.ip());
+    let place = front.handshakes.enter(caller.peer.ip());
     let driven = Arc::clone(state);
     state.tasks.spawn(async move {
         match socket.await {

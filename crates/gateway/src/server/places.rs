@@ -26,6 +26,15 @@ pub(crate) struct Limits {
     pub(crate) all: usize,
 }
 
+/// The limits of the two kinds of place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PlaceLimits {
+    /// HTTP connections.
+    pub(crate) connections: Limits,
+    /// WebSockets before their `hello-ok`.
+    pub(crate) handshakes: Limits,
+}
+
 /// Who places are counted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Group {

@@ -2,7 +2,7 @@
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use crate::server::places::Limits;
+use crate::server::places::{Limits, PlaceLimits};
 
 /// Files we want: sockets of clients are files too. Most systems start programs with 1,024.
 const WANTED: u64 = 16_384;
@@ -23,19 +23,19 @@ pub(super) fn raise() {
 }
 
 /// The places for HTTP connections and for handshakes: together at most half of the files.
-pub(super) fn places() -> (Limits, Limits) {
+pub(super) fn places() -> PlaceLimits {
     let files = getrlimit(Resource::RLIMIT_NOFILE).map_or(WANTED, |(soft, _)| soft);
     share(usize::try_from(files).unwrap_or(usize::MAX))
 }
 
-fn share(files: usize) -> (Limits, Limits) {
+fn share(files: usize) -> PlaceLimits {
     let quarter = files / 4;
     let within = |most: Limits| {
         let all = most.all.min(quarter).max(1);
         let of_all = |part: usize| (part * all / most.all).max(1);
         Limits { all, remote: of_all(most.remote), per_address: most.per_address.min(of_all(most.remote)) }
     };
-    (within(HTTP), within(HANDSHAKES))
+    PlaceLimits { connections: within(HTTP), handshakes: within(HANDSHAKES) }
 }
 
 #[cfg(test)]
@@ -44,12 +44,12 @@ mod tests {
 
     #[test]
     fn strangers_get_at_most_half_of_the_files_and_this_host_always_some() {
-        assert_eq!(share(16_384), (HTTP, HANDSHAKES));
-        assert_eq!(share(usize::MAX), (HTTP, HANDSHAKES));
-        let (http, handshakes) = share(1_024);
-        assert_eq!(http, Limits { per_address: 224, remote: 224, all: 256 });
+        let whole = PlaceLimits { connections: HTTP, handshakes: HANDSHAKES };
+        assert_eq!((share(16_384), share(usize::MAX)), (whole, whole));
+        let PlaceLimits { connections, handshakes } = share(1_024);
+        assert_eq!(connections, Limits { per_address: 224, remote: 224, all: 256 });
         assert_eq!(handshakes, Limits { per_address: 64, remote: 85, all: 256 });
-        for limits in [share(256).0, share(256).1] {
+        for limits in [share(256).connections, share(256).handshakes] {
             assert!(limits.remote < limits.all, "{limits:?}");
         }
     }

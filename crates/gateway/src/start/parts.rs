@@ -35,7 +35,6 @@ use crate::pairing::DeviceStore;
 use crate::presence::Presence;
 use crate::reload::Reload;
 use crate::server::front::Front;
-use crate::server::places::{Limits, Places};
 use crate::state::GatewayState;
 
 /// Tells commands of tools where this gateway is, so that an `openclaw` they call finds it.
@@ -49,7 +48,6 @@ pub(super) struct Ingredients {
     pub(super) log_file: Option<LogFile>,
     pub(super) started: Instant,
     pub(super) host: Host,
-    pub(super) handshakes: Limits,
     pub(super) front: Arc<Front>,
     pub(super) reload: Reload,
 }
@@ -100,7 +98,6 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         port: given.port,
         door: door(config, &given.auth, &given.front),
         throttle: Mutex::new(Throttle::default()),
-        handshakes: Places::new(given.handshakes),
         frame_budget: FrameBudget::default(),
         loaded: given.loaded,
     })

@@ -48,7 +48,7 @@ fn own(dir: &Path) -> io::Result<Option<String>> {
         Modes::Private => None,
         Modes::Repaired => Some(format!("others could write to {shown}; its mode is 700 now")),
         Modes::Shared => {
-            Some(format!("others may write to {shown}, and it belongs to root: have its mode set to 700"))
+            Some(format!("others may write to {shown}, and its mode can't be changed: have it set to 700"))
         }
     })
 }

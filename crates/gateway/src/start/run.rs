@@ -203,8 +203,7 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     }
     let host = Host::detect();
     let pages = PageRules::new(&host.name, &config.gateway.control_ui.allowed_origins);
-    let (connections, handshakes) = file_limit::places();
-    let front = Arc::new(Front::new(pages, connections));
+    let front = Arc::new(Front::new(pages, file_limit::places()));
     // Whatever goes wrong from here on, nobody is left waiting for a gateway that does not come.
     let _closing = front.stopping.clone().drop_guard();
     for listener in listeners {
@@ -212,17 +211,8 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     }
     let auth = gateway.auth.clone();
     let (reload, asked) = Reload::new(options.environment.clone());
-    let given = Ingredients {
-        loaded,
-        auth,
-        port,
-        log_file,
-        started,
-        host,
-        handshakes,
-        front: Arc::clone(&front),
-        reload,
-    };
+    let given =
+        Ingredients { loaded, auth, port, log_file, started, host, front: Arc::clone(&front), reload };
     lock.begin_runs();
     old_state::migrate(&config).await?;
     let state = Arc::new(assemble(&config, given).await?);

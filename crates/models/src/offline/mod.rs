@@ -346,7 +346,7 @@ mod tests {
         let parsed: serde_json::Value = serde_json::from_str(&config).unwrap();
         assert_eq!(parsed["agents"]["defaults"]["model"]["primary"], "ollama/llama3.2");
         let indents: Vec<usize> = config.lines().map(|line| line.len() - line.trim_start().len()).collect();
-        assert_eq!(indents, [0, 2, 4, 6, 8, 8, 8, 6, 4, 2, 2, 4, 6, 4, 2, 0], "{config}");
+        assert_eq!(indents, [0, 2, 4, 6, 8, 8, 8, 8, 6, 4, 2, 2, 4, 6, 4, 2, 0], "{config}");
         assert_eq!(message.stop_reason, StopReason::Stop);
     }
 

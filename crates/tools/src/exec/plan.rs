@@ -78,7 +78,8 @@ fn host(settings: &ExecSettings, args: &Args) -> Result<ExecHost, String> {
         ));
     }
     let is_gateway = requested == ExecHost::Gateway;
-    let (security, ask) = if is_gateway { narrowed(settings, args) } else { (settings.security, settings.ask) };
+    let (security, ask) =
+        if is_gateway { narrowed(settings, args) } else { (settings.security, settings.ask) };
     let on = if is_gateway { " host=gateway" } else { "" };
     match ExecGate::of(settings.host, security, ask) {
         ExecGate::Open => Ok(requested),
@@ -143,7 +144,11 @@ mod tests {
 
     use super::*;
 
-    fn settings(host: Option<ExecHost>, security: Option<ExecSecurity>, ask: Option<ExecAsk>) -> ExecSettings {
+    fn settings(
+        host: Option<ExecHost>,
+        security: Option<ExecSecurity>,
+        ask: Option<ExecAsk>,
+    ) -> ExecSettings {
         let config = openclaw_config::settings::Exec { host, security, ask, ..Default::default() };
         ExecSettings::new(&config, openclaw_config::Environment::default())
     }

@@ -243,7 +243,8 @@ mod tests {
 
     fn crc(bytes: &[u8]) -> u32 {
         !bytes.iter().fold(!0_u32, |crc, byte| {
-            (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+            (0..8)
+                .fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
         })
     }
 
@@ -291,7 +292,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_gigantic_image_is_refused_by_its_header() {
-        for (width, height) in [(24_000, 24_000), (30_000_001, 1), (1, 30_000_001), (u32::MAX >> 1, u32::MAX >> 1)] {
+        for (width, height) in
+            [(24_000, 24_000), (30_000_001, 1), (1, 30_000_001), (u32::MAX >> 1, u32::MAX >> 1)]
+        {
             let why = loaded(&claimed(width, height)).await.unwrap_err();
             assert!(why.starts_with("[read:x] omitted image payload: Error: "), "{why}");
             assert!(why.contains("too large to decode") || why.contains("limit"), "{why}");
