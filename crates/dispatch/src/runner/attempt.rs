@@ -16,7 +16,7 @@ use crate::shared::Shared;
 /// Deaths of the process while a message was prepared, after which it is given up.
 const UNPREPARED: u32 = 3;
 /// Deaths at any time while it was worked on. Power cuts can't reach this; a tool call that kills the gateway can.
-const ALL: u32 = 20;
+const ALL: u32 = 200;
 /// Whatever takes longer to be prepared waits for something, such as a transcript that somebody has locked. It keeps no other
 /// suspect waiting, and the end of the process is not its fault.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -147,15 +147,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_deaths_while_preparing_are_too_many_and_twenty_in_all() {
+    fn three_deaths_while_preparing_are_too_many_and_two_hundred_in_all() {
         let rows = [
             (0, 0, None),
             (2, 2, None),
             (3, 3, Some(3)),
-            (19, 2, None),
-            (19, 0, None),
-            (20, 0, Some(20)),
-            (25, 3, Some(3)),
+            (199, 2, None),
+            (199, 0, None),
+            (200, 0, Some(200)),
+            (250, 3, Some(3)),
         ];
         for (all, unprepared, expect) in rows {
             assert_eq!(too_many(Attempts { all, unprepared }), expect, "{all} {unprepared}");

@@ -19,8 +19,8 @@ async fn a_run_that_is_stopped_in_order_again_and_again_is_not_given_up() {
 }
 
 #[tokio::test]
-async fn a_message_that_ends_the_process_whenever_the_model_answers_is_given_up_after_twenty_times() {
-    const DEATHS: usize = 20;
+async fn a_message_that_ends_the_process_whenever_the_model_answers_is_given_up_after_two_hundred_times() {
+    const DEATHS: usize = 200;
     let model = FakeModel::start((0..DEATHS).map(|_| Answer::Stall("tick"))).await;
     let mut dirs = vec![dir()];
     let mut rig = Rig::start(dirs[0].path(), &model).await;
@@ -33,7 +33,7 @@ async fn a_message_that_ends_the_process_whenever_the_model_answers_is_given_up_
     }
     let record = rig.end("r1").await;
     let RunOutcome::Error { message, .. } = &record.outcome else { panic!("{record:?}") };
-    assert!(message.contains("given up: the gateway ended unexpectedly 20 times"), "{message}");
+    assert!(message.contains("given up: the gateway ended unexpectedly 200 times"), "{message}");
     assert_eq!(said(dirs[DEATHS].path()), ["user: kill me\n[message_id: r1]", "assistant:  (error)"]);
     assert_eq!(model.count(), DEATHS);
     send(&rig, "r2", "and you?").await;
