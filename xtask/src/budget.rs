@@ -1,5 +1,6 @@
 //! Measures the release binary against the performance budget of the design, with a model that answers at once.
 
+mod counts;
 mod disk;
 mod many;
 mod model;
@@ -26,17 +27,28 @@ struct Row {
 }
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    let (mut turns, mut program) = (1_000, None);
+    let (mut turns, mut programs, mut only_counts) = (1_000, Vec::new(), false);
     let mut args = args.iter();
     while let Some(flag) = args.next() {
+        if flag == "--counts" {
+            only_counts = true;
+            continue;
+        }
         match (flag.as_str(), args.next()) {
             ("--turns", Some(count)) => turns = count.parse().context("--turns takes a number")?,
-            ("--program", Some(path)) => program = Some(PathBuf::from(path)),
-            _ => bail!("usage: cargo xtask budget [--turns N] [--program PATH]"),
+            ("--program", Some(path)) => programs.push(PathBuf::from(path)),
+            _ => bail!("usage: cargo xtask budget [--counts] [--turns N] [--program PATH]..."),
         }
     }
-    let program = program.map_or_else(|| binary(Profile::Release), Ok)?;
-    let rows = measure(&program, turns)?;
+    if programs.is_empty() {
+        programs.push(binary(Profile::Release)?);
+    }
+    if only_counts {
+        print!("{}", counts::table(&programs, turns)?);
+        return Ok(());
+    }
+    let [program] = programs.as_slice() else { bail!("times are measured of one program") };
+    let rows = measure(program, turns)?;
     print!("{}", table(&rows));
     if rows.iter().any(Row::is_missed) {
         bail!("the budget is missed");

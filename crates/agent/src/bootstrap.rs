@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use openclaw_protocol::text_length::{utf16_head, utf16_len, utf16_tail};
 
 use crate::place::{Head, PlaceError};
-use crate::workspace_file;
+use crate::workspace_file::{self, Workspace};
 
 /// Default of `agents.defaults.bootstrapMaxChars`, in UTF-16 units a file.
 pub const DEFAULT_MAX_CHARS: usize = 20_000;
@@ -76,19 +76,20 @@ impl BootstrapScope {
 /// Reads and shapes the files. Blocking: a handful of small reads; call it from a blocking thread when the workspace may
 /// be on a slow disk. What is no regular file of the workspace counts as missing; the log and the model are told why.
 pub fn load(workspace: &Path, scope: BootstrapScope, max_chars: usize) -> Vec<BootstrapFile> {
+    let directory = Workspace::open(workspace);
     let mut files: Vec<BootstrapFile> = scope
         .files()
         .iter()
         .map(|name| {
             let path = workspace.join(name);
-            match read(workspace, name) {
+            match read(&directory, name) {
                 Ok(content) => shape(name, &path, content.as_ref(), max_chars),
                 Err(error) => left_out(name, &path, &error),
             }
         })
         .collect();
     if scope == BootstrapScope::Private {
-        files.extend(memory(workspace, max_chars));
+        files.extend(memory(workspace, &directory, max_chars));
     }
     for file in files.iter().filter(|file| file.truncated) {
         tracing::warn!(
@@ -102,12 +103,12 @@ pub fn load(workspace: &Path, scope: BootstrapScope, max_chars: usize) -> Vec<Bo
 }
 
 /// The memory file; without one nothing is said of it.
-fn memory(workspace: &Path, max_chars: usize) -> Vec<BootstrapFile> {
+fn memory(workspace: &Path, directory: &Workspace<'_>, max_chars: usize) -> Vec<BootstrapFile> {
     let mut seen: Vec<FileId> = Vec::new();
     let mut files = Vec::new();
     for name in MEMORY_FILES {
         let path = workspace.join(name);
-        match read(workspace, name) {
+        match read(directory, name) {
             Ok(None) => {}
             Ok(Some(content)) if seen.contains(&content.id) => {}
             Ok(Some(content)) => {
@@ -138,8 +139,8 @@ impl From<&str> for Content {
     }
 }
 
-fn read(workspace: &Path, name: &str) -> Result<Option<Content>, PlaceError> {
-    let head = workspace_file::read(workspace, name, MAX_BYTES)?;
+fn read(workspace: &Workspace<'_>, name: &str) -> Result<Option<Content>, PlaceError> {
+    let head = workspace.read(name, MAX_BYTES)?;
     Ok(head.map(|Head { bytes, is_cut, metadata }| {
         let id = (metadata.dev(), metadata.ino());
         let text = String::from_utf8(bytes)

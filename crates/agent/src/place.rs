@@ -1,6 +1,6 @@
 //! A file as an open directory and a name in it: what was checked is what is used, whatever is renamed or linked meanwhile.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Write};
 use std::os::fd::OwnedFd;
@@ -88,6 +88,48 @@ pub struct Head {
     pub is_cut: bool,
     /// Of the file that was read.
     pub metadata: Metadata,
+}
+
+/// A directory held open, to read several files that lie right in it.
+#[derive(Debug)]
+pub struct Directory(OwnedFd);
+
+impl Directory {
+    /// Opens it; symbolic links are followed.
+    pub fn open(path: &Path) -> Result<Self, PlaceError> {
+        Ok(Self(nix::fcntl::open(path, DIRECTORY, Mode::empty())?))
+    }
+
+    /// The first bytes of a file in it, at most `limit`. A symbolic link is refused.
+    pub fn read_head(&self, name: &str, limit: u64) -> Result<Head, PlaceError> {
+        let (file, metadata) = open_file(&self.0, name.as_ref(), name)?;
+        Head::read(file, metadata, limit)
+    }
+}
+
+/// Opens a file for reading. A pipe or device is refused rather than waited for.
+fn open_file(directory: &OwnedFd, name: &OsStr, shown: &str) -> Result<(File, Metadata), PlaceError> {
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let file = match openat(directory, name, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::ELOOP) => return Err(PlaceError::SymbolicLink(shown.to_owned())),
+        Err(error) => return Err(error.into()),
+    };
+    let metadata = file.metadata()?;
+    if metadata.is_file() { Ok((file, metadata)) } else { Err(PlaceError::NotAFile(shown.to_owned())) }
+}
+
+impl Head {
+    /// No more than `limit` is read, however long the file is.
+    fn read(file: File, metadata: Metadata, limit: u64) -> Result<Self, PlaceError> {
+        let expected = metadata.len().min(limit).saturating_add(1);
+        let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
+        // One more tells whether there is more: a file may grow, and some have no length.
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+        let is_cut = bytes.len() as u64 > limit;
+        bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(Self { bytes, is_cut, metadata })
+    }
 }
 
 /// One file, existing or not.
@@ -184,22 +226,13 @@ impl Place {
 
     /// Opens the file for reading. A pipe or device is refused rather than waited for.
     pub fn open(&self) -> Result<File, PlaceError> {
-        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-        let file = File::from(openat(&self.directory, self.name.as_os_str(), flags, Mode::empty())?);
-        if file.metadata()?.is_file() { Ok(file) } else { Err(PlaceError::NotAFile(self.shown.clone())) }
+        Ok(open_file(&self.directory, &self.name, &self.shown)?.0)
     }
 
     /// The file's first bytes, at most `limit`. No more is read, however long the file is.
     pub fn read_head(&self, limit: u64) -> Result<Head, PlaceError> {
-        let file = self.open()?;
-        let metadata = file.metadata()?;
-        let expected = metadata.len().min(limit).saturating_add(1);
-        let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
-        // One more tells whether there is more: a file may grow, and some have no length.
-        file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-        let is_cut = bytes.len() as u64 > limit;
-        bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        Ok(Head { bytes, is_cut, metadata })
+        let (file, metadata) = open_file(&self.directory, &self.name, &self.shown)?;
+        Head::read(file, metadata, limit)
     }
 
     /// Adds `bytes` at the end of the file, which is made when there is none.

@@ -4,7 +4,38 @@ use std::path::{Path, PathBuf};
 
 use openclaw_config::without_dots;
 
-use crate::place::{Head, Place, PlaceError};
+use crate::place::{Directory, Head, Place, PlaceError};
+
+/// A workspace held open, to read several files that lie right in it.
+#[derive(Debug)]
+pub struct Workspace<'a> {
+    path: &'a Path,
+    directory: Result<Directory, PlaceError>,
+}
+
+impl<'a> Workspace<'a> {
+    /// Opens it. One that is not there has no files.
+    pub fn open(path: &'a Path) -> Self {
+        Self { path, directory: Directory::open(path) }
+    }
+
+    /// Like [`read`]. `name` is a file's name without directories.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn read(&self, name: &str, limit: u64) -> Result<Option<Head>, PlaceError> {
+        match &self.directory {
+            Ok(directory) => match directory.read_head(name, limit) {
+                Ok(head) => Ok(Some(head)),
+                Err(error) if error.is_not_found() => Ok(None),
+                // A link may lead to another file of the workspace.
+                Err(PlaceError::SymbolicLink(_)) => read(self.path, name, limit),
+                Err(error) => Err(error),
+            },
+            Err(_) => read(self.path, name, limit),
+        }
+    }
+}
 
 /// The file's place. Links are followed as long as they stay in the workspace.
 ///
@@ -108,6 +139,14 @@ mod tests {
             ("sub", no_file),
         ] {
             assert_eq!(says(&workspace, path), expect, "{path}");
+        }
+        let held = Workspace::open(&workspace);
+        for name in ["four", "inner", "none", "relative", "device", "pipe", "to-pipe", "sub"] {
+            let told = |found: Result<Option<Head>, PlaceError>| match found {
+                Ok(head) => head.map_or("missing".to_owned(), |head| format!("{:?}", head.bytes)),
+                Err(error) => why(&error),
+            };
+            assert_eq!(told(held.read(name, 4)), told(read(&workspace, name, 4)), "{name}");
         }
         let linked = dir.path().join("linked");
         symlink(&workspace, &linked).unwrap();

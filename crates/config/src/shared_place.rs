@@ -92,9 +92,12 @@ pub fn check_way(path: &Path) -> io::Result<()> {
 /// From a directory on, step by step.
 fn walk(owners: Owners, mut at: PathBuf, mut left: VecDeque<OsString>) -> io::Result<()> {
     let mut links = 0;
+    // Of the directory it is at, once it has been looked at.
+    let mut dir: Option<Metadata> = None;
     while let Some(name) = left.pop_front() {
         if name == ".." {
             at.pop();
+            dir = None;
             continue;
         }
         let next = at.join(&name);
@@ -102,11 +105,16 @@ fn walk(owners: Owners, mut at: PathBuf, mut left: VecDeque<OsString>) -> io::Re
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             found => found?,
         };
-        if is_shared(&fs::symlink_metadata(&at)?) {
+        let parent = match dir.take() {
+            Some(parent) => parent,
+            None => fs::symlink_metadata(&at)?,
+        };
+        if is_shared(&parent) {
             owners.require(&next, &found)?;
         }
         if !found.is_symlink() {
             at = next;
+            dir = Some(found);
             continue;
         }
         links += 1;
@@ -116,6 +124,8 @@ fn walk(owners: Owners, mut at: PathBuf, mut left: VecDeque<OsString>) -> io::Re
         let target = fs::read_link(&next)?;
         if target.is_absolute() {
             at = PathBuf::from("/");
+        } else {
+            dir = Some(parent);
         }
         let mut ahead = names(&target);
         ahead.append(&mut left);

@@ -18,15 +18,16 @@ const CLIENTS: usize = 200;
 const FEW: usize = 200;
 
 /// A gateway and a client that measures it.
-struct Bench {
+pub(super) struct Bench {
     model: InstantModel,
     gateway: GatewayUnderTest,
     client: WsClient,
     turn: usize,
+    pub(super) turns_a_session: usize,
 }
 
 /// What one turn took.
-struct Turn {
+pub(super) struct Turn {
     /// From `chat.send` to the final `chat` event, without the model's share.
     own: Duration,
     /// From the model's being asked to its last word.
@@ -74,16 +75,16 @@ async fn main_rows(program: &Path, turns: usize) -> Result<Vec<Row>> {
 }
 
 impl Bench {
-    async fn start(program: &Path, pause: Duration, sessions: usize) -> Result<Self> {
+    pub(super) async fn start(program: &Path, pause: Duration, sessions: usize) -> Result<Self> {
         let model = InstantModel::start(pause)?;
         let mut gateway = GatewaySetup::new(program).fake_model(&model.url()).prepare()?;
         start::write_sessions(&gateway.state_dir(), sessions)?;
         gateway.start().await?;
         let client = gateway.client().await?;
-        Ok(Self { model, gateway, client, turn: 0 })
+        Ok(Self { model, gateway, client, turn: 0, turns_a_session: TURNS_A_SESSION })
     }
 
-    async fn turns(&mut self, count: usize) -> Result<Vec<Turn>> {
+    pub(super) async fn turns(&mut self, count: usize) -> Result<Vec<Turn>> {
         let mut taken = Vec::with_capacity(count);
         for _ in 0..count {
             taken.push(self.one_turn().await?);
@@ -94,7 +95,7 @@ impl Bench {
     async fn one_turn(&mut self) -> Result<Turn> {
         self.turn += 1;
         let (run, session) =
-            (format!("turn-{}", self.turn), format!("budget-{}", self.turn / TURNS_A_SESSION));
+            (format!("turn-{}", self.turn), format!("budget-{}", self.turn / self.turns_a_session));
         let sent = Instant::now();
         let params = json!({"sessionKey": session, "message": "hello", "idempotencyKey": run});
         self.client.send("chat.send", params).await?;
@@ -106,6 +107,12 @@ impl Bench {
         let times = self.model.last()?;
         let model = times.answered - times.asked;
         Ok(Turn { own: (ended - sent).saturating_sub(model), model, first: seen - times.began })
+    }
+
+    /// Ends the gateway in order.
+    pub(super) async fn stop(mut self) -> Result<()> {
+        self.gateway.terminate().await?;
+        Ok(())
     }
 
     /// Resident memory in MB.
