@@ -49,7 +49,8 @@ fn lock_of(transcript: &Path) -> PathBuf {
 
 /// A lock in the form OpenClaw 2026.2.9 writes, so long ago.
 fn plant(lock: &Path, pid: u32, age: Duration) {
-    std::fs::write(lock, json!({"pid": pid, "createdAt": "2026-02-09T10:00:00.000Z"}).to_string()).unwrap();
+    let made = jiff::Timestamp::try_from(SystemTime::now() - age).unwrap();
+    std::fs::write(lock, json!({"pid": pid, "createdAt": made.to_string()}).to_string()).unwrap();
     set_age(lock, age);
 }
 

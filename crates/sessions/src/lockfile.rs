@@ -4,13 +4,13 @@ mod holder;
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::disk::{self, Claim, SharedDisk, Stamp};
 use crate::process;
-use crate::time::{iso, now_ms};
+use crate::time::{iso, now_ms, parse_iso};
 use holder::{Found, Holder};
 
 /// What a lock file locks.
@@ -41,7 +41,7 @@ impl LockKind {
     fn content(self) -> serde_json::Result<Vec<u8>> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Content {
+        struct OfOurs {
             #[serde(flatten)]
             holder: Holder,
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,7 +53,7 @@ impl LockKind {
             Self::Store => (Some(now_ms()), None),
             Self::Transcript => (None, Some(iso(now_ms()))),
         };
-        serde_json::to_vec(&Content { holder: Holder::current(), started_at, created_at })
+        serde_json::to_vec(&OfOurs { holder: Holder::current(), started_at, created_at })
     }
 }
 
@@ -155,35 +155,58 @@ fn judge(disk: &SharedDisk, path: &Path) -> io::Result<Option<Worth>> {
     Ok(Some(if is_stale { Worth::Nothing } else { Worth::Counts }))
 }
 
+/// What a lock file says.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Content {
+    #[serde(flatten)]
+    holder: Holder,
+    /// Unix milliseconds in the lock of a store.
+    #[serde(default)]
+    started_at: Option<serde_json::Value>,
+    /// ISO 8601 in the lock of a transcript.
+    #[serde(default)]
+    created_at: Option<serde_json::Value>,
+}
+
+impl Content {
+    fn read(disk: &SharedDisk, path: &Path) -> Option<Self> {
+        serde_json::from_slice(&disk.read(path).ok()?).ok()
+    }
+
+    /// When its holder says that it was made, Unix milliseconds.
+    fn made_ms(&self) -> Option<i64> {
+        let created = || self.created_at.as_ref().and_then(|at| parse_iso(at.as_str()?));
+        self.started_at.as_ref().and_then(serde_json::Value::as_i64).or_else(created)
+    }
+}
+
 fn holder_of(disk: &SharedDisk, path: &Path) -> Option<Holder> {
-    serde_json::from_slice(&disk.read(path).ok()?).ok()
+    Content::read(disk, path).map(|content| content.holder)
 }
 
 fn is_stale(disk: &SharedDisk, path: &Path, stamp: &Stamp, kind: LockKind) -> bool {
-    let made = stamp.modified();
-    let since_epoch = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
-    let holder = holder_of(disk, path);
-    let found = Found {
-        kind,
-        holder: holder.as_ref(),
-        is_empty: stamp.len() == 0,
-        made_ms: since_epoch.and_then(|at| i64::try_from(at.as_millis()).ok()),
-    };
+    let content = Content::read(disk, path);
+    let written = stamp.modified().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let written_ms = written.and_then(|at| i64::try_from(at.as_millis()).ok());
+    let told_ms = content.as_ref().and_then(Content::made_ms);
+    // A copied directory has new file times, so the earlier of both counts.
+    let made_ms = written_ms.into_iter().chain(told_ms).min();
+    let holder = content.as_ref().map(|content| &content.holder);
+    let found = Found { kind, holder, is_empty: stamp.len() == 0, made_ms };
     let counts_for = found.counts_for(&Holder::current(), process::look);
     if counts_for == Duration::ZERO {
         return true;
     }
     // A time to come is as wrong as one long past: a clock was set back meanwhile.
-    let off = |made| match SystemTime::now().duration_since(made) {
-        Ok(age) => age,
-        Err(ahead) => ahead.duration(),
-    };
-    made.is_some_and(|made| off(made) > counts_for)
+    let age = |made: i64| Duration::from_millis(now_ms().abs_diff(made));
+    made_ms.is_some_and(|made| age(made) > counts_for)
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs::{File, FileTimes};
+    use std::time::SystemTime;
 
     use super::*;
     use crate::process::{ProcessIdentity, Sighting};
@@ -223,22 +246,25 @@ mod tests {
     fn a_lock_is_taken_over_only_from_who_is_gone() {
         let (minute, day) = (60, 24 * 60 * 60);
         let me = std::process::id();
-        // The parent has been there since before this test began.
-        let parent = nix::unistd::getppid().as_raw().unsigned_abs();
-        let foreign = |pid: u32| format!("{{\"pid\":{pid},\"startedAt\":1}}");
+        // The first process has been there for longer than this test's build took.
+        let first = 1;
+        let foreign = |pid: u32| format!("{{\"pid\":{pid},\"startedAt\":\"?\"}}");
         let of_ours =
             |process: ProcessIdentity| serde_json::to_string(&Holder { process, instance: None }).unwrap();
         let current = process::current().clone();
-        let Sighting::Alive(started) = process::look(parent) else { panic!("the parent lives") };
-        let living = ProcessIdentity { pid: parent, start_time: started.ticks, ..current.clone() };
+        let Sighting::Alive(started) = process::look(first) else { panic!("the first process lives") };
+        let living = ProcessIdentity { pid: first, start_time: started.ticks, ..current.clone() };
         let reused = ProcessIdentity { start_time: Some(1), ..living.clone() };
         let elsewhere = ProcessIdentity { pid_scope: Some("boot pid:[1]".to_owned()), ..current };
         let mut rows = vec![
-            (foreign(parent), 0, "held"),
+            (foreign(first), 0, "held"),
             // OpenClaw 2026.2.9 steals such a one after 30 seconds.
-            (foreign(parent), 31, "held"),
-            (foreign(parent), 31 * minute, "ours"),
+            (foreign(first), 31, "held"),
+            (foreign(first), 31 * minute, "ours"),
             (foreign(2_147_483_646), 0, "ours"),
+            // In a directory that was copied: the file is new, what it says is old.
+            (format!("{{\"pid\":{first},\"startedAt\":1}}"), 0, "ours"),
+            (format!("{{\"pid\":{first},\"createdAt\":\"2026-01-01T00:00:00.000Z\"}}"), 0, "ours"),
             // Made before this process was, or by another container's.
             (foreign(me), day, "ours"),
             (foreign(me), 0, "held"),

@@ -326,7 +326,7 @@ async fn the_lock_of_a_living_process_holds_the_snapshot_up_but_no_update() {
     std::fs::create_dir_all(bench.path().parent().unwrap()).unwrap();
     let lock = bench.path().with_file_name("sessions.json.lock");
     let parent = nix::unistd::getppid();
-    std::fs::write(&lock, format!("{{\"pid\":{parent},\"startedAt\":1}}")).unwrap();
+    std::fs::write(&lock, format!("{{\"pid\":{parent},\"startedAt\":{}}}", crate::time::now_ms())).unwrap();
     let store = bench.open();
     store.update(&key("main"), set(json!({"sessionId": "a"}))).await.unwrap();
     let flushing = {

@@ -423,7 +423,8 @@ mod tests {
             Target { path: options.layout.store_path(&AgentId::default()), agent: AgentId::default() };
         let lock = crate::disk::beside(&target.path, "lock");
         std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
-        std::fs::write(&lock, format!("{{\"pid\":{},\"startedAt\":1}}", nix::unistd::getppid())).unwrap();
+        std::fs::write(&lock, format!("{{\"pid\":{},\"startedAt\":{}}}", nix::unistd::getppid(), now_ms()))
+            .unwrap();
         let mut writer = Writer::new(options, Arc::default());
         let (reply, mut updated) = oneshot::channel();
         let key = KeyRules::default().canonical("main").unwrap();
