@@ -1,6 +1,7 @@
 //! The door to dispatch: a cheap handle and what goes through it.
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,6 +90,27 @@ pub struct Receipt {
     pub(crate) _gate: Option<DropGuard>,
 }
 
+/// A request that has its place in its session: whatever is placed later comes after it.
+#[must_use = "the request goes on without it, but nobody hears how it ended"]
+pub struct Placed<T> {
+    outcome: Pin<Box<dyn Future<Output = T> + Send>>,
+}
+
+impl<T: Send + 'static> Placed<T> {
+    fn new(outcome: impl Future<Output = T> + Send + 'static) -> Self {
+        Self { outcome: Box::pin(outcome) }
+    }
+
+    fn known(outcome: T) -> Self {
+        Self::new(std::future::ready(outcome))
+    }
+
+    /// Waits for what comes of it.
+    pub async fn outcome(self) -> T {
+        self.outcome.await
+    }
+}
+
 /// Dispatch could not start; the gateway must not.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -148,6 +170,7 @@ impl Dispatch {
             registry: Registry::default(),
             global: GlobalLanes::new(sizes),
             lanes: Supervisor::default(),
+            placing: parking_lot::Mutex::default(),
             accepting: tokio_util::task::TaskTracker::new(),
             suspects: Suspects::default(),
             runner: Runner::new(deps, clock),
@@ -159,38 +182,39 @@ impl Dispatch {
         Ok(Self { shared })
     }
 
-    /// Takes a `chat.send`. When this returns [`Accepted::New`] the message is on disk. A run id that is known from before
-    /// gives [`Accepted::InFlight`] or [`Accepted::Finished`] and changes nothing.
-    ///
-    /// # Errors
-    /// See [`DispatchError`]; nothing of the message was kept.
-    pub async fn chat(&self, message: ChatMessage) -> Result<Receipt, DispatchError> {
+    /// Takes a `chat.send`. Once the outcome is [`Accepted::New`] the message is on disk. A run id that is known from before
+    /// gives [`Accepted::InFlight`] or [`Accepted::Finished`] and changes nothing. After an error, see [`DispatchError`], nothing
+    /// of the message was kept.
+    pub async fn chat(&self, message: ChatMessage) -> Placed<Result<Receipt, DispatchError>> {
         let (run_id, session_key, payload) = message.into();
         self.accept(run_id, session_key, payload).await
     }
 
     /// Takes an `agent` request; otherwise as [`Dispatch::chat`].
-    ///
-    /// # Errors
-    /// See [`DispatchError`]; nothing of the request was kept.
-    pub async fn agent(&self, message: AgentMessage) -> Result<Receipt, DispatchError> {
+    pub async fn agent(&self, message: AgentMessage) -> Placed<Result<Receipt, DispatchError>> {
         let (run_id, session_key, payload) = message.into();
         self.accept(run_id, session_key, payload).await
     }
 
-    /// Accepting goes on when the client that asked goes away in the middle: what is in the inbox has to be worked on.
+    /// Spawned so that it completes if the caller disconnects: what is in the inbox has to be worked on.
     async fn accept(
         &self,
         run_id: RunId,
         session_key: String,
         payload: Payload,
-    ) -> Result<Receipt, DispatchError> {
+    ) -> Placed<Result<Receipt, DispatchError>> {
         if self.shared.stopping.is_cancelled() {
-            return Err(DispatchError::ShuttingDown);
+            return Placed::known(Err(DispatchError::ShuttingDown));
         }
         let shared = Arc::clone(&self.shared);
-        let accepting = self.shared.accepting.spawn(intake::accept(shared, run_id, session_key, payload));
-        accepting.await.map_err(|error| DispatchError::Storage(error.to_string()))?
+        let (placed, has_place) = oneshot::channel();
+        let accept = intake::accept(shared, run_id, session_key, payload, placed);
+        let accepting = self.shared.accepting.spawn(accept);
+        // Dropped when it has its place, or was refused before.
+        let _ = has_place.await;
+        Placed::new(async move {
+            accepting.await.unwrap_or_else(|error| Err(DispatchError::Storage(error.to_string())))
+        })
     }
 
     /// Waits for the end of a run, which need not have been accepted yet. `Duration::ZERO` polls.
@@ -252,54 +276,63 @@ impl Dispatch {
         }
     }
 
-    /// Stops `chat.send` runs of a session, queued ones too, and answers with their ids after `chat` `aborted` was handled by every
-    /// subscriber. An unknown run is no error and gives no ids.
-    ///
-    /// # Errors
-    /// When the run named is active in another session.
+    /// Stops `chat.send` runs of a session, queued ones too: all that were placed before. The outcome are their ids, after
+    /// `chat` `aborted` was handled by every subscriber. An unknown run is no error and gives no ids; one that is active in
+    /// another session is.
     pub async fn abort(
         &self,
         session_key: &str,
         target: AbortTarget,
         reason: AbortReason,
-    ) -> Result<Vec<RunId>, RunOfOtherSession> {
+    ) -> Placed<Result<Vec<RunId>, RunOfOtherSession>> {
         if let AbortTarget::Run(run_id) = &target
             && self.shared.registry.session_of(run_id).is_some_and(|session| session != session_key)
         {
-            return Err(RunOfOtherSession);
+            return Placed::known(Err(RunOfOtherSession));
         }
         let (reply, stopped) = oneshot::channel();
         let only = Only::Chats;
         self.shared.lanes.send_existing(session_key, Command::Abort { target, only, reason, reply }).await;
-        // Without a lane there is nothing to stop.
-        let stopped = stopped.await.unwrap_or_default();
-        if !stopped.is_empty() {
-            self.shared.hub.flush().await;
-        }
-        Ok(stopped)
+        let shared = Arc::clone(&self.shared);
+        Placed::new(async move {
+            // Without a lane there is nothing to stop.
+            let stopped = stopped.await.unwrap_or_default();
+            if !stopped.is_empty() {
+                shared.hub.flush().await;
+            }
+            Ok(stopped)
+        })
     }
 
-    /// Stops all runs of a session and waits until none is left: before `sessions.reset` and `sessions.delete`.
-    ///
-    /// # Errors
-    /// When a run did not end in time.
-    pub async fn quiesce(&self, session_key: &str, timeout: Duration) -> Result<(), StillActive> {
-        let quiet = async {
-            let (reply, stopped) = oneshot::channel();
-            let (target, only, reason) = (AbortTarget::All, Only::Any, AbortReason::Rpc);
-            let abort = Command::Abort { target, only, reason, reply };
-            self.shared.lanes.send_existing(session_key, abort).await;
-            // Without a lane there is nothing to stop.
-            let _ = stopped.await;
-            let (reply, idle) = oneshot::channel();
-            self.shared.lanes.send_existing(session_key, Command::WhenIdle { reply }).await;
-            let _ = idle.await;
-            self.shared.registry.count(session_key) == 0
-        };
-        match tokio::time::timeout(timeout, quiet).await {
-            Ok(true) => Ok(()),
-            Ok(false) | Err(_) => Err(StillActive(session_key.to_owned())),
-        }
+    /// Stops all runs of a session that were placed before, waits until they are closed, and does `work` before any later message
+    /// is worked on: `sessions.reset`, `sessions.delete`, `sessions.compact`. An error when a run did not end in `patience`: then
+    /// nothing was done.
+    pub async fn change<T: Send + 'static>(
+        &self,
+        session_key: &str,
+        patience: Duration,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Placed<Result<T, StillActive>> {
+        let (give, mut floor) = oneshot::channel();
+        self.shared.lanes.send(&self.shared, session_key, Command::Change(give)).await;
+        let still_active = StillActive(session_key.to_owned());
+        // Spawned so that it completes if the caller disconnects.
+        let changing = self.shared.accepting.spawn(async move {
+            let given = match tokio::time::timeout(patience, &mut floor).await {
+                Ok(given) => given.ok(),
+                Err(_) => {
+                    // From here on it is either given already, or never.
+                    floor.close();
+                    floor.try_recv().ok()
+                }
+            };
+            let Some(floor) = given else { return Err(still_active) };
+            let done = work.await;
+            drop(floor);
+            Ok(done)
+        });
+        let panicked = StillActive(session_key.to_owned());
+        Placed::new(async move { changing.await.unwrap_or(Err(panicked)) })
     }
 
     /// The runs of a session that have not ended, oldest first.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_protocol::{RunId, SessionId};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -21,12 +22,14 @@ const MAX_WAITING: usize = 1_000;
 /// How long a start waits for last tries. Only what is in trouble anyway takes as long.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Makes a message durable, then gives it to its lane.
+/// Gives a message its place in its session, makes it durable, and lets its lane have it. `placed` is dropped once the place is
+/// taken: whatever takes one later comes after it, in the lane and in the inbox.
 pub(crate) async fn accept(
     shared: Arc<Shared>,
     run_id: RunId,
     session_key: String,
     payload: Payload,
+    placed: oneshot::Sender<()>,
 ) -> Result<Receipt, DispatchError> {
     let is_new = shared.registry.end_of(&run_id).is_none();
     if is_new && shared.registry.count(&session_key) >= MAX_WAITING {
@@ -40,8 +43,16 @@ pub(crate) async fn accept(
     let (share, in_hand) = shared.backlog.reserve(payload.weight()).ok_or(DispatchError::Overloaded)?;
     let parked = Parked::fresh(&payload, wants, share);
     let (stored, parked) = Stored::of(&session_key, payload, parked).await.map_err(refused)?;
-    let slip = new_slip(run_id, session_key, shared.clock.now_ms());
-    let insert = shared.inbox.accept(slip.clone().with(stored)).await.map_err(refused)?;
+    let seat = shared.lanes.seat(&shared, &session_key).await.ok_or(DispatchError::ShuttingDown)?;
+    let room = shared.inbox.room().await.map_err(refused)?;
+    let (slip, lane, storing) = {
+        // The next start works in the order of the inbox: it has to be that of the lanes.
+        let _one_at_a_time = shared.placing.lock();
+        let slip = new_slip(run_id, session_key, shared.clock.now_ms());
+        (slip.clone(), seat.take(), shared.inbox.accept(room, slip.with(stored)))
+    };
+    drop(placed);
+    let insert = storing.done().await.map_err(refused)?;
     drop(in_hand);
     let accepted = match insert {
         Insert::New => Accepted::New { accepted_at: slip.accepted_at },
@@ -57,11 +68,11 @@ pub(crate) async fn accept(
     }
     shared.registry.enter(&slip.run_id, &slip.session_key, slip.accepted_at);
     let gate = CancellationToken::new();
-    let (key, since) = (slip.session_key.clone(), slip.accepted_at);
-    let job =
-        Job { row: Arc::new(slip.with(parked)), gate: gate.clone(), since, events_as: None, told: false };
-    let receipt = Receipt { accepted, _gate: Some(gate.drop_guard()) };
-    shared.lanes.send(&shared, &key, Command::Message { job, arrival: Arrival::Fresh }).await;
+    let since = slip.accepted_at;
+    let receipt = Receipt { accepted, _gate: Some(gate.clone().drop_guard()) };
+    let row = Arc::new(slip.with(parked));
+    // A lane that has ended meanwhile leaves it to the next start.
+    let _ = lane.send(Job { row, gate, since, events_as: None, told: false, order: 0 });
     Ok(receipt)
 }
 
@@ -101,7 +112,7 @@ async fn take_up(shared: &Arc<Shared>, found: Unfinished) {
     let gate = CancellationToken::new();
     gate.cancel();
     let (key, since) = (row.session_key.clone(), shared.clock.now_ms());
-    let job = Job { row: Arc::new(row.with(parked)), gate, since, events_as: None, told: false };
+    let job = Job { row: Arc::new(row.with(parked)), gate, since, events_as: None, told: false, order: 0 };
     shared.lanes.send(shared, &key, Command::Message { job, arrival: Arrival::Recovered }).await;
 }
 

@@ -31,6 +31,6 @@ pub mod usage_footer;
 pub use api::*;
 pub use database::{DatabaseState, Salvaged, check_database, renew_database};
 pub use events::Events;
-pub use handle::{DeliverError, Deps, Dispatch, Receipt, Settings, StartError};
+pub use handle::{DeliverError, Deps, Dispatch, Placed, Receipt, Settings, StartError};
 pub use journal::JournalError;
 pub use system_events::SystemEvents;

@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) global: GlobalLanes,
     /// Lanes of the sessions.
     pub(crate) lanes: Supervisor,
+    /// Held while a message takes its place in its lane and in the inbox: both have one order.
+    pub(crate) placing: Mutex<()>,
     /// Messages between the client and their lane.
     pub(crate) accepting: TaskTracker,
     /// Messages that may end the process.

@@ -21,9 +21,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use crate::api::{AgentMessage, Broadcast, ChatMessage, RunRecord};
+use crate::api::{
+    AbortReason, AbortTarget, AgentMessage, Broadcast, ChatMessage, DispatchError, RunOfOtherSession,
+    RunRecord, StillActive,
+};
 use crate::clock::Clock;
-use crate::handle::{Deps, Dispatch, Settings};
+use crate::handle::{Deps, Dispatch, Receipt, Settings};
 use crate::system_events::SystemEvents;
 
 pub(crate) const KEY: &str = "agent:main:main";
@@ -241,6 +244,28 @@ impl Rig {
             }
         });
         Self { dispatch, store, system_events, models, events, _pump: pump }
+    }
+
+    pub(crate) async fn chat(&self, message: ChatMessage) -> Result<Receipt, DispatchError> {
+        self.dispatch.chat(message).await.outcome().await
+    }
+
+    pub(crate) async fn agent(&self, message: AgentMessage) -> Result<Receipt, DispatchError> {
+        self.dispatch.agent(message).await.outcome().await
+    }
+
+    pub(crate) async fn abort(
+        &self,
+        session_key: &str,
+        target: AbortTarget,
+        reason: AbortReason,
+    ) -> Result<Vec<RunId>, RunOfOtherSession> {
+        self.dispatch.abort(session_key, target, reason).await.outcome().await
+    }
+
+    /// Stops whatever there is, and waits for its end.
+    pub(crate) async fn quiesce(&self, session_key: &str, patience: Duration) -> Result<(), StillActive> {
+        self.dispatch.change(session_key, patience, std::future::ready(())).await.outcome().await
     }
 
     /// The next event, as a short line.

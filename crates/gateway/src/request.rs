@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use openclaw_dispatch::Receipt;
+use openclaw_dispatch::{Placed, Receipt};
 use openclaw_protocol::error::ErrorShape;
 use openclaw_protocol::frame::{Frame, Response};
 use parking_lot::Mutex;
@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::ack_pause;
 use crate::connection::frame_budget::FrameBytes;
+use crate::connection::order::Turn;
 use crate::connection::{Connection, ConnectionInfo};
 use crate::payload::Payload;
 use crate::state::GatewayState;
@@ -60,6 +61,7 @@ pub struct RequestContext {
 struct Held {
     receipt: Option<Receipt>,
     frame: Option<FrameBytes>,
+    turn: Option<Turn>,
 }
 
 impl RequestContext {
@@ -69,7 +71,7 @@ impl RequestContext {
         request_id: &str,
         frame: Option<FrameBytes>,
     ) -> Self {
-        let held = Arc::new(Mutex::new(Held { receipt: None, frame }));
+        let held = Arc::new(Mutex::new(Held { receipt: None, frame, turn: None }));
         Self { gateway, connection, request_id: Arc::from(request_id), held }
     }
 
@@ -92,6 +94,17 @@ impl RequestContext {
         }
     }
 
+    /// Keeps the request's turn among those of its connection until it has its place in its session, or is answered.
+    pub(crate) fn hold_turn(&self, turn: Turn) {
+        self.held.lock().turn = Some(turn);
+    }
+
+    /// Waits for what comes of a request that has its place in its session: the connection's next one may take its own.
+    pub(crate) async fn outcome<T: Send + 'static>(&self, placed: Placed<T>) -> T {
+        self.held.lock().turn = None;
+        placed.outcome().await
+    }
+
     /// Keeps the receipt of an accepted message until the response is queued: the run begins after it.
     pub(crate) fn hold(&self, receipt: Receipt) {
         self.held.lock().receipt = Some(receipt);
@@ -105,7 +118,7 @@ impl RequestContext {
             }
         };
         self.connection.respond(response);
-        let Held { receipt, frame: _ } = std::mem::take(&mut *self.held.lock());
+        let Held { receipt, frame: _, turn: _ } = std::mem::take(&mut *self.held.lock());
         if let Some(receipt) = receipt {
             ack_pause::release(receipt, &self.connection().client, &self.gateway.tasks);
         }

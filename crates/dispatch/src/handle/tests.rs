@@ -27,7 +27,7 @@ fn texts(record: &RunRecord) -> Vec<&str> {
 }
 
 async fn send(rig: &Rig, run_id: &str, text: &str) {
-    let receipt = rig.dispatch.chat(chat(run_id, text)).await.unwrap();
+    let receipt = rig.chat(chat(run_id, text)).await.unwrap();
     assert!(matches!(receipt.accepted, Accepted::New { .. }), "{receipt:?}");
 }
 
@@ -45,7 +45,7 @@ async fn after(crashed: &tempfile::TempDir, model: &FakeModel, runs: &[&str]) ->
 async fn a_chat_message_is_answered_once_in_the_recorded_order() {
     let (dir, model) = (dir(), FakeModel::start([Answer::Text("Hello")]).await);
     let mut rig = Rig::start(dir.path(), &model).await;
-    let receipt = rig.dispatch.chat(chat("r1", "hi there")).await.unwrap();
+    let receipt = rig.chat(chat("r1", "hi there")).await.unwrap();
     assert_eq!(model.count(), 0, "the run waits for the acknowledgement");
     drop(receipt);
     assert_eq!(
@@ -77,19 +77,19 @@ async fn a_repeated_key_answers_from_what_is_known_also_after_a_restart() {
     let rig = Rig::start(dir.path(), &model).await;
     send(&rig, "r1", "hi").await;
     model.asked(1).await;
-    let again = rig.dispatch.chat(chat("r1", "hi")).await.unwrap();
+    let again = rig.chat(chat("r1", "hi")).await.unwrap();
     assert!(matches!(again.accepted, Accepted::InFlight { .. }), "{again:?}");
-    let other = rig.dispatch.chat(chat("r1", "other words")).await;
+    let other = rig.chat(chat("r1", "other words")).await;
     assert!(matches!(other, Err(DispatchError::KeyReused(_))), "{other:?}");
     model.release();
     rig.end("r1").await;
     let record = rig.end("r1").await;
-    let again = rig.dispatch.chat(chat("r1", "hi")).await.unwrap();
+    let again = rig.chat(chat("r1", "hi")).await.unwrap();
     assert_eq!(again.accepted, Accepted::Finished(record.clone()));
     assert_eq!(rig.dispatch.shutdown(PATIENCE).await, []);
     rig.store.close().await.unwrap();
     let rig = Rig::start(dir.path(), &model).await;
-    let again = rig.dispatch.chat(chat("r1", "hi")).await.unwrap();
+    let again = rig.chat(chat("r1", "hi")).await.unwrap();
     assert_eq!(again.accepted, Accepted::Finished(record));
     assert_eq!(model.count(), 1);
 }
@@ -102,7 +102,7 @@ async fn messages_of_a_session_wait_for_each_other_in_turn() {
     send(&rig, "r1", "first").await;
     model.asked(1).await;
     send(&rig, "r2", "second").await;
-    drop(rig.dispatch.agent(agent("r3", "third")).await.unwrap());
+    drop(rig.agent(agent("r3", "third")).await.unwrap());
     let waiting: Vec<_> =
         rig.dispatch.active_runs(KEY).into_iter().map(|run| (run.run_id, run.phase)).collect();
     let expected = [("r1", RunPhase::Running), ("r2", RunPhase::Queued), ("r3", RunPhase::Queued)];
@@ -129,10 +129,9 @@ async fn an_abort_is_heard_at_once_keeps_what_was_said_and_is_noted_in_the_next_
     send(&rig, "r1", "slow").await;
     rig.events_until("r1 chat delta tick0").await;
     send(&rig, "r2", "queued").await;
-    let other =
-        rig.dispatch.abort("agent:main:other", AbortTarget::Run(RunId::new("r1")), AbortReason::Rpc).await;
+    let other = rig.abort("agent:main:other", AbortTarget::Run(RunId::new("r1")), AbortReason::Rpc).await;
     assert_eq!(other, Err(RunOfOtherSession));
-    let stopped = rig.dispatch.abort(KEY, AbortTarget::All, AbortReason::Rpc).await.unwrap();
+    let stopped = rig.abort(KEY, AbortTarget::All, AbortReason::Rpc).await.unwrap();
     assert_eq!(stopped, [RunId::new("r1"), RunId::new("r2")]);
     assert_eq!(
         rig.events_until("r1 lifecycle end aborted").await,
@@ -144,7 +143,7 @@ async fn an_abort_is_heard_at_once_keeps_what_was_said_and_is_noted_in_the_next_
     assert!(matches!(&never.outcome, RunOutcome::Aborted { reason, .. } if reason == "rpc"), "{never:?}");
     assert_eq!(said(dir.path())[..2], ["user: slow\n[message_id: r1]", "assistant: tick0 (aborted)"]);
     assert_eq!(rig.entry().await.aborted_last_run, Some(true));
-    let again = rig.dispatch.abort(KEY, AbortTarget::All, AbortReason::Rpc).await.unwrap();
+    let again = rig.abort(KEY, AbortTarget::All, AbortReason::Rpc).await.unwrap();
     assert_eq!(again, []);
     send(&rig, "r3", "next").await;
     rig.end("r3").await;
@@ -183,7 +182,7 @@ async fn a_run_that_cannot_begin_is_remembered() {
     let rig = Rig::start(dir.path(), &model).await;
     let mut message = agent("r1", "hi");
     message.thinking = Some("bogus".to_owned());
-    drop(rig.dispatch.agent(message).await.unwrap());
+    drop(rig.agent(message).await.unwrap());
     let record = rig.end("r1").await;
     let text = "Error: Invalid thinking level. Use one of: off, minimal, low, medium, high.";
     assert_eq!(record.outcome, RunOutcome::Error { message: text.to_owned(), result: None });
@@ -209,7 +208,7 @@ async fn a_forbidden_session_is_refused_and_nothing_is_kept() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
     let rig =
         Rig::with_config(dir.path(), &model, json!({"session": {"sendPolicy": {"default": "deny"}}})).await;
-    let refused = rig.dispatch.chat(chat("r1", "hi")).await.unwrap_err();
+    let refused = rig.chat(chat("r1", "hi")).await.unwrap_err();
     assert!(matches!(refused, DispatchError::SendBlocked), "{refused}");
     assert_eq!(rig.dispatch.wait(&RunId::new("r1"), Duration::ZERO).await, Waited::TimedOut);
     assert_eq!(rig.dispatch.ended(&RunId::new("r1")).await, None);
@@ -304,9 +303,9 @@ async fn idle_lanes_do_not_stay() {
     for n in 0..5 {
         let mut message = chat(&format!("r{n}"), "hi");
         message.session_key = format!("agent:main:s{n}");
-        drop(rig.dispatch.chat(message).await.unwrap());
+        drop(rig.chat(message).await.unwrap());
         rig.end(&format!("r{n}")).await;
-        rig.dispatch.quiesce(&format!("agent:main:s{n}"), PATIENCE).await.unwrap();
+        rig.quiesce(&format!("agent:main:s{n}"), PATIENCE).await.unwrap();
     }
     let shared = Arc::clone(&rig.dispatch.shared);
     let gone = async move {
@@ -321,15 +320,15 @@ async fn idle_lanes_do_not_stay() {
 async fn a_crash_after_the_acknowledgement_loses_nothing() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
     let rig = Rig::start(dir.path(), &model).await;
-    let receipt = rig.dispatch.chat(chat("r1", "hi")).await.unwrap();
-    let second = rig.dispatch.chat(chat("r2", "and")).await.unwrap();
+    let receipt = rig.chat(chat("r1", "hi")).await.unwrap();
+    let second = rig.chat(chat("r2", "and")).await.unwrap();
     let crashed = crash(dir.path());
     let model = FakeModel::start([Answer::Text("one"), Answer::Text("two")]).await;
     let (rig, said) = after(&crashed, &model, &["r1", "r2"]).await;
     let expected =
         ["user: hi\n[message_id: r1]", "assistant: one", "user: and\n[message_id: r2]", "assistant: two"];
     assert_eq!(said, expected);
-    let again = rig.dispatch.chat(chat("r1", "hi")).await.unwrap();
+    let again = rig.chat(chat("r1", "hi")).await.unwrap();
     assert!(matches!(again.accepted, Accepted::Finished(_)), "{again:?}");
     drop((receipt, second));
 }
@@ -457,7 +456,7 @@ async fn a_steered_message_is_acknowledged_before_its_stream_ends() {
         Rig::with_config(dir.path(), &model, json!({"messages": {"queue": {"mode": "steer"}}})).await;
     send(&rig, "r1", "first").await;
     model.asked(1).await;
-    let receipt = rig.dispatch.chat(chat("r2", "second")).await.unwrap();
+    let receipt = rig.chat(chat("r2", "second")).await.unwrap();
     model.release();
     let before = rig.events_until("r1 chat final two").await;
     assert!(!before.iter().any(|event| event.starts_with("r2")), "{before:?}");
@@ -496,12 +495,12 @@ async fn a_shutdown_waits_for_runs_and_cuts_off_what_misses_the_deadline() {
     model.asked(1).await;
     let mut slow = chat("r2", "slow");
     slow.session_key = "agent:main:slow".to_owned();
-    drop(rig.dispatch.chat(slow).await.unwrap());
+    drop(rig.chat(slow).await.unwrap());
     rig.events_until("r2 chat delta too sl").await;
     model.release();
     rig.end("r1").await;
     assert_eq!(rig.dispatch.shutdown(Duration::from_millis(50)).await, [RunId::new("r2")]);
-    let refused = rig.dispatch.chat(chat("r3", "hi")).await.unwrap_err();
+    let refused = rig.chat(chat("r3", "hi")).await.unwrap_err();
     assert!(matches!(refused, DispatchError::ShuttingDown), "{refused}");
     let model = FakeModel::start([Answer::Text("now")]).await;
     let rig = Rig::start(dir.path(), &model).await;
@@ -524,7 +523,7 @@ async fn the_agent_method_keeps_what_the_request_says_of_the_session() {
     let mut message = agent("r1", "hi");
     message.session_id = Some("my-session".to_owned());
     message.entry_patch = json!({"label": "side-label"}).as_object().unwrap().clone();
-    drop(rig.dispatch.agent(message).await.unwrap());
+    drop(rig.agent(message).await.unwrap());
     let record = rig.dispatch.ended(&RunId::new("r1")).await.unwrap();
     let RunOutcome::Ok { result } = &record.outcome else { panic!("{record:?}") };
     assert_eq!(result.pointer("/meta/agentMeta/sessionId"), Some(&Value::from("my-session")));
@@ -540,7 +539,7 @@ async fn a_panic_ends_its_run_alone() {
     let mut rig = Rig::start(dir.path(), &model).await;
     let mut message = chat("r1", "hi");
     message.session_key = PANICS.to_owned();
-    drop(rig.dispatch.chat(message).await.unwrap());
+    drop(rig.chat(message).await.unwrap());
     let record = rig.end("r1").await;
     let RunOutcome::Error { message, .. } = &record.outcome else { panic!("{record:?}") };
     assert_eq!(rig.event().await, format!("r1 chat error {message}"));
@@ -554,7 +553,7 @@ async fn a_run_out_of_time_says_so() {
     let mut rig = Rig::start(dir.path(), &model).await;
     let mut message = agent("r1", "hi");
     message.timeout_seconds = Some(1);
-    drop(rig.dispatch.agent(message).await.unwrap());
+    drop(rig.agent(message).await.unwrap());
     let events = rig.events_until("r1 chat aborted timeout").await;
     assert_eq!(events.get(events.len() - 2).map(String::as_str), Some("r1 lifecycle end aborted"));
     let record = rig.end("r1").await;

@@ -21,7 +21,7 @@ pub(crate) use reader::{Unfinished, unfinished};
 pub(crate) use stored::Stored;
 
 use crate::api::{AbortReason, RunRecord};
-use crate::journal::{Journal, JournalError};
+use crate::journal::{Changing, Journal, JournalError, Room};
 use changes::{Abort, Accept, Attempt, Begin, Excuse, Finish, Prepared};
 use refused::Refused;
 
@@ -111,9 +111,14 @@ impl Inbox {
         Self { journal, refused: Refused::default() }
     }
 
-    /// Stores a message; when this returns [`Insert::New`] it is synced to disk.
-    pub(crate) async fn accept(&self, row: Row<Stored>) -> Result<Insert, JournalError> {
-        self.journal.change(Accept { row, refused: self.refused.clone() }).await
+    /// Waits for room for a message.
+    pub(crate) async fn room(&self) -> Result<Room, JournalError> {
+        self.journal.room().await
+    }
+
+    /// Stores a message behind all that were stored before; once that is done with [`Insert::New`] it is synced to disk.
+    pub(crate) fn accept(&self, room: Room, row: Row<Stored>) -> Changing<Insert> {
+        room.change(Accept { row, refused: self.refused.clone() })
     }
 
     /// A message with the payload it waited without.

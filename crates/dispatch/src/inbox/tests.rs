@@ -24,7 +24,7 @@ async fn accept(inbox: &Inbox, row: Row) -> Result<Insert, JournalError> {
     let parked = Parked::fresh(&row.payload, Wants::UNKNOWN, Backlog::default().count(0));
     let slip = row.slip();
     let (stored, _) = Stored::of(&row.session_key, row.payload, parked).await?;
-    inbox.accept(slip.with(stored)).await
+    inbox.accept(inbox.room().await?, slip.with(stored)).done().await
 }
 
 fn open(dir: &std::path::Path) -> Opened {

@@ -118,6 +118,29 @@ pub(crate) struct Journal {
     reader: Arc<Mutex<Option<Connection>>>,
 }
 
+/// Room for one change.
+pub(crate) struct Room(mpsc::OwnedPermit<Asked>);
+
+impl Room {
+    /// Puts the change behind all that were put there before.
+    pub(crate) fn change<C: Change>(self, change: C) -> Changing<C::Done> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Asked::Work(writer::work(change, reply)));
+        Changing(answer)
+    }
+}
+
+/// A change on its way.
+#[must_use]
+pub(crate) struct Changing<T>(oneshot::Receiver<Result<T, JournalError>>);
+
+impl<T> Changing<T> {
+    /// Waits until it is as safe as its [`Change::DURABILITY`] says.
+    pub(crate) async fn done(self) -> Result<T, JournalError> {
+        self.0.await.map_err(|_| JournalError::Closed)?
+    }
+}
+
 /// The thread behind a [`Journal`], to be joined at shutdown.
 pub(crate) type WriterThread = std::thread::JoinHandle<()>;
 
@@ -153,9 +176,12 @@ impl Journal {
 
     /// Makes a change. When this returns it is as safe as its [`Change::DURABILITY`] says.
     pub(crate) async fn change<C: Change>(&self, change: C) -> Result<C::Done, JournalError> {
-        let (reply, answer) = oneshot::channel();
-        self.asked.send(Asked::Work(writer::work(change, reply))).await.map_err(|_| JournalError::Closed)?;
-        answer.await.map_err(|_| JournalError::Closed)?
+        self.room().await?.change(change).done().await
+    }
+
+    /// Waits for room for a change. Changes are made in the order in which they are put into it.
+    pub(crate) async fn room(&self) -> Result<Room, JournalError> {
+        self.asked.clone().reserve_owned().await.map(Room).map_err(|_| JournalError::Closed)
     }
 
     /// Reads what is committed. The lock is held for the time of `look`, on a blocking thread: an indexed lookup.

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::aside::{AsideStep, Asides};
+use super::change::{Changes, Floor};
 use super::deadline::chat_deadline_ms;
 use super::machine::{Effect, Input, Machine, Only, Turn};
 use super::queue_mode::QueueMode;
@@ -28,8 +29,6 @@ use crate::shared::Shared;
 
 /// Events a run may be ahead of its lane.
 const EVENTS: usize = 32;
-/// Requests that may wait for the lane to be idle.
-const LATER: usize = 64;
 /// How long an idle lane waits for somebody who seemed about to send.
 const LINGER: Duration = Duration::from_secs(1);
 /// How long a run that was told to stop for a shutdown may take to let go.
@@ -48,6 +47,8 @@ pub(crate) struct Job {
     pub(crate) events_as: Option<RunId>,
     /// Its clients know already that it was stopped while it waited.
     pub(crate) told: bool,
+    /// Its place in the order of acceptance, given by the lane.
+    pub(crate) order: u64,
 }
 
 impl Turn for Job {
@@ -68,17 +69,23 @@ impl Turn for Job {
         self.row = Arc::new(Row { abort, ..Row::clone(&self.row) });
         self.told = true;
     }
+
+    fn order(&self) -> u64 {
+        self.order
+    }
 }
 
-/// What a lane is asked.
+/// What a lane is asked. It does one thing after the other, in the order in which they came.
 #[derive(Debug)]
 pub(crate) enum Command {
+    /// Work on a message that is on its way to disk; nothing comes when it does not get there.
+    Arriving(oneshot::Receiver<Job>),
     /// Work on a message.
     Message { job: Job, arrival: Arrival },
     /// Stop runs; answers with those that were stopped.
     Abort { target: AbortTarget, only: Only, reason: AbortReason, reply: oneshot::Sender<Vec<RunId>> },
-    /// Answer once nothing runs and nothing waits.
-    WhenIdle { reply: oneshot::Sender<()> },
+    /// Stop all runs, then let somebody change the session.
+    Change(oneshot::Sender<Floor>),
 }
 
 /// How a message came to the lane.
@@ -98,8 +105,11 @@ pub(super) struct Actor {
     running: Option<Running>,
     tasks: JoinSet<Ending>,
     deadlines: Vec<(Instant, RunId)>,
-    /// Who wants to know when the lane is idle.
-    later: Vec<oneshot::Sender<()>>,
+    /// The message whose way to disk everything behind it waits for.
+    arriving: Option<oneshot::Receiver<Job>>,
+    /// Messages that came so far.
+    arrived: u64,
+    changes: Changes,
     /// Steered messages that were taken back from the run, or never reached it: their turn comes after it.
     withdrawn: Vec<Job>,
     /// Steered messages whose client may not have its acknowledgement yet, oldest first.
@@ -117,6 +127,8 @@ enum Step {
     Acknowledged,
     /// Something that was said to the gateway is a step further.
     Aside(AsideStep),
+    /// The change under way is done.
+    Changed,
     Stop,
     Idle,
     Kill,
@@ -133,7 +145,9 @@ impl Actor {
             running: None,
             tasks: JoinSet::new(),
             deadlines: Vec::new(),
-            later: Vec::new(),
+            arriving: None,
+            arrived: 0,
+            changes: Changes::default(),
             withdrawn: Vec::new(),
             absorbed: VecDeque::new(),
             asides: Asides::default(),
@@ -144,11 +158,12 @@ impl Actor {
     pub(super) async fn run(mut self) {
         let mut stopped = false;
         loop {
-            if self.machine.is_idle() && self.absorbed.is_empty() && self.asides.is_empty() {
-                self.answer_later();
-                if self.shared.lanes.retire(&self.key, &self.mailbox) {
-                    return;
-                }
+            let is_idle = self.machine.is_idle()
+                && self.arriving.is_none()
+                && self.absorbed.is_empty()
+                && self.asides.is_empty();
+            if is_idle && self.shared.lanes.retire(&self.key, &self.mailbox) {
+                return;
             }
             match self.next(stopped).await {
                 Step::Command(command) => self.on_command(command).await,
@@ -157,6 +172,7 @@ impl Actor {
                 Step::Deadline => self.on_deadline().await,
                 Step::Acknowledged => self.tell_absorbed().await,
                 Step::Aside(step) => self.on_aside(step).await,
+                Step::Changed => self.on_input(Input::Changed).await,
                 Step::Stop => {
                     stopped = true;
                     self.machine.on(Input::Stop);
@@ -174,11 +190,14 @@ impl Actor {
         tokio::select! { biased;
             () = self.shared.kill.cancelled() => Step::Kill,
             () = self.shared.stopping.cancelled(), if !stopped => Step::Stop,
-            command = self.mailbox.recv() => command.map_or(Step::Unreachable, Step::Command),
+            command = next_command(&mut self.mailbox, &mut self.arriving) => {
+                command.map_or(Step::Unreachable, Step::Command)
+            }
             () = acknowledged(self.absorbed.front()) => Step::Acknowledged,
             step = self.asides.next(&self.shared), if !self.asides.is_empty() => Step::Aside(step),
             event = next_event(&mut self.running) => Step::Event(event),
             Some(ending) = self.tasks.join_next(), if !self.tasks.is_empty() => Step::Joined(ending),
+            () = self.changes.done() => Step::Changed,
             () = sleep_until(deadline) => Step::Deadline,
             () = tokio::time::sleep(LINGER), if self.machine.is_idle() => Step::Idle,
         }
@@ -192,13 +211,24 @@ impl Actor {
                 // Who asked may have gone; the runs are stopped all the same.
                 let _ = reply.send(stopped);
             }
-            // Too many who wait are turned away: dropping the reply tells them so.
-            Command::WhenIdle { reply } if self.later.len() < LATER => self.later.push(reply),
-            Command::WhenIdle { .. } => {}
+            Command::Change(change) => {
+                self.abort(AbortTarget::All, Only::Any, AbortReason::Rpc).await;
+                let id = self.changes.add(change);
+                self.on_input(Input::Change(id)).await;
+            }
+            // Those that arrive are waited for before they come here.
+            Command::Arriving(_) => {}
         }
     }
 
-    async fn on_message(&mut self, job: Job, arrival: Arrival) {
+    async fn on_input(&mut self, input: Input<Job>) {
+        let effects = self.machine.on(input);
+        self.perform(effects).await;
+    }
+
+    async fn on_message(&mut self, mut job: Job, arrival: Arrival) {
+        self.arrived += 1;
+        job.order = self.arrived;
         if arrival == Arrival::Fresh && self.is_aside(&job).await {
             return self.asides.push(job);
         }
@@ -213,8 +243,7 @@ impl Actor {
         if interrupts {
             self.abort(AbortTarget::All, Only::Any, AbortReason::Interrupt).await;
         }
-        let effects = self.machine.on(Input::Message { job, mode });
-        self.perform(effects).await;
+        self.on_input(Input::Message { job, mode }).await;
     }
 
     /// Whether a message is answered at once although something is under way. Not beside a message that may be about to
@@ -262,7 +291,7 @@ impl Actor {
                 Effect::Cancel(_) => active.clone(),
                 Effect::Withdraw(run_id, _) => self.can_withdraw(run_id).then(|| run_id.clone()),
                 Effect::Discard(job, _) => Some(job.row.run_id.clone()),
-                Effect::Start(_) | Effect::Steer(_) => None,
+                Effect::Start(_) | Effect::Steer(_) | Effect::Change(_) => None,
             })
             .collect();
         if !ids.is_empty()
@@ -278,6 +307,7 @@ impl Actor {
         for effect in effects {
             match effect {
                 Effect::Start(job) => self.start(job).await,
+                Effect::Change(id) => self.changes.begin(id),
                 Effect::Steer(job) => self.steer(job).await,
                 Effect::Cancel(reason) => self.cancel(reason).await,
                 Effect::Withdraw(run_id, reason) => self.withdraw(&run_id, reason).await,
@@ -460,8 +490,7 @@ impl Actor {
         while let Some(step) = self.asides.drained(&self.shared).await {
             self.on_aside(step).await;
         }
-        let effects = self.machine.on(Input::Ended { untaken });
-        self.perform(effects).await;
+        self.on_input(Input::Ended { untaken }).await;
     }
 
     /// Clients hear an answer at once, and its message is closed when the answer is in the transcript.
@@ -479,8 +508,7 @@ impl Actor {
             AsideStep::Closed(record) => self.settle(record),
             // It takes its turn behind the run.
             AsideStep::Waits(job) => {
-                let effects = self.machine.on(Input::Message { job, mode: QueueMode::Followup });
-                self.perform(effects).await;
+                self.on_input(Input::Message { job, mode: QueueMode::Followup }).await;
             }
         }
     }
@@ -509,13 +537,6 @@ impl Actor {
         record
     }
 
-    fn answer_later(&mut self) {
-        for reply in self.later.drain(..) {
-            // Who asked may have gone.
-            let _ = reply.send(());
-        }
-    }
-
     async fn publish(&self, broadcasts: Vec<Broadcast>) {
         for broadcast in broadcasts {
             self.shared.hub.publish(broadcast).await;
@@ -528,6 +549,26 @@ impl Actor {
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(LET_GO, all).await.is_err() {
             tracing::warn!(session = %self.key, "a run did not let go and is dropped");
+        }
+    }
+}
+
+/// The next command. May be dropped while it waits: what arrives is waited for again.
+async fn next_command(
+    mailbox: &mut mpsc::Receiver<Command>,
+    arriving: &mut Option<oneshot::Receiver<Job>>,
+) -> Option<Command> {
+    loop {
+        if let Some(job) = arriving {
+            let arrived = job.await;
+            *arriving = None;
+            if let Ok(job) = arrived {
+                return Some(Command::Message { job, arrival: Arrival::Fresh });
+            }
+        }
+        match mailbox.recv().await? {
+            Command::Arriving(job) => *arriving = Some(job),
+            command => return Some(command),
         }
     }
 }

@@ -16,7 +16,13 @@ pub(crate) trait Turn: Clone {
     fn is_stopped(&self) -> bool;
     /// Makes it so.
     fn stop(&mut self, reason: AbortReason);
+    /// Its place in the order of acceptance.
+    fn order(&self) -> u64;
 }
+
+/// Something that is done to the session while no run is under way, such as a reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ChangeId(pub(crate) u64);
 
 /// What can happen to a lane.
 #[derive(Debug, PartialEq)]
@@ -27,8 +33,12 @@ pub(crate) enum Input<J> {
     Streaming(bool),
     /// The run has its result and only stores it: too late to stop it.
     Closing,
-    /// The run has ended. `untaken` are the steered messages it did not take, oldest first.
+    /// The run has ended. `untaken` are the steered messages it did not take.
     Ended { untaken: Vec<J> },
+    /// The session is to be changed once everything that was accepted before is closed.
+    Change(ChangeId),
+    /// The change under way is done.
+    Changed,
     /// Someone wants runs stopped.
     Abort { target: AbortTarget, only: Only, reason: AbortReason },
     /// Start nothing any more.
@@ -49,6 +59,8 @@ pub(crate) enum Only {
 pub(crate) enum Effect<J> {
     /// Start the run of this message.
     Start(J),
+    /// Make this change.
+    Change(ChangeId),
     /// Hand the message to the run under way.
     Steer(J),
     /// Stop the run under way.
@@ -63,13 +75,35 @@ pub(crate) enum Effect<J> {
 /// The state of one lane.
 #[derive(Debug)]
 pub(crate) struct Machine<J> {
-    waiting: VecDeque<J>,
+    /// Messages in order of acceptance, and changes between them.
+    waiting: VecDeque<Waiting<J>>,
     active: Option<Active>,
     stopped: bool,
 }
 
 #[derive(Debug)]
-struct Active {
+enum Waiting<J> {
+    Message(J),
+    Change(ChangeId),
+}
+
+impl<J> Waiting<J> {
+    fn message(&self) -> Option<&J> {
+        match self {
+            Self::Message(job) => Some(job),
+            Self::Change(_) => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Active {
+    Run(ActiveRun),
+    Change,
+}
+
+#[derive(Debug)]
+struct ActiveRun {
     run_id: RunId,
     chat: bool,
     streaming: bool,
@@ -92,7 +126,10 @@ impl<J: Turn> Machine<J> {
 
     /// The run under way.
     pub(crate) fn active(&self) -> Option<&RunId> {
-        self.active.as_ref().map(|active| &active.run_id)
+        match &self.active {
+            Some(Active::Run(run)) => Some(&run.run_id),
+            Some(Active::Change) | None => None,
+        }
     }
 
     /// Decides.
@@ -102,26 +139,43 @@ impl<J: Turn> Machine<J> {
             Input::Streaming(streaming) => self.streaming(streaming),
             Input::Closing => self.closing(),
             Input::Ended { untaken } => self.ended(untaken),
+            Input::Change(change) => {
+                self.waiting.push_back(Waiting::Change(change));
+                self.next()
+            }
+            Input::Changed => self.ended(Vec::new()),
             Input::Abort { target, only, reason } => self.abort(&target, only, reason),
             Input::Stop => self.stop(),
         }
     }
 
+    /// The run under way, for changes of it.
+    fn run(&mut self) -> Option<&mut ActiveRun> {
+        match &mut self.active {
+            Some(Active::Run(run)) => Some(run),
+            Some(Active::Change) | None => None,
+        }
+    }
+
     fn message(&mut self, job: J, mode: QueueMode) -> Vec<Effect<J>> {
-        let Some(active) = &mut self.active else {
-            self.waiting.push_back(job);
+        if self.active.is_none() {
+            self.enqueue(job);
             return self.next();
-        };
+        }
+        // Whatever waits was said before, and comes before.
+        let may_overtake = self.waiting.is_empty();
         match mode {
-            QueueMode::Collect | QueueMode::Followup => self.waiting.push_back(job),
-            QueueMode::Steer | QueueMode::SteerBacklog if active.streaming => {
-                active.steered.push(job.run_id().clone());
-                return vec![Effect::Steer(job)];
-            }
-            QueueMode::Steer | QueueMode::SteerBacklog => self.waiting.push_back(job),
+            QueueMode::Collect | QueueMode::Followup => self.enqueue(job),
+            QueueMode::Steer | QueueMode::SteerBacklog => match self.run() {
+                Some(run) if run.streaming && may_overtake => {
+                    run.steered.push(job.run_id().clone());
+                    return vec![Effect::Steer(job)];
+                }
+                Some(_) | None => self.enqueue(job),
+            },
             QueueMode::Interrupt => {
                 let mut effects = self.abort(&AbortTarget::All, Only::Any, AbortReason::Interrupt);
-                self.waiting.push_back(job);
+                self.enqueue(job);
                 effects.extend(self.next());
                 return effects;
             }
@@ -129,25 +183,33 @@ impl<J: Turn> Machine<J> {
         Vec::new()
     }
 
+    /// Puts a message behind everything that was accepted before it.
+    fn enqueue(&mut self, job: J) {
+        let is_later =
+            |waiting: &Waiting<J>| waiting.message().is_some_and(|other| other.order() > job.order());
+        let at = self.waiting.iter().position(is_later).unwrap_or(self.waiting.len());
+        self.waiting.insert(at, Waiting::Message(job));
+    }
+
     fn streaming(&mut self, streaming: bool) -> Vec<Effect<J>> {
-        if let Some(active) = &mut self.active {
-            active.streaming = streaming;
+        if let Some(run) = self.run() {
+            run.streaming = streaming;
         }
         Vec::new()
     }
 
     fn closing(&mut self) -> Vec<Effect<J>> {
-        if let Some(active) = &mut self.active {
-            active.streaming = false;
-            active.closing = true;
+        if let Some(run) = self.run() {
+            run.streaming = false;
+            run.closing = true;
         }
         Vec::new()
     }
 
     fn ended(&mut self, untaken: Vec<J>) -> Vec<Effect<J>> {
         self.active = None;
-        for job in untaken.into_iter().rev() {
-            self.waiting.push_front(job);
+        for job in untaken {
+            self.enqueue(job);
         }
         self.next()
     }
@@ -158,19 +220,23 @@ impl<J: Turn> Machine<J> {
             AbortTarget::Run(wanted) => wanted == run_id,
         };
         let mut effects = Vec::new();
-        if let Some(active) = &mut self.active {
-            if hit(&active.run_id) && (active.chat || only == Only::Any) && !active.closing {
-                active.closing = true;
-                active.streaming = false;
+        if let Some(run) = self.run() {
+            if hit(&run.run_id) && (run.chat || only == Only::Any) && !run.closing {
+                run.closing = true;
+                run.streaming = false;
                 effects.push(Effect::Cancel(reason));
             }
             // Only messages of chats are ever steered.
-            let (out, stay) = std::mem::take(&mut active.steered).into_iter().partition::<Vec<RunId>, _>(hit);
-            active.steered = stay;
+            let (out, stay) = std::mem::take(&mut run.steered).into_iter().partition::<Vec<RunId>, _>(hit);
+            run.steered = stay;
             effects.extend(out.into_iter().map(|run_id| Effect::Withdraw(run_id, reason)));
         }
-        for job in &mut self.waiting {
-            if hit(job.run_id()) && (job.is_chat() || only == Only::Any) && !job.is_stopped() {
+        for waiting in &mut self.waiting {
+            if let Waiting::Message(job) = waiting
+                && hit(job.run_id())
+                && (job.is_chat() || only == Only::Any)
+                && !job.is_stopped()
+            {
                 job.stop(reason);
                 effects.push(Effect::Discard(job.clone(), reason));
             }
@@ -187,15 +253,23 @@ impl<J: Turn> Machine<J> {
         if self.active.is_some() || self.stopped {
             return Vec::new();
         }
-        let Some(job) = self.waiting.pop_front() else { return Vec::new() };
-        self.active = Some(Active {
-            run_id: job.run_id().clone(),
-            chat: job.is_chat(),
-            streaming: false,
-            closing: job.is_stopped(),
-            steered: Vec::new(),
-        });
-        vec![Effect::Start(job)]
+        match self.waiting.pop_front() {
+            None => Vec::new(),
+            Some(Waiting::Change(change)) => {
+                self.active = Some(Active::Change);
+                vec![Effect::Change(change)]
+            }
+            Some(Waiting::Message(job)) => {
+                self.active = Some(Active::Run(ActiveRun {
+                    run_id: job.run_id().clone(),
+                    chat: job.is_chat(),
+                    streaming: false,
+                    closing: job.is_stopped(),
+                    steered: Vec::new(),
+                }));
+                vec![Effect::Start(job)]
+            }
+        }
     }
 }
 

@@ -140,7 +140,14 @@ mod tests {
             abort: None,
             recovered: false,
         };
-        Job { row: Arc::new(row), gate: CancellationToken::new(), since: 0, events_as: None, told: false }
+        Job {
+            row: Arc::new(row),
+            gate: CancellationToken::new(),
+            since: 0,
+            events_as: None,
+            told: false,
+            order: 0,
+        }
     }
 
     fn names(jobs: &[Job]) -> Vec<&str> {

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-use super::actor::{Actor, Command};
+use super::actor::{Actor, Command, Job};
 use crate::shared::Shared;
 
 /// Commands that may wait for a lane before those who send them have to.
@@ -21,6 +21,19 @@ pub(crate) struct Supervisor {
     tasks: TaskTracker,
 }
 
+/// A place in a mailbox that nobody has taken yet.
+#[derive(Debug)]
+pub(crate) struct Seat(mpsc::OwnedPermit<Command>);
+
+impl Seat {
+    /// Takes the place for a message that is on its way to disk. The lane waits for it, or for this to be dropped.
+    pub(crate) fn take(self) -> oneshot::Sender<Job> {
+        let (job, arriving) = oneshot::channel();
+        self.0.send(Command::Arriving(arriving));
+        job
+    }
+}
+
 impl Supervisor {
     /// Sends to a session's lane, starting it if need be. During shutdown the command may be dropped: a message is in the
     /// inbox by then, and whoever waits for a reply sees it closed.
@@ -29,6 +42,11 @@ impl Supervisor {
         if lane.send(command).await.is_err() {
             tracing::debug!(session = key, "lane is gone: shutting down");
         }
+    }
+
+    /// A place at the end of a session's mailbox, starting its lane if need be. `None` during shutdown.
+    pub(crate) async fn seat(&self, shared: &Arc<Shared>, key: &str) -> Option<Seat> {
+        self.lane(shared, key).reserve_owned().await.ok().map(Seat)
     }
 
     /// Sends only to a lane that exists; an idle session has nothing to stop.

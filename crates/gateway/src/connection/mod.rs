@@ -6,6 +6,7 @@ mod frame_gate;
 mod frame_progress;
 mod hello;
 mod info;
+pub(crate) mod order;
 pub(crate) mod outbound;
 mod requests;
 pub(crate) mod upgrade;

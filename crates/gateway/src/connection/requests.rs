@@ -18,6 +18,7 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tracing::Instrument;
 
 use super::frame_budget::{FrameBytes, SMALL};
+use super::order::Order;
 use super::{Connection, ConnectionInfo};
 use crate::methods::{self, Handler};
 use crate::request::RequestContext;
@@ -30,6 +31,17 @@ const HEAVY: [&str; 6] =
     ["chat.history", "config.get", "config.schema", "logs.tail", "sessions.list", "sessions.preview"];
 /// Of which one connection has this many worked on at once: an answer that is not made yet takes no memory.
 const CONCURRENT_HEAVY: usize = 4;
+/// Methods that act on a session, in the order in which their frames were read: each begins when the one before has its place.
+const ORDERED: [&str; 8] = [
+    "agent",
+    "chat.abort",
+    "chat.inject",
+    "chat.send",
+    "sessions.compact",
+    "sessions.delete",
+    "sessions.patch",
+    "sessions.reset",
+];
 /// How long a request may go on after its client has gone.
 const ORPHAN_GRACE: Duration = Duration::from_secs(10);
 
@@ -39,6 +51,7 @@ pub(super) struct Requests {
     connection: Arc<Connection>,
     slots: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
+    order: Order,
 }
 
 /// What a frame asks for.
@@ -67,7 +80,8 @@ struct Call {
 impl Requests {
     pub(super) fn new(state: Arc<GatewayState>, connection: Arc<Connection>) -> Self {
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
-        Self { state, connection, slots: semaphore(CONCURRENT), heavy: semaphore(CONCURRENT_HEAVY) }
+        let (slots, heavy) = (semaphore(CONCURRENT), semaphore(CONCURRENT_HEAVY));
+        Self { state, connection, slots, heavy, order: Order::default() }
     }
 
     /// Waits until one more request may be worked on.
@@ -107,6 +121,7 @@ impl Requests {
         let context = RequestContext::new(Arc::clone(&self.state), Arc::clone(&connection), &id, held);
         let span = tracing::info_span!("conn", id = %connection.info().conn_id, method = method.name);
         let heavy = HEAVY.contains(&method.name).then(|| Arc::clone(&self.heavy));
+        let turn = ORDERED.contains(&method.name).then(|| self.order.turn());
         let work = async move {
             let _slot = slot;
             let _turn = match heavy {
@@ -117,6 +132,10 @@ impl Requests {
                 },
                 None => None,
             };
+            if let Some(mut turn) = turn {
+                turn.comes().await;
+                context.hold_turn(turn);
+            }
             let orphaned = async {
                 connection.closing().await;
                 tokio::time::sleep(ORPHAN_GRACE).await;
@@ -182,4 +201,16 @@ fn note_refusal(info: &ConnectionInfo, method: &str, error: &ErrorShape) {
         client = info.client.id.as_str(),
         "request refused",
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_named_here_exists() {
+        for name in HEAVY.iter().chain(&ORDERED) {
+            assert!(method::find(name).is_some_and(|method| method.implemented()), "{name}");
+        }
+    }
 }

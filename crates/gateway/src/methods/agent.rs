@@ -27,7 +27,7 @@ pub(super) async fn run(ctx: RequestContext, params: AgentParams) -> Result<Agen
     let message = message(&ctx, params).await?;
     let run_id = message.run_id.clone();
     ctx.listen_to_tools(&run_id);
-    let receipt = ctx.gateway.dispatch.agent(message).await?;
+    let receipt = ctx.outcome(ctx.gateway.dispatch.agent(message).await).await?;
     let record = match receipt.accepted.clone() {
         Accepted::Finished(record) => Some(record),
         Accepted::New { accepted_at } | Accepted::InFlight { accepted_at } => {

@@ -47,7 +47,7 @@ pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<
         sender: sender(&ctx),
         parent_session_key: None,
     };
-    let receipt = ctx.gateway.dispatch.chat(message).await?;
+    let receipt = ctx.outcome(ctx.gateway.dispatch.chat(message).await).await?;
     let answer = answer(&run_id, &receipt.accepted);
     ctx.hold(receipt);
     answer
@@ -91,7 +91,7 @@ async fn stop(
     target: AbortTarget,
     reason: AbortReason,
 ) -> Result<ChatAborted, Failure> {
-    let stopped = ctx.gateway.dispatch.abort(key.as_str(), target, reason).await?;
+    let stopped = ctx.outcome(ctx.gateway.dispatch.abort(key.as_str(), target, reason).await).await?;
     let run_ids: Vec<String> = stopped.iter().map(|id| id.as_str().to_owned()).collect();
     Ok(ChatAborted { ok: true, aborted: !run_ids.is_empty(), run_ids })
 }

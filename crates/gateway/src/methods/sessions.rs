@@ -16,7 +16,7 @@ use openclaw_protocol::params::sessions::{
     SessionsResetParams, SessionsResetResult, SessionsResolveParams, SessionsResolveResult,
 };
 use openclaw_sessions::SessionKey;
-use openclaw_sessions::methods::{self, ModelName, PatchRules};
+use openclaw_sessions::methods::{self, MethodError, ModelName, PatchRules};
 
 use super::default_model::DefaultModels;
 use super::keys::{canonical, require_known_agent};
@@ -82,26 +82,24 @@ fn spoken_list(list: &str) -> String {
     list.rsplit_once(", ").map_or_else(|| list.to_owned(), |(head, last)| format!("{head} or {last}"))
 }
 
-/// Runs of the old conversation are stopped first: what they write at their end would be taken for the new one's.
 pub(super) async fn reset(
     ctx: RequestContext,
     params: SessionsResetParams,
 ) -> Result<SessionsResetResult, Failure> {
     let key = canonical(&ctx, &params.key.0)?;
     require_agent_or_row(&ctx, SessionsReset::NAME, &key).await?;
-    ctx.gateway.dispatch.quiesce(key.as_str(), QUIESCE).await?;
-    Ok(methods::reset(ctx.gateway.sessions.as_ref(), &params).await?)
+    let store = Arc::clone(&ctx.gateway.sessions);
+    alone(&ctx, &key, async move { methods::reset(&*store, &params).await }).await
 }
 
 pub(super) async fn delete(
     ctx: RequestContext,
     params: SessionsDeleteParams,
 ) -> Result<SessionsDeleteResult, Failure> {
-    let store = ctx.gateway.sessions.as_ref();
-    let key = methods::require_deletable(store.rules(), &params.key.0)?;
+    let key = methods::require_deletable(ctx.gateway.sessions.rules(), &params.key.0)?;
     require_agent_or_row(&ctx, SessionsDelete::NAME, &key).await?;
-    ctx.gateway.dispatch.quiesce(key.as_str(), QUIESCE).await?;
-    Ok(methods::delete(store, &ctx.gateway.layout, &params, QUIESCE).await?)
+    let (store, layout) = (Arc::clone(&ctx.gateway.sessions), ctx.gateway.layout.clone());
+    alone(&ctx, &key, async move { methods::delete(&*store, &layout, &params, QUIESCE).await }).await
 }
 
 pub(super) async fn compact(
@@ -110,8 +108,19 @@ pub(super) async fn compact(
 ) -> Result<SessionsCompactResult, Failure> {
     let key = canonical(&ctx, &params.key.0)?;
     require_agent_or_row(&ctx, SessionsCompact::NAME, &key).await?;
-    ctx.gateway.dispatch.quiesce(key.as_str(), QUIESCE).await?;
-    Ok(methods::compact(ctx.gateway.sessions.as_ref(), &ctx.gateway.layout, &params, QUIESCE).await?)
+    let (store, layout) = (Arc::clone(&ctx.gateway.sessions), ctx.gateway.layout.clone());
+    alone(&ctx, &key, async move { methods::compact(&*store, &layout, &params, QUIESCE).await }).await
+}
+
+/// Changes a session between the messages that were sent before and those that come later. Runs under way are stopped: what they
+/// write at their end would be taken for the new conversation's.
+async fn alone<T: Send + 'static>(
+    ctx: &RequestContext,
+    key: &SessionKey,
+    change: impl Future<Output = Result<T, MethodError>> + Send + 'static,
+) -> Result<T, Failure> {
+    let placed = ctx.gateway.dispatch.change(key.as_str(), QUIESCE, change).await;
+    Ok(ctx.outcome(placed).await??)
 }
 
 /// Refuses keys of agents that do not exist. Rows an agent left behind in a shared store can be worked on.

@@ -49,10 +49,7 @@ async fn a_session_is_switched_without_a_run_and_the_next_run_goes_by_it() {
     assert_eq!((texts(&record), record.started_at), (vec![SWITCHED], None));
     assert_eq!((model.count(), chosen(&rig).await.as_str()), (0, "fake/fake-2 - -"));
     assert_eq!(said(dir.path()), [format!("assistant: {SWITCHED}")]);
-    assert!(matches!(
-        rig.dispatch.chat(chat("r1", "/model two")).await.unwrap().accepted,
-        Accepted::Finished(_)
-    ));
+    assert!(matches!(rig.chat(chat("r1", "/model two")).await.unwrap().accepted, Accepted::Finished(_)));
 
     assert_eq!(turn(&rig, "r2", "hi").await, "reply 1");
     assert_eq!(model.model_of(0), "fake-2");
@@ -326,10 +323,10 @@ async fn a_session_that_may_not_send_can_be_switched() {
     let mut config = two_models();
     config["session"] = json!({"sendPolicy": {"default": "deny"}});
     let rig = Rig::with_config(dir.path(), &model, config).await;
-    let refused = rig.dispatch.chat(chat("r1", "hi")).await;
+    let refused = rig.chat(chat("r1", "hi")).await;
     assert!(matches!(refused, Err(DispatchError::SendBlocked)), "{refused:?}");
     assert_eq!(turn(&rig, "r2", "/model two").await, SWITCHED);
-    let refused = rig.dispatch.chat(chat("r3", "/two hi")).await;
+    let refused = rig.chat(chat("r3", "/two hi")).await;
     assert!(matches!(refused, Err(DispatchError::SendBlocked)), "{refused:?}");
 }
 
@@ -343,7 +340,7 @@ async fn a_thread_goes_on_with_the_model_of_its_room_until_it_has_its_own() {
         ..chat(run_id, text)
     };
     for (at, text) in ["hi", "/model fake/fake-1", "again", "/model"].into_iter().enumerate() {
-        drop(rig.dispatch.chat(in_thread(&format!("t{at}"), text)).await.unwrap());
+        drop(rig.chat(in_thread(&format!("t{at}"), text)).await.unwrap());
         rig.end(&format!("t{at}")).await;
     }
     assert_eq!([model.model_of(0), model.model_of(1)], ["fake-2", "fake-1"]);

@@ -23,8 +23,8 @@ async fn rows_are_written_as_recorded() {
     let mut side = agent("r2", "hi");
     side.session_key = "agent:main:side".to_owned();
     side.entry_patch.insert("label".to_owned(), json!("side-label"));
-    drop(rig.dispatch.chat(here).await.unwrap());
-    drop(rig.dispatch.agent(side).await.unwrap());
+    drop(rig.chat(here).await.unwrap());
+    drop(rig.agent(side).await.unwrap());
     for run in ["r1", "r2"] {
         rig.end(run).await;
     }

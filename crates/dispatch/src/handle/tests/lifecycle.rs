@@ -54,7 +54,7 @@ impl Timed {
         let run = format!("t{}", self.sent);
         let session_id = session_id.map(str::to_owned);
         let message = AgentMessage { occasion, session_id, ..agent(&run, "by the gateway") };
-        drop(self.rig.dispatch.agent(message).await.unwrap());
+        drop(self.rig.agent(message).await.unwrap());
         self.rig.end(&run).await;
         self.rig.entry().await
     }
@@ -100,7 +100,7 @@ async fn a_message_that_waited_over_a_restart_is_judged_by_when_it_was_said() {
     let mut timed = Timed::start(dir.path(), &model, json!({}), "2026-02-10T03:00").await;
     let first = timed.say("one").await.session_id;
     timed.pass(30 * MINUTE);
-    let receipt = timed.rig.dispatch.chat(chat("late", "two")).await.unwrap();
+    let receipt = timed.rig.chat(chat("late", "two")).await.unwrap();
     let crashed = crash(dir.path());
     drop(receipt);
     let timed = Timed::start(crashed.path(), &model, json!({}), "2026-02-11T12:00").await;
@@ -122,8 +122,7 @@ async fn a_clock_put_back_a_day_resets_nothing_and_keeps_order_and_time() {
     let anew = timed.say("/new three").await;
     assert_ne!(anew.session_id, before.session_id);
     assert!(anew.updated_at >= back.updated_at);
-    let receipts =
-        [timed.rig.dispatch.chat(chat("a", "four")).await, timed.rig.dispatch.chat(chat("b", "five")).await];
+    let receipts = [timed.rig.chat(chat("a", "four")).await, timed.rig.chat(chat("b", "five")).await];
     let crashed = crash(dir.path());
     drop(receipts);
     let timed = Timed::start(crashed.path(), &model, session, "2026-02-08T12:00").await;
@@ -181,7 +180,7 @@ async fn the_rule_of_a_rooms_platform_holds_whoever_looks_in() {
     let mut ids = Vec::new();
     for run in ["r1", "r2"] {
         let message = ChatMessage { session_key: ROOM.to_owned(), ..chat(run, "hi") };
-        drop(timed.rig.dispatch.chat(message).await.unwrap());
+        drop(timed.rig.chat(message).await.unwrap());
         timed.rig.end(run).await;
         ids.push(timed.rig.store.get(&key).await.unwrap().unwrap().entry.session_id.clone());
         timed.pass(60 * MINUTE);
@@ -218,7 +217,7 @@ fn in_thread(run: &str, text: &str, parent: &str) -> ChatMessage {
 
 async fn said_in(rig: &Rig, message: ChatMessage) -> RunRecord {
     let run = message.run_id.as_str().to_owned();
-    drop(rig.dispatch.chat(message).await.unwrap());
+    drop(rig.chat(message).await.unwrap());
     rig.end(&run).await
 }
 
@@ -304,7 +303,7 @@ async fn a_crash_before_the_row_names_it_makes_the_threads_file_anew() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
     let rig = Rig::start(dir.path(), &model).await;
     said_in(&rig, ChatMessage { session_key: ROOM.to_owned(), ..chat("r1", "in the room") }).await;
-    let receipt = rig.dispatch.chat(in_thread("r2", "in the thread", ROOM)).await.unwrap();
+    let receipt = rig.chat(in_thread("r2", "in the thread", ROOM)).await.unwrap();
     let crashed = crash(dir.path());
     drop(receipt);
     rig.end("r2").await;
@@ -342,7 +341,7 @@ async fn a_direct_chat_with_a_limit_sends_its_last_turns_and_keeps_them_all() {
         for (kind, key) in [("d", "agent:main:telegram:dm:7"), ("g", "agent:main:telegram:group:7")] {
             let mut message = chat(&format!("{kind}{number}"), text);
             message.session_key = key.to_owned();
-            drop(rig.dispatch.chat(message).await.unwrap());
+            drop(rig.chat(message).await.unwrap());
             rig.end(&format!("{kind}{number}")).await;
         }
     }

@@ -22,9 +22,9 @@ async fn both(rig: &Rig) -> [String; 2] {
 async fn each_finds_its_own_answer_after_a_crash() {
     let (dir, model) = (dir(), FakeModel::start([Answer::Held("never heard")]).await);
     let rig = Rig::start(dir.path(), &model).await;
-    drop(rig.dispatch.agent(named("r1", "a")).await.unwrap());
+    drop(rig.agent(named("r1", "a")).await.unwrap());
     model.asked(1).await;
-    drop(rig.dispatch.agent(named("r2", "b")).await.unwrap());
+    drop(rig.agent(named("r2", "b")).await.unwrap());
     let crashed = crash(dir.path());
 
     // Every order in which the two can come first, as the last process may have left it.
@@ -58,9 +58,9 @@ async fn each_finds_its_own_answer_after_a_crash() {
 async fn a_run_that_another_overtook_is_answered_by_itself() {
     let (dir, model) = (dir(), FakeModel::start([Answer::Held("never heard")]).await);
     let rig = Rig::start(dir.path(), &model).await;
-    drop(rig.dispatch.agent(named("r1", "a")).await.unwrap());
+    drop(rig.agent(named("r1", "a")).await.unwrap());
     model.asked(1).await;
-    drop(rig.dispatch.agent(named("r2", "b")).await.unwrap());
+    drop(rig.agent(named("r2", "b")).await.unwrap());
     let crashed = crash(dir.path());
     // The first one is not known while the second one is worked on.
     let hide = |dir: &std::path::Path, state: &str| {

@@ -2,13 +2,6 @@
 
 use super::*;
 
-/// Waits until nothing of the session is left to do, without stopping anything.
-async fn idle(rig: &Rig, key: &str) {
-    let (reply, idle) = oneshot::channel();
-    rig.dispatch.shared.lanes.send_existing(key, Command::WhenIdle { reply }).await;
-    let _ = tokio::time::timeout(PATIENCE, idle).await.expect("the lane gets idle");
-}
-
 #[tokio::test]
 async fn messages_stopped_while_they_waited_are_in_the_history_once() {
     let (dir, model) = (dir(), FakeModel::start([Answer::Stall("tick")]).await);
@@ -21,13 +14,13 @@ async fn messages_stopped_while_they_waited_are_in_the_history_once() {
         send(&rig, &format!("r{n}"), &format!("more {n}")).await;
         expected.push(format!("user: more {n}\n[message_id: r{n}]"));
     }
-    let stopped = rig.dispatch.abort(KEY, AbortTarget::All, AbortReason::Rpc).await.unwrap();
+    let stopped = rig.abort(KEY, AbortTarget::All, AbortReason::Rpc).await.unwrap();
     assert_eq!(stopped.len(), 11);
     let record = rig.end("r10").await;
     assert!(matches!(&record.outcome, RunOutcome::Aborted { reason, .. } if reason == "rpc"), "{record:?}");
-    let again = rig.dispatch.chat(chat("r10", "more 10")).await.unwrap();
+    let again = rig.chat(chat("r10", "more 10")).await.unwrap();
     assert!(matches!(again.accepted, Accepted::Finished(_)), "{again:?}");
-    idle(&rig, KEY).await;
+    rig.quiesce(KEY, PATIENCE).await.unwrap();
     assert_eq!(said(dir.path()), expected);
     assert_eq!(model.count(), 1);
 }
@@ -72,10 +65,10 @@ async fn a_crash_between_stopping_and_writing_writes_each_message_once() {
 async fn a_person_stops_no_run_of_a_program() {
     let (dir, model) = (dir(), FakeModel::start([Answer::Held("done")]).await);
     let rig = Rig::start(dir.path(), &model).await;
-    drop(rig.dispatch.agent(agent("r1", "work")).await.unwrap());
+    drop(rig.agent(agent("r1", "work")).await.unwrap());
     model.asked(1).await;
     for target in [AbortTarget::All, AbortTarget::Run(RunId::new("r1"))] {
-        assert_eq!(rig.dispatch.abort(KEY, target, AbortReason::Stop).await.unwrap(), []);
+        assert_eq!(rig.abort(KEY, target, AbortReason::Stop).await.unwrap(), []);
     }
     model.release();
     assert_eq!(texts(&rig.end("r1").await), ["done"]);
@@ -89,7 +82,7 @@ async fn two_session_keys_with_one_transcript_take_turns() {
         let mut message = agent(run, run);
         message.session_key = key.to_owned();
         message.session_id = Some("shared".to_owned());
-        drop(rig.dispatch.agent(message).await.unwrap());
+        drop(rig.agent(message).await.unwrap());
         if run == "r1" {
             model.asked(1).await;
         }
@@ -118,7 +111,7 @@ async fn a_run_that_waits_for_a_transcript_can_be_stopped() {
     let mut message = agent("r2", "and");
     message.session_key = "agent:main:b".to_owned();
     message.session_id = rig.entry().await.session_id.map(|id| id.as_str().to_owned());
-    drop(rig.dispatch.agent(message).await.unwrap());
+    drop(rig.agent(message).await.unwrap());
     let shared = Arc::clone(&rig.dispatch.shared);
     let (reply, stopped) = oneshot::channel();
     let (target, only, reason) = (AbortTarget::All, Only::Any, AbortReason::Rpc);
@@ -136,7 +129,7 @@ async fn a_run_out_of_time_leaves_no_bare_question() {
     let rig = Rig::start(dir.path(), &model).await;
     let mut message = agent("r1", "hi");
     message.timeout_seconds = Some(1);
-    drop(rig.dispatch.agent(message).await.unwrap());
+    drop(rig.agent(message).await.unwrap());
     let record = rig.end("r1").await;
     let why = record.outcome.failure().unwrap();
     assert!(why.starts_with("The run was stopped at its time limit of 1 s."), "{why}");

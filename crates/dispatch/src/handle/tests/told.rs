@@ -30,7 +30,7 @@ async fn a_line_is_told_with_the_next_message_and_never_again() {
     rig.end("r2").await;
     assert_eq!(heard(&model, 1, 2), "more\n[message_id: r2]");
     rig.system_events.enqueue(KEY, "a knock", None, 4);
-    drop(rig.dispatch.agent(agent("r3", "and?")).await.unwrap());
+    drop(rig.agent(agent("r3", "and?")).await.unwrap());
     rig.end("r3").await;
     assert_eq!(heard(&model, 2, 4), "System: a knock\n\nand?");
 }
@@ -42,7 +42,7 @@ async fn a_message_that_never_reached_the_transcript_leaves_the_line_to_the_next
     rig.system_events.enqueue(KEY, "a knock", None, 1);
     let mut wrong = chat("r1", "hi");
     wrong.thinking = Some("sideways".to_owned());
-    drop(rig.dispatch.chat(wrong).await.unwrap());
+    drop(rig.chat(wrong).await.unwrap());
     assert!(matches!(rig.end("r1").await.outcome, RunOutcome::Error { .. }));
     send(&rig, "r2", "hi").await;
     rig.end("r2").await;

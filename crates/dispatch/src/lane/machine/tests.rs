@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// Those with numbers for names were accepted in that order.
 #[derive(Debug, Clone, PartialEq)]
 struct Job(RunId, Option<AbortReason>);
 
@@ -21,6 +22,10 @@ impl Turn for Job {
 
     fn stop(&mut self, reason: AbortReason) {
         self.1 = Some(reason);
+    }
+
+    fn order(&self) -> u64 {
+        self.0.as_str().parse().unwrap_or(0)
     }
 }
 
@@ -103,15 +108,55 @@ fn an_interrupt_clears_what_waits() {
 #[test]
 fn steered_messages_the_run_did_not_take_come_first_in_their_order() {
     let mut lane = busy(true);
-    send(&mut lane, "w", QueueMode::Followup);
-    send(&mut lane, "s1", QueueMode::Steer);
-    send(&mut lane, "s2", QueueMode::Steer);
-    let ended = lane.on(Input::Ended { untaken: vec![job("s1"), job("s2")] });
-    assert_eq!(ended, [Effect::Start(job("s1"))]);
-    assert_eq!(end(&mut lane), [Effect::Start(job("s2"))]);
-    assert_eq!(end(&mut lane), [Effect::Start(job("w"))]);
+    send(&mut lane, "1", QueueMode::Steer);
+    send(&mut lane, "2", QueueMode::Steer);
+    send(&mut lane, "3", QueueMode::Followup);
+    // One that was taken back comes first in the list.
+    let ended = lane.on(Input::Ended { untaken: vec![job("2"), job("1")] });
+    assert_eq!(ended, [Effect::Start(job("1"))]);
+    assert_eq!(end(&mut lane), [Effect::Start(job("2"))]);
+    assert_eq!(end(&mut lane), [Effect::Start(job("3"))]);
     assert_eq!(end(&mut lane), []);
     assert!(lane.is_idle());
+}
+
+#[test]
+fn nothing_is_steered_in_front_of_what_waits() {
+    let mut lane = busy(false);
+    send(&mut lane, "1", QueueMode::Steer);
+    lane.on(Input::Streaming(true));
+    assert_eq!(send(&mut lane, "2", QueueMode::Steer), []);
+    assert_eq!(end(&mut lane), [Effect::Start(job("1"))]);
+    lane.on(Input::Streaming(true));
+    assert_eq!(send(&mut lane, "3", QueueMode::Steer), [], "2 still waits");
+    assert_eq!(end(&mut lane), [Effect::Start(job("2"))]);
+    assert_eq!(end(&mut lane), [Effect::Start(job("3"))]);
+    lane.on(Input::Streaming(true));
+    assert_eq!(send(&mut lane, "4", QueueMode::Steer), [Effect::Steer(job("4"))]);
+}
+
+#[test]
+fn a_change_has_its_place_among_the_messages() {
+    let (one, two) = (ChangeId(1), ChangeId(2));
+    let mut lane = busy(true);
+    send(&mut lane, "1", QueueMode::Followup);
+    assert_eq!(lane.on(Input::Change(one)), []);
+    assert_eq!(
+        send(&mut lane, "2", QueueMode::Steer),
+        [],
+        "what comes after a change is not steered before it"
+    );
+    assert_eq!(lane.on(Input::Change(two)), []);
+    assert_eq!(end(&mut lane), [Effect::Start(job("1"))]);
+    assert_eq!(end(&mut lane), [Effect::Change(one)]);
+    assert_eq!(lane.active(), None);
+    assert_eq!(abort(&mut lane, AbortTarget::All).len(), 1, "only what waits behind it");
+    assert_eq!(lane.on(Input::Changed), [Effect::Start(stopped("2", AbortReason::Rpc))]);
+    assert_eq!(end(&mut lane), [Effect::Change(two)]);
+    assert!(!lane.is_idle());
+    assert_eq!(lane.on(Input::Changed), []);
+    assert!(lane.is_idle());
+    assert_eq!(lane.on(Input::Change(one)), [Effect::Change(one)], "an idle lane begins at once");
 }
 
 #[test]
@@ -227,6 +272,7 @@ proptest! {
                     }
                     Effect::Discard(job, _) => prop_assert!(job.is_stopped()),
                     Effect::Cancel(_) => prop_assert!(running),
+                    Effect::Change(_) => panic!("nobody asked for one"),
                 }
             }
         }

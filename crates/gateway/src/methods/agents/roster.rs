@@ -99,7 +99,8 @@ async fn stop_runs(ctx: &RequestContext, id: &AgentId) -> Result<(), Failure> {
     let of_agent = move |row: Row| (rules.agent_of(&row.key) == agent).then_some(row.key);
     for key in gather(store, Rows::Of(id), &Query::default(), of_agent).await? {
         if !ctx.gateway.dispatch.active_runs(key.as_str()).is_empty() {
-            ctx.gateway.dispatch.quiesce(key.as_str(), QUIESCE).await?;
+            let quiet = ctx.gateway.dispatch.change(key.as_str(), QUIESCE, std::future::ready(())).await;
+            quiet.outcome().await?;
         }
     }
     Ok(store.flush().await?)
