@@ -34,7 +34,7 @@ const MESSAGES: usize = 100;
 const SEED: u64 = 20_261_121;
 
 /// A number from the environment.
-fn set<T: std::str::FromStr>(name: &str, default: T) -> Result<T> {
+pub(crate) fn set<T: std::str::FromStr>(name: &str, default: T) -> Result<T> {
     match std::env::var(name) {
         Ok(text) => text.trim().parse().ok().with_context(|| format!("{name} is no number: {text:?}")),
         Err(_) => Ok(default),
@@ -146,23 +146,23 @@ fn answer(request: &Captured) -> Reply {
 }
 
 /// Rings when so many frames have been seen by all clients.
-struct Alarm {
+pub(crate) struct Alarm {
     left: AtomicUsize,
     ring: Notify,
 }
 
 impl Alarm {
-    fn after(frames: usize) -> Self {
+    pub(crate) fn after(frames: usize) -> Self {
         Self { left: AtomicUsize::new(frames), ring: Notify::new() }
     }
 
-    fn seen(&self) {
+    pub(crate) fn seen(&self) {
         if self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) == Ok(1) {
             self.ring.notify_one();
         }
     }
 
-    async fn rings(&self) {
+    pub(crate) async fn rings(&self) {
         self.ring.notified().await;
     }
 }

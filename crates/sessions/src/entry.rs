@@ -249,6 +249,9 @@ ordered_object! {
         /// When a person or channel last said something, Unix milliseconds. Ours: heartbeats leave it alone, so that they
         /// do not keep an idle session alive (spec `sessions.md` §5.2).
         last_interaction_at: i64 => "lastInteractionAt",
+        /// `updatedAt` as it was written together with `lastInteractionAt`. Ours: where `updatedAt` is another one, a program
+        /// that does not know the field has used the session since.
+        last_interaction_known_at: i64 => "lastInteractionKnownAt",
     }
 }
 
@@ -291,6 +294,12 @@ impl SessionEntry {
     /// Last activity, 0 where unknown.
     pub fn updated_at_ms(&self) -> i64 {
         self.updated_at.unwrap_or(0)
+    }
+
+    /// When somebody last used the session, Unix milliseconds: what heartbeats do is left out as far as that is known.
+    pub fn last_used_at(&self) -> Option<i64> {
+        let is_known = self.last_interaction_known_at == self.updated_at;
+        self.last_interaction_at.filter(|_| is_known).or(self.updated_at)
     }
 
     /// Marks activity; time never runs backwards (spec `sessions.md` §3.3).

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::{self, Claim, SharedDisk, Stamp};
@@ -170,10 +171,6 @@ struct Content {
 }
 
 impl Content {
-    fn read(disk: &SharedDisk, path: &Path) -> Option<Self> {
-        serde_json::from_slice(&disk.read(path).ok()?).ok()
-    }
-
     /// When its holder says that it was made, Unix milliseconds.
     fn made_ms(&self) -> Option<i64> {
         let created = || self.created_at.as_ref().and_then(|at| parse_iso(at.as_str()?));
@@ -182,18 +179,20 @@ impl Content {
 }
 
 fn holder_of(disk: &SharedDisk, path: &Path) -> Option<Holder> {
-    Content::read(disk, path).map(|content| content.holder)
+    serde_json::from_slice(&disk.read(path).ok()?).ok()
 }
 
 fn is_stale(disk: &SharedDisk, path: &Path, stamp: &Stamp, kind: LockKind) -> bool {
-    let content = Content::read(disk, path);
+    let bytes = disk.read(path).unwrap_or_default();
+    let content: Option<Content> = serde_json::from_slice(&bytes).ok();
+    let is_torn = content.is_none() && serde_json::from_slice::<IgnoredAny>(&bytes).is_err();
     let written = stamp.modified().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
     let written_ms = written.and_then(|at| i64::try_from(at.as_millis()).ok());
     let told_ms = content.as_ref().and_then(Content::made_ms);
     // A copied directory has new file times, so the earlier of both counts.
     let made_ms = written_ms.into_iter().chain(told_ms).min();
     let holder = content.as_ref().map(|content| &content.holder);
-    let found = Found { kind, holder, is_empty: stamp.len() == 0, made_ms };
+    let found = Found { kind, holder, is_torn, made_ms };
     let counts_for = found.counts_for(&Holder::current(), process::look);
     if counts_for == Duration::ZERO {
         return true;
@@ -270,8 +269,10 @@ mod tests {
             (foreign(me), 0, "held"),
             (String::new(), 0, "held by whom?"),
             (String::new(), 3, "ours"),
-            ("{\"pid\":".to_owned(), 3, "held by whom?"),
-            ("{\"pid\":".to_owned(), 31, "ours"),
+            ("{\"pid\":".to_owned(), 0, "held by whom?"),
+            ("{\"pid\":".to_owned(), 3, "ours"),
+            // What a machine leaves that stopped before the content was on disk.
+            ("\0".repeat(60), 3, "ours"),
             // A clock that was set back a day.
             ("{\"pid\":".to_owned(), -day, "ours"),
             (String::new(), -day, "ours"),

@@ -255,9 +255,15 @@ impl Transcript {
     }
 
     /// The turn of a message on the current branch: the last entry of one of these ids that is a person's message of this
-    /// time. Of a long file no more is read than back to that time.
-    pub async fn turn_of(&self, ids: Vec<EntryId>, said_at: i64) -> Result<Option<Turn>, TranscriptError> {
-        self.with_file(move |file| file.turn_of(&ids, said_at)).await
+    /// time. A message that `is_ours` does not know was said through another program, and begins a turn of its own. Of a long
+    /// file no more is read than back to that time.
+    pub async fn turn_of(
+        &self,
+        ids: Vec<EntryId>,
+        said_at: i64,
+        is_ours: impl Fn(&EntryId) -> bool + Send + 'static,
+    ) -> Result<Option<Turn>, TranscriptError> {
+        self.with_file(move |file| file.turn_of(&ids, said_at, is_ours)).await
     }
 
     /// To be called before a message that starts a turn is appended: where the branch ends within another turn, one that

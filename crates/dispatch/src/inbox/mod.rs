@@ -10,6 +10,8 @@ mod refused;
 mod states;
 mod stored;
 
+use std::collections::HashSet;
+
 use openclaw_protocol::{RunId, SessionId};
 
 pub(crate) use changes::prune;
@@ -165,6 +167,14 @@ impl Inbox {
     /// Marks a run finished. Should the disk refuse, it is tried again; the answer is the error of the first try.
     pub(crate) async fn finish(&self, record: RunRecord) -> Result<(), JournalError> {
         self.journal.change(Finish { record, refused: self.refused.clone() }).await
+    }
+
+    /// The ids of the entries of a message that was found at start, and of all that were accepted since. `None` for a new one,
+    /// and where they can't be read.
+    pub(crate) async fn entries_since<P>(&self, row: &Row<P>) -> Option<HashSet<String>> {
+        let accepted_at = row.recovered.then_some(row.accepted_at)?;
+        let read = self.journal.read(move |db| reader::entries_since(db, accepted_at)).await;
+        read.inspect_err(|error| tracing::warn!(%error, "inbox could not be read")).ok()
     }
 
     /// What is known of a run id.

@@ -1,5 +1,7 @@
 //! Reading the inbox.
 
+use std::collections::HashSet;
+
 use openclaw_protocol::{RunId, SessionId};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -47,6 +49,21 @@ pub(super) fn payload(connection: &Connection, run_id: &RunId) -> Result<Payload
     let text =
         statement.query_row(params![run_id.as_str()], |row| row.get::<_, Option<String>>(0)).optional()?;
     serde_json::from_str(&text.flatten().unwrap_or_default()).map_err(broken("payload", run_id))
+}
+
+/// Both ids that the entry of each message accepted since may have.
+pub(super) fn entries_since(
+    connection: &Connection,
+    accepted_at: i64,
+) -> Result<HashSet<String>, JournalError> {
+    let mut statement =
+        connection.prepare_cached("SELECT entry_id, fresh_id FROM inbox WHERE accepted_at >= ?1")?;
+    let mut rows = statement.query(params![accepted_at])?;
+    let mut found = HashSet::new();
+    while let Some(row) = rows.next()? {
+        found.extend([row.get(0)?, row.get(1)?]);
+    }
+    Ok(found)
 }
 
 /// An unfinished message as a start finds it.

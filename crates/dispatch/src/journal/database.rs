@@ -7,8 +7,8 @@ use openclaw_config::private_file;
 use openclaw_sessions::time::{iso, now_ms};
 use rusqlite::{Connection, OpenFlags};
 
-use super::JournalError;
 use super::salvage::{self, Saved};
+use super::{JournalError, log_check};
 
 /// What brings a database from one `PRAGMA user_version` to the next, from 0 on. A step that was released is never changed.
 const MIGRATIONS: &[&str] = &[
@@ -104,7 +104,11 @@ fn open_sound(path: &Path) -> Result<Connection, JournalError> {
     }
     // The last process was killed, or the machine stopped, or it met damage: the only times worth reading everything.
     let unclean = std::fs::metadata(beside(path, "-wal")).is_ok_and(|meta| meta.len() > 0);
+    if unclean && let Some(flaw) = log_check::flaw(path, &beside(path, "-wal")) {
+        return Err(JournalError::Damaged(flaw));
+    }
     create_private(path)?;
+    let is_new = std::fs::metadata(path).is_ok_and(|meta| meta.len() == 0);
     let mut db = Connection::open(path)?;
     db.busy_timeout(BUSY)?;
     db.pragma_update(None, "journal_mode", "WAL")?;
@@ -112,6 +116,10 @@ fn open_sound(path: &Path) -> Result<Connection, JournalError> {
     migrate(&mut db)?;
     if unclean {
         check(&db)?;
+    }
+    if is_new {
+        // A file that is empty while its log is not is damaged: SQLite would throw the log away.
+        db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     }
     Ok(db)
 }
@@ -144,6 +152,7 @@ fn renew(path: &Path, why: &str) -> Result<Connection, JournalError> {
     let refused = |error: std::io::Error| {
         JournalError::Storage(format!("it is damaged ({why}) and can't be set aside: {error}"))
     };
+    keep_log(path).map_err(refused)?;
     let Saved { inbox: messages, outbox: deliveries } = salvage(path)?;
     let kept = set_aside(path).map_err(refused)?;
     put_in_place(path).map_err(refused)?;
@@ -153,6 +162,16 @@ fn renew(path: &Path, why: &str) -> Result<Connection, JournalError> {
          could not be read are not answered, transcripts are untouched"
     );
     open_sound(path)
+}
+
+/// Of a log beside an empty file nothing would be read. A page of nothing is enough: its content is in the log.
+fn keep_log(path: &Path) -> std::io::Result<()> {
+    const PAGE: u64 = 4096;
+    let has_log = std::fs::metadata(beside(path, "-wal")).is_ok_and(|meta| meta.len() > 0);
+    if has_log && std::fs::metadata(path).map_or(0, |meta| meta.len()) == 0 {
+        private_file::append(path)?.set_len(PAGE)?;
+    }
+    Ok(())
 }
 
 /// Writes what can be read of a damaged file into a complete new one beside it, which takes its place with [`put_in_place`]

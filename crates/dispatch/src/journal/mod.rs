@@ -6,6 +6,7 @@
 //! connection of their own beside it. [`database`] opens the file, [`mod@salvage`] saves what can be read of a damaged one.
 
 mod database;
+mod log_check;
 mod salvage;
 pub(crate) mod states;
 #[cfg(test)]

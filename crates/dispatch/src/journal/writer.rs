@@ -95,6 +95,18 @@ impl<C: Change> Owed for Kept<C> {
     }
 }
 
+/// A commit that changes nothing.
+struct Overwrite;
+
+impl Owed for Overwrite {
+    fn apply(&self, db: &Connection) -> Result<(), JournalError> {
+        let version: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        Ok(db.pragma_update(None, "user_version", version)?)
+    }
+
+    fn stored(&self) {}
+}
+
 /// All of a change or nothing, whatever else its transaction holds. A change that panics is refused: the thread works for all.
 fn whole<T>(db: &Connection, change: impl FnOnce() -> Result<T, JournalError>) -> Result<T, JournalError> {
     db.prepare_cached("SAVEPOINT one")?.execute([])?;
@@ -207,6 +219,7 @@ impl Writer {
                 self.report(&error);
                 // Nothing to roll back when the disk's refusal did it already.
                 let _ = self.db.execute_batch("ROLLBACK");
+                self.bury();
                 applied.into_iter().for_each(|work| self.deny(work, error.clone()));
             }
         }
@@ -239,6 +252,14 @@ impl Writer {
             Err(_) => drop(self.db.execute_batch("ROLLBACK")),
         }
         done
+    }
+
+    /// What was refused at the last moment may stand whole in the log all the same, and the next start would find it: something
+    /// else is written over it, now or as soon as the disk takes it.
+    fn bury(&mut self) {
+        self.owed.push(Box::new(Overwrite));
+        // The failure was reported when it began.
+        let _ = self.pay();
     }
 
     fn report(&self, error: &JournalError) {

@@ -1,5 +1,6 @@
 //! The session's transcript as a run sees it.
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -48,6 +49,8 @@ pub(super) enum Prompted {
     Yes,
     /// It is not; this id is free for it.
     NotYet(String),
+    /// It is, its turn has failed for this reason, and another message's has begun since.
+    Failed(String),
     /// It is, and another message's turn has begun since, while this one has no answer: it is to be said again, under
     /// this id.
     Overtaken(String),
@@ -105,18 +108,25 @@ impl RunBranch {
 
     /// Whether the message of a row was written by an earlier process. Ids are 32 random bits: an entry counts only if it
     /// is a user message of the very millisecond, and a taken id is replaced by the message's UUID. Its answer is looked for
-    /// in its own turn alone: other session keys may lead to the same transcript.
-    pub(super) async fn prompted(&mut self, row: &Row) -> Result<Prompted, transcript::TranscriptError> {
+    /// in its own turn alone: other session keys may lead to the same transcript. `ours` are the ids of the messages since;
+    /// one that is not among them was said through another program, and is a turn of its own.
+    pub(super) async fn prompted(
+        &mut self,
+        row: &Row,
+        ours: Option<HashSet<String>>,
+    ) -> Result<Prompted, transcript::TranscriptError> {
         if !row.recovered {
             return Ok(Prompted::NotYet(self.free_id(&row.entry_id, row.fresh_id.as_str())));
         }
         let ids = entry_ids(row);
-        let Some(turn) = self.transcript.turn_of(ids.clone(), row.accepted_at).await? else {
+        let is_ours = move |id: &EntryId| ours.as_ref().is_none_or(|ours| ours.contains(message_of(id)));
+        let Some(turn) = self.transcript.turn_of(ids.clone(), row.accepted_at, is_ours).await? else {
             return Ok(Prompted::NotYet(self.free_id(&row.entry_id, row.fresh_id.as_str())));
         };
         match turn.state {
             TurnState::Last => {}
             TurnState::Answered(context) => self.context = context.messages,
+            TurnState::Failed(why) => return Ok(Prompted::Failed(why)),
             TurnState::Overtaken => {
                 let used = ids.iter().position(|id| *id == turn.entry).unwrap_or(ids.len());
                 return match ids.get(used + 1) {
@@ -189,6 +199,12 @@ impl RunBranch {
     }
 }
 
+/// The id of the message that an entry belongs to: of those written again it comes first.
+fn message_of(id: &EntryId) -> &str {
+    const UUID: usize = 36;
+    id.as_str().get(..UUID).unwrap_or(id.as_str())
+}
+
 /// How often a message is written at most: each time but the first because another session's turn overtook its own.
 const TIMES: usize = 8;
 
@@ -258,7 +274,7 @@ mod tests {
 
     /// As [`super::super::prepare`] does it for a run whose message may have been written by an earlier process.
     async fn begin(branch: &mut RunBranch, row: &Row) -> Prompted {
-        let prompted = branch.prompted(row).await.unwrap();
+        let prompted = branch.prompted(row, None).await.unwrap();
         if let Prompted::NotYet(id) | Prompted::Overtaken(id) = &prompted {
             branch.begin_turn().await.unwrap();
             branch.say(UserMessage::text(row.run_id.as_str(), row.accepted_at), id).await.unwrap();
@@ -298,10 +314,10 @@ mod tests {
             // Once more, as after another crash.
             let mut branch = opened(&path).await;
             let expect = if answered { "to one" } else { "to one at last" };
-            assert_eq!(branch.prompted(&one).await.unwrap(), Prompted::Yes);
+            assert_eq!(branch.prompted(&one, None).await.unwrap(), Prompted::Yes);
             assert_eq!(last_text(&branch), expect);
             let mut branch = opened(&path).await;
-            assert_eq!(branch.prompted(&two).await.unwrap(), Prompted::Yes);
+            assert_eq!(branch.prompted(&two, None).await.unwrap(), Prompted::Yes);
             assert_eq!(last_text(&branch), "to two");
         }
     }

@@ -167,8 +167,9 @@ impl Runner {
         inject::without_preface(&mut context.messages);
         let (steering, reason) = (Arc::clone(&control.steering), Arc::clone(&control.reason));
         let mut branch = RunBranch::new(transcript, context.messages, steering, reason, shared.kill.clone());
-        let prompt = match branch.prompted(row).await? {
+        let prompt = match branch.prompted(row, shared.inbox.entries_since(row).await).await? {
             Prompted::Yes => Prompt::Resume,
+            Prompted::Failed(why) => return Err(NotBegun(why)),
             Prompted::NotYet(entry_id) | Prompted::Overtaken(entry_id) => {
                 branch.begin_turn().await?;
                 let lines = self.system_events.waiting(session.key.as_str());

@@ -327,8 +327,7 @@ fn goes_on(row: &Row, entry: &SessionEntry, key: &SessionKey, settings: &Setting
     let in_thread = matches!(&row.payload, Payload::Chat(chat) if chat.parent_session_key.is_some());
     let kind = ResetType::of(key.as_str(), in_thread, false);
     let policy = reset::policy(&settings.sessions.reset, kind, Some(channel));
-    let last = entry.last_interaction_at.or(entry.updated_at);
-    reset::is_fresh(&policy, last, row.accepted_at, zone)
+    reset::is_fresh(&policy, entry.last_used_at(), row.accepted_at, zone)
 }
 
 /// The platform a group or room is on, whoever looks in on it.

@@ -55,7 +55,7 @@ impl Runner {
         let transcript = Transcript::reopen(kept, session.path.clone(), new).await?;
         let mut branch =
             RunBranch::new(transcript, Vec::new(), Arc::default(), Arc::default(), shared.kill.clone());
-        if let Prompted::NotYet(id) = branch.prompted(row).await? {
+        if let Prompted::NotYet(id) = branch.prompted(row, shared.inbox.entries_since(row).await).await? {
             branch.begin_turn().await?;
             branch.say(self.steered_message(row), &id).await?;
         }

@@ -7,6 +7,7 @@ use openclaw_dispatch::api::{Accepted, AgentMessage, Occasion, RunOutcome, RunRe
 use openclaw_protocol::params::agent::{
     AgentAnswer, AgentParams, AgentWaitParams, AgentWaitResult, WaitStatus,
 };
+use openclaw_protocol::text_length::utf16_len;
 use openclaw_protocol::{AgentId, Call, ErrorShape, RunId, SessionId, params};
 use openclaw_sessions::layout::checked_id;
 use openclaw_sessions::store::{Rows, key_of_transcript};
@@ -72,6 +73,7 @@ async fn message(ctx: &RequestContext, params: AgentParams) -> Result<AgentMessa
     }
     let images = images(params.attachments.as_deref().unwrap_or_default())?;
     check_channels(&params)?;
+    check_lengths(&params)?;
     let target = target(ctx, &params).await?;
     let stored = ctx.gateway.sessions.get(&target.key).await?;
     let entry_patch = entry_patch(&params, &target.key, stored.as_ref().map(|row| row.entry.as_ref()));
@@ -118,6 +120,27 @@ fn check_channels(params: &AgentParams) -> Result<(), Failure> {
                 return Err(ErrorShape::unavailable(text).into());
             }
             Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// What goes into the session's row, or names a lane, for good: far beyond what any platform calls its groups.
+const MOST_OF_A_NAME: usize = 512;
+
+/// Rows are kept, listed and rewritten: nobody may fill them.
+fn check_lengths(params: &AgentParams) -> Result<(), Failure> {
+    let names = [
+        ("groupId", &params.group_id),
+        ("groupChannel", &params.group_channel),
+        ("groupSpace", &params.group_space),
+        ("spawnedBy", &params.spawned_by),
+        ("lane", &params.lane),
+        ("thinking", &params.thinking),
+    ];
+    for (name, value) in names {
+        if value.as_deref().is_some_and(|value| utf16_len(value) > MOST_OF_A_NAME) {
+            return Err(wrong(&format!("{name} is longer than {MOST_OF_A_NAME} characters")));
         }
     }
     Ok(())
@@ -298,6 +321,18 @@ mod tests {
         for (value, expect) in rows {
             let text = check_channels(&params(&value)).map_or_else(|f| f.error.message, |()| "ok".to_owned());
             assert_eq!(text, expect, "{value}");
+        }
+    }
+
+    #[test]
+    fn names_that_stay_in_the_row_are_short() {
+        for name in ["groupId", "groupChannel", "groupSpace", "spawnedBy", "lane", "thinking"] {
+            let text = |length: usize| {
+                let checked = check_lengths(&params(&json!({name: "x".repeat(length)})));
+                checked.map_or_else(|failure| failure.error.message, |()| "ok".to_owned())
+            };
+            assert_eq!(text(512), "ok", "{name}");
+            assert_eq!(text(513), format!("invalid agent params: {name} is longer than 512 characters"));
         }
     }
 

@@ -31,6 +31,7 @@ impl SessionEntry {
             session_id: Some(session_id),
             updated_at: Some(now.max(old.updated_at_ms())),
             last_interaction_at: None,
+            last_interaction_known_at: None,
             system_sent: Some(false),
             aborted_last_run: Some(false),
             session_file: None,

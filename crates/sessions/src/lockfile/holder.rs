@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::LockKind;
 use crate::process::{self, ProcessIdentity, Sighting};
 
-/// Age after which a lock that is still empty counts as left behind, whatever it locks: its maker was stopped between making
-/// and writing it, which takes a millisecond.
-const EMPTY_FOR: Duration = Duration::from_secs(2);
+/// Age after which a lock counts as left behind that is empty or no whole JSON, whatever it locks: its maker was stopped between
+/// making and writing it, which takes a millisecond, or the machine was before its content was on disk.
+const TORN_FOR: Duration = Duration::from_secs(2);
 /// Age up to which a living process keeps a lock that does not prove to be its own (spec `sessions.md` §4.7: runs end after
 /// ten minutes).
 const UNPROVEN_FOR: Duration = Duration::from_secs(30 * 60);
@@ -37,7 +37,8 @@ impl Holder {
 pub(super) struct Found<'a> {
     pub(super) kind: LockKind,
     pub(super) holder: Option<&'a Holder>,
-    pub(super) is_empty: bool,
+    /// Whether it is empty or cut off.
+    pub(super) is_torn: bool,
     /// When it was last written, Unix milliseconds.
     pub(super) made_ms: Option<i64>,
 }
@@ -47,7 +48,7 @@ impl Found<'_> {
     pub(super) fn counts_for(&self, us: &Holder, look: impl Fn(u32) -> Sighting) -> Duration {
         let untold = self.kind.untold_for();
         let Some(holder) = self.holder else {
-            return if self.is_empty { EMPTY_FOR.min(untold) } else { untold };
+            return if self.is_torn { TORN_FOR.min(untold) } else { untold };
         };
         // A gateway we took over from. That it is gone is known by the lock of the state directory.
         if holder.instance.is_some() && holder.instance == us.instance {
@@ -132,7 +133,7 @@ mod tests {
             let found = Found {
                 kind: LockKind::Transcript,
                 holder: Some(&holder),
-                is_empty: false,
+                is_torn: false,
                 made_ms: Some(NOW - age * MINUTE),
             };
             let got = (found.counts_for(&gateway, look), found.counts_for(&program, look));
@@ -143,14 +144,14 @@ mod tests {
     #[test]
     fn a_lock_without_a_name_counts_by_its_age_alone() {
         let us = holder(7, None, None, None);
-        for (kind, is_empty, expect) in [
-            (LockKind::Transcript, true, EMPTY_FOR),
+        for (kind, is_torn, expect) in [
+            (LockKind::Transcript, true, TORN_FOR),
             (LockKind::Transcript, false, Duration::from_secs(30 * 60)),
-            (LockKind::Store, true, EMPTY_FOR),
+            (LockKind::Store, true, TORN_FOR),
             (LockKind::Store, false, Duration::from_secs(30)),
         ] {
-            let found = Found { kind, holder: None, is_empty, made_ms: None };
-            assert_eq!(found.counts_for(&us, |_| Sighting::Gone), expect, "{kind:?} {is_empty}");
+            let found = Found { kind, holder: None, is_torn, made_ms: None };
+            assert_eq!(found.counts_for(&us, |_| Sighting::Gone), expect, "{kind:?} {is_torn}");
         }
     }
 
@@ -161,7 +162,7 @@ mod tests {
         let found = Found {
             kind: LockKind::Store,
             holder: Some(&holder(8, None, None, None)),
-            is_empty: false,
+            is_torn: false,
             made_ms: Some(NOW),
         };
         assert_eq!(found.counts_for(&us, |_| Sighting::Alive(Started::default())), UNPROVEN_FOR);

@@ -387,17 +387,25 @@ impl Answer {
 fn changed(old: Option<&SessionEntry>, change: Change) -> Result<SessionEntry, Refused> {
     let now = now_ms();
     let mut entry = old.cloned().unwrap_or_default();
+    if entry.last_interaction_at.is_some() {
+        // What another program did since counts as use.
+        entry.last_interaction_at = entry.last_used_at();
+    }
+    let before = entry.clone();
     let edit = Edit { entry: &mut entry, is_new: old.is_none(), now };
     let verdict = catch_unwind(AssertUnwindSafe(|| change(edit)));
     verdict.unwrap_or_else(|_| Err(Refused("the change of the session failed unexpectedly".to_owned())))?;
-    if old == Some(&entry) {
-        return Ok(entry);
+    if let Some(old) = old
+        && before == entry
+    {
+        return Ok(old.clone());
     }
     if entry.session_id.is_none() {
         entry.session_id = Some(new_session_id());
     }
     // A clock that was set back makes nothing older than it was.
     entry.updated_at = entry.updated_at.or(Some(now)).max(old.and_then(|old| old.updated_at));
+    entry.last_interaction_known_at = entry.last_interaction_at.and(entry.updated_at);
     entry.normalize();
     Ok(entry)
 }

@@ -27,6 +27,8 @@ pub enum TurnState {
     Last,
     /// Another turn has begun since, after this one had its answer. The context is that of its end.
     Answered(Context),
+    /// Another turn has begun since, after this one ended with a failed or stopped answer. With its text.
+    Failed(String),
     /// Another turn has begun since, and this one has no answer: nothing that is said from here on is one.
     Overtaken,
 }
@@ -81,6 +83,8 @@ pub(super) enum TurnEnd {
     Open,
     /// With the answer at this place.
     Answered(usize),
+    /// With the failed answer at this place.
+    Failed(usize),
     /// Before another turn, without an answer.
     Overtaken,
 }
@@ -91,8 +95,9 @@ pub(super) fn turn_end(marks: &[Mark]) -> TurnEnd {
     let mut answer = None;
     for (at, mark) in marks.iter().enumerate().skip(1) {
         match (mark, answer) {
-            (Mark::Start, Some((at, true))) | (Mark::Said, Some((at, true))) => return TurnEnd::Answered(at),
-            (Mark::Start, _) | (Mark::Said, Some((_, false))) => return TurnEnd::Overtaken,
+            (Mark::Start | Mark::Said, Some((at, true))) => return TurnEnd::Answered(at),
+            (Mark::Start | Mark::Said, Some((at, false))) => return TurnEnd::Failed(at),
+            (Mark::Start, None) => return TurnEnd::Overtaken,
             (Mark::Answer { whole }, _) => answer = Some((at, *whole)),
             (Mark::Work | Mark::Said, _) => answer = None,
             (Mark::Beside, _) => {}
@@ -123,7 +128,7 @@ mod tests {
             };
             text.chars().map(mark).collect()
         };
-        use TurnEnd::{Answered, Open, Overtaken};
+        use TurnEnd::{Answered, Failed, Open, Overtaken};
         let rows = [
             ("u", Open),
             ("ua", Open),
@@ -143,7 +148,9 @@ mod tests {
             ("u|ua", Overtaken),
             ("u.|.ua", Overtaken),
             ("uw|wua", Overtaken),
-            ("uxua", Overtaken),
+            // It has failed, and that was told: a turn of the same session begins after the one before has ended.
+            ("uxua", Failed(1)),
+            ("ux|ua", Failed(1)),
             // A failed answer that was tried again.
             ("uxa", Open),
             ("uxaua", Answered(2)),

@@ -7,29 +7,55 @@ use super::TranscriptFile;
 use super::window::Window;
 use crate::time::{now_ms, parse_iso};
 use crate::transcript::TranscriptError;
-use crate::transcript::format::{Body, EntryId, StoredMessage};
+use crate::transcript::format::{Body, Entry, EntryId, StoredMessage};
 use crate::transcript::index::{At, Kind};
 use crate::transcript::turn::{Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, turn_end};
 
 /// How far clocks may have been put back since a message was accepted: entries this much older are not looked at.
 const CLOCK_SLACK_MS: i64 = 48 * 60 * 60 * 1000;
 
+/// What a failed answer says of itself.
+fn failure_text(entry: &Entry) -> String {
+    match &entry.body {
+        Body::Message(StoredMessage::Known(Message::Assistant(answer))) => {
+            answer.error_text.clone().or_else(|| answer.error_message.clone()).unwrap_or_default()
+        }
+        _ => String::new(),
+    }
+}
+
 impl TranscriptFile {
-    /// The turn of the last entry of one of these ids that is a person's message of this time.
-    pub fn turn_of(&mut self, ids: &[EntryId], said_at: i64) -> Result<Option<Turn>, TranscriptError> {
+    /// The turn of the last entry of one of these ids that is a person's message of this time. A message that `is_ours` does
+    /// not know was said through another program, and begins a turn of its own.
+    pub fn turn_of(
+        &mut self,
+        ids: &[EntryId],
+        said_at: i64,
+        is_ours: impl Fn(&EntryId) -> bool,
+    ) -> Result<Option<Turn>, TranscriptError> {
         let Some((branch, at)) = self.find_said(ids, said_at)? else { return Ok(None) };
         let own = branch.get(at..).unwrap_or_default();
         let mut marks = Vec::with_capacity(own.len());
         let mut window = Window::ahead();
         for at in own {
             let entry = self.read_entry_through(&mut window, *at)?;
-            marks.push(entry.as_ref().map_or(Mark::Beside, Mark::of));
+            marks.push(match entry.as_ref() {
+                Some(entry) => match Mark::of(entry) {
+                    Mark::Said if !is_ours(&entry.id) => Mark::Start,
+                    mark => mark,
+                },
+                None => Mark::Beside,
+            });
         }
         let id_at = |at: usize| own.get(at).and_then(|at| self.place(*at)).map(|place| place.id.clone());
         let Some(entry) = id_at(0) else { return Ok(None) };
         let state = match turn_end(&marks) {
             TurnEnd::Open => TurnState::Last,
             TurnEnd::Overtaken => TurnState::Overtaken,
+            TurnEnd::Failed(at) => {
+                let failed = own.get(at).map(|end| self.read_entry(*end)).transpose()?.flatten();
+                TurnState::Failed(failed.map(|entry| failure_text(&entry)).unwrap_or_default())
+            }
             TurnEnd::Answered(at) => {
                 let context = own.get(at).map(|end| self.context_at(Some(*end))).transpose()?;
                 TurnState::Answered(context.unwrap_or_default().context)

@@ -1,5 +1,6 @@
 //! Two session keys, one transcript, one crash.
 
+use openclaw_protocol::message::StopReason;
 use openclaw_protocol::message::cap::STORED;
 
 use super::*;
@@ -13,7 +14,7 @@ fn put(file: &mut TranscriptFile, message: Message, id: &str) {
 }
 
 fn state(file: &mut TranscriptFile, id: &str, at: i64) -> Option<TurnState> {
-    let turn = file.turn_of(&[EntryId::new(id), EntryId::new("other")], at).unwrap()?;
+    let turn = file.turn_of(&[EntryId::new(id), EntryId::new("other")], at, |_| true).unwrap()?;
     assert_eq!(turn.entry.as_str(), id);
     Some(turn.state)
 }
@@ -58,8 +59,41 @@ fn a_message_without_an_answer_does_not_take_the_next_ones() {
     assert_eq!(customs, 1, "{:#?}", lines(&path));
     // Said again, it is found there.
     put(&mut file, at("one", 1), "other");
-    let turn = file.turn_of(&[EntryId::new("u1"), EntryId::new("other")], 1).unwrap().unwrap();
+    let turn = file.turn_of(&[EntryId::new("u1"), EntryId::new("other")], 1, |_| true).unwrap().unwrap();
     assert_eq!((turn.entry.as_str(), turn.state), ("other", TurnState::Last));
+}
+
+/// OpenClaw goes on in a transcript that a crash of ours left in the middle of a turn, and says nothing of that.
+#[test]
+fn another_programs_message_begins_a_turn_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut file = TranscriptFile::create(&dir.path().join("s.jsonl"), &new()).unwrap();
+    put(&mut file, at("one", 1), "u1");
+    let call = ToolCall { id: "c".into(), name: "exec".into(), arguments: json!({}), ..ToolCall::default() };
+    let content = vec![Block::ToolCall(call)];
+    say(&mut file, Message::Assistant(AssistantMessage { content, ..AssistantMessage::default() }));
+    put(&mut file, at("two", 2), "u2");
+    say(&mut file, assistant("to two"));
+    let ids = [EntryId::new("u1")];
+    assert_eq!(file.turn_of(&ids, 1, |_| true).unwrap().unwrap().state, TurnState::Last, "steered");
+    let ours = |id: &EntryId| id.as_str() == "u1";
+    assert_eq!(file.turn_of(&ids, 1, ours).unwrap().unwrap().state, TurnState::Overtaken);
+}
+
+#[test]
+fn a_turn_that_failed_before_the_next_one_stays_failed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut file = TranscriptFile::create(&dir.path().join("s.jsonl"), &new()).unwrap();
+    put(&mut file, at("one", 1), "u1");
+    let failed = AssistantMessage {
+        stop_reason: StopReason::Error,
+        error_message: Some("400 no".to_owned()),
+        ..AssistantMessage::default()
+    };
+    say(&mut file, Message::Assistant(failed));
+    assert_eq!(state(&mut file, "u1", 1), Some(TurnState::Last), "it may be tried again");
+    put(&mut file, at("two", 2), "u2");
+    assert_eq!(state(&mut file, "u1", 1), Some(TurnState::Failed("400 no".to_owned())));
 }
 
 #[test]

@@ -1,0 +1,83 @@
+//! Requests that a client sends without waiting for answers act in the order in which they were sent.
+//!
+//! `OPENCLAW_TEST_PAIRS` sets how many pairs of each kind there are.
+
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use serde_json::json;
+
+use crate::conversation::{end, history, message};
+use crate::gateway;
+
+/// Unless `OPENCLAW_TEST_PAIRS` says otherwise.
+const PAIRS: usize = 25;
+
+fn pairs() -> usize {
+    std::env::var("OPENCLAW_TEST_PAIRS").ok().map_or(PAIRS, |text| text.parse().expect("a number"))
+}
+
+/// A model that answers, but for what is old.
+async fn model() -> ModelServer {
+    let reply = |text: &str| if text.contains("old") { Reply::never() } else { Reply::text("well") };
+    ModelServer::answering(move |request| reply(&request.last_user_text())).await.forgetful()
+}
+
+#[tokio::test]
+async fn two_messages_run_in_the_order_in_which_they_were_sent() {
+    let model = model().await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for (first, second) in [("chat.send", "chat.send"), ("agent", "agent"), ("agent", "chat.send")] {
+        for pair in 0..pairs() {
+            let session = format!("{first}-{second}-{pair}");
+            let runs = [format!("{session}-1"), format!("{session}-2")];
+            client.send(first, message(&session, "one", &runs[0])).await.unwrap();
+            client.send(second, message(&session, "two", &runs[1])).await.unwrap();
+            for run in &runs {
+                end(&mut client, run).await;
+            }
+            let expected = ["user: one", "assistant: well", "user: two", "assistant: well"];
+            assert_eq!(history(&mut client, &session).await, expected, "{session}");
+            client.take_passed();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stop_reaches_the_message_it_was_sent_behind() {
+    let model = model().await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for pair in 0..pairs() {
+        let session = format!("stopped-{pair}");
+        let run = format!("run-{pair}");
+        client.send("chat.send", message(&session, "old", &run)).await.unwrap();
+        let stop = match pair % 2 {
+            0 => client.send("chat.abort", json!({"sessionKey": session})).await.unwrap(),
+            _ => client.send("chat.send", message(&session, "/stop", &format!("stop-{pair}"))).await.unwrap(),
+        };
+        let stopped = client.answer(&stop).await.unwrap();
+        assert_eq!(stopped.payload["runIds"], json!([run]), "{session}: {stopped:?}");
+        client.take_passed();
+    }
+}
+
+#[tokio::test]
+async fn a_reset_or_deletion_comes_between_what_was_sent_before_and_behind_it() {
+    let model = model().await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for pair in 0..pairs() {
+        let session = format!("changed-{pair}");
+        let method = ["sessions.reset", "sessions.delete"][pair % 2];
+        let (old, new) = (format!("old-{pair}"), format!("new-{pair}"));
+        client.send("chat.send", message(&session, "old", &old)).await.unwrap();
+        let change = client.send(method, json!({"key": session})).await.unwrap();
+        client.send("chat.send", message(&session, "new", &new)).await.unwrap();
+        let changed = client.answer(&change).await.unwrap();
+        assert!(changed.ok, "{method}: {changed:?}");
+        end(&mut client, &new).await;
+        let expected = ["user: new", "assistant: well"];
+        assert_eq!(history(&mut client, &session).await, expected, "{method}");
+        client.take_passed();
+    }
+}
