@@ -131,6 +131,8 @@ async fn answer(state: &GatewayState, run: LocalRun) -> Result<Value, Failure> {
         .dispatch
         .agent(message)
         .await
+        .outcome()
+        .await
         .map_err(|error| Failure::new("not-accepted", error.to_string()))?;
     drop(receipt);
     match state.dispatch.ended(&run_id).await {

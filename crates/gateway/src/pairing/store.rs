@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use openclaw_config::private_file::{self, Durability};
+use openclaw_sessions::time::{iso, now_ms};
 use parking_lot::Mutex;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserializer as _, Serialize};
+use serde_json::Value;
 
 use super::book::PairingBook;
+use super::record::{Paired, Pending};
 
 /// Why the pairing files could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -22,14 +25,6 @@ pub enum StoreError {
         path: PathBuf,
         /// What the file system says.
         source: std::io::Error,
-    },
-    /// A file is not what it should be; it is left untouched for the owner to repair.
-    #[error("{path} is not valid: {source}; repair or remove it")]
-    Format {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        source: serde_json::Error,
     },
     /// A file can't be written; the owner has to look.
     #[error("cannot write {path}: {source}")]
@@ -60,7 +55,7 @@ impl DeviceStore {
     /// Reads the book, lets `change` work on it, and writes what differs. Files are touched on a blocking thread.
     ///
     /// # Errors
-    /// When a file can't be read, understood or written; then nothing of the change is kept.
+    /// When a file can't be read or written; then nothing of the change is kept. A damaged one is repaired first.
     pub async fn update<T, F>(&self, change: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -78,8 +73,34 @@ impl DeviceStore {
         tokio::task::spawn_blocking(work).await.map_err(|_| StoreError::Stopped)?
     }
 
+    /// Reads the book. Damaged files are repaired.
     fn read(&self) -> Result<PairingBook, StoreError> {
-        Ok(PairingBook { pending: read_map(&self.pending())?, paired: read_map(&self.paired())? })
+        let (pending, paired) = (read_map(&self.pending())?, read_map(&self.paired())?);
+        if pending.flaw.is_some() || paired.flaw.is_some() {
+            self.repair()?;
+        }
+        Ok(PairingBook { pending: pending.records, paired: paired.records })
+    }
+
+    /// The damaged files, and what is wrong with each. Blocking; changes nothing.
+    ///
+    /// # Errors
+    /// When a file can't be read.
+    pub fn damage(&self) -> Result<Vec<Damage>, StoreError> {
+        let of = |path: PathBuf, flaw: Option<String>| flaw.map(|flaw| Damage { path, flaw });
+        let pending = of(self.pending(), read_map::<Pending>(&self.pending())?.flaw);
+        let paired = of(self.paired(), read_map::<Paired>(&self.paired())?.flaw);
+        Ok(pending.into_iter().chain(paired).collect())
+    }
+
+    /// Replaces damaged files by what can be read of them; a copy of each is kept beside it. Gives the copies. Blocking.
+    ///
+    /// # Errors
+    /// When a file can't be read or written.
+    pub fn repair(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let pending = repair::<Pending>(&self.pending())?;
+        let paired = repair::<Paired>(&self.paired())?;
+        Ok(pending.into_iter().chain(paired).collect())
     }
 
     /// The pairing comes last: when the first write fails, a device is not paired without a trace of its request.
@@ -115,16 +136,81 @@ fn is_only_use(before: &PairingBook, after: &PairingBook) -> bool {
     blank(before) == blank(after)
 }
 
-fn read_map<T: DeserializeOwned>(path: &Path) -> Result<BTreeMap<String, T>, StoreError> {
+/// A file that is not whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it, for people.
+    pub flaw: String,
+}
+
+/// What can be read of a file.
+struct Records<T> {
+    records: BTreeMap<String, T>,
+    /// What is wrong with the rest.
+    flaw: Option<String>,
+}
+
+fn read_map<T: DeserializeOwned>(path: &Path) -> Result<Records<T>, StoreError> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(source) => return Err(StoreError::Read { path: path.to_owned(), source }),
     };
+    Ok(readable(&bytes))
+}
+
+/// Every record up to the first place that is no JSON; those of another form are left out.
+fn readable<T: DeserializeOwned>(bytes: &[u8]) -> Records<T> {
+    let mut found = Records { records: BTreeMap::new(), flaw: None };
     if bytes.trim_ascii().is_empty() {
-        return Ok(BTreeMap::new());
+        return found;
     }
-    serde_json::from_slice(&bytes).map_err(|source| StoreError::Format { path: path.to_owned(), source })
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let read = reader.deserialize_map(&mut found).and_then(|()| reader.end());
+    if let Err(error) = read {
+        found.flaw = Some(error.to_string());
+    }
+    found
+}
+
+impl<'de, T: DeserializeOwned> Visitor<'de> for &mut Records<T> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object of records")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some((id, record)) = map.next_entry::<String, Value>()? {
+            match serde_json::from_value(record) {
+                Ok(record) => {
+                    self.records.insert(id, record);
+                }
+                Err(error) => self.flaw = Some(format!("record {id}: {error}")),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Replaces a damaged file by what can be read of it. Gives the copy that was kept.
+fn repair<T: DeserializeOwned + Serialize>(path: &Path) -> Result<Option<PathBuf>, StoreError> {
+    let Records { records, flaw } = read_map::<T>(path)?;
+    let Some(flaw) = flaw else { return Ok(None) };
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".damaged-{}", iso(now_ms()).replace([':', '.'], "-")));
+    let copy = PathBuf::from(name);
+    let bytes = std::fs::read(path).map_err(|source| StoreError::Read { path: path.to_owned(), source })?;
+    private_file::replace(&copy, &bytes, Durability::Synced)
+        .map_err(|source| StoreError::Write { path: copy.clone(), source })?;
+    write_map(path, &records, Durability::Synced)?;
+    tracing::error!(
+        file = %path.display(), copy = %copy.display(), kept = records.len(), flaw,
+        "a pairing file was damaged: a copy is kept, and what could be read of it stays in force; devices that are missing have to be paired again"
+    );
+    Ok(Some(copy))
 }
 
 /// Two-space JSON without a final line break, as OpenClaw 2026.2.9 writes it.
@@ -133,8 +219,9 @@ fn write_map<T: Serialize>(
     map: &BTreeMap<String, T>,
     durability: Durability,
 ) -> Result<(), StoreError> {
-    let text = serde_json::to_vec_pretty(map)
-        .map_err(|source| StoreError::Format { path: path.to_owned(), source })?;
+    let unwritable =
+        |error: serde_json::Error| StoreError::Write { path: path.to_owned(), source: error.into() };
+    let text = serde_json::to_vec_pretty(map).map_err(unwritable)?;
     private_file::replace(path, &text, durability)
         .map_err(|source| StoreError::Write { path: path.to_owned(), source })
 }
@@ -172,12 +259,29 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_broken_file_is_named_and_left_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("paired.json");
-        std::fs::write(&path, "{\"d\":").unwrap();
-        let error = DeviceStore::new(dir.path()).update(|book| book.paired.clear()).await.unwrap_err();
-        assert!(matches!(&error, StoreError::Format { path: named, .. } if *named == path), "{error}");
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"d\":");
+    async fn of_a_damaged_file_stays_in_force_what_can_be_read() {
+        let whole =
+            serde_json::to_string(&BTreeMap::from([("r1", request("r1")), ("r2", request("r2"))])).unwrap();
+        let second = whole.find("\"r2\"").unwrap();
+        for (text, left) in [
+            (whole[..whole.len() - 1].to_owned(), vec!["r1", "r2"]),
+            (whole[..second + 20].to_owned(), vec!["r1"]),
+            (whole.replace("\"ts\":1", "\"ts\":\"x\""), vec![]),
+            (format!("{whole}}}"), vec!["r1", "r2"]),
+            ("[]".to_owned(), vec![]),
+            ("\0".repeat(300), vec![]),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let (path, store) = (dir.path().join("pending.json"), DeviceStore::new(dir.path()));
+            std::fs::write(&path, &text).unwrap();
+            assert_eq!(store.damage().unwrap().len(), 1, "{text}");
+            let found = store.update(|book| book.pending.keys().cloned().collect::<Vec<_>>()).await.unwrap();
+            assert_eq!(found, left, "{text}");
+            assert_eq!(store.damage().unwrap(), [], "it is whole again");
+            let is_copy = |name: &str| name.starts_with("pending.json.damaged-");
+            let names = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+            let copy = names.filter_map(|name| name.into_string().ok()).find(|name| is_copy(name)).unwrap();
+            assert_eq!(std::fs::read_to_string(dir.path().join(copy)).unwrap(), text);
+        }
     }
 }
