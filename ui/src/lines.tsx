@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Conversation } from "./conversation";
 import type { Line } from "./line";
 import { toHtml } from "./markdown";
+import { safeHtml } from "./safe_html";
 
 /** Who speaks, for those who don't see sides and colours. */
 const SPEAKER: Record<Line["kind"], string> = {
@@ -36,7 +37,7 @@ export function Lines({ conversation }: { conversation: Conversation }) {
 }
 
 function LineView({ line }: { line: Line }) {
-  const html = useMemo(() => (line.kind === "assistant" ? toHtml(line.text) : ""), [line.kind, line.text]);
+  const html = useMemo(() => (line.kind === "assistant" ? safeHtml(toHtml(line.text)) : ""), [line.kind, line.text]);
   const named = { "aria-label": SPEAKER[line.kind], "data-id": line.id };
   switch (line.kind) {
     case "assistant":

@@ -1,0 +1,2 @@
+// Every test of the page's pure parts: `npm test` bundles this file and runs it with Node.js.
+import "./markdown.test";
