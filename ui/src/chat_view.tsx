@@ -1,12 +1,25 @@
 // The page: status line, conversation and composer, or the sign-in.
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import { Composer } from "./composer";
-import { EMPTY, failed, inSession, loaded, loading, onAgent, onChat, sent, startsRun, type Conversation } from "./conversation";
+import {
+  EMPTY,
+  failed,
+  inSession,
+  isBusy,
+  loaded,
+  loading,
+  onAgent,
+  onChat,
+  onStop,
+  sent,
+  startsRun,
+  type Conversation,
+} from "./conversation";
 import { forget, remember, takeCredentials, type Credentials } from "./credentials";
 import { Gateway, type Status } from "./gateway";
 import { Lines } from "./lines";
 import { advise, SignIn, type Advice } from "./sign_in";
-import type { AgentEvent, ChatEvent, ChatHistoryResult } from "./protocol";
+import type { AgentEvent, ChatAborted, ChatEvent, ChatHistoryResult, ChatSendResult } from "./protocol";
 
 const HISTORY_LIMIT = 200;
 
@@ -69,7 +82,7 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
   };
   const abort = () => {
     const current = session.current;
-    if (current) void current.gateway.request("chat.abort", { sessionKey: current.key });
+    if (current) void stop(current, change);
   };
 
   return (
@@ -83,7 +96,7 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
       ) : (
         <>
           <Lines conversation={conversation} />
-          <Composer online={status.kind === "online"} busy={conversation.run !== undefined} send={send} abort={abort} />
+          <Composer online={status.kind === "online"} busy={isBusy(conversation)} send={send} abort={abort} />
         </>
       )}
     </main>
@@ -113,9 +126,21 @@ async function submit(session: Session, text: string, change: (apply: Change) =>
   const run = newRunId();
   change((c) => sent(c, run, text));
   try {
-    await session.gateway.request("chat.send", { sessionKey: session.key, message: text, idempotencyKey: run });
+    const params = { sessionKey: session.key, message: text, idempotencyKey: run };
+    const answer = await session.gateway.request<ChatSendResult>("chat.send", params);
+    // `/stop` and its like are commands that make no run: this is all that comes of them.
+    if ("aborted" in answer) change((c) => onStop(c, run, answer));
   } catch (error) {
     change((c) => failed(c, run, (error as Error).message));
+  }
+}
+
+async function stop(session: Session, change: (apply: Change) => void): Promise<void> {
+  try {
+    const answer = await session.gateway.request<ChatAborted>("chat.abort", { sessionKey: session.key });
+    change((c) => onStop(c, newRunId(), answer));
+  } catch {
+    // Without a connection everything is loaded anew as soon as there is one.
   }
 }
 

@@ -1,26 +1,37 @@
 // The conversation as a value: history, the answer that is arriving, tool calls. Every change is a pure function.
 import { messageText, storedLines } from "./history";
 import { describe, type Line } from "./line";
-import type { AgentEvent, ChatEvent, ChatHistoryResult } from "./protocol";
+import type { AgentEvent, ChatAborted, ChatEvent, ChatHistoryResult } from "./protocol";
+
+/** Where a run stands that has not ended: a message of this page may have to wait for its turn. */
+type Progress = "sent" | "begun";
 
 export interface Conversation {
   /** The transcript it is in; a conversation that starts anew gets another one. */
   session: string | undefined;
   lines: readonly Line[];
-  /** Run that is answering now. */
-  run: string | undefined;
-  /** Text of the assistant message that is arriving. */
-  arriving: string;
+  /** The runs that have not ended, as far as this page knows of them. */
+  runs: ReadonlyMap<string, Progress>;
+  /** The assistant message that is arriving. */
+  arriving: { run: string; text: string } | undefined;
   /** Ids of lines that the history replaces when it comes. */
   stale: ReadonlySet<string>;
 }
 
-export const EMPTY: Conversation = { session: undefined, lines: [], run: undefined, arriving: "", stale: new Set() };
+export const EMPTY: Conversation = { session: undefined, lines: [], runs: new Map(), arriving: undefined, stale: new Set() };
+
+const STOPPED = "Stopped.";
+const NOTHING_TO_STOP = "There was nothing to stop.";
+const CANNOT_STOP = "Not stopped: a program asked for this answer, and only that program can stop it.";
+
+export function isBusy(conversation: Conversation): boolean {
+  return conversation.runs.size > 0;
+}
 
 /** The history is asked for: it replaces what is there, except what is said on this page until it comes. */
 export function loading(conversation: Conversation): Conversation {
   const stale = new Set(conversation.lines.map((line) => line.id));
-  return { ...conversation, run: undefined, arriving: "", stale };
+  return { ...conversation, runs: new Map(), arriving: undefined, stale };
 }
 
 export function loaded(conversation: Conversation, history: ChatHistoryResult): Conversation {
@@ -38,13 +49,21 @@ export function inSession(conversation: Conversation, session: string | undefine
   return { ...conversation, session, lines: first < 0 ? [] : conversation.lines.slice(first) };
 }
 
+/** A message of this page. It touches no answer that is arriving: that goes on. */
 export function sent(conversation: Conversation, run: string, text: string): Conversation {
-  return { ...add(conversation, { id: `u-${run}`, kind: "user", text, run }), run, arriving: "" };
+  const next = add(conversation, { id: `u-${run}`, kind: "user", text, run });
+  return { ...next, runs: new Map(next.runs).set(run, "sent") };
 }
 
 export function failed(conversation: Conversation, run: string, message: string): Conversation {
-  const next = add(conversation, { id: `e-${run}`, kind: "error", text: message, run });
-  return conversation.run === run ? { ...next, run: undefined, arriving: "" } : next;
+  return settle(conversation, run, { id: `e-${run}`, kind: "error", text: message, run });
+}
+
+/** The answer to a stop: `id` is the stop's own, which is no run. What it stopped ends with events of its own. */
+export function onStop(conversation: Conversation, id: string, stop: ChatAborted): Conversation {
+  const next = without(conversation, id);
+  if (stop.aborted) return next;
+  return add(next, { id: `n-${id}`, kind: "note", text: isBusy(next) ? CANNOT_STOP : NOTHING_TO_STOP });
 }
 
 export function onChat(conversation: Conversation, event: ChatEvent): Conversation {
@@ -52,11 +71,11 @@ export function onChat(conversation: Conversation, event: ChatEvent): Conversati
   const text = messageText(event.message);
   switch (event.state) {
     case "delta":
-      return { ...conversation, run, arriving: text };
+      return { ...begin(conversation, run), arriving: { run, text } };
     case "final":
       return settle(conversation, run, text ? { id: `a-${run}-${event.seq}`, kind: "assistant", text, run } : undefined);
     case "aborted":
-      return settle(keepArriving(conversation, run, "p"), run, { id: `x-${run}`, kind: "note", text: "Stopped.", run });
+      return settle(keepArriving(conversation, run, "p"), run, { id: `x-${run}`, kind: "note", text: STOPPED, run });
     case "error": {
       const text = event.errorMessage ?? "The run failed.";
       return settle(keepArriving(conversation, run, "p"), run, { id: `e-${run}`, kind: "error", text, run });
@@ -69,13 +88,14 @@ export function startsRun(event: AgentEvent): boolean {
 }
 
 export function onAgent(conversation: Conversation, event: AgentEvent): Conversation {
+  if (startsRun(event)) return begin(conversation, event.runId);
   if (event.stream !== "tool") return conversation;
   const data = event.data as { phase?: string; name?: string; toolCallId?: string; args?: unknown; isError?: boolean };
   const { runId: run } = event;
   const id = data.toolCallId;
   if (data.phase === "start") {
     // What the model said before the call is a message of its own: keep it above the call.
-    const before = { ...keepArriving(conversation, run, `b-${id}`), run, arriving: "" };
+    const before = { ...keepArriving(conversation, run, `b-${id}`), arriving: undefined };
     const call = { id, state: "running" } as const;
     return add(before, { id: `t-${run}-${id}`, kind: "tool", text: describe(data.name, data.args), run, call });
   }
@@ -88,17 +108,28 @@ export function onAgent(conversation: Conversation, event: AgentEvent): Conversa
 
 /** What has arrived of an answer becomes a line. */
 function keepArriving(conversation: Conversation, run: string, part: string): Conversation {
-  const text = conversation.arriving;
-  return text ? add(conversation, { id: `${part}-${run}`, kind: "assistant", text, run }) : conversation;
+  const { arriving } = conversation;
+  if (arriving?.run !== run || !arriving.text) return conversation;
+  return add(conversation, { id: `${part}-${run}`, kind: "assistant", text: arriving.text, run });
 }
 
 /** The run is over, and with it the calls that had no result. */
 function settle(conversation: Conversation, run: string, line: Line | undefined): Conversation {
   const closed = (known: Line) =>
     known.run === run && known.call?.state === "running" ? { ...known, call: { ...known.call, state: undefined } } : known;
-  const ended = { ...conversation, lines: conversation.lines.map(closed) };
-  const next = line ? add(ended, line) : ended;
-  return conversation.run === run || conversation.run === undefined ? { ...next, run: undefined, arriving: "" } : next;
+  const arriving = conversation.arriving?.run === run ? undefined : conversation.arriving;
+  const ended = { ...without(conversation, run), arriving, lines: conversation.lines.map(closed) };
+  return line ? add(ended, line) : ended;
+}
+
+function begin(conversation: Conversation, run: string): Conversation {
+  return { ...conversation, runs: new Map(conversation.runs).set(run, "begun") };
+}
+
+function without(conversation: Conversation, run: string): Conversation {
+  const runs = new Map(conversation.runs);
+  runs.delete(run);
+  return { ...conversation, runs };
 }
 
 function add(conversation: Conversation, line: Line): Conversation {

@@ -1,2 +1,3 @@
 // Every test of the page's pure parts: `npm test` bundles this file and runs it with Node.js.
+import "./conversation.test";
 import "./markdown.test";

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { EMPTY, isBusy, onAgent, onChat, onStop, sent, type Conversation } from "../src/conversation";
+import type { AgentEvent, ChatEvent } from "../src/protocol";
+
+type Step = (conversation: Conversation) => Conversation;
+
+const play = (...steps: Step[]) => steps.reduce((conversation, step) => step(conversation), EMPTY);
+
+const message = (text: string) => ({ role: "assistant", content: [{ type: "text", text }] });
+const chat = (runId: string, state: ChatEvent["state"], fields: Partial<ChatEvent> = {}): Step => {
+  const event: ChatEvent = { runId, sessionKey: "k", seq: 1, state, ...fields };
+  return (conversation) => onChat(conversation, event);
+};
+const delta = (run: string, text: string) => chat(run, "delta", { message: message(text) });
+const final = (run: string, text?: string) => chat(run, "final", text ? { message: message(text) } : {});
+const aborted = (run: string, stopReason: string) => chat(run, "aborted", { stopReason });
+const agent = (runId: string, stream: string, data: object): Step => {
+  const event = { runId, sessionKey: "k", stream, data, ts: 0 } as unknown as AgentEvent;
+  return (conversation) => onAgent(conversation, event);
+};
+const start = (run: string) => agent(run, "lifecycle", { phase: "start", startedAt: 10 });
+const asks = (run: string, text: string): Step => (conversation) => sent(conversation, run, text);
+const stopped = (id: string, ...runIds: string[]): Step => {
+  return (conversation) => onStop(conversation, id, { ok: true, aborted: runIds.length > 0, runIds });
+};
+
+/** What a person sees: the lines, what is arriving, and whether there is a Stop button. */
+function seen(conversation: Conversation): string[] {
+  const lines = conversation.lines.map((line) => [line.kind, ": ", line.text, line.call?.state ? ` (${line.call.state})` : ""].join(""));
+  const { arriving } = conversation;
+  return [...lines, ...(arriving ? [`arriving: ${arriving.text}`] : []), ...(isBusy(conversation) ? ["busy"] : [])];
+}
+
+test("a stop with nothing to stop says so and leaves nothing waiting", () => {
+  assert.deepEqual(seen(play(asks("s", "/stop"), stopped("s"))), ["user: /stop", "note: There was nothing to stop."]);
+});
+
+test("a stop ends the run that it stopped", () => {
+  const conversation = play(asks("r", "go"), start("r"), asks("s", "/stop"), aborted("r", "stop"), stopped("s", "r"));
+  assert.deepEqual(seen(conversation), ["user: go", "user: /stop", "note: Stopped."]);
+});
+
+test("a stop that cannot stop a program's run says so and leaves it waiting", () => {
+  const conversation = play(start("other"), stopped("button"));
+  assert.deepEqual(seen(conversation), [
+    "note: Not stopped: a program asked for this answer, and only that program can stop it.",
+    "busy",
+  ]);
+});
+
+test("a message that is sent while an answer arrives leaves the answer there", () => {
+  const conversation = play(asks("r", "go"), start("r"), delta("r", "once upon"), asks("s", "/stop"));
+  assert.deepEqual(seen(conversation), ["user: go", "user: /stop", "arriving: once upon", "busy"]);
+  const after = play(() => conversation, aborted("r", "stop"), stopped("s", "r"));
+  assert.deepEqual(seen(after), ["user: go", "user: /stop", "assistant: once upon", "note: Stopped."]);
+});
+
+test("the page is busy until the last of its messages is answered", () => {
+  const conversation = play(asks("a", "one"), start("a"), asks("b", "two"), final("a", "first"));
+  assert.deepEqual(seen(conversation), ["user: one", "user: two", "assistant: first", "busy"]);
+  const after = play(() => conversation, start("b"), final("b", "second"));
+  assert.deepEqual(seen(after), ["user: one", "user: two", "assistant: first", "assistant: second"]);
+});
