@@ -1,6 +1,6 @@
 // The conversation as a value: history, the answer that is arriving, tool calls. Every change is a pure function.
 import { messageText, storedLines } from "./history";
-import { describe, type Line } from "./line";
+import { describe, NO_REPLY, STOPPED, TIME_LIMIT, type Line } from "./line";
 import type { AgentEvent, ChatAborted, ChatEvent, ChatHistoryResult } from "./protocol";
 
 /** Where a run stands that has not ended: a message of this page may have to wait for its turn. */
@@ -20,7 +20,6 @@ export interface Conversation {
 
 export const EMPTY: Conversation = { session: undefined, lines: [], runs: new Map(), arriving: undefined, stale: new Set() };
 
-const STOPPED = "Stopped.";
 const NOTHING_TO_STOP = "There was nothing to stop.";
 const CANNOT_STOP = "Not stopped: a program asked for this answer, and only that program can stop it.";
 
@@ -37,7 +36,7 @@ export function loading(conversation: Conversation): Conversation {
 export function loaded(conversation: Conversation, history: ChatHistoryResult): Conversation {
   const fresh = conversation.lines.filter((line) => !conversation.stale.has(line.id));
   const asked = new Set(fresh.filter((line) => line.kind === "user").map((line) => line.run));
-  const lines = [...storedLines(history.messages), ...fresh.filter((line) => asked.has(line.run))];
+  const lines = [...storedLines(history.messages, "over"), ...fresh.filter((line) => asked.has(line.run))];
   return { ...conversation, session: history.sessionId ?? undefined, lines };
 }
 
@@ -73,14 +72,24 @@ export function onChat(conversation: Conversation, event: ChatEvent): Conversati
     case "delta":
       return { ...begin(conversation, run), arriving: { run, text } };
     case "final":
-      return settle(conversation, run, text ? { id: `a-${run}-${event.seq}`, kind: "assistant", text, run } : undefined);
-    case "aborted":
-      return settle(keepArriving(conversation, run, "p"), run, { id: `x-${run}`, kind: "note", text: STOPPED, run });
+      return settle(conversation, run, finalLine(conversation, event, text));
+    case "aborted": {
+      const text = event.stopReason === "timeout" ? TIME_LIMIT : STOPPED;
+      return settle(keepArriving(conversation, run, "p"), run, { id: `x-${run}`, kind: "note", text, run });
+    }
     case "error": {
       const text = event.errorMessage ?? "The run failed.";
       return settle(keepArriving(conversation, run, "p"), run, { id: `e-${run}`, kind: "error", text, run });
     }
   }
+}
+
+function finalLine(conversation: Conversation, event: ChatEvent, text: string): Line | undefined {
+  const run = event.runId;
+  if (text) return { id: `a-${run}-${event.seq}`, kind: "assistant", text, run };
+  // A message that another run took in never begins, and that run answers it.
+  if (conversation.runs.get(run) !== "begun") return undefined;
+  return { id: `x-${run}`, kind: "note", text: NO_REPLY, run };
 }
 
 export function startsRun(event: AgentEvent): boolean {

@@ -62,3 +62,16 @@ test("the page is busy until the last of its messages is answered", () => {
   const after = play(() => conversation, start("b"), final("b", "second"));
   assert.deepEqual(seen(after), ["user: one", "user: two", "assistant: first", "assistant: second"]);
 });
+
+test("a run that says nothing, or that the clock stops, is told from one that a person stopped", () => {
+  const rows: [step: Step, line: string][] = [
+    [final("r"), "note: No reply."],
+    [aborted("r", "timeout"), "note: Stopped at its time limit."],
+    [aborted("r", "rpc"), "note: Stopped."],
+  ];
+  for (const [end, line] of rows) assert.deepEqual(seen(play(asks("r", "go"), start("r"), end)), ["user: go", line]);
+});
+
+test("a message that another run takes in ends without a word", () => {
+  assert.deepEqual(seen(play(asks("r", "go"), final("r"))), ["user: go"]);
+});
