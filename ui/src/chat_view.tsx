@@ -18,8 +18,16 @@ import {
 import { forget, remember, takeCredentials, type Credentials } from "./credentials";
 import { Gateway, type Status } from "./gateway";
 import { Lines } from "./lines";
+import { isOver, outlook } from "./outlook";
 import { advise, SignIn, type Advice } from "./sign_in";
-import type { AgentEvent, ChatAborted, ChatEvent, ChatHistoryResult, ChatSendResult } from "./protocol";
+import type {
+  AgentEvent,
+  ChatAborted,
+  ChatEvent,
+  ChatHistoryResult,
+  ChatSendResult,
+  SessionsListResult,
+} from "./protocol";
 
 const HISTORY_LIMIT = 200;
 
@@ -28,6 +36,8 @@ type Change = (conversation: Conversation) => Conversation;
 interface Session {
   gateway: Gateway;
   key: string;
+  /** How many runs have ended since the page is connected. */
+  ended: number;
 }
 
 export function ChatView({ credentials }: { credentials: Credentials }) {
@@ -50,13 +60,17 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
         remember(window.sessionStorage, given);
         setAdvice(undefined);
         const key = next.hello.snapshot.sessionDefaults?.mainSessionKey ?? "main";
-        session.current = { gateway, key };
+        session.current = { gateway, key, ended: 0 };
         void load(session.current, change);
       },
       event(name, payload) {
         const current = session.current;
         if (!current || (payload as Partial<ChatEvent>).sessionKey !== current.key) return;
-        if (name === "chat") change((c) => onChat(c, payload as ChatEvent));
+        if (name === "chat") {
+          const event = payload as ChatEvent;
+          if (event.state !== "delta") current.ended++;
+          change((c) => onChat(c, event));
+        }
         if (name !== "agent") return;
         const event = payload as AgentEvent;
         change((c) => onAgent(c, event));
@@ -104,12 +118,17 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
 }
 
 async function load(session: Session, change: (apply: Change) => void): Promise<void> {
+  const { gateway, key } = session;
   change(loading);
-  const history = await session.gateway.request<ChatHistoryResult>("chat.history", {
-    sessionKey: session.key,
-    limit: HISTORY_LIMIT,
-  });
-  change((c) => loaded(c, history));
+  let ended: number;
+  do {
+    // The history is read again when a run ends meanwhile: the page would wait for that end.
+    ended = session.ended;
+    const history = await gateway.request<ChatHistoryResult>("chat.history", { sessionKey: key, limit: HISTORY_LIMIT });
+    const rows = () => gateway.request<SessionsListResult>("sessions.list", { search: key, includeGlobal: true });
+    const next = isOver(history) ? "over" : outlook(history, key, await rows());
+    if (ended === session.ended) change((c) => loaded(c, history, next));
+  } while (ended !== session.ended);
 }
 
 /** A run may begin a new session, after `/new` as after a night: what was said before is no part of it. */

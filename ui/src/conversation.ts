@@ -1,6 +1,7 @@
 // The conversation as a value: history, the answer that is arriving, tool calls. Every change is a pure function.
 import { messageText, storedLines } from "./history";
 import { describe, NO_REPLY, STOPPED, TIME_LIMIT, type Line } from "./line";
+import type { Outlook } from "./outlook";
 import type { AgentEvent, ChatAborted, ChatEvent, ChatHistoryResult } from "./protocol";
 
 /** Where a run stands that has not ended: a message of this page may have to wait for its turn. */
@@ -20,6 +21,9 @@ export interface Conversation {
 
 export const EMPTY: Conversation = { session: undefined, lines: [], runs: new Map(), arriving: undefined, stale: new Set() };
 
+/** Stands for the run that the history shows under way. Which one it is, its next event tells. */
+const UNNAMED = "";
+
 const NOTHING_TO_STOP = "There was nothing to stop.";
 const CANNOT_STOP = "Not stopped: a program asked for this answer, and only that program can stop it.";
 
@@ -33,11 +37,14 @@ export function loading(conversation: Conversation): Conversation {
   return { ...conversation, runs: new Map(), arriving: undefined, stale };
 }
 
-export function loaded(conversation: Conversation, history: ChatHistoryResult): Conversation {
+export function loaded(conversation: Conversation, history: ChatHistoryResult, outlook: Outlook): Conversation {
   const fresh = conversation.lines.filter((line) => !conversation.stale.has(line.id));
   const asked = new Set(fresh.filter((line) => line.kind === "user").map((line) => line.run));
-  const lines = [...storedLines(history.messages, "over"), ...fresh.filter((line) => asked.has(line.run))];
-  return { ...conversation, session: history.sessionId ?? undefined, lines };
+  const lines = [...storedLines(history.messages, outlook), ...fresh.filter((line) => asked.has(line.run))];
+  const next = { ...conversation, session: history.sessionId ?? undefined, lines };
+  // A session has one run at a time: one that was seen at work by now is the one.
+  const isNamed = [...next.runs.values()].includes("begun");
+  return outlook === "underWay" && !isNamed ? begin(next, UNNAMED) : next;
 }
 
 /** The session a run works in: a new one begins with what was said for this run. */
@@ -65,8 +72,9 @@ export function onStop(conversation: Conversation, id: string, stop: ChatAborted
   return add(next, { id: `n-${id}`, kind: "note", text: isBusy(next) ? CANNOT_STOP : NOTHING_TO_STOP });
 }
 
-export function onChat(conversation: Conversation, event: ChatEvent): Conversation {
+export function onChat(before: Conversation, event: ChatEvent): Conversation {
   const run = event.runId;
+  const conversation = endsUnnamed(before, event) ? begin(before, run) : before;
   const text = messageText(event.message);
   switch (event.state) {
     case "delta":
@@ -84,6 +92,12 @@ export function onChat(conversation: Conversation, event: ChatEvent): Conversati
   }
 }
 
+/** Whether a run that was stopped, or failed, is the one that the history shows under way: nothing else tells its name. */
+function endsUnnamed(conversation: Conversation, event: ChatEvent): boolean {
+  const isBroken = event.state === "aborted" || event.state === "error";
+  return isBroken && conversation.runs.has(UNNAMED) && !conversation.runs.has(event.runId);
+}
+
 function finalLine(conversation: Conversation, event: ChatEvent, text: string): Line | undefined {
   const run = event.runId;
   if (text) return { id: `a-${run}-${event.seq}`, kind: "assistant", text, run };
@@ -96,8 +110,13 @@ export function startsRun(event: AgentEvent): boolean {
   return event.stream === "lifecycle" && (event.data as { phase?: string }).phase === "start";
 }
 
-export function onAgent(conversation: Conversation, event: AgentEvent): Conversation {
-  if (startsRun(event)) return begin(conversation, event.runId);
+/** Whether a run ended before its time: its `chat` event may have come before. */
+function endsStopped(event: AgentEvent): boolean {
+  return event.stream === "lifecycle" && (event.data as { aborted?: boolean }).aborted === true;
+}
+
+export function onAgent(before: Conversation, event: AgentEvent): Conversation {
+  const conversation = withProgress(before, event);
   if (event.stream !== "tool") return conversation;
   const data = event.data as { phase?: string; name?: string; toolCallId?: string; args?: unknown; isError?: boolean };
   const { runId: run } = event;
@@ -110,9 +129,15 @@ export function onAgent(conversation: Conversation, event: AgentEvent): Conversa
   }
   if (data.phase !== "result") return conversation;
   // The call of a run that was under way when the page was loaded is in the history, which knows no run.
-  const isIt = (line: Line) => line.call?.id === id && (line.run === run || line.call?.state === undefined);
+  const isIt = (line: Line) => line.call?.id === id && (line.run === run || (line.run === undefined && !hasEnded(line)));
   const call = { id, state: data.isError ? "failed" : "done" } as const;
   return { ...conversation, lines: conversation.lines.map((line) => (isIt(line) ? { ...line, call } : line)) };
+}
+
+function withProgress(conversation: Conversation, event: AgentEvent): Conversation {
+  if (startsRun(event)) return begin(conversation, event.runId);
+  if (!conversation.runs.has(UNNAMED)) return conversation;
+  return endsStopped(event) ? without(conversation, UNNAMED) : begin(conversation, event.runId);
 }
 
 /** What has arrived of an answer becomes a line. */
@@ -122,17 +147,25 @@ function keepArriving(conversation: Conversation, run: string, part: string): Co
   return add(conversation, { id: `${part}-${run}`, kind: "assistant", text: arriving.text, run });
 }
 
+function hasEnded(line: Line): boolean {
+  return line.call?.state === "done" || line.call?.state === "failed";
+}
+
 /** The run is over, and with it the calls that had no result. */
 function settle(conversation: Conversation, run: string, line: Line | undefined): Conversation {
+  const wasAtWork = conversation.runs.get(run) === "begun";
+  const isOf = (known: Line) => known.run === run || (known.run === undefined && wasAtWork);
   const closed = (known: Line) =>
-    known.run === run && known.call?.state === "running" ? { ...known, call: { ...known.call, state: undefined } } : known;
+    isOf(known) && known.call?.state === "running" ? { ...known, call: { ...known.call, state: undefined } } : known;
   const arriving = conversation.arriving?.run === run ? undefined : conversation.arriving;
   const ended = { ...without(conversation, run), arriving, lines: conversation.lines.map(closed) };
   return line ? add(ended, line) : ended;
 }
 
+/** A run is seen at work: then it is the one that the history shows under way. */
 function begin(conversation: Conversation, run: string): Conversation {
-  return { ...conversation, runs: new Map(conversation.runs).set(run, "begun") };
+  const next = without(conversation, UNNAMED);
+  return { ...next, runs: new Map(next.runs).set(run, "begun") };
 }
 
 function without(conversation: Conversation, run: string): Conversation {

@@ -1,4 +1,5 @@
 // Messages as the gateway stores them, made lines of a conversation.
+import type { Outlook } from "./outlook";
 import { describe, NO_REPLY, STOPPED, TIME_LIMIT, type CallState, type Line } from "./line";
 
 interface StoredBlock {
@@ -9,7 +10,7 @@ interface StoredBlock {
   arguments?: unknown;
 }
 
-interface StoredMessage {
+export interface StoredMessage {
   role?: string;
   content?: string | StoredBlock[];
   provider?: string;
@@ -38,12 +39,10 @@ const SILENT = "NO_REPLY";
  */
 type Turn = "over" | "asked" | "working" | "stopped";
 
-/** Where the last turn of a history stands. */
-export type End = "over" | "stopped" | "unanswered";
-
 /** The lines of a history, which read like those that were there while it happened. */
-export function storedLines(history: readonly unknown[], end: End): Line[] {
+export function storedLines(history: readonly unknown[], outlook: Outlook): Line[] {
   const messages = history as StoredMessage[];
+  const calling = outlook === "underWay" ? messages.findLastIndex(isAnswer) : -1;
   const results = new Map<string | undefined, CallState>(
     messages
       .filter((message) => message.role === "toolResult")
@@ -55,11 +54,17 @@ export function storedLines(history: readonly unknown[], end: End): Line[] {
     const id = `h${index}`;
     const isNext = message.role === "user" && (turn === "asked" || turn === "stopped");
     if (isNext) lines.push({ id: `${id}s`, kind: "note", text: STOPPED });
-    if (!wasTriedAgain(message, messages.slice(index + 1))) lines.push(...linesOf(message, id, results));
+    if (!wasTriedAgain(message, messages.slice(index + 1))) lines.push(...linesOf(message, id, results, index === calling ? "running" : undefined));
     turn = after(turn, message);
   });
-  if (end !== "over") lines.push({ id: "end", kind: "note", text: end === "stopped" ? STOPPED : NO_REPLY });
+  if (outlook === "stopped") lines.push({ id: "end", kind: "note", text: STOPPED });
+  if (outlook === "unanswered") lines.push({ id: "end", kind: "note", text: NO_REPLY });
   return lines;
+}
+
+/** Where the last turn of a history stands. */
+export function lastTurn(messages: readonly StoredMessage[]): Turn {
+  return messages.reduce(after, "over");
 }
 
 function after(turn: Turn, message: StoredMessage): Turn {
@@ -70,16 +75,16 @@ function after(turn: Turn, message: StoredMessage): Turn {
     case "toolResult":
       return turn === "stopped" || messageText(message).startsWith(CUT_OFF) ? "stopped" : "working";
     case "assistant":
-      if (isRemark(message)) return turn;
+      if (!isAnswer(message)) return turn;
       return message.stopReason === "toolUse" ? "working" : "over";
     default:
       return turn;
   }
 }
 
-/** What the gateway says by itself, such as the answer to a command, while a turn may go on. */
-function isRemark(message: StoredMessage): boolean {
-  return message.provider === GATEWAY && message.stopReason === "stop";
+/** Unlike what the gateway says by itself, such as the answer to a command, while a turn may go on. */
+function isAnswer(message: StoredMessage): boolean {
+  return message.role === "assistant" && !(message.provider === GATEWAY && message.stopReason === "stop");
 }
 
 /** Whether a tool failed, as the gateway's events tell it: most failures are results that say so. */
@@ -95,7 +100,12 @@ function wasTriedAgain(message: StoredMessage, later: StoredMessage[]): boolean 
   return next?.role === "assistant";
 }
 
-function linesOf(message: StoredMessage, id: string, results: ReadonlyMap<string | undefined, CallState>): Line[] {
+function linesOf(
+  message: StoredMessage,
+  id: string,
+  results: ReadonlyMap<string | undefined, CallState>,
+  withoutResult: CallState | undefined,
+): Line[] {
   const text = messageText(message);
   if (message.role === "user") return text ? [{ id, kind: "user", text, ...saidAt(message) }] : [];
   if (message.role === "system") return [{ id, kind: "note", text }];
@@ -104,7 +114,7 @@ function linesOf(message: StoredMessage, id: string, results: ReadonlyMap<string
   blocks(message)
     .filter((block) => block.type === "toolCall")
     .forEach((block, at) => {
-      const call = { id: block.id, state: results.get(block.id) };
+      const call = { id: block.id, state: results.get(block.id) ?? withoutResult };
       lines.push({ id: `${id}t${at}`, kind: "tool", text: describe(block.name, block.arguments), call });
     });
   if (message.stopReason === "aborted") {

@@ -2,3 +2,4 @@
 import "./conversation.test";
 import "./history.test";
 import "./markdown.test";
+import "./outlook.test";

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { EMPTY, isBusy, onAgent, onChat, onStop, sent, type Conversation } from "../src/conversation";
+import { EMPTY, isBusy, loaded, loading, onAgent, onChat, onStop, sent, type Conversation } from "../src/conversation";
+import type { Outlook } from "../src/outlook";
 import type { AgentEvent, ChatEvent } from "../src/protocol";
+import { answer, call, user } from "./stored";
 
 type Step = (conversation: Conversation) => Conversation;
 
@@ -23,6 +25,9 @@ const start = (run: string) => agent(run, "lifecycle", { phase: "start", started
 const asks = (run: string, text: string): Step => (conversation) => sent(conversation, run, text);
 const stopped = (id: string, ...runIds: string[]): Step => {
   return (conversation) => onStop(conversation, id, { ok: true, aborted: runIds.length > 0, runIds });
+};
+const load = (outlook: Outlook, ...messages: object[]): Step => {
+  return (conversation) => loaded(conversation, { sessionKey: "k", sessionId: "s", messages }, outlook);
 };
 
 /** What a person sees: the lines, what is arriving, and whether there is a Stop button. */
@@ -74,4 +79,34 @@ test("a run that says nothing, or that the clock stops, is told from one that a 
 
 test("a message that another run takes in ends without a word", () => {
   assert.deepEqual(seen(play(asks("r", "go"), final("r"))), ["user: go"]);
+});
+
+test("a page that is loaded during a run shows it, whoever asked, until it ends", () => {
+  const waiting = play(loading, load("underWay", user("go")));
+  assert.deepEqual(seen(waiting), ["user: go", "busy"]);
+  const rows: [end: Step[], line: string][] = [
+    [[agent("r", "lifecycle", { phase: "end" }), final("r", "done")], "assistant: done"],
+    [[agent("r", "lifecycle", { phase: "end" }), final("r")], "note: No reply."],
+    [[delta("r", "do"), final("r", "done")], "assistant: done"],
+    [[aborted("r", "stop"), agent("r", "lifecycle", { phase: "end", aborted: true })], "note: Stopped."],
+    [[chat("r", "error", { errorMessage: "401" })], "error: 401"],
+  ];
+  for (const [end, line] of rows) assert.deepEqual(seen(play(() => waiting, ...end)), ["user: go", line]);
+  // The answer to a command is no end of that run.
+  assert.deepEqual(seen(play(() => waiting, final("c", "switched"))), ["user: go", "assistant: switched", "busy"]);
+});
+
+test("a page that is loaded during a call shows that it runs and how it ended", () => {
+  const calling = play(loading, load("underWay", user("go"), call("c")));
+  assert.deepEqual(seen(calling), ["user: go", "tool: exec: ls (running)", "busy"]);
+  const result = agent("r", "tool", { phase: "result", toolCallId: "c", isError: false });
+  assert.deepEqual(seen(play(() => calling, result)), ["user: go", "tool: exec: ls (done)", "busy"]);
+  assert.deepEqual(seen(play(() => calling, aborted("r", "stop"))), ["user: go", "tool: exec: ls", "note: Stopped."]);
+});
+
+test("a page that is loaded after a run waits for nothing", () => {
+  assert.deepEqual(seen(play(loading, load("over", user("go"), answer("done")))), ["user: go", "assistant: done"]);
+  assert.deepEqual(seen(play(loading, load("stopped", user("go")))), ["user: go", "note: Stopped."]);
+  const meanwhile = play(loading, start("r"), load("underWay", user("go")), final("r", "done"));
+  assert.deepEqual(seen(meanwhile), ["user: go", "assistant: done"]);
 });
