@@ -4,15 +4,15 @@ import { Composer } from "./composer";
 import {
   EMPTY,
   failed,
-  inSession,
   isBusy,
   loaded,
   loading,
   onAgent,
   onChat,
+  onStart,
   onStop,
   sent,
-  startsRun,
+  startOf,
   type Conversation,
 } from "./conversation";
 import { forget, remember, takeCredentials, type Credentials } from "./credentials";
@@ -30,12 +30,16 @@ import type {
 } from "./protocol";
 
 const HISTORY_LIMIT = 200;
+/** Messages in which a run that just began finds what it answers: it has hardly said anything since. */
+const START_LIMIT = 20;
 
 type Change = (conversation: Conversation) => Conversation;
 
 interface Session {
   gateway: Gateway;
   key: string;
+  /** Settled when the history is on the page, or the connection gone. */
+  loaded: Promise<void>;
   /** How many runs have ended since the page is connected. */
   ended: number;
 }
@@ -60,8 +64,9 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
         remember(window.sessionStorage, given);
         setAdvice(undefined);
         const key = next.hello.snapshot.sessionDefaults?.mainSessionKey ?? "main";
-        session.current = { gateway, key, ended: 0 };
-        void load(session.current, change);
+        const current: Session = { gateway, key, loaded: Promise.resolve(), ended: 0 };
+        session.current = current;
+        current.loaded = load(current, change);
       },
       event(name, payload) {
         const current = session.current;
@@ -74,7 +79,8 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
         if (name !== "agent") return;
         const event = payload as AgentEvent;
         change((c) => onAgent(c, event));
-        if (startsRun(event)) void follow(current, event.runId, change);
+        const startedAt = startOf(event);
+        if (startedAt !== undefined) void follow(current, event.runId, startedAt, change);
       },
     });
     gateway.start();
@@ -120,24 +126,30 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
 async function load(session: Session, change: (apply: Change) => void): Promise<void> {
   const { gateway, key } = session;
   change(loading);
-  let ended: number;
-  do {
-    // The history is read again when a run ends meanwhile: the page would wait for that end.
-    ended = session.ended;
-    const history = await gateway.request<ChatHistoryResult>("chat.history", { sessionKey: key, limit: HISTORY_LIMIT });
-    const rows = () => gateway.request<SessionsListResult>("sessions.list", { search: key, includeGlobal: true });
-    const next = isOver(history) ? "over" : outlook(history, key, await rows());
-    if (ended === session.ended) change((c) => loaded(c, history, next));
-  } while (ended !== session.ended);
-}
-
-/** A run may begin a new session, after `/new` as after a night: what was said before is no part of it. */
-async function follow(session: Session, run: string, change: (apply: Change) => void): Promise<void> {
   try {
-    const history = await session.gateway.request<ChatHistoryResult>("chat.history", { sessionKey: session.key, limit: 1 });
-    change((c) => inSession(c, history.sessionId ?? undefined, run));
+    let ended: number;
+    do {
+      // The history is read again when a run ends meanwhile: the page would wait for that end.
+      ended = session.ended;
+      const history = await gateway.request<ChatHistoryResult>("chat.history", { sessionKey: key, limit: HISTORY_LIMIT });
+      const rows = () => gateway.request<SessionsListResult>("sessions.list", { search: key, includeGlobal: true });
+      const next = isOver(history) ? "over" : outlook(history, key, await rows());
+      if (ended === session.ended) change((c) => loaded(c, history, next));
+    } while (ended !== session.ended);
   } catch {
     // Without a connection everything is loaded anew as soon as there is one.
+  }
+}
+
+/** A run has begun: who asked it what, and in which session, the history tells. */
+async function follow(session: Session, run: string, startedAt: number, change: (apply: Change) => void): Promise<void> {
+  const { gateway, key } = session;
+  try {
+    await session.loaded;
+    const history = await gateway.request<ChatHistoryResult>("chat.history", { sessionKey: key, limit: START_LIMIT });
+    change((c) => onStart(c, history, run, startedAt));
+  } catch {
+    // As above.
   }
 }
 

@@ -2,6 +2,7 @@
 import { messageText, storedLines } from "./history";
 import { describe, NO_REPLY, STOPPED, TIME_LIMIT, type Line } from "./line";
 import type { Outlook } from "./outlook";
+import { withQuestions } from "./questions";
 import type { AgentEvent, ChatAborted, ChatEvent, ChatHistoryResult } from "./protocol";
 
 /** Where a run stands that has not ended: a message of this page may have to wait for its turn. */
@@ -47,8 +48,16 @@ export function loaded(conversation: Conversation, history: ChatHistoryResult, o
   return outlook === "underWay" && !isNamed ? begin(next, UNNAMED) : next;
 }
 
-/** The session a run works in: a new one begins with what was said for this run. */
-export function inSession(conversation: Conversation, session: string | undefined, run: string): Conversation {
+/**
+ * A run has begun: what it answers is in the history by now, also when another client asked. In a new session, the
+ * conversation begins with what was said for this run.
+ */
+export function onStart(conversation: Conversation, history: ChatHistoryResult, run: string, startedAt: number): Conversation {
+  const next = inSession(conversation, history.sessionId ?? undefined, run);
+  return { ...next, lines: withQuestions(next.lines, history.messages, run, startedAt) };
+}
+
+function inSession(conversation: Conversation, session: string | undefined, run: string): Conversation {
   if (session === undefined || session === conversation.session) return conversation;
   if (conversation.session === undefined) return { ...conversation, session };
   const first = conversation.lines.findIndex((line) => line.run === run);
@@ -82,6 +91,8 @@ export function onChat(before: Conversation, event: ChatEvent): Conversation {
     case "final":
       return settle(conversation, run, finalLine(conversation, event, text));
     case "aborted": {
+      // A message of another client that was stopped while it waited: the page shows nothing of it yet.
+      if (!isKnown(conversation, run)) return conversation;
       const text = event.stopReason === "timeout" ? TIME_LIMIT : STOPPED;
       return settle(keepArriving(conversation, run, "p"), run, { id: `x-${run}`, kind: "note", text, run });
     }
@@ -98,6 +109,10 @@ function endsUnnamed(conversation: Conversation, event: ChatEvent): boolean {
   return isBroken && conversation.runs.has(UNNAMED) && !conversation.runs.has(event.runId);
 }
 
+function isKnown(conversation: Conversation, run: string): boolean {
+  return conversation.runs.has(run) || conversation.lines.some((line) => line.run === run);
+}
+
 function finalLine(conversation: Conversation, event: ChatEvent, text: string): Line | undefined {
   const run = event.runId;
   if (text) return { id: `a-${run}-${event.seq}`, kind: "assistant", text, run };
@@ -106,8 +121,10 @@ function finalLine(conversation: Conversation, event: ChatEvent, text: string): 
   return { id: `x-${run}`, kind: "note", text: NO_REPLY, run };
 }
 
-export function startsRun(event: AgentEvent): boolean {
-  return event.stream === "lifecycle" && (event.data as { phase?: string }).phase === "start";
+/** When the event's run began, if that is what it tells. */
+export function startOf(event: AgentEvent): number | undefined {
+  const data = event.data as { phase?: string; startedAt?: number };
+  return event.stream === "lifecycle" && data.phase === "start" ? data.startedAt : undefined;
 }
 
 /** Whether a run ended before its time: its `chat` event may have come before. */
@@ -135,7 +152,7 @@ export function onAgent(before: Conversation, event: AgentEvent): Conversation {
 }
 
 function withProgress(conversation: Conversation, event: AgentEvent): Conversation {
-  if (startsRun(event)) return begin(conversation, event.runId);
+  if (startOf(event) !== undefined) return begin(conversation, event.runId);
   if (!conversation.runs.has(UNNAMED)) return conversation;
   return endsStopped(event) ? without(conversation, UNNAMED) : begin(conversation, event.runId);
 }

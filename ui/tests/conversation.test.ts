@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { EMPTY, isBusy, loaded, loading, onAgent, onChat, onStop, sent, type Conversation } from "../src/conversation";
+import { EMPTY, isBusy, loaded, loading, onAgent, onChat, onStart, onStop, sent, type Conversation } from "../src/conversation";
 import type { Outlook } from "../src/outlook";
 import type { AgentEvent, ChatEvent } from "../src/protocol";
 import { answer, call, user } from "./stored";
@@ -28,6 +28,11 @@ const stopped = (id: string, ...runIds: string[]): Step => {
 };
 const load = (outlook: Outlook, ...messages: object[]): Step => {
   return (conversation) => loaded(conversation, { sessionKey: "k", sessionId: "s", messages }, outlook);
+};
+/** A run begins, and the page reads the history. */
+const begins = (run: string, startedAt: number, ...messages: object[]): Step => {
+  const history = { sessionKey: "k", sessionId: "s", messages };
+  return (conversation) => onStart(start(run)(conversation), history, run, startedAt);
 };
 
 /** What a person sees: the lines, what is arriving, and whether there is a Stop button. */
@@ -109,4 +114,40 @@ test("a page that is loaded after a run waits for nothing", () => {
   assert.deepEqual(seen(play(loading, load("stopped", user("go")))), ["user: go", "note: Stopped."]);
   const meanwhile = play(loading, start("r"), load("underWay", user("go")), final("r", "done"));
   assert.deepEqual(seen(meanwhile), ["user: go", "assistant: done"]);
+});
+
+test("a message of another client is shown with its answer", () => {
+  const before = [user("one", 1), answer("first")];
+  const loadedPage = play(loading, load("over", ...before));
+  const asked = play(() => loadedPage, begins("r", 3, ...before, user("two", 2)));
+  assert.deepEqual(seen(asked), ["user: one", "assistant: first", "user: two", "busy"]);
+  assert.deepEqual(seen(play(() => asked, final("r", "second"))).slice(2), ["user: two", "assistant: second"]);
+  // The history may come after the answer, and when the next one has asked.
+  const late = play(() => loadedPage, start("r"), final("r", "second"), (conversation) => {
+    const messages = [...before, user("two", 2), answer("second"), user("three", 4)];
+    return onStart(conversation, { sessionKey: "k", sessionId: "s", messages }, "r", 3);
+  });
+  assert.deepEqual(seen(late).slice(2), ["user: two", "assistant: second"]);
+});
+
+test("a message that is on the page is not shown again when its run begins", () => {
+  const own = play(loading, load("over"), asks("r", "one"), begins("r", 2, user("one", 1)));
+  assert.deepEqual(seen(own), ["user: one", "busy"]);
+  const next = play(() => own, final("r", "first"), begins("other", 9, user("one", 1), answer("first"), user("two", 8)));
+  assert.deepEqual(seen(next), ["user: one", "assistant: first", "user: two", "busy"]);
+  // One that the gateway keeps in other words, and one that was stopped while it waited.
+  const worded = play(asks("r", "/new hello"), begins("r", 2, user("hello", 1)));
+  assert.deepEqual(seen(worded), ["user: /new hello", "busy"]);
+  const waited = play(asks("q", "later"), aborted("q", "stop"), begins("r", 4, user("later", 1), user("two", 3)));
+  assert.deepEqual(seen(waited), ["user: later", "note: Stopped.", "user: two", "busy"]);
+});
+
+test("a new session begins with what was said for its run, whoever said it", () => {
+  const elsewhere: Step = (conversation) => ({ ...conversation, session: "before" });
+  const page = play(loading, load("over", user("old", 1), answer("first")), elsewhere, begins("r", 4, user("/new", 3)));
+  assert.deepEqual(seen(page), ["user: /new", "busy"]);
+});
+
+test("a stop of another client's message that still waits is no line without its message", () => {
+  assert.deepEqual(seen(play(asks("r", "go"), start("r"), aborted("other", "rpc"))), ["user: go", "busy"]);
 });
