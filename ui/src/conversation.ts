@@ -91,8 +91,8 @@ export function onChat(before: Conversation, event: ChatEvent): Conversation {
     case "final":
       return settle(conversation, run, finalLine(conversation, event, text));
     case "aborted": {
-      // A message of another client that was stopped while it waited: the page shows nothing of it yet.
-      if (!isKnown(conversation, run)) return conversation;
+      // A message of another client that a person stopped while it waited: the page shows nothing of it yet.
+      if (event.stopReason !== "timeout" && !isKnown(conversation, run)) return conversation;
       const text = event.stopReason === "timeout" ? TIME_LIMIT : STOPPED;
       return settle(keepArriving(conversation, run, "p"), run, { id: `x-${run}`, kind: "note", text, run });
     }

@@ -30,6 +30,9 @@ const GATEWAY = "openclaw";
 /** How the result of a call begins that a stop cut off. */
 const CUT_OFF = "[openclaw] The run was stopped";
 
+/** What the reason of an aborted answer says when it was the clock that stopped it. */
+const TIMED_OUT = "time limit";
+
 /** How an answer reads that is meant for nobody: while it came it was not shown. */
 const SILENT = "NO_REPLY";
 
@@ -118,8 +121,8 @@ function linesOf(
       lines.push({ id: `${id}t${at}`, kind: "tool", text: describe(block.name, block.arguments), call });
     });
   if (message.stopReason === "aborted") {
-    // Only the clock leaves a reason.
-    lines.push({ id: `${id}a`, kind: "note", text: message.errorMessage ? TIME_LIMIT : STOPPED });
+    const isTimeout = message.errorMessage?.includes(TIMED_OUT);
+    lines.push({ id: `${id}a`, kind: "note", text: isTimeout ? TIME_LIMIT : STOPPED });
   } else if (message.stopReason === "error") {
     const text = message.errorText ?? message.errorMessage ?? "The model failed.";
     lines.push({ id: `${id}e`, kind: "error", text });

@@ -94,6 +94,7 @@ test("a page that is loaded during a run shows it, whoever asked, until it ends"
     [[agent("r", "lifecycle", { phase: "end" }), final("r")], "note: No reply."],
     [[delta("r", "do"), final("r", "done")], "assistant: done"],
     [[aborted("r", "stop"), agent("r", "lifecycle", { phase: "end", aborted: true })], "note: Stopped."],
+    [[agent("r", "lifecycle", { phase: "end", aborted: true }), aborted("r", "timeout")], "note: Stopped at its time limit."],
     [[chat("r", "error", { errorMessage: "401" })], "error: 401"],
   ];
   for (const [end, line] of rows) assert.deepEqual(seen(play(() => waiting, ...end)), ["user: go", line]);
@@ -124,7 +125,7 @@ test("a message of another client is shown with its answer", () => {
   assert.deepEqual(seen(play(() => asked, final("r", "second"))).slice(2), ["user: two", "assistant: second"]);
   // The history may come after the answer, and when the next one has asked.
   const late = play(() => loadedPage, start("r"), final("r", "second"), (conversation) => {
-    const messages = [...before, user("two", 2), answer("second"), user("three", 4)];
+    const messages = [...before, user("two", 2), answer("second"), user("three", 2.5)];
     return onStart(conversation, { sessionKey: "k", sessionId: "s", messages }, "r", 3);
   });
   assert.deepEqual(seen(late).slice(2), ["user: two", "assistant: second"]);
@@ -138,7 +139,7 @@ test("a message that is on the page is not shown again when its run begins", () 
   // One that the gateway keeps in other words, and one that was stopped while it waited.
   const worded = play(asks("r", "/new hello"), begins("r", 2, user("hello", 1)));
   assert.deepEqual(seen(worded), ["user: /new hello", "busy"]);
-  const waited = play(asks("q", "later"), aborted("q", "stop"), begins("r", 4, user("later", 1), user("two", 3)));
+  const waited = play(asks("q", "later"), aborted("q", "stop"), begins("r", 4, user("later", 1), user("two", 3), answer("yes")));
   assert.deepEqual(seen(waited), ["user: later", "note: Stopped.", "user: two", "busy"]);
 });
 
@@ -150,4 +151,12 @@ test("a new session begins with what was said for its run, whoever said it", () 
 
 test("a stop of another client's message that still waits is no line without its message", () => {
   assert.deepEqual(seen(play(asks("r", "go"), start("r"), aborted("other", "rpc"))), ["user: go", "busy"]);
+});
+
+test("messages of another client whose runs begin at once are shown with their own answers", () => {
+  const messages = [user("one", 1), user("two", 2), answer("second"), user("three", 3), answer("third")];
+  const history = { sessionKey: "k", sessionId: "s", messages };
+  const page = play(start("b"), final("b", "second"), start("c"), final("c", "third"));
+  const after = play(() => page, (c) => onStart(c, history, "b", 9), (c) => onStart(c, history, "c", 9));
+  assert.deepEqual(seen(after), ["user: one", "user: two", "assistant: second", "user: three", "assistant: third"]);
 });

@@ -43,7 +43,7 @@ test("a message that went into the run under way was not stopped", () => {
 
 test("the time limit is told from a stop, and an empty answer from none", () => {
   const rows: [message: object, lines: string[]][] = [
-    [answer("half", { stopReason: "aborted" }), ["assistant: half", "note: Stopped."]],
+    [answer("half", { stopReason: "aborted", errorMessage: "Request was aborted" }), ["assistant: half", "note: Stopped."]],
     [answer("", { stopReason: "aborted", errorMessage: "at its time limit of 4 s" }), ["note: Stopped at its time limit."]],
     [answer(""), ["note: No reply."]],
     [answer("NO_REPLY"), ["note: No reply."]],
