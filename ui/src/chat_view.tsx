@@ -1,20 +1,47 @@
 // The page: status line, conversation and composer, or the sign-in.
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import { Composer } from "./composer";
-import { EMPTY, failed, inSession, loaded, loading, onAgent, onChat, sent, startsRun, type Conversation } from "./conversation";
+import {
+  EMPTY,
+  failed,
+  isBusy,
+  loaded,
+  loading,
+  onAgent,
+  onChat,
+  onStart,
+  onStop,
+  sent,
+  startOf,
+  type Conversation,
+} from "./conversation";
 import { forget, remember, takeCredentials, type Credentials } from "./credentials";
 import { Gateway, type Status } from "./gateway";
 import { Lines } from "./lines";
+import { isOver, outlook } from "./outlook";
 import { advise, SignIn, type Advice } from "./sign_in";
-import type { AgentEvent, ChatEvent, ChatHistoryResult } from "./protocol";
+import type {
+  AgentEvent,
+  ChatAborted,
+  ChatEvent,
+  ChatHistoryResult,
+  ChatSendResult,
+  SessionsListResult,
+} from "./protocol";
 
 const HISTORY_LIMIT = 200;
+/** Messages in which a run that just began finds what it answers: it has hardly said anything since. */
+const START_LIMIT = 20;
 
 type Change = (conversation: Conversation) => Conversation;
 
 interface Session {
   gateway: Gateway;
   key: string;
+  /** Settled when the history is on the page, or the connection gone. */
+  loaded: Promise<void>;
+  /** How many runs have ended since the page is connected. */
+  ended: number;
 }
 
 export function ChatView({ credentials }: { credentials: Credentials }) {
@@ -37,17 +64,23 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
         remember(window.sessionStorage, given);
         setAdvice(undefined);
         const key = next.hello.snapshot.sessionDefaults?.mainSessionKey ?? "main";
-        session.current = { gateway, key };
-        void load(session.current, change);
+        const current: Session = { gateway, key, loaded: Promise.resolve(), ended: 0 };
+        session.current = current;
+        current.loaded = load(current, change);
       },
       event(name, payload) {
         const current = session.current;
         if (!current || (payload as Partial<ChatEvent>).sessionKey !== current.key) return;
-        if (name === "chat") change((c) => onChat(c, payload as ChatEvent));
+        if (name === "chat") {
+          const event = payload as ChatEvent;
+          if (event.state !== "delta") current.ended++;
+          change((c) => onChat(c, event));
+        }
         if (name !== "agent") return;
         const event = payload as AgentEvent;
         change((c) => onAgent(c, event));
-        if (startsRun(event)) void follow(current, event.runId, change);
+        const startedAt = startOf(event);
+        if (startedAt !== undefined) void follow(current, event.runId, startedAt, change);
       },
     });
     gateway.start();
@@ -69,7 +102,7 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
   };
   const abort = () => {
     const current = session.current;
-    if (current) void current.gateway.request("chat.abort", { sessionKey: current.key });
+    if (current) void stop(current, change);
   };
 
   return (
@@ -83,7 +116,7 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
       ) : (
         <>
           <Lines conversation={conversation} />
-          <Composer online={status.kind === "online"} busy={conversation.run !== undefined} send={send} abort={abort} />
+          <Composer online={status.kind === "online"} busy={isBusy(conversation)} send={send} abort={abort} />
         </>
       )}
     </main>
@@ -91,21 +124,32 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
 }
 
 async function load(session: Session, change: (apply: Change) => void): Promise<void> {
+  const { gateway, key } = session;
   change(loading);
-  const history = await session.gateway.request<ChatHistoryResult>("chat.history", {
-    sessionKey: session.key,
-    limit: HISTORY_LIMIT,
-  });
-  change((c) => loaded(c, history));
-}
-
-/** A run may begin a new session, after `/new` as after a night: what was said before is no part of it. */
-async function follow(session: Session, run: string, change: (apply: Change) => void): Promise<void> {
   try {
-    const history = await session.gateway.request<ChatHistoryResult>("chat.history", { sessionKey: session.key, limit: 1 });
-    change((c) => inSession(c, history.sessionId ?? undefined, run));
+    let ended: number;
+    do {
+      // The history is read again when a run ends meanwhile: the page would wait for that end.
+      ended = session.ended;
+      const history = await gateway.request<ChatHistoryResult>("chat.history", { sessionKey: key, limit: HISTORY_LIMIT });
+      const rows = () => gateway.request<SessionsListResult>("sessions.list", { search: key, includeGlobal: true });
+      const next = isOver(history) ? "over" : outlook(history, key, await rows());
+      if (ended === session.ended) change((c) => loaded(c, history, next));
+    } while (ended !== session.ended);
   } catch {
     // Without a connection everything is loaded anew as soon as there is one.
+  }
+}
+
+/** A run has begun: who asked it what, and in which session, the history tells. */
+async function follow(session: Session, run: string, startedAt: number, change: (apply: Change) => void): Promise<void> {
+  const { gateway, key } = session;
+  try {
+    await session.loaded;
+    const history = await gateway.request<ChatHistoryResult>("chat.history", { sessionKey: key, limit: START_LIMIT });
+    change((c) => onStart(c, history, run, startedAt));
+  } catch {
+    // As above.
   }
 }
 
@@ -113,9 +157,21 @@ async function submit(session: Session, text: string, change: (apply: Change) =>
   const run = newRunId();
   change((c) => sent(c, run, text));
   try {
-    await session.gateway.request("chat.send", { sessionKey: session.key, message: text, idempotencyKey: run });
+    const params = { sessionKey: session.key, message: text, idempotencyKey: run };
+    const answer = await session.gateway.request<ChatSendResult>("chat.send", params);
+    // `/stop` and its like are commands that make no run: this is all that comes of them.
+    if ("aborted" in answer) change((c) => onStop(c, run, answer));
   } catch (error) {
     change((c) => failed(c, run, (error as Error).message));
+  }
+}
+
+async function stop(session: Session, change: (apply: Change) => void): Promise<void> {
+  try {
+    const answer = await session.gateway.request<ChatAborted>("chat.abort", { sessionKey: session.key });
+    change((c) => onStop(c, newRunId(), answer));
+  } catch {
+    // Without a connection everything is loaded anew as soon as there is one.
   }
 }
 

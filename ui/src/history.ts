@@ -1,5 +1,6 @@
 // Messages as the gateway stores them, made lines of a conversation.
-import { describe, type CallState, type Line } from "./line";
+import type { Outlook } from "./outlook";
+import { describe, NO_REPLY, STOPPED, TIME_LIMIT, type CallState, type Line } from "./line";
 
 interface StoredBlock {
   type?: string;
@@ -9,10 +10,11 @@ interface StoredBlock {
   arguments?: unknown;
 }
 
-interface StoredMessage {
+export interface StoredMessage {
   role?: string;
   content?: string | StoredBlock[];
   provider?: string;
+  timestamp?: number;
   stopReason?: string;
   errorMessage?: string;
   /** What people are told of `errorMessage`, where that is something else. */
@@ -25,17 +27,67 @@ interface StoredMessage {
 /** Provider of what the gateway says in the assistant's name. */
 const GATEWAY = "openclaw";
 
+/** How the result of a call begins that a stop cut off. */
+const CUT_OFF = "[openclaw] The run was stopped";
+
+/** What the reason of an aborted answer says when it was the clock that stopped it. */
+const TIMED_OUT = "time limit";
+
+/** How an answer reads that is meant for nobody: while it came it was not shown. */
+const SILENT = "NO_REPLY";
+
+/**
+ * Where a turn stands after a message. One that a person stops before the model said anything ends with what it has; all
+ * other ends leave an answer in the history.
+ */
+type Turn = "over" | "asked" | "working" | "stopped";
+
 /** The lines of a history, which read like those that were there while it happened. */
-export function storedLines(history: readonly unknown[]): Line[] {
+export function storedLines(history: readonly unknown[], outlook: Outlook): Line[] {
   const messages = history as StoredMessage[];
+  const calling = outlook === "underWay" ? messages.findLastIndex(isAnswer) : -1;
   const results = new Map<string | undefined, CallState>(
     messages
       .filter((message) => message.role === "toolResult")
       .map((message) => [message.toolCallId, hasFailed(message) ? "failed" : "done"]),
   );
-  return messages.flatMap((message, index) =>
-    wasTriedAgain(message, messages.slice(index + 1)) ? [] : linesOf(message, `h${index}`, results),
-  );
+  const lines: Line[] = [];
+  let turn: Turn = "over";
+  messages.forEach((message, index) => {
+    const id = `h${index}`;
+    const isNext = message.role === "user" && (turn === "asked" || turn === "stopped");
+    if (isNext) lines.push({ id: `${id}s`, kind: "note", text: STOPPED });
+    if (!wasTriedAgain(message, messages.slice(index + 1))) lines.push(...linesOf(message, id, results, index === calling ? "running" : undefined));
+    turn = after(turn, message);
+  });
+  if (outlook === "stopped") lines.push({ id: "end", kind: "note", text: STOPPED });
+  if (outlook === "unanswered") lines.push({ id: "end", kind: "note", text: NO_REPLY });
+  return lines;
+}
+
+/** Where the last turn of a history stands. */
+export function lastTurn(messages: readonly StoredMessage[]): Turn {
+  return messages.reduce(after, "over");
+}
+
+function after(turn: Turn, message: StoredMessage): Turn {
+  switch (message.role) {
+    case "user":
+      // What is said while tools run may be for the run under way: it is no turn of its own.
+      return turn === "working" ? turn : "asked";
+    case "toolResult":
+      return turn === "stopped" || messageText(message).startsWith(CUT_OFF) ? "stopped" : "working";
+    case "assistant":
+      if (!isAnswer(message)) return turn;
+      return message.stopReason === "toolUse" ? "working" : "over";
+    default:
+      return turn;
+  }
+}
+
+/** Unlike what the gateway says by itself, such as the answer to a command, while a turn may go on. */
+function isAnswer(message: StoredMessage): boolean {
+  return message.role === "assistant" && !(message.provider === GATEWAY && message.stopReason === "stop");
 }
 
 /** Whether a tool failed, as the gateway's events tell it: most failures are results that say so. */
@@ -51,24 +103,41 @@ function wasTriedAgain(message: StoredMessage, later: StoredMessage[]): boolean 
   return next?.role === "assistant";
 }
 
-function linesOf(message: StoredMessage, id: string, results: ReadonlyMap<string | undefined, CallState>): Line[] {
+function linesOf(
+  message: StoredMessage,
+  id: string,
+  results: ReadonlyMap<string | undefined, CallState>,
+  withoutResult: CallState | undefined,
+): Line[] {
   const text = messageText(message);
-  if (message.role === "user") return text ? [{ id, kind: "user", text }] : [];
+  if (message.role === "user") return text ? [{ id, kind: "user", text, ...saidAt(message) }] : [];
   if (message.role === "system") return [{ id, kind: "note", text }];
   if (message.role !== "assistant") return [];
-  const lines: Line[] = text ? [{ id, kind: "assistant", text }] : [];
+  const lines: Line[] = text && !isSilent(text) ? [{ id, kind: "assistant", text }] : [];
   blocks(message)
     .filter((block) => block.type === "toolCall")
     .forEach((block, at) => {
-      const call = { id: block.id, state: results.get(block.id) };
+      const call = { id: block.id, state: results.get(block.id) ?? withoutResult };
       lines.push({ id: `${id}t${at}`, kind: "tool", text: describe(block.name, block.arguments), call });
     });
-  if (message.stopReason === "aborted") lines.push({ id: `${id}a`, kind: "note", text: "Stopped." });
-  if (message.stopReason === "error") {
+  if (message.stopReason === "aborted") {
+    const isTimeout = message.errorMessage?.includes(TIMED_OUT);
+    lines.push({ id: `${id}a`, kind: "note", text: isTimeout ? TIME_LIMIT : STOPPED });
+  } else if (message.stopReason === "error") {
     const text = message.errorText ?? message.errorMessage ?? "The model failed.";
     lines.push({ id: `${id}e`, kind: "error", text });
+  } else if (lines.length === 0) {
+    lines.push({ id, kind: "note", text: NO_REPLY });
   }
   return lines;
+}
+
+function isSilent(text: string): boolean {
+  return text.trim() === SILENT;
+}
+
+function saidAt(message: StoredMessage): { at?: number } {
+  return message.timestamp === undefined ? {} : { at: message.timestamp };
 }
 
 export function messageText(message: unknown): string {

@@ -6,6 +6,8 @@ export interface Line {
   text: string;
   /** The run it came with; lines of the history have none. */
   run?: string;
+  /** For what people said: when the gateway accepted it, in Unix milliseconds. */
+  at?: number;
   /** For tool lines: which call, and where it stands if that is known. */
   call?: { id: string | undefined; state: CallState | undefined };
 }
@@ -20,3 +22,8 @@ export function describe(name = "tool", args: unknown): string {
   const told = [...TELLING.map((key) => fields[key]), ...Object.values(fields)].find((value) => typeof value === "string");
   return told === undefined ? name : `${name}: ${String(told)}`;
 }
+
+/** What the page says of runs that end without an answer, the same live and from the history. */
+export const STOPPED = "Stopped.";
+export const TIME_LIMIT = "Stopped at its time limit.";
+export const NO_REPLY = "No reply.";

@@ -1,8 +1,9 @@
 // The conversation as one sees and hears it: a log whose new lines are announced, the arriving answer only when it is whole.
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { Conversation } from "./conversation";
+import { isBusy, type Conversation } from "./conversation";
 import type { Line } from "./line";
 import { toHtml } from "./markdown";
+import { safeHtml } from "./safe_html";
 
 /** Who speaks, for those who don't see sides and colours. */
 const SPEAKER: Record<Line["kind"], string> = {
@@ -19,15 +20,16 @@ export function Lines({ conversation }: { conversation: Conversation }) {
   const end = useRef<HTMLDivElement>(null);
   useEffect(() => end.current?.scrollIntoView({ block: "end" }), [conversation]);
   const calling = conversation.lines.some((line) => line.call?.state === "running");
-  const waiting = conversation.run !== undefined && !calling;
+  const waiting = isBusy(conversation) && !calling;
+  const arriving = conversation.arriving?.text;
   return (
     <section class="lines" role="log" aria-label="Conversation">
       {conversation.lines.map((line) => (
         <LineView key={line.id} line={line} />
       ))}
-      {(waiting || conversation.arriving !== "") && (
+      {(waiting || arriving) && (
         <div class="arriving" aria-live="off" aria-busy="true">
-          <LineView line={{ id: "arriving", kind: "assistant", text: conversation.arriving || "…" }} />
+          <LineView line={{ id: "arriving", kind: "assistant", text: arriving || "…" }} />
         </div>
       )}
       <div ref={end} />
@@ -36,7 +38,7 @@ export function Lines({ conversation }: { conversation: Conversation }) {
 }
 
 function LineView({ line }: { line: Line }) {
-  const html = useMemo(() => (line.kind === "assistant" ? toHtml(line.text) : ""), [line.kind, line.text]);
+  const html = useMemo(() => (line.kind === "assistant" ? safeHtml(toHtml(line.text)) : ""), [line.kind, line.text]);
   const named = { "aria-label": SPEAKER[line.kind], "data-id": line.id };
   switch (line.kind) {
     case "assistant":

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { storedLines } from "../src/history";
+import { answer, call, remark, result, user } from "./stored";
+
+const shown = (...history: object[]) => storedLines(history, "over").map((line) => `${line.kind}: ${line.text}`);
+
+test("a stopped message has its note when the next one comes", () => {
+  assert.deepEqual(shown(user("one"), user("two"), answer("yes")), [
+    "user: one",
+    "note: Stopped.",
+    "user: two",
+    "assistant: yes",
+  ]);
+  assert.deepEqual(shown(user("one"), remark("switched"), user("two"), answer("yes")), [
+    "user: one",
+    "assistant: switched",
+    "note: Stopped.",
+    "user: two",
+    "assistant: yes",
+  ]);
+  const cut = result("c", "[openclaw] The run was stopped while this call was under way; it may or may not have taken effect.");
+  assert.deepEqual(shown(user("one"), call("c"), cut, user("two"), user("three"), answer("yes")), [
+    "user: one",
+    "tool: exec: ls",
+    "note: Stopped.",
+    "user: two",
+    "note: Stopped.",
+    "user: three",
+    "assistant: yes",
+  ]);
+});
+
+test("a message that went into the run under way was not stopped", () => {
+  assert.deepEqual(shown(user("one"), call("c"), result("c", "a.txt"), user("two"), user("three"), answer("yes")), [
+    "user: one",
+    "tool: exec: ls",
+    "user: two",
+    "user: three",
+    "assistant: yes",
+  ]);
+});
+
+test("the time limit is told from a stop, and an empty answer from none", () => {
+  const rows: [message: object, lines: string[]][] = [
+    [answer("half", { stopReason: "aborted", errorMessage: "Request was aborted" }), ["assistant: half", "note: Stopped."]],
+    [answer("", { stopReason: "aborted", errorMessage: "at its time limit of 4 s" }), ["note: Stopped at its time limit."]],
+    [answer(""), ["note: No reply."]],
+    [answer("NO_REPLY"), ["note: No reply."]],
+    [answer("", { stopReason: "error", errorMessage: "401" }), ["error: 401"]],
+  ];
+  for (const [message, lines] of rows) assert.deepEqual(shown(user("go"), message), ["user: go", ...lines]);
+});
+
+test("what becomes of the last turn is said below it", () => {
+  const last = (end: "stopped" | "unanswered") => storedLines([user("go")], end).map((line) => line.text);
+  assert.deepEqual(last("stopped"), ["go", "Stopped."]);
+  assert.deepEqual(last("unanswered"), ["go", "No reply."]);
+});
