@@ -20,9 +20,10 @@ pub(super) fn run(args: ConfigArgs, context: &Context) -> Outcome {
     }
 }
 
-/// The file must parse; it need not be valid, so that these commands can repair it.
+/// The file must be read and parsed; it need not be valid, so that these commands can repair it.
 fn require_parsable(context: &Context) -> Result<(), Failure> {
-    if context.loaded.snapshot.is_parsable() { Ok(()) } else { Err(context.invalid_config()) }
+    let is_known = context.is_config_readable() && context.loaded.snapshot.is_parsable();
+    if is_known { Ok(()) } else { Err(context.invalid_config()) }
 }
 
 fn segments(path: &str) -> Result<Vec<String>, Failure> {
