@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{GatewayUnderTest, TOKEN};
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
@@ -173,4 +174,44 @@ async fn a_gateway_on_another_port_is_told_by_every_command() {
     let wrong = openclaw(&gateway, &["health", "--token", "wrong"]).await;
     wrong.failed(&["gateway token mismatch", "--token is not the gateway's token. Leave it away"]);
     lacks(&wrong, &["gateway.remote.token", "auth.mode", TOKEN]);
+}
+
+/// The same turn with more words.
+async fn agent(gateway: &GatewayUnderTest, words: &[&str]) -> Ended {
+    openclaw(gateway, &[&["agent", "--agent", "main", "--message", "hello"], words].concat()).await
+}
+
+#[tokio::test]
+async fn a_reply_that_went_nowhere_or_was_cut_off_is_no_success() {
+    let model = ModelServer::answering(|request| match request.last_user_text().contains("hang") {
+        true => Reply::never(),
+        false => Reply::text("here"),
+    })
+    .await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let plain = agent(&gateway, &[]).await;
+    assert_eq!((plain.code, plain.out.as_str()), (Some(0), "here\n"), "{plain:?}");
+    let kept = agent(&gateway, &["--deliver"]).await;
+    kept.failed(&["was not delivered", "no channel is connected"]);
+    assert_eq!(kept.out, "here\n");
+    let told = agent(&gateway, &["--deliver", "--json"]).await;
+    assert_eq!((told.code, &document(&told)["status"]), (Some(1), &json!("ok")));
+    has(document(&told)["deliveryError"].as_str().unwrap(), &["was not delivered"]);
+
+    let args = ["agent", "--agent", "main", "--message", "hang", "--timeout", "1"];
+    let late = openclaw(&gateway, &args).await;
+    assert_eq!(late.code, Some(1), "{late:?}");
+    has(&late.out, &["time limit of 1 s", "--timeout of the command"]);
+}
+
+#[tokio::test]
+async fn a_message_right_after_a_change_of_the_config_is_answered_with_the_new_one() {
+    let model = ModelServer::answering(|_| Reply::text("from the fake model")).await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    assert_eq!(agent(&gateway, &[]).await.out, "from the fake model\n");
+    let set = openclaw(&gateway, &["models", "set", "offline/guide"]).await;
+    assert_eq!(set.code, Some(0), "{set:?}");
+    let told = agent(&gateway, &[]).await;
+    assert!(told.code == Some(0) && told.out.contains("offline guide"), "{told:?}");
+    assert_eq!(model.requests().len(), 1);
 }

@@ -100,7 +100,7 @@ fn effect(context: &Context, segments: &[String]) -> String {
     } else if path == "gateway.port" && is_port_of(running, &after) {
         "The running gateway listens there already."
     } else if applies_at_once(&context.loaded, &after) {
-        "The running gateway applies it."
+        "The running gateway applies it within a second."
     } else {
         "Restart the gateway to apply."
     };

@@ -4,6 +4,7 @@ mod agent;
 mod agents;
 mod audit;
 mod config;
+mod config_pickup;
 mod damaged_store;
 mod dashboard;
 mod default_models;
