@@ -176,6 +176,18 @@ async fn a_gateway_on_another_port_is_told_by_every_command() {
     lacks(&wrong, &["gateway.remote.token", "auth.mode", TOKEN]);
 }
 
+#[tokio::test]
+async fn a_model_that_could_not_be_set_is_not_said_to_be_kept() {
+    let gateway = gateway().prepare().unwrap();
+    chmod(&gateway.state_dir(), 0o500);
+    let set = unprivileged(&gateway, &["models", "set", "c/d"]).await;
+    set.failed(&["could not write"]);
+    lacks(&set, &["It is kept"]);
+    chmod(&gateway.state_dir(), 0o700);
+    let set = unprivileged(&gateway, &["models", "set", "c/d"]).await;
+    assert!(set.code == Some(0) && set.err.contains("It is kept"), "{set:?}");
+}
+
 /// The same turn with more words.
 async fn agent(gateway: &GatewayUnderTest, words: &[&str]) -> Ended {
     openclaw(gateway, &[&["agent", "--agent", "main", "--message", "hello"], words].concat()).await
