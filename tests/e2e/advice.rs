@@ -177,6 +177,18 @@ async fn a_gateway_on_another_port_is_told_by_every_command() {
 }
 
 #[tokio::test]
+async fn words_that_are_missing_are_named_and_with_json_in_a_document() {
+    let gateway = gateway().prepare().unwrap();
+    let route = openclaw(&gateway, &["agents", "route", "--json"]).await;
+    route.failed(&["error: required option '--channel <channel>' not specified"]);
+    has(document(&route)["error"]["message"].as_str().unwrap(), &["--channel <channel>"]);
+    let order = openclaw(&gateway, &["models", "auth", "order", "set", "--provider", "x"]).await;
+    order.failed(&["error: missing required argument 'profile_ids'"]);
+    let missing = openclaw(&gateway, &["cron", "list", "--json"]).await;
+    has(document(&missing)["error"]["message"].as_str().unwrap(), &["not implemented yet"]);
+}
+
+#[tokio::test]
 async fn a_model_that_could_not_be_set_is_not_said_to_be_kept() {
     let gateway = gateway().prepare().unwrap();
     chmod(&gateway.state_dir(), 0o500);
