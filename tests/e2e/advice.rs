@@ -239,3 +239,12 @@ async fn a_message_right_after_a_change_of_the_config_is_answered_with_the_new_o
     assert!(told.code == Some(0) && told.out.contains("offline guide"), "{told:?}");
     assert_eq!(model.requests().len(), 1);
 }
+
+#[tokio::test]
+async fn a_missing_key_comes_with_how_to_add_one() {
+    let primary = json!({"agents": {"defaults": {"model": {"primary": "groq/llama-3.3-70b-versatile"}}}});
+    let gateway = gateway().config(primary).start().await.unwrap();
+    let ended = agent(&gateway, &[]).await;
+    ended.failed(&["groq", "Set GROQ_API_KEY", "openclaw models auth paste-token --provider groq"]);
+    lacks(&ended, &["agents add", "main agentDir"]);
+}
