@@ -154,6 +154,11 @@ async fn with_a_gateway_elsewhere_nothing_is_advised_that_is_only_for_one_here()
         lacks(ended, &["Loopback-only", "auth missing", "--generate-gateway-token", "Start a gateway"]);
     }
     lacks(&status, &["Need a gateway?     openclaw gateway"]);
+    // What `gateway run` says to do works.
+    assert_eq!(openclaw(&gateway, &["setup", "--mode", "local"]).await.code, Some(0));
+    let doctor = openclaw(&gateway, &["doctor", "--check"]).await;
+    assert_eq!(doctor.code, Some(0), "{doctor:?}");
+    lacks(&doctor, &["Gateway start blocked", "no token"]);
 }
 
 #[tokio::test]
@@ -212,7 +217,7 @@ async fn a_reply_that_went_nowhere_or_was_cut_off_is_no_success() {
         false => Reply::text("here"),
     })
     .await;
-    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
     let plain = agent(&gateway, &[]).await;
     assert_eq!((plain.code, plain.out.as_str()), (Some(0), "here\n"), "{plain:?}");
     let kept = agent(&gateway, &["--deliver"]).await;
@@ -226,6 +231,9 @@ async fn a_reply_that_went_nowhere_or_was_cut_off_is_no_success() {
     let late = openclaw(&gateway, &args).await;
     assert_eq!(late.code, Some(1), "{late:?}");
     has(&late.out, &["time limit of 1 s", "--timeout of the command"]);
+    gateway.terminate().await.unwrap();
+    let alone = openclaw(&gateway, &[&args[..], &["--local"]].concat()).await;
+    alone.failed(&["time limit of 1 s", "--timeout of the command"]);
 }
 
 #[tokio::test]

@@ -113,12 +113,11 @@ impl Context {
         !self.loaded.snapshot.exists || self.loaded.snapshot.raw.is_some()
     }
 
-    /// That the config can't be used, the first reason, and who says more: for a sentence to go on with.
+    /// That the config can't be used, and the first reason: for a sentence to go on with.
     pub(crate) fn unusable_config(&self) -> String {
         let snapshot = &self.loaded.snapshot;
         let why = snapshot.issues.first().map(|issue| format!(" ({})", issue.line())).unwrap_or_default();
-        let doctor = self.hint_command("openclaw doctor");
-        format!("The config {} cannot be used{why}; `{doctor}` says what to mend", self.short(&snapshot.path))
+        format!("The config {} cannot be used{why}", self.short(&snapshot.path))
     }
 
     /// The same instance with its files read anew, after a command has changed them.

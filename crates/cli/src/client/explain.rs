@@ -44,8 +44,10 @@ pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) 
 
 /// What to do when nobody answers.
 fn when_unreachable(context: &Context, target: &Target) -> String {
-    if let Some(broken) = broken_config(context, target) {
-        return format!("{broken}, so this is only the default address, and no gateway starts from here.");
+    if let Some(why) =
+        broken_config(context, target, "this is only the default address, and no gateway starts here")
+    {
+        return why;
     }
     match target.bind {
         Some(_) => format!("Start a gateway with `{}`.", context.hint_command("openclaw gateway")),
@@ -56,10 +58,12 @@ fn when_unreachable(context: &Context, target: &Target) -> String {
     }
 }
 
-/// The config is why this gateway was asked, and it can't be used.
-fn broken_config(context: &Context, target: &Target) -> Option<String> {
+/// The config is why this gateway was asked, and it can't be used: what comes of that, and what to do.
+fn broken_config(context: &Context, target: &Target, consequence: &str) -> Option<String> {
     let is_meant = target.is_configured() && context.config().is_err();
-    is_meant.then(|| context.unusable_config())
+    let doctor = context.hint_command("openclaw doctor");
+    is_meant
+        .then(|| format!("{}, so {consequence}. `{doctor}` says what to mend.", context.unusable_config()))
 }
 
 /// A secret that a gateway did not like.
@@ -123,8 +127,8 @@ fn without_advice(message: &str) -> &str {
 
 /// What to do when the gateway did not let this command in.
 fn when_refused(context: &Context, target: &Target, refusal: Option<Refusal>) -> String {
-    if let Some(broken) = broken_config(context, target) {
-        return format!("{broken}, so this command does not know the gateway's secret.");
+    if let Some(why) = broken_config(context, target, "this command does not know the gateway's secret") {
+        return why;
     }
     let Some(Refusal { secret, fault }) = refusal else {
         return format!("Look at `{}` on the gateway's host.", context.hint_command("openclaw logs"));
@@ -138,8 +142,9 @@ fn when_refused(context: &Context, target: &Target, refusal: Option<Refusal>) ->
     let flag = format!("--{word}");
     match (fault, variable.filter(|_| from_variables)) {
         (Fault::Mismatch, _) if target.explicit && target.is_configured() => {
+            let key = if is_remote { "gateway.remote" } else { "gateway.auth" };
             format!(
-                "{flag} is not the gateway's {word}. Leave it away to use the configured one, or pass the right one."
+                "{flag} is not the gateway's {word}. Leave it away to use {key}.{word}, or pass the right one."
             )
         }
         (_, _) if target.explicit => format!("Pass the gateway's {word} with {flag}."),

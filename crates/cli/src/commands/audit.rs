@@ -51,7 +51,7 @@ fn unusable_config(context: &Context) -> Value {
         "config.unusable",
         "critical",
         "The config cannot be used, so its settings were not checked",
-        &context.unusable_config(),
+        &format!("{}.", context.unusable_config()),
         Some(format!("{}.", context.config_fix())),
     )
 }

@@ -111,10 +111,13 @@ async fn interview(context: &Context, target: &Target, ask: Ask, started: Instan
     connection.close().await;
 }
 
-/// `Next: …`, where the gateway could not be talked to and something can be done about it.
-pub(super) fn next_step(probed: &Probed) -> Option<String> {
-    let hint = probed.failure.as_ref()?.hint.as_deref()?;
-    Some(format!("Next: {hint}"))
+impl Probed {
+    /// What to do where the gateway could not be talked to. The reason, which is shown beside it, is not said again.
+    pub(super) fn remedy(&self) -> Option<&str> {
+        let hint = self.failure.as_ref()?.hint.as_deref()?;
+        let reason = self.error.as_deref().unwrap_or_default();
+        Some(hint.strip_prefix(reason).and_then(|rest| rest.strip_prefix(". ")).unwrap_or(hint))
+    }
 }
 
 /// The gateway's own entry of its presence list.
@@ -243,7 +246,7 @@ fn text(context: &Context, target: &Target, probed: &Probed, timeout: Duration) 
             lines.push(format!("  Connect: failed - {}", error.as_deref().unwrap_or("unknown error")))
         }
     }
-    lines.extend(next_step(probed));
+    lines.extend(probed.remedy().map(|remedy| format!("Next: {remedy}")));
     if let Some(itself) = &probed.itself {
         let field = |name: &str| itself.get(name).and_then(Value::as_str).unwrap_or("unknown");
         let (host, ip, platform, version) = (field("host"), field("ip"), field("platform"), field("version"));

@@ -7,7 +7,7 @@ use openclaw_config::settings::BindMode;
 use serde_json::{Value, json};
 
 use super::dashboard;
-use super::gateway_probe::{self, Ask, Probed, next_step};
+use super::gateway_probe::{self, Ask, Probed};
 use super::listeners::listeners;
 use super::logs::newest_log;
 use super::status::service_file;
@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context, args: &TargetArgs, wanted: Probe, strict: b
         output::json(&status);
     } else {
         let dashboard = dashboard::plain_url(context, &config, &target);
-        let next = probed.as_ref().and_then(next_step);
+        let next = probed.as_ref().and_then(Probed::remedy);
         text(context, &status, &target, &dashboard, next).iter().for_each(|line| output::line(line));
     }
     let is_down = probed.is_some_and(|probed| !probed.ok);
@@ -127,7 +127,7 @@ fn text(
     status: &Value,
     target: &Target,
     dashboard: &str,
-    next: Option<String>,
+    next: Option<&str>,
 ) -> Vec<String> {
     let style = context.style;
     let text = |pointer: &str| status.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -169,7 +169,7 @@ fn text(
         Some(_) => {
             lines.push(format!("RPC probe: {}", style.error("failed")));
             lines.push(format!("  {}", text("/rpc/error")));
-            lines.extend(next);
+            lines.extend(next.map(|next| format!("Next: {next}")));
         }
     }
     lines.push(String::new());

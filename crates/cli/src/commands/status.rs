@@ -76,7 +76,7 @@ impl Remedy {
         if failure.code == "unreachable" && target.bind.is_some() && is_usable {
             return Some(Self::Start);
         }
-        failure.hint.clone().map(Self::Told)
+        probed.remedy().map(|remedy| Self::Told(remedy.to_owned()))
     }
 }
 
