@@ -74,7 +74,7 @@ pub(crate) fn run(args: &[String]) -> u8 {
         failure.report(json);
         return failure.exit;
     }
-    let words = std::iter::once("openclaw".to_owned()).chain(rest.clone());
+    let words = std::iter::once("openclaw".to_owned()).chain(rest);
     match Cli::try_parse_from(words) {
         Ok(Cli { command: Some(command) }) => {
             // For `config set` the word is about the value, not about the output.
