@@ -1,5 +1,7 @@
 //! The command line beside a gateway under test.
 
+use std::path::Path;
+
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -32,6 +34,27 @@ impl Ended {
             assert!(self.err.contains(words), "no \"{words}\" in:\n{}\nstdout:\n{}", self.err, self.out);
         }
         assert!(!self.err.contains("panicked"), "{}", self.err);
+    }
+}
+
+/// Runs `openclaw` as a user who is not root, to whom everything in the gateway's directory belongs: for what modes forbid.
+pub(crate) async fn unprivileged(gateway: &GatewayUnderTest, args: &[&str]) -> Ended {
+    let mut command = gateway.command();
+    command.args(args);
+    if nix::unistd::geteuid().is_root() {
+        give_away(gateway.home());
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    Ended::of(command).await
+}
+
+/// The user id that owns nothing.
+const NOBODY: u32 = 65_534;
+
+fn give_away(path: &Path) {
+    std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    if path.is_dir() {
+        std::fs::read_dir(path).unwrap().for_each(|entry| give_away(&entry.unwrap().path()));
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use openclaw_testkit::GatewayUnderTest;
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
+use crate::command::{openclaw, unprivileged};
 use crate::conversation::{history, sessions_dir};
 use crate::gateway;
 
@@ -252,6 +252,33 @@ async fn beside_a_running_gateway_only_harmless_things_are_repaired() {
     assert_eq!(text.code, Some(1), "{text:?}");
     assert!(text.out.contains(&format!("A gateway (pid {})", gateway.pid().unwrap())), "{text:?}");
     assert_eq!(std::fs::read_to_string(dir.join("x.jsonl")).unwrap(), foul);
+}
+
+#[tokio::test]
+async fn a_state_directory_its_owner_cannot_write_is_made_writable_first() {
+    let gateway = sound().await;
+    let state = gateway.state_dir();
+    std::fs::write(sessions_dir(&gateway).join("sessions.json"), "[]").unwrap();
+    chmod(&state, 0o500);
+    let found = unprivileged(&gateway, &["doctor"]).await;
+    assert!(found.out.contains("Cannot be written by its owner"), "{found:?}");
+    let fixed = unprivileged(&gateway, &["doctor", "--fix", "--check"]).await;
+    assert_eq!(fixed.code, Some(0), "{fixed:?}");
+    assert_eq!(std::fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o700);
+    // What needs the lock is repaired after that.
+    assert_eq!(std::fs::read_to_string(sessions_dir(&gateway).join("sessions.json")).unwrap(), "{}");
+}
+
+#[tokio::test]
+async fn a_generated_token_in_a_new_config_is_seen_by_the_same_doctor() {
+    let gateway = gateway().whole_config(Value::Null).prepare().unwrap();
+    let made = openclaw(&gateway, &["doctor", "--generate-gateway-token"]).await;
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(
+        made.out.contains("Generated a gateway token") && !made.out.contains("Missing config"),
+        "{made:?}"
+    );
+    assert!(made.out.contains("set gateway.mode=local (current: unset)"), "{made:?}");
 }
 
 #[tokio::test]

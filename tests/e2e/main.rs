@@ -8,6 +8,7 @@
 )]
 
 mod abort;
+mod advice;
 mod agents;
 mod bad_answers;
 mod bad_commands;

@@ -262,7 +262,7 @@ async fn a_change_of_the_config_says_when_it_does_something() {
     };
     assert_eq!(
         set(&gateway, "ui.assistant.name", "Clawd").await,
-        "Updated ui.assistant.name. The running gateway applies it.\n"
+        "Updated ui.assistant.name. The running gateway applies it within a second.\n"
     );
     assert_eq!(
         set(&gateway, "gateway.auth.allowTailscale", "false").await,

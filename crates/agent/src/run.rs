@@ -173,7 +173,8 @@ impl Limits {
     pub fn time_is_up(&self) -> String {
         let limit = self.timeout.unwrap_or_default().as_secs();
         format!(
-            "The run was stopped at its time limit of {limit} s. Ask for less at once, or raise agents.defaults.timeoutSeconds."
+            "The run was stopped at its time limit of {limit} s. Ask for less at once, or allow more time: with --timeout of \
+             the command that asked, or in agents.defaults.timeoutSeconds."
         )
     }
 }

@@ -7,7 +7,7 @@ use openclaw_config::profile::{apply_profile, take_profile_flags};
 
 use crate::args::{Cli, Command, ConfigArgs, ConfigCommand};
 use crate::context::Context;
-use crate::failure::{ERROR, USAGE};
+use crate::failure::{Failure, USAGE};
 use crate::{commands, output};
 
 /// Commands of OpenClaw that this version does not have; a name of two words is a subcommand.
@@ -66,18 +66,21 @@ pub(crate) fn run(args: &[String]) -> u8 {
         return 0;
     }
     let rest = help_as_flag(rest);
+    let json = rest.iter().take_while(|word| *word != "--").any(|word| word == "--json");
     if let Some(name) = not_yet(&rest) {
-        output::error_line(&format!("openclaw {name}: not implemented yet in this version"));
-        output::error_line("Run `openclaw --help` for the commands that are.");
-        return ERROR;
+        let failure =
+            Failure::new("not-implemented", format!("openclaw {name}: not implemented yet in this version"))
+                .hint("Run `openclaw --help` for the commands that are.");
+        failure.report(json);
+        return failure.exit;
     }
-    let words = std::iter::once("openclaw".to_owned()).chain(rest.clone());
+    let words = std::iter::once("openclaw".to_owned()).chain(rest);
     match Cli::try_parse_from(words) {
         Ok(Cli { command: Some(command) }) => {
             // For `config set` the word is about the value, not about the output.
             let is_set =
                 matches!(&command, Command::Config(ConfigArgs { command: Some(ConfigCommand::Set { .. }) }));
-            let json = !is_set && rest.iter().take_while(|word| *word != "--").any(|word| word == "--json");
+            let json = json && !is_set;
             let context = Context::new(&env, no_color);
             commands::run(command, &context).unwrap_or_else(|failure| {
                 failure.report(json);
@@ -88,7 +91,16 @@ pub(crate) fn run(args: &[String]) -> u8 {
             output::line(&Cli::command().render_help().to_string());
             0
         }
-        Err(error) => report_grammar(&error),
+        Err(error) => match grammar_failure(&error) {
+            Some(failure) => {
+                failure.report(json);
+                failure.exit
+            }
+            None => {
+                output::line(&error.render().to_string());
+                0
+            }
+        },
     }
 }
 
@@ -120,18 +132,15 @@ fn not_yet(words: &[String]) -> Option<&'static str> {
     NOT_YET.iter().find(|name| **name == first || both.as_deref() == Some(name)).copied()
 }
 
-/// Prints what is wrong with the words, in the reference's form where it has one.
-fn report_grammar(error: &clap::Error) -> u8 {
+/// What is wrong with the words, in the reference's form where it has one; nothing where help was asked for.
+fn grammar_failure(error: &clap::Error) -> Option<Failure> {
     let word = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(list)) => list.first().cloned(),
         Some(_) | None => None,
     };
     let text = match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            output::line(&error.render().to_string());
-            return 0;
-        }
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => return None,
         ErrorKind::InvalidSubcommand => {
             word(ContextKind::InvalidSubcommand).map(|name| format!("error: unknown command '{name}'"))
         }
@@ -142,24 +151,28 @@ fn report_grammar(error: &clap::Error) -> u8 {
                 format!("error: unknown command '{name}'")
             }
         }),
-        ErrorKind::MissingRequiredArgument => word(ContextKind::InvalidArg)
-            .map(|name| format!("error: missing required argument '{}'", bare(&name))),
+        ErrorKind::MissingRequiredArgument => word(ContextKind::InvalidArg).map(|name| missing(&name)),
         ErrorKind::InvalidValue | ErrorKind::TooFewValues => {
             word(ContextKind::InvalidArg).map(|name| format!("error: option '{name}' argument missing"))
         }
         _ => None,
     };
-    output::error_line(&text.unwrap_or_else(|| error.render().to_string().trim_end().to_owned()));
-    for kind in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg] {
-        if let Some(name) = word(kind) {
-            output::error_line(&format!("(Did you mean {name}?)"));
-        }
-    }
-    ERROR
+    let text = text.unwrap_or_else(|| error.render().to_string().trim_end().to_owned());
+    let failure = Failure::usage(text);
+    let suggestions = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg];
+    Some(match suggestions.into_iter().find_map(word) {
+        Some(name) => failure.hint(format!("(Did you mean {name}?)")),
+        None => failure,
+    })
 }
 
-fn bare(name: &str) -> String {
-    name.trim_matches(['<', '>', '[', ']']).to_lowercase()
+/// An option is named as it is typed, an argument by its name alone.
+fn missing(name: &str) -> String {
+    if name.starts_with('-') {
+        return format!("error: required option '{name}' not specified");
+    }
+    let name = name.trim_end_matches("...").trim_matches(['<', '>', '[', ']']);
+    format!("error: missing required argument '{}'", name.to_lowercase())
 }
 
 #[cfg(test)]
@@ -218,6 +231,22 @@ mod tests {
                 assert!(accepts(flag), "{line} {flag}");
                 assert!(!accepts("--bogus"), "{line}");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named_whole() {
+        let rows = [
+            ("agents route", "error: required option '--channel <channel>' not specified"),
+            ("models auth order set --provider x", "error: missing required argument 'profile_ids'"),
+            ("config get", "error: missing required argument 'path'"),
+            ("nosuchcmd", "error: unknown command 'nosuchcmd'"),
+        ];
+        for (line, expect) in rows {
+            let Err(error) = Cli::try_parse_from(words(&format!("openclaw {line}"))) else {
+                panic!("{line}")
+            };
+            assert_eq!(grammar_failure(&error).unwrap().message, expect, "{line}");
         }
     }
 

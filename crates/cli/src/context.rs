@@ -86,10 +86,44 @@ impl Context {
         if !snapshot.legacy_issues.is_empty() {
             text.push_str(&format!("\nLegacy config keys detected:\n{}", list(&snapshot.legacy_issues)));
         }
-        let path = snapshot.path.display();
-        let what = if snapshot.is_parsable() { "what is named above" } else { "the text at that line" };
         Failure::new("config-invalid", text)
-            .hint(format!("\nFix {what} in {path}, then run the command again."))
+            .hint(format!("\n{}, then run the command again.", self.config_fix()))
+    }
+
+    /// What makes the config usable, without a full stop.
+    pub(crate) fn config_fix(&self) -> String {
+        let snapshot = &self.loaded.snapshot;
+        let path = snapshot.path.display();
+        if self.is_config_readable() {
+            let what = if snapshot.is_parsable() { "what is named above" } else { "the text at that line" };
+            return format!("Fix {what} in {path}");
+        }
+        match std::fs::File::open(&snapshot.path) {
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                format!(
+                    "Let this user read {path} (as its owner: chmod 600 {path}; else: sudo chown $USER {path})"
+                )
+            }
+            Ok(_) | Err(_) => format!("Put a readable config file at {path}"),
+        }
+    }
+
+    /// Whether the text of the config could be read; a config that does not exist is an empty one.
+    pub(crate) fn is_config_readable(&self) -> bool {
+        !self.loaded.snapshot.exists || self.loaded.snapshot.raw.is_some()
+    }
+
+    /// That the config can't be used, and the first reason: for a sentence to go on with.
+    pub(crate) fn unusable_config(&self) -> String {
+        let snapshot = &self.loaded.snapshot;
+        let why = snapshot.issues.first().map(|issue| format!(" ({})", issue.line())).unwrap_or_default();
+        format!("The config {} cannot be used{why}", self.short(&snapshot.path))
+    }
+
+    /// The same instance with its files read anew, after a command has changed them.
+    pub(crate) fn reread(&self) -> Self {
+        let loaded = openclaw_config::load(&self.process);
+        Self { loaded, process: self.process.clone(), style: self.style }
     }
 
     /// A path with `~` for the home directory.

@@ -21,6 +21,8 @@ use crate::context::{Context, now_ms};
 const CHALLENGE_WAIT: Duration = Duration::from_millis(750);
 /// Largest frame that is read, in bytes.
 const MAX_FRAME: usize = 25 * 1024 * 1024;
+/// How the standard library begins the error of a name that can't be resolved; its kind does not say it.
+const LOOKUP_FAILED: &str = "failed to lookup address information";
 const CLIENT_ID: &str = "cli";
 const CLIENT_MODE: &str = "cli";
 const ROLE: &str = "operator";
@@ -41,6 +43,12 @@ pub(crate) enum ConnectError {
     /// Nobody listens there.
     #[error("connect failed: {reason}")]
     Unreachable {
+        /// What the system says.
+        reason: String,
+    },
+    /// Nobody knows the name in the address.
+    #[error("connect failed: {reason}")]
+    UnknownHost {
         /// What the system says.
         reason: String,
     },
@@ -303,7 +311,14 @@ fn connect_params(target: &Target, identity: &Identity, token: Option<&str>, non
 
 fn open_error(error: WsError) -> ConnectError {
     match error {
-        WsError::Io(error) => ConnectError::Unreachable { reason: error.to_string() },
+        WsError::Io(error) => {
+            let reason = error.to_string();
+            if reason.starts_with(LOOKUP_FAILED) {
+                ConnectError::UnknownHost { reason }
+            } else {
+                ConnectError::Unreachable { reason }
+            }
+        }
         WsError::Url(error) => ConnectError::Url { reason: error.to_string() },
         WsError::Http(response) => ConnectError::Protocol {
             what: format!("HTTP {} instead of a WebSocket", response.status().as_u16()),

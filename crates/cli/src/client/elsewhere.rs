@@ -14,7 +14,8 @@ pub(crate) fn elsewhere(context: &Context, target: &Target, error: &ConnectError
         ConnectError::Unreachable { .. } => true,
         // Somebody else may have answered.
         ConnectError::Closed { .. } | ConnectError::Refused { .. } | ConnectError::Protocol { .. } => false,
-        ConnectError::Answer { .. }
+        ConnectError::UnknownHost { .. }
+        | ConnectError::Answer { .. }
         | ConnectError::Identity { .. }
         | ConnectError::Unprotected { .. }
         | ConnectError::Url { .. } => return None,

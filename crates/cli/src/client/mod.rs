@@ -2,6 +2,8 @@
 
 mod connect;
 mod elsewhere;
+mod explain;
+mod gateway_url;
 mod identity;
 mod target;
 
@@ -11,6 +13,8 @@ use serde_json::Value;
 
 pub(crate) use connect::{ConnectError, Connection, Wait};
 pub(crate) use elsewhere::{elsewhere, process};
+pub(crate) use explain::explain;
+pub(crate) use gateway_url::problem as url_problem;
 pub(crate) use target::{Target, TargetFlags};
 
 use crate::args::TargetArgs;
@@ -56,39 +60,6 @@ pub(crate) async fn call(
             "Look at `{}`, or give it more time with --timeout.",
             context.hint_command("openclaw logs")
         ))),
-    }
-}
-
-/// The text for people: what happened, to which gateway, what to do.
-pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) -> Failure {
-    if let Some(failure) = elsewhere(context, target, error) {
-        return failure;
-    }
-    let block = target.describe(context);
-    let command = |text: &str| context.hint_command(text);
-    match error {
-        ConnectError::Unreachable { .. } => Failure::new(
-            "unreachable",
-            format!("gateway closed (1006 abnormal closure (no close frame)): no close reason\n{block}"),
-        )
-        .hint(format!("{error}. Start a gateway with `{}`.", command("openclaw gateway"))),
-        ConnectError::Closed { .. } => Failure::new("closed", format!("{error}\n{block}"))
-            .hint(format!("Look at `{}`.", command("openclaw logs"))),
-        ConnectError::Refused { message, .. } if message.contains("pairing required") => {
-            Failure::new("pairing-required", format!("{message}\n{block}"))
-                .hint("Approve this device on the gateway's host: openclaw devices list, openclaw devices approve <id>.")
-        }
-        ConnectError::Refused { message, .. } => Failure::new("refused", format!("{message}\n{block}")).hint(format!(
-            "Check gateway.auth with `{}`; a running gateway uses the token it was started with.",
-            command("openclaw config get gateway.auth.mode")
-        )),
-        ConnectError::Unprotected { detail, remedy } => {
-            Failure::new("protection-missing", format!("{detail}\n{block}")).hint(*remedy)
-        }
-        ConnectError::Answer { code: _, message } => Failure::new("request", message.clone()),
-        ConnectError::Identity { .. } | ConnectError::Protocol { .. } | ConnectError::Url { .. } => {
-            Failure::new("client", format!("{error}\n{block}"))
-        }
     }
 }
 

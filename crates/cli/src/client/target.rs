@@ -11,6 +11,9 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::context::Context;
 use crate::failure::Failure;
 
+/// [`Target::source`] of an address that was given as a flag.
+const FROM_FLAG: &str = "cli --url";
+
 /// What the command line says about the gateway.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TargetFlags {
@@ -46,6 +49,8 @@ pub(crate) struct Target {
 pub(crate) enum Note {
     /// It has no address.
     MissingUrl,
+    /// Its address is none.
+    BadUrl(String),
     /// A protection of the connection is asked for and missing.
     Unprotected(Box<Unmet>),
 }
@@ -54,6 +59,7 @@ impl std::fmt::Display for Note {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::MissingUrl => f.write_str("gateway.mode=remote but gateway.remote.url is missing"),
+            Self::BadUrl(problem) => write!(f, "gateway.remote.url is no address of a gateway: {problem}"),
             Self::Unprotected(unmet) => f.write_str(&unmet.detail()),
         }
     }
@@ -67,15 +73,40 @@ impl Target {
     pub(crate) fn resolve(context: &Context, flags: &TargetFlags) -> Result<Self, Failure> {
         let config = context.config_or_default();
         let target = Self::of(&config, context.env(), flags)?;
-        let Some(note) = &target.note else { return Ok(target) };
-        let (kind, hint) = match note {
-            Note::MissingUrl => {
-                ("remote-url-missing", "Set it: openclaw config set gateway.remote.url wss://host:port")
-            }
-            Note::Unprotected(unmet) => ("protection-missing", unmet.remedy()),
+        match target.misconfigured(context) {
+            Some(failure) => Err(failure),
+            None => Ok(target),
+        }
+    }
+
+    /// Why it can't be talked to as it is configured, and what to do.
+    pub(crate) fn misconfigured(&self, context: &Context) -> Option<Failure> {
+        let note = self.note.as_ref()?;
+        let set_url = || {
+            let command = context.hint_command("openclaw config set gateway.remote.url wss://host:port");
+            format!("Set it: {command}")
         };
-        let message = format!("gateway remote mode misconfigured: {note}\n{}", target.describe(context));
-        Err(Failure::new(kind, message).hint(hint))
+        let (kind, hint) = match note {
+            Note::MissingUrl => ("remote-url-missing", set_url()),
+            Note::BadUrl(_) => ("remote-url-bad", set_url()),
+            Note::Unprotected(unmet) => ("protection-missing", unmet.remedy().to_owned()),
+        };
+        let message = format!("gateway remote mode misconfigured: {note}\n{}", self.describe(context));
+        Some(Failure::new(kind, message).hint(hint))
+    }
+
+    /// Whether the config says where it is, as opposed to a flag.
+    pub(crate) fn is_configured(&self) -> bool {
+        self.source != FROM_FLAG
+    }
+
+    /// The setting that says where it is.
+    pub(crate) fn setting(&self) -> &'static str {
+        match self.bind {
+            _ if !self.is_configured() => "--url",
+            None => "gateway.remote.url",
+            Some(_) => "gateway.bind and gateway.customBindHost",
+        }
     }
 
     /// The same as values only; remote mode without a URL falls back to the local address, with a note.
@@ -94,7 +125,10 @@ impl Target {
                 )
                 .hint("Fix: pass --token or --password (or gatewayToken in tools)."));
             }
-            let source = "cli --url".to_owned();
+            if let Some(problem) = super::url_problem(&url) {
+                return Err(Failure::usage(format!("--url {url} is no address of a gateway: {problem}")));
+            }
+            let source = FROM_FLAG.to_owned();
             return Ok(Self {
                 url,
                 source,
@@ -112,7 +146,8 @@ impl Target {
             (true, Some(url)) => {
                 let unmet = unmet_protections(config);
                 let unmet = unmet.into_iter().find(|unmet| unmet.refuses == Refuses::Connections);
-                let note = unmet.map(|unmet| Note::Unprotected(Box::new(unmet)));
+                let unprotected = || unmet.map(|unmet| Note::Unprotected(Box::new(unmet)));
+                let note = super::url_problem(&url).map(Note::BadUrl).or_else(unprotected);
                 (url, "config gateway.remote.url".to_owned(), note)
             }
             (true, None) => (

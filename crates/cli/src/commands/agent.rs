@@ -5,6 +5,7 @@ use std::time::Duration;
 use openclaw_protocol::AgentId;
 use serde_json::{Map, Value, json};
 
+use super::config_pickup;
 use super::local_run::{self, LocalRun, Why};
 use crate::args::AgentArgs;
 use crate::client::{self, Target, TargetFlags, Wait};
@@ -47,6 +48,7 @@ pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
         .unwrap_or(DEFAULT_TIMEOUT_SECONDS);
     let timeout = (Duration::from_secs(timeout_seconds) + CALL_MARGIN).max(MIN_CALL_TIMEOUT);
     let answer = client::block_on(async {
+        config_pickup::settle(context).await;
         if let Some(level) = &request.verbose {
             set_verbose(context, &request, level).await?;
         }
@@ -54,15 +56,7 @@ pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
         client::call(context, &TargetFlags::default(), "agent", params, Wait::Final, timeout).await
     });
     match answer {
-        Ok(payload) => {
-            let failure = failed_run(&payload);
-            match &failure {
-                _ if args.json => output::json(&payload),
-                Some(summary) => output::error_line(summary),
-                None => print_reply(payload.get("result").unwrap_or(&Value::Null)),
-            }
-            Ok(if failure.is_some() { ERROR } else { 0 })
-        }
+        Ok(payload) => Ok(report(payload, args, context)),
         Err(failure) => {
             let Some(target) = may_run_here(&failure, context) else { return Err(failure) };
             output::error_line(&format!(
@@ -72,6 +66,36 @@ pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
             run_local(request, args.json, context, Why::NoGateway)
         }
     }
+}
+
+/// Prints how the run ended and gives the exit code.
+fn report(mut payload: Value, args: &AgentArgs, context: &Context) -> u8 {
+    let failure = failed_run(&payload).map(str::to_owned);
+    let was_stopped = payload.pointer("/result/meta/aborted") == Some(&Value::Bool(true));
+    let is_done = failure.is_none() && !was_stopped;
+    let undelivered = undelivered(args, context).filter(|_| is_done);
+    if let (Some(why), Some(payload)) = (undelivered, payload.as_object_mut()) {
+        payload.insert("deliveryError".to_owned(), json!(why));
+    }
+    match &failure {
+        _ if args.json => output::json(&payload),
+        Some(summary) => output::error_line(summary),
+        None => print_reply(payload.get("result").unwrap_or(&Value::Null)),
+    }
+    undelivered.into_iter().for_each(output::error_line);
+    if is_done && undelivered.is_none() { 0 } else { ERROR }
+}
+
+/// Why the reply did not go where `--deliver` wants it. The gateway refuses channels that are named and not connected; with
+/// none named it has nowhere to send the reply, and says nothing. One elsewhere may be another version, with channels.
+fn undelivered(args: &AgentArgs, context: &Context) -> Option<&'static str> {
+    let target = Target::resolve(context, &TargetFlags::default()).ok()?;
+    let named = args.reply_channel.as_deref().or(args.channel.as_deref()).map(str::trim);
+    let stays_here = named.is_some_and(|name| name.eq_ignore_ascii_case("webchat"));
+    (args.deliver && target.bind.is_some() && !stays_here).then_some(
+        "The reply was not delivered: no channel is connected to this gateway. It is kept in the session; leave --deliver \
+         away if that is enough.",
+    )
 }
 
 /// Why the run failed, if it did: the gateway answers the request all the same.

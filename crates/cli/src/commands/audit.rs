@@ -1,7 +1,7 @@
 //! The findings about security that `status` shows first. A part of the checks of `security audit` (spec `cli.md` §8).
 
 use openclaw_config::gateway_options::{GatewayFlags, gateway_options};
-use openclaw_config::settings::{AuthKind, BindMode};
+use openclaw_config::settings::{AuthKind, BindMode, GatewayMode};
 use openclaw_config::{Config, Unmet, unmet_protections};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
@@ -15,7 +15,11 @@ const GOOD_TOKEN_LENGTH: usize = 24;
 pub(super) fn report(context: &Context, config: &Config) -> Value {
     let mut findings = Vec::new();
     findings.extend(unmet_protections(config).iter().map(unmet));
-    gateway(context, config, &mut findings);
+    if context.config().is_err() {
+        findings.push(unusable_config(context));
+    } else if config.gateway.mode != Some(GatewayMode::Remote) {
+        gateway(context, config, &mut findings);
+    }
     files(context, &mut findings);
     let count = |severity: &str| {
         findings
@@ -39,6 +43,17 @@ fn unmet(unmet: &Unmet) -> Value {
     let title = format!("{} asks for a protection that is missing", unmet.key);
     let remedy = Some(unmet.remedy().to_owned());
     finding("config.protection_missing", "critical", &title, &unmet.detail(), remedy)
+}
+
+/// What else is wrong with it is not known: the settings in the file are not the ones that were checked.
+fn unusable_config(context: &Context) -> Value {
+    finding(
+        "config.unusable",
+        "critical",
+        "The config cannot be used, so its settings were not checked",
+        &format!("{}.", context.unusable_config()),
+        Some(format!("{}.", context.config_fix())),
+    )
 }
 
 fn gateway(context: &Context, config: &Config, findings: &mut Vec<Value>) {

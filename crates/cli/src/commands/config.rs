@@ -20,9 +20,10 @@ pub(super) fn run(args: ConfigArgs, context: &Context) -> Outcome {
     }
 }
 
-/// The file must parse; it need not be valid, so that these commands can repair it.
+/// The file must be read and parsed; it need not be valid, so that these commands can repair it.
 fn require_parsable(context: &Context) -> Result<(), Failure> {
-    if context.loaded.snapshot.is_parsable() { Ok(()) } else { Err(context.invalid_config()) }
+    let is_known = context.is_config_readable() && context.loaded.snapshot.is_parsable();
+    if is_known { Ok(()) } else { Err(context.invalid_config()) }
 }
 
 fn segments(path: &str) -> Result<Vec<String>, Failure> {
@@ -99,7 +100,7 @@ fn effect(context: &Context, segments: &[String]) -> String {
     } else if path == "gateway.port" && is_port_of(running, &after) {
         "The running gateway listens there already."
     } else if applies_at_once(&context.loaded, &after) {
-        "The running gateway applies it."
+        "The running gateway applies it within a second."
     } else {
         "Restart the gateway to apply."
     };

@@ -14,8 +14,8 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 
 pub(super) fn run(args: &DashboardArgs, context: &Context) -> Outcome {
+    let config = context.config()?;
     let target = Target::resolve(context, &TargetFlags::default())?;
-    let config = context.config_or_default();
     if target.bind.is_some() && !config.gateway.control_ui.is_enabled() {
         return Err(Failure::new(
             "web-chat-off",
@@ -26,7 +26,7 @@ pub(super) fn run(args: &DashboardArgs, context: &Context) -> Outcome {
             context.hint_command("openclaw config set gateway.controlUi.enabled true")
         )));
     }
-    let page = Page::of(context, &config, &target);
+    let page = Page::of(context, config, &target);
     output::line(&format!("Dashboard URL: {}", page.address));
     let helpers = Helpers::of(context.env());
     let (copied, opened) = client::block_on(async {
@@ -78,6 +78,10 @@ impl Page {
         match (token, &target.password) {
             (Some(_), _) => {}
             (None, Some(_)) => notes.push("The page asks for the gateway's password.".to_owned()),
+            (None, None) if local_port.is_none() => notes.push(format!(
+                "No token of that gateway is configured here. Set gateway.remote.token to its gateway.auth.token: {}",
+                context.hint_command("openclaw config set gateway.remote.token <token>")
+            )),
             (None, None) => notes.push(format!(
                 "No token or password is configured. Make one: {}",
                 context.hint_command("openclaw doctor --generate-gateway-token")

@@ -40,6 +40,8 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
     if args.generate_gateway_token {
         notes.push(token::generate(context)?);
     }
+    // With the config as it is now: a new token may have made one.
+    let context = &context.reread();
     let is_configured = context.loaded.config_for_reading().is_ok();
     let config = context.config_or_default();
     let premises = premises(&config).map_err(|error| Failure::new("config-invalid", error.to_string()))?;
@@ -106,25 +108,41 @@ impl Session<'_> {
         if found.iter().all(|finding| finding.repairs.is_empty()) {
             return Ok(found);
         }
-        let hold = self.hold()?;
         let mut backup = Backup::new(self.context.paths().state_dir(), self.premises.now);
+        // Modes first: in a directory that can't be written the lock below can't be made either.
+        found = self.rounds(found, Repair::is_safe_beside_a_gateway, &mut backup);
+        let needs_hold = |repair: &Repair| !repair.is_safe_beside_a_gateway();
+        if found.iter().flat_map(|finding| &finding.repairs).any(needs_hold)
+            && let Some(_hold) = self.hold()?
+        {
+            found = self.rounds(found, |_| true, &mut backup);
+        }
+        self.backup = backup.dir().map(std::path::Path::to_path_buf);
+        Ok(found)
+    }
+
+    /// Carries out the repairs that may be done now, until none is left that has not failed.
+    fn rounds(
+        &mut self,
+        mut found: Vec<Finding>,
+        may: fn(&Repair) -> bool,
+        backup: &mut Backup,
+    ) -> Vec<Finding> {
         for _ in 0..ROUNDS {
             let todo: Vec<Repair> = found
                 .iter()
                 .flat_map(|finding| &finding.repairs)
-                .filter(|repair| hold.is_some() || repair.is_safe_beside_a_gateway())
+                .filter(|repair| may(repair))
                 .filter(|repair| !self.failures.iter().any(|(failed, _)| failed == *repair))
                 .cloned()
                 .collect();
             if todo.is_empty() {
                 break;
             }
-            self.carry_out(todo, &mut backup);
+            self.carry_out(todo, backup);
             found = self.look();
         }
-        self.backup = backup.dir().map(std::path::Path::to_path_buf);
-        drop(hold);
-        Ok(found)
+        found
     }
 
     fn carry_out(&mut self, todo: Vec<Repair>, backup: &mut Backup) {

@@ -18,6 +18,8 @@ pub(super) struct Probed {
     pub(super) latency_ms: Option<u64>,
     /// Why not.
     pub(super) error: Option<String>,
+    /// The same as other commands say it, with what to do.
+    pub(super) failure: Option<Failure>,
     /// How it closed.
     pub(super) close: Option<Value>,
     /// `{host, ip, version, platform}`.
@@ -44,7 +46,7 @@ pub(super) enum Ask {
 }
 
 /// Connects to a gateway and asks it. Never fails: what went wrong is part of the answer.
-pub(super) async fn probe(context: &Context, target: &Target, timeout: Duration, ask: Ask) -> Probed {
+async fn probe(context: &Context, target: &Target, timeout: Duration, ask: Ask) -> Probed {
     let mut probed = Probed::default();
     let started = Instant::now();
     if tokio::time::timeout(timeout, interview(context, target, ask, started, &mut probed)).await.is_err() {
@@ -53,17 +55,37 @@ pub(super) async fn probe(context: &Context, target: &Target, timeout: Duration,
     probed
 }
 
+/// [`probe`] of a gateway that may be configured wrongly: then that is the answer.
+pub(super) fn ask(
+    context: &Context,
+    target: &Target,
+    timeout: Duration,
+    ask: Ask,
+) -> Result<Probed, Failure> {
+    match &target.note {
+        Some(note) => Ok(Probed {
+            error: Some(note.to_string()),
+            failure: target.misconfigured(context),
+            ..Probed::default()
+        }),
+        None => client::block_on(async { Ok(probe(context, target, timeout, ask).await) }),
+    }
+}
+
 async fn interview(context: &Context, target: &Target, ask: Ask, started: Instant, probed: &mut Probed) {
     let mut connection = match Connection::open(context, target).await {
         Ok(connection) => connection,
         Err(error) => {
             probed.close = match &error {
                 ConnectError::Closed { code, reason } => Some(json!({ "code": code, "reason": reason })),
-                ConnectError::Unreachable { .. } => Some(json!({ "code": 1006, "reason": "" })),
+                ConnectError::Unreachable { .. } | ConnectError::UnknownHost { .. } => {
+                    Some(json!({ "code": 1006, "reason": "" }))
+                }
                 _ => None,
             };
             let elsewhere = client::elsewhere(context, target, &error).map(|failure| failure.message);
             probed.error = Some(elsewhere.unwrap_or_else(|| error.to_string()));
+            probed.failure = Some(client::explain(context, target, &error));
             return;
         }
     };
@@ -89,6 +111,15 @@ async fn interview(context: &Context, target: &Target, ask: Ask, started: Instan
     connection.close().await;
 }
 
+impl Probed {
+    /// What to do where the gateway could not be talked to. The reason, which is shown beside it, is not said again.
+    pub(super) fn remedy(&self) -> Option<&str> {
+        let hint = self.failure.as_ref()?.hint.as_deref()?;
+        let reason = self.error.as_deref().unwrap_or_default();
+        Some(hint.strip_prefix(reason).and_then(|rest| rest.strip_prefix(". ")).unwrap_or(hint))
+    }
+}
+
 /// The gateway's own entry of its presence list.
 fn gateway_itself(presence: &Value) -> Option<Value> {
     let entry = presence
@@ -105,8 +136,7 @@ pub(super) fn run(context: &Context, flags: &TargetFlags, timeout: Duration, jso
     let config = context.config_or_default();
     let target = Target::of(&config, context.env(), flags)?;
     let started = Instant::now();
-    let probed =
-        client::block_on(async { Ok::<_, Failure>(probe(context, &target, timeout, Ask::All).await) })?;
+    let probed = ask(context, &target, timeout, Ask::All)?;
     let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     if json {
         output::json(&document(&target, flags, &probed, timeout, duration));
@@ -216,6 +246,7 @@ fn text(context: &Context, target: &Target, probed: &Probed, timeout: Duration) 
             lines.push(format!("  Connect: failed - {}", error.as_deref().unwrap_or("unknown error")))
         }
     }
+    lines.extend(probed.remedy().map(|remedy| format!("Next: {remedy}")));
     if let Some(itself) = &probed.itself {
         let field = |name: &str| itself.get(name).and_then(Value::as_str).unwrap_or("unknown");
         let (host, ip, platform, version) = (field("host"), field("ip"), field("platform"), field("version"));

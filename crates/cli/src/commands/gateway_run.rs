@@ -1,7 +1,7 @@
 //! `openclaw gateway [run]`: resolves the flags and hands over to the daemon (spec `cli.md` §9.5).
 
-use openclaw_config::gateway_options::GatewayFlags;
-use openclaw_config::settings::{AuthKind, BindMode, TailscaleMode};
+use openclaw_config::gateway_options::{GatewayFlags, StartRefusal};
+use openclaw_config::settings::{AuthKind, BindMode, GatewayMode, TailscaleMode};
 use openclaw_gateway::{ExitStatus, LogTarget, RunOptions, StartError};
 use secrecy::SecretString;
 
@@ -61,8 +61,27 @@ pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
     match runtime::finish(threads, openclaw_gateway::run(options)) {
         Ok(ExitStatus::Stopped | ExitStatus::OutOfTime) => Ok(0),
         Err(StartError::InvalidConfig(_)) => Err(context.invalid_config()),
+        Err(StartError::Refused(refusal @ StartRefusal::NotConfigured { .. })) => {
+            Err(not_configured(context, &refusal))
+        }
         Err(error) => Err(Failure::new("gateway-start", error.to_string())),
     }
+}
+
+/// `gateway.mode` is not `local`. Plain `openclaw setup` keeps a mode that is set.
+fn not_configured(context: &Context, refusal: &StartRefusal) -> Failure {
+    let text = refusal.to_string();
+    let is_remote = context.config_or_default().gateway.mode == Some(GatewayMode::Remote);
+    let what = text.lines().next().filter(|_| is_remote).unwrap_or(&text);
+    let failure = Failure::new("gateway-start", what);
+    if !is_remote {
+        return failure;
+    }
+    failure.hint(format!(
+        "The config is for a gateway elsewhere; `{}` asks it. To run one here: {}",
+        context.hint_command("openclaw gateway probe"),
+        context.hint_command("openclaw setup --mode local")
+    ))
 }
 
 /// Threads that run tasks. A gateway waits far more than it computes, and every thread keeps memory of its own.

@@ -7,7 +7,7 @@ use openclaw_config::settings::BindMode;
 use serde_json::{Value, json};
 
 use super::dashboard;
-use super::gateway_probe::{Ask, Probed, probe};
+use super::gateway_probe::{self, Ask, Probed};
 use super::listeners::listeners;
 use super::logs::newest_log;
 use super::status::service_file;
@@ -32,9 +32,7 @@ pub(super) fn run(context: &Context, args: &TargetArgs, wanted: Probe, strict: b
     let target = Target::of(&config, context.env(), &flags)?;
     let timeout = client::timeout_of(args.timeout.as_deref(), DEFAULT_TIMEOUT)?;
     let probed = match wanted {
-        Probe::Connect => Some(client::block_on(async {
-            Ok::<_, Failure>(probe(context, &target, timeout, Ask::Nothing).await)
-        })?),
+        Probe::Connect => Some(gateway_probe::ask(context, &target, timeout, Ask::Nothing)?),
         Probe::Skip => None,
     };
     let port =
@@ -45,7 +43,8 @@ pub(super) fn run(context: &Context, args: &TargetArgs, wanted: Probe, strict: b
         output::json(&status);
     } else {
         let dashboard = dashboard::plain_url(context, &config, &target);
-        text(context, &status, &dashboard).iter().for_each(|line| output::line(line));
+        let next = probed.as_ref().and_then(Probed::remedy);
+        text(context, &status, &target, &dashboard, next).iter().for_each(|line| output::line(line));
     }
     let is_down = probed.is_some_and(|probed| !probed.ok);
     Ok(if strict && is_down { ERROR } else { 0 })
@@ -89,7 +88,7 @@ fn document(context: &Context, target: &Target, bind: BindMode, port: u16, probe
             "port": port,
             "portSource": "env/config",
             "probeUrl": target.url,
-            "probeNote": probe_note(bind),
+            "probeNote": probe_note(target, bind),
         },
         "port": {
             "port": port,
@@ -111,7 +110,10 @@ fn document(context: &Context, target: &Target, bind: BindMode, port: u16, probe
     out
 }
 
-fn probe_note(bind: BindMode) -> &'static str {
+fn probe_note(target: &Target, bind: BindMode) -> &'static str {
+    if target.bind.is_none() {
+        return "A gateway elsewhere; the service, the port and its listeners are those of this machine.";
+    }
     match bind {
         BindMode::Loopback => "Loopback-only gateway; only local clients can connect.",
         BindMode::Lan => "Reachable from the local network.",
@@ -120,7 +122,13 @@ fn probe_note(bind: BindMode) -> &'static str {
     }
 }
 
-fn text(context: &Context, status: &Value, dashboard: &str) -> Vec<String> {
+fn text(
+    context: &Context,
+    status: &Value,
+    target: &Target,
+    dashboard: &str,
+    next: Option<&str>,
+) -> Vec<String> {
     let style = context.style;
     let text = |pointer: &str| status.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let is = |pointer: &str| status.pointer(pointer) == Some(&Value::Bool(true));
@@ -141,11 +149,14 @@ fn text(context: &Context, status: &Value, dashboard: &str) -> Vec<String> {
     lines.extend([
         format!("Config (service): {}", context.short(text("/config/daemon/path").as_ref())),
         String::new(),
-        format!(
-            "Gateway: bind={} ({}), port={port} (env/config)",
-            text("/gateway/bindMode"),
-            text("/gateway/bindHost")
-        ),
+        match target.bind {
+            None => format!("Gateway: {url} ({})", target.source),
+            Some(_) => format!(
+                "Gateway: bind={} ({}), port={port} (env/config)",
+                text("/gateway/bindMode"),
+                text("/gateway/bindHost")
+            ),
+        },
         format!("Probe target: {url}"),
         format!("Dashboard: {dashboard}"),
         format!("Probe note: {}", text("/gateway/probeNote")),
@@ -158,7 +169,7 @@ fn text(context: &Context, status: &Value, dashboard: &str) -> Vec<String> {
         Some(_) => {
             lines.push(format!("RPC probe: {}", style.error("failed")));
             lines.push(format!("  {}", text("/rpc/error")));
-            lines.push(format!("Next: {}", context.hint_command("openclaw gateway")));
+            lines.extend(next.map(|next| format!("Next: {next}")));
         }
     }
     lines.push(String::new());

@@ -140,11 +140,17 @@ async fn answer(state: &GatewayState, run: LocalRun) -> Result<Value, Failure> {
         Some(RunRecord { outcome: RunOutcome::Error { message, .. }, .. }) => {
             Err(Failure::new("run", message))
         }
-        Some(RunRecord { outcome: RunOutcome::Aborted { reason, .. }, .. }) => {
-            Err(Failure::new("aborted", format!("the run was stopped ({reason})")))
+        Some(RunRecord { outcome: RunOutcome::Aborted { reason, result }, .. }) => {
+            let why = result.as_ref().and_then(stopped_why);
+            Err(Failure::new("aborted", why.unwrap_or_else(|| format!("the run was stopped ({reason})"))))
         }
         None => Err(Failure::new("interrupted", "interrupted; the run goes on when a gateway starts")),
     }
+}
+
+/// What the run itself says of why it was stopped.
+fn stopped_why(result: &Value) -> Option<String> {
+    result.pointer("/meta/error/message").and_then(Value::as_str).map(str::to_owned)
 }
 
 /// The session whose transcript is meant, one of its own where there is none; else the agent's main session.

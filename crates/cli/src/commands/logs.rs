@@ -89,7 +89,8 @@ async fn tail(
 
 /// The local file, when no gateway answers: that is when logs are needed most.
 fn read_file(context: &Context, target: &Target, wanted: Wanted, error: &ConnectError) -> Outcome {
-    let Some(path) = newest_log(context) else { return Err(not_reachable(context, target)) };
+    let explained = client::explain(context, target, error);
+    let Some(path) = newest_log(context) else { return Err(explained) };
     let size = std::fs::metadata(&path).map(|file| file.len()).unwrap_or_default();
     let start = size.saturating_sub(wanted.max_bytes);
     let text = read_from(&path, start)
@@ -102,7 +103,15 @@ fn read_file(context: &Context, target: &Target, wanted: Wanted, error: &Connect
     let shown: Vec<&str> = lines.into_iter().skip(skipped).collect();
     let file = path.display().to_string();
     let page = json!({ "file": file, "cursor": size, "size": size, "lines": shown, "truncated": start > 0 });
-    output::error_line(&format!("Gateway not reachable ({error}); reading the log file."));
+    // A gateway that runs elsewhere is more than one that is not reachable.
+    match explained.code {
+        "other-port" | "no-port" => {
+            output::error_line(&explained.message);
+            explained.hint.iter().for_each(|hint| output::error_line(hint));
+            output::error_line("Reading the log file meanwhile.");
+        }
+        _ => output::error_line(&format!("Gateway not reachable ({error}); reading the log file.")),
+    }
     print_page(&page, wanted, true);
     Ok(0)
 }

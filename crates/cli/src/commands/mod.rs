@@ -4,6 +4,8 @@ mod agent;
 mod agents;
 mod audit;
 mod config;
+mod config_pickup;
+mod damaged_store;
 mod dashboard;
 mod default_models;
 mod doctor;

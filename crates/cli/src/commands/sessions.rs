@@ -10,10 +10,11 @@ use openclaw_sessions::SessionEntry;
 use openclaw_sessions::store::{glance, glance_newest};
 use serde_json::{Map, Value, json};
 
+use super::damaged_store;
 use super::default_models::{DefaultModels, ModelInUse};
 use crate::args::SessionsArgs;
 use crate::context::{Context, now_ms};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{ERROR, Failure, Outcome};
 use crate::output::{self, Column, columns};
 
 /// A row of a store, as it is on disk.
@@ -125,8 +126,20 @@ pub(super) fn run(args: &SessionsArgs, context: &Context) -> Outcome {
     let since = active.map_or(i64::MIN, |minutes| now.saturating_sub(minutes.saturating_mul(60_000)));
     let models = DefaultModels::load(config, context.env());
     let mut rows = Vec::new();
+    let mut problems = Vec::new();
     for store in &stores {
-        for session in read_since(&store.path, since)?.into_iter().filter(|session| store.has(session)) {
+        let problem = match args.store {
+            Some(_) => damaged_store::of_named(&store.path),
+            None => damaged_store::of_configured(context, &store.path),
+        };
+        let read = match (read_since(&store.path, since), problem) {
+            (read, None) => read?,
+            (read, Some(problem)) => {
+                problems.push(problem);
+                read.unwrap_or_default()
+            }
+        };
+        for session in read.into_iter().filter(|session| store.has(session)) {
             let agent = session.agent().unwrap_or_else(|| store.agent.clone());
             let used = models.of_session(&agent, &session);
             rows.push(Row { used, agent: args.all_agents.then_some(agent), session });
@@ -136,13 +149,15 @@ pub(super) fn run(args: &SessionsArgs, context: &Context) -> Outcome {
     if stores.len() > 1 {
         rows.sort_by_key(|row| Reverse(row.session.updated_at()));
     }
-    let listing = Listing { rows, stores, active, now };
+    problems.iter().for_each(|problem| output::error_line(&context.style.error(problem)));
+    let exit = if problems.is_empty() { 0 } else { ERROR };
+    let listing = Listing { rows, stores, problems, active, now };
     if args.json {
         output::json(&listing.document());
     } else {
         output::line(&listing.text().join("\n"));
     }
-    Ok(0)
+    Ok(exit)
 }
 
 /// `--active`: a number of minutes.
@@ -202,6 +217,8 @@ struct Row {
 struct Listing {
     rows: Vec<Row>,
     stores: Vec<Store>,
+    /// Why not all of them could be read.
+    problems: Vec<String>,
     /// Only what was used in the last so many minutes.
     active: Option<i64>,
     now: i64,
@@ -240,7 +257,11 @@ impl Listing {
             _ => "(multiple)".to_owned(),
         };
         let sessions: Vec<Value> = self.rows.iter().map(|row| row.document(self.now)).collect();
-        json!({"path": path, "count": sessions.len(), "activeMinutes": self.active, "sessions": sessions})
+        let mut out = json!({"path": path, "count": sessions.len(), "activeMinutes": self.active, "sessions": sessions});
+        if let (false, Some(out)) = (self.problems.is_empty(), out.as_object_mut()) {
+            out.insert("problems".to_owned(), json!(self.problems));
+        }
+        out
     }
 
     fn text(&self) -> Vec<String> {
@@ -249,7 +270,8 @@ impl Listing {
         lines.push(format!("Sessions listed: {}", self.rows.len()));
         lines.extend(self.active.map(|minutes| format!("Filtered to last {minutes} minute(s)")));
         if self.rows.is_empty() {
-            lines.push("No sessions found.".to_owned());
+            // Of a store that can't be read nobody knows whether it has any.
+            lines.extend(self.problems.is_empty().then(|| "No sessions found.".to_owned()));
             return lines;
         }
         let cells: Vec<Vec<String>> = self.rows.iter().map(|row| row.cells(self.now)).collect();
@@ -317,7 +339,7 @@ mod tests {
         let rows = vec![Row { session: session("agent:main:main", entry), used, agent: None }];
         let path = PathBuf::from("<STATE>/agents/main/sessions/sessions.json");
         let stores = vec![Store { agent: AgentId::default(), path, only_own: false }];
-        Listing { rows, stores, active: None, now: 1_795_229_525_887 }
+        Listing { rows, stores, problems: Vec::new(), active: None, now: 1_795_229_525_887 }
     }
 
     /// The calls of `cli-sessions.json`.

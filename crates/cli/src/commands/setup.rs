@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::config::write_failure;
 use crate::args::SetupArgs;
+use crate::client::url_problem;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -76,6 +77,11 @@ enum Wanted {
 
 impl Wanted {
     fn of(args: &SetupArgs) -> Result<Self, Failure> {
+        if let Some(url) = &args.remote_url
+            && let Some(problem) = url_problem(url.trim())
+        {
+            return Err(Failure::usage(format!("--remote-url {url} is no address of a gateway: {problem}")));
+        }
         let remote = || Self::Remote { url: args.remote_url.clone(), token: args.remote_token.clone() };
         let has_remote = args.remote_url.is_some() || args.remote_token.is_some();
         match args.mode.as_deref() {

@@ -1,7 +1,5 @@
 //! `openclaw status`: what an operator asks first (spec `cli.md` §3.1).
 
-use std::time::Duration;
-
 use openclaw_config::Config;
 use openclaw_config::settings::TailscaleMode;
 use openclaw_gateway::Host;
@@ -9,13 +7,13 @@ use openclaw_protocol::AgentId;
 use serde_json::{Map, Value, json};
 
 use super::default_models::DefaultModels;
-use super::gateway_probe::{Ask, Probed, probe};
+use super::gateway_probe::{Ask, Probed, ask as ask_gateway};
 use super::sessions::{StoredSession, read_newest};
-use super::{audit, dashboard, heartbeat, status_text, usage};
+use super::{audit, damaged_store, dashboard, heartbeat, status_text, usage};
 use crate::args::StatusArgs;
 use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
 use crate::context::{Context, now_ms};
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::output;
 
 /// Sessions shown.
@@ -31,7 +29,7 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     let target = Target::of(&config, context.env(), &TargetFlags::default())?;
     let ask = if args.deep || args.all { Ask::All } else { Ask::Summary };
     let probed = ask_gateway(context, &target, timeout, ask)?;
-    let mut status = document(context, &config, &target, &probed)?;
+    let mut status = document(context, &config, &target, &probed);
     if let Some(status) = status.as_object_mut() {
         if args.deep || args.all {
             status.insert("health".to_owned(), json!(probed.health));
@@ -44,7 +42,7 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     if args.json {
         output::json(&status);
     } else {
-        let extras = Extras::of(context, &config, &target, ask, probed.ok);
+        let extras = Extras::of(context, &config, &target, ask, &probed);
         status_text::lines(&status, context, &extras).iter().for_each(|line| output::line(line));
     }
     Ok(0)
@@ -60,10 +58,30 @@ pub(super) struct Extras {
     pub(super) probes: &'static str,
     /// The address of the web chat, without a secret.
     pub(super) dashboard: String,
+    /// What to do so that a gateway answers.
+    pub(super) remedy: Option<Remedy>,
+}
+
+/// What makes a gateway answer.
+pub(super) enum Remedy {
+    /// None runs here.
+    Start,
+    /// Anything else, as a sentence.
+    Told(String),
+}
+
+impl Remedy {
+    fn of(target: &Target, probed: &Probed, is_usable: bool) -> Option<Self> {
+        let failure = probed.failure.as_ref()?;
+        if failure.code == "unreachable" && target.bind.is_some() && is_usable {
+            return Some(Self::Start);
+        }
+        probed.remedy().map(|remedy| Self::Told(remedy.to_owned()))
+    }
 }
 
 impl Extras {
-    fn of(context: &Context, config: &Config, target: &Target, ask: Ask, is_reachable: bool) -> Self {
+    fn of(context: &Context, config: &Config, target: &Target, ask: Ask, probed: &Probed) -> Self {
         let auth = match (&target.token, &target.password) {
             (Some(_), Some(_)) => Some("auth token+password"),
             (Some(_), None) => Some("auth token"),
@@ -77,36 +95,37 @@ impl Extras {
                 TailscaleMode::Serve => "serve (not implemented yet)",
                 TailscaleMode::Funnel => "funnel (not implemented yet)",
             },
-            probes: match (ask, is_reachable) {
+            probes: match (ask, probed.ok) {
                 (Ask::All, true) => "asked (channels are probed by the gateway)",
                 (Ask::All, false) => "not asked (no gateway to ask)",
                 (Ask::Summary | Ask::Nothing, _) => "skipped (use --deep)",
             },
             dashboard: dashboard::plain_url(context, config, target),
+            remedy: Remedy::of(target, probed, context.config().is_ok()),
         }
     }
 }
 
-fn ask_gateway(context: &Context, target: &Target, timeout: Duration, ask: Ask) -> Result<Probed, Failure> {
-    match &target.note {
-        Some(note) => Ok(Probed { error: Some(note.to_string()), ..Probed::default() }),
-        None => client::block_on(async { Ok(probe(context, target, timeout, ask).await) }),
-    }
-}
-
-fn document(context: &Context, config: &Config, target: &Target, probed: &Probed) -> Result<Value, Failure> {
+fn document(context: &Context, config: &Config, target: &Target, probed: &Probed) -> Value {
     let agents = config.agent_ids();
     let now = now_ms();
     let models = DefaultModels::load(config, context.env());
     let mut stores = Vec::new();
     for id in &agents {
-        let (newest, count) = read_newest(&config.session_store(id), RECENT)?;
-        stores.push(Store { agent: id.clone(), newest, count });
+        let path = config.session_store(id);
+        // A store that can't be read hides neither the others nor the rest.
+        let (newest, count) = read_newest(&path, RECENT).unwrap_or_default();
+        stores.push(Store {
+            agent: id.clone(),
+            newest,
+            count,
+            problem: damaged_store::of_configured(context, &path),
+        });
     }
     let summary = |key: &str| probed.summary.as_ref().and_then(|summary| summary.get(key)).cloned();
     let host = Host::detect();
     let (os, release) = host.platform.split_once(' ').unwrap_or((host.platform.as_str(), ""));
-    Ok(json!({
+    json!({
         "linkChannel": summary("linkChannel"),
         "heartbeat": {
             "defaultAgentId": config.default_agent(),
@@ -145,7 +164,7 @@ fn document(context: &Context, config: &Config, target: &Target, probed: &Probed
         "nodeService": service(context, "openclaw-node"),
         "agents": agents_part(config, &stores, now),
         "securityAudit": audit::report(context, config),
-    }))
+    })
 }
 
 /// What is shown of an agent's sessions.
@@ -153,6 +172,8 @@ struct Store {
     agent: AgentId,
     newest: Vec<StoredSession>,
     count: usize,
+    /// Why not all of them could be read.
+    problem: Option<String>,
 }
 
 fn sessions(config: &Config, models: &DefaultModels, stores: &[Store], now: i64) -> Value {
@@ -162,7 +183,7 @@ fn sessions(config: &Config, models: &DefaultModels, stores: &[Store], now: i64)
     all.sort_by_key(|(_, session)| std::cmp::Reverse(session.updated_at()));
     let by_agent: Vec<Value> = stores
         .iter()
-        .map(|Store { agent, newest, count }| {
+        .map(|Store { agent, newest, count, problem: _ }| {
             json!({
                 "agentId": agent,
                 "path": config.session_store(agent).display().to_string(),
@@ -172,13 +193,18 @@ fn sessions(config: &Config, models: &DefaultModels, stores: &[Store], now: i64)
         })
         .collect();
     let default = models.of(&config.default_agent());
-    json!({
+    let mut out = json!({
         "paths": stores.iter().map(|store| config.session_store(&store.agent).display().to_string()).collect::<Vec<_>>(),
         "count": stores.iter().map(|store| store.count).sum::<usize>(),
         "defaults": { "model": default.model, "contextTokens": models.window(&default) },
         "recent": all.iter().take(RECENT).map(|(id, session)| row(id, session)).collect::<Vec<_>>(),
         "byAgent": by_agent,
-    })
+    });
+    let problems: Vec<&String> = stores.iter().filter_map(|store| store.problem.as_ref()).collect();
+    if let (false, Some(out)) = (problems.is_empty(), out.as_object_mut()) {
+        out.insert("problems".to_owned(), json!(problems));
+    }
+    out
 }
 
 /// Fields that are shown when they are set, in their order.
@@ -227,7 +253,7 @@ fn agents_part(config: &Config, stores: &[Store], now: i64) -> Value {
     let mut pending = 0;
     let agents: Vec<Value> = stores
         .iter()
-        .map(|Store { agent: id, newest, count }| {
+        .map(|Store { agent: id, newest, count, problem: _ }| {
             let agent = config.agent(id);
             let is_pending = agent.workspace.join("BOOTSTRAP.md").exists();
             pending += usize::from(is_pending);
@@ -306,7 +332,7 @@ mod tests {
         let context = Context::new(&env, true);
         let config = context.config_or_default();
         let target = Target::of(&config, context.env(), &TargetFlags::default()).unwrap();
-        document(&context, &config, &target, &Probed::default()).unwrap()
+        document(&context, &config, &target, &Probed::default())
     }
 
     fn keys(value: &Value) -> Vec<&str> {

@@ -5,7 +5,7 @@ use openclaw_protocol::params::usage::UsageStatusResult;
 use serde_json::Value;
 
 use super::sessions::tokens;
-use super::status::Extras;
+use super::status::{Extras, Remedy};
 use crate::context::{Context, now_ms};
 use crate::output::{self, Column, boxed, columns};
 
@@ -22,9 +22,9 @@ pub(super) fn lines(status: &Value, context: &Context, extras: &Extras) -> Vec<S
     lines.extend([String::new(), style.accent("Security audit")]);
     lines.extend(security(status, context));
     lines.extend([String::new(), style.accent("Sessions")]);
-    lines.extend(sessions(status));
+    lines.extend(sessions(status, context));
     lines.extend(usage(status));
-    lines.extend(footer(status, context));
+    lines.extend(footer(context, extras));
     lines
 }
 
@@ -56,7 +56,7 @@ fn usage(status: &Value) -> Vec<String> {
 }
 
 /// Where to read on, and what to type next.
-fn footer(status: &Value, context: &Context) -> Vec<String> {
+fn footer(context: &Context, extras: &Extras) -> Vec<String> {
     let step = |question: &str, command: &str| format!("  {question} {}", context.hint_command(command));
     let mut lines = vec![
         String::new(),
@@ -67,11 +67,17 @@ fn footer(status: &Value, context: &Context) -> Vec<String> {
     ];
     if !context.loaded.snapshot.exists {
         lines.push(step("Nothing set up yet?", "openclaw setup"));
-    } else if !flag(status, "/gateway/reachable") {
-        lines.push(step("Need a gateway?    ", "openclaw gateway"));
+    }
+    match &extras.remedy {
+        _ if !context.loaded.snapshot.exists => {}
+        None => {}
+        Some(Remedy::Start) => lines.push(step("Need a gateway?    ", "openclaw gateway")),
+        Some(Remedy::Told(remedy)) => lines.push(format!("  Need a gateway?     {remedy}")),
+    }
+    if context.config().is_ok() {
+        lines.push(step("Need the web chat? ", "openclaw dashboard"));
     }
     lines.extend([
-        step("Need the web chat? ", "openclaw dashboard"),
         step("Need to share?     ", "openclaw status --all"),
         step("Need to debug live?", "openclaw logs --follow"),
         step("Need to test channels?", "openclaw status --deep"),
@@ -208,7 +214,7 @@ const COLUMNS: &[Column] = &[
     Column { name: "Tokens", width: 0 },
 ];
 
-fn sessions(status: &Value) -> Vec<String> {
+fn sessions(status: &Value, context: &Context) -> Vec<String> {
     let rows: Vec<Vec<String>> = list(status, "/sessions/recent")
         .map(|row| {
             let age = row.pointer("/age").and_then(Value::as_i64).unwrap_or_default();
@@ -221,5 +227,14 @@ fn sessions(status: &Value) -> Vec<String> {
             ]
         })
         .collect();
-    if rows.is_empty() { vec!["no sessions yet".to_owned()] } else { columns(COLUMNS, &rows) }
+    let mut lines: Vec<String> = list(status, "/sessions/problems")
+        .filter_map(Value::as_str)
+        .map(|problem| context.style.error(problem))
+        .collect();
+    match (rows.is_empty(), lines.is_empty()) {
+        (false, _) => lines.extend(columns(COLUMNS, &rows)),
+        (true, true) => lines.push("no sessions yet".to_owned()),
+        (true, false) => {}
+    }
+    lines
 }

@@ -1,5 +1,6 @@
 //! Where keys come from: `auth-profiles.json`, the environment, `models.providers.<p>.apiKey` (spec `models.md` §8).
 
+mod advice;
 mod command;
 mod credential;
 mod file;
@@ -15,6 +16,7 @@ mod session_profile;
 mod store;
 mod usage;
 
+pub use advice::how_to_add;
 pub(crate) use command::KeyCommands;
 pub use credential::{About, Credential, Secret, pasted_secret};
 pub use file::{FILE, OnDamage, StoreError, Updated};

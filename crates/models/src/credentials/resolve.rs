@@ -4,6 +4,7 @@ use std::path::Path;
 
 use secrecy::{ExposeSecret, SecretString};
 
+use super::advice::how_to_add;
 use super::command::KeyCommands;
 use super::credential::{Credential, Secret};
 use super::file::FILE;
@@ -142,8 +143,7 @@ pub enum CredentialError {
     Aws(String),
     /// There is none anywhere.
     #[error(
-        "No API key found for provider \"{provider}\". Auth store: {store} (agentDir: {agent_dir}). Configure auth for \
-         this agent (openclaw agents add <id>) or copy auth-profiles.json from the main agentDir."
+        "No API key found for provider \"{provider}\". Auth store: {store} (agentDir: {agent_dir}). {fix}"
     )]
     NoKey {
         /// The provider.
@@ -152,6 +152,8 @@ pub enum CredentialError {
         store: String,
         /// Its directory.
         agent_dir: String,
+        /// How to add one.
+        fix: String,
     },
 }
 
@@ -440,6 +442,7 @@ impl Keyring<'_> {
             provider: provider.to_string(),
             store: self.agent_dir.join(FILE).display().to_string(),
             agent_dir: self.agent_dir.display().to_string(),
+            fix: how_to_add(provider),
         }
     }
 }

@@ -4,6 +4,7 @@ use openclaw_config::gateway_options::{GatewayFlags, gateway_options};
 use openclaw_config::settings::GatewayMode;
 use openclaw_sessions::checkup::{Finding, Severity};
 
+use crate::client::{Target, TargetFlags};
 use crate::context::Context;
 
 /// What keeps a gateway from starting, if anything does.
@@ -13,7 +14,10 @@ pub(super) fn of(context: &Context) -> Option<Finding> {
     }
     let (id, severity, message) = match unset_variables(context) {
         Some(message) => ("config.variables", Severity::Warning, message),
-        None => ("config.gateway", Severity::Error, refused(context)?),
+        None => match remote(context) {
+            Some(message) => ("config.remote", Severity::Error, message),
+            None => ("config.gateway", Severity::Error, refused(context)?),
+        },
     };
     Some(Finding { id, severity, message, repairs: Vec::new() })
 }
@@ -44,6 +48,14 @@ fn unusable(context: &Context) -> Option<(&'static str, String)> {
         issues.join("; "),
     );
     Some((id, message))
+}
+
+/// Why no command reaches the gateway of another machine.
+fn remote(context: &Context) -> Option<String> {
+    let target = Target::of(&context.config_or_default(), context.env(), &TargetFlags::default()).ok()?;
+    let note = target.note.as_ref()?;
+    let fix = target.misconfigured(context).and_then(|failure| failure.hint).unwrap_or_default();
+    Some(format!("No command reaches a gateway: {note}. {fix}"))
 }
 
 /// Settings with which a gateway of this host does not start.

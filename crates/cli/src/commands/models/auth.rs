@@ -1,7 +1,7 @@
 //! Which providers have a credential, and from where. Of a key only its end is shown.
 
 use openclaw_config::{Config, Environment, ResolvedAgent};
-use openclaw_models::catalog::{key_variables, own_key_variables, providers_with_key};
+use openclaw_models::catalog::{key_variables, providers_with_key};
 use openclaw_models::credentials::{AuthStore, Credential, FILE, Secret, Surroundings, profile_order};
 use openclaw_models::{ModelSettings, ProviderId, Variables};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -268,22 +268,6 @@ impl Credentials {
     }
 }
 
-/// What to do for a provider that has no credential.
-pub(super) fn advice(provider: &str) -> String {
-    let id = ProviderId::normalize(provider);
-    let paste = format!("run `openclaw models auth paste-token --provider {id}`");
-    match (id.as_str(), own_key_variables(&id).last()) {
-        ("anthropic", _) => {
-            "Set ANTHROPIC_API_KEY, or run `claude setup-token`, then `openclaw models auth setup-token`."
-                .to_owned()
-        }
-        ("openai-codex", _) => "Run `openclaw models auth login --provider openai-codex`.".to_owned(),
-        ("github-copilot", _) => "Run `openclaw models auth login-github-copilot`.".to_owned(),
-        (_, Some(name)) => format!("Set {name}, or {paste}."),
-        (_, None) => format!("Set models.providers.{id}.apiKey in the config, or {paste}."),
-    }
-}
-
 /// The last four characters of a key; nothing of a short one, of which they would be too much.
 pub(super) fn last_characters(key: &str) -> String {
     /// Keys of fewer characters are not shown at all (spec `messages.md` §9).
@@ -353,21 +337,5 @@ mod tests {
         for (key, expect) in rows {
             assert_eq!(configured_value(key), expect, "{key}");
         }
-    }
-
-    #[test]
-    fn the_advice_names_what_can_be_done() {
-        let rows = [
-            ("openai", "Set OPENAI_API_KEY, or run `openclaw models auth paste-token --provider openai`."),
-            ("openai-codex", "Run `openclaw models auth login --provider openai-codex`."),
-            (
-                "mine",
-                "Set models.providers.mine.apiKey in the config, or run `openclaw models auth paste-token --provider mine`.",
-            ),
-        ];
-        for (provider, expect) in rows {
-            assert_eq!(advice(provider), expect);
-        }
-        assert!(advice("anthropic").contains("claude setup-token"));
     }
 }

@@ -3,11 +3,11 @@
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
+use openclaw_models::credentials::how_to_add;
 use openclaw_models::scan::{Found, PROVIDER, Pace, Picks, Tried, Wanted, pick, ranked};
 use openclaw_models::{Http, ModelRef, ModelSettings, Models, ProviderId};
 use serde::Serialize;
 
-use super::auth::advice;
 use super::change::{Choice, Defaults};
 use super::view::View;
 use crate::args::ScanArgs;
@@ -53,7 +53,7 @@ pub(super) fn run(args: &ScanArgs, context: &Context) -> Outcome {
     let has_key = view.is_usable(&ProviderId::normalize(PROVIDER));
     if !has_key && !args.no_probe && changes_primary {
         return Err(Failure::new("no-key", "Cannot try models without a key for OpenRouter.")
-            .hint(format!("{} Then run the command again.", advice(PROVIDER))));
+            .hint(format!("{} Then run the command again.", how_to_add(&ProviderId::normalize(PROVIDER)))));
     }
     let tries = has_key && !args.no_probe;
     let found = ranked(look(&view, &plan, tries)?);
@@ -145,7 +145,7 @@ fn listed_only(found: &[Found], args: &ScanArgs, has_key: bool) {
     }
     if !has_key && !args.no_probe {
         output::line("Free models of OpenRouter want a key too: they are listed, and none was tried.");
-        output::line(&advice(PROVIDER));
+        output::line(&how_to_add(&ProviderId::normalize(PROVIDER)));
     }
     output::line(&format!("Found {} OpenRouter free models (metadata only).", found.len()));
     table(found).iter().for_each(|line| output::line(line));

@@ -95,8 +95,8 @@ async fn only_a_server_on_this_machine_needs_no_key() {
     check(json!({}), local, &[], ("mine", None), Ok(&["none =-"])).await;
     let remote = json!({"mine": {"baseUrl": "https://example.com/v1", "models": []}});
     let text = "No API key found for provider \"mine\". Auth store: /agents/main/agent/auth-profiles.json (agentDir: \
-                /agents/main/agent). Configure auth for this agent (openclaw agents add <id>) or copy \
-                auth-profiles.json from the main agentDir.";
+                /agents/main/agent). Set models.providers.mine.apiKey in the config, or run `openclaw models auth \
+                paste-token --provider mine`.";
     check(json!({}), remote, &[], ("mine", None), Err(text)).await;
 }
 
@@ -134,8 +134,7 @@ async fn a_provider_that_wants_the_chain_of_aws_gets_nothing_else() {
     let asked = ("groq", Some("groq:a"));
     check(stored(), wants.clone(), &[key, aws], asked, Ok(&["api-key profile:groq:a=from-profile"])).await;
     let text = "No API key found for provider \"groq\". Auth store: /agents/main/agent/auth-profiles.json (agentDir: \
-                /agents/main/agent). Configure auth for this agent (openclaw agents add <id>) or copy \
-                auth-profiles.json from the main agentDir.";
+                /agents/main/agent). Set GROQ_API_KEY, or run `openclaw models auth paste-token --provider groq`.";
     check(stored(), wants, &[key], ("groq", None), Err(text)).await;
 }
 

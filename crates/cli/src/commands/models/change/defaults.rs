@@ -53,6 +53,8 @@ pub(crate) struct Defaults<'a> {
     next: Value,
     names: ModelNames,
     catalog: Catalog,
+    /// What to say once it is written.
+    remarks: Vec<String>,
 }
 
 impl<'a> Defaults<'a> {
@@ -65,6 +67,7 @@ impl<'a> Defaults<'a> {
             next: context.loaded.snapshot.parsed.clone(),
             names: ModelNames::new(&settings.listed),
             catalog: Catalog::new(&settings),
+            remarks: Vec::new(),
         })
     }
 
@@ -92,8 +95,8 @@ impl<'a> Defaults<'a> {
         self.names.aliases()
     }
 
-    /// Says what may be wrong with a choice that is allowed all the same.
-    pub(crate) fn remark(&self, choice: Choice, target: &ModelRef) {
+    /// Notes what may be wrong with a choice that is allowed all the same; said once it is written.
+    pub(crate) fn remark(&mut self, choice: Choice, target: &ModelRef) {
         let remark = match (self.catalog.lookup(target), choice) {
             (Err(error), _) => format!("{error}. It is kept; runs fail until the provider is configured."),
             (Ok(_), _) if !self.can_call(&target.provider) => self.no_credential(&target.provider),
@@ -102,7 +105,7 @@ impl<'a> Defaults<'a> {
             }
             (Ok(_), Choice::Text | Choice::Image) => return,
         };
-        output::error_line(&self.context.style.warn(&remark));
+        self.remarks.push(remark);
     }
 
     /// Whether the default agent has a credential of a provider, or needs none.
@@ -145,10 +148,10 @@ impl<'a> Defaults<'a> {
     /// Sets or removes the alias of a model, which becomes a listed one. An empty alias also keeps the built-in one away.
     pub(crate) fn put_alias(&mut self, target: &ModelRef, alias: &str) {
         if !self.lists_models() {
-            output::error_line(&self.context.style.warn(
-                "agents.defaults.models lists its first model now: sessions can only be switched to listed models from \
-                 here on. Add others with `openclaw models aliases add`, or remove agents.defaults.models to allow all.",
-            ));
+            let first = "agents.defaults.models lists its first model now: sessions can only be switched to listed models \
+                         from here on. Add others with `openclaw models aliases add`, or remove agents.defaults.models to \
+                         allow all.";
+            self.remarks.push(first.to_owned());
         }
         let key = self.listed_key(target);
         let mut entry = self.listed(&key).cloned().filter(Value::is_object).unwrap_or_else(|| json!({}));
@@ -210,11 +213,12 @@ impl<'a> Defaults<'a> {
     /// Writes what was changed; whether there was anything to change.
     pub(crate) fn save_silently(self) -> Result<bool, Failure> {
         let loaded = &self.context.loaded;
-        if self.next == loaded.snapshot.parsed {
-            return Ok(false);
+        let is_changed = self.next != loaded.snapshot.parsed;
+        if is_changed {
+            write::write(loaded, &self.next, Actor::Cli).map_err(write_failure)?;
         }
-        write::write(loaded, &self.next, Actor::Cli).map_err(write_failure)?;
-        Ok(true)
+        self.remarks.iter().for_each(|remark| output::error_line(&self.context.style.warn(remark)));
+        Ok(is_changed)
     }
 
     /// Sets a part of a choice; one written as a plain name becomes its long form.

@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
+use openclaw_models::ProviderId;
+use openclaw_models::credentials::how_to_add;
+
 use super::document::{Auth, Status};
 use super::health::{Health, ProfileHealth};
-use crate::commands::models::auth::{Kind, ProviderAuth, Resting, advice};
+use crate::commands::models::auth::{Kind, ProviderAuth, Resting};
 use crate::context::Context;
 use crate::output::{self, Style};
 
@@ -17,7 +20,11 @@ pub(super) fn lines(status: &Status, context: &Context) -> Vec<String> {
     let missing = &status.auth.missing_providers_in_use;
     if !missing.is_empty() {
         lines.extend([String::new(), style.accent("Missing auth")]);
-        lines.extend(missing.iter().map(|provider| format!("- {provider} {}", advice(provider))));
+        lines.extend(
+            missing
+                .iter()
+                .map(|provider| format!("- {provider} {}", how_to_add(&ProviderId::normalize(provider)))),
+        );
     }
     if !status.auth.unusable_profiles.is_empty() {
         lines.extend([String::new(), style.accent("Unusable profiles")]);

@@ -1,0 +1,242 @@
+//! Why a gateway did not do what was asked, in words: what happened, to which gateway, what to do.
+
+use super::connect::ConnectError;
+use super::elsewhere::elsewhere;
+use super::target::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// The text for people.
+pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) -> Failure {
+    if let Some(failure) = elsewhere(context, target, error) {
+        return failure;
+    }
+    let block = target.describe(context);
+    let told = |code: &'static str, text: &str| Failure::new(code, format!("{text}\n{block}"));
+    match error {
+        ConnectError::Unreachable { .. } => told(
+            "unreachable",
+            "gateway closed (1006 abnormal closure (no close frame)): no close reason",
+        )
+        .hint(format!("{error}. {}", when_unreachable(context, target))),
+        ConnectError::UnknownHost { .. } => told("unreachable", &error.to_string())
+            .hint(format!("Check the name in {}, and that this machine can resolve it.", target.setting())),
+        ConnectError::Closed { .. } => {
+            told("closed", &error.to_string()).hint(format!("Look at `{}`.", context.hint_command("openclaw logs")))
+        }
+        ConnectError::Refused { message, .. } if message.contains("pairing required") => {
+            told("pairing-required", message)
+                .hint("Approve this device on the gateway's host: openclaw devices list, openclaw devices approve <id>.")
+        }
+        ConnectError::Refused { message, .. } => {
+            let refusal = Refusal::of(message);
+            // What the gateway advises is meant for a remote one, whatever this command is connected to.
+            let text = if refusal.is_some() { without_advice(message) } else { message };
+            told("refused", text).hint(when_refused(context, target, refusal))
+        }
+        ConnectError::Unprotected { detail, remedy } => told("protection-missing", detail).hint(*remedy),
+        ConnectError::Answer { code: _, message } => Failure::new("request", message.clone()),
+        ConnectError::Identity { .. } | ConnectError::Protocol { .. } | ConnectError::Url { .. } => {
+            told("client", &error.to_string())
+        }
+    }
+}
+
+/// What to do when nobody answers.
+fn when_unreachable(context: &Context, target: &Target) -> String {
+    if let Some(why) =
+        broken_config(context, target, "this is only the default address, and no gateway starts here")
+    {
+        return why;
+    }
+    match target.bind {
+        Some(_) => format!("Start a gateway with `{}`.", context.hint_command("openclaw gateway")),
+        None => format!(
+            "Check that a gateway runs there, and that this machine can reach it ({}; firewall, VPN or SSH tunnel).",
+            target.setting()
+        ),
+    }
+}
+
+/// The config is why this gateway was asked, and it can't be used: what comes of that, and what to do.
+fn broken_config(context: &Context, target: &Target, consequence: &str) -> Option<String> {
+    let is_meant = target.is_configured() && context.config().is_err();
+    let doctor = context.hint_command("openclaw doctor");
+    is_meant
+        .then(|| format!("{}, so {consequence}. `{doctor}` says what to mend.", context.unusable_config()))
+}
+
+/// A secret that a gateway did not like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Refusal {
+    secret: Secret,
+    fault: Fault,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Secret {
+    Token,
+    Password,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// None was given.
+    Missing,
+    /// Another one is right.
+    Mismatch,
+}
+
+impl Refusal {
+    /// Reads the gateway's words, which are the same in all versions.
+    fn of(message: &str) -> Option<Self> {
+        let rest = message.strip_prefix("unauthorized: gateway ")?;
+        let (secret, rest) = rest.split_once(' ')?;
+        let secret = match secret {
+            "token" => Secret::Token,
+            "password" => Secret::Password,
+            _ => return None,
+        };
+        match rest.split(' ').next()? {
+            "missing" => Some(Self { secret, fault: Fault::Missing }),
+            "mismatch" => Some(Self { secret, fault: Fault::Mismatch }),
+            _ => None,
+        }
+    }
+}
+
+impl Secret {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::Password => "password",
+        }
+    }
+
+    fn variables(self) -> [&'static str; 2] {
+        match self {
+            Self::Token => ["OPENCLAW_GATEWAY_TOKEN", "CLAWDBOT_GATEWAY_TOKEN"],
+            Self::Password => ["OPENCLAW_GATEWAY_PASSWORD", "CLAWDBOT_GATEWAY_PASSWORD"],
+        }
+    }
+}
+
+fn without_advice(message: &str) -> &str {
+    message.split_once(" (").map_or(message, |(text, _)| text)
+}
+
+/// What to do when the gateway did not let this command in.
+fn when_refused(context: &Context, target: &Target, refusal: Option<Refusal>) -> String {
+    if let Some(why) = broken_config(context, target, "this command does not know the gateway's secret") {
+        return why;
+    }
+    let Some(Refusal { secret, fault }) = refusal else {
+        return format!("Look at `{}` on the gateway's host.", context.hint_command("openclaw logs"));
+    };
+    let word = secret.word();
+    let is_remote = target.bind.is_none();
+    // Where this command has the secret from, in the order in which the target was resolved.
+    let from_variables = !is_remote || secret == Secret::Password;
+    let variable = secret.variables().into_iter().find(|name| context.env().get_nonblank(name).is_some());
+    let keep = |key: &str| context.hint_command(&format!("openclaw config set {key} <{word}>"));
+    let flag = format!("--{word}");
+    match (fault, variable.filter(|_| from_variables)) {
+        (Fault::Mismatch, _) if target.explicit && target.is_configured() => {
+            let key = if is_remote { "gateway.remote" } else { "gateway.auth" };
+            format!(
+                "{flag} is not the gateway's {word}. Leave it away to use {key}.{word}, or pass the right one."
+            )
+        }
+        (_, _) if target.explicit => format!("Pass the gateway's {word} with {flag}."),
+        (Fault::Mismatch, Some(name)) => {
+            format!("The variable {name} holds another {word} than the gateway's. Correct or unset it.")
+        }
+        (_, _) if is_remote => format!(
+            "Set gateway.remote.{word} to the gateway.auth.{word} of that gateway: {}",
+            keep(&format!("gateway.remote.{word}"))
+        ),
+        (Fault::Mismatch, None) => format!(
+            "gateway.auth.{word} in {} is not what the running gateway was started with: restart the gateway.",
+            context.short(context.paths().config_path())
+        ),
+        (Fault::Missing, _) => format!(
+            "The gateway wants a {word}. Set the one it was started with: {}",
+            keep(&format!("gateway.auth.{word}"))
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::Environment;
+
+    use super::*;
+    use crate::client::TargetFlags;
+
+    fn hint(config: &str, vars: &[(&str, &str)], token: Option<&str>, error: &ConnectError) -> Failure {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join(".openclaw/openclaw.json");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, config).unwrap();
+        let home = home.path().to_str().unwrap();
+        let vars = [("HOME", home), ("TMPDIR", home)].into_iter().chain(vars.iter().copied());
+        let context = Context::new(&Environment::new(vars, home), true);
+        let flags = TargetFlags { token: token.map(str::to_owned), ..TargetFlags::default() };
+        let target = Target::resolve(&context, &flags).unwrap();
+        explain(&context, &target, error)
+    }
+
+    #[test]
+    fn a_refused_secret_is_named_by_where_it_comes_from() {
+        let refused = |what: &str| ConnectError::Refused {
+            code: "UNAUTHORIZED".to_owned(),
+            message: format!(
+                "unauthorized: gateway {what} (set gateway.remote.token to match gateway.auth.token)"
+            ),
+        };
+        let local = "{gateway: {mode: 'local', auth: {token: 't'}}}";
+        let remote = "{gateway: {mode: 'remote', remote: {url: 'wss://r', token: 't'}}}";
+        let variable = [("OPENCLAW_GATEWAY_TOKEN", "v")];
+        type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], Option<&'a str>, &'a str, &'a str);
+        let rows: [Row<'_>; 6] = [
+            (local, &[], Some("f"), "token mismatch", "--token is not the gateway's token. Leave it away"),
+            (
+                local,
+                &variable,
+                None,
+                "token mismatch",
+                "The variable OPENCLAW_GATEWAY_TOKEN holds another token",
+            ),
+            (
+                local,
+                &[],
+                None,
+                "token mismatch",
+                "gateway.auth.token in ~/.openclaw/openclaw.json is not what",
+            ),
+            (remote, &variable, None, "token mismatch", "openclaw config set gateway.remote.token <token>"),
+            (remote, &[], None, "password missing", "openclaw config set gateway.remote.password <password>"),
+            ("{ oops", &[], None, "token missing", "The config ~/.openclaw/openclaw.json cannot be used"),
+        ];
+        for (config, vars, token, what, expect) in rows {
+            let failure = hint(config, vars, token, &refused(what));
+            assert!(failure.hint.as_deref().unwrap_or_default().contains(expect), "{what}: {failure:?}");
+            assert!(!failure.message.contains("gateway.remote.token"), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_told_to_start_a_gateway_that_cannot_start_or_is_elsewhere() {
+        let nobody = ConnectError::Unreachable { reason: "connect failed".to_owned() };
+        let rows = [
+            ("{gateway: {mode: 'local'}}", "Start a gateway with `openclaw gateway`."),
+            ("{gateway: {mode: 'remote', remote: {url: 'wss://r'}}}", "(gateway.remote.url; firewall"),
+            ("{gateway: {port: 'x'}}", "cannot be used (gateway.port: "),
+        ];
+        for (config, expect) in rows {
+            let hint = hint(config, &[], None, &nobody).hint.unwrap();
+            assert!(hint.contains(expect), "{config}: {hint}");
+            assert_eq!(hint.contains("Start a gateway"), expect.contains("Start a gateway"), "{hint}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! A message that is sent right after a change of the config is answered with the new one.
+
+use std::time::{Duration, SystemTime};
+
+use openclaw_config::settings::ReloadMode;
+use openclaw_gateway::running_gateway;
+
+use crate::context::Context;
+
+/// Within this time a running gateway looks at the file and reads it, besides `gateway.reload.debounceMs`.
+const LOOK: Duration = Duration::from_millis(700);
+/// `gateway.reload.debounceMs` unless configured.
+const DEBOUNCE: Duration = Duration::from_millis(300);
+/// Longest wait, whatever is configured.
+const MOST: Duration = Duration::from_secs(3);
+
+/// Waits until the gateway of this host has taken what was written into the config a moment ago.
+pub(super) async fn settle(context: &Context) {
+    if running_gateway(&context.loaded).is_some()
+        && let Some(rest) = rest(context, SystemTime::now())
+    {
+        tokio::time::sleep(rest).await;
+    }
+}
+
+/// How long it may still take; nothing when the last edit is long ago.
+fn rest(context: &Context, now: SystemTime) -> Option<Duration> {
+    let reload = &context.config_or_default().gateway.reload;
+    if reload.mode == Some(ReloadMode::Off) {
+        return None;
+    }
+    let files = std::iter::once(context.paths().config_path())
+        .chain(context.loaded.included_files.iter().map(std::path::PathBuf::as_path));
+    let edited = files.filter_map(|file| std::fs::metadata(file).ok()?.modified().ok()).max()?;
+    // A file of the future was not edited a moment ago.
+    let age = now.duration_since(edited).ok()?;
+    let debounce = reload.debounce_ms.map_or(DEBOUNCE, Duration::from_millis);
+    let rest = LOOK.saturating_add(debounce).min(MOST).saturating_sub(age);
+    (!rest.is_zero()).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::Environment;
+
+    use super::*;
+
+    #[test]
+    fn only_a_fresh_edit_is_waited_for() {
+        let rows = [
+            ("{}", 0, Some(1_000)),
+            ("{}", 400, Some(600)),
+            ("{}", 1_000, None),
+            ("{gateway: {reload: {debounceMs: 500}}}", 400, Some(800)),
+            ("{gateway: {reload: {debounceMs: 60000}}}", 0, Some(3_000)),
+            ("{gateway: {reload: {mode: 'off'}}}", 0, None),
+        ];
+        for (config, age, expect) in rows {
+            let home = tempfile::tempdir().unwrap();
+            let path = home.path().join(".openclaw/openclaw.json");
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, config).unwrap();
+            let edited = std::fs::metadata(&path).unwrap().modified().unwrap();
+            let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
+            let found = rest(&Context::new(&env, true), edited + Duration::from_millis(age));
+            assert_eq!(found, expect.map(Duration::from_millis), "{config} {age}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Whether a session store can be read whole. The listing itself takes what can be read of a damaged one, and would call
+//! any other file an empty store.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+
+use openclaw_config::json5;
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use crate::context::Context;
+
+/// What is wrong with a store of the config and who can mend it; `None` where nothing is, or where there is none yet.
+pub(super) fn of_configured(context: &Context, path: &Path) -> Option<String> {
+    let problem = match problem(path)? {
+        Problem::Missing => return None,
+        other => other.sentence(path),
+    };
+    let doctor = context.hint_command("openclaw doctor");
+    Some(format!("{problem} `{doctor}` says what can be done, and `{doctor} --fix` does it."))
+}
+
+/// What is wrong with a file that was named as a store.
+pub(super) fn of_named(path: &Path) -> Option<String> {
+    Some(problem(path)?.sentence(path))
+}
+
+enum Problem {
+    Missing,
+    Unreadable(io::Error),
+    NoObject,
+}
+
+impl Problem {
+    fn sentence(&self, path: &Path) -> String {
+        let path = path.display();
+        match self {
+            Self::Missing => format!("There is no session store at {path}."),
+            Self::Unreadable(error) => format!("The session store {path} cannot be read: {error}."),
+            Self::NoObject => {
+                format!(
+                    "The session store {path} is damaged: it is no whole JSON object. What can be read of it is listed."
+                )
+            }
+        }
+    }
+}
+
+fn problem(path: &Path) -> Option<Problem> {
+    match is_object(path) {
+        Ok(true) => None,
+        Ok(false) => Some(Problem::NoObject),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(Problem::Missing),
+        Err(error) => Some(Problem::Unreadable(error)),
+    }
+}
+
+/// JSON as the gateway writes it, else JSON5 as it reads it.
+fn is_object(path: &Path) -> io::Result<bool> {
+    // Opening a pipe would wait for its writer.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    match serde_json::from_reader::<_, Object>(BufReader::new(File::open(path)?)) {
+        Ok(Object) => Ok(true),
+        Err(error) if error.is_io() => Err(error.into()),
+        Err(_) => {
+            let bytes = std::fs::read(path)?;
+            let text = String::from_utf8_lossy(&bytes);
+            Ok(json5::parse_value(text.trim_start_matches('\u{feff}')).is_ok_and(|value| value.is_object()))
+        }
+    }
+}
+
+/// An object of anything, none of which is kept.
+struct Object;
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Object;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Object, A::Error> {
+                while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Object)
+            }
+        }
+
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_object_is_a_store() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sessions.json");
+        assert!(of_named(&path).unwrap().starts_with("There is no session store at "));
+        let rows = [
+            ("{}", true),
+            ("{\"agent:main:main\": {\"sessionId\": \"a\\ud800\"}}\n", true),
+            ("\u{feff}{}", true),
+            ("{'agent:main:main': {},} // by hand", true),
+            ("", false),
+            ("[]", false),
+            ("{\"agent:main:main\": {", false),
+            ("{} {}", false),
+            ("root:x:0:0:root:/root:/bin/sh\n", false),
+        ];
+        for (text, is_store) in rows {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(of_named(&path), (!is_store).then(|| Problem::NoObject.sentence(&path)), "{text}");
+        }
+        assert!(of_named(dir.path()).unwrap().contains("not a regular file"));
+    }
+}
