@@ -108,7 +108,6 @@ fn open_sound(path: &Path) -> Result<Connection, JournalError> {
         return Err(JournalError::Damaged(flaw));
     }
     create_private(path)?;
-    let is_new = std::fs::metadata(path).is_ok_and(|meta| meta.len() == 0);
     let mut db = Connection::open(path)?;
     db.busy_timeout(BUSY)?;
     db.pragma_update(None, "journal_mode", "WAL")?;
@@ -116,10 +115,6 @@ fn open_sound(path: &Path) -> Result<Connection, JournalError> {
     migrate(&mut db)?;
     if unclean {
         check(&db)?;
-    }
-    if is_new {
-        // A file that is empty while its log is not is damaged: SQLite would throw the log away.
-        db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     }
     Ok(db)
 }
@@ -164,7 +159,7 @@ fn renew(path: &Path, why: &str) -> Result<Connection, JournalError> {
     open_sound(path)
 }
 
-/// Of a log beside an empty file nothing would be read. A page of nothing is enough: its content is in the log.
+/// Of a log beside an empty file nothing would be read. A page of nothing is enough while all pages are in the log.
 fn keep_log(path: &Path) -> std::io::Result<()> {
     const PAGE: u64 = 4096;
     let has_log = std::fs::metadata(beside(path, "-wal")).is_ok_and(|meta| meta.len() > 0);

@@ -220,6 +220,30 @@ async fn what_can_be_read_of_a_damaged_database_is_taken_over() {
     }
 }
 
+/// What a kill leaves may lie in the log alone.
+#[tokio::test]
+async fn messages_in_the_log_of_a_file_that_is_gone_or_empty_are_taken_over() {
+    for is_gone in [true, false] {
+        let (live, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let opened = open(live.path()).unwrap();
+        for n in 0..3 {
+            opened.journal.change(add(&format!("run-{n}"))).await.unwrap();
+        }
+        let path = dir.path().join(FILE_NAME);
+        std::fs::copy(
+            live.path().join(format!("{FILE_NAME}-wal")),
+            dir.path().join(format!("{FILE_NAME}-wal")),
+        )
+        .unwrap();
+        if !is_gone {
+            std::fs::write(&path, "").unwrap();
+        }
+        let opened = open(dir.path()).unwrap();
+        assert_eq!(opened.found, ["run-0", "run-1", "run-2"], "{is_gone}");
+        assert!(!aside(dir.path()).is_empty(), "what was found is kept");
+    }
+}
+
 /// As the doctor does it, also where a start would not look: the file was closed in order, and damaged afterwards.
 #[tokio::test]
 async fn a_damaged_database_is_renewed_with_what_can_be_read_or_left_as_it_is() {
