@@ -64,16 +64,22 @@ async fn torture(mode: &str, kills: usize, seed: u64) -> Result<()> {
     for client in &clients {
         for run in &client.accepted {
             let times = said.values().flatten().filter(|other| *other == run).count();
-            ensure!(times == 1, "{run} stands {times} times, in {}", gateway.home().display());
+            ensure!(times == 1, "{run} stands {times} times in {said:#?}; log:\n{}", about(&gateway, run));
         }
     }
     for (file, runs) in &said {
         for client in 0..CLIENTS {
             let own: Vec<usize> = runs.iter().filter_map(|run| number(run, client)).collect();
-            ensure!(own.is_sorted(), "client {client} in {file}: {own:?}, in {}", gateway.home().display());
+            ensure!(own.is_sorted(), "client {client} in {file}: {own:?}");
         }
     }
     Ok(())
+}
+
+/// The lines of the log that name a run.
+fn about(gateway: &GatewayUnderTest, run: &str) -> String {
+    let log = gateway.log();
+    log.lines().filter(|line| line.contains(run)).map(|line| format!("{line}\n")).collect()
 }
 
 /// Every third answer makes a tool call first: there is something to steer into.

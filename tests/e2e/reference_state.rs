@@ -18,6 +18,7 @@ const CYCLES: usize = 100;
 const OF_A_TURN: &[&str] = &[
     "updatedAt",
     "lastInteractionAt",
+    "lastInteractionKnownAt",
     "systemSent",
     "abortedLastRun",
     "inputTokens",
