@@ -1,11 +1,11 @@
 //! Putting the gateway's parts together.
 
 use std::io;
-use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ipnet::IpNet;
 use openclaw_agent::prompt::HostFacts;
 use openclaw_config::gateway_options::ResolvedAuth;
 use openclaw_config::settings::AuthKind;
@@ -25,6 +25,7 @@ use super::run::StartError;
 use super::settings::settings;
 use crate::connection::frame_budget::FrameBudget;
 use crate::events::EventHub;
+use crate::handshake::client_address::proxy_range;
 use crate::handshake::machine::{ControlUiRules, Door};
 use crate::handshake::throttle::Throttle;
 use crate::handshake::{AddressBook, SecretDigest, SharedSecret};
@@ -146,14 +147,14 @@ fn door(config: &Config, auth: &ResolvedAuth, front: &Front) -> Door {
     }
 }
 
-/// Exact addresses only: a proxy that can't be read is one that is not trusted.
-fn trusted_proxies(config: &Config) -> Vec<IpAddr> {
+/// Addresses and ranges of `gateway.trustedProxies`. A proxy that can't be read is one that is not trusted.
+fn trusted_proxies(config: &Config) -> Vec<IpNet> {
     let read = |text: &String| {
-        let ip = text.trim().parse::<IpAddr>();
-        if ip.is_err() {
-            tracing::warn!(entry = %text, "gateway.trustedProxies: not an IP address, ignored");
+        let range = proxy_range(text);
+        if range.is_none() {
+            tracing::warn!(entry = %text, "gateway.trustedProxies: neither an IP address nor a range such as 10.0.0.0/8, ignored; write one of them");
         }
-        ip.ok().map(|ip| ip.to_canonical())
+        range
     };
     config.gateway.trusted_proxies.iter().filter_map(read).collect()
 }
