@@ -105,6 +105,29 @@ async fn commands_inherit_no_credentials_of_the_gateway_and_tools_print_no_secre
     assert_shows_none("a request", &Value::from(given).to_string());
 }
 
+/// Of a long output the end is kept: whoever prints as much after a secret as fits has only its beginning cut off.
+#[tokio::test]
+async fn output_that_begins_inside_of_a_secret_does_not_show_the_rest_of_it() {
+    let rest = &FOR_TOOLS[3..];
+    let print = "printf %s \"${GITHUB_TOKEN#???}\"";
+    let model = ModelServer::queue([
+        Reply::tool("c1", "exec", &json!({"command": format!("{print}; exit 1")})),
+        Reply::tool("c2", "exec", &json!({"command": print, "background": true})),
+        Reply::tool("c3", "exec", &json!({"command": format!("{print}; exit 1"), "background": true})),
+        Reply::text("done"),
+    ])
+    .await;
+    let gateway = with_secrets(&model).start().await.unwrap();
+    let mut client = listener(gateway.port()).await;
+    send(&mut client, "main", "go", "run-1").await;
+    end(&mut client, "run-1").await;
+    let given = results(&model.requests().pop().unwrap());
+    assert_eq!(given.len(), 3);
+    for result in &given {
+        assert!(result.contains(REDACTED) && !result.contains(&rest[..12]), "{result}");
+    }
+}
+
 #[tokio::test]
 async fn a_secret_that_a_command_prints_in_pieces_shows_in_no_update() {
     let (first, rest) = FOR_TOOLS.split_at(12);
