@@ -115,7 +115,7 @@ async fn command_lock(state_dir: &Path) -> Option<CommandLock> {
             None
         }
         Err(error) => {
-            tracing::warn!(%error, "cannot lock the state directory; the next start will not wait for commands");
+            tracing::warn!(%error, "cannot lock commands.lock in the state directory; the next start will not wait for commands");
             None
         }
     }

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use openclaw_config::private_file;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
@@ -25,8 +26,12 @@ const SHELL: &str = "/bin/sh";
 const WAIT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 
-/// A lock on the state directory, held by this process and by the guard of each of its commands, so that the next gateway
-/// can wait for all of them to be gone. The system lets go of it; no file is left behind.
+/// In the state directory. Its content says nothing.
+const LOCK_NAME: &str = "commands.lock";
+
+/// A lock held by this process and by the guard of each of its commands, so that the next gateway can wait for all of them
+/// to be gone. The system lets go of it. It is on a file of its own that nobody else may open: whoever may open the state
+/// directory could lock that.
 #[derive(Debug, Clone)]
 pub struct CommandLock(Arc<File>);
 
@@ -36,7 +41,7 @@ impl CommandLock {
     /// # Errors
     /// [`io::ErrorKind::TimedOut`] when some still run after a while, or what the system says.
     pub async fn acquire(state_dir: &Path) -> io::Result<Self> {
-        let file = File::open(state_dir)?;
+        let file = private_file::append(&state_dir.join(LOCK_NAME))?;
         let deadline = Instant::now() + WAIT;
         loop {
             match file.try_lock() {
@@ -109,6 +114,7 @@ impl Drop for Guard {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::ExitStatusExt;
 
     use super::*;
@@ -140,13 +146,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn nobody_who_may_open_the_state_directory_keeps_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let neighbour = File::open(dir.path()).unwrap();
+        neighbour.lock().unwrap();
+        CommandLock::acquire(dir.path()).await.unwrap();
+        let mode = std::fs::metadata(dir.path().join(LOCK_NAME)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[tokio::test]
     async fn the_lock_is_had_when_no_guard_of_its_last_holder_is_left() {
         let dir = tempfile::tempdir().unwrap();
         let first = CommandLock::acquire(dir.path()).await.unwrap();
         let mut guard = Guard::start(Some(&first)).unwrap();
         let mut child = command("exec sleep 1000", &guard);
         drop(first);
-        let second = File::open(dir.path()).unwrap();
+        let second = File::open(dir.path().join(LOCK_NAME)).unwrap();
         assert!(matches!(second.try_lock(), Err(TryLockError::WouldBlock)));
         drop(guard.line.take());
         CommandLock::acquire(dir.path()).await.unwrap();
