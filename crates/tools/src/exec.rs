@@ -5,6 +5,7 @@
 
 mod environment;
 pub(crate) mod guard;
+mod leftovers;
 mod output;
 mod plan;
 mod process;

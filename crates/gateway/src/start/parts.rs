@@ -72,7 +72,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         host: HostFacts::detect(environment.get_nonblank("SHELL"), VERSION),
         system_events: Arc::clone(&system_events),
         command_variables: vec![(PORT_VARIABLE.to_owned(), given.port.to_string())],
-        command_lock: command_lock(paths.state_dir()).await,
+        command_lock: Some(command_lock(paths.state_dir()).await),
         secrets: [&given.auth.token, &given.auth.password].into_iter().flatten().cloned().collect(),
     })
     .await?;
@@ -105,20 +105,19 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
 }
 
 /// Waits for the commands of a gateway that died here: each ends with it, and none may work beside its resumed run.
-async fn command_lock(state_dir: &Path) -> Option<CommandLock> {
+async fn command_lock(state_dir: &Path) -> CommandLock {
     match CommandLock::acquire(state_dir).await {
-        Ok(lock) => Some(lock),
+        Ok(lock) => return lock,
         Err(error) if error.kind() == io::ErrorKind::TimedOut => {
             tracing::warn!(
                 "commands of the gateway that ran here before still run; end them if they do harm"
             );
-            None
         }
         Err(error) => {
             tracing::warn!(%error, "cannot lock commands.lock in the state directory; the next start will not wait for commands");
-            None
         }
     }
+    CommandLock::unheld()
 }
 
 fn open_sessions(layout: &Layout, settings: &Settings) -> Result<Arc<dyn SessionStore>, StartError> {
