@@ -163,6 +163,33 @@ async fn an_identity_is_read_from_the_file_of_a_workspace() {
     blank.failed(&["No identity data found in", "IDENTITY.md"]);
 }
 
+#[tokio::test]
+async fn an_identity_file_that_never_ends_is_refused() {
+    let home =
+        home(json!({"gateway": {"mode": "local"}, "agents": {"list": [{"id": "main"}, {"id": "work"}]}}));
+    let workspace = home.state_dir().join("workspace-work");
+    std::fs::create_dir_all(&workspace).unwrap();
+    let file = workspace.join("IDENTITY.md");
+    let set = async |place: [&str; 2]| {
+        openclaw(&home, &["agents", "set-identity", place[0], place[1], "--from-identity"]).await
+    };
+    let text = workspace.display().to_string();
+    nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    set(["--workspace", &text])
+        .await
+        .failed(&["IDENTITY.md: it is not a regular file", "Put a regular file"]);
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+    set(["--workspace", &text]).await.failed(&["IDENTITY.md: it is a link that leads out of the workspace"]);
+    std::fs::remove_file(&file).unwrap();
+    std::fs::write(&file, "x".repeat(70_000)).unwrap();
+    set(["--workspace", &text]).await.failed(&["IDENTITY.md: it is larger than 64 KiB"]);
+    let elsewhere = home.home().join("elsewhere.md");
+    std::os::unix::fs::symlink("/dev/zero", &elsewhere).unwrap();
+    let named = ["agents", "set-identity", "--agent", "work", "--identity-file", elsewhere.to_str().unwrap()];
+    openclaw(&home, &named).await.failed(&["elsewhere.md: it is not a regular file"]);
+}
+
 /// The recorded text of `cli-agents.json`.
 #[tokio::test]
 async fn agents_are_listed_with_their_routing_rules() {

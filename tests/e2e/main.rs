@@ -21,6 +21,7 @@ mod bad_start;
 mod bad_stop;
 mod bad_store;
 mod bad_transcript;
+mod behind_proxies;
 mod beside_openclaw;
 mod command;
 mod connect_model;

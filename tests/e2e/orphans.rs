@@ -52,3 +52,25 @@ async fn a_command_is_gone_before_the_run_it_belongs_to_is_resumed() {
     let history = crate::conversation::history(&mut client, "main").await;
     assert_eq!(history.last().map(String::as_str), Some("assistant: Ok(0)"), "{history:?}");
 }
+
+#[tokio::test]
+async fn what_a_finished_command_left_in_the_background_ends_with_the_gateway() {
+    let left = json!({"command": "sleep 10000 >/dev/null 2>&1 & echo $!"});
+    let model = ModelServer::queue([Reply::tool("c1", "exec", &left), Reply::text("done")]).await;
+    let mut gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(crate::conversation::turn(&mut client, "main", "go", "run-1").await, "done");
+    let last = model.requests().pop().unwrap();
+    let said = last.messages().iter().find(|message| message["role"] == "tool").unwrap();
+    let pid = nix::unistd::Pid::from_raw(said["content"].as_str().unwrap().trim().parse().unwrap());
+    let is_there = || nix::sys::signal::kill(pid, None).is_ok();
+    assert!(is_there(), "it lives as long as the gateway");
+
+    gateway.kill().await.unwrap();
+    let gone = async {
+        while is_there() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(openclaw_testkit::DEADLINE, gone).await.unwrap();
+}

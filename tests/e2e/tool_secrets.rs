@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
-use openclaw_testkit::{GatewaySetup, Login, TOKEN, WsClient};
+use openclaw_testkit::{DeviceIdentity, GatewaySetup, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
 use crate::conversation::{end, send, transcript_path};
@@ -103,6 +103,67 @@ async fn commands_inherit_no_credentials_of_the_gateway_and_tools_print_no_secre
     assert_shows_none("the transcript", &transcript);
     assert_shows_none("an event", &Value::from(events).to_string());
     assert_shows_none("a request", &Value::from(given).to_string());
+}
+
+#[tokio::test]
+async fn no_tool_shows_the_tokens_and_the_key_of_devices() {
+    const KEY: &str = "MC4CAQAwBQYDK2VwBCIEIAfakefakefake";
+    let model = ModelServer::queue([
+        Reply::tool("c1", "read", &json!({"path": "~/.openclaw/devices/paired.json"})),
+        Reply::tool(
+            "c2",
+            "exec",
+            &json!({"command": "sed 's/PRIVATE KEY//g' ~/.openclaw/identity/device.json"}),
+        ),
+        Reply::text("done"),
+    ])
+    .await;
+    let gateway = with_secrets(&model).start().await.unwrap();
+    let state = gateway.state_dir();
+    // Both come while the gateway runs.
+    let device = Login::token(TOKEN).device(DeviceIdentity::from_seed(7));
+    WsClient::connect(gateway.port(), device).await.unwrap();
+    let pem = format!("-----BEGIN PRIVATE KEY-----\n{KEY}\n-----END PRIVATE KEY-----\n");
+    std::fs::create_dir_all(state.join("identity")).unwrap();
+    std::fs::write(state.join("identity/device.json"), json!({"privateKeyPem": pem}).to_string()).unwrap();
+    let paired = std::fs::read(state.join("devices/paired.json")).unwrap();
+    let paired: Value = serde_json::from_slice(&paired).unwrap();
+    let token = paired[DeviceIdentity::from_seed(7).id()]["tokens"]["operator"]["token"].as_str().unwrap();
+
+    let mut client = listener(gateway.port()).await;
+    send(&mut client, "main", "go", "run-1").await;
+    end(&mut client, "run-1").await;
+    let given = results(&model.requests().pop().unwrap());
+    let [devices, identity] = given.as_slice() else { panic!("{given:?}") };
+    assert!(devices.contains(REDACTED) && devices.contains("operator.admin"), "{devices}");
+    assert!(identity.contains(REDACTED), "{identity}");
+    let transcript = std::fs::read_to_string(transcript_path(&gateway, "main").await).unwrap();
+    for text in [devices, identity, &transcript] {
+        assert!(!text.contains(token) && !text.contains(KEY), "{text}");
+    }
+}
+
+/// Of a long output the end is kept: whoever prints as much after a secret as fits has only its beginning cut off.
+#[tokio::test]
+async fn output_that_begins_inside_of_a_secret_does_not_show_the_rest_of_it() {
+    let rest = &FOR_TOOLS[3..];
+    let print = "printf %s \"${GITHUB_TOKEN#???}\"";
+    let model = ModelServer::queue([
+        Reply::tool("c1", "exec", &json!({"command": format!("{print}; exit 1")})),
+        Reply::tool("c2", "exec", &json!({"command": print, "background": true})),
+        Reply::tool("c3", "exec", &json!({"command": format!("{print}; exit 1"), "background": true})),
+        Reply::text("done"),
+    ])
+    .await;
+    let gateway = with_secrets(&model).start().await.unwrap();
+    let mut client = listener(gateway.port()).await;
+    send(&mut client, "main", "go", "run-1").await;
+    end(&mut client, "run-1").await;
+    let given = results(&model.requests().pop().unwrap());
+    assert_eq!(given.len(), 3);
+    for result in &given {
+        assert!(result.contains(REDACTED) && !result.contains(&rest[..12]), "{result}");
+    }
 }
 
 #[tokio::test]

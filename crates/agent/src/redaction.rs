@@ -61,6 +61,11 @@ impl Redactor {
         }
     }
 
+    /// A text for the model without secrets; also without the rest of one whose beginning was cut off.
+    pub(crate) fn redact_text(&self, text: &str) -> String {
+        self.redacted(text, Cut::Start).into_owned()
+    }
+
     /// Takes the secrets out of all texts of a value. Names of fields are left alone.
     pub(crate) fn redact(&self, value: &mut Value, cut: Cut) {
         match value {

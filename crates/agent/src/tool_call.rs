@@ -32,11 +32,10 @@ pub(crate) struct CallFrame<'a> {
 /// wrong is the result.
 pub(crate) async fn execute(frame: CallFrame<'_>, call: &ToolCall, now: impl Fn() -> i64) -> Executed {
     let meta = frame.tools.meta(&call.name, &call.arguments);
-    let mut outcome = match checked(frame.tools.specs(), call) {
-        Ok(args) => run(frame, call, args).await,
-        Err(refused) => refused,
+    let outcome = match checked(frame.tools.specs(), call) {
+        Ok(args) => Outcome::of(run(frame, call, args).await, &call.name, frame.redactor),
+        Err(why) => Outcome::refused(why).redacted(frame.redactor),
     };
-    outcome.redact(frame.redactor);
     outcome.executed(call, meta, now())
 }
 
@@ -51,19 +50,46 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// An error the model is told in these words.
-    fn refused(text: impl Into<String>) -> Self {
-        Self {
-            output: ToolOutput { content: vec![Block::text(text)], details: Some(json!({})) },
-            is_error: true,
+    /// What a tool gave, without secrets. They are taken out of the text as the tool printed it, before anything is put around
+    /// it: of long output the end is kept, and only where it begins can the rest of a secret be told from other words.
+    fn of(given: Result<ToolOutput, ToolError>, tool: &str, redactor: &Redactor) -> Self {
+        match given {
+            Ok(output) => Self { output, is_error: false }.redacted(redactor),
+            Err(ToolError::Unknown(name)) => {
+                Self::refused(ToolError::Unknown(name).to_string()).redacted(redactor)
+            }
+            Err(ToolError::Failed(error)) => Self::failed(tool, &redactor.redact_text(&error)),
+            Err(ToolError::FailedWithNotice { notice, error }) => {
+                let (notice, error) = (redactor.redact_text(&notice), redactor.redact_text(&error));
+                Self::failed(tool, &format!("{notice}\n\n{error}"))
+            }
+            Err(ToolError::Aborted) => Self::refused(STOPPED_RUNNING),
         }
     }
 
-    fn redact(&mut self, redactor: &Redactor) {
+    /// An error the model is told in these words.
+    fn refused(text: impl Into<String>) -> Self {
+        let output = ToolOutput { details: Some(json!({})), ..ToolOutput::text(text) };
+        Self { output, is_error: true }
+    }
+
+    fn redacted(mut self, redactor: &Redactor) -> Self {
         self.output.content.iter_mut().for_each(|block| redactor.redact_block(block));
         if let Some(details) = &mut self.output.details {
             redactor.redact(details, Cut::Start);
         }
+        if let Some(notice) = self.output.notice.take() {
+            let notice = redactor.redact_text(&notice);
+            let text = self.output.content.iter_mut().find_map(|block| match block {
+                Block::Text(text) => Some(&mut text.text),
+                _ => None,
+            });
+            match text {
+                Some(text) => *text = format!("{notice}\n\n{text}"),
+                None => self.output.content.insert(0, Block::text(notice)),
+            }
+        }
+        self
     }
 
     fn executed(self, call: &ToolCall, meta: Option<String>, now: i64) -> Executed {
@@ -88,7 +114,7 @@ impl Outcome {
     }
 }
 
-async fn run(frame: CallFrame<'_>, call: &ToolCall, args: Value) -> Outcome {
+async fn run(frame: CallFrame<'_>, call: &ToolCall, args: Value) -> Result<ToolOutput, ToolError> {
     let (updates, mut partials) = mpsc::channel(UPDATES);
     let context = ToolContext {
         call_id: call.id.clone(),
@@ -107,12 +133,7 @@ async fn run(frame: CallFrame<'_>, call: &ToolCall, args: Value) -> Outcome {
     while let Ok(partial) = partials.try_recv() {
         report(frame, call, partial).await;
     }
-    match outcome {
-        Ok(output) => Outcome { output, is_error: false },
-        Err(ToolError::Unknown(name)) => Outcome::refused(ToolError::Unknown(name).to_string()),
-        Err(ToolError::Failed(error)) => Outcome::failed(&call.name, &error),
-        Err(ToolError::Aborted) => Outcome::refused(STOPPED_RUNNING),
-    }
+    outcome
 }
 
 async fn report(frame: CallFrame<'_>, call: &ToolCall, mut partial: Value) {
@@ -122,15 +143,15 @@ async fn report(frame: CallFrame<'_>, call: &ToolCall, mut partial: Value) {
 }
 
 /// The arguments fitted to the tool's schema, or what the model is told.
-fn checked(specs: &[ToolSpec], call: &ToolCall) -> Result<Value, Outcome> {
+fn checked(specs: &[ToolSpec], call: &ToolCall) -> Result<Value, String> {
     let Some(spec) = specs.iter().find(|spec| spec.name == call.name) else {
-        return Err(Outcome::refused(ToolError::Unknown(call.name.clone()).to_string()));
+        return Err(ToolError::Unknown(call.name.clone()).to_string());
     };
     if let Some(received) = openclaw_models::invalid_arguments(call) {
-        return Err(Outcome::refused(format!(
+        return Err(format!(
             "Validation failed for tool \"{}\":\n  - root: must be a JSON object\n\nReceived arguments:\n{received}",
             call.name
-        )));
+        ));
     }
     let schema = Schema::compile(&spec.parameters);
     let mut args = call.arguments.clone();
@@ -141,11 +162,11 @@ fn checked(specs: &[ToolSpec], call: &ToolCall) -> Result<Value, Outcome> {
     }
     let lines: Vec<String> = violations.iter().map(line).collect();
     let received = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
-    Err(Outcome::refused(format!(
+    Err(format!(
         "Validation failed for tool \"{}\":\n{}\n\nReceived arguments:\n{received}",
         call.name,
         lines.join("\n")
-    )))
+    ))
 }
 
 fn line(violation: &Violation) -> String {
@@ -175,19 +196,15 @@ mod tests {
 
     fn text(name: &str, args: Value) -> Result<Value, String> {
         let call = ToolCall { id: "c".into(), name: name.into(), arguments: args, ..ToolCall::default() };
-        checked(&[spec()], &call).map_err(|refused| match refused.output.content.as_slice() {
-            [Block::Text(text)] => text.text.clone(),
-            other => format!("{other:?}"),
-        })
+        checked(&[spec()], &call)
     }
 
     #[test]
     fn arguments_that_are_no_json_are_answered_and_not_run() {
         let mut call = ToolCall { name: "exec".into(), arguments: json!({}), ..ToolCall::default() };
         call.extra.insert("invalidArguments".into(), json!("{\"command\": \"rm"));
-        let refused = checked(&[spec()], &call).map_err(|refused| refused.output.content);
         let text = "Validation failed for tool \"exec\":\n  - root: must be a JSON object\n\nReceived arguments:\n{\"command\": \"rm";
-        assert_eq!(refused, Err(vec![Block::text(text)]));
+        assert_eq!(checked(&[spec()], &call), Err(text.to_owned()));
     }
 
     #[test]
@@ -203,6 +220,34 @@ mod tests {
         let expect =
             "Validation failed for tool \"exec\":\n  - root: must be object\n\nReceived arguments:\n\"ls\"";
         assert_eq!(text("exec", json!("ls")), Err(expect.to_owned()));
+    }
+
+    #[test]
+    fn the_rest_of_a_secret_is_found_where_the_output_begins() {
+        let redactor = Redactor::new(["sk-0123456789"]).unwrap();
+        let says = |given| match Outcome::of(given, "exec", &redactor).output.content.as_slice() {
+            [Block::Text(text)] => text.text.clone(),
+            other => format!("{other:?}"),
+        };
+        let hidden = openclaw_config::redact::REDACTED;
+        let cut = "0123456789\n\nCommand exited with code 1";
+        let error = |text: &str| {
+            let quoted = Value::from(text).to_string();
+            format!("{{\n  \"status\": \"error\",\n  \"tool\": \"exec\",\n  \"error\": {quoted}\n}}")
+        };
+        let (notice, noticed) = ("Warning: sk-0123456789".to_owned(), ToolOutput::text(cut));
+        let after = format!("{hidden}\n\nCommand exited with code 1");
+        let warned = format!("Warning: {hidden}\n\n{after}");
+        for (given, expect) in [
+            (Ok(ToolOutput::text(cut)), after.clone()),
+            (Ok(ToolOutput { notice: Some(notice.clone()), ..noticed }), warned.clone()),
+            (Err(ToolError::Failed(cut.to_owned())), error(&after)),
+            (Err(ToolError::FailedWithNotice { notice, error: cut.to_owned() }), error(&warned)),
+        ] {
+            assert_eq!(says(given), expect);
+        }
+        let outcome = Outcome::of(Err(ToolError::Failed(cut.to_owned())), "exec", &redactor);
+        assert_eq!(outcome.output.details.unwrap()["error"], after);
     }
 
     #[test]

@@ -43,6 +43,9 @@ pub struct ToolContext {
 /// What a tool gives back.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolOutput {
+    /// Said to the model before the first text. Kept apart so that the text begins as it came: what a cut left of a secret is
+    /// looked for there.
+    pub notice: Option<String>,
     /// Text and images for the model.
     pub content: Vec<Block>,
     /// Structured outcome for clients.
@@ -52,13 +55,13 @@ pub struct ToolOutput {
 impl ToolOutput {
     /// One text block.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { content: vec![Block::text(text)], details: None }
+        Self { notice: None, content: vec![Block::text(text)], details: None }
     }
 
     /// Pretty JSON for the model, the same value as details (spec `tools.md` §1).
     pub fn json(value: Value) -> Self {
         let text = serde_json::to_string_pretty(&value).unwrap_or_default();
-        Self { content: vec![Block::text(text)], details: Some(value) }
+        Self { notice: None, content: vec![Block::text(text)], details: Some(value) }
     }
 }
 
@@ -71,6 +74,14 @@ pub enum ToolError {
     /// It failed; the model is told in these words and goes on.
     #[error("{0}")]
     Failed(String),
+    /// The same, with something to say before it. `error` begins as it came, as in [`ToolOutput::notice`].
+    #[error("{notice}\n\n{error}")]
+    FailedWithNotice {
+        /// Said first.
+        notice: String,
+        /// What the tool printed, and why it failed.
+        error: String,
+    },
     /// The run is being stopped.
     #[error("Aborted")]
     Aborted,

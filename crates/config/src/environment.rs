@@ -262,12 +262,26 @@ mod tests {
             ("https_proxy", "http://evil"),
             ("PATH", "/evil"),
             ("BASH_ENV", "/evil.sh"),
+            ("AWS_REGION", "@evil/"),
+            ("RUSTUP_TOOLCHAIN", "/evil"),
+            ("GITHUB_TOKEN", "for tools"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
         let refused = env.fill_from_untrusted(&pairs);
-        assert_eq!(env.vars().collect::<Vec<_>>(), [("BAR", "1"), ("FOO", "process")]);
-        let expect =
-            ["BASH_ENV", "LD_PRELOAD", "OPENCLAW_CONFIG_PATH", "PATH", "https_proxy", "openclaw_home"];
+        assert_eq!(
+            env.vars().collect::<Vec<_>>(),
+            [("BAR", "1"), ("FOO", "process"), ("GITHUB_TOKEN", "for tools")]
+        );
+        let expect = [
+            "AWS_REGION",
+            "BASH_ENV",
+            "LD_PRELOAD",
+            "OPENCLAW_CONFIG_PATH",
+            "PATH",
+            "RUSTUP_TOOLCHAIN",
+            "https_proxy",
+            "openclaw_home",
+        ];
         assert_eq!(refused.iter().collect::<Vec<_>>(), expect);
     }
 

@@ -1,198 +1,30 @@
-//! What the name of an environment variable says: that it makes programs run code, or that it steers this product. The lists
-//! are for every place that has to know.
+//! What the name of an environment variable says: that it makes programs run code, or that it steers this product and the
+//! tools it calls. The lists are for every place that has to know.
 
-/// Names that make a shell, an interpreter, a compiler, a package manager or a common tool run other code than it was
-/// called for, or load other libraries.
-const CODE: &[&str] = &[
-    // Shells and the C library.
-    "BASHOPTS",
-    "BASH_ENV",
-    "BASH_LOADABLES_PATH",
-    "CDPATH",
-    "ENV",
-    "FPATH",
-    "GCONV_PATH",
-    "GETCONF_DIR",
-    "GLIBC_TUNABLES",
-    "GLOBIGNORE",
-    "HOSTALIASES",
-    "IFS",
-    "INPUTRC",
-    "LOCALDOMAIN",
-    "LOCPATH",
-    "NLSPATH",
-    "PATH",
-    "PROMPT_COMMAND",
-    "PS4",
-    "RESOLV_HOST_CONF",
-    "RES_OPTIONS",
-    "SHELL",
-    "SHELLOPTS",
-    "SSLKEYLOGFILE",
-    "TERMCAP",
-    "TERMINFO",
-    "ZDOTDIR",
-    // Interpreters and runtimes.
-    "CLASSPATH",
-    "ELECTRON_RUN_AS_NODE",
-    "JAVA_OPTS",
-    "JAVA_TOOL_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "JULIA_LOAD_PATH",
-    "NODE_EXTRA_CA_CERTS",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "PERLLIB",
-    "PERL_MB_OPT",
-    "PERL_MM_OPT",
-    "PHPRC",
-    "PHP_INI_SCAN_DIR",
-    "PYTHONBREAKPOINT",
-    "PYTHONEXECUTABLE",
-    "PYTHONHOME",
-    "PYTHONINSPECT",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "PYTHONUSERBASE",
-    "PYTHONWARNINGS",
-    "RUBYLIB",
-    "RUBYOPT",
-    "TCLLIBPATH",
-    "_JAVA_OPTIONS",
-    // Compilers and build tools.
-    "ANT_OPTS",
-    "AR",
-    "BUNDLE_GEMFILE",
-    "CC",
-    "CXX",
-    "GEM_HOME",
-    "GEM_PATH",
-    "GNUMAKEFLAGS",
-    "GOENV",
-    "GOFLAGS",
-    "GRADLE_OPTS",
-    "LINKER",
-    "MAKEFLAGS",
-    "MAKEFILES",
-    "MAVEN_OPTS",
-    "MFLAGS",
-    "RUSTC",
-    "RUSTDOC",
-    "RUSTDOCFLAGS",
-    "RUSTFLAGS",
-    "SBT_OPTS",
-    // Tools that call other programs.
-    "BROWSER",
-    "CURL_HOME",
-    "CVS_RSH",
-    "EDITOR",
-    "EXINIT",
-    "FCEDIT",
-    "HGRCPATH",
-    "KUBECONFIG",
-    "LESS",
-    "LESSCLOSE",
-    "LESSKEY",
-    "LESSOPEN",
-    "MANPAGER",
-    "OPENSSL_CONF",
-    "OPENSSL_ENGINES",
-    "OPENSSL_MODULES",
-    "PAGER",
-    "PSQLRC",
-    "RSYNC_RSH",
-    "SVN_SSH",
-    "TAR_OPTIONS",
-    "VIMINIT",
-    "VISUAL",
-    "WGETRC",
-];
-/// The same, by how the name begins.
-const CODE_PREFIXES: &[&str] = &[
-    "BASH_FUNC_",
-    "CARGO_BUILD_RUST",
-    "CARGO_TARGET_",
-    "CGO_",
-    "COMPLUS_",
-    "CORECLR_",
-    "COR_",
-    "DOTNET_",
-    "DYLD_",
-    "ERL_",
-    "GIO_",
-    "GIT_ALTERNATE_",
-    "GIT_ASKPASS",
-    "GIT_COMMON_DIR",
-    "GIT_CONFIG",
-    "GIT_DIR",
-    "GIT_EDITOR",
-    "GIT_EXEC_PATH",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_PAGER",
-    "GIT_PROXY_COMMAND",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_SSH",
-    "GIT_TEMPLATE_DIR",
-    "GTK_MODULES",
-    "GTK_PATH",
-    "LD_",
-    "LUA_",
-    "MALLOC_",
-    "NPM_CONFIG_",
-    "PERL5",
-    "PIP_",
-    "QT_PLUGIN_",
-    "R_PROFILE",
-    "R_ENVIRON",
-    "UV_",
-    "YARN_",
-];
-/// The same, by how it ends.
-const CODE_SUFFIXES: &[&str] = &["_ASKPASS", "_EDITOR", "_PAGER", "_WRAPPER", "_LAUNCHER"];
+mod names;
 
-/// Names, beginnings and endings that say where this product and common clients keep their files, whom they trust and
-/// which servers they talk to.
-const STEERING: &[&str] = &[
-    "CURL_CA_BUNDLE",
-    "GOOGLE_APPLICATION_CREDENTIALS",
-    "HOME",
-    "OLLAMA_HOST",
-    "REQUESTS_CA_BUNDLE",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
-    "TEMP",
-    "TMP",
-    "TMPDIR",
-    "USERPROFILE",
-];
-const STEERING_PREFIXES: &[&str] = &[
-    "AWS_CONFIG_",
-    "AWS_PROFILE",
-    "AWS_SHARED_",
-    "CLAWDBOT_",
-    "CLOUDSDK_",
-    "DOCKER_",
-    "NODE_",
-    "OPENCLAW_",
-    "XDG_",
-];
-const STEERING_SUFFIXES: &[&str] =
-    &["_API_BASE", "_API_URL", "_BASE_URL", "_ENDPOINT", "_ENDPOINT_URL", "_PROXY"];
+use crate::redact::is_secret_name;
+use names::{
+    CODE, CODE_PREFIXES, CODE_SUFFIXES, CREDENTIALS, FAMILIES, STEERING, STEERING_PREFIXES, STEERING_SUFFIXES,
+};
 
 /// Whether a variable can make a program run other code than it was called for, or load other libraries. Case does not
 /// matter: some programs do not mind it either.
 pub fn runs_code(name: &str) -> bool {
-    is_one_of(name, CODE, CODE_PREFIXES, CODE_SUFFIXES)
+    is_one_of(&name.to_ascii_uppercase(), CODE, CODE_PREFIXES, CODE_SUFFIXES)
 }
 
-/// Whether a variable says where this product's files are, whom it trusts, or which servers it talks to.
+/// Whether a variable says where files of this product or of a tool are, whom it trusts, or which servers it talks to. What
+/// belongs to a tool's family counts as well, since nobody knows all of them; its credentials do not.
 pub(crate) fn steers(name: &str) -> bool {
-    is_one_of(name, STEERING, STEERING_PREFIXES, STEERING_SUFFIXES)
+    let upper = name.to_ascii_uppercase();
+    let is_credential = || is_secret_name(name) || CREDENTIALS.contains(&upper.as_str());
+    is_one_of(&upper, STEERING, STEERING_PREFIXES, STEERING_SUFFIXES)
+        || FAMILIES.iter().any(|family| upper.starts_with(family)) && !is_credential()
 }
 
-fn is_one_of(name: &str, names: &[&str], prefixes: &[&str], suffixes: &[&str]) -> bool {
-    let upper = name.to_ascii_uppercase();
-    names.contains(&upper.as_str())
+fn is_one_of(upper: &str, names: &[&str], prefixes: &[&str], suffixes: &[&str]) -> bool {
+    names.contains(&upper)
         || prefixes.iter().any(|prefix| upper.starts_with(prefix))
         || suffixes.iter().any(|suffix| upper.ends_with(suffix))
 }
@@ -209,12 +41,19 @@ mod tests {
                      JDK_JAVA_OPTIONS GIT_SSH GIT_SSH_COMMAND GIT_EXEC_PATH GIT_PROXY_COMMAND GIT_EXTERNAL_DIFF \
                      GIT_PAGER GIT_EDITOR GIT_ASKPASS GIT_CONFIG_COUNT GIT_TEMPLATE_DIR EDITOR VISUAL PAGER LESSOPEN \
                      LESSCLOSE MANPAGER IFS PATH GCONV_PATH HOSTALIASES LOCPATH RES_OPTIONS GLIBC_TUNABLES \
-                     MALLOC_CHECK_ SSH_ASKPASS RUSTC_WRAPPER SSLKEYLOGFILE";
+                     MALLOC_CHECK_ SSH_ASKPASS RUSTC_WRAPPER SSLKEYLOGFILE RUSTUP_TOOLCHAIN RUSTUP_HOME CARGO_HOME \
+                     CARGO_BUILD_RUSTC CARGO_ALIAS_B CARGO_ENCODED_RUSTFLAGS COMPILER_PATH GCC_EXEC_PREFIX LIBRARY_PATH CFLAGS \
+                     LD GOROOT GOTOOLCHAIN GOFLAGS GOCACHEPROG GOAUTH GOPROXY JAVA_HOME MAVEN_ARGS NPM_CONFIG_SCRIPT_SHELL \
+                     PIP_INDEX_URL PYTEST_ADDOPTS MPLBACKEND RIPGREP_CONFIG_PATH FZF_DEFAULT_OPTS GNUPGHOME SSH_SK_PROVIDER \
+                     DBUS_SESSION_BUS_ADDRESS KUBECONFIG HELM_PLUGINS CONTAINERS_CONF TF_CLI_CONFIG_FILE CLOUDSDK_PYTHON \
+                     GH_CONFIG_DIR GIT_WORK_TREE RESTIC_PASSWORD_COMMAND ASAN_SYMBOLIZER_PATH";
         for name in names.split_whitespace() {
             assert!(runs_code(name), "{name}");
         }
         for name in
-            "HOME LD MY_LD_PRELOAD ENVIRONMENT NODE_ENV GIT_AUTHOR_NAME CARGO_TERM_COLOR LESSON A".split(' ')
+            "HOME ENVIRONMENT NODE_ENV GIT_AUTHOR_NAME CARGO_TERM_COLOR CARGO_REGISTRY_TOKEN GOOGLE_API_KEY \
+             GITHUB_TOKEN PYTHONUNBUFFERED LESSON A"
+                .split_whitespace()
         {
             assert!(!runs_code(name), "{name}");
         }
@@ -223,13 +62,36 @@ mod tests {
     #[test]
     fn names_that_redirect_the_product_are_known() {
         for name in "OPENCLAW_STATE_DIR clawdbot_config_path https_proxy ALL_PROXY OPENAI_BASE_URL XDG_CONFIG_HOME NODE_ENV \
-                     AWS_ENDPOINT_URL SSL_CERT_FILE HOME"
+                     AWS_ENDPOINT_URL AWS_ENDPOINT_URL_BEDROCK AWS_REGION AWS_DEFAULT_REGION AWS_PROFILE AWS_CA_BUNDLE \
+                     AWS_BEDROCK_SKIP_AUTH GOOGLE_CLOUD_PROJECT GOOGLE_CLOUD_LOCATION GCLOUD_PROJECT GCE_METADATA_HOST \
+                     SSL_CERT_FILE HOME SSH_AUTH_SOCK VAULT_ADDR DOCKER_HOST PI_CODING_AGENT_DIR"
             .split_whitespace()
         {
             assert!(steers(name), "{name}");
         }
-        for name in ["OPENAI_API_KEY", "DATABASE_URL", "AWS_REGION", "PROXY"] {
-            assert!(!steers(name), "{name}");
+    }
+
+    #[test]
+    fn whole_families_of_tools_are_known() {
+        for name in "CARGO_NET_OFFLINE RUSTUP_DIST_SERVER GIT_TRACE GIT_SSL_NO_VERIFY PYTHONUNBUFFERED PYENV_VERSION \
+                     NPM_EXECPATH BUN_INSTALL DENO_DIR COMPOSER_HOME GEM_SPEC_CACHE GRADLE_RO_DEP_CACHE CMAKE_TOOLCHAIN_FILE \
+                     CCACHE_PREFIX HOMEBREW_BOTTLE_DOMAIN ASDF_DATA_DIR GH_HOST KUBE_CONTEXT HELM_DRIVER TF_DATA_DIR \
+                     PULUMI_HOME ANSIBLE_LIBRARY SYSTEMD_LESS QT_QPA_PLATFORM"
+            .split_whitespace()
+        {
+            assert!(steers(name) || runs_code(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn credentials_for_tools_are_neither() {
+        for name in "GITHUB_TOKEN GH_TOKEN GITLAB_TOKEN NPM_TOKEN CARGO_REGISTRY_TOKEN HOMEBREW_GITHUB_API_TOKEN OPENAI_API_KEY \
+                     GOOGLE_API_KEY GEMINI_API_KEY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN VAULT_TOKEN \
+                     AWS_BEARER_TOKEN_BEDROCK AZURE_OPENAI_API_KEY DOCKER_PASSWORD PULUMI_ACCESS_TOKEN PGPASSWORD DATABASE_URL \
+                     TELEGRAM_BOT_TOKEN SMTP_PASS PROXY HARMLESS"
+            .split_whitespace()
+        {
+            assert!(!steers(name) && !runs_code(name), "{name}");
         }
     }
 

@@ -49,7 +49,7 @@ pub fn handshake(token: &str, stranger: &Stranger<'_>) -> bool {
     origination.forwarded_for = stranger.forwarded_for.map(str::to_owned);
     let door = Door {
         secret: SharedSecret::Token(Some(SecretDigest::of(token))),
-        addresses: AddressBook { trusted_proxies: vec![loopback], own: vec![remote] },
+        addresses: AddressBook { trusted_proxies: vec![loopback.into()], own: vec![remote] },
         control_ui: ControlUiRules::default(),
         pages: PageRules::new("box", &["https://ui.example.com".to_owned()]),
     };

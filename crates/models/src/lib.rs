@@ -42,6 +42,7 @@ pub mod probe;
 mod provider_key;
 pub mod quota;
 pub mod reference;
+mod region_name;
 pub mod replay;
 mod reporting;
 pub mod request;

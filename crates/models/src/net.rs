@@ -228,6 +228,12 @@ pub enum NetError {
     /// The address is none; the configuration must change.
     #[error("\"{0}\" is not an http(s) address; check the provider's baseUrl")]
     Address(String),
+    /// It would make another host of the provider's address; the configuration or the environment must change.
+    #[error(
+        "\"{0}\" is not the name of a region; regions have letters, digits and hyphens only. Check AWS_REGION, \
+         AWS_DEFAULT_REGION or the AWS profile for Bedrock, GOOGLE_CLOUD_LOCATION for Vertex AI"
+    )]
+    Region(String),
     /// A header can't be sent; the configuration (or the key) must change.
     #[error(
         "header \"{0}\" has a value that can't be sent; check the provider's headers and key for line breaks"
@@ -291,7 +297,9 @@ impl NetError {
     /// The class of failure.
     pub fn kind(&self) -> FailureKind {
         match self {
-            Self::Address(_) | Self::Header(_) | Self::Setup(_) | Self::TooLong { .. } => FailureKind::Other,
+            Self::Address(_) | Self::Region(_) | Self::Header(_) | Self::Setup(_) | Self::TooLong { .. } => {
+                FailureKind::Other
+            }
             // What never reached the provider says nothing about the credential.
             Self::Refused(_) | Self::Connect { .. } | Self::ConnectTimeout { .. } | Self::Broken { .. } => {
                 FailureKind::Transient

@@ -10,6 +10,7 @@ use openclaw_agent::place::PlaceError;
 use openclaw_agent::{ToolError, ToolOutput};
 use openclaw_models::ToolSpec;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::args::{Args, Either};
 use crate::path::{Resolver, refused};
@@ -44,17 +45,26 @@ pub(crate) fn spec() -> ToolSpec {
     }
 }
 
-pub(crate) async fn run(resolver: Resolver, args: Args) -> Result<ToolOutput, ToolError> {
+pub(crate) async fn run(
+    resolver: Resolver,
+    args: Args,
+    cancel: CancellationToken,
+) -> Result<ToolOutput, ToolError> {
     let path = args.path()?;
     let old = Some(args.text_of(OLD)?).filter(|old| !old.is_empty()).map(str::to_owned);
     let old = old.ok_or_else(|| {
         ToolError::Failed("Missing required parameter: oldText (oldText or old_string)".into())
     })?;
     let new = args.text_of(NEW)?.to_owned();
-    blocking(move || edit(&resolver, &path, &old, &new)).await
+    blocking(move || edit(&resolver, &path, (&old, &new), &cancel)).await
 }
 
-fn edit(resolver: &Resolver, path: &str, old: &str, new: &str) -> Result<ToolOutput, ToolError> {
+fn edit(
+    resolver: &Resolver,
+    path: &str,
+    (old, new): (&str, &str),
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, ToolError> {
     let refuse = |error: PlaceError| refused("edit", path, &error);
     let place = resolver.existing(path).map_err(refuse)?;
     let file = place.open().map_err(refuse)?;
@@ -64,6 +74,10 @@ fn edit(resolver: &Resolver, path: &str, old: &str, new: &str) -> Result<ToolOut
         return Err(ToolError::Failed(format!("{path} is larger than 32MB. Use exec to change it.")));
     }
     let after = replace(&before, old, new).map_err(|error| ToolError::Failed(explain(&error, path)))?;
+    // Whoever stopped the run while the file was read and searched wants no change any more.
+    if cancel.is_cancelled() {
+        return Err(ToolError::Aborted);
+    }
     place.replace(&after).map_err(refuse)?;
     let shown = diff::of(&String::from_utf8_lossy(&before), &String::from_utf8_lossy(&after));
     let mut out = ToolOutput::text(format!("Successfully replaced text in {path}."));

@@ -5,6 +5,7 @@
 
 mod environment;
 pub(crate) mod guard;
+mod leftovers;
 mod output;
 mod plan;
 mod process;
@@ -130,14 +131,11 @@ fn conclude(finished: &Finished, plan: &Plan, cwd: &Value) -> Result<ToolOutput,
                 .into(),
         );
     }
-    let warned = |text: &str| match warnings.is_empty() {
-        true => text.to_owned(),
-        false => format!("{}\n\n{text}", warnings.join("\n")),
-    };
+    let notice = (!warnings.is_empty()).then(|| warnings.join("\n"));
     let reason = match finished.ending {
         Ending::Exited(0) => {
             let text = if aggregated.is_empty() { "(no output)" } else { aggregated };
-            let mut out = ToolOutput::text(warned(text));
+            let mut out = ToolOutput { notice, ..ToolOutput::text(text) };
             let duration = u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX);
             out.details = Some(
                 json!({"status": "completed", "exitCode": 0, "durationMs": duration, "aggregated": aggregated, "cwd": cwd}),
@@ -152,7 +150,10 @@ fn conclude(finished: &Finished, plan: &Plan, cwd: &Value) -> Result<ToolOutput,
         }
     };
     let text = if aggregated.is_empty() { reason } else { format!("{aggregated}\n\n{reason}") };
-    Err(ToolError::Failed(warned(&text)))
+    Err(match notice {
+        Some(notice) => ToolError::FailedWithNotice { notice, error: text },
+        None => ToolError::Failed(text),
+    })
 }
 
 fn now_ms() -> u64 {

@@ -57,7 +57,7 @@ pub(crate) async fn run(
         Found::Picture(file, format) => {
             let note = Block::text(format!("Read image file [{}]", format.mime()));
             let payload = picture::load(file, format, label, cancel).await?;
-            Ok(ToolOutput { content: vec![note, payload], details: None })
+            Ok(ToolOutput { content: vec![note, payload], ..ToolOutput::default() })
         }
     }
 }

@@ -100,7 +100,7 @@ impl CoreTools {
         let args = Args(args);
         match tool {
             Tool::Read => read::run(self.resolver(&context), args, context.cancel).await,
-            Tool::Edit => edit::run(self.resolver(&context), args).await,
+            Tool::Edit => edit::run(self.resolver(&context), args, context.cancel).await,
             Tool::Write => write::run(self.resolver(&context), args).await,
             Tool::Exec => self.exec.run(&args, &self.resolver(&context), context).await,
         }

@@ -18,7 +18,7 @@ pub struct Gateway {
     pub custom_bind_host: Option<String>,
     /// Shared secrets.
     pub auth: GatewayAuth,
-    /// Addresses of reverse proxies whose forwarded-for headers are believed.
+    /// Addresses and ranges (CIDR) of reverse proxies whose forwarded-for headers are believed.
     pub trusted_proxies: Vec<String>,
     /// Tailscale exposure.
     pub tailscale: Tailscale,

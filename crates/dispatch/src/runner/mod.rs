@@ -1,13 +1,14 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
 //! [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is meant for the gateway; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here, [`asked_model`] the model it asks for,
-//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`locked`] waits for another process that has the transcript; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`secrets`] is what tools may not say; [`result`] is what is remembered.
+//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`locked`] waits for another process that has the transcript; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`secrets`] is what tools may not say, [`device_secrets`] the part of it that devices bring; [`result`] is what is remembered.
 
 mod asked_model;
 mod attempt;
 mod branch;
 pub(crate) mod command;
 mod contact;
+mod device_secrets;
 mod fork;
 mod given_up;
 mod history_limit;
@@ -319,6 +320,7 @@ impl Runner {
             secrets,
         } = deps;
         Self {
+            secrets: KnownSecrets::new(secrets, &state_dir),
             state_dir,
             settings,
             store,
@@ -328,7 +330,6 @@ impl Runner {
             system_events,
             command_variables,
             command_lock,
-            secrets: KnownSecrets::new(secrets),
             kept: KeptTranscripts::default(),
             lent: Arc::default(),
             clock,

@@ -1,5 +1,5 @@
 //! What commands do not inherit and no tool may say: the gateway's own secret, the credentials of model providers and chat
-//! platforms, and what variables hold whose names tell of a secret.
+//! platforms, those of devices, and what variables hold whose names tell of a secret.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::NotBegun;
+use super::device_secrets::DeviceSecrets;
 use crate::handle::Settings;
 
 /// Credentials that came to light in runs and are remembered; logins get new ones every hour.
@@ -21,14 +22,21 @@ const REMEMBERED: usize = 256;
 pub(super) struct KnownSecrets {
     /// The gateway's own, as it was started.
     own: Vec<SecretString>,
+    devices: Arc<DeviceSecrets>,
     latest: Mutex<Latest>,
 }
 
 #[derive(Default)]
 struct Latest {
     seen: VecDeque<SecretString>,
-    /// What was made of it for these settings.
-    made: Option<(Arc<Settings>, Arc<Shield>)>,
+    made: Option<Made>,
+}
+
+/// A shield, and what it was made for besides the credentials seen.
+struct Made {
+    settings: Arc<Settings>,
+    devices: Arc<[SecretString]>,
+    shield: Arc<Shield>,
 }
 
 /// What one run is kept from.
@@ -39,8 +47,13 @@ pub(super) struct Shield {
 }
 
 impl KnownSecrets {
-    pub(super) fn new(own: Vec<SecretString>) -> Self {
-        Self { own, latest: Mutex::default() }
+    pub(super) fn new(own: Vec<SecretString>, state_dir: &Path) -> Self {
+        Self { own, devices: DeviceSecrets::new(state_dir), latest: Mutex::default() }
+    }
+
+    /// The tokens and keys of devices as they are now.
+    pub(super) async fn of_devices(&self) -> Arc<[SecretString]> {
+        self.devices.now().await
     }
 
     /// What a run is kept from that knows these credentials. Made anew only when something changed.
@@ -48,22 +61,24 @@ impl KnownSecrets {
         &self,
         settings: &Arc<Settings>,
         credentials: Vec<SecretString>,
+        devices: Arc<[SecretString]>,
     ) -> Result<Arc<Shield>, NotBegun> {
         let mut latest = self.latest.lock();
         let is_new = |secret: &SecretString| !latest.seen.iter().any(|known| same(known, secret));
         let new: Vec<SecretString> = credentials.into_iter().filter(is_new).collect();
-        if let Some((made_for, shield)) = &latest.made
+        if let Some(made) = &latest.made
             && new.is_empty()
-            && Arc::ptr_eq(made_for, settings)
+            && Arc::ptr_eq(&made.settings, settings)
+            && Arc::ptr_eq(&made.devices, &devices)
         {
-            return Ok(Arc::clone(shield));
+            return Ok(Arc::clone(&made.shield));
         }
         latest.seen.extend(new);
         let excess = latest.seen.len().saturating_sub(REMEMBERED);
         latest.seen.drain(..excess);
-        let credentials = self.own.iter().chain(&latest.seen).map(ExposeSecret::expose_secret);
-        let shield = Arc::new(Shield::new(&settings.config, credentials)?);
-        latest.made = Some((Arc::clone(settings), Arc::clone(&shield)));
+        let credentials = self.own.iter().chain(&latest.seen).chain(devices.iter());
+        let shield = Arc::new(Shield::new(&settings.config, credentials.map(ExposeSecret::expose_secret))?);
+        latest.made = Some(Made { settings: Arc::clone(settings), devices, shield: Arc::clone(&shield) });
         Ok(shield)
     }
 }
@@ -139,18 +154,22 @@ mod tests {
         let provider = |key: &str| format!("{{baseUrl: 'http://a', models: [], apiKey: '{key}'}}");
         let (a, b, c) = (provider("${BY_REFERENCE}"), provider("BY_NAME"), provider("short"));
         let document = format!("{{models: {{providers: {{a: {a}, b: {b}, c: {c}}}}}}}");
-        let known = KnownSecrets::new(Vec::new());
+        let known = KnownSecrets::new(Vec::new(), Path::new("/none"));
+        let devices = Arc::<[SecretString]>::default();
         let settings = settings(&document, &variables);
-        let first = known.shield(&settings, Vec::new()).unwrap();
+        let first = known.shield(&settings, Vec::new(), Arc::clone(&devices)).unwrap();
         assert_eq!(names(&first), ["BY_NAME", "BY_REFERENCE"]);
         for name in
             ["OPENCLAW_GATEWAY_TOKEN", "OPENAI_API_KEY", "TELEGRAM_BOT_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"]
         {
             assert!(first.withheld.contains(name), "{name}");
         }
-        let second = known.shield(&settings, vec!["key-of-a-profile".into()]).unwrap();
+        let second = known.shield(&settings, vec!["key-of-a-profile".into()], Arc::clone(&devices)).unwrap();
         assert_eq!(names(&second), ["BY_NAME", "BY_REFERENCE", "OF_A_PROFILE"]);
-        let third = known.shield(&settings, vec!["key-of-a-profile".into()]).unwrap();
+        let third = known.shield(&settings, vec!["key-of-a-profile".into()], Arc::clone(&devices)).unwrap();
         assert!(Arc::ptr_eq(&second, &third), "made once");
+        let paired: Arc<[SecretString]> = Arc::from(["token-of-a-device".into()]);
+        let fourth = known.shield(&settings, Vec::new(), paired).unwrap();
+        assert!(!Arc::ptr_eq(&third, &fourth), "made anew for a device");
     }
 }

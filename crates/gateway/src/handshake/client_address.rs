@@ -2,6 +2,21 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use http::HeaderMap;
+use ipnet::IpNet;
+
+/// Headers by which proxies say that they pass on what somebody else asked for.
+const FORWARDING: &[&str] = &[
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-port",
+    "x-forwarded-proto",
+    "x-forwarded-server",
+    "x-real-ip",
+    "via",
+];
+
 /// What the HTTP upgrade told about the client. Headers are kept as sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origination {
@@ -21,6 +36,8 @@ pub struct Origination {
     pub forwarded_host: Option<String>,
     /// `X-Forwarded-Proto`.
     pub forwarded_proto: Option<String>,
+    /// Whether there was any forwarding header, also one that none of the fields above can hold.
+    pub has_forwarding_headers: bool,
 }
 
 impl Origination {
@@ -35,28 +52,81 @@ impl Origination {
             real_ip: None,
             forwarded_host: None,
             forwarded_proto: None,
+            has_forwarding_headers: false,
         }
     }
 
-    fn has_proxy_headers(&self) -> bool {
-        self.forwarded_for.is_some() || self.real_ip.is_some() || self.forwarded_host.is_some()
+    /// With what all forwarding headers say together: a list may be spread over several headers, and a proxy adds its part
+    /// at the end. A client's own part may hold any bytes and must not hide what the proxy wrote behind it.
+    #[must_use]
+    pub(crate) fn forwarded_by(self, headers: &HeaderMap) -> Self {
+        let last = |name: &str| headers.get_all(name).iter().next_back().map(lossy);
+        let list = headers.get_all("x-forwarded-for").iter().map(lossy).collect::<Vec<_>>().join(",");
+        Self {
+            forwarded_for: headers.contains_key("x-forwarded-for").then_some(list),
+            real_ip: last("x-real-ip"),
+            has_forwarding_headers: FORWARDING.iter().any(|name| headers.contains_key(*name)),
+            ..self
+        }
     }
+
+    fn is_forwarded(&self) -> bool {
+        self.has_forwarding_headers
+            || self.forwarded_for.is_some()
+            || self.real_ip.is_some()
+            || self.forwarded_host.is_some()
+            || self.forwarded_proto.is_some()
+    }
+}
+
+fn lossy(value: &http::HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
 /// The addresses that decide who counts as local.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddressBook {
-    /// `gateway.trustedProxies`: exact addresses.
-    pub trusted_proxies: Vec<IpAddr>,
+    /// `gateway.trustedProxies`: addresses and ranges.
+    pub trusted_proxies: Vec<IpNet>,
     /// This host's own interface addresses.
     pub own: Vec<IpAddr>,
+}
+
+impl AddressBook {
+    fn trusts(&self, ip: &IpAddr) -> bool {
+        self.trusted_proxies.iter().any(|range| range.contains(ip))
+    }
+}
+
+/// An entry of `gateway.trustedProxies`: an address, or a range in CIDR notation. `None` when it is neither.
+pub(crate) fn proxy_range(text: &str) -> Option<IpNet> {
+    let text = text.trim();
+    let one = || text.parse::<IpAddr>().ok().map(|ip| IpNet::from(plain(ip)));
+    text.parse::<IpNet>().ok().or_else(one)
+}
+
+/// An address that a request is said to come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientIp {
+    /// As far as it can be known; behind a trusted proxy, what the proxy says.
+    pub address: IpAddr,
+    /// Whether the request came with forwarding headers, from a proxy that is trusted or from anybody.
+    pub is_forwarded: bool,
+}
+
+impl ClientIp {
+    /// Whether it is a process of this host, with nobody between us: what comes through a proxy on this host, listed or
+    /// not, may be from anywhere.
+    pub(crate) fn is_direct_loopback(self) -> bool {
+        self.address.is_loopback() && !self.is_forwarded
+    }
 }
 
 /// A client's address and standing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientAddress {
-    /// The client's address as far as it can be known; behind a trusted proxy, what the proxy says.
-    pub ip: IpAddr,
+    /// The client's address as far as it can be known.
+    pub ip: ClientIp,
     /// Whether the client runs on this host: pairing is silent and no nonce is needed.
     pub is_local: bool,
     /// Whether forwarding headers came from a peer that isn't a trusted proxy.
@@ -67,18 +137,20 @@ impl ClientAddress {
     /// Works out the address of a client.
     pub fn of(origination: &Origination, book: &AddressBook) -> Self {
         let peer = plain(origination.peer.ip());
-        let is_proxy = book.trusted_proxies.contains(&peer);
-        let ip = if is_proxy { behind_proxy(origination).unwrap_or(peer) } else { peer };
-        let has_untrusted_proxy_headers = !is_proxy && origination.has_proxy_headers();
-        let here = |ip: &IpAddr| ip.is_loopback() || book.own.contains(ip);
-        let is_local = here(&ip) && !has_untrusted_proxy_headers && names_this_host(origination, book);
-        Self { ip, is_local, has_untrusted_proxy_headers }
+        let (is_proxy, is_forwarded) = (book.trusts(&peer), origination.is_forwarded());
+        let address = if is_proxy { behind_proxies(origination, book).unwrap_or(peer) } else { peer };
+        let is_here = address.is_loopback() || book.own.contains(&address);
+        Self {
+            ip: ClientIp { address, is_forwarded },
+            is_local: is_here && !is_forwarded && names_this_host(origination, book),
+            has_untrusted_proxy_headers: !is_proxy && is_forwarded,
+        }
     }
 
     /// The address to show and store: only of remote clients, and only when it can be trusted.
     pub fn remote_ip(&self) -> Option<IpAddr> {
-        let shown = !self.is_local && !self.has_untrusted_proxy_headers && !self.ip.is_loopback();
-        shown.then_some(self.ip)
+        let shown = !self.is_local && !self.has_untrusted_proxy_headers && !self.ip.address.is_loopback();
+        shown.then_some(self.ip.address)
     }
 }
 
@@ -87,11 +159,23 @@ pub(crate) fn plain(ip: IpAddr) -> IpAddr {
     ip.to_canonical()
 }
 
-/// The client's address as a proxy reports it: first element of `X-Forwarded-For`, else `X-Real-IP`.
-fn behind_proxy(origination: &Origination) -> Option<IpAddr> {
-    let first = origination.forwarded_for.as_deref().and_then(|list| list.split(',').next());
-    let forwarded = first.and_then(parse_address);
-    forwarded.or_else(|| origination.real_ip.as_deref().and_then(parse_address))
+/// The client's address as trusted proxies report it: the right-most hop of `X-Forwarded-For` that is none of them, since
+/// each adds whom it heard at the end and what stands before is the client's own. If all are trusted, the first. Without
+/// such a header `X-Real-IP`.
+fn behind_proxies(origination: &Origination, book: &AddressBook) -> Option<IpAddr> {
+    let Some(list) = origination.forwarded_for.as_deref() else {
+        return origination.real_ip.as_deref().and_then(parse_address);
+    };
+    let mut client = None;
+    for hop in list.rsplit(',') {
+        // Whoever stands before a hop that can't be read is not known to any proxy.
+        let Some(hop) = parse_address(hop) else { break };
+        client = Some(hop);
+        if !book.trusts(&hop) {
+            break;
+        }
+    }
+    client
 }
 
 /// An address with or without port and brackets.
@@ -150,19 +234,24 @@ mod tests {
         origination.host = Some(row.host.to_owned());
         origination.forwarded_for = row.forwarded_for.map(str::to_owned);
         let book = AddressBook {
-            trusted_proxies: row.trusted.iter().map(|ip| ip.parse().unwrap()).collect(),
+            trusted_proxies: row.trusted.iter().map(|text| proxy_range(text).unwrap()).collect(),
             own: vec!["100.64.0.7".parse().unwrap()],
         };
         let address = ClientAddress::of(&origination, &book);
         let label = format!("{} {} {:?} {:?}", row.peer, row.host, row.forwarded_for, row.trusted);
-        assert_eq!((address.ip.to_string().as_str(), address.is_local), (row.ip, row.is_local), "{label}");
+        assert_eq!(
+            (address.ip.address.to_string().as_str(), address.is_local),
+            (row.ip, row.is_local),
+            "{label}"
+        );
     }
 
     fn row(peer: &'static str, host: &'static str, ip: &'static str, is_local: bool) -> Row {
         Row { peer, host, forwarded_for: None, trusted: &[], ip, is_local }
     }
 
-    /// The table of §3.8, and decision 10 (the host's own addresses count as local).
+    /// The table of §3.8, and decisions 10 (the host's own addresses count as local) and 25 (ranges; the right-most hop that
+    /// is not trusted; nothing that a proxy brought is local).
     #[test]
     fn local_clients_are_those_on_this_host_that_no_proxy_brought() {
         let proxied = |host, forwarded, trusted, ip, is_local| Row {
@@ -179,9 +268,23 @@ mod tests {
             row("127.0.0.1", "evil.ts.net.example.net", "127.0.0.1", false),
             row("127.0.0.1", "host.tail.ts.net", "127.0.0.1", true),
             proxied("host.tail.ts.net", "100.64.0.9", &[], "127.0.0.1", false),
-            proxied("localhost", "127.0.0.1", &["127.0.0.1"], "127.0.0.1", true),
+            proxied("localhost", "127.0.0.1", &["127.0.0.1"], "127.0.0.1", false),
             proxied("localhost", "203.0.113.5", &["127.0.0.1"], "203.0.113.5", false),
-            proxied("localhost", "203.0.113.5:9, 10.0.0.1", &["127.0.0.1"], "203.0.113.5", false),
+            proxied("localhost", "203.0.113.5:9, 10.0.0.1", &["127.0.0.1"], "10.0.0.1", false),
+            proxied(
+                "localhost",
+                "203.0.113.5:9, 10.1.2.3",
+                &["127.0.0.1", "10.0.0.0/8"],
+                "203.0.113.5",
+                false,
+            ),
+            proxied("localhost", "127.0.0.1, 203.0.113.9", &["127.0.0.1"], "203.0.113.9", false),
+            proxied("localhost", "127.0.0.1, [2001:db8::9]:1", &["127.0.0.0/8"], "2001:db8::9", false),
+            proxied("localhost", "10.0.0.7,10.0.0.8", &["127.0.0.1", "10.0.0.0/8"], "10.0.0.7", false),
+            proxied("localhost", "127.0.0.1, unknown", &["127.0.0.1"], "127.0.0.1", false),
+            proxied("localhost", "1.2.3.4, x, 10.0.0.8", &["127.0.0.1", "10.0.0.0/8"], "10.0.0.8", false),
+            proxied("localhost", "", &["127.0.0.1"], "127.0.0.1", false),
+            row("127.0.0.1", "localhost", "127.0.0.1", true),
             row("192.168.1.5", "192.168.1.2", "192.168.1.5", false),
             row("100.64.0.7", "100.64.0.7:18789", "100.64.0.7", true),
             row("100.64.0.7", "gateway.example.net", "100.64.0.7", false),
@@ -198,7 +301,7 @@ mod tests {
 
     #[test]
     fn addresses_are_shown_only_when_remote_and_trusted() {
-        let book = AddressBook { trusted_proxies: vec!["10.0.0.1".parse().unwrap()], own: Vec::new() };
+        let book = AddressBook { trusted_proxies: vec![proxy_range("10.0.0.1").unwrap()], own: Vec::new() };
         let rows = [
             ("127.0.0.1", None, None),
             ("192.168.1.5", None, Some("192.168.1.5")),
@@ -212,6 +315,54 @@ mod tests {
             origination.forwarded_for = forwarded.map(str::to_owned);
             let shown = ClientAddress::of(&origination, &book).remote_ip().map(|ip| ip.to_string());
             assert_eq!(shown.as_deref(), expect, "{peer} {forwarded:?}");
+        }
+    }
+
+    #[test]
+    fn any_forwarding_header_makes_a_request_remote() {
+        let book = AddressBook { trusted_proxies: vec![proxy_range("127.0.0.1").unwrap()], own: Vec::new() };
+        type Headers = &'static [(&'static str, &'static [u8])];
+        let rows: &[(Headers, &str, bool)] = &[
+            (&[("x-other", b"203.0.113.5")], "127.0.0.1", true),
+            (&[("Forwarded", b"for=203.0.113.5")], "127.0.0.1", false),
+            (&[("X-Forwarded-Proto", b"https")], "127.0.0.1", false),
+            (&[("X-Forwarded-Host", b"\xff")], "127.0.0.1", false),
+            (&[("X-Real-IP", b"127.0.0.1")], "127.0.0.1", false),
+            (&[("X-Real-IP", b"127.0.0.1"), ("X-Real-IP", b"203.0.113.5")], "203.0.113.5", false),
+            (&[("X-Forwarded-For", b"\xff, 203.0.113.5")], "203.0.113.5", false),
+            (&[("X-Forwarded-For", b"127.0.0.1"), ("X-Forwarded-For", b"203.0.113.5")], "203.0.113.5", false),
+        ];
+        for (headers, ip, is_local) in rows {
+            let mut map = HeaderMap::new();
+            for (name, value) in *headers {
+                map.append(
+                    http::HeaderName::try_from(*name).unwrap(),
+                    http::HeaderValue::from_bytes(value).unwrap(),
+                );
+            }
+            let here = |port| SocketAddr::from(([127, 0, 0, 1], port));
+            let mut origination = Origination::bare(here(4), here(5)).forwarded_by(&map);
+            origination.host = Some("localhost".to_owned());
+            let address = ClientAddress::of(&origination, &book);
+            let found = (address.ip.address.to_string(), address.is_local, address.ip.is_direct_loopback());
+            assert_eq!(found, ((*ip).to_owned(), *is_local, *is_local), "{map:?}");
+        }
+    }
+
+    #[test]
+    fn trusted_proxies_are_addresses_and_ranges() {
+        let rows = [
+            ("10.0.0.1", Some("10.0.0.1/32")),
+            (" 10.0.0.0/8 ", Some("10.0.0.0/8")),
+            ("::ffff:10.0.0.1", Some("10.0.0.1/32")),
+            ("fd00::/8", Some("fd00::/8")),
+            ("10.0.0.0/33", None),
+            ("10.0.0", None),
+            ("proxy.local", None),
+            ("", None),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(proxy_range(text).map(|range| range.to_string()).as_deref(), expect, "{text:?}");
         }
     }
 

@@ -13,6 +13,6 @@ pub(crate) mod settle;
 pub(crate) mod shared_auth;
 pub(crate) mod throttle;
 
-pub use client_address::{AddressBook, ClientAddress, Origination};
+pub use client_address::{AddressBook, ClientAddress, ClientIp, Origination};
 pub use close::Closing;
 pub use shared_auth::{AuthFailure, AuthMethod, Credentials, SecretDigest, SharedSecret, authorize};

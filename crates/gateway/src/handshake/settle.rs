@@ -100,14 +100,15 @@ fn connecting(claim: &Claim, scopes: &[String]) -> Option<ConnectingDevice> {
 mod tests {
     use super::*;
     use crate::connection::tests::client;
-    use crate::handshake::client_address::ClientAddress;
+    use crate::handshake::client_address::{ClientAddress, ClientIp};
     use crate::handshake::device::VerifiedDevice;
     use crate::handshake::shared_auth::{AuthFailure, AuthMethod};
     use openclaw_protocol::access::{ADMIN, READ};
     use openclaw_protocol::params::connect::{ClientId, ClientMode};
 
     fn claim(proof: Proof, is_local: bool, role: Role, scopes: &[&str]) -> Claim {
-        let ip = if is_local { "127.0.0.1" } else { "192.168.1.5" }.parse().unwrap();
+        let address = if is_local { "127.0.0.1" } else { "192.168.1.5" }.parse().unwrap();
+        let ip = ClientIp { address, is_forwarded: false };
         let device = VerifiedDevice { id: "dev".to_owned(), public_key: "key".to_owned() };
         Claim {
             request_id: "c1".to_owned(),

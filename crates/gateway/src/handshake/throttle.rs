@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+use super::client_address::ClientIp;
+
 /// Wrong guesses an address has before it must wait.
 const FREE_GUESSES: u32 = 10;
 /// A guess is forgotten after this long, in milliseconds.
@@ -12,7 +14,9 @@ const LOCKOUT_MS: i64 = 60_000;
 /// Addresses remembered at once; the one whose window began first makes room.
 const MAX_ADDRESSES: usize = 4_096;
 
-/// Wrong guesses by address. Loopback is exempt: whoever is on this host reads the secret from its file instead.
+/// Wrong guesses by address. Loopback without forwarding headers is exempt: whoever is on this host reads the secret from
+/// its file instead. What a proxy on this host passes on is not, whether the proxy is listed or not: all clients of one that
+/// is not listed share an address.
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
     addresses: HashMap<IpAddr, Guesses>,
@@ -26,17 +30,15 @@ struct Guesses {
 }
 
 impl Throttle {
-    /// Milliseconds until the address may try again; `None` when it may now.
-    pub(crate) fn locked_for(&self, ip: IpAddr, now: i64) -> Option<i64> {
-        let guesses = self.addresses.get(&ip)?;
+    /// Milliseconds until the client may try again; `None` when it may now.
+    pub(crate) fn locked_for(&self, client: ClientIp, now: i64) -> Option<i64> {
+        let guesses = self.addresses.get(&counted(client)?)?;
         (guesses.locked_until > now).then(|| guesses.locked_until - now)
     }
 
-    /// The address gave a wrong secret.
-    pub(crate) fn failed(&mut self, ip: IpAddr, now: i64) {
-        if ip.is_loopback() {
-            return;
-        }
+    /// The client gave a wrong secret.
+    pub(crate) fn failed(&mut self, client: ClientIp, now: i64) {
+        let Some(ip) = counted(client) else { return };
         self.make_room(ip, now);
         let guesses = self.addresses.entry(ip).or_insert(Guesses { count: 0, since: now, locked_until: 0 });
         if now - guesses.since > WINDOW_MS {
@@ -48,9 +50,11 @@ impl Throttle {
         }
     }
 
-    /// The address knew the secret.
-    pub(crate) fn succeeded(&mut self, ip: IpAddr) {
-        self.addresses.remove(&ip);
+    /// The client knew the secret.
+    pub(crate) fn succeeded(&mut self, client: ClientIp) {
+        if let Some(ip) = counted(client) {
+            self.addresses.remove(&ip);
+        }
     }
 
     fn make_room(&mut self, ip: IpAddr, now: i64) {
@@ -68,12 +72,33 @@ impl Throttle {
     }
 }
 
+/// The address that a client's guesses are counted for; `None` for one that is exempt.
+fn counted(client: ClientIp) -> Option<IpAddr> {
+    (!client.is_direct_loopback()).then_some(client.address)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn ip(n: u32) -> IpAddr {
-        std::net::Ipv4Addr::from_bits(0x0a00_0000 + n).into()
+    fn ip(n: u32) -> ClientIp {
+        ClientIp { address: std::net::Ipv4Addr::from_bits(0x0a00_0000 + n).into(), is_forwarded: false }
+    }
+
+    fn loopback(is_forwarded: bool) -> ClientIp {
+        ClientIp { address: "127.0.0.1".parse().unwrap(), is_forwarded }
+    }
+
+    #[test]
+    fn what_a_proxy_on_this_host_passes_on_is_locked_and_its_other_processes_are_not() {
+        let mut throttle = Throttle::default();
+        for _ in 0..10 {
+            throttle.failed(loopback(true), 0);
+            // A direct connection says nothing about who is behind the proxy.
+            throttle.succeeded(loopback(false));
+        }
+        assert_eq!(throttle.locked_for(loopback(true), 1), Some(59_999));
+        assert_eq!(throttle.locked_for(loopback(false), 1), None);
     }
 
     #[test]
@@ -94,12 +119,12 @@ mod tests {
         let mut throttle = Throttle::default();
         for n in 0..100 {
             throttle.failed(ip(1), n * 10_000);
-            throttle.failed("127.0.0.1".parse().unwrap(), 0);
+            throttle.failed(loopback(false), 0);
             throttle.failed(ip(2), 0);
             throttle.succeeded(ip(2));
         }
-        for address in [ip(1), ip(2), "127.0.0.1".parse().unwrap()] {
-            assert_eq!(throttle.locked_for(address, 990_000), None, "{address}");
+        for client in [ip(1), ip(2), loopback(false)] {
+            assert_eq!(throttle.locked_for(client, 990_000), None, "{client:?}");
         }
     }
 

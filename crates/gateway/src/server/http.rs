@@ -57,7 +57,8 @@ fn open_socket(
     if state.stopping.is_cancelled() {
         return text_response(StatusCode::SERVICE_UNAVAILABLE, "gateway is stopping");
     }
-    let origination = upgrade::origination(request.headers(), caller.peer, caller.local);
+    let headers = request.headers();
+    let origination = upgrade::origination(headers, caller.peer, caller.local).forwarded_by(headers);
     let upgrade::Upgrade { socket, response } = match upgrade::accept(request) {
         Ok(upgrade) => upgrade,
         Err(refusal) => return *refusal,

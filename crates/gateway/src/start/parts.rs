@@ -1,11 +1,11 @@
 //! Putting the gateway's parts together.
 
 use std::io;
-use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ipnet::IpNet;
 use openclaw_agent::prompt::HostFacts;
 use openclaw_config::gateway_options::ResolvedAuth;
 use openclaw_config::settings::AuthKind;
@@ -25,6 +25,7 @@ use super::run::StartError;
 use super::settings::settings;
 use crate::connection::frame_budget::FrameBudget;
 use crate::events::EventHub;
+use crate::handshake::client_address::proxy_range;
 use crate::handshake::machine::{ControlUiRules, Door};
 use crate::handshake::throttle::Throttle;
 use crate::handshake::{AddressBook, SecretDigest, SharedSecret};
@@ -71,7 +72,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         host: HostFacts::detect(environment.get_nonblank("SHELL"), VERSION),
         system_events: Arc::clone(&system_events),
         command_variables: vec![(PORT_VARIABLE.to_owned(), given.port.to_string())],
-        command_lock: command_lock(paths.state_dir()).await,
+        command_lock: Some(command_lock(paths.state_dir()).await),
         secrets: [&given.auth.token, &given.auth.password].into_iter().flatten().cloned().collect(),
     })
     .await?;
@@ -104,20 +105,19 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
 }
 
 /// Waits for the commands of a gateway that died here: each ends with it, and none may work beside its resumed run.
-async fn command_lock(state_dir: &Path) -> Option<CommandLock> {
+async fn command_lock(state_dir: &Path) -> CommandLock {
     match CommandLock::acquire(state_dir).await {
-        Ok(lock) => Some(lock),
+        Ok(lock) => return lock,
         Err(error) if error.kind() == io::ErrorKind::TimedOut => {
             tracing::warn!(
                 "commands of the gateway that ran here before still run; end them if they do harm"
             );
-            None
         }
         Err(error) => {
-            tracing::warn!(%error, "cannot lock the state directory; the next start will not wait for commands");
-            None
+            tracing::warn!(%error, "cannot lock commands.lock in the state directory; the next start will not wait for commands");
         }
     }
+    CommandLock::unheld()
 }
 
 fn open_sessions(layout: &Layout, settings: &Settings) -> Result<Arc<dyn SessionStore>, StartError> {
@@ -146,14 +146,14 @@ fn door(config: &Config, auth: &ResolvedAuth, front: &Front) -> Door {
     }
 }
 
-/// Exact addresses only: a proxy that can't be read is one that is not trusted.
-fn trusted_proxies(config: &Config) -> Vec<IpAddr> {
+/// Addresses and ranges of `gateway.trustedProxies`. A proxy that can't be read is one that is not trusted.
+fn trusted_proxies(config: &Config) -> Vec<IpNet> {
     let read = |text: &String| {
-        let ip = text.trim().parse::<IpAddr>();
-        if ip.is_err() {
-            tracing::warn!(entry = %text, "gateway.trustedProxies: not an IP address, ignored");
+        let range = proxy_range(text);
+        if range.is_none() {
+            tracing::warn!(entry = %text, "gateway.trustedProxies: neither an IP address nor a range such as 10.0.0.0/8, ignored; write one of them");
         }
-        ip.ok().map(|ip| ip.to_canonical())
+        range
     };
     config.gateway.trusted_proxies.iter().filter_map(read).collect()
 }

@@ -116,7 +116,7 @@ impl BedrockDiscovery {
         let document = tokio::time::timeout(DEADLINE, list(http, request))
             .await
             .map_err(|_| DiscoveryError::Late(DEADLINE))??;
-        let address = place::runtime_address(&region);
+        let address = place::runtime_address(&region)?;
         let here = |model| ModelEntry { base_url: Some(address.clone()), ..model };
         let models = self.models(&document)?.into_iter().map(here).collect();
         Ok(ProviderEntry {
@@ -128,7 +128,10 @@ impl BedrockDiscovery {
     }
 
     fn request(&self, key: &ProviderKey, region: &str, now: i64) -> Result<WireRequest, DiscoveryError> {
-        let base = self.address.clone().unwrap_or_else(|| place::control_address(region));
+        let base = match &self.address {
+            Some(address) => address.clone(),
+            None => place::control_address(region)?,
+        };
         let mut headers = Headers::default();
         headers.set("accept", "application/json")?;
         if let Some(token) = key.part("token") {

@@ -3,7 +3,9 @@
 use url::{Host, Url};
 
 use crate::catalog::ModelSpec;
+use crate::net::NetError;
 use crate::provider_key::ProviderKey;
+use crate::region_name;
 
 /// The region when nothing names one.
 pub(crate) const DEFAULT_REGION: &str = "us-east-1";
@@ -16,23 +18,24 @@ pub(super) fn region(spec: &ModelSpec, key: Option<&ProviderKey>) -> String {
 }
 
 /// Where a call goes, without a trailing slash: where the owner says, else where the region has it.
-pub(super) fn base_url(spec: &ModelSpec, key: Option<&ProviderKey>) -> String {
-    if spec.base_url.is_empty() { runtime_address(&region(spec, key)) } else { spec.base_url.clone() }
+pub(super) fn base_url(spec: &ModelSpec, key: Option<&ProviderKey>) -> Result<String, NetError> {
+    if spec.base_url.is_empty() { runtime_address(&region(spec, key)) } else { Ok(spec.base_url.clone()) }
 }
 
 /// Where models are called.
-pub(super) fn runtime_address(region: &str) -> String {
+pub(super) fn runtime_address(region: &str) -> Result<String, NetError> {
     address("bedrock-runtime", region)
 }
 
 /// Where models are listed.
-pub(super) fn control_address(region: &str) -> String {
+pub(super) fn control_address(region: &str) -> Result<String, NetError> {
     address("bedrock", region)
 }
 
-fn address(service: &str, region: &str) -> String {
+fn address(service: &str, region: &str) -> Result<String, NetError> {
+    let region = region_name::checked(region)?;
     let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
-    format!("https://{service}.{region}.{domain}")
+    Ok(format!("https://{service}.{region}.{domain}"))
 }
 
 /// Of `https://bedrock-runtime.eu-west-1.amazonaws.com` and its like: what follows the service's name.
@@ -85,9 +88,21 @@ mod tests {
     #[test]
     fn the_address_follows_from_the_region() {
         let mut spec = ModelSpec::sample("amazon-bedrock", "m", "bedrock-converse-stream");
-        assert_eq!(base_url(&spec, None), "http://127.0.0.1:1");
+        let address = |region: &str| Ok(format!("https://bedrock-runtime.{region}"));
+        assert_eq!(base_url(&spec, None), Ok("http://127.0.0.1:1".to_owned()));
         spec.base_url.clear();
-        assert_eq!(base_url(&spec, None), "https://bedrock-runtime.us-east-1.amazonaws.com");
-        assert_eq!(runtime_address("cn-north-1"), "https://bedrock-runtime.cn-north-1.amazonaws.com.cn");
+        assert_eq!(base_url(&spec, None), address("us-east-1.amazonaws.com"));
+        assert_eq!(runtime_address("cn-north-1"), address("cn-north-1.amazonaws.com.cn"));
+    }
+
+    #[test]
+    fn no_region_makes_another_host_of_the_address() {
+        let region = "@127.0.0.1:47812/";
+        let mut spec = ModelSpec::sample("amazon-bedrock", "m", "bedrock-converse-stream");
+        spec.base_url.clear();
+        let key =
+            ProviderKey::from(SecretString::from(format!("{{\"token\":\"t\",\"region\":\"{region}\"}}")));
+        assert_eq!(base_url(&spec, Some(&key)), Err(NetError::Region(region.to_owned())));
+        assert_eq!(control_address("a.b"), Err(NetError::Region("a.b".to_owned())));
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn build(
     add_headers(&mut headers, &spec.headers)?;
     let method = if spec.streaming || request.tools.is_empty() { "converse-stream" } else { "converse" };
     Ok(WireRequest {
-        url: format!("{}/model/{}/{method}", place::base_url(spec, key), sign::encode(spec.id())),
+        url: format!("{}/model/{}/{method}", place::base_url(spec, key)?, sign::encode(spec.id())),
         headers,
         body: body(spec, request),
     })

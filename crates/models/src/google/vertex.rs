@@ -4,6 +4,7 @@
 use crate::catalog::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::provider_key::ProviderKey;
+use crate::region_name;
 use crate::request::ModelRequest;
 use crate::wire::{WireRequest, add_headers};
 
@@ -35,13 +36,13 @@ pub(super) fn build(
     }
     add_headers(&mut headers, &spec.headers)?;
     let url =
-        format!("{}/publishers/google/models/{}:{}", place(spec, key), spec.id(), method(spec, request));
+        format!("{}/publishers/google/models/{}:{}", place(spec, key)?, spec.id(), method(spec, request));
     Ok(WireRequest { url, headers, body: body(spec, request) })
 }
 
 /// The address up to the publisher.
-fn place(spec: &ModelSpec, key: Option<&ProviderKey>) -> String {
-    let location = key.and_then(|key| key.part("location")).unwrap_or(GLOBAL);
+fn place(spec: &ModelSpec, key: Option<&ProviderKey>) -> Result<String, NetError> {
+    let location = region_name::checked(key.and_then(|key| key.part("location")).unwrap_or(GLOBAL))?;
     let host = match spec.base_url.as_str() {
         "" if location == GLOBAL => "https://aiplatform.googleapis.com".to_owned(),
         "" => format!("https://{location}-aiplatform.googleapis.com"),
@@ -49,10 +50,10 @@ fn place(spec: &ModelSpec, key: Option<&ProviderKey>) -> String {
     };
     let has_version = ["/v1", "/v1beta1"].iter().any(|version| host.ends_with(version));
     let base = if has_version { host } else { format!("{host}/{VERSION}") };
-    match key.and_then(|key| key.part("projectId")) {
+    Ok(match key.and_then(|key| key.part("projectId")) {
         Some(project) => format!("{base}/projects/{project}/locations/{location}"),
         None => base,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -99,6 +100,19 @@ mod tests {
         let (url, headers) = built("", "AIza-key");
         assert_eq!(url, format!("https://aiplatform.googleapis.com/v1beta1/{end}"));
         assert_eq!(headers, [("x-goog-api-key".to_owned(), "AIza-key".to_owned())]);
+    }
+
+    #[test]
+    fn no_location_makes_another_host_of_the_address() {
+        for base in ["", "https://{location}-aiplatform.googleapis.com"] {
+            let mut spec = ModelSpec::sample("google-vertex", "gemini-3-pro-preview", "google-vertex");
+            base.clone_into(&mut spec.base_url);
+            let location = "127.0.0.1:47812/evil?";
+            let key = format!("{{\"token\":\"t\",\"projectId\":\"p\",\"location\":\"{location}\"}}");
+            let key = ProviderKey::from(SecretString::from(key));
+            let refused = build(&spec, Some(&key), &ModelRequest::default()).map(|built| built.url);
+            assert_eq!(refused, Err(NetError::Region(location.to_owned())));
+        }
     }
 
     #[test]

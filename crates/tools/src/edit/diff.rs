@@ -1,9 +1,18 @@
 //! What an edit changed, for people: numbered lines with a little context.
 
+use std::borrow::Cow;
+use std::time::Duration;
+
 use similar::{ChangeTag, TextDiff};
 
 /// Unchanged lines shown around a change.
 const CONTEXT: usize = 4;
+/// Characters of a line that are shown.
+const MAX_LINE: usize = 1000;
+/// Bytes of a diff, which clients and the transcript get; what follows is left out.
+const MAX_TEXT: usize = 64 * 1024;
+/// How long the smallest difference is looked for; then a larger one is taken, which is as true.
+const DEADLINE: Duration = Duration::from_secs(1);
 
 /// A diff to show.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,15 +23,17 @@ pub(super) struct Shown {
     pub(super) first_changed_line: Option<usize>,
 }
 
-/// Compares two texts line by line.
+/// Compares two texts line by line. Neither long lines nor many of them make it larger than [`MAX_TEXT`] and a line.
 pub(super) fn of(before: &str, after: &str) -> Shown {
-    let diff = TextDiff::from_lines(before, after);
+    let diff = TextDiff::configure().timeout(DEADLINE).diff_lines(before, after);
     let width = before.lines().count().max(after.lines().count()).to_string().len();
-    let (mut lines, mut first) = (Vec::new(), None);
-    for (index, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
-        if index > 0 || group.first().is_some_and(|op| op.old_range().start > 0) {
-            lines.push(format!(" {:width$} ...", ""));
+    let left_out = format!(" {:width$} ...", "");
+    let (mut text, mut first, mut end, mut is_cut) = (String::new(), None, 0, false);
+    'groups: for group in diff.grouped_ops(CONTEXT) {
+        if group.first().is_some_and(|op| op.old_range().start > end) {
+            push_line(&mut text, &left_out);
         }
+        end = group.last().map_or(end, |op| op.old_range().end);
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
             let (sign, number) = match change.tag() {
                 ChangeTag::Equal => (' ', change.old_index()),
@@ -33,14 +44,32 @@ pub(super) fn of(before: &str, after: &str) -> Shown {
             if sign != ' ' {
                 first = first.or(Some(number));
             }
-            lines.push(format!("{sign}{number:width$} {}", change.value().trim_end_matches(['\r', '\n'])));
-        }
-        let more = group.last().is_some_and(|op| op.old_range().end < diff.old_slices().len());
-        if more && index + 1 == diff.grouped_ops(CONTEXT).len() {
-            lines.push(format!(" {:width$} ...", ""));
+            if text.len() >= MAX_TEXT {
+                is_cut = true;
+                break 'groups;
+            }
+            let line = shortened(change.value().trim_end_matches(['\r', '\n']));
+            push_line(&mut text, &format!("{sign}{number:width$} {line}"));
         }
     }
-    Shown { text: lines.join("\n"), first_changed_line: first }
+    if is_cut || first.is_some() && end < diff.old_slices().len() {
+        push_line(&mut text, &left_out);
+    }
+    Shown { text, first_changed_line: first }
+}
+
+fn push_line(text: &mut String, line: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(line);
+}
+
+/// The beginning of a long line, and how much of it is missing.
+fn shortened(line: &str) -> Cow<'_, str> {
+    let Some((cut, _)) = line.char_indices().nth(MAX_LINE) else { return Cow::Borrowed(line) };
+    let (shown, rest) = line.split_at(cut);
+    Cow::Owned(format!("{shown}… ({} more characters)", rest.chars().count()))
 }
 
 #[cfg(test)]
@@ -54,6 +83,31 @@ mod tests {
         let text = "    ...\n  2 line 2\n  3 line 3\n  4 line 4\n  5 line 5\n- 6 line 6\n+ 6 line six\n+ 7 and more\n  \
                     7 line 7\n  8 line 8\n  9 line 9\n 10 line 10\n    ...";
         assert_eq!(of(&before, &after), Shown { text: text.into(), first_changed_line: Some(6) });
+    }
+
+    #[test]
+    fn changes_far_apart_have_dots_between_them() {
+        let before: String = (1..=30).map(|n| format!("{n}\n")).collect();
+        let after = before.replace("10\n", "ten\n").replace("25\n", "");
+        let shown = of(&before, &after).text;
+        let dots: Vec<usize> =
+            shown.lines().enumerate().filter(|(_, line)| line.ends_with("...")).map(|(at, _)| at).collect();
+        assert_eq!(dots, [0, 11, 21], "{shown}");
+    }
+
+    #[test]
+    fn long_lines_and_many_lines_are_cut() {
+        let long = "é".repeat(24_000_000);
+        let shown = of(&long, &format!("{long}x"));
+        let start = "é".repeat(MAX_LINE);
+        let expect =
+            format!("-1 {start}… (23999000 more characters)\n+1 {start}… (23999001 more characters)");
+        assert!(shown.text == expect && shown.first_changed_line == Some(1), "{} bytes", shown.text.len());
+
+        let lines = |word: &str| (0..200_000).map(|n| format!("{word} {n}\n")).collect::<String>();
+        let shown = of(&lines("old"), &lines("new"));
+        assert!(shown.text.len() < MAX_TEXT + 100 && shown.text.ends_with(" ..."), "{}", shown.text.len());
+        assert_eq!(shown.first_changed_line, Some(1));
     }
 
     #[test]

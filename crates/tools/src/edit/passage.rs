@@ -1,5 +1,7 @@
 //! Finding the one passage that is meant, and putting another in its place.
 
+use memchr::memmem::Finder;
+
 use super::fold::{Fold, Folded};
 
 const BOM: &[u8] = "\u{feff}".as_bytes();
@@ -40,21 +42,19 @@ pub(super) fn replace(file: &[u8], old: &str, new: &str) -> Result<Vec<u8>, Edit
     Ok([before, new.as_bytes(), after].concat())
 }
 
-/// The bytes of the only occurrence of `old`. Overlapping ones count: either could be meant.
+/// The bytes of the only occurrence of `old`. Overlapping ones count: either could be meant. Takes time in proportion to the
+/// file, whatever repeats in it: occurrences are counted as far as they stand side by side.
 fn find(body: &[u8], old: &str, fold: Fold) -> Result<std::ops::Range<usize>, EditError> {
     let (text, old) = (Folded::of(body, fold), Folded::of(old.as_bytes(), fold).text);
     let Some(step) = old.chars().next().map(char::len_utf8) else { return Err(EditError::NotFound) };
-    let (mut first, mut count, mut from) = (None, 0, 0);
-    while let Some(at) = text.text.get(from..).and_then(|rest| rest.find(&old)).map(|at| from + at) {
-        first = first.or(Some(at));
-        count += 1;
-        from = at + step;
+    let finder = Finder::new(&old);
+    let first = finder.find(text.text.as_bytes()).ok_or(EditError::NotFound)?;
+    let behind = text.text.as_bytes().get(first + step..).unwrap_or_default();
+    if finder.find(behind).is_some() {
+        let side_by_side = finder.find_iter(text.text.as_bytes()).count();
+        return Err(EditError::Ambiguous(side_by_side.max(2)));
     }
-    match (first, count) {
-        (None, _) => Err(EditError::NotFound),
-        (Some(at), 1) => text.source(at..at + old.len()).ok_or(EditError::NotText),
-        (Some(_), count) => Err(EditError::Ambiguous(count)),
-    }
+    text.source(first..first + old.len()).ok_or(EditError::NotText)
 }
 
 /// Whether the first line ends with `\r\n`; nothing when there is no line end.

@@ -1,7 +1,7 @@
 //! What ends a command when this process is gone, however it died.
 //!
 //! A command runs in the process group of its guard: a shell that reads from a pipe whose other end this process alone
-//! holds. A line means that the command is over; the end of the pipe means that this process is, and the guard kills its
+//! holds. A line means that nothing of the command is left; the end of the pipe means that this process is, and the guard kills its
 //! group. No moment is left open: while a command is being started, the child has a copy of the pipe's other end, which
 //! closes when the command itself takes over, and by then it is in the group. What leaves the group (`setsid`) is not
 //! reached, as with a timeout.
@@ -15,8 +15,11 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use openclaw_config::private_file;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
+
+use super::leftovers::Leftovers;
 
 /// Signals a command sends to its own group do not end the guard.
 const SCRIPT: &str = "trap '' HUP INT QUIT TERM PIPE ALRM USR1 USR2; read -r _ || kill -s KILL 0";
@@ -25,28 +28,50 @@ const SHELL: &str = "/bin/sh";
 const WAIT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 
-/// A lock on the state directory, held by this process and by the guard of each of its commands, so that the next gateway
-/// can wait for all of them to be gone. The system lets go of it; no file is left behind.
+/// In the state directory. Its content says nothing.
+const LOCK_NAME: &str = "commands.lock";
+
+/// A lock held by this process and by the guard of each of its commands, so that the next gateway can wait for all of them
+/// to be gone. The system lets go of it. It is on a file of its own that nobody else may open: whoever may open the state
+/// directory could lock that.
+///
+/// With it goes what finished commands left in the background: it ends with the last of these locks, or with the process.
 #[derive(Debug, Clone)]
-pub struct CommandLock(Arc<File>);
+pub struct CommandLock {
+    /// Nothing where the lock could not be had.
+    file: Option<Arc<File>>,
+    leftovers: Arc<Leftovers>,
+}
 
 impl CommandLock {
+    /// One without the lock, where it can't be had: the next gateway does not wait.
+    pub fn unheld() -> Self {
+        Self { file: None, leftovers: Arc::default() }
+    }
+
     /// Takes the lock once no command of an earlier holder runs any more.
     ///
     /// # Errors
     /// [`io::ErrorKind::TimedOut`] when some still run after a while, or what the system says.
     pub async fn acquire(state_dir: &Path) -> io::Result<Self> {
-        let file = File::open(state_dir)?;
+        let file = private_file::append(&state_dir.join(LOCK_NAME))?;
         let deadline = Instant::now() + WAIT;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Self(Arc::new(file))),
+                Ok(()) => return Ok(Self { file: Some(Arc::new(file)), ..Self::unheld() }),
                 Err(TryLockError::Error(error)) => return Err(error),
                 Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
                     return Err(io::ErrorKind::TimedOut.into());
                 }
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(POLL).await,
             }
+        }
+    }
+
+    /// Keeps what a finished command left in the background from outliving this process.
+    pub(super) fn keep(&self, guard: Guard) {
+        if guard.line.is_some() {
+            self.leftovers.keep(guard);
         }
     }
 }
@@ -64,7 +89,8 @@ pub(super) struct Guard {
 impl Guard {
     pub(super) fn start(lock: Option<&CommandLock>) -> io::Result<Self> {
         let (reader, line) = io::pipe()?;
-        let held = lock.map(|lock| lock.0.try_clone()).transpose()?;
+        let file = lock.and_then(|lock| lock.file.as_ref());
+        let held = file.map(|file| file.try_clone()).transpose()?;
         let shell = Command::new(SHELL)
             .arg("-c")
             .arg(SCRIPT)
@@ -92,7 +118,7 @@ impl Guard {
         }
     }
 
-    /// Lets live what the command put in the background with its output elsewhere, as a terminal would.
+    /// Says that nothing is left to guard. What is there all the same lives on.
     pub(super) fn release(&mut self) {
         if let Some(mut line) = self.line.take() {
             // A guard that is gone, because the command killed its whole group, needs no telling.
@@ -109,6 +135,7 @@ impl Drop for Guard {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::ExitStatusExt;
 
     use super::*;
@@ -140,13 +167,54 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_a_finished_command_left_behind_ends_with_the_lock() {
+        let lock = CommandLock::unheld();
+        let guard = Guard::start(Some(&lock)).unwrap();
+        let mut child = command("exec sleep 1000", &guard);
+        lock.keep(guard);
+        drop(lock);
+        assert_eq!(child.wait().await.unwrap().signal(), Some(9));
+    }
+
+    #[tokio::test]
+    async fn a_guard_with_nothing_left_to_guard_goes() {
+        let lock = CommandLock::unheld();
+        let (lonely, busy) = (Guard::start(Some(&lock)).unwrap(), Guard::start(Some(&lock)).unwrap());
+        let (mut ended, mut running) = (command("exit 0", &lonely), command("read -r line; exit 3", &busy));
+        let is_there = |group: Pid| killpg(group, None).is_ok();
+        let (lonely_group, busy_group) = (lonely.group, busy.group);
+        lock.keep(lonely);
+        lock.keep(busy);
+        ended.wait().await.unwrap();
+        let gone = async {
+            while is_there(lonely_group) {
+                tokio::time::sleep(POLL).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), gone).await.unwrap();
+        assert!(is_there(busy_group));
+        drop(running.stdin.take());
+        assert_eq!(running.wait().await.unwrap().code(), Some(3));
+    }
+
+    #[tokio::test]
+    async fn nobody_who_may_open_the_state_directory_keeps_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let neighbour = File::open(dir.path()).unwrap();
+        neighbour.lock().unwrap();
+        CommandLock::acquire(dir.path()).await.unwrap();
+        let mode = std::fs::metadata(dir.path().join(LOCK_NAME)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[tokio::test]
     async fn the_lock_is_had_when_no_guard_of_its_last_holder_is_left() {
         let dir = tempfile::tempdir().unwrap();
         let first = CommandLock::acquire(dir.path()).await.unwrap();
         let mut guard = Guard::start(Some(&first)).unwrap();
         let mut child = command("exec sleep 1000", &guard);
         drop(first);
-        let second = File::open(dir.path()).unwrap();
+        let second = File::open(dir.path().join(LOCK_NAME)).unwrap();
         assert!(matches!(second.try_lock(), Err(TryLockError::WouldBlock)));
         drop(guard.line.take());
         CommandLock::acquire(dir.path()).await.unwrap();

@@ -120,6 +120,12 @@ fn variables(args: &Args, host: ExecHost) -> Result<Vec<(String, String)>, Strin
     let Some(map) = args.0.get("env").and_then(Value::as_object) else { return Ok(Vec::new()) };
     let mut out = Vec::new();
     for (name, value) in map {
+        // What stands before the first `=` is the name that a program sees: `PATH=/x` would be `PATH`.
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(format!(
+                "env has a name that no variable can have: {name:?}. Names are not empty and hold neither '=' nor NUL."
+            ));
+        }
         if host != ExecHost::Sandbox
             && let Some(why) = forbidden(name)
         {
@@ -133,6 +139,9 @@ fn variables(args: &Args, host: ExecHost) -> Result<Vec<(String, String)>, Strin
                 return Err(format!("env.{name} must be a string"));
             }
         };
+        if value.contains('\0') {
+            return Err(format!("env.{name} holds a NUL character, which no variable can."));
+        }
         out.push((name.clone(), value));
     }
     Ok(out)
@@ -226,7 +235,27 @@ mod tests {
             (settings(None, None, Some(Always)), json!({"command": "ls", "ask": "off"}), &anywhere),
             (settings(None, Some(Full), Some(Off)), json!({"command": "ls"}), ""),
             (unset.clone(), json!({"command": "ls", "env": {"PATH": "/x", "LD_PRELOAD": "y"}}), ""),
-            (unset, json!({"command": "ls", "env": {"A": [1]}}), "env.A must be a string"),
+            (unset.clone(), json!({"command": "ls", "env": {"A": [1]}}), "env.A must be a string"),
+            (
+                unset.clone(),
+                json!({"command": "ls", "env": {"PATH=/evil:x": "1"}}),
+                "env has a name that no variable can have: \"PATH=/evil:x\". Names are not empty and hold neither '=' nor NUL.",
+            ),
+            (
+                open_gateway(),
+                json!({"command": "ls", "env": {"": "1"}}),
+                "env has a name that no variable can have: \"\". Names are not empty and hold neither '=' nor NUL.",
+            ),
+            (
+                open_gateway(),
+                json!({"command": "ls", "env": {"A\0B": "1"}}),
+                "env has a name that no variable can have: \"A\\0B\". Names are not empty and hold neither '=' nor NUL.",
+            ),
+            (
+                unset,
+                json!({"command": "ls", "env": {"A": "1\u{0}2"}}),
+                "env.A holds a NUL character, which no variable can.",
+            ),
             (
                 open_gateway(),
                 json!({"command": "ls", "env": {"PATH": "/x"}}),

@@ -117,7 +117,11 @@ pub(super) async fn run(
         }
     }
     if status.is_some() {
-        guard.release();
+        // What it put in the background with its output elsewhere lives on, as in a terminal, but not longer than we do.
+        match &order.lock {
+            Some(lock) => lock.keep(guard),
+            None => guard.release(),
+        }
     }
     let ending = match (stop, status) {
         (Some(Stop::Aborted), _) => return Err(RunError::Aborted),

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use openclaw_config::Environment;
 use openclaw_config::settings::{ExecAsk, ExecSecurity};
+use openclaw_protocol::message::Block;
 use tokio::sync::mpsc;
 
 use super::*;
@@ -47,8 +48,9 @@ impl Bench {
 
     async fn says(&self, args: Value) -> String {
         match self.call(args).await {
-            Ok(output) => match output.content.as_slice() {
-                [openclaw_protocol::message::Block::Text(block)] => block.text.clone(),
+            Ok(output) => match (&output.notice, output.content.as_slice()) {
+                (None, [Block::Text(block)]) => block.text.clone(),
+                (Some(notice), [Block::Text(block)]) => format!("{notice}\n\n{}", block.text),
                 other => panic!("{other:?}"),
             },
             Err(error) => format!("error: {error}"),

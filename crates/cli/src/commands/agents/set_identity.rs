@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use openclaw_agent::identity::Identity as IdentityFile;
-use openclaw_agent::roster;
+use openclaw_agent::place::{Head, PlaceError};
+use openclaw_agent::{roster, workspace_file};
 use openclaw_config::Config;
 use openclaw_config::settings::Identity;
 use openclaw_config::write::Actor;
@@ -16,6 +17,9 @@ use crate::args::AgentsSetIdentityArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
+
+/// A file that is larger is not read.
+const MAX_BYTES: u64 = 64 * 1024;
 
 /// The result, keys in the order of the reference.
 #[derive(Debug, Serialize)]
@@ -43,8 +47,10 @@ pub(super) fn run(args: &AgentsSetIdentityArgs, context: &Context) -> Outcome {
     let config = context.config()?;
     let explicit = explicit(args);
     let place = Place::of(args, &explicit, config, context)?;
+    let is_named = given(args.identity_file.as_deref()).is_some();
+    let workspace = place.workspace.as_deref().filter(|_| !is_named);
     let from_file = match &place.file {
-        Some(file) => read(file, context)?,
+        Some(file) => read(file, workspace, context)?,
         None => Identity::default(),
     };
     let wanted = Identity {
@@ -133,11 +139,18 @@ fn at(dir: &Path, config: &Config, context: &Context) -> Result<AgentId, Failure
     }
 }
 
-fn read(file: &Path, context: &Context) -> Result<Identity, Failure> {
-    let text = match std::fs::read(file) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(Failure::new("identity-file", format!("{}: {error}", context.short(file)))),
+fn read(file: &Path, workspace: Option<&Path>, context: &Context) -> Result<Identity, Failure> {
+    let failed = |why: &str| Failure::new("identity-file", format!("{}: {why}", context.short(file)));
+    let text = match head(file, workspace) {
+        Ok(Some(head)) if head.is_cut => {
+            return Err(failed("it is larger than 64 KiB").hint("Name a smaller file with --identity-file."));
+        }
+        Ok(Some(head)) => String::from_utf8_lossy(&head.bytes).into_owned(),
+        Ok(None) => String::new(),
+        Err(error) => {
+            let hint = "Put a regular file there, or pass --name, --theme, --emoji or --avatar.";
+            return Err(failed(&workspace_file::why(&error)).hint(hint));
+        }
     };
     let found = IdentityFile::parse(&text);
     let identity = Identity {
@@ -154,6 +167,23 @@ fn read(file: &Path, context: &Context) -> Result<Identity, Failure> {
         .hint("Pass --name, --theme, --emoji or --avatar, or fill in the file."));
     }
     Ok(identity)
+}
+
+/// The beginning of the file: a pipe or a device would keep the command for ever. That of a workspace leads nowhere else, for
+/// the agent may have made it; one that the owner named may be a link.
+fn head(file: &Path, workspace: Option<&Path>) -> Result<Option<Head>, PlaceError> {
+    let real = match workspace {
+        Some(_) => file.to_owned(),
+        None => match file.canonicalize() {
+            Ok(real) => real,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        },
+    };
+    let (Some(dir), Some(name)) = (real.parent(), real.file_name().and_then(|name| name.to_str())) else {
+        return Err(PlaceError::NotAFile(real.display().to_string()));
+    };
+    workspace_file::read(dir, name, MAX_BYTES)
 }
 
 fn report(json: bool, place: Place, whole: Identity, context: &Context) {

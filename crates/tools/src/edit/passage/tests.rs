@@ -51,12 +51,21 @@ fn what_is_missing_or_ambiguous_or_the_same_is_refused() {
         ("a b a", "a", "x", EditError::Ambiguous(2)),
         ("aaa", "aa", "x", EditError::Ambiguous(2)),
         ("ééé", "é", "x", EditError::Ambiguous(3)),
+        ("aaaaa", "aa", "x", EditError::Ambiguous(2)),
         ("\u{2018}x\u{2019} \u{201a}x\u{2019}", "'x'", "y", EditError::Ambiguous(2)),
         ("a b", "b", "b", EditError::NoChange),
         ("a\r\nb", "a\nb", "a\r\nb", EditError::NoChange),
     ] {
         check(file, old, new, &Err(error));
     }
+}
+
+/// A search anew from each occurrence took hours here.
+#[test]
+fn what_repeats_without_end_is_refused_at_once() {
+    let (file, old) = ("a".repeat(1_500_000), "a".repeat(8_000));
+    check(&file, &old, "x", &Err(EditError::Ambiguous(187)));
+    check(&file, &format!("{old}b"), "x", &Err(EditError::NotFound));
 }
 
 #[test]

@@ -1,0 +1,141 @@
+//! The lists of [`crate::variable_rules`].
+
+/// Names that make a shell, an interpreter, a compiler, a package manager or a common tool run other code than it was
+/// called for, or load other libraries.
+#[rustfmt::skip]
+pub(super) const CODE: &[&str] = &[
+    // Shells and the C library.
+    "BASHOPTS", "BASH_ENV", "BASH_LOADABLES_PATH", "CDPATH", "ENV", "EXECIGNORE", "FPATH", "GCONV_PATH",
+    "GETCONF_DIR", "GLIBC_TUNABLES", "GLOBIGNORE", "HOSTALIASES", "IFS", "INPUTRC", "LOCALDOMAIN", "LOCPATH",
+    "NLSPATH", "PATH", "PROMPT_COMMAND", "PS4", "RESOLV_HOST_CONF",
+    "RES_OPTIONS", "SHELL", "SHELLOPTS", "SSLKEYLOGFILE", "TERMCAP", "TERMINFO", "TERMINFO_DIRS",
+    "ZDOTDIR", "ZSH", "ZSH_CUSTOM",
+    // Interpreters and runtimes.
+    "AWKLIBPATH", "AWKPATH", "CLASSPATH", "COVERAGE_PROCESS_START", "DEVELOPER_DIR", "ELECTRON_RUN_AS_NODE",
+    "EMACSLOADPATH", "EMACSPATH", "GHCRTS", "GUILE_LOAD_COMPILED_PATH", "GUILE_LOAD_PATH", "IPYTHONDIR",
+    "IRBRC", "JAVACMD", "JAVA_HOME", "JAVA_OPTIONS", "JAVA_OPTS", "JAVA_TOOL_OPTIONS", "JDK_HOME",
+    "JDK_JAVA_OPTIONS", "JRE_HOME", "JULIA_DEPOT_PATH", "JULIA_LOAD_PATH", "JUPYTER_CONFIG_DIR",
+    "JUPYTER_CONFIG_PATH", "JUPYTER_PATH", "JVM_OPTS", "MATPLOTLIBRC", "MPLBACKEND", "MPLCONFIGDIR",
+    "NODE_EXTRA_CA_CERTS", "NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "OPAMROOT", "OPAMSWITCH",
+    "PERLLIB", "PERL_MB_OPT", "PERL_MM_OPT", "PHPRC", "PHP_INI_SCAN_DIR", "PYTEST_ADDOPTS", "PYTEST_PLUGINS",
+    "PYTHON", "PYTHON3", "PYTHONBREAKPOINT", "PYTHONCASEOK", "PYTHONEXECUTABLE", "PYTHONHOME", "PYTHONINSPECT",
+    "PYTHONPATH", "PYTHONPLATLIBDIR", "PYTHONPYCACHEPREFIX", "PYTHONSTARTUP", "PYTHONUSERBASE",
+    "PYTHONWARNINGS", "RAKEOPT", "RUBYLIB", "RUBYOPT", "RUBYSHELL", "R_HOME", "R_LIBS", "R_LIBS_SITE",
+    "R_LIBS_USER", "TCLLIBPATH", "TCL_LIBRARY", "TK_LIBRARY", "VIRTUAL_ENV", "_JAVA_OPTIONS",
+    // Compilers and what builds with them.
+    "ACLOCAL_PATH", "ANT_ARGS", "ANT_HOME", "ANT_OPTS", "AR", "AS", "BUNDLE_GEMFILE", "BUNDLE_PATH",
+    "BUNDLE_WITH", "CARGO", "CARGO_ENCODED_RUSTDOCFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_HOME",
+    "CC", "CFLAGS", "COMPILER_PATH", "CONFIG_SHELL", "CONFIG_SITE", "CPATH",
+    "CPLUS_INCLUDE_PATH", "CPP", "CPPFLAGS", "CXX", "CXXFLAGS", "C_INCLUDE_PATH", "DFLAGS",
+    "ESBUILD_BINARY_PATH", "FC", "FCFLAGS", "FFLAGS", "GCCGO", "GCC_EXEC_PREFIX", "GCC_SPECS", "GEM_HOME",
+    "GEM_PATH", "GHC_ENVIRONMENT", "GHC_PACKAGE_PATH", "GNUMAKEFLAGS", "GOAUTH", "GOBIN", "GOCACHE",
+    "GOCACHEPROG", "GOENV", "GOFLAGS", "GOINSECURE", "GOMODCACHE", "GONOPROXY", "GONOSUMDB", "GOPATH",
+    "GOPRIVATE", "GOPROXY", "GOROOT", "GOSUMDB", "GOTOOLCHAIN", "GOTOOLDIR", "GOVCS", "GOWORK", "GRADLE_HOME",
+    "GRADLE_OPTS", "GRADLE_USER_HOME", "KOTLIN_HOME", "LD", "LDFLAGS", "LDSHARED", "LEX", "LIBRARY_PATH",
+    "LINKER", "LLVM_CONFIG", "M2_HOME", "MAKE", "MAKEFILES", "MAKEFLAGS", "MAKEPKG_CONF", "MAVEN_ARGS",
+    "MAVEN_HOME", "MAVEN_OPTS", "MAVEN_PROJECTBASEDIR", "MFLAGS", "NM", "NVCC", "OBJCOPY", "OBJC_INCLUDE_PATH",
+    "PKG_CONFIG", "PKG_CONFIG_LIBDIR", "PKG_CONFIG_PATH", "PRISMA_FMT_BINARY", "PRISMA_QUERY_ENGINE_BINARY",
+    "PRISMA_QUERY_ENGINE_LIBRARY", "PRISMA_SCHEMA_ENGINE_BINARY", "RANLIB", "RUSTC", "RUSTDOC", "RUSTDOCFLAGS",
+    "RUSTFLAGS", "RUSTFMT", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "SBT_OPTS", "SCALA_HOME", "SDKROOT", "STRIP",
+    "SWIFT_EXEC", "TEXINPUTS", "TEXMFCNF", "TEXMFHOME", "TOOLCHAINS", "YACC",
+    // Pagers, editors, and tools that call other programs or load plug-ins.
+    "ACKRC", "ANSIBLE_CONFIG", "APT_CONFIG", "AT_SPI_BUS_ADDRESS", "AZURE_EXTENSION_DIR", "BORG_PASSCOMMAND",
+    "BROWSER", "CHROME_BIN", "CHROME_PATH", "CLOUDSDK_PYTHON", "CLOUDSDK_PYTHON_ARGS", "CONTAINERS_CONF",
+    "CONTAINERS_CONF_OVERRIDE", "CURL_HOME", "CVS_RSH", "EDITOR", "EXINIT", "FCEDIT", "FZF_DEFAULT_COMMAND",
+    "FZF_DEFAULT_OPTS", "FZF_DEFAULT_OPTS_FILE", "GH_BROWSER", "GH_CONFIG_DIR", "GH_PATH", "GNUPGHOME",
+    "GREP_OPTIONS", "GS_LIB", "GS_OPTIONS", "HELM_PLUGINS", "HG", "HGEDITOR", "HGMERGE", "HGRCPATH", "KRB5_CONFIG",
+    "KREW_ROOT", "KUBECONFIG", "KUSTOMIZE_PLUGIN_HOME", "LDAPCONF", "LDAPRC", "LESS", "LESSCLOSE", "LESSKEY",
+    "LESSKEYIN", "LESSOPEN", "LYNX_CFG", "MAGICK_CODER_MODULE_PATH", "MAGICK_CONFIGURE_PATH",
+    "MAGICK_FILTER_MODULE_PATH", "MAGICK_HOME", "MAILCAP", "MAILCAPS", "MANOPT", "MANPAGER", "MANPATH",
+    "MANROFFOPT", "MORE", "MYSQL_HOME", "MYVIMRC", "NIX_CONFIG", "NIX_PATH", "OCL_ICD_FILENAMES",
+    "OCL_ICD_VENDORS", "OPENSSL_CONF", "OPENSSL_ENGINES", "OPENSSL_MODULES", "PAGER", "PARALLEL",
+    "PARALLEL_HOME", "PASSWORD_STORE_EXTENSIONS_DIR", "PGSYSCONFDIR", "PINENTRY_PROGRAM", "PKCS11_MODULE_PATH",
+    "PSQLRC", "QEMU_LD_PREFIX", "RIPGREP_CONFIG_PATH", "RSYNC_CONNECT_PROG", "RSYNC_RSH", "SASL_PATH",
+    "SCREENRC", "SSH_PKCS11_HELPER", "SSH_SK_HELPER", "SSH_SK_PROVIDER", "STARSHIP_CONFIG", "SVN_SSH",
+    "SYSSCREENRC", "TAR_OPTIONS", "TASKRC", "TF_CLI_CONFIG_FILE", "UNZIP", "UNZIPOPT", "VIM", "VIMINIT",
+    "VIMRUNTIME", "VISUAL", "WGETRC", "XAUTHORITY", "ZIPOPT",
+];
+
+/// The same, by how the name begins.
+#[rustfmt::skip]
+pub(super) const CODE_PREFIXES: &[&str] = &[
+    "BASH_FUNC_", "CARGO_ALIAS_", "CARGO_BUILD_", "CARGO_HOST_", "CARGO_SOURCE_", "CARGO_TARGET_",
+    "CARGO_UNSTABLE_", "CGO_", "COMPLUS_", "CORECLR_", "COR_", "DBUS_", "DOTNET_", "DYLD_", "ERL_",
+    "GDK_PIXBUF_MODULE", "GIO_", "GIT_ALTERNATE_", "GIT_ASKPASS", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_DIR",
+    "GIT_EDITOR", "GIT_EXEC_PATH", "GIT_EXTERNAL_DIFF", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PAGER",
+    "GIT_PROXY_COMMAND", "GIT_SEQUENCE_EDITOR", "GIT_SSH", "GIT_TEMPLATE_DIR", "GIT_WORK_TREE", "GST_PLUGIN",
+    "GTK_EXE_PREFIX", "GTK_IM_MODULE", "GTK_MODULES", "GTK_PATH", "LD_", "LIBGL_DRIVERS", "LIBVA_DRIVERS",
+    "LUA_", "MALLOC_", "NPM_CONFIG_", "PERL5", "PIP_", "QT_PLUGIN_", "QT_QPA_PLATFORM_PLUGIN", "R_ENVIRON",
+    "R_PROFILE", "UV_", "VK_", "YARN_",
+];
+
+/// The same, by how it ends.
+#[rustfmt::skip]
+pub(super) const CODE_SUFFIXES: &[&str] = &[
+    "_ASKPASS", "_COMMAND", "_EDITOR", "_JAVA_OPTIONS", "_LAUNCHER", "_PAGER", "_PRELOAD", "_RSH",
+    "_SYMBOLIZER_PATH", "_WRAPPER",
+];
+
+/// Names, beginnings and endings that say where this product and common clients keep their files, whom they trust and
+/// which servers they talk to.
+#[rustfmt::skip]
+pub(super) const STEERING: &[&str] = &[
+    "APPDATA", "BOTO_CONFIG", "CURL_CA_BUNDLE", "GCLOUD_PROJECT", "GOOGLE_APPLICATION_CREDENTIALS",
+    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", "HOME", "LOCALAPPDATA", "OLLAMA_HOST", "PI_CODING_AGENT_DIR",
+    "REGISTRY_AUTH_FILE", "REQUESTS_CA_BUNDLE", "SSH_AGENT_PID", "SSH_AUTH_SOCK", "SSL_CERT_DIR",
+    "SSL_CERT_FILE", "TEMP", "TMP", "TMPDIR", "USERPROFILE",
+];
+
+/// The same, by how the name begins.
+pub(super) const STEERING_PREFIXES: &[&str] = &["CLAWDBOT_", "OPENCLAW_", "XDG_"];
+
+/// The same, by how it ends.
+#[rustfmt::skip]
+pub(super) const STEERING_SUFFIXES: &[&str] = &[
+    "_ADDR", "_API_BASE", "_API_HOST", "_API_URL", "_BASE_URL", "_CAINFO", "_CA_BUNDLE", "_CA_CERT",
+    "_CA_CERTS", "_CA_FILE", "_CERT_DIR", "_CERT_FILE", "_CONFIG_DIR", "_CONFIG_FILE", "_CONFIG_HOME",
+    "_CONFIG_PATH", "_ENDPOINT", "_ENDPOINT_URL", "_PROXY", "_SERVER_URL",
+];
+
+/// How the names of whole families begin: compilers, runtimes, build tools and clients, of which new variables appear with
+/// each version, and some of them run code, name files or choose servers. Their credentials are no part of this.
+#[rustfmt::skip]
+pub(super) const FAMILIES: &[&str] = &[
+    // Shells, the C library, debuggers.
+    "ASAN_", "BASH_", "COMP_", "FISH_", "GDB", "LLDB_", "LSAN_", "MSAN_", "NSS_", "TSAN_", "UBSAN_",
+    "VALGRIND_", "ZSH_",
+    // Interpreters and runtimes.
+    "BUN_", "COMPOSER_", "CONDA_", "COREPACK_", "DENO_", "ELECTRON_", "ELIXIR_", "EMACS", "GUILE_", "HATCH_",
+    "HEX_", "IPYTHON", "JAVA", "JDK_", "JULIA_", "JUPYTER_", "LUAROCKS_", "MAMBA_", "MIX_", "MONO_", "NODE_",
+    "NPM_", "NPX_", "NVM_", "OCAML", "OCTAVE_", "OPAM", "PDM_", "PERL", "PHP", "PIPENV_", "PIPX_", "PNPM_",
+    "POETRY_", "PYENV_", "PYTEST_", "PYTHON", "RBENV_", "REBAR_", "RUBY", "RVM_", "R_", "TCL", "TOX_",
+    "VIRTUALENV_", "VOLTA_",
+    // Compilers and what builds with them.
+    "ACLOCAL", "ANT_", "AUTOCONF", "AUTOM4TE", "AUTOMAKE", "BAZEL", "BUCK_", "BUNDLE_", "CABAL_", "CARGO_",
+    "CCACHE_", "CLANG_", "CMAKE_", "CRYSTAL_", "CTEST_", "CUDA_", "DART_", "DISTCC_", "DUB_", "FLUTTER_",
+    "GCC_", "GEM_", "GHC", "GRADLE_", "KOTLIN_", "LEIN_", "LIBTOOL", "LLVM_", "MAKE_", "MAVEN_", "MESON_",
+    "MSBUILD", "MVN_", "NIM", "NINJA_", "NUGET_", "ORG_GRADLE_", "PKG_CONFIG", "PRISMA_", "PUB_", "RUSTC",
+    "RUSTDOC", "RUSTFMT", "RUSTUP_", "SBT_", "SCALA_", "SCCACHE_", "STACK_", "SWIFT_", "TEXMF", "VCPKG_",
+    "XCODE", "ZIG_",
+    // Version managers and package managers.
+    "APT_", "ASDF_", "DEB_", "DPKG_", "FNM_", "GUIX_", "HOMEBREW_", "MISE_", "NIX_", "PACMAN_", "RPM_", "RTX_",
+    // Version control and the forges.
+    "BZR", "CVS", "GH_", "GIT_", "GLAB_", "HG", "HUB_", "JJ_", "P4", "SVN_",
+    // Remote shells, keys and trust.
+    "GNUPG", "GNUTLS_", "GPG_", "KRB5", "LDAP", "OPENSSL_", "P11_", "PASSWORD_STORE_", "PINENTRY_", "PKCS11_",
+    "RSYNC_", "SASL_", "SSH_", "SSL_", "SUDO_",
+    // Containers and clusters.
+    "BUILDAH_", "BUILDKIT_", "BUILDX_", "COMPOSE_", "CONTAINERD_", "CONTAINERS_", "CONTAINER_", "DOCKER_",
+    "HELM_", "K9S_", "KREW_", "KUBE", "KUSTOMIZE_", "MINIKUBE_", "PODMAN_",
+    // Clouds and what is set up there.
+    "ANSIBLE_", "AWS_", "AZURE_AUTHORITY_", "AZURE_CLI_", "AZURE_CONFIG_", "AZURE_CORE_", "AZURE_EXTENSION_",
+    "BOUNDARY_", "CDK_", "CLOUDSDK_", "CONSUL_", "GCE_", "GOOGLE_API_", "GOOGLE_CLOUD_", "NOMAD_", "PACKER_",
+    "PULUMI_", "SAM_", "TERRAFORM_", "TERRAGRUNT_", "TF_", "VAGRANT_", "VAULT_",
+    // Pagers, editors, and tools that have their own.
+    "BAT_", "BORG_", "DELTA_", "DIRENV_", "FONTCONFIG_", "FZF_", "GDK_", "GI_", "GROFF_", "GSETTINGS_", "GST_",
+    "GTK_", "GVFS_", "LESS_", "LIBGL_", "LYNX_", "MAGICK_", "MAN_", "NVIM_", "OCL_", "PLAYWRIGHT_", "PUPPETEER_",
+    "QEMU_", "QML", "QT_", "RCLONE_", "RESTIC_", "STARSHIP_", "SYSTEMD_", "TMUX_", "VIM_", "W3M_",
+];
+
+/// Credentials of such families that their names do not tell to be some.
+pub(super) const CREDENTIALS: &[&str] = &["AWS_ACCESS_KEY_ID"];
