@@ -18,9 +18,11 @@ pub(super) fn flaw(database: &Path, log: &Path) -> Option<String> {
     }
     let Some(reader) = Log::read(&log) else { return Some("the head of its log can't be read".to_owned()) };
     let sound = reader.sound_frames();
-    let lost = reader.frames().skip(sound).filter(|frame| reader.is_of_this_log(frame)).count();
-    // A kill leaves at most one frame half written; a checksum is wrong further on only where something else happened.
-    (lost > 1).then(|| format!("{lost} pages of its log can't be read, behind {sound} that can"))
+    // A kill leaves one page half written at most, and pages of a transaction that it cut short, which the next process writes over
+    // as far as it needs the room. What is behind them and was committed was lost in another way.
+    let is_lost = |frame: &&[u8]| reader.is_of_this_log(frame) && word(frame, 4) != Some(0);
+    let lost = reader.frames().skip(sound + 1).filter(is_lost).count();
+    (lost > 0).then(|| format!("{lost} changes in its log can't be read, behind {sound} pages that can"))
 }
 
 /// A log whose head is sound.
@@ -127,7 +129,7 @@ mod tests {
                     let at = log.len() / 2;
                     log[at] ^= 1;
                 },
-                Some("pages of its log"),
+                Some("changes in its log"),
             ),
             (
                 "a hole",
@@ -135,7 +137,7 @@ mod tests {
                     let at = log.len() / 2;
                     log[at..at + 5000].fill(0);
                 },
-                Some("pages of its log"),
+                Some("changes in its log"),
             ),
         ];
         for (name, damage, expect) in rows {
