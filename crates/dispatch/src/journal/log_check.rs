@@ -68,7 +68,7 @@ impl<'a> Log<'a> {
 
     fn checksum(&self, (mut a, mut b): (u32, u32), bytes: &[u8]) -> (u32, u32) {
         let word = |at: &[u8]| -> u32 {
-            let four = [at[0], at[1], at[2], at[3]];
+            let four = at.first_chunk().copied().unwrap_or_default();
             if self.is_big_endian { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) }
         };
         for pair in bytes.chunks_exact(8) {
@@ -109,7 +109,8 @@ mod tests {
 
     #[test]
     fn what_sqlite_would_pass_over_is_found() {
-        let rows: [(&str, fn(&mut Vec<u8>), Option<&str>); 8] = [
+        type Damage = fn(&mut Vec<u8>);
+        let rows: [(&str, Damage, Option<&str>); 8] = [
             ("as it was", |_| {}, None),
             ("no log", |log| log.clear(), None),
             ("a torn end", |log| log.truncate(log.len() - 100), None),
