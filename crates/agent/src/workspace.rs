@@ -74,7 +74,9 @@ pub fn ensure(dir: &Path, fill: Fill) -> Result<Ensured, WorkspaceError> {
         let path = path.to_path_buf();
         move |source| WorkspaceError { path, source }
     };
-    fs::create_dir_all(dir).map_err(failed(dir))?;
+    if !dir.is_dir() {
+        fs::create_dir_all(dir).map_err(failed(dir))?;
+    }
     if fill == Fill::DirectoryOnly {
         return Ok(Ensured::default());
     }
