@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use openclaw_sessions::SessionStore;
 use openclaw_sessions::store::FileStore;
+use openclaw_sessions::time::now_ms;
 use serde_json::{Map, Value, json};
 
 use super::child::{Said, Worker};
@@ -18,7 +19,8 @@ fn edit(store: &Path, change: impl FnOnce(&mut Map<String, Value>)) {
     loop {
         match OpenOptions::new().write(true).create_new(true).open(&lock) {
             Ok(mut file) => {
-                write!(file, "{{\"pid\":{},\"startedAt\":1}}", std::process::id()).unwrap();
+                let lock = json!({"pid": std::process::id(), "startedAt": now_ms()});
+                write!(file, "{lock}").unwrap();
                 break;
             }
             Err(_) => std::thread::sleep(Duration::from_millis(1)),
