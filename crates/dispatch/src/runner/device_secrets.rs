@@ -49,18 +49,13 @@ impl Stamp {
 }
 
 impl DeviceSecrets {
-    pub(super) fn new(state_dir: &Path) -> Arc<Self> {
-        Arc::new(Self { files: FILES.map(|name| state_dir.join(name)), latest: Mutex::default() })
+    pub(super) fn new(state_dir: &Path) -> Self {
+        Self { files: FILES.map(|name| state_dir.join(name)), latest: Mutex::default() }
     }
 
-    /// What is in the files now: the same list as before where it holds the same.
-    pub(super) async fn now(self: &Arc<Self>) -> Arc<[SecretString]> {
-        let this = Arc::clone(self);
-        let looked = tokio::task::spawn_blocking(move || this.look()).await;
-        looked.unwrap_or_else(|_| Arc::clone(&self.latest.lock().secrets))
-    }
-
-    fn look(&self) -> Arc<[SecretString]> {
+    /// What is in the files now: the same list as before where it holds the same. Three looks at directory entries, as a rule:
+    /// going to another thread for them would take longer.
+    pub(super) fn now(&self) -> Arc<[SecretString]> {
         let mut latest = self.latest.lock();
         let stamps = self.files.each_ref().map(|path| path.metadata().ok().map(|found| Stamp::of(&found)));
         if stamps != latest.stamps {
@@ -122,11 +117,11 @@ mod tests {
         secrets.iter().map(ExposeSecret::expose_secret).collect()
     }
 
-    #[tokio::test]
-    async fn tokens_and_keys_are_found_and_read_again_only_when_a_file_changed() {
+    #[test]
+    fn tokens_and_keys_are_found_and_read_again_only_when_a_file_changed() {
         let dir = tempfile::tempdir().unwrap();
         let devices = DeviceSecrets::new(dir.path());
-        assert_eq!(told(&devices.now().await), [""; 0]);
+        assert_eq!(told(&devices.now()), [""; 0]);
 
         std::fs::create_dir_all(dir.path().join("devices")).unwrap();
         std::fs::create_dir_all(dir.path().join("identity")).unwrap();
@@ -141,14 +136,14 @@ mod tests {
         });
         std::fs::write(dir.path().join(FILES[0]), paired("first-token", 1)).unwrap();
         std::fs::write(dir.path().join(FILES[1]), key.to_string()).unwrap();
-        let first = devices.now().await;
+        let first = devices.now();
         assert_eq!(told(&first), ["first-token", "MC4CAQAw", "second"]);
-        assert!(Arc::ptr_eq(&first, &devices.now().await));
+        assert!(Arc::ptr_eq(&first, &devices.now()));
 
         // Each connection notes when the token was used.
         std::fs::write(dir.path().join(FILES[0]), paired("first-token", 22)).unwrap();
-        assert!(Arc::ptr_eq(&first, &devices.now().await));
+        assert!(Arc::ptr_eq(&first, &devices.now()));
         std::fs::write(dir.path().join(FILES[0]), paired("other-token!", 3)).unwrap();
-        assert_eq!(told(&devices.now().await), ["other-token!", "MC4CAQAw", "second"]);
+        assert_eq!(told(&devices.now()), ["other-token!", "MC4CAQAw", "second"]);
     }
 }

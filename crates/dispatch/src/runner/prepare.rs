@@ -152,16 +152,15 @@ impl Runner {
             Err(Ok(held)) => return Ok(Preparation::Locked(held)),
             Err(Err(error)) => return Err(error.into()),
         };
-        let ((), selected, files, devices) = tokio::try_join!(
+        let ((), selected, files) = tokio::try_join!(
             session.note(shared, row),
             self.select(&settings, &session, asked),
             load_workspace(&session, &settings),
-            async { Ok(self.secrets.of_devices().await) },
         )?;
         let (Selected { candidates: models, skipped, secrets, .. }, pin) = selected;
         let passed_over = skipped.iter().map(Skipped::to_string).collect();
         let first = models.first().ok_or_else(|| NotBegun("Error: no model is configured".to_owned()))?;
-        let shield = self.secrets.shield(&settings, secrets, devices)?;
+        let shield = self.secrets.shield(&settings, secrets, self.secrets.of_devices())?;
         let tools = self.tools(&session, &settings, first, &shield);
         let (system_prompt, report) = self.system_prompt(row, &session, &settings, first, &files, &tools);
         let (transcript, mut context) = self.transcript(&session, first).await?;

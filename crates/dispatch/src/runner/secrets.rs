@@ -22,7 +22,7 @@ const REMEMBERED: usize = 256;
 pub(super) struct KnownSecrets {
     /// The gateway's own, as it was started.
     own: Vec<SecretString>,
-    devices: Arc<DeviceSecrets>,
+    devices: DeviceSecrets,
     latest: Mutex<Latest>,
 }
 
@@ -52,8 +52,8 @@ impl KnownSecrets {
     }
 
     /// The tokens and keys of devices as they are now.
-    pub(super) async fn of_devices(&self) -> Arc<[SecretString]> {
-        self.devices.now().await
+    pub(super) fn of_devices(&self) -> Arc<[SecretString]> {
+        self.devices.now()
     }
 
     /// What a run is kept from that knows these credentials. Made anew only when something changed.
