@@ -33,7 +33,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use openclaw_agent::event::RunEvent;
-use openclaw_agent::prompt::HostFacts;
+use openclaw_agent::prompt::{HostFacts, RepoRoots};
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams};
 use openclaw_config::settings::QueueMode as ConfiguredMode;
@@ -82,6 +82,7 @@ pub(crate) struct Runner {
     secrets: KnownSecrets,
     kept: KeptTranscripts,
     lent: Arc<LentTranscripts>,
+    repo_roots: RepoRoots,
     clock: Clock,
 }
 
@@ -332,6 +333,7 @@ impl Runner {
             command_lock,
             kept: KeptTranscripts::default(),
             lent: Arc::default(),
+            repo_roots: RepoRoots::default(),
             clock,
         }
     }

@@ -314,7 +314,7 @@ impl Runner {
                     .repo_root
                     .as_deref()
                     .map(PathBuf::from)
-                    .or_else(|| prompt::find_repo_root(&agent.workspace)),
+                    .or_else(|| self.repo_roots.find(&agent.workspace)),
                 default_model: Some(agent.model_primary.clone().unwrap_or_else(|| model.clone())),
                 model: Some(model),
                 channel: Some(WEBCHAT.to_owned()),
