@@ -225,9 +225,11 @@ impl Actor {
         }
     }
 
-    /// Beside the run under way, or else in its turn.
+    /// Beside the run under way, or else in its turn: a reset that was asked for before comes before.
     async fn inject(&mut self, injection: Injection) {
-        if let Some(running) = &self.running {
+        if let Some(running) = &self.running
+            && !self.machine.has_change_waiting()
+        {
             return self.asides.inject(&self.shared, injection, running.transcript.clone());
         }
         let (give, floor) = oneshot::channel();
