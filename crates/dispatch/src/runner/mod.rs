@@ -360,11 +360,13 @@ impl Runner {
     }
 
     async fn is_allowed(&self, session_key: &str, channel: Option<&str>) -> Result<bool, DispatchError> {
+        let key =
+            &SessionKey::parse(session_key).map_err(|error| DispatchError::Storage(error.to_string()))?;
         let entry =
             self.entry(session_key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
         let settings = self.settings();
         let entry = entry.as_deref();
-        let subject = SendSubject { key: session_key, entry, channel, ..SendSubject::default() };
+        let subject = SendSubject { key, entry, channel, chat_type: None };
         Ok(send_policy::resolve(settings.sessions.send_policy.as_ref(), &subject) == SendPolicy::Allow)
     }
 

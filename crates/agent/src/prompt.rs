@@ -16,6 +16,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use openclaw_models::ToolSpec;
+use openclaw_protocol::SessionKey;
 
 pub use repo_root::RepoRoots;
 pub use report::{
@@ -41,8 +42,8 @@ pub enum PromptMode {
 
 impl PromptMode {
     /// Sub-agent sessions get the minimal prompt (spec §3.1).
-    pub fn for_session(key: &str) -> Self {
-        if crate::session_kind::is_subagent(key) { Self::Minimal } else { Self::Full }
+    pub fn for_session(key: &SessionKey) -> Self {
+        if key.is_subagent() { Self::Minimal } else { Self::Full }
     }
 }
 
