@@ -32,13 +32,6 @@ async fn chosen(rig: &Rig) -> String {
     [model, profile, source].map(|part| part.unwrap_or_else(|| "-".to_owned())).join(" ")
 }
 
-fn undone(dir: &std::path::Path, run_id: &str, text: &str) {
-    let inbox = rusqlite::Connection::open(dir.join(crate::journal::FILE_NAME)).unwrap();
-    let payload = json!({"kind": "chat", "text": text}).to_string();
-    let sql = "UPDATE inbox SET state = 'accepted', outcome = NULL, ended_at = NULL, payload = ?1 WHERE run_id = ?2";
-    assert_eq!(inbox.execute(sql, [payload.as_str(), run_id]).unwrap(), 1);
-}
-
 #[tokio::test]
 async fn a_session_is_switched_without_a_run_and_the_next_run_goes_by_it() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
@@ -308,7 +301,7 @@ async fn an_answer_survives_a_crash_and_is_there_once() {
 
     // Its row is lost twice over: the answer is found.
     for lost in ["c1", "c1"] {
-        undone(crashed.path(), lost, "/model two");
+        unfinish(crashed.path(), lost);
         let rig = started(&crashed, &FakeModel::start([]).await).await;
         assert_eq!(texts(&rig.end("c1").await), [SWITCHED]);
         assert_eq!((answers(crashed.path()), chosen(&rig).await.as_str()), (1, "fake/fake-2 - -"));
