@@ -16,7 +16,7 @@ use openclaw_protocol::{RunId, SessionId};
 
 use crate::api::{AbortReason, RunRecord};
 use crate::inbox::{Insert, Known, Payload, Row, Stored, Unfinished};
-use crate::outbox::{Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, OpenDelivery, Receipt, Retry};
+use crate::outbox::{Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, OpenDelivery, Verdict};
 
 /// Why the journal did not do something. Nothing of the change was kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -162,30 +162,12 @@ pub(crate) enum Update {
         /// Tries that count, this one included.
         attempts: u32,
     },
-    /// The platform has a delivery.
-    Sent {
+    /// A try to send a delivery has ended.
+    Tried {
         /// The delivery.
         id: String,
-        /// What the platform made of it.
-        receipt: Receipt,
-        /// When.
-        now: i64,
-    },
-    /// A delivery waits for another try.
-    Retry {
-        /// The delivery.
-        id: String,
-        /// How and why.
-        retry: Retry,
-        /// Not before.
-        next_at: i64,
-    },
-    /// A delivery is given up.
-    Failed {
-        /// The delivery.
-        id: String,
-        /// Why, for people.
-        reason: String,
+        /// What follows from it.
+        verdict: Verdict,
         /// When.
         now: i64,
     },
@@ -207,8 +189,7 @@ impl Update {
             // A stop that was acknowledged holds, whatever ends next.
             Self::Abort(..)
             | Self::Sending { .. }
-            | Self::Sent { .. }
-            | Self::Failed { .. }
+            | Self::Tried { verdict: Verdict::Sent(_) | Verdict::Failed(_), .. }
             | Self::Revive { .. } => Durability::Synced,
             // What an attempt guards against is the end of the process.
             Self::Attempt(_)
@@ -216,7 +197,7 @@ impl Update {
             | Self::Excuse(_)
             | Self::Begin(..)
             | Self::Finish(_)
-            | Self::Retry { .. }
+            | Self::Tried { verdict: Verdict::Retry(_), .. }
             | Self::Discard(_) => Durability::Written,
         }
     }
@@ -224,16 +205,6 @@ impl Update {
     /// Whether it tells what has happened already. If the disk refuses it, the caller gets the error, and it is tried again
     /// until it is stored.
     pub(crate) fn has_happened(&self) -> bool {
-        match self {
-            Self::Finish(_) | Self::Sent { .. } | Self::Retry { .. } | Self::Failed { .. } => true,
-            Self::Attempt(_)
-            | Self::Prepared(_)
-            | Self::Excuse(_)
-            | Self::Begin(..)
-            | Self::Abort(..)
-            | Self::Sending { .. }
-            | Self::Revive { .. }
-            | Self::Discard(_) => false,
-        }
+        matches!(self, Self::Finish(_) | Self::Tried { .. })
     }
 }

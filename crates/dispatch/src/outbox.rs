@@ -27,7 +27,9 @@ pub(crate) use lanes::{LaneKey, OpenDelivery};
 pub use registry::KindInUse;
 pub(crate) use registry::Outboxes;
 pub use states::DeliveryState;
+#[cfg(test)]
 pub(crate) use states::Retry;
+pub(crate) use states::Verdict;
 
 use crate::clock::Clock;
 use crate::journal::{Journal, JournalError, NewDelivery, Update};

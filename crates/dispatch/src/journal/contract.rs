@@ -11,7 +11,7 @@ use super::*;
 use crate::api::{Occasion, RunOutcome};
 use crate::backlog::Backlog;
 use crate::inbox::{AgentPayload, Attempts, ChatPayload, Inbox, Origin, Parked, Wants};
-use crate::outbox::Address;
+use crate::outbox::{Address, Receipt, Retry};
 
 type Open = fn(&Path) -> Result<Opened, JournalError>;
 
@@ -353,20 +353,22 @@ fn sending(id: &str, attempts: u32) -> Update {
     Update::Sending { id: id.to_owned(), attempts }
 }
 
+fn tried(id: &str, verdict: Verdict) -> Update {
+    Update::Tried { id: id.to_owned(), verdict, now: openclaw_sessions::time::now_ms() }
+}
+
 fn sent(id: &str) -> Update {
-    let receipt = Receipt { message_ids: vec![format!("id-of-{id}")] };
-    Update::Sent { id: id.to_owned(), receipt, now: openclaw_sessions::time::now_ms() }
+    tried(id, Verdict::Sent(Receipt { message_ids: vec![format!("id-of-{id}")] }))
 }
 
 fn retry(id: &str, state: DeliveryState) -> Update {
-    let retry =
-        Retry { state, pause: std::time::Duration::from_secs(5), attempts: 1, reason: "busy".to_owned() };
-    Update::Retry { id: id.to_owned(), retry, next_at: 6_000 }
+    let pause = std::time::Duration::from_secs(5);
+    let verdict = Verdict::Retry(Retry { state, pause, attempts: 1, reason: "busy".to_owned() });
+    Update::Tried { id: id.to_owned(), verdict, now: 1_000 }
 }
 
 fn failed(id: &str) -> Update {
-    let now = openclaw_sessions::time::now_ms();
-    Update::Failed { id: id.to_owned(), reason: "no such chat".to_owned(), now }
+    tried(id, Verdict::Failed("no such chat".to_owned()))
 }
 
 async fn status(journal: &Arc<dyn Journal>, id: &str) -> DeliveryStatus {

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::{Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery, Update};
 use crate::api::RunRecord;
 use crate::inbox::{Attempts, Insert, Known, Payload, Row, Stored, StoredOutcome, Unfinished};
-use crate::outbox::{DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Receipt, Retry};
+use crate::outbox::{DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Receipt, Verdict};
 
 /// What the journals of all tests hold, by directory.
 static JOURNALS: LazyLock<Mutex<HashMap<PathBuf, Arc<Mutex<State>>>>> = LazyLock::new(Mutex::default);
@@ -175,19 +175,22 @@ impl State {
                 .advance(&id, DeliveryState::Sending)
                 .map(|item| item.stored.attempts = attempts)
                 .is_some(),
-            Update::Sent { id, receipt, .. } => self
-                .advance(&id, DeliveryState::Sent)
-                .map(|item| (item.receipt, item.error) = (Some(receipt), None))
-                .is_some(),
-            Update::Retry { id, retry: Retry { state, attempts, reason, .. }, next_at } => self
-                .advance(&id, state)
-                .map(|item| {
-                    item.stored.attempts = attempts;
-                    (item.next_at, item.error) = (next_at, Some(reason));
-                })
-                .is_some(),
-            Update::Failed { id, reason, .. } => {
-                self.advance(&id, DeliveryState::Failed).map(|item| item.error = Some(reason)).is_some()
+            Update::Tried { id, verdict, now } => {
+                let to = match &verdict {
+                    Verdict::Sent(_) => DeliveryState::Sent,
+                    Verdict::Retry(retry) => retry.state,
+                    Verdict::Failed(_) => DeliveryState::Failed,
+                };
+                let Some(item) = self.advance(&id, to) else { return false };
+                match verdict {
+                    Verdict::Sent(receipt) => (item.receipt, item.error) = (Some(receipt), None),
+                    Verdict::Failed(reason) => item.error = Some(reason),
+                    Verdict::Retry(retry) => {
+                        item.stored.attempts = retry.attempts;
+                        (item.next_at, item.error) = (retry.at(now), Some(retry.reason));
+                    }
+                }
+                true
             }
             Update::Revive { id, now } => {
                 let failed = self.item(&id).filter(|item| item.stored.state == DeliveryState::Failed);

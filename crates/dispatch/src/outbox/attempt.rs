@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Inner;
-use super::delivery::{Attempt, Deliver, Delivery, DeliveryPayload, Found, Receipt, Repeats, SendError};
+use super::delivery::{Attempt, Deliver, Delivery, DeliveryPayload, Found, Repeats, SendError};
 use super::states::{self, DeliveryState, Retry, Verdict};
 use crate::journal::{StoredDelivery, Update};
 
@@ -52,13 +52,14 @@ async fn try_it<P: DeliveryPayload>(
         Ok(payload) => payload,
         Err(error) => {
             tracing::error!(delivery = id, %error, "a delivery is unreadable and is given up");
-            return fail(inner, id, format!("unreadable: {error}")).await;
+            return store(inner, id, Verdict::Failed(format!("unreadable: {error}"))).await;
         }
     };
     let delivery = Delivery { id, address, session_key, payload, expires_at };
     let now = inner.clock.now_ms();
     if delivery.expires_at.is_some_and(|end| end <= now) {
-        return fail(inner, delivery.id, "it expired before it could be sent".to_owned()).await;
+        let reason = "it expired before it could be sent".to_owned();
+        return store(inner, delivery.id, Verdict::Failed(reason)).await;
     }
     let attempts = attempts.saturating_add(1);
     let mut may_repeat = false;
@@ -112,36 +113,23 @@ pub(super) async fn panicked<P>(inner: &Inner<P>, number: i64) -> Ended {
 
 /// Stores what follows. The journal tries again what the disk refuses.
 async fn store<P>(inner: &Inner<P>, id: String, verdict: Verdict) -> Ended {
-    match verdict {
-        Verdict::Sent(receipt) => sent(inner, id, receipt).await,
-        Verdict::Failed(reason) => fail(inner, id, reason).await,
-        Verdict::Retry(again) => retry(inner, id, again).await,
-    }
-}
-
-async fn sent<P>(inner: &Inner<P>, id: String, receipt: Receipt) -> Ended {
-    tracing::debug!(delivery = id, "sent");
-    update(inner, Update::Sent { id, receipt, now: inner.clock.now_ms() }).await;
-    Ended::Over
-}
-
-async fn fail<P>(inner: &Inner<P>, id: String, reason: String) -> Ended {
-    tracing::warn!(delivery = id, reason, "a delivery is given up");
-    update(inner, Update::Failed { id, reason, now: inner.clock.now_ms() }).await;
-    Ended::Over
-}
-
-async fn retry<P>(inner: &Inner<P>, id: String, retry: Retry) -> Ended {
-    let pause = retry.pause;
-    tracing::info!(delivery = id, reason = retry.reason, ?pause, "a delivery is tried again");
-    let ms = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
-    let next_at = inner.clock.now_ms().saturating_add(ms);
-    update(inner, Update::Retry { id, retry, next_at }).await;
-    Ended::Retry(pause)
-}
-
-async fn update<P>(inner: &Inner<P>, update: Update) {
-    if let Err(error) = inner.journal.update(update).await {
+    let ended = match &verdict {
+        Verdict::Sent(_) => {
+            tracing::debug!(delivery = id, "sent");
+            Ended::Over
+        }
+        Verdict::Failed(reason) => {
+            tracing::warn!(delivery = id, reason, "a delivery is given up");
+            Ended::Over
+        }
+        Verdict::Retry(Retry { reason, pause, .. }) => {
+            tracing::info!(delivery = id, reason, ?pause, "a delivery is tried again");
+            Ended::Retry(*pause)
+        }
+    };
+    let tried = Update::Tried { id, verdict, now: inner.clock.now_ms() };
+    if let Err(error) = inner.journal.update(tried).await {
         tracing::warn!(%error, "what became of a delivery is not stored yet");
     }
+    ended
 }

@@ -56,7 +56,7 @@ pub(super) const MAX_PAUSE: Duration = Duration::from_secs(10 * 60);
 
 /// What follows from a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// It is there.
     Sent(Receipt),
     /// It waits for another try.
@@ -76,6 +76,13 @@ pub(crate) struct Retry {
     pub(crate) attempts: u32,
     /// Why, for people.
     pub(crate) reason: String,
+}
+
+impl Retry {
+    /// Not before this, for a try that ended at `now`; Unix milliseconds.
+    pub(crate) fn at(&self, now: i64) -> i64 {
+        now.saturating_add(i64::try_from(self.pause.as_millis()).unwrap_or(i64::MAX))
+    }
 }
 
 /// Judges a request to send. `attempts` counts this one.

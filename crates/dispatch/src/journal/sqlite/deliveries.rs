@@ -6,7 +6,7 @@ use super::queue::{self, NewItem, Retention, States};
 use super::writer::Change;
 use crate::journal::{Durability, JournalError, NewDelivery, StoredDelivery};
 use crate::outbox::{
-    Address, Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Receipt, Retry,
+    Address, Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Verdict,
 };
 
 /// Deliveries that may wait, of all channels together.
@@ -81,24 +81,28 @@ pub(super) fn sending(db: &Connection, id: &str, attempts: u32) -> Result<bool, 
     queue::advance(db, id, DeliveryState::Sending, &[("attempts", &attempts)])
 }
 
-/// The platform has it.
-pub(super) fn sent(db: &Connection, id: &str, receipt: &Receipt, now: i64) -> Result<bool, JournalError> {
-    let receipt = serde_json::to_string(receipt)?;
-    let columns: [(&str, &dyn ToSql); 4] =
-        [("payload", &None::<String>), ("receipt", &receipt), ("error", &None::<String>), ("ended_at", &now)];
-    queue::advance(db, id, DeliveryState::Sent, &columns)
-}
-
-/// It waits for another try.
-pub(super) fn retry(db: &Connection, id: &str, retry: &Retry, next_at: i64) -> Result<bool, JournalError> {
-    let Retry { state, attempts, reason, .. } = retry;
-    let columns: [(&str, &dyn ToSql); 3] = [("attempts", attempts), ("next_at", &next_at), ("error", reason)];
-    queue::advance(db, id, *state, &columns)
-}
-
-/// It is given up.
-pub(super) fn fail(db: &Connection, id: &str, reason: &str, now: i64) -> Result<bool, JournalError> {
-    queue::advance(db, id, DeliveryState::Failed, &[("error", &reason), ("ended_at", &now)])
+/// A try has ended.
+pub(super) fn tried(db: &Connection, id: &str, verdict: &Verdict, now: i64) -> Result<bool, JournalError> {
+    match verdict {
+        Verdict::Sent(receipt) => {
+            let receipt = serde_json::to_string(receipt)?;
+            let columns: [(&str, &dyn ToSql); 4] = [
+                ("payload", &None::<String>),
+                ("receipt", &receipt),
+                ("error", &None::<String>),
+                ("ended_at", &now),
+            ];
+            queue::advance(db, id, DeliveryState::Sent, &columns)
+        }
+        Verdict::Retry(retry) => {
+            let columns: [(&str, &dyn ToSql); 3] =
+                [("attempts", &retry.attempts), ("next_at", &retry.at(now)), ("error", &retry.reason)];
+            queue::advance(db, id, retry.state, &columns)
+        }
+        Verdict::Failed(reason) => {
+            queue::advance(db, id, DeliveryState::Failed, &[("error", reason), ("ended_at", &now)])
+        }
+    }
 }
 
 /// A person wants a failed one tried again.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use openclaw_protocol::{RunId, SessionId};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Params, params};
 
 use super::queue::{self, NewItem, Retention, States};
 use super::refused::Refused;
@@ -93,50 +93,43 @@ impl Change for Accept {
 
 /// A message is taken up once more.
 pub(super) fn attempt(db: &Connection, run_id: &RunId) -> Result<bool, JournalError> {
-    let mut update = db.prepare_cached(
-        "UPDATE inbox SET attempts = attempts + 1, unprepared = unprepared + 1
-         WHERE run_id = ?1 AND state = 'accepted'",
-    )?;
-    Ok(update.execute(params![run_id.as_str()])? > 0)
+    let sql = "UPDATE inbox SET attempts = attempts + 1, unprepared = unprepared + 1
+         WHERE run_id = ?1 AND state = 'accepted'";
+    execute(db, sql, params![run_id.as_str()])
 }
 
 /// The attempt under way is past its preparation.
 pub(super) fn prepared(db: &Connection, run_id: &RunId) -> Result<bool, JournalError> {
-    let mut update = db.prepare_cached("UPDATE inbox SET unprepared = 0 WHERE run_id = ?1")?;
-    Ok(update.execute(params![run_id.as_str()])? > 0)
+    execute(db, "UPDATE inbox SET unprepared = 0 WHERE run_id = ?1", params![run_id.as_str()])
 }
 
 /// The process did not die of these messages.
 pub(super) fn excuse(db: &Connection, runs: &[RunId]) -> Result<bool, JournalError> {
-    let mut update = db.prepare_cached(
-        "UPDATE inbox SET attempts = max(attempts - 1, 0), unprepared = 0 WHERE run_id = ?1",
-    )?;
-    let mut changed = 0;
-    for run_id in runs {
-        changed += update.execute(params![run_id.as_str()])?;
-    }
-    Ok(changed > 0)
+    let sql = "UPDATE inbox SET attempts = max(attempts - 1, 0), unprepared = 0 WHERE run_id = ?1";
+    any(runs, |run_id| execute(db, sql, params![run_id.as_str()]))
 }
 
 /// A run begins in a session.
 pub(super) fn begin(db: &Connection, run_id: &RunId, session_id: &SessionId) -> Result<bool, JournalError> {
-    let mut update = db.prepare_cached(
-        "UPDATE inbox SET session_id = ?2, attempts = max(attempts, 1), unprepared = max(unprepared, 1)
-         WHERE run_id = ?1",
-    )?;
-    Ok(update.execute(params![run_id.as_str(), session_id.as_str()])? > 0)
+    let sql = "UPDATE inbox SET session_id = ?2, attempts = max(attempts, 1), unprepared = max(unprepared, 1)
+         WHERE run_id = ?1";
+    execute(db, sql, params![run_id.as_str(), session_id.as_str()])
 }
 
 /// Runs are to be stopped.
 pub(super) fn abort(db: &Connection, runs: &[RunId], reason: AbortReason) -> Result<bool, JournalError> {
-    let mut update = db.prepare_cached(
-        "UPDATE inbox SET abort_reason = ?2 WHERE run_id = ?1 AND state = 'accepted' AND abort_reason IS NULL",
-    )?;
-    let mut changed = 0;
-    for run_id in runs {
-        changed += update.execute(params![run_id.as_str(), reason.as_str()])?;
-    }
-    Ok(changed > 0)
+    let sql = "UPDATE inbox SET abort_reason = ?2 WHERE run_id = ?1 AND state = 'accepted' AND abort_reason IS NULL";
+    any(runs, |run_id| execute(db, sql, params![run_id.as_str(), reason.as_str()]))
+}
+
+/// Whether a statement changed a row.
+fn execute(db: &Connection, sql: &str, values: impl Params) -> Result<bool, JournalError> {
+    Ok(db.prepare_cached(sql)?.execute(values)? > 0)
+}
+
+/// Whether one of the runs was changed.
+fn any(runs: &[RunId], change: impl Fn(&RunId) -> Result<bool, JournalError>) -> Result<bool, JournalError> {
+    runs.iter().try_fold(false, |any, run_id| Ok(change(run_id)? || any))
 }
 
 /// A run has ended.

@@ -61,9 +61,7 @@ impl Change for Update {
             Self::Abort(runs, reason) => messages::abort(db, runs, *reason),
             Self::Finish(record) => messages::finish(db, record),
             Self::Sending { id, attempts } => deliveries::sending(db, id, *attempts),
-            Self::Sent { id, receipt, now } => deliveries::sent(db, id, receipt, *now),
-            Self::Retry { id, retry, next_at } => deliveries::retry(db, id, retry, *next_at),
-            Self::Failed { id, reason, now } => deliveries::fail(db, id, reason, *now),
+            Self::Tried { id, verdict, now } => deliveries::tried(db, id, verdict, *now),
             Self::Revive { id, now } => deliveries::revive(db, id, *now),
             Self::Discard(id) => deliveries::discard(db, id),
         }
