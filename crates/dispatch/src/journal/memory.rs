@@ -30,7 +30,7 @@ struct State {
 pub(crate) struct Message {
     pub(crate) row: Row<Stored>,
     pub(crate) finished: Option<RunRecord>,
-    attempts: Attempts,
+    pub(crate) attempts: Attempts,
 }
 
 /// A delivery.

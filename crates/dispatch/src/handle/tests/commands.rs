@@ -18,7 +18,7 @@ async fn started(dir: &tempfile::TempDir, model: &FakeModel) -> Rig {
 }
 
 /// What was answered.
-async fn turn(rig: &Rig, run_id: &str, text: &str) -> String {
+pub(super) async fn turn(rig: &Rig, run_id: &str, text: &str) -> String {
     send(rig, run_id, text).await;
     texts(&rig.end(run_id).await).join("|")
 }
