@@ -26,7 +26,6 @@ use openclaw_tools::{Confinement, CoreTools, ExecSettings, Setup, Toolbox};
 
 use super::asked_model::Hint;
 use super::branch::{Prompted, RunBranch, Telling};
-use super::lent::Lent;
 use super::locked::Held;
 use super::profile_pin::Keep;
 use super::result::Figures;
@@ -58,7 +57,6 @@ pub(super) struct Prepared {
     pub(super) system_prompt: String,
     pub(super) report: SystemPromptReport,
     pub(super) branch: RunBranch,
-    pub(super) lent: Option<Lent>,
     pub(super) prompt: Prompt,
     pub(super) reasoning: ReasoningVisibility,
     pub(super) limits: Limits,
@@ -78,12 +76,6 @@ pub(super) enum Preparation {
 }
 
 impl Prepared {
-    /// Others write no more into the transcript through the run.
-    pub(super) fn end_lending(&mut self) {
-        drop(self.lent.take());
-        self.branch.end_lending();
-    }
-
     /// Tells in the transcript that time was up.
     pub(super) async fn close_timed_out(&mut self, candidate: usize, why: String) {
         let model = self.models.get(candidate).or(self.models.first()).map(|candidate| &candidate.model);
@@ -188,7 +180,7 @@ impl Runner {
         let reasoning = reasoning(&session.entry);
         let limits = Limits { timeout: timeout(row, &session.agent), ..Limits::default() };
         let history_limit = history_limit::of(&settings.config.channels, &session.key, &session.entry);
-        let lent = Some(branch.lend(&self.lent));
+        control.transcript.send_replace(Some(branch.lend()));
         Ok(Preparation::Ready(Box::new(Prepared {
             session,
             models,
@@ -199,7 +191,6 @@ impl Runner {
             system_prompt,
             report,
             branch,
-            lent,
             prompt,
             reasoning,
             limits,
@@ -314,7 +305,7 @@ impl Runner {
                     .repo_root
                     .as_deref()
                     .map(PathBuf::from)
-                    .or_else(|| prompt::find_repo_root(&agent.workspace)),
+                    .or_else(|| self.repo_roots.find(&agent.workspace)),
                 default_model: Some(agent.model_primary.clone().unwrap_or_else(|| model.clone())),
                 model: Some(model),
                 channel: Some(WEBCHAT.to_owned()),
