@@ -25,6 +25,7 @@ mod tools;
 mod unanswered;
 pub(crate) mod wording;
 
+use attempt::GivenUp;
 pub(crate) use attempt::{Attempt, Suspects, is_last_try};
 
 use std::path::PathBuf;
@@ -136,11 +137,12 @@ pub(crate) async fn work(shared: &Shared, job: &Job, control: RunControl) -> End
             Err(ending) => return ending,
         }
     };
+    if let Some(given_up) = GivenUp::after(waiting.payload.attempts) {
+        return given_up::close(shared, waiting, given_up).await;
+    }
     // Nothing was done for it so far: who only waits does not die of it.
     shared.registry.take_up(&waiting.run_id);
-    if let Some(deaths) = control.attempt.begin(shared, waiting, &control.cancel).await {
-        return given_up::close(shared, waiting, deaths).await;
-    }
+    control.attempt.begin(shared, waiting, &control.cancel).await;
     match waiting.abort {
         Some(reason) => unanswered::close(shared, waiting, reason).await,
         // Boxed, so that who waits for a place takes little memory.
