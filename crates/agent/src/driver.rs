@@ -9,8 +9,8 @@ use tokio::sync::mpsc;
 use tracing::Instrument;
 
 use crate::answer;
+use crate::context;
 use crate::event::RunEvent;
-use crate::hygiene::{self, Policy};
 use crate::payload::Replies;
 use crate::reply::{AgentMeta, Outcome, RunMeta};
 use crate::run::{Prompt, RunModel, RunParams};
@@ -110,11 +110,9 @@ async fn call_model(
         turn.storage_failed("no model to call".to_owned());
         return;
     };
-    let model = candidate.model;
-    let policy = Policy::of(model.provider(), model.api(), model.id());
     let request = ModelRequest {
         system: params.system_prompt.to_owned(),
-        messages: hygiene::prepare(params.transcript.context(), &policy, params.history_limit),
+        messages: context::bounded(params.transcript.context(), params.history_limit),
         tools: params.tools.specs().to_vec(),
         thinking,
         max_tokens: candidate.max_tokens,

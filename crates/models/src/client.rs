@@ -15,6 +15,7 @@ use crate::catalog::ModelSpec;
 use crate::context_window::ContextWindow;
 use crate::debug_log::CallLog;
 use crate::failure;
+use crate::history;
 use crate::net::{Http, Incoming, NetError};
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
@@ -223,7 +224,9 @@ impl Model for HttpModel {
         self.spec.images
     }
 
-    fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> ModelStream {
+    fn stream(&self, mut request: ModelRequest, cancel: CancellationToken) -> ModelStream {
+        let rules = self.spec.history_rules(self.protocol.call_ids(&self.spec));
+        request.messages = history::prepare(request.messages, &rules);
         let answer = Answer::new(Arc::clone(&self.spec), self.protocol.decoder(), now_ms());
         let session = self.log.as_ref().and(request.session_id.clone());
         let step = Step::Post(Box::new(request));

@@ -5,7 +5,7 @@
 //!
 //! The way of a call: [`Models::select`] turns [`ModelSettings`] and an [`Ask`] into bound [`Candidate`]s by way of
 //! [`reference`](mod@reference), [`catalog`] and [`credentials`]; which model a person means says [`choose`]. A candidate's model builds a request (one module a
-//! protocol, chosen by the table in [`api`]; history made fit by `history`), posts it through [`net`], and feeds what comes back to `answer`, a
+//! protocol, chosen by the table in [`api`]; history made fit by [`history`]), posts it through [`net`], and feeds what comes back to `answer`, a
 //! pure machine over [`sse`] and the protocol's decoder. `retry` tries again while nothing was heard; [`failure`] says what
 //! kind a failure is and what people are told. Without any model there is [`offline`]. [`quota`] asks providers how much of
 //! their quota is used; [`probe`] and [`scan`] ask models whether they answer and what they can do.
@@ -29,7 +29,7 @@ mod debug_log;
 mod discovery;
 pub mod failure;
 mod google;
-mod history;
+pub mod history;
 pub mod image_model;
 mod json;
 pub mod net;
@@ -54,7 +54,6 @@ pub mod settings;
 pub mod sse;
 pub mod stream;
 pub mod thinking;
-mod tool_id;
 mod tool_schema;
 pub mod usage;
 pub mod variables;

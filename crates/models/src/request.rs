@@ -13,7 +13,8 @@ use crate::tool_schema::ToolSchema;
 pub struct ModelRequest {
     /// The system prompt, whole.
     pub system: String,
-    /// The context, oldest first, already sanitised for pairing (spec `agent-runtime.md` §9).
+    /// The context, oldest first, as the transcript has it: a [`Model`](crate::Model) makes it fit for itself (see
+    /// [`history`](crate::history)).
     pub messages: Vec<Message>,
     /// Tools in the order they are offered.
     pub tools: Vec<ToolSpec>,
@@ -27,6 +28,15 @@ pub struct ModelRequest {
     pub cache: CacheRetention,
     /// Our session id: cache key and session header where a provider has one.
     pub session_id: Option<String>,
+}
+
+#[cfg(test)]
+impl ModelRequest {
+    /// The request as the client of a protocol with this rule of ids builds from it.
+    pub(crate) fn prepared(&self, spec: &crate::catalog::ModelSpec, ids: crate::history::IdRule) -> Self {
+        let messages = crate::history::prepare(self.messages.clone(), &spec.history_rules(ids));
+        Self { messages, ..self.clone() }
+    }
 }
 
 /// A tool as offered to the model.

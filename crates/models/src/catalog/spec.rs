@@ -6,6 +6,7 @@ use secrecy::SecretString;
 
 use super::entry::{Compat, Price};
 use crate::api::Api;
+use crate::history::{IdRule, Rules};
 use crate::reference::ModelRef;
 
 /// A model resolved from the catalog and the configuration, credentials aside.
@@ -56,6 +57,11 @@ impl ModelSpec {
     /// Model id.
     pub fn id(&self) -> &str {
         &self.reference.model
+    }
+
+    /// How a history is made fit for it, where its protocol takes ids of calls in this form.
+    pub(crate) fn history_rules(&self, ids: IdRule) -> Rules<'_> {
+        Rules::of(self.provider(), self.api.as_str(), self.id(), ids)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the many servers that speak Chat Completions do differently (spec `models.md` §4.2).
 
 use crate::catalog::ModelSpec;
-use crate::tool_id::IdRule;
+use crate::history::IdRule;
 
 /// A vendor told by provider id or by a part of its address.
 struct Vendor {

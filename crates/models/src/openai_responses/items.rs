@@ -16,11 +16,10 @@ use crate::result_text::{IMAGES_FOLLOW, result_text};
 const MAX_ID: usize = 64;
 
 /// The items of a history that was made fit for the model.
-pub(super) fn items<'a>(spec: &ModelSpec, history: &'a [Cow<'_, Message>]) -> Vec<Json<'a>> {
+pub(super) fn items<'a>(spec: &ModelSpec, history: &'a [Message]) -> Vec<Json<'a>> {
     let mut out = Vec::with_capacity(history.len() + 1);
     let mut images: Vec<Json<'a>> = Vec::new();
     for (at, message) in history.iter().enumerate() {
-        let message = &**message;
         if !matches!(message, Message::ToolResult(_)) {
             push_images(&mut out, &mut images);
         }
