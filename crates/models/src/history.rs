@@ -8,7 +8,7 @@ mod roles;
 mod rules;
 mod translate;
 
-use openclaw_protocol::message::{AssistantMessage, Message, StopReason};
+use openclaw_protocol::message::Message;
 
 pub use call_ids::IdRule;
 pub use pairing::{result_for, unanswered};
@@ -22,16 +22,10 @@ pub fn prepare(mut messages: Vec<Message>, rules: &Rules<'_>) -> Vec<Message> {
     }
     roles::drop_calls_without_arguments(&mut messages);
     let mut messages = pairing::repair(messages);
-    messages.retain(|message| !matches!(message, Message::Assistant(answer) if has_failed(answer)));
+    messages.retain(|message| !matches!(message, Message::Assistant(answer) if pairing::has_failed(answer)));
     translate::translate(&mut messages, rules);
     roles::merge(&mut messages, rules);
     messages
-}
-
-/// Whether an answer failed or was aborted. No provider is shown such an answer: half of one would be continued as if it
-/// had been meant.
-fn has_failed(answer: &AssistantMessage) -> bool {
-    matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
 }
 
 #[cfg(test)]

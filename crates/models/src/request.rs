@@ -30,15 +30,6 @@ pub struct ModelRequest {
     pub session_id: Option<String>,
 }
 
-#[cfg(test)]
-impl ModelRequest {
-    /// The request as the client of a protocol with this rule of ids builds from it.
-    pub(crate) fn prepared(&self, spec: &crate::catalog::ModelSpec, ids: crate::history::IdRule) -> Self {
-        let messages = crate::history::prepare(self.messages.clone(), &spec.history_rules(ids));
-        Self { messages, ..self.clone() }
-    }
-}
-
 /// A tool as offered to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {

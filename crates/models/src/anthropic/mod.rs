@@ -5,8 +5,8 @@ mod stream;
 
 use serde_json::Value;
 
-use crate::catalog::ModelSpec;
 use crate::history::IdRule;
+use crate::model_spec::ModelSpec;
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, Outgoing, Protocol, WireRequest};
 

@@ -8,8 +8,8 @@ use openclaw_protocol::message::{
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use crate::catalog::ModelSpec;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::request::{CacheRetention, ModelRequest, ToolSpec};
 use crate::result_text::texts;

@@ -7,8 +7,8 @@ use openclaw_protocol::message::{
 };
 use serde_json::Value;
 
-use crate::catalog::ModelSpec;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::result_text::result_text;
 
 /// What a conversation begins with when its own beginning is gone: the first word must be the user's.

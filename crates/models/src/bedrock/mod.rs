@@ -13,8 +13,8 @@ mod stream;
 
 use serde_json::Value;
 
-use crate::catalog::ModelSpec;
 use crate::history::IdRule;
+use crate::model_spec::ModelSpec;
 use crate::provider_key::ProviderKey;
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, ErrorAnswer, Outgoing, Protocol, WireRequest};

@@ -2,8 +2,8 @@
 
 use super::messages::{is_claude, tools_used, turns};
 use super::{place, sign};
-use crate::catalog::ModelSpec;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::provider_key::ProviderKey;
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};

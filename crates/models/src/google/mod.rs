@@ -10,8 +10,8 @@ mod vertex;
 
 use serde_json::Value;
 
-use crate::catalog::ModelSpec;
 use crate::history::IdRule;
+use crate::model_spec::ModelSpec;
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, ErrorAnswer, Outgoing, Protocol, WireRequest};
 

@@ -4,8 +4,8 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::contents::{content, contents};
 use super::thinking;
-use crate::catalog::ModelSpec;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::request::{ModelRequest, ToolSpec};
 use crate::wire::{WireRequest, add_headers};

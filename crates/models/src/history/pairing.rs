@@ -3,10 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use openclaw_protocol::message::{
-    AssistantMessage, Block, MISSING_RESULT, Message, ToolCall, ToolResultMessage,
+    AssistantMessage, Block, MISSING_RESULT, Message, StopReason, ToolCall, ToolResultMessage,
 };
-
-use super::has_failed;
 
 /// Puts results right behind their calls in call order, makes up missing ones, drops orphans and repetitions. Answers
 /// that failed or were aborted pass through unrepaired; their results become orphans.
@@ -45,6 +43,12 @@ pub(super) fn repair(messages: Vec<Message>) -> Vec<Message> {
         out.append(&mut others);
     }
     out
+}
+
+/// Whether an answer failed or was aborted. No provider is shown such an answer: half of one would be continued as if it
+/// had been meant.
+pub(super) fn has_failed(answer: &AssistantMessage) -> bool {
+    matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
 }
 
 /// The calls that must have a result, each id once. An id may come back in a later message: some servers number their

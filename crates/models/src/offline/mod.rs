@@ -14,12 +14,12 @@ use openclaw_protocol::message::{
 use tokio_util::sync::CancellationToken;
 
 use self::command::{Command, Request, USAGES};
-use crate::client::now_ms;
 use crate::history::{self, IdRule, Rules};
 use crate::reference::ModelRef;
 use crate::request::ModelRequest;
 use crate::retry::ABORTED;
 use crate::stream::{Model, ModelEvent, ModelStream};
+use openclaw_config::clock::now_ms;
 
 /// The guide's provider id.
 pub const PROVIDER: &str = "offline";

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 pub(crate) use stream::error_message;
 
-use crate::catalog::ModelSpec;
 use crate::history::IdRule;
+use crate::model_spec::ModelSpec;
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, Outgoing, Protocol, WireRequest};
 

@@ -9,8 +9,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::compat::{Dialect, ThinkingFormat};
-use crate::catalog::ModelSpec;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
 use crate::result_text::{IMAGES_FOLLOW, result_text};

@@ -8,8 +8,8 @@ use openclaw_protocol::message::{
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::catalog::ModelSpec;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::result_text::{IMAGES_FOLLOW, result_text};
 
 /// Longest id the server takes, in bytes.

@@ -13,8 +13,8 @@ use serde_json::Value;
 pub(crate) use azure::Azure;
 pub(crate) use codex::Codex;
 
-use crate::catalog::ModelSpec;
 use crate::history::IdRule;
+use crate::model_spec::ModelSpec;
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, Outgoing, Protocol, WireRequest};
 use failure::Backend;

@@ -4,8 +4,8 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::effort::{self, NONE};
 use super::items::{fit_id, items};
-use crate::catalog::ModelSpec;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::request::{CacheRetention, ModelRequest, ToolSpec};
 use crate::wire::{WireRequest, add_headers};

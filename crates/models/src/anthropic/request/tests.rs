@@ -7,7 +7,7 @@ use crate::request::ThinkingLevel;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&super::body(spec, &request.prepared(spec, IdRule::Anthropic))).unwrap()
+    serde_json::from_slice(&super::body(spec, &spec.prepared(request, IdRule::Anthropic))).unwrap()
 }
 
 fn opus() -> ModelSpec {

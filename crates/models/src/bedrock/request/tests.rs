@@ -5,12 +5,12 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::catalog::Price;
 use crate::history::IdRule;
+use crate::provider_entry::Price;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&super::body(spec, &request.prepared(spec, IdRule::Anthropic))).unwrap()
+    serde_json::from_slice(&super::body(spec, &spec.prepared(request, IdRule::Anthropic))).unwrap()
 }
 
 const SONNET: &str = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";

@@ -2,11 +2,11 @@ use openclaw_protocol::message::UserMessage;
 use serde_json::json;
 
 use super::*;
-use crate::catalog::Compat;
+use crate::provider_entry::Compat;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&super::body(spec, &request.prepared(spec, Dialect::of(spec).ids))).unwrap()
+    serde_json::from_slice(&super::body(spec, &spec.prepared(request, Dialect::of(spec).ids))).unwrap()
 }
 
 fn llama() -> ModelSpec {

@@ -9,7 +9,7 @@ use crate::request::ThinkingLevel;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&super::body(spec, &request.prepared(spec, IdRule::Responses))).unwrap()
+    serde_json::from_slice(&super::body(spec, &spec.prepared(request, IdRule::Responses))).unwrap()
 }
 
 fn gpt() -> ModelSpec {

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use secrecy::SecretString;
 
-use super::entry::{Compat, Price};
 use crate::api::Api;
 use crate::history::{IdRule, Rules};
+use crate::provider_entry::{Compat, Price};
 use crate::reference::ModelRef;
+#[cfg(test)]
+use crate::request::ModelRequest;
 
 /// A model resolved from the catalog and the configuration, credentials aside.
 #[derive(Debug, Clone)]
@@ -67,6 +69,12 @@ impl ModelSpec {
 
 #[cfg(test)]
 impl ModelSpec {
+    /// A request as a client with this rule of ids builds from it.
+    pub(crate) fn prepared(&self, request: &ModelRequest, ids: IdRule) -> ModelRequest {
+        let messages = crate::history::prepare(request.messages.clone(), &self.history_rules(ids));
+        ModelRequest { messages, ..request.clone() }
+    }
+
     /// A plain model for tests.
     pub(crate) fn sample(provider: &str, model: &str, api: &str) -> Self {
         Self {
