@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use canonical::KeyRules;
 pub use form::{KeyForm, Opener};
-pub use peer::{DmScope, IdentityLinks, Peer, PeerKind};
+pub use openclaw_protocol::{DmScope, IdentityLinks, Peer, PeerKind, SessionScope};
 
 /// Longest canonical key in bytes. Nothing is ever cut to fit: a longer key is refused, and a file row under one is kept
 /// but can't be addressed.
