@@ -21,14 +21,16 @@ use crate::api::{
 };
 use crate::backlog::Backlog;
 use crate::clock::Clock;
+use crate::commands::stop;
 use crate::events::{Events, Hub};
-use crate::inbox::{Inbox, Known, Payload};
+use crate::inbox::{Inbox, Known};
 use crate::intake;
 use crate::journal::Opened;
 use crate::journal::sqlite::{FILE_NAME, SqliteJournal};
 use crate::lane::{Command, GlobalLanes, LaneSizes, Only, Supervisor};
 use crate::outbox::{Delivery, DeliveryPayload, Enqueued, KindInUse, Outbox, OutboxError, Outboxes};
 use crate::registry::Registry;
+use crate::request::Request;
 use crate::runner::inject::Injection;
 use crate::runner::{Runner, Suspects};
 use crate::shared::Shared;
@@ -98,6 +100,15 @@ pub struct Receipt {
     /// What became of the message.
     pub accepted: Accepted,
     pub(crate) _gate: Option<DropGuard>,
+}
+
+/// What became of a `chat.send`.
+#[derive(Debug)]
+pub enum Sent {
+    /// It was taken.
+    Taken(Receipt),
+    /// It was `/stop`: these runs were stopped.
+    Stopped(Vec<RunId>),
 }
 
 /// A request that has its place in its session: whatever is placed later comes after it.
@@ -188,16 +199,24 @@ impl Dispatch {
 
     /// Takes a `chat.send`. Once the outcome is [`Accepted::New`] the message is on disk. A run id that is known from before
     /// gives [`Accepted::InFlight`] or [`Accepted::Finished`] and changes nothing. After an error, see [`DispatchError`], nothing
-    /// of the message was kept.
-    pub async fn chat(&self, message: ChatMessage) -> Placed<Result<Receipt, DispatchError>> {
-        let (run_id, session_key, payload) = message.into();
-        self.accept(run_id, session_key, payload).await
+    /// of the message was kept. `/stop` and the words that mean it are no message: they are done.
+    pub async fn chat(&self, message: ChatMessage) -> Placed<Result<Sent, DispatchError>> {
+        let (run_id, session_key) = (message.run_id.clone(), message.session_key.clone());
+        if stop::is_stop(&message.text) {
+            let stopping = self.abort(&session_key, AbortTarget::All, AbortReason::Stop).await;
+            // Of all runs none is another session's.
+            return Placed::new(
+                async move { Ok(Sent::Stopped(stopping.outcome().await.unwrap_or_default())) },
+            );
+        }
+        let accepting = self.accept(run_id, session_key, message.into()).await;
+        Placed::new(async move { accepting.outcome().await.map(Sent::Taken) })
     }
 
     /// Takes an `agent` request; otherwise as [`Dispatch::chat`].
     pub async fn agent(&self, message: AgentMessage) -> Placed<Result<Receipt, DispatchError>> {
-        let (run_id, session_key, payload) = message.into();
-        self.accept(run_id, session_key, payload).await
+        let (run_id, session_key) = (message.run_id.clone(), message.session_key.clone());
+        self.accept(run_id, session_key, message.into()).await
     }
 
     /// Spawned so that it completes if the caller disconnects: what is in the inbox has to be worked on.
@@ -205,14 +224,14 @@ impl Dispatch {
         &self,
         run_id: RunId,
         session_key: String,
-        payload: Payload,
+        request: Request,
     ) -> Placed<Result<Receipt, DispatchError>> {
         if self.shared.stopping.is_cancelled() {
             return Placed::known(Err(DispatchError::ShuttingDown));
         }
         let shared = Arc::clone(&self.shared);
         let (placed, has_place) = oneshot::channel();
-        let accept = intake::accept(shared, run_id, session_key, payload, placed);
+        let accept = intake::accept(shared, run_id, session_key, request, placed);
         let accepting = self.shared.accepting.spawn(accept);
         // Dropped when it has its place, or was refused before.
         let _ = has_place.await;

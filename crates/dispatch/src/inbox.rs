@@ -1,8 +1,9 @@
 //! The inbox: every accepted message until its run has ended, and for a while how it ended (`docs/durability.md`). It is kept
 //! in the [`crate::journal`].
 
+mod deadline;
 mod digest;
-mod format;
+mod outcome;
 mod parked;
 mod stored;
 mod unfinished;
@@ -13,20 +14,21 @@ use std::sync::Arc;
 use openclaw_protocol::{RunId, SessionId};
 
 pub(crate) use digest::Digest;
+pub(crate) use outcome::StoredOutcome;
 #[cfg(test)]
-pub(crate) use format::{AgentPayload, ChatPayload};
-pub(crate) use format::{Payload, StoredOutcome};
-pub(crate) use parked::{Attempts, Origin, Parked, Wants};
+pub(crate) use parked::Facts;
+pub(crate) use parked::{Attempts, Parked};
 pub(crate) use stored::Stored;
-pub(crate) use unfinished::Unfinished;
+pub(crate) use unfinished::{Found, Unfinished};
 
 use crate::api::{AbortReason, RunRecord};
 use crate::journal::{Journal, JournalError, Reservation, Update};
+use crate::request::Request;
 
-/// A message in the inbox, with its payload in the form a stage needs: [`Payload`] while it is worked on, [`Stored`] on its
+/// A message in the inbox, with what was asked in the form a stage needs: [`Request`] while it is worked on, [`Stored`] on its
 /// way to disk, [`Parked`] while it waits.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row<P = Payload> {
+pub(crate) struct Row<P = Request> {
     /// The run, unique: this is the dedupe key.
     pub(crate) run_id: RunId,
     /// Canonical session key.

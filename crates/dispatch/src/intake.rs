@@ -11,9 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{Accepted, DispatchError};
 use crate::handle::Receipt;
-use crate::inbox::{Insert, Known, Parked, Payload, Row, Stored, Unfinished};
+use crate::inbox::{Found, Insert, Known, Parked, Row, Stored, Unfinished};
 use crate::journal::JournalError;
 use crate::lane::{Arrival, Command, Job};
+use crate::request::Request;
 use crate::runner::is_last_try;
 use crate::shared::Shared;
 
@@ -28,21 +29,20 @@ pub(crate) async fn accept(
     shared: Arc<Shared>,
     run_id: RunId,
     session_key: String,
-    payload: Payload,
+    request: Request,
     placed: oneshot::Sender<()>,
 ) -> Result<Receipt, DispatchError> {
     let is_new = shared.registry.end_of(&run_id).is_none();
     if is_new && shared.registry.count(&session_key) >= MAX_WAITING {
         return Err(DispatchError::QueueFull(session_key));
     }
-    let wants = shared.runner.wants(&payload);
+    let (request, may_send) = shared.runner.decide(&session_key, request).await?;
     // What is said to the gateway itself goes to nobody: also `/model` where nothing may be sent.
-    if is_new && !wants.command && !shared.runner.may_send(&session_key).await? {
+    if is_new && !may_send && !request.to_gateway().is_for_gateway_alone() {
         return Err(DispatchError::SendBlocked);
     }
-    let (share, in_hand) = shared.backlog.reserve(payload.weight()).ok_or(DispatchError::Overloaded)?;
-    let parked = Parked::fresh(&payload, wants, share);
-    let (stored, parked) = Stored::of(&session_key, payload, parked).await.map_err(refused)?;
+    let (share, in_hand) = shared.backlog.reserve(request.weight()).ok_or(DispatchError::Overloaded)?;
+    let (stored, parked) = Stored::of(&session_key, request, share).await.map_err(refused)?;
     let seat = shared.lanes.seat(&shared, &session_key).await.ok_or(DispatchError::ShuttingDown)?;
     let reservation = shared.inbox.reserve().await.map_err(refused)?;
     let (slip, lane, storing) = {
@@ -103,16 +103,23 @@ pub(crate) async fn recover(shared: &Arc<Shared>, found: Vec<Unfinished>) {
 }
 
 async fn take_up(shared: &Arc<Shared>, found: Unfinished) {
-    let Unfinished { mut row, origin, bytes, attempts } = found;
-    let mut parked = Parked::found(origin, attempts, bytes, shared.backlog.count(bytes));
-    if let Some(payload) = row.payload.take() {
-        parked.wants = shared.runner.wants(&payload);
-        parked = parked.keeping(payload);
-    }
+    let Unfinished { row, attempts } = found;
+    let slip = row.slip();
+    let parked = match row.payload {
+        Found::Whole(request) => {
+            let request = shared.runner.decided(&slip.session_key, *request).await;
+            let share = shared.backlog.count(request.weight());
+            Parked::of(request, attempts, share)
+        }
+        Found::OnDisk(facts) => {
+            let share = shared.backlog.count(facts.bytes);
+            Parked::on_disk(facts, attempts, share)
+        }
+    };
     let gate = CancellationToken::new();
     gate.cancel();
-    let (key, since) = (row.session_key.clone(), shared.clock.now_ms());
-    let job = Job { row: Arc::new(row.with(parked)), gate, since, events_as: None, told: false, order: 0 };
+    let (key, since) = (slip.session_key.clone(), shared.clock.now_ms());
+    let job = Job { row: Arc::new(slip.with(parked)), gate, since, events_as: None, told: false, order: 0 };
     shared.lanes.send(shared, &key, Command::Message { job, arrival: Arrival::Recovered }).await;
 }
 

@@ -15,8 +15,9 @@ use std::sync::Arc;
 use openclaw_protocol::{RunId, SessionId};
 
 use crate::api::{AbortReason, RunRecord};
-use crate::inbox::{Insert, Known, Payload, Row, Stored, Unfinished};
+use crate::inbox::{Insert, Known, Row, Stored, Unfinished};
 use crate::outbox::{Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, OpenDelivery, Verdict};
+use crate::request::Request;
 
 /// Why the journal did not do something. Nothing of the change was kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,7 +76,7 @@ pub(crate) trait Journal: Send + Sync {
     fn message(&self, run_id: &RunId) -> JournalFuture<'_, Option<Known>>;
 
     /// What was asked with a message that is not finished.
-    fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Payload>;
+    fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Request>;
 
     /// Both ids that the transcript entry of each message accepted since may have.
     fn entries_since(&self, accepted_at: i64) -> JournalFuture<'_, HashSet<String>>;

@@ -2,7 +2,7 @@
 //!
 //! [`Dispatch`] is the only door: the gateway hands it messages ([`api::ChatMessage`], [`api::AgentMessage`]) and reads
 //! [`api::Broadcast`]s. Behind it, in the order in which a message passes: `intake` takes it, as far as the `backlog` has room, the `inbox` makes it durable, its session's
-//! `lane` decides when it runs, `directives` tells what of it is meant for the gateway, the `runner` drives the run and stores its result, `events` tells the clients, and the
+//! `lane` decides when it runs, `commands` tells what of it is meant for the gateway, the `runner` drives the run and stores its result, `events` tells the clients, and the
 //! `registry` those who wait for the end. What goes to chat platforms lies in the [`outbox`] until they have it. Both boxes
 //! are kept in the `journal`; `docs/durability.md` says what survives what.
 //!
@@ -11,7 +11,7 @@
 pub mod api;
 mod backlog;
 mod clock;
-mod directives;
+mod commands;
 mod events;
 mod handle;
 mod inbox;
@@ -20,6 +20,7 @@ mod journal;
 mod lane;
 pub mod outbox;
 mod registry;
+mod request;
 mod runner;
 mod shared;
 mod system_events;
@@ -29,7 +30,7 @@ pub mod usage_footer;
 
 pub use api::*;
 pub use events::Events;
-pub use handle::{DeliverError, Deps, Dispatch, Placed, Receipt, Settings, StartError};
+pub use handle::{DeliverError, Deps, Dispatch, Placed, Receipt, Sent, Settings, StartError};
 pub use journal::JournalError;
 pub use journal::sqlite::{DatabaseState, Salvaged, check_database, renew_database};
 pub use system_events::SystemEvents;

@@ -9,8 +9,8 @@ use tokio_util::task::TaskTracker;
 use crate::backlog::Backlog;
 use crate::clock::Clock;
 use crate::events::Hub;
-use crate::inbox::Inbox;
-use crate::journal::Journal;
+use crate::inbox::{Inbox, Parked, Row};
+use crate::journal::{Journal, JournalError};
 use crate::lane::{GlobalLanes, Supervisor};
 use crate::outbox::Outboxes;
 use crate::registry::Registry;
@@ -48,4 +48,14 @@ pub(crate) struct Shared {
     pub(crate) stopping: CancellationToken,
     /// What runs stops where it is. Parent of every run's token.
     pub(crate) kill: CancellationToken,
+}
+
+impl Shared {
+    /// A message with the request it waited without, decided about.
+    pub(crate) async fn load(&self, waiting: &Row<Parked>) -> Result<Row, JournalError> {
+        let row = self.inbox.load(waiting).await?;
+        let slip = row.slip();
+        let request = self.runner.decided(&slip.session_key, row.payload).await;
+        Ok(slip.with(request))
+    }
 }

@@ -26,7 +26,7 @@ use crate::api::{
     RunRecord, StillActive,
 };
 use crate::clock::Clock;
-use crate::handle::{Deps, Dispatch, Receipt, Settings};
+use crate::handle::{Deps, Dispatch, Receipt, Sent, Settings};
 use crate::journal::memory::{self, MemoryJournal};
 use crate::system_events::SystemEvents;
 
@@ -248,7 +248,10 @@ impl Rig {
     }
 
     pub(crate) async fn chat(&self, message: ChatMessage) -> Result<Receipt, DispatchError> {
-        self.dispatch.chat(message).await.outcome().await
+        match self.dispatch.chat(message).await.outcome().await? {
+            Sent::Taken(receipt) => Ok(receipt),
+            Sent::Stopped(runs) => panic!("a stop is no message: {runs:?}"),
+        }
     }
 
     pub(crate) async fn agent(&self, message: AgentMessage) -> Result<Receipt, DispatchError> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// `messages`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -55,8 +55,8 @@ pub struct Queue {
 }
 
 /// How a message that arrives during a run is treated (spec `queue.md` §2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", rename_all = "kebab-case")]
 pub enum QueueMode {
     /// Wait, and be merged with others that wait where their route is the same. WebChat messages have no deliverable
     /// route and are never merged (spec `queue.md` §4.2), so that for them this is [`QueueMode::Followup`].

@@ -6,7 +6,7 @@ use openclaw_protocol::message::Block;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::Payload;
+use crate::request::Request;
 
 /// SHA-256 over kind, session and content.
 pub(crate) type Digest = [u8; 32];
@@ -25,18 +25,14 @@ struct Same<'a> {
 }
 
 /// The digest of a message.
-pub(super) fn of(session_key: &str, payload: &Payload) -> Result<Digest, serde_json::Error> {
-    let (named, extra_system_prompt) = match payload {
-        Payload::Chat(_) => (None, None),
-        Payload::Agent(agent) => (agent.session_id.as_deref(), agent.extra_system_prompt.as_deref()),
-    };
+pub(super) fn of(session_key: &str, request: &Request) -> Result<Digest, serde_json::Error> {
     let same = Same {
-        kind: payload.kind(),
-        session: named.unwrap_or(session_key),
-        text: payload.text(),
-        images: payload.images(),
-        thinking: payload.thinking(),
-        extra_system_prompt,
+        kind: request.kind.as_str(),
+        session: request.session_id.as_deref().unwrap_or(session_key),
+        text: &request.text,
+        images: &request.images,
+        thinking: request.thinking.as_deref(),
+        extra_system_prompt: request.extra_system_prompt.as_deref(),
     };
     let mut hasher = Hasher(Sha256::new());
     serde_json::to_writer(&mut hasher, &same)?;
@@ -63,18 +59,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::inbox::{AgentPayload, ChatPayload};
+    use crate::request::Kind;
 
-    fn chat(change: impl FnOnce(&mut ChatPayload)) -> Payload {
-        let mut chat = ChatPayload { text: "hello".to_owned(), ..ChatPayload::default() };
-        change(&mut chat);
-        Payload::Chat(chat)
+    fn asked(kind: Kind, change: impl FnOnce(&mut Request)) -> Request {
+        let mut request = Request { kind, text: "hello".to_owned(), ..Request::default() };
+        change(&mut request);
+        request
     }
 
-    fn agent(change: impl FnOnce(&mut AgentPayload)) -> Payload {
-        let mut agent = AgentPayload { text: "hello".to_owned(), ..AgentPayload::default() };
-        change(&mut agent);
-        Payload::Agent(agent)
+    fn chat(change: impl FnOnce(&mut Request)) -> Request {
+        asked(Kind::Chat, change)
+    }
+
+    fn agent(change: impl FnOnce(&mut Request)) -> Request {
+        asked(Kind::Agent, change)
     }
 
     #[test]
@@ -98,8 +96,8 @@ mod tests {
 
     #[test]
     fn what_is_looked_up_in_the_row_makes_no_other_message() {
-        let named = |agent: &mut AgentPayload| agent.session_id = Some("s".to_owned());
-        let patched = |agent: &mut AgentPayload| {
+        let named = |agent: &mut Request| agent.session_id = Some("s".to_owned());
+        let patched = |agent: &mut Request| {
             named(agent);
             agent.entry_patch = json!({"channel": "slack"}).as_object().unwrap().clone();
         };

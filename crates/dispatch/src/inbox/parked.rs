@@ -1,74 +1,100 @@
-//! A payload that waits for its turn: what the lane has to know of it, and the payload itself where it is small. What is big
+//! A message that waits for its turn: what the lane has to know of it, and the request itself where it is small. What is big
 //! stays on disk until its run begins.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use openclaw_config::settings::QueueMode;
 use serde::{Deserialize, Serialize};
 
-use super::Payload;
+use super::deadline::chat_deadline_ms;
 use crate::backlog::Share;
+use crate::request::{Kind, MAIN_LANE, Request};
 
-/// Payloads up to this many bytes wait in memory: an ordinary message is not read from disk again.
+/// Requests up to this many bytes wait in memory: an ordinary message is not read from disk again.
 const KEPT: usize = 16 * 1024;
 
-/// What waits of a payload.
+/// What waits of a message.
 #[derive(Debug, Clone)]
 pub(crate) struct Parked {
-    /// What brought it.
-    pub(crate) origin: Origin,
-    /// What it wants of the gateway itself.
-    pub(crate) wants: Wants,
+    /// What its lane has to know of it.
+    pub(crate) facts: Facts,
     /// How often it was tried by processes that have died.
     pub(crate) attempts: Attempts,
-    /// The payload's size.
-    bytes: usize,
-    kept: Option<Arc<Payload>>,
+    kept: Option<Arc<Request>>,
     /// Its part of what may wait, given back with the last clone.
     _share: Arc<Share>,
 }
 
-/// What brought a message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "camelCase")]
-pub(crate) enum Origin {
-    /// A `chat.send`.
-    Chat {
-        /// Its deadline, as the client sent it.
-        #[serde(default, skip_serializing_if = "Option::is_none", rename = "timeoutMs")]
-        timeout_ms: Option<u64>,
-    },
-    /// An `agent` request.
-    Agent {
-        /// Its global lane.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        lane: Option<String>,
-    },
+/// What a lane has to know of a message that waits. Stored beside a request that is not kept in memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Facts {
+    /// What brought it.
+    pub(crate) kind: Kind,
+    /// Size of the request.
+    pub(crate) bytes: usize,
+    /// A chat's deadline, as the client sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout_ms: Option<u64>,
+    /// Wall time of its run in seconds; absent is unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    time_limit: Option<u64>,
+    /// Its global lane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lane: Option<String>,
+    /// How it is treated during another run of its session.
+    #[serde(default)]
+    pub(crate) queue_mode: QueueMode,
+    /// What it wants of the gateway itself.
+    #[serde(default)]
+    pub(crate) wants: Wants,
 }
 
-impl Origin {
-    /// What brought a payload.
-    pub(crate) fn of(payload: &Payload) -> Self {
-        match payload {
-            Payload::Chat(chat) => Self::Chat { timeout_ms: chat.timeout_ms },
-            Payload::Agent(agent) => Self::Agent { lane: agent.lane.clone() },
+impl Facts {
+    /// Of a request that was decided about.
+    pub(crate) fn of(request: &Request) -> Self {
+        let decided = request.decided.as_ref();
+        let intent = request.to_gateway();
+        Self {
+            kind: request.kind,
+            bytes: request.weight(),
+            timeout_ms: request.timeout_ms,
+            time_limit: decided.and_then(|decided| decided.time_limit),
+            lane: request.lane.clone(),
+            queue_mode: decided.map(|decided| decided.queue_mode).unwrap_or_default(),
+            wants: Wants { reset: request.behind_reset().is_some(), command: intent.is_for_gateway_alone() },
         }
+    }
+
+    /// The global lane.
+    pub(crate) fn lane(&self) -> &str {
+        self.lane.as_deref().unwrap_or(MAIN_LANE)
+    }
+
+    /// How long a `chat.send` may take from acceptance; `agent` requests have their run's time limit only.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        let limit = self.time_limit.map(|seconds| seconds.saturating_mul(1_000));
+        let is_chat = self.kind == Kind::Chat;
+        is_chat.then(|| Duration::from_millis(chat_deadline_ms(self.timeout_ms, limit)))
     }
 }
 
-/// What a message wants of the gateway itself. Decided once, when it is accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a message wants of the gateway itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Wants {
     /// A new conversation.
     pub(crate) reset: bool,
-    /// Something for its own run alone, such as another model.
-    pub(crate) hints: bool,
     /// Nothing but an answer of the gateway.
     pub(crate) command: bool,
 }
 
-impl Wants {
-    /// Of a message that nobody has looked into since the start: it may want to change something.
-    pub(crate) const UNKNOWN: Self = Self { reset: true, hints: false, command: false };
+impl Default for Wants {
+    /// Of a message that an older version accepted: it may want to change something.
+    fn default() -> Self {
+        Self { reset: true, command: false }
+    }
 }
 
 /// How often a message was tried (`docs/durability.md`).
@@ -80,50 +106,31 @@ pub(crate) struct Attempts {
     pub(crate) unprepared: u32,
 }
 
-/// What is stored beside a payload that is not kept in memory.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Facts {
-    #[serde(flatten)]
-    pub(super) origin: Origin,
-    pub(super) bytes: usize,
-}
-
 impl Parked {
-    /// What waits of a message that was just sent.
-    pub(crate) fn fresh(payload: &Payload, wants: Wants, share: Share) -> Self {
-        Self {
-            origin: Origin::of(payload),
-            wants,
-            attempts: Attempts::default(),
-            bytes: payload.weight(),
-            kept: None,
-            _share: Arc::new(share),
-        }
+    /// What waits of a message, with its request if that is small.
+    pub(crate) fn of(request: Request, attempts: Attempts, share: Share) -> Self {
+        let facts = Facts::of(&request);
+        let kept = (facts.bytes <= KEPT).then(|| Arc::new(request));
+        Self { facts, attempts, kept, _share: Arc::new(share) }
     }
 
-    /// What waits of a message that was found on disk.
-    pub(crate) fn found(origin: Origin, attempts: Attempts, bytes: usize, share: Share) -> Self {
-        Self { origin, wants: Wants::UNKNOWN, attempts, bytes, kept: None, _share: Arc::new(share) }
+    /// What waits of a message whose request is on disk.
+    pub(crate) fn on_disk(facts: Facts, attempts: Attempts, share: Share) -> Self {
+        Self { facts, attempts, kept: None, _share: Arc::new(share) }
     }
 
-    /// The same with its payload, if that is small.
-    pub(crate) fn keeping(self, payload: Payload) -> Self {
-        let kept = (self.bytes <= KEPT).then(|| Arc::new(payload));
-        Self { kept, ..self }
-    }
-
-    /// The payload, if it is in memory.
-    pub(super) fn kept(&self) -> Option<&Payload> {
+    /// The request, if it is in memory.
+    pub(super) fn kept(&self) -> Option<&Request> {
         self.kept.as_deref()
     }
 
-    /// What has to be stored beside the payload because it is not kept.
-    pub(super) fn facts(&self) -> Option<Facts> {
-        self.kept.is_none().then(|| Facts { origin: self.origin.clone(), bytes: self.bytes })
+    /// What has to be stored beside the request because it is not kept.
+    pub(super) fn stored_facts(&self) -> Option<&Facts> {
+        self.kept.is_none().then_some(&self.facts)
     }
 
     /// Whether it is a `chat.send`.
     pub(crate) fn is_chat(&self) -> bool {
-        matches!(self.origin, Origin::Chat { .. })
+        self.facts.kind == Kind::Chat
     }
 }

@@ -3,13 +3,15 @@
 use serde_json::value::RawValue;
 
 use super::digest::{self, Digest};
-use super::{Parked, Payload};
+use super::{Attempts, Parked};
+use crate::backlog::Share;
 use crate::journal::JournalError;
+use crate::request::Request;
 
 /// Bytes from which a payload is serialised on a blocking thread.
 const BIG: usize = 128 * 1024;
 
-/// The columns made from a payload.
+/// The columns made from a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
     /// `kind`
@@ -23,26 +25,26 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Parts a message into what goes to disk and what waits. A big payload is let go of here.
+    /// Parts a message into what goes to disk and what waits. A big request is let go of here.
     pub(crate) async fn of(
         session_key: &str,
-        payload: Payload,
-        parked: Parked,
+        request: Request,
+        share: Share,
     ) -> Result<(Self, Parked), JournalError> {
-        if payload.weight() < BIG {
-            return Self::now(session_key, payload, parked);
+        if request.weight() < BIG {
+            return Self::now(session_key, request, share);
         }
         let session_key = session_key.to_owned();
-        let work = move || Self::now(&session_key, payload, parked);
+        let work = move || Self::now(&session_key, request, share);
         // The pool refuses only when the process ends.
         tokio::task::spawn_blocking(work).await.map_err(|_| JournalError::Closed)?
     }
 
-    fn now(session_key: &str, payload: Payload, parked: Parked) -> Result<(Self, Parked), JournalError> {
-        let json = serde_json::value::to_raw_value(&payload)?;
-        let (kind, digest) = (payload.kind(), digest::of(session_key, &payload)?);
-        let parked = parked.keeping(payload);
-        let facts = parked.facts().map(|facts| serde_json::to_string(&facts)).transpose()?;
+    fn now(session_key: &str, request: Request, share: Share) -> Result<(Self, Parked), JournalError> {
+        let json = serde_json::value::to_raw_value(&request)?;
+        let (kind, digest) = (request.kind.as_str(), digest::of(session_key, &request)?);
+        let parked = Parked::of(request, Attempts::default(), share);
+        let facts = parked.stored_facts().map(serde_json::to_string).transpose()?;
         Ok((Self { kind, json, digest, facts }, parked))
     }
 }

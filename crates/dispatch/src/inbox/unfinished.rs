@@ -1,17 +1,23 @@
 //! What a start finds of a message whose run has not ended.
 
-use super::parked::{Attempts, Facts, Origin};
-use super::{Payload, Row};
+use super::Row;
+use super::parked::{Attempts, Facts};
+use crate::request::Request;
+
+/// What a start reads of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Found {
+    /// All of it.
+    Whole(Box<Request>),
+    /// What its lane has to know; the rest stays on disk until its run begins.
+    OnDisk(Facts),
+}
 
 /// An unfinished message as a start finds it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Unfinished {
     /// The message, with what was asked where that is small.
-    pub(crate) row: Row<Option<Payload>>,
-    /// What brought it.
-    pub(crate) origin: Origin,
-    /// Size of its payload.
-    pub(crate) bytes: usize,
+    pub(crate) row: Row<Found>,
     /// How often it was tried.
     pub(crate) attempts: Attempts,
 }
@@ -26,9 +32,7 @@ impl Unfinished {
         attempts: Attempts,
     ) -> Option<Self> {
         match parse(payload, facts) {
-            Ok((payload, Facts { origin, bytes })) => {
-                Some(Self { row: row.with(payload), origin, bytes, attempts })
-            }
+            Ok(found) => Some(Self { row: row.with(found), attempts }),
             Err(error) => {
                 tracing::error!(run_id = %row.run_id, %error, "inbox row is unreadable and stays undone");
                 None
@@ -37,11 +41,9 @@ impl Unfinished {
     }
 }
 
-fn parse(payload: Option<&str>, facts: Option<&str>) -> Result<(Option<Payload>, Facts), serde_json::Error> {
-    if let Some(facts) = facts {
-        return Ok((None, serde_json::from_str(facts)?));
+fn parse(payload: Option<&str>, facts: Option<&str>) -> Result<Found, serde_json::Error> {
+    match facts {
+        Some(facts) => Ok(Found::OnDisk(serde_json::from_str(facts)?)),
+        None => Ok(Found::Whole(Box::new(serde_json::from_str(payload.unwrap_or_default())?))),
     }
-    let payload: Payload = serde_json::from_str(payload.unwrap_or_default())?;
-    let facts = Facts { origin: Origin::of(&payload), bytes: payload.weight() };
-    Ok((Some(payload), facts))
 }

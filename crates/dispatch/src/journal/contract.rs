@@ -10,8 +10,9 @@ use super::sqlite::SqliteJournal;
 use super::*;
 use crate::api::{Occasion, RunOutcome};
 use crate::backlog::Backlog;
-use crate::inbox::{AgentPayload, Attempts, ChatPayload, Inbox, Origin, Parked, Wants};
+use crate::inbox::{Attempts, Facts, Found, Inbox, Parked};
 use crate::outbox::{Address, Receipt, Retry};
+use crate::request::{Kind, Request};
 
 type Open = fn(&Path) -> Result<Opened, JournalError>;
 
@@ -60,7 +61,7 @@ pub(super) fn chat(run_id: &str, text: &str) -> Row {
     Row {
         run_id: run(run_id),
         session_key: "agent:main:main".to_owned(),
-        payload: Payload::Chat(ChatPayload { text: text.to_owned(), ..ChatPayload::default() }),
+        payload: Request { text: text.to_owned(), ..Request::default() },
         accepted_at: 1_000,
         entry_id: "0badcafe".to_owned(),
         fresh_id: SessionId::new("7e3f6324-2fe6-4287-acee-966d83075639"),
@@ -72,9 +73,9 @@ pub(super) fn chat(run_id: &str, text: &str) -> Row {
 
 /// A message as it goes to the journal.
 pub(super) async fn stored(row: Row) -> Row<Stored> {
-    let parked = Parked::fresh(&row.payload, Wants::UNKNOWN, Backlog::default().count(0));
+    let share = Backlog::default().count(0);
     let slip = row.slip();
-    let (stored, _) = Stored::of(&row.session_key, row.payload, parked).await.unwrap();
+    let (stored, _) = Stored::of(&row.session_key, row.payload, share).await.unwrap();
     slip.with(stored)
 }
 
@@ -120,7 +121,8 @@ async fn messages_are_found_in_the_order_in_which_they_took_their_reservations(o
 async fn a_message_is_found_again_as_it_was(open: Open) {
     let dir = dir();
     let mut agent = chat("run-2", "");
-    agent.payload = Payload::Agent(AgentPayload {
+    agent.payload = Request {
+        kind: Kind::Agent,
         agent_id: Some(AgentId::normalize("main")),
         session_id: Some("s".to_owned()),
         text: "do it".to_owned(),
@@ -128,8 +130,8 @@ async fn a_message_is_found_again_as_it_was(open: Open) {
         lane: Some("nested".to_owned()),
         occasion: Occasion::Heartbeat,
         entry_patch: json!({"label": "x"}).as_object().unwrap().clone(),
-        ..AgentPayload::default()
-    });
+        ..Request::default()
+    };
     {
         let journal = open(dir.path()).unwrap().journal;
         assert_eq!(accept(&journal, chat("run-1", "hello")).await, Insert::New);
@@ -141,9 +143,10 @@ async fn a_message_is_found_again_as_it_was(open: Open) {
     let found = open(dir.path()).unwrap().unfinished;
     let found: Vec<Row> = found
         .into_iter()
-        .map(|Unfinished { mut row, .. }| {
-            let payload = row.payload.take().expect("small ones are read");
-            row.with(payload)
+        .map(|Unfinished { row, .. }| {
+            let slip = row.slip();
+            let Found::Whole(request) = row.payload else { panic!("small ones are read") };
+            slip.with(*request)
         })
         .collect();
     let expected = [
@@ -157,15 +160,14 @@ async fn a_big_payload_is_not_read_before_it_is_asked_for(open: Open) {
     let dir = dir();
     let big = "x".repeat(200_000);
     let mut message = chat("run-1", &big);
-    let Payload::Chat(asked) = &mut message.payload else { panic!("a chat") };
-    asked.timeout_ms = Some(7);
+    message.payload.timeout_ms = Some(7);
     accept(&open(dir.path()).unwrap().journal, message.clone()).await;
     let found = only(open, dir.path());
-    assert_eq!(found.row.payload, None);
-    assert_eq!(found.origin, Origin::Chat { timeout_ms: Some(7) });
-    assert_eq!(found.bytes, big.len());
+    let slip = found.row.slip();
+    let Found::OnDisk(facts) = found.row.payload else { panic!("a big one is not read") };
+    assert_eq!((facts.bytes, &facts), (big.len(), &Facts::of(&message.payload)));
     let share = Backlog::default().count(0);
-    let waiting = found.row.with(Parked::found(found.origin, found.attempts, found.bytes, share));
+    let waiting = slip.with(Parked::on_disk(facts, found.attempts, share));
     let loaded = Inbox::new(open(dir.path()).unwrap().journal).load(&waiting).await.unwrap();
     assert_eq!(loaded, Row { recovered: true, ..message });
 }

@@ -12,8 +12,9 @@ use parking_lot::Mutex;
 
 use super::{Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery, Update};
 use crate::api::RunRecord;
-use crate::inbox::{Attempts, Insert, Known, Payload, Row, Stored, StoredOutcome, Unfinished};
+use crate::inbox::{Attempts, Insert, Known, Row, Stored, StoredOutcome, Unfinished};
 use crate::outbox::{DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Receipt, Verdict};
+use crate::request::Request;
 
 /// What the journals of all tests hold, by directory.
 static JOURNALS: LazyLock<Mutex<HashMap<PathBuf, Arc<Mutex<State>>>>> = LazyLock::new(Mutex::default);
@@ -272,7 +273,7 @@ impl Journal for MemoryJournal {
         self.work(|state| Ok(state.message(run_id).map(|message| message.known())))
     }
 
-    fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Payload> {
+    fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Request> {
         self.work(|state| {
             let message = state.message(run_id).filter(|message| message.finished.is_none());
             let json = message.map_or("", |message| message.row.payload.json.get());

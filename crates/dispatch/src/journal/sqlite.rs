@@ -32,8 +32,9 @@ pub use health::{DatabaseState, check_database, renew_database};
 pub use salvage::Salvaged;
 
 use super::{Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery, Update};
-use crate::inbox::{Known, Payload};
+use crate::inbox::Known;
 use crate::outbox::{DeliveryInsert, DeliveryStatus, OpenDelivery};
+use crate::request::Request;
 use messages::Accept;
 use refused::Refused;
 use writer::{Change, Mail, Writer};
@@ -147,7 +148,7 @@ impl Journal for SqliteJournal {
         Box::pin(self.read(move |db| messages::known(db, &run_id)))
     }
 
-    fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Payload> {
+    fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Request> {
         let run_id = run_id.clone();
         Box::pin(self.read(move |db| messages::payload(db, &run_id)))
     }

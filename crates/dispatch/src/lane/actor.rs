@@ -16,13 +16,12 @@ use tracing::Instrument;
 
 use super::aside::{AsideStep, Asides};
 use super::change::{Changes, Floor};
-use super::deadline::chat_deadline_ms;
 use super::machine::{Effect, Input, Machine, Only, Turn};
 use super::running::{Running, next_event};
 use super::steering::SteeringQueue;
 use crate::api::{AbortReason, AbortTarget, Broadcast, RunOutcome, RunRecord};
 use crate::events::Emitter;
-use crate::inbox::{Origin, Parked, Row};
+use crate::inbox::{Parked, Row};
 use crate::runner::inject::{self, Injection};
 use crate::runner::locked::LockWait;
 use crate::runner::{Attempt, Ending, RunControl};
@@ -255,7 +254,7 @@ impl Actor {
             return self.asides.push(job);
         }
         let mode = match arrival {
-            Arrival::Fresh => self.shared.runner.queue_mode(&job.row).await,
+            Arrival::Fresh => job.row.payload.facts.queue_mode,
             Arrival::Recovered => QueueMode::Followup,
         };
         if let Some(deadline) = self.deadline_of(&job) {
@@ -273,19 +272,16 @@ impl Actor {
     async fn is_aside(&self, job: &Job) -> bool {
         let Some(running) = &self.running else { return false };
         let runner = &self.shared.runner;
-        let before = running.job.row.payload.wants;
+        let before = running.job.row.payload.facts.wants;
         let is_settled = running.begun || !(before.command || before.reset);
         is_settled && runner.is_aside(&job.row).await
     }
 
     /// When a `chat.send` is stopped; `agent` requests have their run's own timeout only.
     fn deadline_of(&self, job: &Job) -> Option<Instant> {
-        let Origin::Chat { timeout_ms } = job.row.payload.origin else { return None };
-        let configured = self.shared.runner.timeout().map(|timeout| timeout.as_millis());
-        let configured = configured.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX));
         let elapsed = u64::try_from(self.shared.clock.now_ms() - job.since).unwrap_or(0);
-        let left = chat_deadline_ms(timeout_ms, configured).saturating_sub(elapsed);
-        Some(Instant::now() + Duration::from_millis(left))
+        let left = job.row.payload.facts.deadline()?.saturating_sub(Duration::from_millis(elapsed));
+        Some(Instant::now() + left)
     }
 
     async fn on_deadline(&mut self) {
@@ -381,7 +377,7 @@ impl Actor {
 
     /// The message's own `chat` stream ends once it is acknowledged (decision 7); its answer is part of the run under way.
     async fn steer(&mut self, job: Job) {
-        let row = match self.shared.inbox.load(&job.row).await {
+        let row = match self.shared.load(&job.row).await {
             Ok(row) => row,
             Err(error) => {
                 tracing::warn!(run_id = %job.row.run_id, %error, "a message is not steered: it waits for the end of the run");

@@ -111,7 +111,7 @@ impl Asides {
 async fn answer(shared: Arc<Shared>, job: Job) -> Option<AsideStep> {
     job.gate.cancelled().await;
     let doing = async {
-        let row = shared.inbox.load(&job.row).await.ok()?;
+        let row = shared.load(&job.row).await.ok()?;
         command::answer_aside(&shared, &row).await
     };
     let doing = AssertUnwindSafe(doing).catch_unwind();

@@ -1,12 +1,11 @@
 //! One lane a session: what happens to a message that comes while another is being worked on, and who works on it.
 //!
 //! [`machine`] decides, [`actor`] does, with a [`running`] run. [`steering`] hands messages to a
-//! run under way, [`aside`] answers what is meant for the gateway meanwhile, [`change`] is what is done to the session between two runs, [`global`] are the lanes all sessions share, [`deadline`] says when a run has to be over.
+//! run under way, [`aside`] answers what is meant for the gateway meanwhile, [`change`] is what is done to the session between two runs and [`global`] are the lanes all sessions share.
 
 mod actor;
 mod aside;
 mod change;
-pub(crate) mod deadline;
 mod global;
 mod machine;
 mod running;

@@ -122,17 +122,14 @@ mod tests {
 
     use super::*;
     use crate::backlog::Backlog;
-    use crate::inbox::{ChatPayload, Parked, Payload, Row, Wants};
+    use crate::inbox::{Attempts, Parked, Row};
+    use crate::request::Request;
 
     fn job(name: &str) -> Job {
         let row = Row {
             run_id: RunId::new(name),
             session_key: "k".to_owned(),
-            payload: Parked::fresh(
-                &Payload::Chat(ChatPayload::default()),
-                Wants::UNKNOWN,
-                Backlog::default().count(0),
-            ),
+            payload: Parked::of(Request::default(), Attempts::default(), Backlog::default().count(0)),
             accepted_at: 0,
             entry_id: format!("id-{name}"),
             fresh_id: SessionId::new("s"),

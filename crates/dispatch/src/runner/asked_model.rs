@@ -21,9 +21,9 @@ pub(crate) struct Hint {
 
 /// The model and the credential a run is asked to use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct AskedModel {
+pub(crate) struct AskedModel {
     /// `provider/model`; absent is the agent's own.
-    pub(super) model: Option<String>,
+    pub(crate) model: Option<String>,
     /// The credential profile it goes on with.
     pub(super) pin: Option<Pin>,
     /// Whether the message asks for it, for its own run alone.
@@ -34,7 +34,7 @@ pub(super) struct AskedModel {
 
 impl Runner {
     /// What a run of a session is asked to use.
-    pub(super) async fn asked_model(
+    pub(crate) async fn asked_model(
         &self,
         key: &SessionKey,
         entry: &SessionEntry,
@@ -59,7 +59,7 @@ impl Runner {
     }
 
     /// A thread goes on with the model of the conversation it belongs to.
-    pub(super) async fn inherited_model(&self, key: &SessionKey) -> Option<String> {
+    pub(crate) async fn inherited_model(&self, key: &SessionKey) -> Option<String> {
         let parent = key.thread_parent()?;
         match self.store.get(&parent).await {
             Ok(row) => override_of(&row?.entry),
@@ -71,7 +71,7 @@ impl Runner {
     }
 
     /// The model asked for is not allowed any more: what the row says goes, and the agent is told with its next message.
-    pub(super) async fn drop_override(&self, key: &SessionKey, asked: &AskedModel, instead: &ModelRef) {
+    pub(crate) async fn drop_override(&self, key: &SessionKey, asked: &AskedModel, instead: &ModelRef) {
         if !asked.by_row {
             return;
         }
@@ -94,7 +94,7 @@ impl Runner {
     }
 
     /// Keeps what a person chose for a session; `None` is the agent's own model.
-    pub(super) async fn keep_choice(
+    pub(crate) async fn keep_choice(
         &self,
         key: &SessionKey,
         model: Option<ModelRef>,
@@ -110,13 +110,13 @@ impl Runner {
     }
 
     /// Tells the agent of a session something with its next message.
-    pub(super) fn tell(&self, key: &SessionKey, text: &str, about: &str) {
+    pub(crate) fn tell(&self, key: &SessionKey, text: &str, about: &str) {
         self.system_events.enqueue(key.as_str(), text, Some(about), self.clock.now_ms());
     }
 }
 
 /// Whether what is asked for may not be used any more.
-pub(super) fn is_forbidden(choices: &openclaw_models::Choices, asked: &AskedModel) -> bool {
+pub(crate) fn is_forbidden(choices: &openclaw_models::Choices, asked: &AskedModel) -> bool {
     let wanted = asked.model.as_deref().map(|text| choices.strict(text));
     matches!(wanted, Some(Err(SelectError::NotAllowed(_))))
 }

@@ -242,13 +242,13 @@ mod tests {
     use openclaw_sessions::transcript::NewTranscript;
 
     use super::*;
-    use crate::inbox::{ChatPayload, Payload};
+    use crate::request::Request;
 
     fn row(name: &str, at: i64) -> Row {
         Row {
             run_id: RunId::new(name),
             session_key: format!("agent:main:{name}"),
-            payload: Payload::Chat(ChatPayload { text: name.to_owned(), ..ChatPayload::default() }),
+            payload: Request { text: name.to_owned(), ..Request::default() },
             accepted_at: at,
             entry_id: format!("id-{name}"),
             fresh_id: SessionId::new(format!("fresh-{name}")),

@@ -5,48 +5,38 @@
 
 use std::path::PathBuf;
 
-use openclaw_config::ResolvedAgent;
-use openclaw_models::{Choices, Chosen, ModelRef, ProviderId};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Message;
-use openclaw_sessions::reset::authority::Authority;
+use openclaw_sessions::SessionKey;
 use openclaw_sessions::transcript::NewTranscript;
 use openclaw_sessions::transcript::inject::injected;
-use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::json;
 
-use super::asked_model::{AskedModel, Hint, is_forbidden};
+use super::asked_model::Hint;
 use super::inject::{PutError, RunTranscript};
 use super::locked::{self, Held};
-use super::session::reset_request;
+use super::session::Session;
 use super::{Ending, NotBegun, RunControl, Runner, done, finish, record};
 use crate::api::{RunOutcome, RunRecord};
-use crate::directives::{self, ModelWish, Names, Said, Spoken, cards, models, not_there};
-use crate::handle::Settings;
-use crate::inbox::{Parked, Payload, Row};
+use crate::commands::{self, Context, Intent};
+use crate::inbox::{Parked, Row};
 use crate::lane::Job;
 use crate::shared::Shared;
 
 /// Where a message's words go.
-pub(super) enum Way {
+pub(super) enum Route {
     /// To the agent.
     Agent(Option<Hint>),
-    /// Nowhere: this is the answer.
-    Answered(Command),
-}
-
-/// What the gateway does by itself.
-pub(super) enum Command {
-    /// What was said to it.
-    Said(Said),
-    /// It says why a wish can't be granted.
-    Refusal(String),
+    /// Nowhere: the gateway does what the message says, and answers.
+    Command,
+    /// Nowhere: what it asks for can't be granted; the text says why.
+    Refused(String),
 }
 
 /// The gateway's own answer to a message.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// What it says; nothing to who may not ask.
+    /// What it says; `None` if the sender may not give commands.
     pub(crate) message: Option<Box<Message>>,
     place: Place,
 }
@@ -59,23 +49,16 @@ struct Place {
     workspace: PathBuf,
 }
 
-/// Whose session it is about.
-struct Whose<'a> {
-    key: &'a SessionKey,
-    agent: &'a ResolvedAgent,
-    entry: &'a SessionEntry,
-}
-
 /// Answers a message whose turn it is.
 pub(super) async fn work(
     shared: &Shared,
     job: &Job,
     row: &Row,
     control: &RunControl,
-    command: &Command,
+    refusal: Option<String>,
 ) -> Ending {
     let answered = async {
-        let answer = shared.runner.answer_in_turn(shared, row, command).await?;
+        let answer = shared.runner.answer_in_turn(shared, row, refusal).await?;
         while let Some(held) = shared.runner.keep_answer(row, &answer, None).await? {
             if let Err(ending) = locked::until_free(shared, &job.row, control, &held).await {
                 return Ok(Err(ending));
@@ -150,84 +133,53 @@ pub(crate) fn outcome(said: Option<&Message>) -> RunOutcome {
     RunOutcome::Ok { result: json!({"payloads": payloads, "meta": {}}) }
 }
 
-/// What a message is to the gateway. Whoever reaches the gateway's own protocol may give commands; an `agent` request has
-/// none.
-fn said(payload: &Payload, settings: &Settings) -> Said {
-    let Payload::Chat(chat) = payload else { return Said::Words };
-    if !chat.text.contains('/') {
-        return Said::Words;
-    }
-    let reset = reset_request(payload, settings);
-    let text = reset.as_ref().map_or(chat.text.as_str(), |reset| reset.rest.as_str());
-    let models = openclaw_models::reference::ModelNames::new(&settings.models.listed);
-    directives::read(
-        Spoken { text, attached: !chat.images.is_empty(), by: Authority::Granted },
-        Names { models: &models, triggers: &settings.sessions.section.triggers() },
-    )
-}
-
 impl Runner {
-    /// Whether a message is for the gateway alone, and whether it wishes something for a run of its own, which the one under
-    /// way can't give it.
-    pub(super) fn said_to_gateway(&self, payload: &Payload) -> (bool, bool) {
-        match said(payload, &self.settings()) {
-            Said::Settings(_) | Said::Models(_) | Said::NotThere(_) | Said::Ignored => (true, false),
-            Said::Hints { .. } => (false, true),
-            Said::Words | Said::Stripped(_) => (false, false),
-        }
-    }
-
     /// Whether a message is answered at once although a run of its session is under way. One that starts a conversation
     /// anew is not: it takes the run's place.
     pub(crate) async fn is_aside(&self, row: &Row<Parked>) -> bool {
-        let wants = row.payload.wants;
+        let wants = row.payload.facts.wants;
         wants.command
             && !wants.reset
             && self.entry_or_none(&row.session_key).await.is_some_and(|entry| entry.session_id.is_some())
     }
 
-    /// The words of a message without its wishes; nothing where it has none.
-    pub(super) fn words_of(&self, row: &Row) -> Option<String> {
-        match said(&row.payload, &self.settings()) {
-            Said::Hints { text, .. } | Said::Stripped(text) => Some(text),
-            Said::Words | Said::Settings(_) | Said::Models(_) | Said::NotThere(_) | Said::Ignored => None,
-        }
-    }
-
-    /// Where the words of a message go. Reads what models there are where it wishes for one.
-    pub(super) async fn way(&self, row: &Row) -> Result<Way, NotBegun> {
-        let settings = self.settings();
-        let (wishes, text) = match said(&row.payload, &settings) {
-            Said::Words => return Ok(Way::Agent(None)),
-            Said::Stripped(text) => return Ok(Way::Agent(Some(Hint { text, model: None, profile: None }))),
-            command @ (Said::Settings(_) | Said::Models(_) | Said::NotThere(_) | Said::Ignored) => {
-                return Ok(Way::Answered(Command::Said(command)));
+    /// Where the words of a message go. Reads what models there are where it asks for one.
+    pub(super) async fn route(&self, row: &Row) -> Result<Route, NotBegun> {
+        let (asked, text) = match row.payload.to_gateway() {
+            Intent::Prompt => return Ok(Route::Agent(None)),
+            Intent::Stripped { text } => {
+                return Ok(Route::Agent(Some(Hint { text: text.clone(), model: None, profile: None })));
             }
-            Said::Hints { wishes, text } => (wishes, text),
+            Intent::Command { .. } | Intent::Ignored => return Ok(Route::Command),
+            Intent::PromptFor { choice, text } => (choice, text.clone()),
         };
-        let ModelWish::Choose { model, profile } = wishes.model else { return Ok(Way::Agent(None)) };
+        let settings = self.settings();
         let key = SessionKey::parse(&row.session_key)?;
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
         let choices = self.models.choices(&settings.models, &agent.id, &agent.agent_dir).await;
-        match self.chosen(&choices, &agent, &model, profile.as_deref()).await {
-            Ok(chosen) => Ok(Way::Agent(Some(Hint { text, model: Some(chosen.model), profile }))),
-            Err(refusal) => Ok(Way::Answered(Command::Refusal(refusal))),
-        }
+        Ok(match commands::model::choose(&self.models, &choices, &agent, asked).await {
+            Ok(chosen) => {
+                Route::Agent(Some(Hint { text, model: Some(chosen.model), profile: asked.profile.clone() }))
+            }
+            Err(refusal) => Route::Refused(refusal),
+        })
     }
 
     async fn answer_in_turn(
         &self,
         shared: &Shared,
         row: &Row,
-        command: &Command,
+        refusal: Option<String>,
     ) -> Result<Answer, NotBegun> {
         let settings = self.settings();
         let session = self.session(shared, row, &settings, None).await?;
         session.note(shared, row).await?;
-        let whose = Whose { key: &session.key, agent: &session.agent, entry: &session.entry };
-        let text = match command {
-            Command::Said(said) => self.answer(&settings, &whose, said).await?,
-            Command::Refusal(text) => Some(text.clone()),
+        let text = match refusal {
+            Some(refusal) => Some(refusal),
+            None => {
+                let Session { key, agent, entry, .. } = &session;
+                self.answer(&Context { runner: self, settings: &settings, key, agent, entry }, row).await?
+            }
         };
         let workspace = session.agent.workspace.clone();
         let place = Place { id: session.id, path: session.path, workspace };
@@ -236,7 +188,6 @@ impl Runner {
 
     async fn answer_beside_run(&self, shared: &Shared, row: &Row) -> Result<Option<Answer>, NotBegun> {
         let settings = self.settings();
-        let said = said(&row.payload, &settings);
         let key = SessionKey::parse(&row.session_key)?;
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
         let Some(found) = self.store.get(&key).await? else { return Ok(None) };
@@ -247,123 +198,18 @@ impl Runner {
             None => self.layout.transcript_path(&agent.id, &id, None)?,
         };
         shared.inbox.begin(&row.run_id, &id).await?;
-        let whose = Whose { key: &key, agent: &agent, entry: &found.entry };
-        let text = self.answer(&settings, &whose, &said).await?;
+        let context =
+            Context { runner: self, settings: &settings, key: &key, agent: &agent, entry: &found.entry };
+        let text = self.answer(&context, row).await?;
         Ok(Some(answer_of(row, text, Place { id, path, workspace: agent.workspace.clone() })))
     }
 
-    /// Does what was said and tells what came of it.
-    async fn answer(
-        &self,
-        settings: &Settings,
-        whose: &Whose<'_>,
-        said: &Said,
-    ) -> Result<Option<String>, NotBegun> {
-        let wish = match said {
-            Said::Settings(wishes) => &wishes.model,
-            Said::Models(asked) => {
-                let choices = self.choices(settings, whose).await;
-                return Ok(Some(models::answer(asked, choices.known())));
-            }
-            Said::NotThere(command) => return Ok(Some(not_there(command))),
-            Said::Words | Said::Hints { .. } | Said::Stripped(_) | Said::Ignored => return Ok(None),
-        };
-        let choices = self.choices(settings, whose).await;
-        let text = match wish {
-            ModelWish::Choose { model, profile } => {
-                match self.chosen(&choices, whose.agent, model, profile.as_deref()).await {
-                    Ok(chosen) => self.switch(&choices, whose, chosen, profile.clone()).await?,
-                    Err(refusal) => refusal,
-                }
-            }
-            ModelWish::List => models::answer(&directives::PageAsked::default(), choices.known()),
-            ModelWish::Show => cards::current(&self.current(&choices, whose).await.0),
-            ModelWish::Status => self.status(settings, &choices, whose).await?,
-            ModelWish::ProfileAlone => cards::PROFILE_ALONE.to_owned(),
-        };
-        Ok(Some(text))
-    }
-
-    async fn choices(&self, settings: &Settings, whose: &Whose<'_>) -> Choices {
-        self.models.choices(&settings.models, &whose.agent.id, &whose.agent.agent_dir).await
-    }
-
-    /// The model a person means, if they may have it with that credential; else what to tell them.
-    async fn chosen(
-        &self,
-        choices: &Choices,
-        agent: &ResolvedAgent,
-        model: &str,
-        profile: Option<&str>,
-    ) -> Result<Chosen, String> {
-        if let Some(refusal) = cards::refusal(model) {
-            return Err(refusal.to_owned());
+    /// Does what was said and tells what came of it; `None` if the sender may not give commands.
+    async fn answer(&self, context: &Context<'_>, row: &Row) -> Result<Option<String>, NotBegun> {
+        match row.payload.to_gateway() {
+            Intent::Command { name, arguments } => Ok(Some(commands::run(context, name, arguments).await?)),
+            Intent::Prompt | Intent::PromptFor { .. } | Intent::Stripped { .. } | Intent::Ignored => Ok(None),
         }
-        let chosen = choices.find(model).map_err(|error| error.to_string())?;
-        if let Some(profile) = profile {
-            let checked = self.models.check_profile(&agent.agent_dir, &chosen.model.provider, profile).await;
-            checked.map_err(|error| error.to_string())?;
-        }
-        Ok(chosen)
-    }
-
-    async fn switch(
-        &self,
-        choices: &Choices,
-        whose: &Whose<'_>,
-        chosen: Chosen,
-        profile: Option<String>,
-    ) -> Result<String, NotBegun> {
-        let (before, _) = self.current(choices, whose).await;
-        let text = cards::switched(&chosen, profile.as_deref());
-        let told = (before != chosen.model).then(|| format!("Model switched to {chosen}."));
-        let about = format!("model:{}", chosen.model);
-        // The agent's own model is chosen by choosing nothing, unless that goes on with a room's.
-        let by_itself = chosen.is_default && self.inherited_model(whose.key).await.is_none();
-        self.keep_choice(whose.key, (!by_itself).then_some(chosen.model), profile).await?;
-        if let Some(told) = told {
-            self.tell(whose.key, &told, &about);
-        }
-        Ok(text)
-    }
-
-    /// The model in use, and whether the session's own choice was dropped on the way.
-    async fn current(&self, choices: &Choices, whose: &Whose<'_>) -> (ModelRef, bool) {
-        let default = choices.default_model().clone();
-        let asked: AskedModel = self.asked_model(whose.key, whose.entry, None).await;
-        if is_forbidden(choices, &asked) {
-            self.drop_override(whose.key, &asked, &default).await;
-            return (default, true);
-        }
-        let model = asked.model.as_deref().and_then(|text| choices.strict(text).ok());
-        (model.unwrap_or(default), false)
-    }
-
-    async fn status(
-        &self,
-        settings: &Settings,
-        choices: &Choices,
-        whose: &Whose<'_>,
-    ) -> Result<String, NotBegun> {
-        let (current, was_reset) = self.current(choices, whose).await;
-        let mut providers: Vec<ProviderId> = Vec::new();
-        for model in choices.known() {
-            if !providers.contains(&model.provider) {
-                providers.push(model.provider.clone());
-            }
-        }
-        let agent = whose.agent;
-        let cards =
-            self.models.provider_cards(&settings.models, &agent.id, &agent.agent_dir, providers).await?;
-        let auth_file = agent.agent_dir.join(openclaw_models::credentials::FILE);
-        Ok(cards::status(&cards::Status {
-            current: &current,
-            choices,
-            agent: agent.id.as_str(),
-            auth_file: &settings.config.environment().with_tilde(&auth_file),
-            was_reset,
-            providers: &cards,
-        }))
     }
 
     /// Makes the answer part of the transcript, unless it is there from before a crash. Says if another process has it.

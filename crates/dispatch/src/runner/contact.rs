@@ -5,8 +5,8 @@ use openclaw_sessions::entry::{ChatType, DeliveryContext, Origin};
 use openclaw_sessions::send_policy::chat_type_of;
 use openclaw_sessions::{SessionEntry, SessionKey};
 
-use super::WEBCHAT;
-use crate::inbox::{Payload, Row};
+use crate::inbox::Row;
+use crate::request::{Kind, WEBCHAT};
 
 /// The contact through which a message came.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,9 +24,9 @@ pub(super) enum Contact {
 
 impl Contact {
     pub(super) fn of(row: &Row, key: &SessionKey) -> Self {
-        match &row.payload {
-            Payload::Chat(chat) => Self::Person { chat_type: chat_type(key), name: chat.sender.clone() },
-            Payload::Agent(_) => Self::Unknown,
+        match row.payload.kind {
+            Kind::Chat => Self::Person { chat_type: chat_type(key), name: row.payload.sender.clone() },
+            Kind::Agent => Self::Unknown,
         }
     }
 

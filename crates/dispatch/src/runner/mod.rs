@@ -3,7 +3,7 @@
 //! [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is meant for the gateway; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here, [`asked_model`] the model it asks for,
 //! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`inject`] writes into it meanwhile; [`locked`] waits for another process that has the transcript; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`secrets`] is what tools may not say, [`device_secrets`] the part of it that devices bring; [`result`] is what is remembered.
 
-mod asked_model;
+pub(crate) mod asked_model;
 mod attempt;
 mod branch;
 pub(crate) mod command;
@@ -30,13 +30,11 @@ pub(crate) use attempt::{Attempt, Suspects, is_last_try};
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use openclaw_agent::event::RunEvent;
 use openclaw_agent::prompt::{HostFacts, RepoRoots};
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams};
-use openclaw_config::settings::QueueMode;
 use openclaw_models::Models;
 use openclaw_protocol::message::{Message, UserMessage};
 use openclaw_sessions::entry::{SendPolicy, VerboseLevel};
@@ -52,12 +50,13 @@ use crate::api::{AbortReason, DispatchError, RunOutcome, RunRecord};
 use crate::clock::Clock;
 use crate::events::Verbose;
 use crate::handle::{Deps, Settings};
-use crate::inbox::{Origin, Parked, Payload, Row, Wants};
+use crate::inbox::{Parked, Row};
 use crate::journal::JournalError;
 use crate::lane::{Job, Place, SteeringQueue};
+use crate::request::Request;
 use crate::shared::Shared;
 use crate::system_events::SystemEvents;
-use command::Way;
+use command::Route;
 use kept::KeptTranscripts;
 use locked::LockWait;
 use prepare::{Preparation, Prepared};
@@ -65,16 +64,13 @@ use result::Figures;
 use secrets::KnownSecrets;
 use wording::Circumstances;
 
-/// The channel of messages over the gateway's own protocol.
-const WEBCHAT: &str = "webchat";
-
 /// What runs are made of.
 pub(crate) struct Runner {
     state_dir: PathBuf,
     settings: watch::Receiver<Arc<Settings>>,
     store: Arc<dyn SessionStore>,
     layout: Layout,
-    models: Models,
+    pub(crate) models: Models,
     host: HostFacts,
     system_events: Arc<SystemEvents>,
     command_variables: Vec<(String, String)>,
@@ -108,7 +104,7 @@ pub(crate) struct RunControl {
 pub(crate) enum Ending {
     /// With a result, which is stored.
     Done(RunRecord),
-    /// By the gateway itself, with these words; nothing to who may not ask.
+    /// By the gateway itself, with these words; `None` if the sender may not give commands.
     Answered(RunRecord, Option<Box<Message>>),
     /// For a shutdown; the message is taken up again by the next start.
     Interrupted,
@@ -116,7 +112,7 @@ pub(crate) enum Ending {
 
 /// Why a run could not begin; the text is for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct NotBegun(String);
+pub(crate) struct NotBegun(pub(crate) String);
 
 impl<E: std::error::Error> From<E> for NotBegun {
     fn from(error: E) -> Self {
@@ -129,7 +125,7 @@ pub(crate) async fn work(shared: &Shared, job: &Job, control: RunControl) -> End
     let waiting = &job.row;
     // A stop and what the gateway does by itself need no place in a lane. (Nor has a command that is none any more because the
     // settings have changed since.)
-    let place = if waiting.abort.is_some() || waiting.payload.wants.command {
+    let place = if waiting.abort.is_some() || waiting.payload.facts.wants.command {
         None
     } else {
         match enter(shared, job, &control).await {
@@ -154,7 +150,7 @@ pub(crate) async fn work(shared: &Shared, job: &Job, control: RunControl) -> End
 async fn enter(shared: &Shared, job: &Job, control: &RunControl) -> Result<Place, Ending> {
     tokio::select! { biased;
         () = control.cancel.cancelled() => Err(stopped_early(shared, &job.row, control).await),
-        place = async { job.gate.cancelled().await; shared.global.enter(lane_of(&job.row)).await } => Ok(place),
+        place = async { job.gate.cancelled().await; shared.global.enter(job.row.payload.facts.lane()).await } => Ok(place),
     }
 }
 
@@ -166,13 +162,14 @@ async fn answered_or_run(
     control: &RunControl,
     mut place: Option<Place>,
 ) -> Ending {
-    let row = match shared.inbox.load(&job.row).await {
+    let row = match shared.load(&job.row).await {
         Ok(row) => row,
         Err(error) => return unreadable(shared, &job.row, error).await,
     };
-    let hint = match shared.runner.way(&row).await {
-        Ok(Way::Agent(hint)) => hint,
-        Ok(Way::Answered(command)) => return command::work(shared, job, &row, control, &command).await,
+    let hint = match shared.runner.route(&row).await {
+        Ok(Route::Agent(hint)) => hint,
+        Ok(Route::Command) => return command::work(shared, job, &row, control, None).await,
+        Ok(Route::Refused(why)) => return command::work(shared, job, &row, control, Some(why)).await,
         Err(NotBegun(message)) => return failed(shared, &row, message).await,
     };
     loop {
@@ -202,14 +199,6 @@ async fn answered_or_run(
                 return failed(shared, &row, message).await;
             }
         }
-    }
-}
-
-/// The global lane of a message.
-fn lane_of(row: &Row<Parked>) -> &str {
-    match &row.payload.origin {
-        Origin::Chat { .. } => "main",
-        Origin::Agent { lane } => lane.as_deref().unwrap_or("main"),
     }
 }
 
@@ -344,61 +333,41 @@ impl Runner {
         Arc::clone(&self.settings.borrow())
     }
 
-    /// Wall time of a run where the request says nothing; `None` is unlimited.
-    pub(crate) fn timeout(&self) -> Option<Duration> {
-        Some(self.settings().config.agents.defaults.run_timeout())
-    }
-
-    /// Whether the session may send.
-    pub(crate) async fn may_send(&self, session_key: &str) -> Result<bool, DispatchError> {
-        self.is_allowed(session_key, None).await
-    }
-
     /// Whether the session may send to a channel.
     pub(crate) async fn may_deliver(&self, session_key: &str, channel: &str) -> Result<bool, DispatchError> {
-        self.is_allowed(session_key, Some(channel)).await
-    }
-
-    async fn is_allowed(&self, session_key: &str, channel: Option<&str>) -> Result<bool, DispatchError> {
         let key =
-            &SessionKey::parse(session_key).map_err(|error| DispatchError::Storage(error.to_string()))?;
-        let entry =
-            self.entry(session_key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
+            SessionKey::parse(session_key).map_err(|error| DispatchError::Storage(error.to_string()))?;
+        let entry = self.entry(&key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
+        Ok(self.is_allowed(&key, entry.as_deref(), Some(channel)))
+    }
+
+    fn is_allowed(&self, key: &SessionKey, entry: Option<&SessionEntry>, channel: Option<&str>) -> bool {
         let settings = self.settings();
-        let entry = entry.as_deref();
         let subject = SendSubject { key, entry, channel, chat_type: None };
-        Ok(send_policy::resolve(settings.sessions.section.send_policy.as_ref(), &subject)
-            == SendPolicy::Allow)
+        send_policy::resolve(settings.sessions.section.send_policy.as_ref(), &subject) == SendPolicy::Allow
     }
 
-    /// What a message wants of the gateway itself.
-    pub(crate) fn wants(&self, payload: &Payload) -> Wants {
-        let reset = session::reset_request(payload, &self.settings()).is_some();
-        let (command, hints) = self.said_to_gateway(payload);
-        Wants { reset, hints, command }
+    /// Decides what there is to decide about a message, and whether its session may send now. Reads the session's row, once.
+    pub(crate) async fn decide(
+        &self,
+        session_key: &str,
+        request: Request,
+    ) -> Result<(Request, bool), DispatchError> {
+        let key =
+            SessionKey::parse(session_key).map_err(|error| DispatchError::Storage(error.to_string()))?;
+        let entry = self.entry(&key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
+        let settings = self.settings();
+        let may_send = self.is_allowed(&key, entry.as_deref(), None);
+        Ok((request.decide(entry.as_deref(), &settings), may_send))
     }
 
-    /// How a message is treated that comes during a run.
-    pub(crate) async fn queue_mode(&self, row: &Row<Parked>) -> QueueMode {
-        let Wants { reset, hints, .. } = row.payload.wants;
-        if !row.payload.is_chat() {
-            return QueueMode::Followup;
+    /// A message found on disk, decided about: by the version that accepted it, or now.
+    pub(crate) async fn decided(&self, session_key: &str, request: Request) -> Request {
+        if request.decided.is_some() {
+            return request;
         }
-        // Whoever starts anew does not wait for what they leave behind (spec `queue.md` §3).
-        if reset {
-            return QueueMode::Interrupt;
-        }
-        // Another model needs a run of its own.
-        if hints {
-            return QueueMode::Followup;
-        }
-        let own = self.entry_or_none(&row.session_key).await;
-        if let Some(mode) =
-            own.and_then(|entry| entry.queue_mode.as_deref().and_then(|text| QueueMode::parse(text).ok()))
-        {
-            return mode;
-        }
-        self.settings().config.messages.queue.mode_on(WEBCHAT)
+        let entry = self.entry_or_none(session_key).await;
+        request.decide(entry.as_deref(), &self.settings())
     }
 
     /// How much of the run's tool events clients see.
@@ -425,17 +394,16 @@ impl Runner {
     /// A message as a run under way sees it.
     pub(crate) fn steered_message(&self, row: &Row) -> UserMessage {
         let zone = user_zone(self.settings().config.agents.defaults.user_timezone.as_deref());
-        wording::message(row, &Circumstances { words: self.words_of(row), ..Circumstances::plain(zone) })
+        wording::message(row, &Circumstances::plain(zone))
     }
 
-    async fn entry(&self, session_key: &str) -> Result<Option<Arc<SessionEntry>>, StoreError> {
-        let Ok(key) = SessionKey::parse(session_key) else { return Ok(None) };
-        Ok(self.store.get(&key).await?.map(|row| row.entry))
+    async fn entry(&self, key: &SessionKey) -> Result<Option<Arc<SessionEntry>>, StoreError> {
+        Ok(self.store.get(key).await?.map(|row| row.entry))
     }
 
     /// For what has a default: a store that can't be read shows when the run begins.
     async fn entry_or_none(&self, session_key: &str) -> Option<Arc<SessionEntry>> {
-        self.entry(session_key).await.ok().flatten()
+        self.entry(&SessionKey::parse(session_key).ok()?).await.ok().flatten()
     }
 
     async fn store_figures(&self, key: &SessionKey, figures: Figures) -> Result<(), StoreError> {

@@ -3,7 +3,6 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use openclaw_agent::bootstrap::{self, BootstrapFile, BootstrapScope};
 use openclaw_agent::event::RunEnd;
@@ -32,10 +31,11 @@ use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
 use super::wording::{self, Circumstances};
-use super::{NotBegun, RunControl, Runner, WEBCHAT, history_limit, inject, protections, tools};
+use super::{NotBegun, RunControl, Runner, history_limit, inject, protections, tools};
 use crate::api::{AbortReason, RunOutcome};
 use crate::handle::Settings;
-use crate::inbox::{Payload, Row};
+use crate::inbox::Row;
+use crate::request::{Request, WEBCHAT};
 use crate::shared::Shared;
 use crate::system_events;
 use openclaw_sessions::time::now_ms;
@@ -132,7 +132,7 @@ impl Runner {
         hint: Option<Hint>,
     ) -> Result<Preparation, NotBegun> {
         let settings = self.settings();
-        let asked = asked_thinking(row)?;
+        let asked = asked_thinking(&row.payload)?;
         let session = self.session(shared, row, &settings, hint).await?;
         // One run a transcript, whatever session keys lead to it.
         let lock = tokio::select! { biased;
@@ -178,7 +178,7 @@ impl Runner {
             }
         };
         let reasoning = reasoning(&session.entry);
-        let limits = Limits { timeout: timeout(row, &session.agent), ..Limits::default() };
+        let limits = Limits { timeout: row.payload.run_time(), ..Limits::default() };
         let history_limit = history_limit::of(&settings.config.channels, &session.key, &session.entry);
         control.transcript.send_replace(Some(branch.lend()));
         Ok(Preparation::Ready(Box::new(Prepared {
@@ -292,7 +292,7 @@ impl Runner {
             model_aliases: aliases(settings),
             time_zone: Some(zone_name(&user_zone(agent.user_timezone.as_deref())).to_owned()),
             workspace: agent.workspace.clone(),
-            extra: extra_prompt(row).map(str::to_owned),
+            extra: row.payload.extra_system_prompt.clone(),
             files,
             heartbeat_prompt: heartbeat_prompt(agent, settings),
             reasoning_tags: openclaw_models::thinking::uses_tags(first.model.provider()),
@@ -329,10 +329,10 @@ impl Runner {
 }
 
 /// The level the message itself asks for.
-fn asked_thinking(row: &Row) -> Result<Option<ThinkingLevel>, NotBegun> {
-    let asked = row.payload.thinking().map(str::trim).filter(|level| !level.is_empty());
+fn asked_thinking(request: &Request) -> Result<Option<ThinkingLevel>, NotBegun> {
+    let asked = request.thinking.as_deref().map(str::trim).filter(|level| !level.is_empty());
     // As the reference: `/think <level> ` is put before a chat message only when that is no command itself.
-    let is_command = matches!(&row.payload, Payload::Chat(chat) if chat.text.trim_start().starts_with('/'));
+    let is_command = request.is_chat() && request.text.trim_start().starts_with('/');
     let Some(asked) = asked.filter(|_| !is_command) else { return Ok(None) };
     asked.parse().map(Some).map_err(|_| {
         NotBegun("Error: Invalid thinking level. Use one of: off, minimal, low, medium, high.".to_owned())
@@ -344,7 +344,6 @@ fn circumstances(session: &Session) -> Circumstances {
         zone: user_zone(session.agent.user_timezone.as_deref()),
         after_abort: session.after_abort,
         reset: session.reset.clone(),
-        words: session.hint.as_ref().map(|hint| hint.text.clone()),
         system_block: String::new(),
     }
 }
@@ -360,25 +359,6 @@ async fn load_workspace(session: &Session, settings: &Settings) -> Result<Vec<Bo
         Ok(bootstrap::load(&workspace, scope, max_chars))
     });
     loaded.await?
-}
-
-fn extra_prompt(row: &Row) -> Option<&str> {
-    match &row.payload {
-        Payload::Agent(agent) => agent.extra_system_prompt.as_deref(),
-        Payload::Chat(_) => None,
-    }
-}
-
-/// The request's seconds win, and 0 is none; a chat message has the configured time and a deadline of its lane's besides.
-fn timeout(row: &Row, agent: &ResolvedAgent) -> Option<Duration> {
-    match &row.payload {
-        Payload::Agent(payload) => match payload.timeout_seconds {
-            Some(0) => None,
-            Some(seconds) => Some(Duration::from_secs(seconds)),
-            None => Some(agent.run_timeout),
-        },
-        Payload::Chat(_) => Some(agent.run_timeout),
-    }
 }
 
 fn reasoning(entry: &SessionEntry) -> ReasoningVisibility {

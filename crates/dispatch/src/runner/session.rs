@@ -11,9 +11,7 @@ use openclaw_protocol::{AgentId, SessionId};
 use openclaw_sessions::entry::ResetKind;
 use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::layout::{BadSessionId, checked_id};
-use openclaw_sessions::reset::authority::Authority;
-use openclaw_sessions::reset::trigger::strip_structural_prefixes;
-use openclaw_sessions::reset::{self, ResetRequest, ResetType};
+use openclaw_sessions::reset::{self, ResetType};
 use openclaw_sessions::store::Edit;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::{Map, Value};
@@ -23,7 +21,8 @@ use super::contact::Contact;
 use super::{NotBegun, Runner, fork, protections};
 use crate::api::Occasion;
 use crate::handle::Settings;
-use crate::inbox::{Payload, Row};
+use crate::inbox::Row;
+use crate::request::{Kind, WEBCHAT};
 use crate::shared::Shared;
 
 /// The conversation of one run.
@@ -100,24 +99,21 @@ impl Runner {
         hint: Option<Hint>,
     ) -> Result<Session, NotBegun> {
         let key = SessionKey::parse(&row.session_key)?;
-        let agent_id = match &row.payload {
-            Payload::Agent(agent) => agent.agent_id.clone(),
-            Payload::Chat(_) => None,
-        };
-        let agent_id = agent_id.unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
+        let agent_id =
+            row.payload.agent_id.clone().unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
         let agent = settings.config.agent(&agent_id);
         let stored = self.store.get(&key).await?.map(|found| found.entry);
         protections::check(settings, &agent_id, &key, stored.as_deref())?;
         // A message that was stopped does nothing but be there.
         let named = match row.abort {
             Some(_) => None,
-            None => self.asked_reset(row, &agent, settings, hint.as_ref()).await,
+            None => self.asked_reset(row, &agent, settings).await,
         };
         let id = {
             let fresh_path = self.layout.transcript_path(&agent_id, &row.fresh_id, None)?;
             let facts = Facts {
                 begun: row.session_id.as_ref(),
-                named: if is_isolated(row) { None } else { named_session(row)? },
+                named: if row.payload.is_isolated() { None } else { named_session(row)? },
                 current: stored.as_ref().and_then(|entry| usable_id(entry)),
                 fresh_id: &row.fresh_id,
                 // One look at a directory entry: going to another thread for it would take longer.
@@ -195,15 +191,9 @@ impl Runner {
     }
 
     /// What follows `/new` or `/reset`, where the message begins so, and the model it names.
-    async fn asked_reset(
-        &self,
-        row: &Row,
-        agent: &ResolvedAgent,
-        settings: &Settings,
-        hint: Option<&Hint>,
-    ) -> Option<Opening> {
-        let rest = reset_request(&row.payload, settings)?.rest;
-        let rest = hint.map_or(rest, |hint| hint.text.clone());
+    async fn asked_reset(&self, row: &Row, agent: &ResolvedAgent, settings: &Settings) -> Option<Opening> {
+        let rest = row.payload.behind_reset()?;
+        let rest = row.payload.to_gateway().words().unwrap_or(rest).to_owned();
         if rest.trim().is_empty() {
             return Some(Opening { model: None, rest });
         }
@@ -219,8 +209,7 @@ impl Runner {
         agent: &ResolvedAgent,
         is_known: bool,
     ) -> Option<PathBuf> {
-        let Payload::Chat(chat) = &row.payload else { return None };
-        let parent = SessionKey::parse(chat.parent_session_key.as_deref()?).ok()?;
+        let parent = SessionKey::parse(row.payload.parent_session_key.as_deref()?).ok()?;
         if is_known || row.abort.is_some() || parent == *key {
             return None;
         }
@@ -233,14 +222,6 @@ impl Runner {
             }
         }
     }
-}
-
-/// The reset a message asks for. Whoever reaches the gateway's own protocol may give commands.
-pub(super) fn reset_request(payload: &Payload, settings: &Settings) -> Option<ResetRequest> {
-    let Payload::Chat(chat) = payload else { return None };
-    let triggers = settings.sessions.section.triggers();
-    let stripped = strip_structural_prefixes(&chat.text);
-    reset::find_trigger(&triggers, &chat.text, &stripped, Authority::Granted)
 }
 
 /// What a message changes in its session's row.
@@ -290,16 +271,12 @@ fn change_row(edit: Edit<'_>, renewal: &Renewal, patch: Option<&Map<String, Valu
 }
 
 fn entry_patch(row: &Row) -> Option<&Map<String, Value>> {
-    match &row.payload {
-        Payload::Agent(agent) if !agent.entry_patch.is_empty() => Some(&agent.entry_patch),
-        Payload::Agent(_) | Payload::Chat(_) => None,
-    }
+    Some(&row.payload.entry_patch).filter(|patch| !patch.is_empty())
 }
 
 /// The session id the request names; it becomes a file name.
 fn named_session(row: &Row) -> Result<Option<&str>, NotBegun> {
-    let Payload::Agent(agent) = &row.payload else { return Ok(None) };
-    let named = agent.session_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
+    let named = row.payload.session_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
     Ok(named.map(checked_id).transpose()?)
 }
 
@@ -308,23 +285,18 @@ fn usable_id(entry: &SessionEntry) -> Option<&SessionId> {
     entry.session_id.as_ref().filter(|id| checked_id(id.as_str()).is_ok())
 }
 
-/// Whether the request shares nothing with those before it.
-fn is_isolated(row: &Row) -> bool {
-    matches!(&row.payload, Payload::Agent(agent) if agent.occasion == Occasion::Isolated)
-}
-
 /// Whether the row's conversation goes on, judged at the time of acceptance: a restart on the next day chooses the same. An
 /// `agent` request never starts a new one by time (2.9 keeps the id), the command line's does.
 fn goes_on(row: &Row, entry: &SessionEntry, key: &SessionKey, settings: &Settings, zone: &TimeZone) -> bool {
-    let channel = match &row.payload {
-        Payload::Chat(_) => group_channel(key, entry).unwrap_or(super::WEBCHAT),
-        Payload::Agent(agent) => match agent.occasion {
+    let channel = match row.payload.kind {
+        Kind::Chat => group_channel(key, entry).unwrap_or(WEBCHAT),
+        Kind::Agent => match row.payload.occasion {
             Occasion::Request | Occasion::Heartbeat => return true,
             Occasion::Isolated => return false,
             Occasion::Command => entry.last_channel.as_deref().unwrap_or_default(),
         },
     };
-    let in_thread = matches!(&row.payload, Payload::Chat(chat) if chat.parent_session_key.is_some());
+    let in_thread = row.payload.parent_session_key.is_some();
     let kind = ResetType::of(key, in_thread, false);
     let policy = reset::policy(&settings.sessions.section, kind, Some(channel));
     reset::is_fresh(&policy, entry.last_used_at(), row.accepted_at, zone)

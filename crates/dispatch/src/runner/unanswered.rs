@@ -28,7 +28,7 @@ pub(super) async fn record(
     answer: Option<AssistantMessage>,
 ) -> bool {
     let recorded = async {
-        let row = Row { abort: Some(reason), ..shared.inbox.load(row).await? };
+        let row = Row { abort: Some(reason), ..shared.load(row).await? };
         shared.runner.record_unanswered(shared, &row, answer).await
     };
     let recorded = tokio::select! { biased;

@@ -6,7 +6,8 @@ use openclaw_agent::user_time::with_timestamp;
 use openclaw_protocol::message::{Block, UserContent, UserMessage};
 use openclaw_sessions::display::{ABORT_NOTE, GREETING};
 
-use crate::inbox::{Payload, Row};
+use crate::inbox::Row;
+use crate::request::Kind;
 
 /// What the text of a message depends on besides the message.
 #[derive(Debug, Clone)]
@@ -17,8 +18,6 @@ pub(crate) struct Circumstances {
     pub(crate) after_abort: bool,
     /// What is left of the text behind a reset trigger, where there was one.
     pub(crate) reset: Option<String>,
-    /// The text without what was meant for the gateway, where something was.
-    pub(crate) words: Option<String>,
     /// What else the agent is to know, line by line, with a blank line at its end; or nothing.
     pub(crate) system_block: String,
 }
@@ -26,14 +25,14 @@ pub(crate) struct Circumstances {
 impl Circumstances {
     /// Nothing but a person in a zone saying something.
     pub(crate) fn plain(zone: TimeZone) -> Self {
-        Self { zone, after_abort: false, reset: None, words: None, system_block: String::new() }
+        Self { zone, after_abort: false, reset: None, system_block: String::new() }
     }
 }
 
 /// The message for the model. Its timestamp is that of acceptance: the same after a restart.
 pub(crate) fn message(row: &Row, circumstances: &Circumstances) -> UserMessage {
     let mut content = vec![Block::text(text(row, circumstances))];
-    content.extend(row.payload.images().iter().cloned());
+    content.extend(row.payload.images.iter().cloned());
     UserMessage {
         content: UserContent::Blocks(content),
         timestamp: row.accepted_at,
@@ -46,14 +45,14 @@ fn text(row: &Row, circumstances: &Circumstances) -> String {
         Some(rest) if rest.trim().is_empty() => GREETING.to_owned(),
         Some(rest) => stamped(rest, row.accepted_at, &circumstances.zone),
         None => {
-            let words = circumstances.words.as_deref().unwrap_or(row.payload.text());
+            let words = row.payload.words();
             stamped(words, row.accepted_at, &circumstances.zone)
         }
     };
     let told = &circumstances.system_block;
-    match row.payload {
-        Payload::Agent(_) => format!("{told}{body}"),
-        Payload::Chat(_) => {
+    match row.payload.kind {
+        Kind::Agent => format!("{told}{body}"),
+        Kind::Chat => {
             let note = if circumstances.after_abort { ABORT_NOTE } else { "" };
             format!("{told}{note}{body}\n[message_id: {}]", row.run_id)
         }
@@ -73,9 +72,10 @@ mod tests {
     use openclaw_protocol::{RunId, SessionId};
 
     use super::*;
-    use crate::inbox::{AgentPayload, ChatPayload};
+    use crate::commands::{Intent, ModelChoice};
+    use crate::request::{Decisions, Request};
 
-    fn row(payload: Payload) -> Row {
+    fn row(payload: Request) -> Row {
         Row {
             run_id: RunId::new("run-1"),
             session_key: "agent:main:main".to_owned(),
@@ -91,11 +91,11 @@ mod tests {
     }
 
     fn chat(text: &str) -> Row {
-        row(Payload::Chat(ChatPayload { text: text.to_owned(), ..ChatPayload::default() }))
+        row(Request { text: text.to_owned(), ..Request::default() })
     }
 
     fn agent(text: &str) -> Row {
-        row(Payload::Agent(AgentPayload { text: text.to_owned(), ..AgentPayload::default() }))
+        row(Request { kind: Kind::Agent, text: text.to_owned(), ..Request::default() })
     }
 
     fn circumstances() -> Circumstances {
@@ -132,8 +132,15 @@ mod tests {
 
     #[test]
     fn what_was_meant_for_the_gateway_is_not_shown_to_the_agent() {
-        let told = Circumstances { words: Some("hi".to_owned()), ..circumstances() };
-        let said = message(&chat("hi /model x"), &told).content.to_text();
+        let mut asked = chat("hi /model x");
+        let choice = ModelChoice { model: "x".to_owned(), profile: None };
+        asked.payload.decided = Some(Decisions {
+            reset: None,
+            intent: Intent::PromptFor { choice, text: "hi".to_owned() },
+            queue_mode: openclaw_config::settings::QueueMode::Followup,
+            time_limit: None,
+        });
+        let said = message(&asked, &circumstances()).content.to_text();
         assert_eq!(said, "[Wed 2026-01-28 20:30 EST] hi\n[message_id: run-1]");
     }
 

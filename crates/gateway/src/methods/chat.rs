@@ -3,13 +3,12 @@
 mod history;
 
 use openclaw_dispatch::api::{Accepted, ChatMessage, RunOutcome, RunRecord};
-use openclaw_dispatch::{AbortReason, AbortTarget, InjectMessage};
+use openclaw_dispatch::{AbortReason, AbortTarget, InjectMessage, Sent};
 use openclaw_protocol::params::chat::{
     ChatAbortParams, ChatAborted, ChatInjectParams, ChatInjected, ChatSendParams, ChatSendResult,
     ChatSendStatus,
 };
 use openclaw_protocol::{Call, ErrorShape, RunId, params};
-use openclaw_sessions::SessionKey;
 
 use super::agent::images;
 use super::keys::{canonical, given, require_known_agent};
@@ -18,10 +17,6 @@ use crate::payload::Payload;
 use crate::request::{Failure, RequestContext};
 
 pub(super) use history::history;
-
-/// Messages that stop the session's runs, besides `/stop`.
-const STOP_WORDS: [&str; 6] = ["stop", "esc", "abort", "wait", "exit", "interrupt"];
-const STOP_COMMAND: &str = "/stop";
 
 pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<ChatSendResult, Failure> {
     let key = canonical(&ctx, &params.session_key.0)?;
@@ -32,11 +27,7 @@ pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<
     let images = images(attached)?;
     let agent = ctx.gateway.sessions.rules().agent_of(&key);
     require_known_agent(&ctx, params::chat::ChatSend::NAME, &agent).await?;
-    if is_stop(&params.message) {
-        return Ok(ChatSendResult::Stopped(stop(&ctx, &key, AbortTarget::All, AbortReason::Stop).await?));
-    }
     let run_id = RunId::new(&params.idempotency_key.0);
-    ctx.listen_to_tools(&run_id);
     let message = ChatMessage {
         run_id: run_id.clone(),
         session_key: key.as_str().to_owned(),
@@ -47,7 +38,12 @@ pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<
         sender: sender(&ctx),
         parent_session_key: None,
     };
-    let receipt = ctx.outcome(ctx.gateway.dispatch.chat(message).await).await?;
+    let receipt = match ctx.outcome(ctx.gateway.dispatch.chat(message).await).await? {
+        Sent::Taken(receipt) => receipt,
+        Sent::Stopped(run_ids) => return Ok(ChatSendResult::Stopped(aborted(&run_ids))),
+    };
+    // Its run begins when the receipt is let go.
+    ctx.listen_to_tools(&run_id);
     let answer = answer(&run_id, &receipt.accepted);
     ctx.hold(receipt);
     answer
@@ -56,12 +52,6 @@ pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<
 /// What the client calls itself.
 fn sender(ctx: &RequestContext) -> Option<String> {
     given(ctx.connection().client.display_name.as_ref().map(|name| name.0.as_str())).map(str::to_owned)
-}
-
-/// Whether a message is a stop command: nothing but the command or one of the words.
-fn is_stop(message: &str) -> bool {
-    let text = message.trim();
-    text.eq_ignore_ascii_case(STOP_COMMAND) || STOP_WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 fn answer(run_id: &RunId, accepted: &Accepted) -> Result<ChatSendResult, Failure> {
@@ -82,18 +72,13 @@ fn answer(run_id: &RunId, accepted: &Accepted) -> Result<ChatSendResult, Failure
 pub(super) async fn abort(ctx: RequestContext, params: ChatAbortParams) -> Result<ChatAborted, Failure> {
     let key = canonical(&ctx, &params.session_key.0)?;
     let target = params.run_id.map_or(AbortTarget::All, |id| AbortTarget::Run(RunId::new(&id.0)));
-    stop(&ctx, &key, target, AbortReason::Rpc).await
+    let abort = ctx.gateway.dispatch.abort(key.as_str(), target, AbortReason::Rpc).await;
+    Ok(aborted(&ctx.outcome(abort).await?))
 }
 
-async fn stop(
-    ctx: &RequestContext,
-    key: &SessionKey,
-    target: AbortTarget,
-    reason: AbortReason,
-) -> Result<ChatAborted, Failure> {
-    let stopped = ctx.outcome(ctx.gateway.dispatch.abort(key.as_str(), target, reason).await).await?;
+fn aborted(stopped: &[RunId]) -> ChatAborted {
     let run_ids: Vec<String> = stopped.iter().map(|id| id.as_str().to_owned()).collect();
-    Ok(ChatAborted { ok: true, aborted: !run_ids.is_empty(), run_ids })
+    ChatAborted { ok: true, aborted: !run_ids.is_empty(), run_ids }
 }
 
 pub(super) async fn inject(ctx: RequestContext, params: ChatInjectParams) -> Result<ChatInjected, Failure> {
@@ -111,16 +96,6 @@ pub(super) async fn inject(ctx: RequestContext, params: ChatInjectParams) -> Res
 mod tests {
     use super::*;
     use serde_json::{Value, json};
-
-    #[test]
-    fn stop_commands_stand_alone() {
-        for text in ["/stop", " /STOP ", "stop", "Esc", "abort", "wait", "exit", "interrupt\n"] {
-            assert!(is_stop(text), "{text:?}");
-        }
-        for text in ["", "stop it", "/stop now", "stop.", "please wait", "/abort"] {
-            assert!(!is_stop(text), "{text:?}");
-        }
-    }
 
     #[test]
     fn a_repeated_key_is_answered_by_how_its_run_stands() {

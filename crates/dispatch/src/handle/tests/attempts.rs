@@ -78,7 +78,7 @@ async fn waiting(run_id: &str) -> (tempfile::TempDir, std::path::PathBuf) {
     let (dir, model) = (dir(), FakeModel::start([Answer::Text("hello"), Answer::Held("never")]).await);
     let rig = Rig::start(dir.path(), &model).await;
     assert_eq!(turn(&rig, "r0", "hi").await, "hello");
-    send(&rig, "held", "wait").await;
+    send(&rig, "held", "hold on").await;
     model.asked(2).await;
     send(&rig, run_id, "kill me").await;
     let crashed = crash(dir.path());

@@ -9,8 +9,9 @@ use super::queue::{self, NewItem, Retention, States};
 use super::refused::Refused;
 use super::writer::Change;
 use crate::api::{AbortReason, RunRecord};
-use crate::inbox::{Attempts, Digest, Insert, Known, Payload, Row, Stored, StoredOutcome, Unfinished};
+use crate::inbox::{Attempts, Digest, Insert, Known, Row, Stored, StoredOutcome, Unfinished};
 use crate::journal::{Durability, JournalError};
+use crate::request::Request;
 
 /// Finished rows answer repeated idempotency keys for a day.
 const RETENTION: Retention = Retention { keep_ms: 24 * 60 * 60 * 1000, keep_rows: 5_000 };
@@ -187,7 +188,7 @@ fn digest(db: &Connection, run_id: &RunId) -> Result<Option<Digest>, JournalErro
 }
 
 /// What was asked with a message that is not finished.
-pub(super) fn payload(db: &Connection, run_id: &RunId) -> Result<Payload, JournalError> {
+pub(super) fn payload(db: &Connection, run_id: &RunId) -> Result<Request, JournalError> {
     let mut statement = db.prepare_cached("SELECT payload FROM inbox WHERE run_id = ?1")?;
     let text =
         statement.query_row(params![run_id.as_str()], |row| row.get::<_, Option<String>>(0)).optional()?;

@@ -1,20 +1,21 @@
-//! The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5): which of them this gateway has, what is said of the others, and
-//! that a model's alias of such a name is no shortcut.
+//! The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5), one row each: which of them this gateway has and what they do,
+//! what is said of the others, and that a model's alias of such a name is no shortcut.
 
 use super::line::skip_colon;
+use super::{Answering, Context, model, models, stop};
+use crate::runner::NotBegun;
 
 /// A command.
-struct Command {
-    name: &'static str,
-    aliases: &'static [&'static str],
-    takes: Takes,
-    /// Whether this gateway does it.
-    is_there: bool,
+pub(super) struct Command {
+    pub(super) name: &'static str,
+    pub(super) aliases: &'static [&'static str],
+    pub(super) takes: Takes,
+    pub(super) does: Does,
 }
 
 /// What may follow a command for the whole message to be one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Takes {
+pub(super) enum Takes {
     /// Nothing.
     Nothing,
     /// Anything.
@@ -25,20 +26,35 @@ enum Takes {
     Options,
 }
 
-const fn there(name: &'static str, takes: Takes) -> Command {
-    Command { name, aliases: &[], takes, is_there: true }
+/// What a command does.
+#[derive(Clone, Copy)]
+pub(super) enum Does {
+    /// Something that is answered, in the session's turn or beside its run.
+    Answers(for<'a> fn(&'a Context<'a>, &'a str) -> Answering<'a>),
+    /// The same, and it may stand among words: [`super::read`] finds it there.
+    Directive(for<'a> fn(&'a Context<'a>, &'a str) -> Answering<'a>),
+    /// It begins a new conversation, as `session.resetTriggers` has it.
+    Resets,
+    /// It stops the session's runs, at once.
+    Stops,
+    /// Nothing yet.
+    Missing,
 }
 
 const fn missing(name: &'static str, aliases: &'static [&'static str], takes: Takes) -> Command {
-    Command { name, aliases, takes, is_there: false }
+    Command { name, aliases, takes, does: Does::Missing }
+}
+
+const fn resets(name: &'static str) -> Command {
+    Command { name, aliases: &[], takes: Takes::Words, does: Does::Resets }
 }
 
 const COMMANDS: &[Command] = &[
-    there("model", Takes::Level),
-    there("models", Takes::Words),
-    there("new", Takes::Words),
-    there("reset", Takes::Words),
-    there("stop", Takes::Nothing),
+    model::COMMAND,
+    models::COMMAND,
+    resets("new"),
+    resets("reset"),
+    stop::COMMAND,
     missing("activation", &[], Takes::Words),
     missing("allowlist", &[], Takes::Words),
     missing("approve", &[], Takes::Words),
@@ -94,21 +110,33 @@ pub(super) fn is_reserved(alias: &str, triggers: &[&str]) -> bool {
     COMMANDS.iter().any(|command| command.is_called(&alias)) || triggers.iter().any(is_trigger)
 }
 
-/// The command that a text without structural prefixes is, if this gateway does not have it.
-pub(super) fn read_missing(text: &str) -> Option<&'static str> {
+/// The command that a text without structural prefixes is, if it is one that is answered, and what follows its name.
+pub(super) fn read(text: &str) -> Option<(&'static str, &str)> {
     let behind = text.strip_prefix('/')?;
     let end = behind.find(|c: char| c.is_whitespace() || c == ':').unwrap_or(behind.len());
     let (name, arguments) = behind.split_at_checked(end)?;
-    let name = name.to_lowercase();
+    let (name, arguments) = (name.to_lowercase(), skip_colon(arguments));
     let command = COMMANDS.iter().find(|command| command.is_called(&name))?;
-    (!command.is_there && command.takes.fits(skip_colon(arguments))).then_some(command.name)
+    let is_answered = match command.does {
+        Does::Answers(_) | Does::Missing => command.takes.fits(arguments),
+        Does::Directive(_) | Does::Resets | Does::Stops => false,
+    };
+    is_answered.then_some((command.name, arguments))
+}
+
+/// Does a command that is answered. One that a later version has accepted, or that is not there, says so.
+pub(super) async fn run(context: &Context<'_>, name: &str, arguments: &str) -> Result<String, NotBegun> {
+    match COMMANDS.iter().find(|command| command.name == name).map(|command| command.does) {
+        Some(Does::Answers(run) | Does::Directive(run)) => run(context, arguments).await,
+        Some(Does::Resets | Does::Stops | Does::Missing) | None => Ok(not_there(name)),
+    }
 }
 
 /// What is said of a command that this gateway does not have.
-pub(crate) fn not_there(name: &str) -> String {
+fn not_there(name: &str) -> String {
     let has: Vec<String> = COMMANDS
         .iter()
-        .filter(|command| command.is_there)
+        .filter(|command| !matches!(command.does, Does::Missing))
         .map(|command| format!("/{}", command.name))
         .collect();
     format!(
@@ -148,13 +176,14 @@ mod tests {
             ("hello /help", None),
             ("/", None),
             ("", None),
-            // There.
+            ("/models x", Some("models")),
+            // Read elsewhere.
             ("/model", None),
             ("/new hello", None),
             ("/stop", None),
         ];
         for (text, expect) in rows {
-            assert_eq!(read_missing(text), expect, "{text:?}");
+            assert_eq!(read(text).map(|(name, _)| name), expect, "{text:?}");
         }
     }
 

@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use openclaw_models::{ModelRef, ProviderId};
-use openclaw_sessions::reset::trigger::strip_prefix_without_case;
+use openclaw_models::{Choices, ModelRef, ProviderId};
 
-use super::line::{ends_name, skip_colon};
+use super::table::{Command, Does, Takes};
+use super::{Answering, Context};
+
+pub(super) const COMMAND: Command =
+    Command { name: "models", aliases: &[], takes: Takes::Words, does: Does::Answers(run) };
 
 /// Models on a page, and the most one may ask for.
 const PAGE: usize = 20;
@@ -13,7 +16,7 @@ const LARGEST_PAGE: usize = 100;
 
 /// What of the list is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PageAsked {
+struct PageAsked {
     /// The models of this provider; absent: the providers.
     provider: Option<ProviderId>,
     /// From 1.
@@ -29,10 +32,13 @@ impl Default for PageAsked {
     }
 }
 
-/// Reads a message that is the command and nothing else.
-pub(super) fn read(text: &str) -> Option<PageAsked> {
-    let behind = strip_prefix_without_case(text.trim().strip_prefix('/')?, "models")?;
-    ends_name(behind).then(|| arguments(skip_colon(behind)))
+fn run<'a>(context: &'a Context<'a>, text: &'a str) -> Answering<'a> {
+    Box::pin(async move { Ok(answer(&arguments(text), context.choices().await.known())) })
+}
+
+/// The first page of what there is.
+pub(super) fn list(choices: &Choices) -> String {
+    answer(&PageAsked::default(), choices.known())
 }
 
 fn arguments(text: &str) -> PageAsked {
@@ -55,7 +61,7 @@ fn arguments(text: &str) -> PageAsked {
 }
 
 /// The answer, `known` being the models to choose from.
-pub(crate) fn answer(asked: &PageAsked, known: &[ModelRef]) -> String {
+fn answer(asked: &PageAsked, known: &[ModelRef]) -> String {
     let mut providers: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for model in known {
         providers.entry(model.provider.as_str()).or_default().insert(&model.model);
@@ -118,23 +124,22 @@ mod tests {
 
     #[test]
     fn the_command_is_read_with_what_follows_it() {
-        let asked = |provider: Option<&str>, page, size, all| {
-            Some(PageAsked { provider: provider.map(ProviderId::normalize), page, size, all })
+        let asked = |provider: Option<&str>, page, size, all| PageAsked {
+            provider: provider.map(ProviderId::normalize),
+            page,
+            size,
+            all,
         };
         let rows = [
-            ("/models", asked(None, 1, 20, false)),
-            (" /MODELS: ", asked(None, 1, 20, false)),
-            ("/models OpenAI", asked(Some("openai"), 1, 20, false)),
-            ("/models z.ai 2", asked(Some("zai"), 2, 20, false)),
-            ("/models x page=3 limit=5", asked(Some("x"), 3, 5, false)),
-            ("/models x size=500 page=0", asked(Some("x"), 1, 100, false)),
-            ("/models x --all what", asked(Some("x"), 1, 20, true)),
-            ("/modelsx", None),
-            ("/model", None),
-            ("see /models", None),
+            ("", asked(None, 1, 20, false)),
+            ("OpenAI", asked(Some("openai"), 1, 20, false)),
+            ("z.ai 2", asked(Some("zai"), 2, 20, false)),
+            ("x page=3 limit=5", asked(Some("x"), 3, 5, false)),
+            ("x size=500 page=0", asked(Some("x"), 1, 100, false)),
+            ("x --all what", asked(Some("x"), 1, 20, true)),
         ];
         for (text, expect) in rows {
-            assert_eq!(read(text), expect, "{text:?}");
+            assert_eq!(arguments(text), expect, "{text:?}");
         }
     }
 

@@ -1,8 +1,30 @@
 //! `/model`, and `/<alias>` for each alias the owner gave (spec `models.md` §1.3).
 
+use openclaw_config::ResolvedAgent;
+use openclaw_models::{Choices, Chosen, ModelRef, Models, ProviderId};
 use openclaw_sessions::reset::trigger::strip_prefix_without_case;
+use serde::{Deserialize, Serialize};
 
 use super::line::{Hit, cut, ends_name, skip_colon, slashes};
+use super::table::{Command, Does, Takes};
+use super::{Answering, Context, cards, models};
+use crate::runner::NotBegun;
+use crate::runner::asked_model::{AskedModel, is_forbidden};
+
+pub(super) const NAME: &str = "model";
+pub(super) const COMMAND: Command =
+    Command { name: NAME, aliases: &[], takes: Takes::Level, does: Does::Directive(run) };
+
+/// A model that is asked for, maybe with a credential of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ModelChoice {
+    /// As it was written.
+    pub(crate) model: String,
+    /// Id of a credential profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) profile: Option<String>,
+}
 
 /// What is asked with `/model`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,28 +35,15 @@ pub(crate) enum ModelWish {
     Status,
     /// `list`: what there is.
     List,
-    /// This model, maybe with a credential of its own.
-    Choose {
-        /// As it was written.
-        model: String,
-        /// Id of an auth profile.
-        profile: Option<String>,
-    },
+    /// This model.
+    Choose(ModelChoice),
     /// A credential without a model.
     ProfileAlone,
 }
 
 impl ModelWish {
-    /// Whether it is a wish for another model.
-    pub(super) fn chooses(&self) -> bool {
-        match self {
-            Self::Choose { .. } => true,
-            Self::Show | Self::Status | Self::List | Self::ProfileAlone => false,
-        }
-    }
-
     /// Reads `name@profile`. A profile id may have more of the signs, as in an e-mail address.
-    fn of(token: &str) -> Self {
+    pub(super) fn of(token: &str) -> Self {
         let (model, profile) = token.split_once('@').unwrap_or((token, ""));
         let profile = Some(profile).filter(|profile| !profile.is_empty()).map(str::to_owned);
         let word = model.to_lowercase();
@@ -43,8 +52,116 @@ impl ModelWish {
             ("", None) => Self::Show,
             ("status", None) => Self::Status,
             ("list", None) => Self::List,
-            (_, profile) => Self::Choose { model: model.to_owned(), profile },
+            (_, profile) => Self::Choose(ModelChoice { model: model.to_owned(), profile }),
         }
+    }
+
+    /// What [`ModelWish::of`] reads it from.
+    pub(super) fn arguments(&self) -> String {
+        match self {
+            Self::Show => String::new(),
+            Self::Status => "status".to_owned(),
+            Self::List => "list".to_owned(),
+            Self::Choose(ModelChoice { model, profile: None }) => model.clone(),
+            Self::Choose(ModelChoice { model, profile: Some(profile) }) => format!("{model}@{profile}"),
+            Self::ProfileAlone => "@profile".to_owned(),
+        }
+    }
+}
+
+fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
+    Box::pin(context.answer_model(ModelWish::of(arguments)))
+}
+
+/// The model a person means, if they may have it with that credential; else what to tell them.
+pub(crate) async fn choose(
+    models: &Models,
+    choices: &Choices,
+    agent: &ResolvedAgent,
+    asked: &ModelChoice,
+) -> Result<Chosen, String> {
+    if let Some(refusal) = cards::refusal(&asked.model) {
+        return Err(refusal.to_owned());
+    }
+    let chosen = choices.find(&asked.model).map_err(|error| error.to_string())?;
+    if let Some(profile) = &asked.profile {
+        let checked = models.check_profile(&agent.agent_dir, &chosen.model.provider, profile).await;
+        checked.map_err(|error| error.to_string())?;
+    }
+    Ok(chosen)
+}
+
+impl Context<'_> {
+    async fn answer_model(&self, wish: ModelWish) -> Result<String, NotBegun> {
+        let choices = self.choices().await;
+        Ok(match wish {
+            ModelWish::Choose(asked) => {
+                match choose(&self.runner.models, &choices, self.agent, &asked).await {
+                    Ok(chosen) => self.switch(&choices, chosen, asked.profile).await?,
+                    Err(refusal) => refusal,
+                }
+            }
+            ModelWish::List => models::list(&choices),
+            ModelWish::Show => cards::current(&self.current(&choices).await.0),
+            ModelWish::Status => self.model_status(&choices).await?,
+            ModelWish::ProfileAlone => cards::PROFILE_ALONE.to_owned(),
+        })
+    }
+
+    async fn switch(
+        &self,
+        choices: &Choices,
+        chosen: Chosen,
+        profile: Option<String>,
+    ) -> Result<String, NotBegun> {
+        let (before, _) = self.current(choices).await;
+        let text = cards::switched(&chosen, profile.as_deref());
+        let told = (before != chosen.model).then(|| format!("Model switched to {chosen}."));
+        let about = format!("model:{}", chosen.model);
+        // The agent's own model is chosen by choosing nothing, unless that goes on with a room's.
+        let by_itself = chosen.is_default && self.runner.inherited_model(self.key).await.is_none();
+        self.runner.keep_choice(self.key, (!by_itself).then_some(chosen.model), profile).await?;
+        if let Some(told) = told {
+            self.runner.tell(self.key, &told, &about);
+        }
+        Ok(text)
+    }
+
+    /// The model in use, and whether the session's own choice was dropped on the way.
+    async fn current(&self, choices: &Choices) -> (ModelRef, bool) {
+        let default = choices.default_model().clone();
+        let asked: AskedModel = self.runner.asked_model(self.key, self.entry, None).await;
+        if is_forbidden(choices, &asked) {
+            self.runner.drop_override(self.key, &asked, &default).await;
+            return (default, true);
+        }
+        let model = asked.model.as_deref().and_then(|text| choices.strict(text).ok());
+        (model.unwrap_or(default), false)
+    }
+
+    async fn model_status(&self, choices: &Choices) -> Result<String, NotBegun> {
+        let (current, was_reset) = self.current(choices).await;
+        let mut providers: Vec<ProviderId> = Vec::new();
+        for model in choices.known() {
+            if !providers.contains(&model.provider) {
+                providers.push(model.provider.clone());
+            }
+        }
+        let agent = self.agent;
+        let cards = self
+            .runner
+            .models
+            .provider_cards(&self.settings.models, &agent.id, &agent.agent_dir, providers)
+            .await?;
+        let auth_file = agent.agent_dir.join(openclaw_models::credentials::FILE);
+        Ok(cards::status(&cards::Status {
+            current: &current,
+            choices,
+            agent: agent.id.as_str(),
+            auth_file: &self.settings.config.environment().with_tilde(&auth_file),
+            was_reset,
+            providers: &cards,
+        }))
     }
 }
 
@@ -56,7 +173,7 @@ pub(super) fn take(text: &str, aliases: &[&str]) -> Option<(ModelWish, String)> 
     let (alias, rest) = cut(text, |line| find_alias(line, aliases))?;
     // `/opus:/model` leaves one that was none before.
     let rest = cut(&rest, find_model).map_or(rest, |(_, rest)| rest);
-    Some((ModelWish::Choose { model: alias, profile: None }, rest))
+    Some((ModelWish::Choose(ModelChoice { model: alias, profile: None }), rest))
 }
 
 fn find_model(line: &str) -> Option<Hit<String>> {
@@ -105,7 +222,7 @@ mod tests {
     use super::*;
 
     fn choose(model: &str, profile: Option<&str>) -> ModelWish {
-        ModelWish::Choose { model: model.to_owned(), profile: profile.map(str::to_owned) }
+        ModelWish::Choose(ModelChoice { model: model.to_owned(), profile: profile.map(str::to_owned) })
     }
 
     /// Vectors of `models.md` §1.3 and `messages.md` §4.

@@ -1,0 +1,150 @@
+//! What people write to the gateway rather than to the agent (spec `messages.md` §3-§6): commands that are the whole message, and
+//! a choice of a model among words for the agent. [`read`] is pure: text in, [`Intent`] out, decided once when a message is
+//! accepted, the same for every surface. [`run`] does what a command says.
+//!
+//! [`table`] has one row a command, and each command that is there a file: [`model`], [`models`], [`stop`]; `/new` and `/reset` are
+//! reset triggers (`session.resetTriggers`). [`cards`] are the answers of `/model`; [`mod@line`] cuts directives out of a text.
+
+pub(crate) mod cards;
+mod line;
+pub(crate) mod model;
+mod models;
+pub(crate) mod stop;
+mod table;
+
+use std::pin::Pin;
+
+use openclaw_config::ResolvedAgent;
+use openclaw_models::Choices;
+use openclaw_models::reference::ModelNames;
+use openclaw_sessions::reset::authority::Authority;
+use openclaw_sessions::reset::trigger::strip_structural_prefixes;
+use openclaw_sessions::{SessionEntry, SessionKey};
+use serde::{Deserialize, Serialize};
+
+use crate::handle::Settings;
+use crate::runner::{NotBegun, Runner};
+use model::ModelWish;
+
+pub(crate) use model::ModelChoice;
+
+/// What a message is to the gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase")]
+pub(crate) enum Intent {
+    /// Words for the agent.
+    #[default]
+    Prompt,
+    /// Words for the agent, with a model for this run alone. The text is what is left for the agent.
+    PromptFor { choice: ModelChoice, text: String },
+    /// A command and nothing else: it is answered without a run.
+    Command { name: String, arguments: String },
+    /// Words for the agent around directives of somebody who may have none.
+    Stripped { text: String },
+    /// Only directives of somebody who may have none: no run, no answer.
+    Ignored,
+}
+
+impl Intent {
+    /// Whether it is words as they came.
+    pub(crate) fn is_prompt(&self) -> bool {
+        matches!(self, Self::Prompt)
+    }
+
+    /// Whether there is nothing in it for the agent.
+    pub(crate) fn is_for_gateway_alone(&self) -> bool {
+        matches!(self, Self::Command { .. } | Self::Ignored)
+    }
+
+    /// Whether it asks for something that a run under way can't give it.
+    pub(crate) fn is_for_one_run(&self) -> bool {
+        matches!(self, Self::PromptFor { .. })
+    }
+
+    /// What is left for the agent, where something was taken out.
+    pub(crate) fn words(&self) -> Option<&str> {
+        match self {
+            Self::PromptFor { text, .. } | Self::Stripped { text } => Some(text),
+            Self::Prompt | Self::Command { .. } | Self::Ignored => None,
+        }
+    }
+}
+
+/// A message as it came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spoken<'a> {
+    /// Its text, without a reset trigger.
+    pub(crate) text: &'a str,
+    /// Whether it has more than text: then it is never for the gateway alone.
+    pub(crate) attached: bool,
+    /// Whether its sender may give commands.
+    pub(crate) by: Authority,
+}
+
+/// What the names of things are here.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Names<'a> {
+    /// The owner's models.
+    pub(crate) models: &'a ModelNames,
+    /// What starts a conversation anew.
+    pub(crate) triggers: &'a [&'a str],
+}
+
+/// Tells words from commands.
+pub(crate) fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
+    if !spoken.attached
+        && let Some((name, arguments)) = table::read(&strip_structural_prefixes(spoken.text))
+    {
+        return command(spoken.by, name, arguments);
+    }
+    let aliases = names.models.aliases().map(|(alias, _)| alias);
+    let is_shortcut = |alias: &&str| {
+        let is_model = matches!(ModelWish::of(alias), ModelWish::Choose(_));
+        is_model && !table::is_reserved(alias, names.triggers)
+    };
+    let aliases: Vec<&str> = aliases.filter(is_shortcut).collect();
+    let Some((wish, text)) = model::take(spoken.text, &aliases) else { return Intent::Prompt };
+    let alone = !spoken.attached && strip_structural_prefixes(&text).is_empty();
+    match (spoken.by, wish) {
+        (by, wish) if alone => command(by, model::NAME, &wish.arguments()),
+        (Authority::Denied, _) => Intent::Stripped { text },
+        (Authority::Granted, ModelWish::Choose(choice)) => Intent::PromptFor { choice, text },
+        // Words about the directive: there is nothing to do for this run, and nothing of them is lost.
+        (Authority::Granted, _) => Intent::Prompt,
+    }
+}
+
+fn command(by: Authority, name: &str, arguments: &str) -> Intent {
+    match by {
+        Authority::Granted => Intent::Command { name: name.to_owned(), arguments: arguments.to_owned() },
+        Authority::Denied => Intent::Ignored,
+    }
+}
+
+/// What a command works on.
+pub(crate) struct Context<'a> {
+    pub(crate) runner: &'a Runner,
+    pub(crate) settings: &'a Settings,
+    pub(crate) key: &'a SessionKey,
+    pub(crate) agent: &'a ResolvedAgent,
+    /// The session's row.
+    pub(crate) entry: &'a SessionEntry,
+}
+
+impl Context<'_> {
+    async fn choices(&self) -> Choices {
+        let models = &self.settings.models;
+        self.runner.models.choices(models, &self.agent.id, &self.agent.agent_dir).await
+    }
+}
+
+/// What a command says when it is done.
+pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Result<String, NotBegun>> + Send + 'a>>;
+
+/// Does what a command says and tells what came of it. It may be done twice, where the process ends in between.
+pub(crate) async fn run(context: &Context<'_>, name: &str, arguments: &str) -> Result<String, NotBegun> {
+    table::run(context, name, arguments).await
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! A message that was accepted, with everything that is decided about it: the inbox stores it, and no later stage decides any of
+//! it again. Settings that change in between do not change a message that was accepted.
+
+use std::time::Duration;
+
+use openclaw_config::settings::QueueMode;
+use openclaw_models::reference::ModelNames;
+use openclaw_protocol::AgentId;
+use openclaw_protocol::message::Block;
+use openclaw_sessions::SessionEntry;
+use openclaw_sessions::reset;
+use openclaw_sessions::reset::authority::Authority;
+use openclaw_sessions::reset::trigger::strip_structural_prefixes;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::api::{AgentMessage, ChatMessage, Occasion};
+use crate::commands::{self, Intent, Names, Spoken};
+use crate::handle::Settings;
+
+/// The channel of messages over the gateway's own protocol.
+pub(crate) const WEBCHAT: &str = "webchat";
+/// The global lane of whatever names none.
+pub(crate) const MAIN_LANE: &str = "main";
+
+/// The method that brought a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Kind {
+    /// `chat.send`: a person at a client.
+    #[default]
+    Chat,
+    /// `agent`: a program.
+    Agent,
+}
+
+impl Kind {
+    /// The `kind` column of the inbox.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Agent => "agent",
+        }
+    }
+}
+
+/// What was asked, as it came, and what was decided about it. Stored as JSON in a column of the inbox: fields may be added, none
+/// changes its meaning.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Request {
+    pub(crate) kind: Kind,
+    pub(crate) text: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) images: Vec<Block>,
+    /// Thinking level for this message alone, as it was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) thinking: Option<String>,
+    /// A chat's deadline, as it was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timeout_ms: Option<u64>,
+    /// What the person's client calls itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sender: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) parent_session_key: Option<String>,
+    /// The agent that answers, where the session's key does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) agent_id: Option<AgentId>,
+    /// The transcript to go on with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session_id: Option<String>,
+    /// A run's time limit, as it was sent; 0 is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timeout_seconds: Option<u64>,
+    /// The global lane, as it was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) lane: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) extra_system_prompt: Option<String>,
+    pub(crate) occasion: Occasion,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub(crate) entry_patch: Map<String, Value>,
+    /// Absent in what an older version accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) decided: Option<Decisions>,
+}
+
+/// What is decided when a message is accepted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Decisions {
+    /// What follows a reset trigger, where the message begins with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reset: Option<String>,
+    /// What the message is to the gateway.
+    #[serde(default, skip_serializing_if = "Intent::is_prompt")]
+    pub(crate) intent: Intent,
+    /// How it is treated during another run of its session.
+    pub(crate) queue_mode: QueueMode,
+    /// Wall time of its run in seconds; absent is unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) time_limit: Option<u64>,
+}
+
+impl Request {
+    /// The same, decided.
+    pub(crate) fn decide(self, own: Option<&SessionEntry>, settings: &Settings) -> Self {
+        let reset = self.reset(settings);
+        let intent = self.intent(reset.as_deref(), settings);
+        let queue_mode = self.queue_mode(reset.is_some(), &intent, own, settings);
+        let decided = Decisions { reset, intent, queue_mode, time_limit: self.time_limit(settings) };
+        Self { decided: Some(decided), ..self }
+    }
+
+    /// What follows `/new` or `/reset`. Whoever reaches the gateway's own protocol may give commands; an `agent` request has none.
+    fn reset(&self, settings: &Settings) -> Option<String> {
+        if self.kind == Kind::Agent {
+            return None;
+        }
+        let triggers = settings.sessions.section.triggers();
+        let stripped = strip_structural_prefixes(&self.text);
+        let found = reset::find_trigger(&triggers, &self.text, &stripped, Authority::Granted);
+        found.map(|found| found.rest)
+    }
+
+    fn intent(&self, behind_reset: Option<&str>, settings: &Settings) -> Intent {
+        if self.kind == Kind::Agent || !self.text.contains('/') {
+            return Intent::Prompt;
+        }
+        let spoken = Spoken {
+            text: behind_reset.unwrap_or(&self.text),
+            attached: !self.images.is_empty(),
+            by: Authority::Granted,
+        };
+        let models = ModelNames::new(&settings.models.listed);
+        commands::read(spoken, Names { models: &models, triggers: &settings.sessions.section.triggers() })
+    }
+
+    fn queue_mode(
+        &self,
+        resets: bool,
+        intent: &Intent,
+        own: Option<&SessionEntry>,
+        settings: &Settings,
+    ) -> QueueMode {
+        if self.kind == Kind::Agent {
+            return QueueMode::Followup;
+        }
+        // Whoever starts anew does not wait for what they leave behind (spec `queue.md` §3).
+        if resets {
+            return QueueMode::Interrupt;
+        }
+        // Another model needs a run of its own.
+        if intent.is_for_one_run() {
+            return QueueMode::Followup;
+        }
+        let own = own.and_then(|entry| QueueMode::parse(entry.queue_mode.as_deref()?).ok());
+        own.unwrap_or_else(|| settings.config.messages.queue.mode_on(WEBCHAT))
+    }
+
+    /// What the request says wins, and 0 is none.
+    fn time_limit(&self, settings: &Settings) -> Option<u64> {
+        let configured = settings.config.agents.defaults.run_timeout().as_secs();
+        match self.timeout_seconds {
+            Some(0) => None,
+            Some(seconds) => Some(seconds),
+            None => Some(configured),
+        }
+    }
+
+    /// Whether it is a `chat.send`.
+    pub(crate) fn is_chat(&self) -> bool {
+        self.kind == Kind::Chat
+    }
+
+    /// What follows a reset trigger, where the message begins with one.
+    pub(crate) fn behind_reset(&self) -> Option<&str> {
+        self.decided.as_ref()?.reset.as_deref()
+    }
+
+    /// What the message is to the gateway.
+    pub(crate) fn to_gateway(&self) -> &Intent {
+        self.decided.as_ref().map_or(&Intent::Prompt, |decided| &decided.intent)
+    }
+
+    /// What of the text is meant for the agent.
+    pub(crate) fn words(&self) -> &str {
+        self.to_gateway().words().unwrap_or(&self.text)
+    }
+
+    /// Wall time of the run; `None` is unlimited.
+    pub(crate) fn run_time(&self) -> Option<Duration> {
+        self.decided.as_ref()?.time_limit.map(Duration::from_secs)
+    }
+
+    /// Whether it shares nothing with the messages before it.
+    pub(crate) fn is_isolated(&self) -> bool {
+        self.occasion == Occasion::Isolated
+    }
+
+    /// Whether somebody says it, rather than the gateway by itself: that the session is used.
+    pub(crate) fn is_interaction(&self) -> bool {
+        match self.occasion {
+            Occasion::Request | Occasion::Command => true,
+            Occasion::Heartbeat | Occasion::Isolated => false,
+        }
+    }
+
+    /// About how many bytes it has.
+    pub(crate) fn weight(&self) -> usize {
+        let words = [
+            &self.thinking,
+            &self.sender,
+            &self.parent_session_key,
+            &self.session_id,
+            &self.lane,
+            &self.extra_system_prompt,
+        ];
+        let words = words.into_iter().flatten().map(String::len);
+        let patch = self.entry_patch.values().filter_map(Value::as_str).map(str::len);
+        self.text.len() + words.chain(patch).chain(self.images.iter().map(image_bytes)).sum::<usize>()
+    }
+}
+
+fn image_bytes(block: &Block) -> usize {
+    match block {
+        Block::Image(image) => image.data.len(),
+        // Attachments are images.
+        Block::Text(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => 0,
+    }
+}
+
+impl From<ChatMessage> for Request {
+    fn from(message: ChatMessage) -> Self {
+        Self {
+            kind: Kind::Chat,
+            text: message.text,
+            images: message.images,
+            thinking: message.thinking,
+            timeout_ms: message.timeout_ms,
+            sender: message.sender,
+            parent_session_key: message.parent_session_key,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<AgentMessage> for Request {
+    fn from(message: AgentMessage) -> Self {
+        Self {
+            kind: Kind::Agent,
+            agent_id: Some(message.agent_id),
+            session_id: message.session_id,
+            text: message.text,
+            images: message.images,
+            thinking: message.thinking,
+            timeout_seconds: message.timeout_seconds,
+            lane: message.lane,
+            extra_system_prompt: message.extra_system_prompt,
+            occasion: message.occasion,
+            entry_patch: message.entry_patch,
+            ..Self::default()
+        }
+    }
+}
