@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_protocol::{RunId, SessionId};
+use openclaw_protocol::{RunId, SessionId, SessionKey};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ const QUIET: Duration = Duration::from_secs(5);
 pub(crate) async fn accept(
     shared: Arc<Shared>,
     run_id: RunId,
-    session_key: String,
+    session_key: SessionKey,
     payload: Payload,
     placed: oneshot::Sender<()>,
 ) -> Result<Receipt, DispatchError> {
@@ -42,7 +42,7 @@ pub(crate) async fn accept(
     }
     let (share, in_hand) = shared.backlog.reserve(payload.weight()).ok_or(DispatchError::Overloaded)?;
     let parked = Parked::fresh(&payload, wants, share);
-    let (stored, parked) = Stored::of(&session_key, payload, parked).await.map_err(refused)?;
+    let (stored, parked) = Stored::of(session_key.as_str(), payload, parked).await.map_err(refused)?;
     let seat = shared.lanes.seat(&shared, &session_key).await.ok_or(DispatchError::ShuttingDown)?;
     let reservation = shared.inbox.reserve().await.map_err(refused)?;
     let (slip, lane, storing) = {
@@ -130,7 +130,7 @@ fn is_old(accepted: &Accepted) -> bool {
     }
 }
 
-fn new_slip(run_id: RunId, session_key: String, accepted_at: i64) -> Row<()> {
+fn new_slip(run_id: RunId, session_key: SessionKey, accepted_at: i64) -> Row<()> {
     Row {
         run_id,
         session_key,

@@ -1,7 +1,7 @@
 //! How messages and outcomes are stored: JSON in columns of the inbox. Fields may be added; none changes its meaning.
 
 use openclaw_protocol::message::Block;
-use openclaw_protocol::{AgentId, RunId};
+use openclaw_protocol::{AgentId, RunId, SessionKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -45,7 +45,7 @@ impl Payload {
     /// About how many bytes it has.
     pub(crate) fn weight(&self) -> usize {
         let (words, patch) = match self {
-            Self::Chat(chat) => ([&chat.thinking, &chat.sender, &chat.parent_session_key, &None], None),
+            Self::Chat(chat) => ([&chat.thinking, &chat.sender, &None, &None], None),
             Self::Agent(agent) => {
                 let words = [&agent.thinking, &agent.session_id, &agent.lane, &agent.extra_system_prompt];
                 (words, Some(&agent.entry_patch))
@@ -99,7 +99,7 @@ pub(crate) struct ChatPayload {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sender: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) parent_session_key: Option<String>,
+    pub(crate) parent_session_key: Option<SessionKey>,
 }
 
 /// The stored form of [`AgentMessage`].
@@ -126,7 +126,7 @@ pub(crate) struct AgentPayload {
 }
 
 /// Parts a message into its run id, its session key and what is stored.
-impl From<ChatMessage> for (RunId, String, Payload) {
+impl From<ChatMessage> for (RunId, SessionKey, Payload) {
     fn from(message: ChatMessage) -> Self {
         let payload = ChatPayload {
             text: message.text,
@@ -140,7 +140,7 @@ impl From<ChatMessage> for (RunId, String, Payload) {
     }
 }
 
-impl From<AgentMessage> for (RunId, String, Payload) {
+impl From<AgentMessage> for (RunId, SessionKey, Payload) {
     fn from(message: AgentMessage) -> Self {
         let payload = AgentPayload {
             agent_id: Some(message.agent_id),

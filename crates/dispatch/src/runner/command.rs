@@ -206,7 +206,7 @@ impl Runner {
             Said::Hints { wishes, text } => (wishes, text),
         };
         let ModelWish::Choose { model, profile } = wishes.model else { return Ok(Way::Agent(None)) };
-        let key = SessionKey::parse(&row.session_key)?;
+        let key = &row.session_key;
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
         let choices = self.models.choices(&settings.models, &agent.id, &agent.agent_dir).await;
         match self.chosen(&choices, &agent, &model, profile.as_deref()).await {
@@ -237,9 +237,9 @@ impl Runner {
     async fn answer_beside_run(&self, shared: &Shared, row: &Row) -> Result<Option<Answer>, NotBegun> {
         let settings = self.settings();
         let said = said(&row.payload, &settings);
-        let key = SessionKey::parse(&row.session_key)?;
+        let key = &row.session_key;
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
-        let Some(found) = self.store.get(&key).await? else { return Ok(None) };
+        let Some(found) = self.store.get(key).await? else { return Ok(None) };
         let Some(id) = found.entry.session_id.clone() else { return Ok(None) };
         // Where the run has it, which looks at the disk too.
         let path = match self.layout.transcript_to_write(&agent.id, &found.entry)? {

@@ -352,23 +352,29 @@ impl Runner {
     }
 
     /// Whether the session may send.
-    pub(crate) async fn may_send(&self, session_key: &str) -> Result<bool, DispatchError> {
+    pub(crate) async fn may_send(&self, session_key: &SessionKey) -> Result<bool, DispatchError> {
         self.is_allowed(session_key, None).await
     }
 
     /// Whether the session may send to a channel.
-    pub(crate) async fn may_deliver(&self, session_key: &str, channel: &str) -> Result<bool, DispatchError> {
+    pub(crate) async fn may_deliver(
+        &self,
+        session_key: &SessionKey,
+        channel: &str,
+    ) -> Result<bool, DispatchError> {
         self.is_allowed(session_key, Some(channel)).await
     }
 
-    async fn is_allowed(&self, session_key: &str, channel: Option<&str>) -> Result<bool, DispatchError> {
-        let key =
-            &SessionKey::parse(session_key).map_err(|error| DispatchError::Storage(error.to_string()))?;
+    async fn is_allowed(
+        &self,
+        session_key: &SessionKey,
+        channel: Option<&str>,
+    ) -> Result<bool, DispatchError> {
         let entry =
             self.entry(session_key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
         let settings = self.settings();
         let entry = entry.as_deref();
-        let subject = SendSubject { key, entry, channel, chat_type: None };
+        let subject = SendSubject { key: session_key, entry, channel, chat_type: None };
         Ok(send_policy::resolve(settings.sessions.send_policy.as_ref(), &subject) == SendPolicy::Allow)
     }
 
@@ -428,13 +434,12 @@ impl Runner {
         wording::message(row, &Circumstances { words: self.words_of(row), ..Circumstances::plain(zone) })
     }
 
-    async fn entry(&self, session_key: &str) -> Result<Option<Arc<SessionEntry>>, StoreError> {
-        let Ok(key) = SessionKey::parse(session_key) else { return Ok(None) };
-        Ok(self.store.get(&key).await?.map(|row| row.entry))
+    async fn entry(&self, session_key: &SessionKey) -> Result<Option<Arc<SessionEntry>>, StoreError> {
+        Ok(self.store.get(session_key).await?.map(|row| row.entry))
     }
 
     /// For what has a default: a store that can't be read shows when the run begins.
-    async fn entry_or_none(&self, session_key: &str) -> Option<Arc<SessionEntry>> {
+    async fn entry_or_none(&self, session_key: &SessionKey) -> Option<Arc<SessionEntry>> {
         self.entry(session_key).await.ok().flatten()
     }
 

@@ -99,7 +99,7 @@ impl Runner {
         settings: &Settings,
         hint: Option<Hint>,
     ) -> Result<Session, NotBegun> {
-        let key = SessionKey::parse(&row.session_key)?;
+        let key = row.session_key.clone();
         let agent_id = match &row.payload {
             Payload::Agent(agent) => agent.agent_id.clone(),
             Payload::Chat(_) => None,
@@ -220,7 +220,7 @@ impl Runner {
         is_known: bool,
     ) -> Option<PathBuf> {
         let Payload::Chat(chat) = &row.payload else { return None };
-        let parent = SessionKey::parse(chat.parent_session_key.as_deref()?).ok()?;
+        let parent = chat.parent_session_key.clone()?;
         if is_known || row.abort.is_some() || parent == *key {
             return None;
         }

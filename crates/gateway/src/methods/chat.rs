@@ -8,8 +8,7 @@ use openclaw_protocol::params::chat::{
     ChatAbortParams, ChatAborted, ChatInjectParams, ChatInjected, ChatSendParams, ChatSendResult,
     ChatSendStatus,
 };
-use openclaw_protocol::{Call, ErrorShape, RunId, params};
-use openclaw_sessions::SessionKey;
+use openclaw_protocol::{Call, ErrorShape, RunId, SessionKey, params};
 
 use super::agent::images;
 use super::keys::{canonical, given, require_known_agent};
@@ -39,7 +38,7 @@ pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<
     ctx.listen_to_tools(&run_id);
     let message = ChatMessage {
         run_id: run_id.clone(),
-        session_key: key.as_str().to_owned(),
+        session_key: key,
         text: params.message,
         images,
         thinking: params.thinking,
@@ -91,7 +90,7 @@ async fn stop(
     target: AbortTarget,
     reason: AbortReason,
 ) -> Result<ChatAborted, Failure> {
-    let stopped = ctx.outcome(ctx.gateway.dispatch.abort(key.as_str(), target, reason).await).await?;
+    let stopped = ctx.outcome(ctx.gateway.dispatch.abort(key, target, reason).await).await?;
     let run_ids: Vec<String> = stopped.iter().map(|id| id.as_str().to_owned()).collect();
     Ok(ChatAborted { ok: true, aborted: !run_ids.is_empty(), run_ids })
 }
@@ -99,7 +98,7 @@ async fn stop(
 pub(super) async fn inject(ctx: RequestContext, params: ChatInjectParams) -> Result<ChatInjected, Failure> {
     let key = canonical(&ctx, &params.session_key.0)?;
     let message = InjectMessage {
-        session_key: key.as_str().to_owned(),
+        session_key: key,
         text: params.message.0,
         label: params.label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty()),
     };
