@@ -168,9 +168,10 @@ pub struct AgentEvent<'a> {
     /// What happened.
     #[serde(flatten)]
     pub stream: AgentStream<'a>,
-    /// The run's session.
-    #[schemars(with = "String")]
-    pub session_key: SessionKey,
+    /// The run's session; 2.9 leaves it out of the events of a compaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub session_key: Option<SessionKey>,
     /// Counts from 1 within the run, also events that were not sent to you.
     pub seq: u64,
     /// Unix milliseconds.

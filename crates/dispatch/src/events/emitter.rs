@@ -200,7 +200,7 @@ impl Emitter {
         let event = AgentEvent {
             run_id: self.run_id.clone(),
             stream,
-            session_key: self.session_key.clone(),
+            session_key: Some(self.session_key.clone()),
             seq: self.seq,
             ts: now,
         };
@@ -208,7 +208,7 @@ impl Emitter {
             name: "agent",
             payload: encoded(&event),
             run_id: event.run_id,
-            session_key: event.session_key,
+            session_key: self.session_key.clone(),
             audience: Audience::All,
             droppable: false,
             ends_run: false,
