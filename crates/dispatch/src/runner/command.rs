@@ -247,7 +247,7 @@ impl Runner {
             None => self.layout.transcript_path(&agent.id, &id, None)?,
         };
         shared.inbox.begin(&row.run_id, &id).await?;
-        let whose = Whose { key: &key, agent: &agent, entry: &found.entry };
+        let whose = Whose { key, agent: &agent, entry: &found.entry };
         let text = self.answer(&settings, &whose, &said).await?;
         Ok(Some(answer_of(row, text, Place { id, path, workspace: agent.workspace.clone() })))
     }
