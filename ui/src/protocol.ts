@@ -134,13 +134,13 @@ export type AgentEvent = {
    */
   runId: string;
   /**
-   * Canonical key, when the run belongs to a session.
+   * The run's session; 2.9 leaves it out of the events of a compaction.
    */
   sessionKey?: string;
   /**
    * Counts from 1 within the run, also events that were not sent to you.
    */
-  seq?: number;
+  seq: number;
   /**
    * Unix milliseconds.
    */
@@ -162,10 +162,6 @@ export type AgentEvent1 =
   | {
       stream: "compaction";
       data: Compaction;
-    }
-  | {
-      stream: "error";
-      data: SeqGap;
     };
 /**
  * `lifecycle`
@@ -180,10 +176,6 @@ export type Lifecycle =
     }
   | {
       phase: "end";
-      /**
-       * Unix milliseconds.
-       */
-      startedAt?: number;
       /**
        * Unix milliseconds.
        */
@@ -202,11 +194,7 @@ export type Lifecycle =
       /**
        * Unix milliseconds.
        */
-      startedAt?: number;
-      /**
-       * Unix milliseconds.
-       */
-      endedAt?: number;
+      endedAt: number;
     };
 /**
  * `tool`
@@ -453,7 +441,6 @@ export interface Definitions {
   AssistantText?: AssistantText;
   ToolEvent?: ToolEvent;
   Compaction?: Compaction;
-  SeqGap?: SeqGap;
   ChatEvent?: ChatEvent;
   ChatState?: ChatState;
   PresenceEvent?: PresenceEvent;
@@ -4031,31 +4018,11 @@ export interface AssistantText {
   /**
    * What is new.
    */
-  delta?: string;
-  /**
-   * Media it refers to.
-   */
-  mediaUrls?: string[];
+  delta: string;
 }
 /**
- * `error`: a hole in the numbering of a run.
- */
-export interface SeqGap {
-  /**
-   * `seq gap`
-   */
-  reason: string;
-  /**
-   * The number that should have come.
-   */
-  expected: number;
-  /**
-   * The number that came.
-   */
-  received: number;
-}
-/**
- * `chat`: the reply as a chat client shows it (spec §7.4). One terminal state a run.
+ * `chat`: the reply as a chat client shows it (spec §7.4). One terminal state a run. `M` is the message: a [`ReplyText`],
+ * or a whole one of the transcript where the gateway itself answered.
  */
 export interface ChatEvent {
   /**
@@ -4063,7 +4030,7 @@ export interface ChatEvent {
    */
   runId: string;
   /**
-   * Canonical key.
+   * The run's session.
    */
   sessionKey: string;
   /**

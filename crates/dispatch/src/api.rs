@@ -1,16 +1,17 @@
 //! What the gateway says to dispatch, and what it hears.
 
 use openclaw_protocol::message::{Block, Message};
-use openclaw_protocol::{AgentId, RunId};
+use openclaw_protocol::{AgentId, RunId, SessionKey};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// A `chat.send`: a message of a person at a WebSocket client. Already authorised, validated and canonicalised.
 #[derive(Debug, Clone)]
 pub struct ChatMessage {
     /// Equals the client's idempotency key.
     pub run_id: RunId,
-    /// Canonical session key.
-    pub session_key: String,
+    /// The session.
+    pub session_key: SessionKey,
     /// The text as typed.
     pub text: String,
     /// Images, decoded and checked.
@@ -21,9 +22,9 @@ pub struct ChatMessage {
     pub timeout_ms: Option<u64>,
     /// What the client calls itself; the session is listed under it where it has no other name.
     pub sender: Option<String>,
-    /// The conversation out of which this one was opened, such as the room of a thread; canonical key. If this is the first
+    /// The conversation out of which this one was opened, such as the room of a thread. If this is the first
     /// message of its session, that begins with what was said there (spec `sessions.md` §5.7).
-    pub parent_session_key: Option<String>,
+    pub parent_session_key: Option<SessionKey>,
 }
 
 /// An `agent` request. Already authorised, validated and canonicalised.
@@ -33,8 +34,8 @@ pub struct AgentMessage {
     pub run_id: RunId,
     /// The agent that answers.
     pub agent_id: AgentId,
-    /// Canonical session key.
-    pub session_key: String,
+    /// The session.
+    pub session_key: SessionKey,
     /// Continue this transcript instead of the row's current one.
     pub session_id: Option<String>,
     /// The text.
@@ -156,15 +157,17 @@ pub struct Broadcast {
     /// `agent` or `chat`.
     pub name: &'static str,
     /// The payload as it goes on the wire, `seq`, `ts`, `runId` and `sessionKey` included.
-    pub payload: Value,
+    pub payload: Box<RawValue>,
     /// The run it belongs to.
     pub run_id: RunId,
-    /// Canonical key of the run's session.
-    pub session_key: String,
+    /// The run's session.
+    pub session_key: SessionKey,
     /// Who gets it.
     pub audience: Audience,
     /// Whether a slow client may miss it.
     pub droppable: bool,
+    /// Whether no `agent` event of the run comes after it.
+    pub ends_run: bool,
 }
 
 /// Who gets a [`Broadcast`].
@@ -190,7 +193,7 @@ pub enum DispatchError {
     Storage(String),
     /// Too many messages of this session wait already; the client may try again later.
     #[error("too many messages wait in session {0}; try again later")]
-    QueueFull(String),
+    QueueFull(SessionKey),
     /// Too much waits already in all sessions together; the client may try again later.
     #[error("the gateway has more messages waiting than it can take; try again later")]
     Overloaded,
@@ -259,8 +262,8 @@ pub struct RunOfOtherSession;
 pub struct ActiveRun {
     /// The run.
     pub run_id: RunId,
-    /// Canonical key of its session.
-    pub session_key: String,
+    /// Its session.
+    pub session_key: SessionKey,
     /// Unix milliseconds of acceptance.
     pub accepted_at: i64,
     /// How far it is.
@@ -279,8 +282,8 @@ pub enum RunPhase {
 /// A `chat.inject`: text put into a transcript in the assistant's name.
 #[derive(Debug, Clone)]
 pub struct InjectMessage {
-    /// Canonical session key.
-    pub session_key: String,
+    /// The session.
+    pub session_key: SessionKey,
     /// The text.
     pub text: String,
     /// Put before the text as `[label]` and a blank line.
@@ -313,4 +316,4 @@ pub enum InjectError {
 /// The session's run did not end in time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("session {0} is still active; try again in a moment")]
-pub struct StillActive(pub String);
+pub struct StillActive(pub SessionKey);

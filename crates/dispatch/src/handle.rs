@@ -8,7 +8,7 @@ use std::time::Duration;
 use openclaw_agent::prompt::HostFacts;
 use openclaw_config::{Config, Unmet, unmet_protections};
 use openclaw_models::{ModelSettings, Models};
-use openclaw_protocol::RunId;
+use openclaw_protocol::{RunId, SessionKey};
 use openclaw_sessions::{Layout, SessionSettings, SessionStore};
 use openclaw_tools::CommandLock;
 use secrecy::SecretString;
@@ -223,7 +223,7 @@ impl Dispatch {
     async fn accept(
         &self,
         run_id: RunId,
-        session_key: String,
+        session_key: SessionKey,
         request: Request,
     ) -> Placed<Result<Receipt, DispatchError>> {
         if self.shared.stopping.is_cancelled() {
@@ -304,12 +304,12 @@ impl Dispatch {
     /// another session is.
     pub async fn abort(
         &self,
-        session_key: &str,
+        session_key: &SessionKey,
         target: AbortTarget,
         reason: AbortReason,
     ) -> Placed<Result<Vec<RunId>, RunOfOtherSession>> {
         if let AbortTarget::Run(run_id) = &target
-            && self.shared.registry.session_of(run_id).is_some_and(|session| session != session_key)
+            && self.shared.registry.session_of(run_id).is_some_and(|session| session != *session_key)
         {
             return Placed::known(Err(RunOfOtherSession));
         }
@@ -332,13 +332,13 @@ impl Dispatch {
     /// nothing was done.
     pub async fn change<T: Send + 'static>(
         &self,
-        session_key: &str,
+        session_key: &SessionKey,
         patience: Duration,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Placed<Result<T, StillActive>> {
         let (give, mut floor) = oneshot::channel();
         self.shared.lanes.send(&self.shared, session_key, Command::Change(give)).await;
-        let still_active = StillActive(session_key.to_owned());
+        let still_active = StillActive(session_key.clone());
         // Spawned so that it completes if the caller disconnects.
         let changing = self.shared.accepting.spawn(async move {
             let given = match tokio::time::timeout(patience, &mut floor).await {
@@ -354,12 +354,12 @@ impl Dispatch {
             drop(floor);
             Ok(done)
         });
-        let panicked = StillActive(session_key.to_owned());
+        let panicked = StillActive(session_key.clone());
         Placed::new(async move { changing.await.unwrap_or(Err(panicked)) })
     }
 
     /// The runs of a session that have not ended, oldest first.
-    pub fn active_runs(&self, session_key: &str) -> Vec<ActiveRun> {
+    pub fn active_runs(&self, session_key: &SessionKey) -> Vec<ActiveRun> {
         self.shared.registry.of_session(session_key)
     }
 

@@ -11,7 +11,7 @@ mod unfinished;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use openclaw_protocol::{RunId, SessionId};
+use openclaw_protocol::{RunId, SessionId, SessionKey};
 
 pub(crate) use digest::Digest;
 pub(crate) use outcome::StoredOutcome;
@@ -31,8 +31,8 @@ use crate::request::Request;
 pub(crate) struct Row<P = Request> {
     /// The run, unique: this is the dedupe key.
     pub(crate) run_id: RunId,
-    /// Canonical session key.
-    pub(crate) session_key: String,
+    /// The session.
+    pub(crate) session_key: SessionKey,
     /// What was asked.
     pub(crate) payload: P,
     /// Unix milliseconds. Also the timestamp of the user message, by which its entry is recognised.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_protocol::{RunId, SessionId};
+use openclaw_protocol::{RunId, SessionId, SessionKey};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +28,7 @@ const QUIET: Duration = Duration::from_secs(5);
 pub(crate) async fn accept(
     shared: Arc<Shared>,
     run_id: RunId,
-    session_key: String,
+    session_key: SessionKey,
     request: Request,
     placed: oneshot::Sender<()>,
 ) -> Result<Receipt, DispatchError> {
@@ -42,7 +42,7 @@ pub(crate) async fn accept(
         return Err(DispatchError::SendBlocked);
     }
     let (share, in_hand) = shared.backlog.reserve(request.weight()).ok_or(DispatchError::Overloaded)?;
-    let (stored, parked) = Stored::of(&session_key, request, share).await.map_err(refused)?;
+    let (stored, parked) = Stored::of(session_key.as_str(), request, share).await.map_err(refused)?;
     let seat = shared.lanes.seat(&shared, &session_key).await.ok_or(DispatchError::ShuttingDown)?;
     let reservation = shared.inbox.reserve().await.map_err(refused)?;
     let (slip, lane, storing) = {
@@ -137,7 +137,7 @@ fn is_old(accepted: &Accepted) -> bool {
     }
 }
 
-fn new_slip(run_id: RunId, session_key: String, accepted_at: i64) -> Row<()> {
+fn new_slip(run_id: RunId, session_key: SessionKey, accepted_at: i64) -> Row<()> {
     Row {
         run_id,
         session_key,

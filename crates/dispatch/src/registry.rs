@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use openclaw_protocol::RunId;
+use openclaw_protocol::{RunId, SessionKey};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, futures::Notified, watch};
 
@@ -19,12 +19,12 @@ pub(crate) struct Registry {
 struct Runs {
     slots: HashMap<RunId, Slot>,
     /// Runs by session, oldest first.
-    sessions: HashMap<String, Vec<RunId>>,
+    sessions: HashMap<SessionKey, Vec<RunId>>,
 }
 
 #[derive(Debug)]
 struct Slot {
-    session_key: String,
+    session_key: SessionKey,
     accepted_at: i64,
     phase: RunPhase,
     /// Whether work on it has begun, be it only the wait for a place.
@@ -34,10 +34,10 @@ struct Slot {
 
 impl Registry {
     /// Adds an accepted run.
-    pub(crate) fn enter(&self, run_id: &RunId, session_key: &str, accepted_at: i64) {
+    pub(crate) fn enter(&self, run_id: &RunId, session_key: &SessionKey, accepted_at: i64) {
         let (end, _) = watch::channel(None);
         let slot = Slot {
-            session_key: session_key.to_owned(),
+            session_key: session_key.clone(),
             accepted_at,
             phase: RunPhase::Queued,
             taken_up: false,
@@ -45,7 +45,7 @@ impl Registry {
         };
         let mut runs = self.runs.lock();
         if runs.slots.insert(run_id.clone(), slot).is_none() {
-            runs.sessions.entry(session_key.to_owned()).or_default().push(run_id.clone());
+            runs.sessions.entry(session_key.clone()).or_default().push(run_id.clone());
         }
         drop(runs);
         self.entered.notify_waiters();
@@ -115,17 +115,17 @@ impl Registry {
     }
 
     /// The session of a run that has not ended.
-    pub(crate) fn session_of(&self, run_id: &RunId) -> Option<String> {
+    pub(crate) fn session_of(&self, run_id: &RunId) -> Option<SessionKey> {
         self.runs.lock().slots.get(run_id).map(|slot| slot.session_key.clone())
     }
 
     /// How many runs of a session have not ended.
-    pub(crate) fn count(&self, session_key: &str) -> usize {
+    pub(crate) fn count(&self, session_key: &SessionKey) -> usize {
         self.runs.lock().sessions.get(session_key).map_or(0, Vec::len)
     }
 
     /// The runs of a session, oldest first.
-    pub(crate) fn of_session(&self, session_key: &str) -> Vec<ActiveRun> {
+    pub(crate) fn of_session(&self, session_key: &SessionKey) -> Vec<ActiveRun> {
         let runs = self.runs.lock();
         let ids = runs.sessions.get(session_key).map_or(&[][..], Vec::as_slice);
         ids.iter().filter_map(|run_id| runs.slots.get(run_id).map(|slot| slot.describe(run_id))).collect()
@@ -133,7 +133,7 @@ impl Registry {
 }
 
 impl Runs {
-    fn leave_session(&mut self, session_key: &str, run_id: &RunId) {
+    fn leave_session(&mut self, session_key: &SessionKey, run_id: &RunId) {
         if let Some(session) = self.sessions.get_mut(session_key) {
             session.retain(|other| other != run_id);
             if session.is_empty() {
@@ -168,30 +168,30 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_learns_the_end_and_nothing_is_left_behind() {
-        let registry = Registry::default();
+        let (registry, session) = (Registry::default(), SessionKey::global());
         for (n, run_id) in ["a", "b"].into_iter().enumerate() {
-            registry.enter(&RunId::new(run_id), "s", i64::try_from(n).unwrap());
+            registry.enter(&RunId::new(run_id), &session, i64::try_from(n).unwrap());
         }
         registry.running(&RunId::new("a"));
         let phases: Vec<_> =
-            registry.of_session("s").into_iter().map(|run| (run.accepted_at, run.phase)).collect();
+            registry.of_session(&session).into_iter().map(|run| (run.accepted_at, run.phase)).collect();
         assert_eq!(phases, [(0, RunPhase::Running), (1, RunPhase::Queued)]);
         let mut end = registry.end_of(&RunId::new("a")).unwrap();
         registry.finish(record("a"));
         assert_eq!(end.wait_for(Option::is_some).await.unwrap().clone(), Some(record("a")));
         assert!(registry.end_of(&RunId::new("a")).is_none());
-        assert_eq!(registry.count("s"), 1);
+        assert_eq!(registry.count(&session), 1);
         registry.finish(record("b"));
         assert!(registry.runs.lock().sessions.is_empty() && registry.runs.lock().slots.is_empty());
     }
 
     #[tokio::test]
     async fn abandoned_runs_end_the_wait_without_a_record() {
-        let registry = Registry::default();
-        registry.enter(&RunId::new("a"), "s", 0);
+        let (registry, session) = (Registry::default(), SessionKey::global());
+        registry.enter(&RunId::new("a"), &session, 0);
         let mut end = registry.end_of(&RunId::new("a")).unwrap();
         assert_eq!(registry.abandon(), [RunId::new("a")]);
         assert!(end.wait_for(Option::is_some).await.is_err());
-        assert_eq!(registry.count("s"), 0);
+        assert_eq!(registry.count(&session), 0);
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use openclaw_config::settings::QueueMode;
 use openclaw_models::reference::ModelNames;
-use openclaw_protocol::AgentId;
 use openclaw_protocol::message::Block;
+use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::reset;
 use openclaw_sessions::reset::authority::Authority;
@@ -63,7 +63,7 @@ pub(crate) struct Request {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sender: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) parent_session_key: Option<String>,
+    pub(crate) parent_session_key: Option<SessionKey>,
     /// The agent that answers, where the session's key does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) agent_id: Option<AgentId>,
@@ -209,14 +209,7 @@ impl Request {
 
     /// About how many bytes it has.
     pub(crate) fn weight(&self) -> usize {
-        let words = [
-            &self.thinking,
-            &self.sender,
-            &self.parent_session_key,
-            &self.session_id,
-            &self.lane,
-            &self.extra_system_prompt,
-        ];
+        let words = [&self.thinking, &self.sender, &self.session_id, &self.lane, &self.extra_system_prompt];
         let words = words.into_iter().flatten().map(String::len);
         let patch = self.entry_patch.values().filter_map(Value::as_str).map(str::len);
         self.text.len() + words.chain(patch).chain(self.images.iter().map(image_bytes)).sum::<usize>()

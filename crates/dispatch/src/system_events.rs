@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use openclaw_agent::user_time::{user_zone, zone_label};
 use openclaw_config::settings::AgentDefaults;
+use openclaw_protocol::SessionKey;
 use parking_lot::Mutex;
 
 /// Lines kept for a session; the oldest make room.
@@ -17,7 +18,7 @@ const MAX_LINES: usize = 20;
 /// Sessions with lines waiting.
 const MAX_SESSIONS: usize = 256;
 
-/// The queues, by canonical session key. In memory, as in OpenClaw 2026.2.9.
+/// The queues, by session. In memory, as in OpenClaw 2026.2.9.
 #[derive(Debug, Default)]
 pub struct SystemEvents {
     state: Mutex<State>,
@@ -25,7 +26,7 @@ pub struct SystemEvents {
 
 #[derive(Debug, Default)]
 struct State {
-    queues: HashMap<String, Queue>,
+    queues: HashMap<SessionKey, Queue>,
     /// Number of the last line of any queue.
     last: u64,
 }
@@ -50,7 +51,7 @@ pub(crate) struct SystemLine {
 
 impl SystemEvents {
     /// Queues a line; a repetition of the last one is not queued. `context` names what it is about.
-    pub fn enqueue(&self, session_key: &str, text: &str, context: Option<&str>, ts: i64) {
+    pub fn enqueue(&self, session_key: &SessionKey, text: &str, context: Option<&str>, ts: i64) {
         let text = text.trim();
         if text.is_empty() {
             return;
@@ -58,7 +59,7 @@ impl SystemEvents {
         let mut state = self.state.lock();
         state.make_room_for(session_key);
         let number = state.last + 1;
-        let queue = state.queues.entry(session_key.to_owned()).or_default();
+        let queue = state.queues.entry(session_key.clone()).or_default();
         queue.context = context.map(str::to_lowercase);
         if queue.lines.back().is_some_and(|last| last.text == text) {
             return;
@@ -71,25 +72,25 @@ impl SystemEvents {
     }
 
     /// Whether the last line queued was about this.
-    pub fn is_last_about(&self, session_key: &str, context: &str) -> bool {
+    pub fn is_last_about(&self, session_key: &SessionKey, context: &str) -> bool {
         let state = self.state.lock();
         let last = state.queues.get(session_key).and_then(|queue| queue.context.as_deref());
         last == Some(context.to_lowercase().as_str())
     }
 
     /// The texts waiting, for `status`.
-    pub fn peek(&self, session_key: &str) -> Vec<String> {
+    pub fn peek(&self, session_key: &SessionKey) -> Vec<String> {
         self.waiting(session_key).into_iter().map(|line| line.text).collect()
     }
 
     /// The lines waiting. They stay until they are [`told`](Self::told).
-    pub(crate) fn waiting(&self, session_key: &str) -> Vec<SystemLine> {
+    pub(crate) fn waiting(&self, session_key: &SessionKey) -> Vec<SystemLine> {
         let state = self.state.lock();
         state.queues.get(session_key).map(|queue| queue.lines.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// Takes the lines out that [`waiting`](Self::waiting) gave; what came since stays.
-    pub(crate) fn told(&self, session_key: &str, lines: &[SystemLine]) {
+    pub(crate) fn told(&self, session_key: &SessionKey, lines: &[SystemLine]) {
         let Some(last) = lines.last() else { return };
         let mut state = self.state.lock();
         let Some(queue) = state.queues.get_mut(session_key) else { return };
@@ -101,7 +102,7 @@ impl SystemEvents {
 }
 
 impl State {
-    fn make_room_for(&mut self, session_key: &str) {
+    fn make_room_for(&mut self, session_key: &SessionKey) {
         if self.queues.len() < MAX_SESSIONS || self.queues.contains_key(session_key) {
             return;
         }
@@ -162,49 +163,56 @@ pub(crate) fn zone(defaults: &AgentDefaults) -> TimeZone {
 mod tests {
     use super::*;
 
+    fn session(name: &str) -> SessionKey {
+        SessionKey::parse(&format!("agent:main:{name}")).unwrap()
+    }
+
     #[test]
     fn lines_wait_in_order_without_blanks_and_repetitions() {
         let events = SystemEvents::default();
         for text in ["a", " a ", "", "b", "a"] {
-            events.enqueue("s", text, None, 1);
+            events.enqueue(&session("s"), text, None, 1);
         }
-        assert_eq!(events.peek("s"), ["a", "b", "a"]);
-        assert_eq!(events.peek("other"), [""; 0]);
+        assert_eq!(events.peek(&session("s")), ["a", "b", "a"]);
+        assert_eq!(events.peek(&session("other")), [""; 0]);
     }
 
     #[test]
     fn what_was_told_is_gone_and_what_came_meanwhile_is_not() {
         let events = SystemEvents::default();
         for text in ["a", "b"] {
-            events.enqueue("s", text, None, 1);
+            events.enqueue(&session("s"), text, None, 1);
         }
-        let told = events.waiting("s");
-        events.enqueue("s", "c", None, 2);
-        assert_eq!(events.peek("s"), ["a", "b", "c"], "nothing is lost by looking");
-        events.told("s", &told);
-        events.told("s", &[]);
-        assert_eq!(events.peek("s"), ["c"]);
+        let told = events.waiting(&session("s"));
+        events.enqueue(&session("s"), "c", None, 2);
+        assert_eq!(events.peek(&session("s")), ["a", "b", "c"], "nothing is lost by looking");
+        events.told(&session("s"), &told);
+        events.told(&session("s"), &[]);
+        assert_eq!(events.peek(&session("s")), ["c"]);
     }
 
     #[test]
     fn the_oldest_lines_and_sessions_make_room() {
         let events = SystemEvents::default();
         for n in 0..25 {
-            events.enqueue("s", &n.to_string(), None, n);
+            events.enqueue(&session("s"), &n.to_string(), None, n);
         }
-        assert_eq!(events.peek("s").first().map(String::as_str), Some("5"));
+        assert_eq!(events.peek(&session("s")).first().map(String::as_str), Some("5"));
         for n in 0..300 {
-            events.enqueue(&format!("other-{n}"), "x", None, 100 + n);
+            events.enqueue(&session(&format!("other-{n}")), "x", None, 100 + n);
         }
         assert_eq!(events.state.lock().queues.len(), MAX_SESSIONS);
-        assert_eq!(events.peek("s"), [""; 0]);
+        assert_eq!(events.peek(&session("s")), [""; 0]);
     }
 
     #[test]
     fn the_last_context_is_remembered() {
         let events = SystemEvents::default();
-        events.enqueue("s", "x", Some("node:Mac"), 0);
-        assert!(events.is_last_about("s", "NODE:mac") && !events.is_last_about("s", "node:pc"));
+        events.enqueue(&session("s"), "x", Some("node:Mac"), 0);
+        assert!(
+            events.is_last_about(&session("s"), "NODE:mac")
+                && !events.is_last_about(&session("s"), "node:pc")
+        );
     }
 
     /// Vectors of `sessions.md` §5.6.

@@ -32,6 +32,10 @@ use crate::system_events::SystemEvents;
 
 pub(crate) const KEY: &str = "agent:main:main";
 
+pub(crate) fn key_of(text: &str) -> SessionKey {
+    SessionKey::parse(text).unwrap()
+}
+
 /// No test waits longer than this for anything; it is a failure, not a measure.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -264,12 +268,12 @@ impl Rig {
         target: AbortTarget,
         reason: AbortReason,
     ) -> Result<Vec<RunId>, RunOfOtherSession> {
-        self.dispatch.abort(session_key, target, reason).await.outcome().await
+        self.dispatch.abort(&key_of(session_key), target, reason).await.outcome().await
     }
 
     /// Stops whatever there is, and waits for its end.
     pub(crate) async fn quiesce(&self, session_key: &str, patience: Duration) -> Result<(), StillActive> {
-        self.dispatch.change(session_key, patience, std::future::ready(())).await.outcome().await
+        self.dispatch.change(&key_of(session_key), patience, std::future::ready(())).await.outcome().await
     }
 
     /// The next event, as a short line.
@@ -302,14 +306,14 @@ impl Rig {
     }
 
     pub(crate) async fn entry(&self) -> SessionEntry {
-        let key = SessionKey::parse(KEY).unwrap();
+        let key = key_of(KEY);
         (*self.store.get(&key).await.unwrap().expect("a row").entry).clone()
     }
 }
 
 /// One event in one line: run, what, and the text where there is one.
 fn short(event: &Broadcast) -> String {
-    let payload = &event.payload;
+    let payload: Value = serde_json::from_str(event.payload.get()).unwrap();
     let run = payload["runId"].as_str().unwrap();
     if event.name == "chat" {
         let text = payload.pointer("/message/content/0/text").and_then(Value::as_str);
@@ -417,7 +421,7 @@ impl SessionStore for Faulty {
 pub(crate) fn chat(run_id: &str, text: &str) -> ChatMessage {
     ChatMessage {
         run_id: RunId::new(run_id),
-        session_key: KEY.to_owned(),
+        session_key: key_of(KEY),
         text: text.to_owned(),
         images: Vec::new(),
         thinking: None,
@@ -431,7 +435,7 @@ pub(crate) fn agent(run_id: &str, text: &str) -> AgentMessage {
     AgentMessage {
         run_id: RunId::new(run_id),
         agent_id: AgentId::default(),
-        session_key: KEY.to_owned(),
+        session_key: key_of(KEY),
         session_id: None,
         text: text.to_owned(),
         images: Vec::new(),

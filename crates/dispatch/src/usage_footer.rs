@@ -4,6 +4,7 @@
 //! model streamed.
 
 use openclaw_models::usage::{dollars, short_count};
+use openclaw_protocol::SessionKey;
 use openclaw_protocol::message::Usage;
 use openclaw_sessions::entry::ResponseUsage;
 
@@ -12,7 +13,12 @@ use openclaw_sessions::entry::ResponseUsage;
 ///
 /// `auth_mode` is how the call authenticated ([`openclaw_models::credentials::AuthLabel::mode`]): what a login's tokens would
 /// cost is nobody's bill, so only calls with an API key show it, where a price is known.
-pub fn footer(mode: ResponseUsage, usage: &Usage, auth_mode: &str, session_key: &str) -> Option<String> {
+pub fn footer(
+    mode: ResponseUsage,
+    usage: &Usage,
+    auth_mode: &str,
+    session_key: &SessionKey,
+) -> Option<String> {
     let session = match mode {
         ResponseUsage::Off => return None,
         ResponseUsage::Tokens => String::new(),
@@ -44,6 +50,8 @@ pub fn append(texts: &mut Vec<String>, footer: &str) {
 mod tests {
     use openclaw_protocol::message::Cost;
 
+    use openclaw_protocol::AgentId;
+
     use super::*;
 
     #[test]
@@ -74,7 +82,7 @@ mod tests {
         ];
         for (mode, usage, auth, expect) in rows {
             assert_eq!(
-                footer(mode, &usage, auth, "agent:main:main").as_deref(),
+                footer(mode, &usage, auth, &SessionKey::main(&AgentId::default(), "main")).as_deref(),
                 expect,
                 "{mode:?} {auth} {usage:?}"
             );

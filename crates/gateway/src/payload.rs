@@ -22,6 +22,12 @@ impl Payload {
     }
 }
 
+impl From<Box<RawValue>> for Payload {
+    fn from(encoded: Box<RawValue>) -> Self {
+        Self(encoded)
+    }
+}
+
 impl From<serde_json::Value> for Payload {
     fn from(value: serde_json::Value) -> Self {
         // A `Value` always has a JSON form; `null` stands for the impossible case.

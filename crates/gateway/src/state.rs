@@ -128,10 +128,10 @@ impl GatewayState {
         let report = self.presence.report(params, text);
         let session = self.main_session_key();
         let context = format!("node:{}", report.key);
-        let is_same = self.system_events.is_last_about(session.as_str(), &context);
+        let is_same = self.system_events.is_last_about(&session, &context);
         if let Some(line) = note_of(text, &report, is_same) {
             let about = text.starts_with("Node:").then_some(context.as_str());
-            self.system_events.enqueue(session.as_str(), &line, about, now_ms());
+            self.system_events.enqueue(&session, &line, about, now_ms());
         }
         self.events.presence_changed();
         self.broadcast_presence();

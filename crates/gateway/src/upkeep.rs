@@ -29,7 +29,7 @@ pub(crate) async fn run(state: Arc<GatewayState>) {
         store: Arc::clone(&state.sessions),
         layout: state.layout.clone(),
         agents: state.config().agent_ids(),
-        is_busy: Arc::new(move |key| !busy.dispatch.active_runs(key.as_str()).is_empty()),
+        is_busy: Arc::new(move |key| !busy.dispatch.active_runs(key).is_empty()),
     };
     let round = |policy: Policy| {
         let work = work.clone();

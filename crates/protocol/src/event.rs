@@ -1,5 +1,7 @@
 //! The broadcast events and their payloads (spec `gateway-protocol.md` §7, §8.1).
 
+use std::borrow::Cow;
+
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,6 +9,7 @@ use serde_json::Value;
 use crate::access::Access;
 use crate::export::schema_in;
 use crate::params::health::HealthSnapshot;
+use crate::{RunId, SessionKey};
 
 /// One row of [`EVENTS`].
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +47,7 @@ const fn later(name: &'static str, access: Option<Access>) -> EventKind {
 /// All events, in the order of `hello-ok.features.events` (spec §7.0, §7.2). `health` may be dropped (KB-35).
 pub const EVENTS: &[EventKind] = &[
     sent::<ConnectChallenge>("connect.challenge", false),
-    said::<AgentEvent>("agent"),
+    said::<AgentEvent<'_>>("agent"),
     said::<ChatEvent>("chat"),
     sent::<PresenceEvent>("presence", true),
     sent::<Tick>("tick", true),
@@ -158,18 +161,19 @@ pub struct PresenceEntry {
 /// `agent`: what a run does (spec §7.3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct AgentEvent {
+pub struct AgentEvent<'a> {
     /// The run.
-    pub run_id: String,
+    #[schemars(with = "String")]
+    pub run_id: RunId,
     /// What happened.
     #[serde(flatten)]
-    pub stream: AgentStream,
-    /// Canonical key, when the run belongs to a session.
+    pub stream: AgentStream<'a>,
+    /// The run's session; 2.9 leaves it out of the events of a compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_key: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub session_key: Option<SessionKey>,
     /// Counts from 1 within the run, also events that were not sent to you.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seq: Option<u64>,
+    pub seq: u64,
     /// Unix milliseconds.
     pub ts: i64,
 }
@@ -177,17 +181,15 @@ pub struct AgentEvent {
 /// The streams of an `agent` event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "stream", content = "data", rename_all = "lowercase")]
-pub enum AgentStream {
+pub enum AgentStream<'a> {
     /// Start and end.
     Lifecycle(Lifecycle),
     /// The answer as it grows.
-    Assistant(AssistantText),
+    Assistant(AssistantText<'a>),
     /// Tool calls.
     Tool(ToolEvent),
     /// The context is being shortened.
     Compaction(Compaction),
-    /// The gateway noticed a hole in a run's numbering.
-    Error(SeqGap),
 }
 
 /// `lifecycle`
@@ -202,9 +204,6 @@ pub enum Lifecycle {
     /// The run has ended.
     End {
         /// Unix milliseconds.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        started_at: Option<i64>,
-        /// Unix milliseconds.
         ended_at: i64,
         /// Whether it was stopped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -215,26 +214,17 @@ pub enum Lifecycle {
         /// Why.
         error: String,
         /// Unix milliseconds.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        started_at: Option<i64>,
-        /// Unix milliseconds.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        ended_at: Option<i64>,
+        ended_at: i64,
     },
 }
 
 /// `assistant`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AssistantText {
+pub struct AssistantText<'a> {
     /// The current message so far.
-    pub text: String,
+    pub text: Cow<'a, str>,
     /// What is new.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delta: Option<String>,
-    /// Media it refers to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub media_urls: Option<Vec<String>>,
+    pub delta: Cow<'a, str>,
 }
 
 /// `tool`
@@ -290,32 +280,24 @@ pub enum Compaction {
     },
 }
 
-/// `error`: a hole in the numbering of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SeqGap {
-    /// `seq gap`
-    pub reason: String,
-    /// The number that should have come.
-    pub expected: u64,
-    /// The number that came.
-    pub received: u64,
-}
-
-/// `chat`: the reply as a chat client shows it (spec §7.4). One terminal state a run.
+/// `chat`: the reply as a chat client shows it (spec §7.4). One terminal state a run. `M` is the message: a [`ReplyText`],
+/// or a whole one of the transcript where the gateway itself answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ChatEvent {
+pub struct ChatEvent<M = Value> {
     /// The run.
-    pub run_id: String,
-    /// Canonical key.
-    pub session_key: String,
+    #[schemars(with = "String")]
+    pub run_id: RunId,
+    /// The run's session.
+    #[schemars(with = "String")]
+    pub session_key: SessionKey,
     /// Number of the agent event that caused it.
     pub seq: u64,
     /// Where the reply stands.
     pub state: ChatState,
     /// `{role:"assistant", content:[{type:"text", text}], timestamp}`; absent when there is no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<Value>,
+    pub message: Option<M>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
@@ -336,6 +318,27 @@ pub enum ChatState {
     Aborted,
     /// It failed.
     Error,
+}
+
+/// The `message` of a `chat` event while the reply is written, and of its final.
+#[derive(Debug, Serialize)]
+#[serde(tag = "role", rename = "assistant")]
+pub struct ReplyText<'a> {
+    content: [ReplyBlock<'a>; 1],
+    timestamp: i64,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "text")]
+struct ReplyBlock<'a> {
+    text: &'a str,
+}
+
+impl<'a> ReplyText<'a> {
+    /// All of the text so far, as of Unix milliseconds.
+    pub fn new(text: &'a str, timestamp: i64) -> Self {
+        Self { content: [ReplyBlock { text }], timestamp }
+    }
 }
 
 #[cfg(test)]

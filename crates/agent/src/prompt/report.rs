@@ -1,12 +1,13 @@
 //! What the prompt was made of, for `/context` and run metadata (spec `agent-runtime.md` §13).
 
 use openclaw_models::ToolSpec;
+use openclaw_protocol::SessionKey;
+use openclaw_protocol::text_length::utf16_len;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{SystemPrompt, tool_list};
 use crate::bootstrap::BootstrapFile;
-use openclaw_protocol::text_length::utf16_len;
 
 /// `systemPromptReport`, stored with the session after each run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -36,9 +37,9 @@ pub struct ReportFrame {
     /// The transcript.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Canonical session key.
+    /// The session.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_key: Option<String>,
+    pub session_key: Option<SessionKey>,
     /// Provider id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,

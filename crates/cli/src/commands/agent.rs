@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use openclaw_protocol::AgentId;
+use openclaw_protocol::{AgentId, SessionKey};
 use serde_json::{Map, Value, json};
 
 use super::config_pickup;
@@ -190,7 +190,7 @@ async fn set_verbose(context: &Context, request: &Request, level: &str) -> Resul
             let found = found.await?;
             found.get("key").and_then(Value::as_str).unwrap_or("main").to_owned()
         }
-        (None, Some(agent)) => format!("agent:{agent}:main"),
+        (None, Some(agent)) => SessionKey::main(agent, "main").to_string(),
         (None, None) => "main".to_owned(),
     };
     let patch = json!({ "key": key, "verboseLevel": level });

@@ -116,7 +116,7 @@ async fn answer(state: &GatewayState, run: LocalRun) -> Result<Value, Failure> {
     let message = AgentMessage {
         run_id: run_id.clone(),
         agent_id: run.agent,
-        session_key: key.as_str().to_owned(),
+        session_key: key,
         session_id: run.session_id,
         text: run.text,
         images: Vec::new(),

@@ -1,9 +1,14 @@
 //! One run's events as clients see them (spec `gateway-protocol.md` §7.3, §7.4): a pure machine, told the time.
 
 use openclaw_agent::event::{RunEnd, RunEvent};
-use openclaw_protocol::RunId;
+use openclaw_protocol::event::{
+    AgentEvent, AgentStream, AssistantText, ChatEvent, ChatState, Compaction, Lifecycle, ReplyText, ToolEvent,
+};
 use openclaw_protocol::message::Message;
-use serde_json::{Map, Value, json};
+use openclaw_protocol::{RunId, SessionKey};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::api::{Audience, Broadcast};
 
@@ -39,7 +44,7 @@ impl Verbose {
 #[derive(Debug)]
 pub(crate) struct Emitter {
     run_id: RunId,
-    session_key: String,
+    session_key: SessionKey,
     verbose: Verbose,
     seq: u64,
     /// Text of the last assistant message, once any was streamed.
@@ -56,7 +61,7 @@ enum Chat {
 }
 
 impl Emitter {
-    pub(crate) fn new(run_id: RunId, session_key: String) -> Self {
+    pub(crate) fn new(run_id: RunId, session_key: SessionKey) -> Self {
         Self {
             run_id,
             session_key,
@@ -77,31 +82,26 @@ impl Emitter {
     pub(crate) fn on(&mut self, now: i64, event: RunEvent) -> Vec<Broadcast> {
         match event {
             RunEvent::Started { started_at } => {
-                vec![self.agent(now, "lifecycle", json!({"phase": "start", "startedAt": started_at}))]
+                vec![self.agent(now, AgentStream::Lifecycle(Lifecycle::Start { started_at }))]
             }
             RunEvent::Asking => Vec::new(),
             RunEvent::Assistant { text, delta } => self.assistant(now, text, &delta),
-            RunEvent::ToolStart { name, call_id, args } => self.tool(
-                now,
-                json!({"phase": "start", "name": name, "toolCallId": call_id, "args": args}),
-                None,
-            ),
-            RunEvent::ToolUpdate { name, call_id, partial } => self.tool(
-                now,
-                json!({"phase": "update", "name": name, "toolCallId": call_id}),
-                Some(("partialResult", partial)),
-            ),
-            RunEvent::ToolResult { name, call_id, meta, is_error, result } => {
-                let mut data = json!({"phase": "result", "name": name, "toolCallId": call_id});
-                if let Some(meta) = meta {
-                    insert(&mut data, "meta", json!(meta));
-                }
-                insert(&mut data, "isError", json!(is_error));
-                self.tool(now, data, Some(("result", result)))
+            RunEvent::ToolStart { name, call_id, args } => {
+                self.tool(now, ToolEvent::Start { name, tool_call_id: call_id, args })
             }
-            RunEvent::CompactionStart => vec![self.agent(now, "compaction", json!({"phase": "start"}))],
+            RunEvent::ToolUpdate { name, call_id, partial } => {
+                let partial_result = self.if_full(partial);
+                self.tool(now, ToolEvent::Update { name, tool_call_id: call_id, partial_result })
+            }
+            RunEvent::ToolResult { name, call_id, meta, is_error, result } => {
+                let result = self.if_full(result);
+                self.tool(now, ToolEvent::Result { name, tool_call_id: call_id, meta, is_error, result })
+            }
+            RunEvent::CompactionStart => {
+                vec![self.agent(now, AgentStream::Compaction(Compaction::Start {}))]
+            }
             RunEvent::CompactionEnd { will_retry } => {
-                vec![self.agent(now, "compaction", json!({"phase": "end", "willRetry": will_retry}))]
+                vec![self.agent(now, AgentStream::Compaction(Compaction::End { will_retry }))]
             }
             RunEvent::Ended { ended_at, end, .. } => self.ended(now, ended_at, &end),
         }
@@ -110,152 +110,153 @@ impl Emitter {
     /// The run is being stopped from outside: clients hear it at once, and no more `chat` events of it. Nothing when its
     /// `chat` stream is closed already.
     pub(crate) fn aborted(&mut self, reason: &str) -> Vec<Broadcast> {
-        let seq = self.seq + 1;
-        self.close(seq, "aborted", &[("stopReason", json!(reason))]).into_iter().collect()
+        self.close(&self.stopped(self.seq + 1, reason)).into_iter().collect()
     }
 
     /// The message went into another run: its own `chat` stream ends at once and empty (decision 7).
     pub(crate) fn absorbed(&mut self) -> Vec<Broadcast> {
-        let seq = self.seq + 1;
-        self.close(seq, "final", &[]).into_iter().collect()
+        self.answered(None)
     }
 
     /// The gateway answered by itself: that is all clients hear (spec `gateway-protocol.md` §6.4). Who may not ask hears that
     /// it is over.
     pub(crate) fn answered(&mut self, said: Option<&Message>) -> Vec<Broadcast> {
-        let seq = self.seq + 1;
-        let message = said.map(|said| ("message", serde_json::to_value(said).unwrap_or_default()));
-        self.close(seq, "final", message.as_slice()).into_iter().collect()
+        self.close(&self.chat(self.seq + 1, ChatState::Final, said)).into_iter().collect()
     }
 
     /// The run failed before it began.
     pub(crate) fn failed_early(&mut self, message: &str) -> Vec<Broadcast> {
-        let seq = self.seq + 1;
-        self.close(seq, "error", &[("errorMessage", json!(message))]).into_iter().collect()
+        self.close(&self.failed(self.seq + 1, message)).into_iter().collect()
     }
 
     fn assistant(&mut self, now: i64, text: String, delta: &str) -> Vec<Broadcast> {
-        let mut out = vec![self.agent(now, "assistant", json!({"text": text, "delta": delta}))];
+        let said = AssistantText { text: text.as_str().into(), delta: delta.into() };
+        let mut out = vec![self.agent(now, AgentStream::Assistant(said))];
         let due = self.last_delta.is_none_or(|last| now - last >= DELTA_EVERY_MS);
         if self.chat == Chat::Open && due {
             self.last_delta = Some(now);
-            let message = assistant_message(now, &text);
-            out.push(self.chat(self.seq, "delta", &[("message", message)], Loss::Allowed));
+            let delta = self.chat(self.seq, ChatState::Delta, Some(ReplyText::new(&text, now)));
+            out.push(Broadcast { droppable: true, ..chat_broadcast(&delta) });
         }
         self.text = Some(text);
         out
     }
 
+    /// What only those get who asked for everything.
+    fn if_full(&self, outcome: Value) -> Option<Value> {
+        (self.verbose == Verbose::Full).then_some(outcome)
+    }
+
     /// Tool events count even where nobody gets them.
-    fn tool(&mut self, now: i64, mut data: Value, outcome: Option<(&str, Value)>) -> Vec<Broadcast> {
-        if let (Verbose::Full, Some((key, value))) = (self.verbose, outcome) {
-            insert(&mut data, key, value);
-        }
+    fn tool(&mut self, now: i64, event: ToolEvent) -> Vec<Broadcast> {
         let audience = match self.verbose {
             Verbose::Off => Audience::ToolWatchers,
             Verbose::On | Verbose::Full => Audience::ToolListeners,
         };
-        vec![Broadcast { audience, ..self.agent(now, "tool", data) }]
+        vec![Broadcast { audience, ..self.agent(now, AgentStream::Tool(event)) }]
     }
 
     fn ended(&mut self, now: i64, ended_at: i64, end: &RunEnd) -> Vec<Broadcast> {
-        let data = match end {
-            RunEnd::Completed => json!({"phase": "end", "endedAt": ended_at}),
-            RunEnd::Aborted | RunEnd::TimedOut => {
-                json!({"phase": "end", "endedAt": ended_at, "aborted": true})
-            }
-            RunEnd::Failed(error) => json!({"phase": "error", "error": error, "endedAt": ended_at}),
+        let lifecycle = match end {
+            RunEnd::Completed => Lifecycle::End { ended_at, aborted: None },
+            RunEnd::Aborted | RunEnd::TimedOut => Lifecycle::End { ended_at, aborted: Some(true) },
+            RunEnd::Failed(error) => Lifecycle::Error { error: error.clone(), ended_at },
         };
-        let mut out = vec![self.agent(now, "lifecycle", data)];
+        let last = Broadcast { ends_run: true, ..self.agent(now, AgentStream::Lifecycle(lifecycle)) };
         let seq = self.seq;
-        let last = match end {
+        let chat = match end {
             RunEnd::Completed => {
-                let message = self.text.take().filter(|text| !text.is_empty());
-                let message = message.map(|text| ("message", assistant_message(now, &text)));
-                self.close(seq, "final", message.as_slice())
+                let text = self.text.take().filter(|text| !text.is_empty());
+                let message = text.as_deref().map(|text| ReplyText::new(text, now));
+                self.close(&self.chat(seq, ChatState::Final, message))
             }
-            RunEnd::Aborted => self.close(seq, "aborted", &[("stopReason", json!("stop"))]),
-            RunEnd::TimedOut => self.close(seq, "aborted", &[("stopReason", json!("timeout"))]),
-            RunEnd::Failed(error) => self.close(seq, "error", &[("errorMessage", json!(error))]),
+            RunEnd::Aborted => self.close(&self.stopped(seq, "stop")),
+            RunEnd::TimedOut => self.close(&self.stopped(seq, "timeout")),
+            RunEnd::Failed(error) => self.close(&self.failed(seq, error)),
         };
-        out.extend(last);
-        out
+        std::iter::once(last).chain(chat).collect()
     }
 
-    fn close(&mut self, seq: u64, state: &str, fields: &[(&str, Value)]) -> Option<Broadcast> {
-        if self.chat == Chat::Closed {
-            return None;
-        }
-        self.chat = Chat::Closed;
-        Some(self.chat(seq, state, fields, Loss::Forbidden))
+    fn stopped(&self, seq: u64, reason: &str) -> ChatEvent {
+        ChatEvent { stop_reason: Some(reason.to_owned()), ..self.chat(seq, ChatState::Aborted, None) }
     }
 
-    fn agent(&mut self, now: i64, stream: &str, data: Value) -> Broadcast {
+    fn failed(&self, seq: u64, error: &str) -> ChatEvent {
+        ChatEvent { error_message: Some(error.to_owned()), ..self.chat(seq, ChatState::Error, None) }
+    }
+
+    fn chat<M>(&self, seq: u64, state: ChatState, message: Option<M>) -> ChatEvent<M> {
+        chat_event(&self.run_id, &self.session_key, seq, state, message)
+    }
+
+    /// The last of the `chat` stream, unless it has ended.
+    fn close<M: Serialize>(&mut self, last: &ChatEvent<M>) -> Option<Broadcast> {
+        let was = std::mem::replace(&mut self.chat, Chat::Closed);
+        (was == Chat::Open).then(|| chat_broadcast(last))
+    }
+
+    fn agent(&mut self, now: i64, stream: AgentStream<'_>) -> Broadcast {
         self.seq += 1;
-        let mut payload = json!({"runId": self.run_id, "stream": stream});
-        insert(&mut payload, "data", data);
-        insert(&mut payload, "sessionKey", json!(self.session_key));
-        insert(&mut payload, "seq", json!(self.seq));
-        insert(&mut payload, "ts", json!(now));
-        self.broadcast("agent", payload, Loss::Forbidden)
-    }
-
-    fn chat(&self, seq: u64, state: &str, fields: &[(&str, Value)], loss: Loss) -> Broadcast {
-        let payload = chat_payload(&self.run_id, &self.session_key, seq, state, fields);
-        self.broadcast("chat", payload, loss)
-    }
-
-    fn broadcast(&self, name: &'static str, payload: Value, loss: Loss) -> Broadcast {
-        Broadcast {
-            name,
-            payload,
+        let event = AgentEvent {
             run_id: self.run_id.clone(),
+            stream,
+            session_key: Some(self.session_key.clone()),
+            seq: self.seq,
+            ts: now,
+        };
+        Broadcast {
+            name: "agent",
+            payload: encoded(&event),
+            run_id: event.run_id,
             session_key: self.session_key.clone(),
             audience: Audience::All,
-            droppable: loss == Loss::Allowed,
+            droppable: false,
+            ends_run: false,
         }
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Loss {
-    Allowed,
-    Forbidden,
 }
 
 /// The `chat` final of `chat.inject` (spec `gateway-protocol.md` §6.4): run id `inject-<entry id>`, `seq` 0, and the
 /// message with its model fields.
-pub(crate) fn injected(session_key: &str, entry_id: &str, message: &Message) -> Broadcast {
+pub(crate) fn injected(session_key: &SessionKey, entry_id: &str, message: &Message) -> Broadcast {
     let run_id = RunId::new(format!("inject-{entry_id}"));
-    let message = serde_json::to_value(message).unwrap_or_default();
-    let payload = chat_payload(&run_id, session_key, 0, "final", &[("message", message)]);
+    chat_broadcast(&chat_event(&run_id, session_key, 0, ChatState::Final, Some(message)))
+}
+
+fn chat_event<M>(
+    run_id: &RunId,
+    session_key: &SessionKey,
+    seq: u64,
+    state: ChatState,
+    message: Option<M>,
+) -> ChatEvent<M> {
+    ChatEvent {
+        run_id: run_id.clone(),
+        session_key: session_key.clone(),
+        seq,
+        state,
+        message,
+        error_message: None,
+        stop_reason: None,
+    }
+}
+
+fn chat_broadcast<M: Serialize>(event: &ChatEvent<M>) -> Broadcast {
     Broadcast {
         name: "chat",
-        payload,
-        run_id,
-        session_key: session_key.to_owned(),
+        payload: encoded(event),
+        run_id: event.run_id.clone(),
+        session_key: event.session_key.clone(),
         audience: Audience::All,
         droppable: false,
+        ends_run: false,
     }
 }
 
-fn chat_payload(run_id: &RunId, session_key: &str, seq: u64, state: &str, fields: &[(&str, Value)]) -> Value {
-    let mut payload = json!({"runId": run_id, "sessionKey": session_key, "seq": seq, "state": state});
-    for (key, value) in fields {
-        insert(&mut payload, key, value.clone());
-    }
-    payload
-}
-
-fn assistant_message(now: i64, text: &str) -> Value {
-    json!({"role": "assistant", "content": [{"type": "text", "text": text}], "timestamp": now})
-}
-
-fn insert(object: &mut Value, key: &str, value: Value) {
-    let fields: Option<&mut Map<String, Value>> = object.as_object_mut();
-    if let Some(fields) = fields {
-        fields.insert(key.to_owned(), value);
-    }
+/// The text for all subscribers, made once.
+fn encoded<E: Serialize>(event: &E) -> Box<RawValue> {
+    // These types always have a JSON form; `null` stands for the impossible case.
+    to_raw_value(event).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 #[cfg(test)]

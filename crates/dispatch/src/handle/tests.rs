@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::{RunOutcome, RunPhase};
 use crate::journal::memory;
-use crate::testing::{Answer, FakeModel, KEY, PANICS, PATIENCE, Rig, agent, chat, crash, said, unfinish};
+use crate::testing::{
+    Answer, FakeModel, KEY, PANICS, PATIENCE, Rig, agent, chat, crash, key_of, said, unfinish,
+};
 
 fn dir() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
@@ -69,7 +71,7 @@ async fn a_chat_message_is_answered_once_in_the_recorded_order() {
     );
     assert_eq!((entry.model_provider.as_deref(), entry.model.as_deref()), (Some("fake"), Some("fake-1")));
     assert_eq!((entry.context_tokens, entry.aborted_last_run), (Some(32_000), Some(false)));
-    assert!(rig.dispatch.active_runs(KEY).is_empty());
+    assert!(rig.dispatch.active_runs(&key_of(KEY)).is_empty());
 }
 
 #[tokio::test]
@@ -105,7 +107,7 @@ async fn messages_of_a_session_wait_for_each_other_in_turn() {
     send(&rig, "r2", "second").await;
     drop(rig.agent(agent("r3", "third")).await.unwrap());
     let waiting: Vec<_> =
-        rig.dispatch.active_runs(KEY).into_iter().map(|run| (run.run_id, run.phase)).collect();
+        rig.dispatch.active_runs(&key_of(KEY)).into_iter().map(|run| (run.run_id, run.phase)).collect();
     let expected = [("r1", RunPhase::Running), ("r2", RunPhase::Queued), ("r3", RunPhase::Queued)];
     assert_eq!(waiting, expected.map(|(run, phase)| (RunId::new(run), phase)));
     model.release();
@@ -243,7 +245,7 @@ async fn injected_words_are_stored_and_heard() {
     let (dir, model) = (dir(), FakeModel::start([Answer::Text("hey")]).await);
     let mut rig = Rig::start(dir.path(), &model).await;
     let message = |key: &str| InjectMessage {
-        session_key: key.to_owned(),
+        session_key: key_of(key),
         text: "injected note".to_owned(),
         label: Some("ops".to_owned()),
     };
@@ -303,7 +305,7 @@ async fn idle_lanes_do_not_stay() {
     let rig = Rig::start(dir.path(), &model).await;
     for n in 0..5 {
         let mut message = chat(&format!("r{n}"), "hi");
-        message.session_key = format!("agent:main:s{n}");
+        message.session_key = key_of(&format!("agent:main:s{n}"));
         drop(rig.chat(message).await.unwrap());
         rig.end(&format!("r{n}")).await;
         rig.quiesce(&format!("agent:main:s{n}"), PATIENCE).await.unwrap();
@@ -488,7 +490,7 @@ async fn a_shutdown_waits_for_runs_and_cuts_off_what_misses_the_deadline() {
     send(&rig, "r1", "quick").await;
     model.asked(1).await;
     let mut slow = chat("r2", "slow");
-    slow.session_key = "agent:main:slow".to_owned();
+    slow.session_key = key_of("agent:main:slow");
     drop(rig.chat(slow).await.unwrap());
     rig.events_until("r2 chat delta too sl").await;
     model.release();
@@ -532,7 +534,7 @@ async fn a_panic_ends_its_run_alone() {
     let (dir, model) = (dir(), FakeModel::start([Answer::Text("hey")]).await);
     let mut rig = Rig::start(dir.path(), &model).await;
     let mut message = chat("r1", "hi");
-    message.session_key = PANICS.to_owned();
+    message.session_key = key_of(PANICS);
     drop(rig.chat(message).await.unwrap());
     let record = rig.end("r1").await;
     let RunOutcome::Error { message, .. } = &record.outcome else { panic!("{record:?}") };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use openclaw_protocol::AgentId;
+use openclaw_protocol::{AgentId, SessionKey};
 use serde_json::json;
 
 use super::memory::MemoryJournal;
@@ -60,7 +60,7 @@ fn run(name: &str) -> RunId {
 pub(super) fn chat(run_id: &str, text: &str) -> Row {
     Row {
         run_id: run(run_id),
-        session_key: "agent:main:main".to_owned(),
+        session_key: SessionKey::main(&AgentId::default(), "main"),
         payload: Request { text: text.to_owned(), ..Request::default() },
         accepted_at: 1_000,
         entry_id: "0badcafe".to_owned(),
@@ -75,7 +75,7 @@ pub(super) fn chat(run_id: &str, text: &str) -> Row {
 pub(super) async fn stored(row: Row) -> Row<Stored> {
     let share = Backlog::default().count(0);
     let slip = row.slip();
-    let (stored, _) = Stored::of(&row.session_key, row.payload, share).await.unwrap();
+    let (stored, _) = Stored::of(row.session_key.as_str(), row.payload, share).await.unwrap();
     slip.with(stored)
 }
 
@@ -333,7 +333,7 @@ fn note(id: &str) -> NewDelivery {
                 target: "x".to_owned(),
                 thread: Some("7".to_owned()),
             },
-            session_key: Some("agent:main:main".to_owned()),
+            session_key: Some(SessionKey::main(&AgentId::default(), "main")),
             payload: format!("\"text of {id}\""),
             expires_at: Some(9_000),
         },
@@ -388,7 +388,7 @@ async fn a_delivery_is_found_again_as_it_was(open: Open) {
         attempts: 0,
         receipt: None,
         error: None,
-        session_key: Some("agent:main:main".to_owned()),
+        session_key: Some(SessionKey::main(&AgentId::default(), "main")),
         accepted_at: 1_000,
     };
     assert_eq!(status(&journal, "a").await, expected);

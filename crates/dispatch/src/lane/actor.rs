@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use openclaw_agent::event::RunEvent;
 use openclaw_config::settings::QueueMode;
-use openclaw_protocol::RunId;
+use openclaw_protocol::{RunId, SessionKey};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
@@ -100,7 +100,7 @@ pub(crate) enum Arrival {
 }
 
 pub(super) struct Actor {
-    key: String,
+    key: SessionKey,
     shared: Arc<Shared>,
     mailbox: mpsc::Receiver<Command>,
     machine: Machine<Job>,
@@ -138,7 +138,7 @@ enum Step {
 }
 
 impl Actor {
-    pub(super) fn new(key: String, shared: Arc<Shared>, mailbox: mpsc::Receiver<Command>) -> Self {
+    pub(super) fn new(key: SessionKey, shared: Arc<Shared>, mailbox: mpsc::Receiver<Command>) -> Self {
         Self {
             key,
             shared,

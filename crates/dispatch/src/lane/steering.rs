@@ -117,7 +117,7 @@ impl Steering for SteeringQueue {
 mod tests {
     use std::sync::Arc;
 
-    use openclaw_protocol::SessionId;
+    use openclaw_protocol::{SessionId, SessionKey};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
@@ -128,7 +128,7 @@ mod tests {
     fn job(name: &str) -> Job {
         let row = Row {
             run_id: RunId::new(name),
-            session_key: "k".to_owned(),
+            session_key: SessionKey::global(),
             payload: Parked::of(Request::default(), Attempts::default(), Backlog::default().count(0)),
             accepted_at: 0,
             entry_id: format!("id-{name}"),

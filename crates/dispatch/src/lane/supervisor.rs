@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use openclaw_protocol::SessionKey;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
@@ -17,7 +18,7 @@ const MAILBOX: usize = 64;
 /// Starts lanes and knows how to reach them.
 #[derive(Debug, Default)]
 pub(crate) struct Supervisor {
-    lanes: Mutex<HashMap<String, mpsc::Sender<Command>>>,
+    lanes: Mutex<HashMap<SessionKey, mpsc::Sender<Command>>>,
     tasks: TaskTracker,
 }
 
@@ -37,20 +38,20 @@ impl Seat {
 impl Supervisor {
     /// Sends to a session's lane, starting it if need be. During shutdown the command may be dropped: a message is in the
     /// inbox by then, and whoever waits for a reply sees it closed.
-    pub(crate) async fn send(&self, shared: &Arc<Shared>, key: &str, command: Command) {
+    pub(crate) async fn send(&self, shared: &Arc<Shared>, key: &SessionKey, command: Command) {
         let lane = self.lane(shared, key);
         if lane.send(command).await.is_err() {
-            tracing::debug!(session = key, "lane is gone: shutting down");
+            tracing::debug!(session = %key, "lane is gone: shutting down");
         }
     }
 
     /// A place at the end of a session's mailbox, starting its lane if need be. `None` during shutdown.
-    pub(crate) async fn seat(&self, shared: &Arc<Shared>, key: &str) -> Option<Seat> {
+    pub(crate) async fn seat(&self, shared: &Arc<Shared>, key: &SessionKey) -> Option<Seat> {
         self.lane(shared, key).reserve_owned().await.ok().map(Seat)
     }
 
     /// Sends only to a lane that exists; an idle session has nothing to stop.
-    pub(crate) async fn send_existing(&self, key: &str, command: Command) {
+    pub(crate) async fn send_existing(&self, key: &SessionKey, command: Command) {
         let lane = self.lanes.lock().get(key).cloned();
         if let Some(lane) = lane {
             // A lane that ends now has nothing to stop either.
@@ -59,7 +60,7 @@ impl Supervisor {
     }
 
     /// A lane with nothing left to do asks whether it may end. Not while somebody holds a sender: a command is on its way.
-    pub(super) fn retire(&self, key: &str, mailbox: &mpsc::Receiver<Command>) -> bool {
+    pub(super) fn retire(&self, key: &SessionKey, mailbox: &mpsc::Receiver<Command>) -> bool {
         let mut lanes = self.lanes.lock();
         let alone = mailbox.is_empty() && mailbox.sender_strong_count() <= 1;
         if alone {
@@ -80,7 +81,7 @@ impl Supervisor {
         self.lanes.lock().len()
     }
 
-    fn lane(&self, shared: &Arc<Shared>, key: &str) -> mpsc::Sender<Command> {
+    fn lane(&self, shared: &Arc<Shared>, key: &SessionKey) -> mpsc::Sender<Command> {
         let mut lanes = self.lanes.lock();
         if let Some(lane) = lanes.get(key)
             && !lane.is_closed()
@@ -88,9 +89,9 @@ impl Supervisor {
             return lane.clone();
         }
         let (sender, mailbox) = mpsc::channel(MAILBOX);
-        lanes.insert(key.to_owned(), sender.clone());
-        let actor = Actor::new(key.to_owned(), Arc::clone(shared), mailbox);
-        let span = tracing::info_span!(parent: None, "session", key);
+        lanes.insert(key.clone(), sender.clone());
+        let actor = Actor::new(key.clone(), Arc::clone(shared), mailbox);
+        let span = tracing::info_span!(parent: None, "session", %key);
         self.tasks.spawn(actor.run().instrument(span));
         sender
     }

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use openclaw_protocol::SessionKey;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,7 @@ pub struct Delivery<P> {
     /// Where it goes.
     pub address: Address,
     /// The session it belongs to, canonical key.
-    pub session_key: Option<String>,
+    pub session_key: Option<SessionKey>,
     /// What is sent.
     pub payload: P,
     /// Unix milliseconds after which it is not worth sending any more.
@@ -58,7 +59,7 @@ pub struct DeliveryStatus {
     /// Why it is not sent yet, or will not be; for people.
     pub error: Option<String>,
     /// The session it belongs to.
-    pub session_key: Option<String>,
+    pub session_key: Option<SessionKey>,
     /// Unix milliseconds of acceptance.
     pub accepted_at: i64,
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
+use openclaw_protocol::{AgentId, SessionKey};
 use serde::{Deserialize, Serialize};
 
 use super::*;
@@ -90,7 +91,7 @@ fn note(id: &str, target: &str) -> Delivery<Note> {
             target: target.to_owned(),
             thread: Some("7".to_owned()),
         },
-        session_key: Some("agent:main:main".to_owned()),
+        session_key: Some(SessionKey::main(&AgentId::default(), "main")),
         payload: Note(format!("text of {id}")),
         expires_at: None,
     }

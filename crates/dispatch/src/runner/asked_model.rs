@@ -111,7 +111,7 @@ impl Runner {
 
     /// Tells the agent of a session something with its next message.
     pub(crate) fn tell(&self, key: &SessionKey, text: &str, about: &str) {
-        self.system_events.enqueue(key.as_str(), text, Some(about), self.clock.now_ms());
+        self.system_events.enqueue(key, text, Some(about), self.clock.now_ms());
     }
 }
 

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use openclaw_agent::TranscriptError;
+use openclaw_protocol::SessionKey;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
 use openclaw_sessions::transcript::{self, EntryId, Injector, Transcript, TurnState};
 use tokio_util::sync::CancellationToken;
@@ -36,7 +37,7 @@ pub(super) struct Telling {
     /// Where they wait until the entry is written.
     pub(super) events: Arc<SystemEvents>,
     /// Their queue.
-    pub(super) session_key: String,
+    pub(super) session_key: SessionKey,
     /// The lines.
     pub(super) lines: Vec<SystemLine>,
 }
@@ -247,7 +248,7 @@ mod tests {
     fn row(name: &str, at: i64) -> Row {
         Row {
             run_id: RunId::new(name),
-            session_key: format!("agent:main:{name}"),
+            session_key: SessionKey::parse(&format!("agent:main:{name}")).unwrap(),
             payload: Request { text: name.to_owned(), ..Request::default() },
             accepted_at: at,
             entry_id: format!("id-{name}"),

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Message;
-use openclaw_sessions::SessionKey;
 use openclaw_sessions::transcript::NewTranscript;
 use openclaw_sessions::transcript::inject::injected;
 use serde_json::json;
@@ -154,7 +153,7 @@ impl Runner {
             Intent::PromptFor { choice, text } => (choice, text.clone()),
         };
         let settings = self.settings();
-        let key = SessionKey::parse(&row.session_key)?;
+        let key = &row.session_key;
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
         let choices = self.models.choices(&settings.models, &agent.id, &agent.agent_dir).await;
         Ok(match commands::model::choose(&self.models, &choices, &agent, asked).await {
@@ -188,9 +187,9 @@ impl Runner {
 
     async fn answer_beside_run(&self, shared: &Shared, row: &Row) -> Result<Option<Answer>, NotBegun> {
         let settings = self.settings();
-        let key = SessionKey::parse(&row.session_key)?;
+        let key = &row.session_key;
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
-        let Some(found) = self.store.get(&key).await? else { return Ok(None) };
+        let Some(found) = self.store.get(key).await? else { return Ok(None) };
         let Some(id) = found.entry.session_id.clone() else { return Ok(None) };
         // Where the run has it, which looks at the disk too.
         let path = match self.layout.transcript_to_write(&agent.id, &found.entry)? {
@@ -198,8 +197,7 @@ impl Runner {
             None => self.layout.transcript_path(&agent.id, &id, None)?,
         };
         shared.inbox.begin(&row.run_id, &id).await?;
-        let context =
-            Context { runner: self, settings: &settings, key: &key, agent: &agent, entry: &found.entry };
+        let context = Context { runner: self, settings: &settings, key, agent: &agent, entry: &found.entry };
         let text = self.answer(&context, row).await?;
         Ok(Some(answer_of(row, text, Place { id, path, workspace: agent.workspace.clone() })))
     }

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use openclaw_protocol::message::Message;
-use openclaw_sessions::SessionKey;
 use openclaw_sessions::transcript::inject::{injected, is_injected};
 use openclaw_sessions::transcript::{
     Body, EntryId, Injector, LockError, NewTranscript, StoredMessage, Transcript, TranscriptError,
@@ -68,8 +67,8 @@ impl Runner {
     }
 
     async fn transcript_to_inject(&self, message: &InjectMessage) -> Result<PathBuf, InjectError> {
-        let key = SessionKey::parse(&message.session_key).map_err(|_| InjectError::UnknownSession)?;
-        let found = self.store.get(&key).await.map_err(|error| InjectError::Storage(error.to_string()))?;
+        let key = &message.session_key;
+        let found = self.store.get(key).await.map_err(|error| InjectError::Storage(error.to_string()))?;
         let entry = found.ok_or(InjectError::UnknownSession)?.entry;
         let agent = key.agent_or(&self.settings().sessions.default_agent());
         let layout = self.layout.clone();

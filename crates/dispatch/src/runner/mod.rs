@@ -334,11 +334,9 @@ impl Runner {
     }
 
     /// Whether the session may send to a channel.
-    pub(crate) async fn may_deliver(&self, session_key: &str, channel: &str) -> Result<bool, DispatchError> {
-        let key =
-            SessionKey::parse(session_key).map_err(|error| DispatchError::Storage(error.to_string()))?;
-        let entry = self.entry(&key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
-        Ok(self.is_allowed(&key, entry.as_deref(), Some(channel)))
+    pub(crate) async fn may_deliver(&self, key: &SessionKey, channel: &str) -> Result<bool, DispatchError> {
+        let entry = self.entry(key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
+        Ok(self.is_allowed(key, entry.as_deref(), Some(channel)))
     }
 
     fn is_allowed(&self, key: &SessionKey, entry: Option<&SessionEntry>, channel: Option<&str>) -> bool {
@@ -350,19 +348,17 @@ impl Runner {
     /// Decides what there is to decide about a message, and whether its session may send now. Reads the session's row, once.
     pub(crate) async fn decide(
         &self,
-        session_key: &str,
+        key: &SessionKey,
         request: Request,
     ) -> Result<(Request, bool), DispatchError> {
-        let key =
-            SessionKey::parse(session_key).map_err(|error| DispatchError::Storage(error.to_string()))?;
-        let entry = self.entry(&key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
+        let entry = self.entry(key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
         let settings = self.settings();
-        let may_send = self.is_allowed(&key, entry.as_deref(), None);
+        let may_send = self.is_allowed(key, entry.as_deref(), None);
         Ok((request.decide(entry.as_deref(), &settings), may_send))
     }
 
     /// A message found on disk, decided about: by the version that accepted it, or now.
-    pub(crate) async fn decided(&self, session_key: &str, request: Request) -> Request {
+    pub(crate) async fn decided(&self, session_key: &SessionKey, request: Request) -> Request {
         if request.decided.is_some() {
             return request;
         }
@@ -397,13 +393,13 @@ impl Runner {
         wording::message(row, &Circumstances::plain(zone))
     }
 
-    async fn entry(&self, key: &SessionKey) -> Result<Option<Arc<SessionEntry>>, StoreError> {
-        Ok(self.store.get(key).await?.map(|row| row.entry))
+    async fn entry(&self, session_key: &SessionKey) -> Result<Option<Arc<SessionEntry>>, StoreError> {
+        Ok(self.store.get(session_key).await?.map(|row| row.entry))
     }
 
     /// For what has a default: a store that can't be read shows when the run begins.
-    async fn entry_or_none(&self, session_key: &str) -> Option<Arc<SessionEntry>> {
-        self.entry(&SessionKey::parse(session_key).ok()?).await.ok().flatten()
+    async fn entry_or_none(&self, session_key: &SessionKey) -> Option<Arc<SessionEntry>> {
+        self.entry(session_key).await.ok().flatten()
     }
 
     async fn store_figures(&self, key: &SessionKey, figures: Figures) -> Result<(), StoreError> {

@@ -164,14 +164,14 @@ impl Runner {
             Prompted::Failed(why) => return Err(NotBegun(why)),
             Prompted::NotYet(entry_id) | Prompted::Overtaken(entry_id) => {
                 branch.begin_turn().await?;
-                let lines = self.system_events.waiting(session.key.as_str());
+                let lines = self.system_events.waiting(&session.key);
                 let mut circumstances = circumstances(&session);
                 let zone = system_events::zone(&settings.config.agents.defaults);
                 circumstances.system_block = system_events::block(&lines, &zone);
                 let message = wording::message(row, &circumstances);
                 if !lines.is_empty() {
                     let events = Arc::clone(&self.system_events);
-                    let session_key = session.key.as_str().to_owned();
+                    let session_key = session.key.clone();
                     branch.tell(Telling { entry_id: entry_id.clone(), events, session_key, lines });
                 }
                 Prompt::New { message, entry_id }
@@ -316,7 +316,7 @@ impl Runner {
         let built = prompt::build(&inputs);
         let frame = ReportFrame {
             session_id: Some(session.id.as_str().to_owned()),
-            session_key: Some(session.key.as_str().to_owned()),
+            session_key: Some(session.key.clone()),
             provider: Some(first.model.provider().to_owned()),
             model: Some(first.model.id().to_owned()),
             workspace_dir: Some(agent.workspace.display().to_string()),

@@ -98,7 +98,7 @@ impl Runner {
         settings: &Settings,
         hint: Option<Hint>,
     ) -> Result<Session, NotBegun> {
-        let key = SessionKey::parse(&row.session_key)?;
+        let key = row.session_key.clone();
         let agent_id =
             row.payload.agent_id.clone().unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
         let agent = settings.config.agent(&agent_id);
@@ -209,7 +209,7 @@ impl Runner {
         agent: &ResolvedAgent,
         is_known: bool,
     ) -> Option<PathBuf> {
-        let parent = SessionKey::parse(row.payload.parent_session_key.as_deref()?).ok()?;
+        let parent = row.payload.parent_session_key.clone()?;
         if is_known || row.abort.is_some() || parent == *key {
             return None;
         }

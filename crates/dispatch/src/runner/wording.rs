@@ -69,7 +69,7 @@ fn stamped(text: &str, at_ms: i64, zone: &TimeZone) -> String {
 
 #[cfg(test)]
 mod tests {
-    use openclaw_protocol::{RunId, SessionId};
+    use openclaw_protocol::{AgentId, RunId, SessionId, SessionKey};
 
     use super::*;
     use crate::commands::{Intent, ModelChoice};
@@ -78,7 +78,7 @@ mod tests {
     fn row(payload: Request) -> Row {
         Row {
             run_id: RunId::new("run-1"),
-            session_key: "agent:main:main".to_owned(),
+            session_key: SessionKey::main(&AgentId::default(), "main"),
             payload,
             // 2026-01-29T01:30:00Z
             accepted_at: 1_769_650_200_000,

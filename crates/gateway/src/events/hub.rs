@@ -103,8 +103,7 @@ impl EventHub {
 
     /// Passes on what a run says.
     pub fn forward(&self, broadcast: Broadcast) {
-        let Broadcast { name, payload, run_id, audience, droppable, .. } = broadcast;
-        let ended = ends_run(name, &payload);
+        let Broadcast { name, payload, run_id, audience, droppable, ends_run, .. } = broadcast;
         let event = Event::named(name, payload.into());
         let event = if droppable { event.droppable() } else { event.required() };
         match audience {
@@ -115,7 +114,7 @@ impl EventHub {
             }
             Audience::ToolWatchers => self.send_tool_event(event, &[]),
         }
-        if ended {
+        if ends_run {
             self.tool_listeners.lock().run_ended(&run_id, now_ms());
         }
     }
@@ -152,20 +151,13 @@ impl EventHub {
     }
 }
 
-/// Whether an event is the last of its run: `agent` `lifecycle` with phase `end` or `error`.
-fn ends_run(name: &str, payload: &serde_json::Value) -> bool {
-    let phase = payload.pointer("/data/phase").and_then(serde_json::Value::as_str);
-    name == "agent"
-        && payload.get("stream").is_some_and(|stream| stream == "lifecycle")
-        && matches!(phase, Some("end" | "error"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::connection::outbound::{Next, Outbound};
     use crate::connection::tests::{connection, with_caps};
     use openclaw_protocol::access::{ADMIN, Role};
+    use openclaw_protocol::{AgentId, SessionKey};
     use serde_json::{Value, json};
 
     struct Client {
@@ -194,14 +186,15 @@ mod tests {
         }
     }
 
-    fn said(run: &RunId, name: &'static str, payload: Value, audience: Audience) -> Broadcast {
+    fn said(run: &RunId, audience: Audience) -> Broadcast {
         Broadcast {
-            name,
-            payload,
+            name: "agent",
+            payload: serde_json::value::to_raw_value(&json!({})).unwrap(),
             run_id: run.clone(),
-            session_key: "agent:main:main".into(),
+            session_key: SessionKey::main(&AgentId::default(), "main"),
             audience,
             droppable: false,
+            ends_run: false,
         }
     }
 
@@ -228,10 +221,9 @@ mod tests {
         let other = Client::join(&hub, Role::Operator, &["tool-events"]);
         let run = RunId::new("r1");
         hub.listen_to_tools(&run, asker.connection.info().conn_id.clone());
-        let tool = json!({"stream": "tool", "data": {"phase": "start"}});
-        hub.forward(said(&run, "agent", tool.clone(), Audience::ToolListeners));
-        hub.forward(said(&run, "agent", json!({"stream": "assistant", "data": {}}), Audience::All));
-        hub.forward(said(&RunId::new("r2"), "agent", tool, Audience::ToolListeners));
+        hub.forward(said(&run, Audience::ToolListeners));
+        hub.forward(said(&run, Audience::All));
+        hub.forward(said(&RunId::new("r2"), Audience::ToolListeners));
         assert_eq!(asker.received(), ["agent#null", "agent#1"]);
         assert_eq!(other.received(), ["agent#1"]);
     }
@@ -244,25 +236,10 @@ mod tests {
         let node = Client::join(&hub, Role::Node, &["tool-activity"]);
         let run = RunId::new("r1");
         hub.listen_to_tools(&run, asker.connection.info().conn_id.clone());
-        let tool = json!({"stream": "tool", "data": {"phase": "start"}});
-        hub.forward(said(&run, "agent", tool.clone(), Audience::ToolWatchers));
-        hub.forward(said(&run, "agent", tool, Audience::ToolListeners));
+        hub.forward(said(&run, Audience::ToolWatchers));
+        hub.forward(said(&run, Audience::ToolListeners));
         assert_eq!(watcher.received(), ["agent#null", "agent#null"]);
         assert_eq!(asker.received(), ["agent#null"]);
         assert!(node.received().is_empty());
-    }
-
-    #[test]
-    fn a_runs_last_event_is_recognised() {
-        let rows = [
-            ("agent", json!({"stream": "lifecycle", "data": {"phase": "end"}}), true),
-            ("agent", json!({"stream": "lifecycle", "data": {"phase": "error"}}), true),
-            ("agent", json!({"stream": "lifecycle", "data": {"phase": "start"}}), false),
-            ("agent", json!({"stream": "compaction", "data": {"phase": "end"}}), false),
-            ("chat", json!({"stream": "lifecycle", "data": {"phase": "end"}}), false),
-        ];
-        for (name, payload, expect) in rows {
-            assert_eq!(ends_run(name, &payload), expect, "{name} {payload}");
-        }
     }
 }

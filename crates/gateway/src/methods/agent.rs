@@ -80,7 +80,7 @@ async fn message(ctx: &RequestContext, params: AgentParams) -> Result<AgentMessa
     Ok(AgentMessage {
         run_id: RunId::new(&params.idempotency_key.0),
         agent_id: target.agent,
-        session_key: target.key.as_str().to_owned(),
+        session_key: target.key,
         session_id: target.session_id.map(|id| id.as_str().to_owned()),
         text: params.message.0,
         images,

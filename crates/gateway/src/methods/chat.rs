@@ -30,7 +30,7 @@ pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<
     let run_id = RunId::new(&params.idempotency_key.0);
     let message = ChatMessage {
         run_id: run_id.clone(),
-        session_key: key.as_str().to_owned(),
+        session_key: key,
         text: params.message,
         images,
         thinking: params.thinking,
@@ -72,7 +72,7 @@ fn answer(run_id: &RunId, accepted: &Accepted) -> Result<ChatSendResult, Failure
 pub(super) async fn abort(ctx: RequestContext, params: ChatAbortParams) -> Result<ChatAborted, Failure> {
     let key = canonical(&ctx, &params.session_key.0)?;
     let target = params.run_id.map_or(AbortTarget::All, |id| AbortTarget::Run(RunId::new(&id.0)));
-    let abort = ctx.gateway.dispatch.abort(key.as_str(), target, AbortReason::Rpc).await;
+    let abort = ctx.gateway.dispatch.abort(&key, target, AbortReason::Rpc).await;
     Ok(aborted(&ctx.outcome(abort).await?))
 }
 
@@ -84,7 +84,7 @@ fn aborted(stopped: &[RunId]) -> ChatAborted {
 pub(super) async fn inject(ctx: RequestContext, params: ChatInjectParams) -> Result<ChatInjected, Failure> {
     let key = canonical(&ctx, &params.session_key.0)?;
     let message = InjectMessage {
-        session_key: key.as_str().to_owned(),
+        session_key: key,
         text: params.message.0,
         label: params.label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty()),
     };

@@ -119,7 +119,7 @@ async fn alone<T: Send + 'static>(
     key: &SessionKey,
     change: impl Future<Output = Result<T, MethodError>> + Send + 'static,
 ) -> Result<T, Failure> {
-    let placed = ctx.gateway.dispatch.change(key.as_str(), QUIESCE, change).await;
+    let placed = ctx.gateway.dispatch.change(key, QUIESCE, change).await;
     Ok(ctx.outcome(placed).await??)
 }
 

@@ -34,7 +34,7 @@ pub(super) async fn status(ctx: RequestContext, _params: Ignored) -> Result<Stat
             agents: beats.collect(),
         },
         channel_summary: Vec::new(),
-        queued_system_events: ctx.gateway.system_events.peek(main.as_str()),
+        queued_system_events: ctx.gateway.system_events.peek(&main),
         sessions: sessions(&ctx).await?,
         unmet_protections: crate::health::unmet(&ctx.gateway.settings()),
     })

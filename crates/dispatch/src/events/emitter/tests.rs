@@ -1,9 +1,12 @@
 use std::fmt::Write as _;
 
+use openclaw_protocol::AgentId;
+use serde_json::json;
+
 use super::*;
 
 fn emitter(verbose: Verbose) -> Emitter {
-    let mut emitter = Emitter::new(RunId::new("r"), "agent:main:main".to_owned());
+    let mut emitter = Emitter::new(RunId::new("r"), SessionKey::main(&AgentId::default(), "main"));
     emitter.set_verbose(verbose);
     emitter
 }
@@ -20,7 +23,7 @@ fn end(end: RunEnd) -> RunEvent {
 fn lines(broadcasts: &[Broadcast]) -> String {
     let mut out = String::new();
     for broadcast in broadcasts {
-        let mut payload = broadcast.payload.clone();
+        let mut payload: Value = serde_json::from_str(broadcast.payload.get()).unwrap();
         let fields = payload.as_object_mut().unwrap();
         assert_eq!(fields.shift_remove("runId"), Some(json!("r")));
         assert_eq!(fields.shift_remove("sessionKey"), Some(json!("agent:main:main")));
@@ -200,4 +203,17 @@ agent {"stream":"lifecycle","data":{"phase":"end","endedAt":9,"aborted":true},"s
 chat {"seq":1,"state":"aborted","stopReason":"timeout"}
 "#,
     );
+}
+
+#[test]
+fn only_the_last_lifecycle_event_ends_the_run() {
+    for last in [RunEnd::Completed, RunEnd::Aborted, RunEnd::TimedOut, RunEnd::Failed("no".to_owned())] {
+        let mut emitter = emitter(Verbose::Full);
+        let mut out = emitter.on(1, RunEvent::Started { started_at: 1 });
+        out.extend(tool_events().into_iter().take(3).flat_map(|(now, event)| emitter.on(now, event)));
+        out.extend(emitter.on(2, RunEvent::CompactionEnd { will_retry: false }));
+        assert!(out.iter().all(|broadcast| !broadcast.ends_run));
+        let ends: Vec<_> = emitter.on(3, end(last)).iter().map(|b| (b.name, b.ends_run)).collect();
+        assert_eq!(ends, [("agent", true), ("chat", false)]);
+    }
 }

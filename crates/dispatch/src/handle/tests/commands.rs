@@ -329,7 +329,7 @@ async fn a_thread_goes_on_with_the_model_of_its_room_until_it_has_its_own() {
     let rig = started(&dir, &model).await;
     turn(&rig, "r1", "/model two").await;
     let in_thread = |run_id: &str, text: &str| crate::api::ChatMessage {
-        session_key: format!("{KEY}:thread:t1"),
+        session_key: key_of(&format!("{KEY}:thread:t1")),
         ..chat(run_id, text)
     };
     for (at, text) in ["hi", "/model fake/fake-1", "again", "/model"].into_iter().enumerate() {

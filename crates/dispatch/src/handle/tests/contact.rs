@@ -19,9 +19,9 @@ async fn rows_are_written_as_recorded() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
     let rig = Rig::start(dir.path(), &model).await;
     let mut here = chat("r1", "hi");
-    here.session_key = "agent:main:abort".to_owned();
+    here.session_key = key_of("agent:main:abort");
     let mut side = agent("r2", "hi");
-    side.session_key = "agent:main:side".to_owned();
+    side.session_key = key_of("agent:main:side");
     side.entry_patch.insert("label".to_owned(), json!("side-label"));
     drop(rig.chat(here).await.unwrap());
     drop(rig.agent(side).await.unwrap());

@@ -179,7 +179,7 @@ async fn the_rule_of_a_rooms_platform_holds_whoever_looks_in() {
     let key = SessionKey::parse(ROOM).unwrap();
     let mut ids = Vec::new();
     for run in ["r1", "r2"] {
-        let message = ChatMessage { session_key: ROOM.to_owned(), ..chat(run, "hi") };
+        let message = ChatMessage { session_key: key_of(ROOM), ..chat(run, "hi") };
         drop(timed.rig.chat(message).await.unwrap());
         timed.rig.end(run).await;
         ids.push(timed.rig.store.get(&key).await.unwrap().unwrap().entry.session_id.clone());
@@ -211,8 +211,8 @@ async fn whoever_starts_anew_waits_for_nothing_they_leave_behind() {
 }
 
 fn in_thread(run: &str, text: &str, parent: &str) -> ChatMessage {
-    let parent_session_key = Some(parent.to_owned());
-    ChatMessage { session_key: THREAD.to_owned(), parent_session_key, ..chat(run, text) }
+    let parent_session_key = Some(key_of(parent));
+    ChatMessage { session_key: key_of(THREAD), parent_session_key, ..chat(run, text) }
 }
 
 async fn said_in(rig: &Rig, message: ChatMessage) -> RunRecord {
@@ -233,8 +233,8 @@ async fn what_is_said_in_a_thread_goes_by_the_rule_of_threads_whatever_its_key()
         let (dir, model) = (dir(), FakeModel::start([]).await);
         let timed = Timed::start(dir.path(), &model, rules.clone(), "2026-02-10T12:00").await;
         let message = |run: &str| ChatMessage {
-            session_key: "agent:main:discord:channel:t".to_owned(),
-            parent_session_key: parent.map(str::to_owned),
+            session_key: key_of("agent:main:discord:channel:t"),
+            parent_session_key: parent.map(key_of),
             ..chat(run, "hello")
         };
         said_in(&timed.rig, message("r1")).await;
@@ -248,7 +248,7 @@ async fn what_is_said_in_a_thread_goes_by_the_rule_of_threads_whatever_its_key()
 async fn a_thread_begins_with_what_was_said_in_its_room() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
     let rig = Rig::start(dir.path(), &model).await;
-    said_in(&rig, ChatMessage { session_key: ROOM.to_owned(), ..chat("r1", "in the room") }).await;
+    said_in(&rig, ChatMessage { session_key: key_of(ROOM), ..chat("r1", "in the room") }).await;
     said_in(&rig, in_thread("r2", "in the thread", ROOM)).await;
     let heard = model.heard(1);
     assert!(
@@ -266,7 +266,7 @@ async fn a_thread_begins_with_what_was_said_in_its_room() {
     let parent = header["parentSession"].as_str().unwrap();
     assert!(parent.ends_with(&format!("{}.jsonl", room.unwrap())) && header["id"] == id.as_str(), "{header}");
     // The room knows nothing of the thread, and the thread goes on with its own.
-    said_in(&rig, ChatMessage { session_key: ROOM.to_owned(), ..chat("r3", "again in the room") }).await;
+    said_in(&rig, ChatMessage { session_key: key_of(ROOM), ..chat("r3", "again in the room") }).await;
     assert_eq!(model.heard(2).len(), 3);
     said_in(&rig, in_thread("r4", "again in the thread", ROOM)).await;
     assert_eq!(model.heard(3).len(), 5);
@@ -281,13 +281,13 @@ async fn a_thread_of_nothing_of_itself_or_of_too_much_begins_fresh() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
     let rig = Rig::start(dir.path(), &model).await;
     let full = SessionKey::parse(ROOM).unwrap();
-    said_in(&rig, ChatMessage { session_key: ROOM.to_owned(), ..chat("r0", "a lot") }).await;
+    said_in(&rig, ChatMessage { session_key: key_of(ROOM), ..chat("r0", "a lot") }).await;
     let fill = |edit: openclaw_sessions::store::Edit<'_>| {
         edit.entry.total_tokens = Some(100_001);
         Ok(())
     };
     rig.store.update(&full, Box::new(fill)).await.unwrap();
-    for (n, parent) in ["agent:main:slack:channel:none", THREAD, ROOM, "not a key"].into_iter().enumerate() {
+    for (n, parent) in ["agent:main:slack:channel:none", THREAD, ROOM].into_iter().enumerate() {
         let run = format!("r{}", n + 1);
         said_in(&rig, in_thread(&run, "hi", parent)).await;
         assert_eq!(model.heard(n + 1).len(), 1, "{parent}");
@@ -302,7 +302,7 @@ async fn a_thread_of_nothing_of_itself_or_of_too_much_begins_fresh() {
 async fn a_crash_before_the_row_names_it_makes_the_threads_file_anew() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
     let rig = Rig::start(dir.path(), &model).await;
-    said_in(&rig, ChatMessage { session_key: ROOM.to_owned(), ..chat("r1", "in the room") }).await;
+    said_in(&rig, ChatMessage { session_key: key_of(ROOM), ..chat("r1", "in the room") }).await;
     let receipt = rig.chat(in_thread("r2", "in the thread", ROOM)).await.unwrap();
     let crashed = crash(dir.path());
     drop(receipt);
@@ -340,7 +340,7 @@ async fn a_direct_chat_with_a_limit_sends_its_last_turns_and_keeps_them_all() {
     for (number, text) in ["one", "two", "three"].into_iter().enumerate() {
         for (kind, key) in [("d", "agent:main:telegram:dm:7"), ("g", "agent:main:telegram:group:7")] {
             let mut message = chat(&format!("{kind}{number}"), text);
-            message.session_key = key.to_owned();
+            message.session_key = key_of(key);
             drop(rig.chat(message).await.unwrap());
             rig.end(&format!("{kind}{number}")).await;
         }

@@ -4,7 +4,7 @@ use super::*;
 
 fn named(run: &str, key: &str) -> crate::api::AgentMessage {
     let mut message = agent(run, &format!("question of {run}"));
-    message.session_key = format!("agent:main:{key}");
+    message.session_key = key_of(&format!("agent:main:{key}"));
     message.session_id = Some("shared".to_owned());
     message
 }

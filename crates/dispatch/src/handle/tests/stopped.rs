@@ -77,7 +77,7 @@ async fn two_session_keys_with_one_transcript_take_turns() {
     let rig = Rig::start(dir.path(), &model).await;
     for (run, key) in [("r1", "agent:main:a"), ("r2", "agent:main:b")] {
         let mut message = agent(run, run);
-        message.session_key = key.to_owned();
+        message.session_key = key_of(key);
         message.session_id = Some("shared".to_owned());
         drop(rig.agent(message).await.unwrap());
         if run == "r1" {
@@ -86,7 +86,12 @@ async fn two_session_keys_with_one_transcript_take_turns() {
     }
     // The second one has its global lane and waits for nothing but the transcript.
     let begun = async {
-        while rig.dispatch.active_runs("agent:main:b").iter().all(|run| run.phase == RunPhase::Queued) {
+        while rig
+            .dispatch
+            .active_runs(&key_of("agent:main:b"))
+            .iter()
+            .all(|run| run.phase == RunPhase::Queued)
+        {
             tokio::task::yield_now().await;
         }
     };
@@ -106,13 +111,13 @@ async fn a_run_that_waits_for_a_transcript_can_be_stopped() {
     send(&rig, "r1", "hi").await;
     model.asked(1).await;
     let mut message = agent("r2", "and");
-    message.session_key = "agent:main:b".to_owned();
+    message.session_key = key_of("agent:main:b");
     message.session_id = rig.entry().await.session_id.map(|id| id.as_str().to_owned());
     drop(rig.agent(message).await.unwrap());
     let shared = Arc::clone(&rig.dispatch.shared);
     let (reply, stopped) = oneshot::channel();
     let (target, only, reason) = (AbortTarget::All, Only::Any, AbortReason::Rpc);
-    shared.lanes.send_existing("agent:main:b", Command::Abort { target, only, reason, reply }).await;
+    shared.lanes.send_existing(&key_of("agent:main:b"), Command::Abort { target, only, reason, reply }).await;
     assert_eq!(stopped.await.unwrap(), [RunId::new("r2")]);
     model.release();
     let record = rig.end("r2").await;
@@ -139,7 +144,7 @@ async fn words_are_put_in_while_a_run_is_under_way_and_are_not_its_answer() {
     let rig = Rig::start(dir.path(), &model).await;
     send(&rig, "r1", "hi").await;
     model.asked(1).await;
-    let message = InjectMessage { session_key: KEY.to_owned(), text: "a note".to_owned(), label: None };
+    let message = InjectMessage { session_key: key_of(KEY), text: "a note".to_owned(), label: None };
     rig.dispatch.inject(message).await.outcome().await.unwrap();
     assert_eq!(said(dir.path()), ["user: hi\n[message_id: r1]", "assistant: a note"]);
     let crashed = crash(dir.path());

@@ -19,9 +19,9 @@ fn heard(model: &FakeModel, request: usize, place: usize) -> String {
 async fn a_line_is_told_with_the_next_message_and_never_again() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
     let rig = Rig::start(dir.path(), &model).await;
-    rig.system_events.enqueue(KEY, "the door was opened", None, 1);
-    rig.system_events.enqueue(KEY, "the door was closed", None, 2);
-    rig.system_events.enqueue("agent:other:main", "not for you", None, 3);
+    rig.system_events.enqueue(&key_of(KEY), "the door was opened", None, 1);
+    rig.system_events.enqueue(&key_of(KEY), "the door was closed", None, 2);
+    rig.system_events.enqueue(&key_of("agent:other:main"), "not for you", None, 3);
     send(&rig, "r1", "hi").await;
     rig.end("r1").await;
     let expected = "System: the door was opened\nSystem: the door was closed\n\nhi\n[message_id: r1]";
@@ -29,7 +29,7 @@ async fn a_line_is_told_with_the_next_message_and_never_again() {
     send(&rig, "r2", "more").await;
     rig.end("r2").await;
     assert_eq!(heard(&model, 1, 2), "more\n[message_id: r2]");
-    rig.system_events.enqueue(KEY, "a knock", None, 4);
+    rig.system_events.enqueue(&key_of(KEY), "a knock", None, 4);
     drop(rig.agent(agent("r3", "and?")).await.unwrap());
     rig.end("r3").await;
     assert_eq!(heard(&model, 2, 4), "System: a knock\n\nand?");
@@ -39,7 +39,7 @@ async fn a_line_is_told_with_the_next_message_and_never_again() {
 async fn a_message_that_never_reached_the_transcript_leaves_the_line_to_the_next() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
     let rig = Rig::start(dir.path(), &model).await;
-    rig.system_events.enqueue(KEY, "a knock", None, 1);
+    rig.system_events.enqueue(&key_of(KEY), "a knock", None, 1);
     let mut wrong = chat("r1", "hi");
     wrong.thinking = Some("sideways".to_owned());
     drop(rig.chat(wrong).await.unwrap());
@@ -53,7 +53,7 @@ async fn a_message_that_never_reached_the_transcript_leaves_the_line_to_the_next
 async fn a_run_taken_up_after_a_crash_has_been_told() {
     let (dir, model) = (dir(), FakeModel::start([Answer::Stall("half")]).await);
     let mut rig = Rig::start(dir.path(), &model).await;
-    rig.system_events.enqueue(KEY, "a knock", None, 1);
+    rig.system_events.enqueue(&key_of(KEY), "a knock", None, 1);
     send(&rig, "r1", "hi").await;
     rig.events_until("r1 chat delta half").await;
     let crashed = crash(dir.path());

@@ -1,5 +1,6 @@
 //! The table `outbox`: what is written into it and read from it.
 
+use openclaw_protocol::SessionKey;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::queue::{self, NewItem, Retention, States};
@@ -66,7 +67,7 @@ impl Change for NewDelivery {
                 ("account", &address.account),
                 ("target", &address.target),
                 ("thread", &address.thread),
-                ("session_key", session_key),
+                ("session_key", &session_key.as_ref().map(SessionKey::as_str)),
                 ("expires_at", expires_at),
                 ("next_at", &self.accepted_at),
             ],
@@ -160,9 +161,15 @@ fn read_status(row: &Row<'_>) -> rusqlite::Result<DeliveryStatus> {
         attempts: row.get(2)?,
         receipt: receipt.and_then(|receipt| serde_json::from_str(&receipt).ok()),
         error: row.get(4)?,
-        session_key: row.get(5)?,
+        session_key: session_of(row)?,
         accepted_at: row.get(6)?,
     })
+}
+
+/// A session that can't be read counts as none.
+fn session_of(row: &Row<'_>) -> rusqlite::Result<Option<SessionKey>> {
+    let key: Option<String> = row.get(5)?;
+    Ok(key.and_then(|key| SessionKey::parse(&key).ok()))
 }
 
 /// The table allows no other names.
@@ -196,7 +203,7 @@ pub(super) fn stored(db: &Connection, number: i64) -> Result<Option<StoredDelive
         let delivery = Delivery {
             id: row.get(0)?,
             address,
-            session_key: row.get(5)?,
+            session_key: session_of(row)?,
             payload: row.get::<_, Option<String>>(7)?.unwrap_or_default(),
             expires_at: row.get(6)?,
         };

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use openclaw_protocol::{RunId, SessionId};
+use openclaw_protocol::{RunId, SessionId, SessionKey};
 use rusqlite::{Connection, OptionalExtension, Params, params};
 
 use super::queue::{self, NewItem, Retention, States};
@@ -71,7 +71,7 @@ impl Change for Accept {
             payload: row.payload.json.get(),
             accepted_at: row.accepted_at,
             columns: &[
-                ("session_key", &row.session_key),
+                ("session_key", &row.session_key.as_str()),
                 ("entry_id", &row.entry_id),
                 ("fresh_id", &row.fresh_id.as_str()),
                 ("digest", &row.payload.digest),
@@ -206,8 +206,8 @@ pub(super) fn entries_since(db: &Connection, accepted_at: i64) -> Result<HashSet
     Ok(found)
 }
 
-/// Every unfinished row in order of acceptance, without the payloads that have facts beside them. A row whose payload can't
-/// be read is left alone and logged: a newer version may have written it.
+/// Every unfinished row in order of acceptance, without the payloads that have facts beside them. A row whose
+/// session or payload can't be read is left alone and logged: a newer version may have written it.
 pub(super) fn unfinished(db: &Connection) -> Result<Vec<Unfinished>, JournalError> {
     let mut statement = db.prepare(
         "SELECT run_id, session_key, CASE WHEN facts IS NULL THEN payload END, accepted_at, entry_id, fresh_id,
@@ -217,9 +217,17 @@ pub(super) fn unfinished(db: &Connection) -> Result<Vec<Unfinished>, JournalErro
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
+        let run_id = RunId::new(row.get::<_, String>(0)?);
+        let session_key = match SessionKey::parse(&row.get::<_, String>(1)?) {
+            Ok(key) => key,
+            Err(error) => {
+                tracing::error!(%run_id, %error, "inbox row is unreadable and stays undone");
+                continue;
+            }
+        };
         let message = Row {
-            run_id: RunId::new(row.get::<_, String>(0)?),
-            session_key: row.get(1)?,
+            run_id,
+            session_key,
             payload: (),
             accepted_at: row.get(3)?,
             entry_id: row.get(4)?,

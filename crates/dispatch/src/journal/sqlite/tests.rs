@@ -2,7 +2,7 @@ use std::path::Path;
 
 use rusqlite::params;
 
-use super::messages::MessageState;
+use super::messages::{self, MessageState};
 use super::queue::{Retention, States};
 use super::*;
 use crate::api::{RunOutcome, RunRecord};
@@ -122,6 +122,23 @@ fn aside(dir: &Path) -> Vec<String> {
 fn version(dir: &Path) -> i64 {
     let db = Connection::open(dir.join(FILE_NAME)).unwrap();
     db.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_row_whose_session_cannot_be_read_stays_and_holds_up_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(opened(dir.path()));
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    for run in ["bad", "good"] {
+        insert(&db, run, 10).unwrap();
+    }
+    db.execute_batch(
+        r#"UPDATE inbox SET payload = '{"kind":"chat","text":"hi"}'; UPDATE inbox SET session_key = 'agent:' WHERE run_id = 'bad'"#,
+    )
+    .unwrap();
+    let found = messages::unfinished(&db).unwrap();
+    assert_eq!(found.iter().map(|found| found.row.run_id.as_str()).collect::<Vec<_>>(), ["good"]);
+    assert_eq!(runs(&db).unwrap(), ["bad", "good"]);
 }
 
 #[test]

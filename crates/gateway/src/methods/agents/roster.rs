@@ -98,8 +98,8 @@ async fn stop_runs(ctx: &RequestContext, id: &AgentId) -> Result<(), Failure> {
     let agent = id.clone();
     let of_agent = move |row: Row| (rules.agent_of(&row.key) == agent).then_some(row.key);
     for key in gather(store, Rows::Of(id), &Query::default(), of_agent).await? {
-        if !ctx.gateway.dispatch.active_runs(key.as_str()).is_empty() {
-            let quiet = ctx.gateway.dispatch.change(key.as_str(), QUIESCE, std::future::ready(())).await;
+        if !ctx.gateway.dispatch.active_runs(&key).is_empty() {
+            let quiet = ctx.gateway.dispatch.change(&key, QUIESCE, std::future::ready(())).await;
             quiet.outcome().await?;
         }
     }
