@@ -73,9 +73,9 @@ pub(super) fn chat(run_id: &str, text: &str) -> Row {
 /// A message as it goes to the journal.
 pub(super) async fn stored(row: Row) -> Row<Stored> {
     let parked = Parked::fresh(&row.payload, Wants::UNKNOWN, Backlog::default().count(0));
-    let slip = row.slip();
+    let message = row.without_payload();
     let (stored, _) = Stored::of(&row.session_key, row.payload, parked).await.unwrap();
-    slip.with(stored)
+    message.with(stored)
 }
 
 async fn accept(journal: &Arc<dyn Journal>, row: Row) -> Insert {
