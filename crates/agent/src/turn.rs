@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use openclaw_models::{FailureKind, ModelFailure, ThinkingLevel};
+use openclaw_models::{FailureKind, ModelFailure, ThinkingLevel, history};
 use openclaw_protocol::message::cap::STORED;
 use openclaw_protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage,
@@ -25,7 +25,6 @@ use serde_json::json;
 
 use crate::answer::Answered;
 use crate::event::{RunEnd, RunEvent};
-use crate::hygiene::pairing;
 use crate::payload::{Answer, ToolFailure};
 use crate::reply::{CandidateFailure, RunError, RunErrorKind, RunUsage};
 use crate::run::{Limits, Prompt};
@@ -418,7 +417,8 @@ impl Turn {
     /// Gives calls that will not be made an error result, so that none stays open.
     fn close(&mut self, calls: &VecDeque<ToolCall>, text: &str, now: i64) {
         for call in calls {
-            self.steps.push_back(Step::Append(Message::ToolResult(pairing::made_up(call, text, now)), None));
+            self.steps
+                .push_back(Step::Append(Message::ToolResult(history::result_for(call, text, now)), None));
         }
     }
 
@@ -427,7 +427,8 @@ impl Turn {
     pub(crate) fn skipped(&mut self, call: &ToolCall, meta: Option<String>, now: i64) {
         let later = std::mem::take(&mut self.steps);
         self.steps.push_back(Step::Emit(tool_event::start(call)));
-        let result = ToolResultMessage { details: Some(json!({})), ..pairing::made_up(call, SKIPPED, now) };
+        let result =
+            ToolResultMessage { details: Some(json!({})), ..history::result_for(call, SKIPPED, now) };
         self.settle(call, Executed { result, meta });
         self.steps.extend(later);
     }

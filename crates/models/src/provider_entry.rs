@@ -272,3 +272,13 @@ fn secret_values<'de, D: Deserializer<'de>>(
     let plain = BTreeMap::<String, String>::deserialize(deserializer)?;
     Ok(plain.into_iter().map(|(name, value)| (name, SecretString::from(value))).collect())
 }
+
+/// A count of tokens, which the file may write as `8192.0`.
+pub(crate) fn whole(number: f64) -> Option<u64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "finite and positive; as saturates"
+    )]
+    (number.is_finite() && number >= 1.0).then_some(number as u64)
+}

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use secrecy::SecretString;
 
-use super::entry::{Compat, Price};
 use crate::api::Api;
+use crate::history::{IdRule, Rules};
+use crate::provider_entry::{Compat, Price};
 use crate::reference::ModelRef;
+#[cfg(test)]
+use crate::request::ModelRequest;
 
 /// A model resolved from the catalog and the configuration, credentials aside.
 #[derive(Debug, Clone)]
@@ -57,10 +60,21 @@ impl ModelSpec {
     pub fn id(&self) -> &str {
         &self.reference.model
     }
+
+    /// How a history is made fit for it, where its protocol takes ids of calls in this form.
+    pub(crate) fn history_rules(&self, ids: IdRule) -> Rules<'_> {
+        Rules::of(self.provider(), self.api.as_str(), self.id(), ids)
+    }
 }
 
 #[cfg(test)]
 impl ModelSpec {
+    /// A request as a client with this rule of ids builds from it.
+    pub(crate) fn prepared(&self, request: &ModelRequest, ids: IdRule) -> ModelRequest {
+        let messages = crate::history::prepare(request.messages.clone(), &self.history_rules(ids));
+        ModelRequest { messages, ..request.clone() }
+    }
+
     /// A plain model for tests.
     pub(crate) fn sample(provider: &str, model: &str, api: &str) -> Self {
         Self {

@@ -1,11 +1,15 @@
 use openclaw_protocol::message::{
-    AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, UserContent, UserMessage,
+    AssistantMessage, Block, MISSING_RESULT, Message, StopReason, ToolCall, ToolResultMessage, UserContent,
+    UserMessage,
 };
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::hygiene::roles::Join;
+
+fn rules() -> Rules<'static> {
+    Rules::of("openai", "openai-completions", "gpt", IdRule::Completions)
+}
 
 fn user(text: &str) -> Message {
     Message::User(UserMessage::text(text, 0))
@@ -59,20 +63,11 @@ fn outline(messages: &[Message]) -> Vec<String> {
                         .collect::<String>(),
                     _ => String::new(),
                 };
-                let text = if text == pairing::MISSING_RESULT { "synthetic" } else { &text }.to_owned();
+                let text = if text == MISSING_RESULT { "synthetic" } else { &text }.to_owned();
                 format!("R {} {text}", r.tool_call_id)
             }
         })
         .collect()
-}
-
-#[test]
-fn a_result_that_is_larger_than_ours_may_be_is_cut() {
-    let huge = result("c1", &"x".repeat(2 * STORED.max));
-    let history = vec![user("go"), calling(&["c1"]), huge, user("and now?")];
-    let out = prepare(history, &Policy::of("fake", "openai-completions", "fake-1"), None);
-    let longest = out.iter().map(|message| format!("{message:?}").len()).max();
-    assert!(longest.is_some_and(|longest| longest <= STORED.max + 1_000), "{longest:?}");
 }
 
 /// Vectors of spec `agent-runtime.md` §9.2.
@@ -136,28 +131,31 @@ fn blank_text_is_dropped_but_failed_answers_stay() {
     assert_eq!(messages, [assistant(vec![Block::text("x")]), failed]);
 }
 
+fn merged(mut messages: Vec<Message>, rules: Rules<'_>) -> Vec<Message> {
+    roles::merge(&mut messages, &rules);
+    messages
+}
+
 #[test]
 fn consecutive_users_are_merged() {
     let at = |content, timestamp| Message::User(UserMessage { content, timestamp, ..UserMessage::default() });
     let s1 = || at(UserContent::Text("s1".into()), 1);
     let t2 = || at(UserContent::Blocks(vec![Block::text("t2")]), 2);
-    let blocks = roles::merge_users(vec![s1(), t2(), assistant(vec![])], Join::Blocks);
+    let blocks = merged(vec![s1(), t2(), assistant(vec![])], Rules { join: Join::Blocks, ..rules() });
     assert_eq!(
         blocks,
         [at(UserContent::Blocks(vec![Block::text("s1"), Block::text("t2")]), 2), assistant(vec![])]
     );
-    let line = roles::merge_users(vec![s1(), t2()], Join::BlankLine);
+    let line = merged(vec![s1(), t2()], rules());
     assert_eq!(line, [at(UserContent::Blocks(vec![Block::text("s1\n\nt2")]), 2)]);
 }
 
 #[test]
-fn consecutive_assistants_are_merged() {
-    let one = assistant(vec![Block::text("x")]);
-    let two = assistant(vec![Block::text("y")]);
-    assert_eq!(
-        roles::merge_assistants(vec![one, two]),
-        [assistant(vec![Block::text("x"), Block::text("y")])]
-    );
+fn consecutive_assistants_are_merged_where_the_model_wants_it() {
+    let two = || vec![assistant(vec![Block::text("x")]), assistant(vec![Block::text("y")])];
+    let together = merged(two(), Rules { merge_assistants: true, ..rules() });
+    assert_eq!(together, [assistant(vec![Block::text("x"), Block::text("y")])]);
+    assert_eq!(merged(two(), rules()), two());
 }
 
 #[test]
@@ -167,26 +165,8 @@ fn a_message_that_was_never_answered_reaches_the_model_with_the_next() {
         error_message: Some("boom".into()),
         ..AssistantMessage::default()
     });
-    let policy = Policy::of("openai", "openai-completions", "gpt");
-    let out = prepare(vec![user("a"), failed, user("b")], &policy, None);
+    let out = prepare(vec![user("a"), failed, user("b")], &rules());
     assert_eq!(outline(&out), ["U a\n\nb"]);
-}
-
-/// Vectors of spec `agent-runtime.md` §9.5.
-#[test]
-fn the_last_turns_are_kept_whole() {
-    let turn = |n: u32| {
-        vec![user(&format!("u{n}")), calling(&["c"]), result("c", "x"), assistant(vec![Block::text("a")])]
-    };
-    let all: Vec<Message> = (1..=3).flat_map(turn).collect();
-    let keep = |messages: Vec<Message>, n| history::keep_last_turns(messages, NonZeroU32::new(n).unwrap());
-    assert_eq!(keep(all.clone(), 2), (2..=3).flat_map(turn).collect::<Vec<_>>());
-    assert_eq!(keep(all.clone(), 3), all);
-    assert_eq!(keep(all.clone(), 9), all);
-    let summary = user(&format!("{}\n\n<summary>s</summary>", history::SUMMARY_START));
-    let mut with_summary = vec![summary.clone()];
-    with_summary.extend(all);
-    assert_eq!(keep(with_summary, 1), [vec![summary], turn(3)].concat());
 }
 
 fn any_message() -> impl Strategy<Value = Message> {
@@ -244,20 +224,8 @@ proptest! {
     fn pairing_never_parts_a_call_from_its_result(messages in proptest::collection::vec(any_message(), 0..14)) {
         let out = pairing::repair(messages.clone());
         prop_assert!(well_paired(&out), "{:?}", outline(&out));
-                let users = |m: &[Message]| m.iter().filter(|m| matches!(m, Message::User(_))).count();
+        let users = |m: &[Message]| m.iter().filter(|m| matches!(m, Message::User(_))).count();
         prop_assert_eq!(users(&out), users(&messages), "no user text is lost");
         prop_assert_eq!(pairing::repair(out.clone()), out, "repairing twice changes nothing");
-    }
-
-    #[test]
-    fn limits_never_part_a_call_from_its_result(messages in proptest::collection::vec(any_message(), 0..14), limit in 1u32..5) {
-        let policy = Policy::of("anthropic", "anthropic-messages", "claude");
-        let out = prepare(messages, &policy, NonZeroU32::new(limit));
-        for pair in out.windows(2) {
-            if let [before, Message::ToolResult(_)] = pair {
-                prop_assert!(!matches!(before, Message::User(_)));
-            }
-        }
-        prop_assert!(!matches!(out.first(), Some(Message::ToolResult(_))));
     }
 }
