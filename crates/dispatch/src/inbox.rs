@@ -60,7 +60,7 @@ impl<P> Row<P> {
     }
 
     /// The message without its payload.
-    pub(crate) fn slip(&self) -> Row<()> {
+    pub(crate) fn without_payload(&self) -> Row<()> {
         Row {
             run_id: self.run_id.clone(),
             session_key: self.session_key.clone(),
@@ -121,7 +121,7 @@ impl Inbox {
             Some(payload) => payload.clone(),
             None => self.journal.payload(&waiting.run_id).await?,
         };
-        Ok(waiting.slip().with(payload))
+        Ok(waiting.without_payload().with(payload))
     }
 
     /// Notes that a message is taken up once more, before anything is done for it.

@@ -104,7 +104,7 @@ pub(crate) async fn recover(shared: &Arc<Shared>, found: Vec<Unfinished>) {
 
 async fn take_up(shared: &Arc<Shared>, found: Unfinished) {
     let Unfinished { row, attempts } = found;
-    let slip = row.slip();
+    let slip = row.without_payload();
     let parked = match row.payload {
         Found::Whole(request) => {
             let request = shared.runner.decided(&slip.session_key, *request).await;

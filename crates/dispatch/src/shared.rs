@@ -54,7 +54,7 @@ impl Shared {
     /// A message with the request it waited without, decided about.
     pub(crate) async fn load(&self, waiting: &Row<Parked>) -> Result<Row, JournalError> {
         let row = self.inbox.load(waiting).await?;
-        let slip = row.slip();
+        let slip = row.without_payload();
         let request = self.runner.decided(&slip.session_key, row.payload).await;
         Ok(slip.with(request))
     }

@@ -74,7 +74,7 @@ pub(super) fn chat(run_id: &str, text: &str) -> Row {
 /// A message as it goes to the journal.
 pub(super) async fn stored(row: Row) -> Row<Stored> {
     let share = Backlog::default().count(0);
-    let slip = row.slip();
+    let slip = row.without_payload();
     let (stored, _) = Stored::of(row.session_key.as_str(), row.payload, share).await.unwrap();
     slip.with(stored)
 }
@@ -144,7 +144,7 @@ async fn a_message_is_found_again_as_it_was(open: Open) {
     let found: Vec<Row> = found
         .into_iter()
         .map(|Unfinished { row, .. }| {
-            let slip = row.slip();
+            let slip = row.without_payload();
             let Found::Whole(request) = row.payload else { panic!("small ones are read") };
             slip.with(*request)
         })
@@ -163,7 +163,7 @@ async fn a_big_payload_is_not_read_before_it_is_asked_for(open: Open) {
     message.payload.timeout_ms = Some(7);
     accept(&open(dir.path()).unwrap().journal, message.clone()).await;
     let found = only(open, dir.path());
-    let slip = found.row.slip();
+    let slip = found.row.without_payload();
     let Found::OnDisk(facts) = found.row.payload else { panic!("a big one is not read") };
     assert_eq!((facts.bytes, &facts), (big.len(), &Facts::of(&message.payload)));
     let share = Backlog::default().count(0);

@@ -98,7 +98,7 @@ impl State {
         let open = self.messages.iter().filter(|message| message.finished.is_none());
         let read = |message: &Message| {
             let Stored { json, facts, .. } = &message.row.payload;
-            let row = Row { recovered: true, ..message.row.slip() };
+            let row = Row { recovered: true, ..message.row.without_payload() };
             Unfinished::read(row, Some(json.get()), facts.as_deref(), message.attempts)
         };
         open.filter_map(read).collect()
@@ -164,7 +164,7 @@ impl State {
                 is_first
             }),
             Update::Finish(record) => {
-                let open = self.message(&record.run_id.clone()).filter(|message| message.finished.is_none());
+                let open = self.message(&record.run_id).filter(|message| message.finished.is_none());
                 open.map(|message| {
                     let outcome = StoredOutcome::of(record.outcome.clone()).into();
                     message.finished = Some(RunRecord { outcome, ..record });
@@ -215,9 +215,9 @@ impl State {
     }
 
     /// Whether any of the messages was changed.
-    fn each(&mut self, runs: &[RunId], mut change: impl FnMut(&mut Message) -> bool) -> bool {
+    fn each(&mut self, runs: &[RunId], change: impl FnMut(&mut Message) -> bool) -> bool {
         let named = self.messages.iter_mut().filter(|message| runs.contains(&message.row.run_id));
-        named.fold(false, |changed, message| change(message) || changed)
+        named.map(change).filter(|changed| *changed).count() > 0
     }
 
     /// Brings a delivery into a state, if that may follow.

@@ -42,7 +42,7 @@ use writer::{Change, Mail, Writer};
 /// Name of the database in the state directory.
 pub(crate) const FILE_NAME: &str = "gateway.sqlite";
 
-/// Changes that may wait for the writer before those who ask for them have to.
+/// Changes that may wait for the writer; further callers wait for room.
 const MAILBOX: usize = 1024;
 
 impl From<rusqlite::Error> for JournalError {
@@ -65,8 +65,8 @@ pub(crate) struct SqliteJournal {
 }
 
 impl SqliteJournal {
-    /// Opens or creates the database in a state directory and looks for what is left to do. A damaged file is set aside,
-    /// and the look is repeated on what could be saved of it. Blocking.
+    /// Opens or creates the database in a state directory and reads what is left to do. A damaged file is set aside, and what
+    /// could be saved of it is read instead. Blocking.
     pub(crate) fn open(state_dir: &Path) -> Result<Opened, JournalError> {
         let (journal, unfinished) = Self::open_with(state_dir, |db| {
             deliveries::mark_uncertain(db)?;
@@ -174,11 +174,11 @@ impl Journal for SqliteJournal {
         Box::pin(self.read(move |db| deliveries::stored(db, number)))
     }
 
-    /// The writer is the last to let go of the file, and puts its log into it.
+    /// The writer closes its connection last, which puts the log into the file.
     fn close(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async {
             let reader = Arc::clone(&self.reader);
-            // A reader that panicked has let go.
+            // After a panic there is no reader.
             let _ = tokio::task::spawn_blocking(move || drop(reader.lock().take())).await;
             // The writer has ended already: nothing to close.
             let _ = self.mailbox.send(Mail::Close).await;

@@ -69,7 +69,7 @@ pub struct DeliveryStatus {
 pub struct Attempt {
     /// 1 for the first.
     pub number: u32,
-    /// Accepted so long ago that the reader should be told (spec `channels.md` §5.5: half an hour).
+    /// Accepted so long ago that the message should say so (spec `channels.md` §5.5: half an hour).
     pub late: bool,
     /// An earlier try may have had its effect: the reader may see it twice.
     pub may_repeat: bool,

@@ -1,4 +1,4 @@
-//! Whether `gateway.sqlite` can be used and what is done about it when it can't, for `openclaw doctor`.
+//! Checks `gateway.sqlite` and repairs a damaged one, for `openclaw doctor`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,23 +9,23 @@ use super::file::{put_in_place, salvage};
 use super::salvage::Salvaged;
 use crate::journal::JournalError;
 
-/// What can be told of a database.
+/// The state of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DatabaseState {
-    /// There is none; the next start makes it.
+    /// There is none; the next start creates it.
     Absent,
-    /// It can be used.
+    /// It is intact.
     Sound,
-    /// It is no database, or a part of it is destroyed. The text says what SQLite says.
+    /// It is no database, or a part of it is destroyed. The text is SQLite's.
     Damaged(String),
-    /// It could not be looked at.
+    /// It could not be read.
     Unknown(String),
 }
 
-/// How long a writer is waited for.
+/// How long it waits for a writer.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Looks through the whole file; changes nothing in it. Blocking.
+/// Reads the whole file; changes nothing in it. Blocking.
 pub fn check_database(path: &Path) -> DatabaseState {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return DatabaseState::Absent,
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_database_is_told_from_what_is_none() {
+    fn damage_is_told_from_a_sound_and_from_an_absent_database() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("gateway.sqlite");
         assert_eq!(check_database(&path), DatabaseState::Absent);

@@ -1,5 +1,5 @@
 //! Whether SQLite will read all of a write-ahead log. It passes over what it can't read without a word, which is right for the torn
-//! end of a log and wrong for anything else: the messages in it would be gone and nobody would know.
+//! end of a log and wrong for anything else: the messages in it would be lost without a trace.
 //!
 //! The format: <https://www.sqlite.org/fileformat2.html#walformat>.
 

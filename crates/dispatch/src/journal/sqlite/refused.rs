@@ -1,4 +1,4 @@
-//! Finished runs that the disk has refused so far: the journal tries them again, and they are known as finished meanwhile.
+//! Finished runs that the disk has refused so far. The journal tries to store them again; meanwhile they are known as finished.
 
 use std::sync::Arc;
 

@@ -14,12 +14,12 @@ use crate::journal::{Durability, JournalError, Update};
 
 /// Changes in one transaction.
 const BATCH: usize = 256;
-/// Changes between two cleanings.
-const UPKEEP_EVERY: usize = 512;
+/// Changes between two prunings.
+const PRUNE_EVERY: usize = 512;
 /// Pause before refused changes are tried again while nothing else is to be written.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// What the thread is asked.
+/// What comes to the thread.
 pub(super) enum Mail {
     Work(Box<dyn Work>),
     Close,
@@ -37,7 +37,7 @@ pub(super) trait Change: Send + 'static {
     fn apply(&self, db: &Connection) -> Result<Self::Done, JournalError>;
 
     /// What of it is tried again when the disk refuses it, until it is stored.
-    fn owed(self) -> Option<Update>
+    fn into_retry(self) -> Option<Update>
     where
         Self: Sized,
     {
@@ -67,12 +67,12 @@ impl Change for Update {
         }
     }
 
-    fn owed(self) -> Option<Update> {
+    fn into_retry(self) -> Option<Update> {
         self.has_happened().then_some(self)
     }
 }
 
-/// A change and who waits for it, whatever its type.
+/// A change and its caller, whatever its type.
 pub(super) trait Work: Send {
     fn durability(&self) -> Durability;
     /// Inside the open transaction.
@@ -83,7 +83,7 @@ pub(super) trait Work: Send {
     fn deny(self: Box<Self>, error: JournalError, refused: &Refused) -> Option<Update>;
 }
 
-/// A change and who waits for it.
+/// A change and its caller.
 pub(super) fn work<C: Change>(
     change: C,
     reply: oneshot::Sender<Result<C::Done, JournalError>>,
@@ -103,7 +103,7 @@ impl<C: Change> Work for Typed<C> {
     }
 
     fn apply(&mut self, db: &Connection) -> Result<(), JournalError> {
-        self.done = Some(whole(db, || self.change.apply(db))?);
+        self.done = Some(in_savepoint(db, || self.change.apply(db))?);
         Ok(())
     }
 
@@ -114,17 +114,20 @@ impl<C: Change> Work for Typed<C> {
 
     fn deny(self: Box<Self>, error: JournalError, refused: &Refused) -> Option<Update> {
         let Self { change, reply, .. } = *self;
-        let owed = change.owed();
-        if let Some(Update::Finish(record)) = &owed {
+        let retry = change.into_retry();
+        if let Some(Update::Finish(record)) = &retry {
             refused.add(record.clone());
         }
         let _ = reply.send(Err(error));
-        owed
+        retry
     }
 }
 
 /// All of a change or nothing, whatever else its transaction holds. A change that panics is refused: the thread works for all.
-fn whole<T>(db: &Connection, change: impl FnOnce() -> Result<T, JournalError>) -> Result<T, JournalError> {
+fn in_savepoint<T>(
+    db: &Connection,
+    change: impl FnOnce() -> Result<T, JournalError>,
+) -> Result<T, JournalError> {
     db.prepare_cached("SAVEPOINT one")?.execute([])?;
     let done = panic::catch_unwind(AssertUnwindSafe(change)).unwrap_or_else(|_| {
         Err(JournalError::Storage("a change of the journal panicked; the gateway's log says more".to_owned()))
@@ -143,17 +146,17 @@ pub(super) struct Writer {
     db: Connection,
     /// Refused updates that are tried again, oldest first, before everything else. As many as ended since the disk began to
     /// refuse: accepting fails meanwhile, so that their number is bounded by what was queued.
-    owed: Vec<Update>,
+    retries: Vec<Update>,
     /// The finished runs among them.
     refused: Refused,
     /// Whether a commit that was refused may stand in the log all the same.
     is_log_stale: bool,
-    since_upkeep: usize,
+    since_prune: usize,
 }
 
 impl Writer {
     pub(super) fn new(db: Connection, refused: Refused) -> Self {
-        Self { db, owed: Vec::new(), refused, is_log_stale: false, since_upkeep: UPKEEP_EVERY }
+        Self { db, retries: Vec::new(), refused, is_log_stale: false, since_prune: PRUNE_EVERY }
     }
 
     /// Works until the last handle is gone or [`Mail::Close`] comes.
@@ -164,7 +167,7 @@ impl Writer {
                 Next::Mail(mail) => Some(mail),
                 Next::Retry => {
                     // The failure was reported when it began.
-                    let _ = self.store_owed();
+                    let _ = self.retry_refused();
                     continue;
                 }
                 Next::Closed => break,
@@ -182,12 +185,12 @@ impl Writer {
             self.write(batch);
         }
         // What is still refused is found out anew by the next start.
-        let _ = self.store_owed();
+        let _ = self.retry_refused();
     }
 
-    /// Waits for the next change; while some are owed, not for long.
+    /// Waits for the next change; while some are tried again, not for long.
     fn next(&self, mailbox: &mut mpsc::Receiver<Mail>) -> Next {
-        if !self.is_owing() {
+        if !self.has_retries() {
             return mailbox.blocking_recv().map_or(Next::Closed, Next::Mail);
         }
         let Ok(clock) = tokio::runtime::Builder::new_current_thread().enable_time().build() else {
@@ -204,8 +207,8 @@ impl Writer {
         if batch.is_empty() {
             return;
         }
-        if let Err(error) = self.store_owed() {
-            tracing::warn!(%error, waiting = self.owed.len(), "the journal still refuses what has ended");
+        if let Err(error) = self.retry_refused() {
+            tracing::warn!(%error, waiting = self.retries.len(), "the journal still refuses what has ended");
         }
         let synced = batch.iter().any(|work| work.durability() == Durability::Synced);
         if let Err(error) = self.begin(synced) {
@@ -230,22 +233,22 @@ impl Writer {
         }
         match self.db.execute_batch("COMMIT").map_err(JournalError::from) {
             Ok(()) => {
-                self.since_upkeep += applied.len();
+                self.since_prune += applied.len();
                 applied.into_iter().for_each(|work| work.answer());
-                self.keep_up();
+                self.prune_if_due();
             }
             Err(error) => {
                 self.report(&error);
                 // Nothing to roll back when the disk's refusal did it already.
                 let _ = self.db.execute_batch("ROLLBACK");
-                self.overwrite();
+                self.overwrite_log();
                 applied.into_iter().for_each(|work| self.deny(work, error.clone()));
             }
         }
     }
 
     fn deny(&mut self, work: Box<dyn Work>, error: JournalError) {
-        self.owed.extend(work.deny(error, &self.refused));
+        self.retries.extend(work.deny(error, &self.refused));
     }
 
     /// Opens a transaction whose commit is synced to disk if `synced`.
@@ -255,24 +258,24 @@ impl Writer {
         Ok(())
     }
 
-    fn is_owing(&self) -> bool {
-        self.is_log_stale || !self.owed.is_empty()
+    fn has_retries(&self) -> bool {
+        self.is_log_stale || !self.retries.is_empty()
     }
 
     /// Stores what was refused, all of it, synced.
-    fn store_owed(&mut self) -> Result<(), JournalError> {
-        if !self.is_owing() {
+    fn retry_refused(&mut self) -> Result<(), JournalError> {
+        if !self.has_retries() {
             return Ok(());
         }
         self.begin(true)?;
-        let applied = self.owed.iter().try_for_each(|update| update.apply(&self.db).map(drop));
+        let applied = self.retries.iter().try_for_each(|update| update.apply(&self.db).map(drop));
         let applied = applied.and_then(|()| if self.is_log_stale { write_nothing(&self.db) } else { Ok(()) });
         let done = applied.and_then(|()| Ok(self.db.execute_batch("COMMIT")?));
         match &done {
             Ok(()) => {
-                tracing::info!(count = self.owed.len(), "the journal stored what it had refused");
+                tracing::info!(count = self.retries.len(), "the journal stored what it had refused");
                 self.is_log_stale = false;
-                for update in self.owed.drain(..) {
+                for update in self.retries.drain(..) {
                     if let Update::Finish(record) = update {
                         self.refused.remove(&record.run_id);
                     }
@@ -285,10 +288,10 @@ impl Writer {
 
     /// What was refused at the last moment may stand whole in the log all the same, and the next start would find it: something
     /// else is written over it, now or as soon as the disk takes it.
-    fn overwrite(&mut self) {
+    fn overwrite_log(&mut self) {
         self.is_log_stale = true;
         // The failure was reported when it began.
-        let _ = self.store_owed();
+        let _ = self.retry_refused();
     }
 
     fn report(&self, error: &JournalError) {
@@ -299,14 +302,14 @@ impl Writer {
         }
     }
 
-    fn keep_up(&mut self) {
-        if self.since_upkeep < UPKEEP_EVERY {
+    fn prune_if_due(&mut self) {
+        if self.since_prune < PRUNE_EVERY {
             return;
         }
-        self.since_upkeep = 0;
+        self.since_prune = 0;
         for prune in [messages::prune, deliveries::prune] {
             if let Err(error) = prune(&self.db, now_ms()) {
-                tracing::warn!(%error, "the journal could not be cleaned");
+                tracing::warn!(%error, "the journal could not be pruned");
             }
         }
     }
