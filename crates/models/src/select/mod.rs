@@ -73,6 +73,8 @@ pub(crate) struct Known {
     pub(crate) catalog: Catalog,
     pub(crate) rows: Vec<ModelRow>,
     pub(crate) primary: Primary,
+    /// Providers that want a credential and have none.
+    pub(crate) without_credential: Vec<ProviderId>,
 }
 
 /// Most candidates of a run: with the requests that each may take (see [`crate::retry`]) this bounds what one answer can cost.
@@ -415,9 +417,12 @@ impl Models {
     /// What is known of models without asking a server, in one look.
     pub(crate) async fn known(&self, settings: &ModelSettings, agent: &AgentId, agent_dir: &Path) -> Known {
         let look = Look::at(self, settings, agent_dir).await;
-        let primary = Primary::find(&look.connections(), agent);
+        let connections = look.connections();
+        let primary = Primary::find(&connections, agent);
+        let lacks = |id: &&ProviderId| id.as_str() != offline::PROVIDER && !connections.can_call(id);
+        let without_credential = look.catalog.providers().map(|(id, _)| id).filter(lacks).cloned().collect();
         let rows = look.rows();
-        Known { catalog: look.catalog, rows, primary }
+        Known { rows, primary, without_credential, catalog: look.catalog }
     }
 
     /// The agent's credentials as they are by now, and what is wrong with them; damaged ones count as none.

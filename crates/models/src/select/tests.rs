@@ -220,6 +220,15 @@ async fn models_that_do_not_exist_or_are_not_allowed_are_told() {
     let switch = |text| choices.strict(text).map(|m| m.to_string()).map_err(|e| e.to_string());
     assert_eq!(switch("b/z"), Ok("b/z".to_owned()));
     assert_eq!(switch("a/y"), Err("model not allowed: a/y".to_owned()));
+    let warning = |model: &str| choices.warning(&ModelRef::new(model, "m"));
+    assert_eq!(
+        warning("openai").as_deref(),
+        Some(
+            "There is no credential for openai: runs fail until there is one. Set OPENAI_API_KEY, or run `openclaw models \
+             auth paste-token --provider openai`."
+        )
+    );
+    assert_eq!([warning("b"), warning("offline")], [None, None]);
     let hollow = Place::new(two()).primary("a/x").listed(&["gone/1"]);
     assert_eq!(
         hollow.candidates(Some("a/y")).await.unwrap()[0],
