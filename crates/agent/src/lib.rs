@@ -33,7 +33,6 @@ mod redaction;
 pub mod reply;
 pub mod roster;
 pub mod run;
-pub mod session_kind;
 mod stop;
 pub mod text;
 mod tool_call;

@@ -3,7 +3,7 @@
 //! [`frame`] holds the three frame kinds, [`method`] the table of methods, [`access`] who may call them, [`params`] one
 //! type per method's parameters and result, [`event`] the broadcast events, [`error`] what a failed request answers,
 //! [`message`] the transcript message model that `chat.history` puts on the wire, [`schema`] the validation whose texts
-//! clients show, [`device`] what a device signs, [`mend`] what JavaScript takes for JSON, [`printable`] what
+//! clients show, [`session_key`] the names of conversations, [`device`] what a device signs, [`mend`] what JavaScript takes for JSON, [`printable`] what
 //! people may be shown of it, [`mod@export`] all of it as JSON Schema.
 
 pub mod access;
@@ -19,6 +19,7 @@ pub mod method;
 pub mod params;
 pub mod printable;
 pub mod schema;
+pub mod session_key;
 pub mod text_length;
 
 pub use access::Role;
@@ -27,6 +28,7 @@ pub use export::export;
 pub use frame::{Event, Frame, Inbound, PROTOCOL_VERSION, Request, Response, StateVersion};
 pub use id::{AgentId, RunId, SessionId};
 pub use params::Call;
+pub use session_key::SessionKey;
 
 #[cfg(test)]
 mod golden_tests;

@@ -12,6 +12,7 @@ pub use freshness::{is_fresh, last_daily_reset};
 pub use notice::notice;
 pub use trigger::{ResetRequest, find_trigger};
 
+use crate::key::SessionKey;
 use crate::settings::ByName;
 
 /// `session.reset`, `resetByType`, `resetByChannel` and the legacy `idleMinutes`.
@@ -77,12 +78,10 @@ pub enum ResetType {
 
 impl ResetType {
     /// The kind of a conversation, from its key and what the inbound context says.
-    pub fn of(key: &str, context_is_thread: bool, context_is_group: bool) -> Self {
-        let key = key.to_lowercase();
-        let has = |mark: &str| key.contains(mark);
-        if context_is_thread || has(":thread:") || has(":topic:") {
+    pub fn of(key: &SessionKey, context_is_thread: bool, context_is_group: bool) -> Self {
+        if context_is_thread || key.is_thread() {
             Self::Thread
-        } else if context_is_group || has(":group:") || has(":channel:") {
+        } else if context_is_group || key.is_group() {
             Self::Group
         } else {
             Self::Direct

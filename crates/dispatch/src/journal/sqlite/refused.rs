@@ -1,4 +1,4 @@
-//! Finished runs that the disk has refused so far: the journal tries them again, and who asks is told of them meanwhile.
+//! Finished runs that the disk has refused so far: the journal tries them again, and they are known as finished meanwhile.
 
 use std::sync::Arc;
 

@@ -8,7 +8,9 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Change, Durability, JournalError, Refusal, Upkeep};
+use super::refused::Refused;
+use super::{deliveries, messages};
+use crate::journal::{Durability, JournalError, Update};
 
 /// Changes in one transaction.
 const BATCH: usize = 256;
@@ -18,9 +20,56 @@ const UPKEEP_EVERY: usize = 512;
 const RETRY: Duration = Duration::from_millis(500);
 
 /// What the thread is asked.
-pub(super) enum Asked {
+pub(super) enum Mail {
     Work(Box<dyn Work>),
     Close,
+}
+
+/// What is done to the database in one piece.
+pub(super) trait Change: Send + 'static {
+    /// What it answers.
+    type Done: Send + 'static;
+
+    /// How safe it is when it is answered.
+    fn durability(&self) -> Durability;
+
+    /// Makes the change, inside a transaction. Either all of it or, after an error, nothing.
+    fn apply(&self, db: &Connection) -> Result<Self::Done, JournalError>;
+
+    /// What of it is tried again when the disk refuses it, until it is stored.
+    fn owed(self) -> Option<Update>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+impl Change for Update {
+    type Done = bool;
+
+    fn durability(&self) -> Durability {
+        self.durability()
+    }
+
+    fn apply(&self, db: &Connection) -> Result<bool, JournalError> {
+        match self {
+            Self::Attempt(run_id) => messages::attempt(db, run_id),
+            Self::Prepared(run_id) => messages::prepared(db, run_id),
+            Self::Excuse(runs) => messages::excuse(db, runs),
+            Self::Begin(run_id, session_id) => messages::begin(db, run_id, session_id),
+            Self::Abort(runs, reason) => messages::abort(db, runs, *reason),
+            Self::Finish(record) => messages::finish(db, record),
+            Self::Sending { id, attempts } => deliveries::sending(db, id, *attempts),
+            Self::Tried { id, verdict, now } => deliveries::tried(db, id, verdict, *now),
+            Self::Revive { id, now } => deliveries::revive(db, id, *now),
+            Self::Discard(id) => deliveries::discard(db, id),
+        }
+    }
+
+    fn owed(self) -> Option<Update> {
+        self.has_happened().then_some(self)
+    }
 }
 
 /// A change and who waits for it, whatever its type.
@@ -30,14 +79,8 @@ pub(super) trait Work: Send {
     fn apply(&mut self, db: &Connection) -> Result<(), JournalError>;
     /// It is committed.
     fn answer(self: Box<Self>);
-    /// It is not. Gives back what is to be tried again.
-    fn deny(self: Box<Self>, error: JournalError) -> Option<Box<dyn Owed>>;
-}
-
-/// A refused change that is tried again.
-pub(super) trait Owed: Send {
-    fn apply(&self, db: &Connection) -> Result<(), JournalError>;
-    fn stored(&self);
+    /// It is not. Gives back what is to be tried again, which `refused` knows of before the caller.
+    fn deny(self: Box<Self>, error: JournalError, refused: &Refused) -> Option<Update>;
 }
 
 /// A change and who waits for it.
@@ -56,7 +99,7 @@ struct Typed<C: Change> {
 
 impl<C: Change> Work for Typed<C> {
     fn durability(&self) -> Durability {
-        C::DURABILITY
+        self.change.durability()
     }
 
     fn apply(&mut self, db: &Connection) -> Result<(), JournalError> {
@@ -65,46 +108,19 @@ impl<C: Change> Work for Typed<C> {
     }
 
     fn answer(self: Box<Self>) {
-        // One who went away meanwhile needs no answer.
+        // A caller that went away meanwhile needs no answer.
         let _ = self.reply.send(self.done.ok_or(JournalError::Closed));
     }
 
-    fn deny(self: Box<Self>, error: JournalError) -> Option<Box<dyn Owed>> {
+    fn deny(self: Box<Self>, error: JournalError, refused: &Refused) -> Option<Update> {
         let Self { change, reply, .. } = *self;
-        let owed: Option<Box<dyn Owed>> = match C::REFUSAL {
-            Refusal::Forget => None,
-            Refusal::Insist => {
-                change.refused();
-                Some(Box::new(Kept(change)))
-            }
-        };
+        let owed = change.owed();
+        if let Some(Update::Finish(record)) = &owed {
+            refused.add(record.clone());
+        }
         let _ = reply.send(Err(error));
         owed
     }
-}
-
-struct Kept<C>(C);
-
-impl<C: Change> Owed for Kept<C> {
-    fn apply(&self, db: &Connection) -> Result<(), JournalError> {
-        self.0.apply(db).map(drop)
-    }
-
-    fn stored(&self) {
-        self.0.stored_late();
-    }
-}
-
-/// A commit that changes nothing.
-struct Overwrite;
-
-impl Owed for Overwrite {
-    fn apply(&self, db: &Connection) -> Result<(), JournalError> {
-        let version: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        Ok(db.pragma_update(None, "user_version", version)?)
-    }
-
-    fn stored(&self) {}
 }
 
 /// All of a change or nothing, whatever else its transaction holds. A change that panics is refused: the thread works for all.
@@ -125,36 +141,39 @@ fn whole<T>(db: &Connection, change: impl FnOnce() -> Result<T, JournalError>) -
 
 pub(super) struct Writer {
     db: Connection,
-    upkeep: &'static [Upkeep],
-    /// Oldest first; they go before everything else. As many as ended since the disk began to refuse: accepting fails
-    /// meanwhile, so that their number is bounded by what was queued.
-    owed: Vec<Box<dyn Owed>>,
+    /// Refused updates that are tried again, oldest first, before everything else. As many as ended since the disk began to
+    /// refuse: accepting fails meanwhile, so that their number is bounded by what was queued.
+    owed: Vec<Update>,
+    /// The finished runs among them.
+    refused: Refused,
+    /// Whether a commit that was refused may stand in the log all the same.
+    is_log_stale: bool,
     since_upkeep: usize,
 }
 
 impl Writer {
-    pub(super) fn new(db: Connection, upkeep: &'static [Upkeep]) -> Self {
-        Self { db, upkeep, owed: Vec::new(), since_upkeep: UPKEEP_EVERY }
+    pub(super) fn new(db: Connection, refused: Refused) -> Self {
+        Self { db, owed: Vec::new(), refused, is_log_stale: false, since_upkeep: UPKEEP_EVERY }
     }
 
-    /// Works until the last handle is gone or [`Asked::Close`] comes.
-    pub(super) fn run(mut self, mut mailbox: mpsc::Receiver<Asked>) {
+    /// Works until the last handle is gone or [`Mail::Close`] comes.
+    pub(super) fn run(mut self, mut mailbox: mpsc::Receiver<Mail>) {
         let mut open = true;
         while open {
             let mut next = match self.next(&mut mailbox) {
-                Next::Asked(asked) => Some(asked),
+                Next::Mail(mail) => Some(mail),
                 Next::Retry => {
                     // The failure was reported when it began.
-                    let _ = self.pay();
+                    let _ = self.store_owed();
                     continue;
                 }
                 Next::Closed => break,
             };
             let mut batch = Vec::new();
-            while let Some(asked) = next.take() {
-                match asked {
-                    Asked::Work(work) => batch.push(work),
-                    Asked::Close => open = false,
+            while let Some(mail) = next.take() {
+                match mail {
+                    Mail::Work(work) => batch.push(work),
+                    Mail::Close => open = false,
                 }
                 if batch.len() < BATCH && open {
                     next = mailbox.try_recv().ok();
@@ -163,19 +182,19 @@ impl Writer {
             self.write(batch);
         }
         // What is still refused is found out anew by the next start.
-        let _ = self.pay();
+        let _ = self.store_owed();
     }
 
     /// Waits for the next change; while some are owed, not for long.
-    fn next(&self, mailbox: &mut mpsc::Receiver<Asked>) -> Next {
-        if self.owed.is_empty() {
-            return mailbox.blocking_recv().map_or(Next::Closed, Next::Asked);
+    fn next(&self, mailbox: &mut mpsc::Receiver<Mail>) -> Next {
+        if !self.is_owing() {
+            return mailbox.blocking_recv().map_or(Next::Closed, Next::Mail);
         }
         let Ok(clock) = tokio::runtime::Builder::new_current_thread().enable_time().build() else {
-            return mailbox.blocking_recv().map_or(Next::Closed, Next::Asked);
+            return mailbox.blocking_recv().map_or(Next::Closed, Next::Mail);
         };
         match clock.block_on(async { tokio::time::timeout(RETRY, mailbox.recv()).await }) {
-            Ok(Some(asked)) => Next::Asked(asked),
+            Ok(Some(mail)) => Next::Mail(mail),
             Ok(None) => Next::Closed,
             Err(_) => Next::Retry,
         }
@@ -185,7 +204,7 @@ impl Writer {
         if batch.is_empty() {
             return;
         }
-        if let Err(error) = self.pay() {
+        if let Err(error) = self.store_owed() {
             tracing::warn!(%error, waiting = self.owed.len(), "the journal still refuses what has ended");
         }
         let synced = batch.iter().any(|work| work.durability() == Durability::Synced);
@@ -219,14 +238,14 @@ impl Writer {
                 self.report(&error);
                 // Nothing to roll back when the disk's refusal did it already.
                 let _ = self.db.execute_batch("ROLLBACK");
-                self.bury();
+                self.overwrite();
                 applied.into_iter().for_each(|work| self.deny(work, error.clone()));
             }
         }
     }
 
     fn deny(&mut self, work: Box<dyn Work>, error: JournalError) {
-        self.owed.extend(work.deny(error));
+        self.owed.extend(work.deny(error, &self.refused));
     }
 
     /// Opens a transaction whose commit is synced to disk if `synced`.
@@ -236,18 +255,28 @@ impl Writer {
         Ok(())
     }
 
+    fn is_owing(&self) -> bool {
+        self.is_log_stale || !self.owed.is_empty()
+    }
+
     /// Stores what was refused, all of it, synced.
-    fn pay(&mut self) -> Result<(), JournalError> {
-        if self.owed.is_empty() {
+    fn store_owed(&mut self) -> Result<(), JournalError> {
+        if !self.is_owing() {
             return Ok(());
         }
         self.begin(true)?;
-        let applied = self.owed.iter().try_for_each(|owed| owed.apply(&self.db));
+        let applied = self.owed.iter().try_for_each(|update| update.apply(&self.db).map(drop));
+        let applied = applied.and_then(|()| if self.is_log_stale { write_nothing(&self.db) } else { Ok(()) });
         let done = applied.and_then(|()| Ok(self.db.execute_batch("COMMIT")?));
         match &done {
             Ok(()) => {
                 tracing::info!(count = self.owed.len(), "the journal stored what it had refused");
-                self.owed.drain(..).for_each(|owed| owed.stored());
+                self.is_log_stale = false;
+                for update in self.owed.drain(..) {
+                    if let Update::Finish(record) = update {
+                        self.refused.remove(&record.run_id);
+                    }
+                }
             }
             Err(_) => drop(self.db.execute_batch("ROLLBACK")),
         }
@@ -256,10 +285,10 @@ impl Writer {
 
     /// What was refused at the last moment may stand whole in the log all the same, and the next start would find it: something
     /// else is written over it, now or as soon as the disk takes it.
-    fn bury(&mut self) {
-        self.owed.push(Box::new(Overwrite));
+    fn overwrite(&mut self) {
+        self.is_log_stale = true;
         // The failure was reported when it began.
-        let _ = self.pay();
+        let _ = self.store_owed();
     }
 
     fn report(&self, error: &JournalError) {
@@ -275,17 +304,23 @@ impl Writer {
             return;
         }
         self.since_upkeep = 0;
-        for upkeep in self.upkeep {
-            if let Err(error) = upkeep(&self.db, now_ms()) {
+        for prune in [messages::prune, deliveries::prune] {
+            if let Err(error) = prune(&self.db, now_ms()) {
                 tracing::warn!(%error, "the journal could not be cleaned");
             }
         }
     }
 }
 
+/// Makes a commit of a transaction that changes nothing.
+fn write_nothing(db: &Connection) -> Result<(), JournalError> {
+    let version: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok(db.pragma_update(None, "user_version", version)?)
+}
+
 /// What the thread does next.
 enum Next {
-    Asked(Asked),
+    Mail(Mail),
     /// Nothing came: try what was refused.
     Retry,
     Closed,

@@ -1,31 +1,27 @@
-//! The inbox: every accepted message until its run has ended, and for a while how it ended (`docs/durability.md`). A queue
-//! of the [`crate::journal`].
+//! The inbox: every accepted message until its run has ended, and for a while how it ended (`docs/durability.md`). It is kept
+//! in the [`crate::journal`].
 
-mod changes;
 mod digest;
 mod format;
 mod parked;
-mod reader;
-mod refused;
-mod states;
 mod stored;
+mod unfinished;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use openclaw_protocol::{RunId, SessionId};
 
-pub(crate) use changes::prune;
-pub(crate) use format::Payload;
+pub(crate) use digest::Digest;
 #[cfg(test)]
 pub(crate) use format::{AgentPayload, ChatPayload};
+pub(crate) use format::{Payload, StoredOutcome};
 pub(crate) use parked::{Attempts, Origin, Parked, Wants};
-pub(crate) use reader::{Unfinished, unfinished};
 pub(crate) use stored::Stored;
+pub(crate) use unfinished::Unfinished;
 
 use crate::api::{AbortReason, RunRecord};
-use crate::journal::{Changing, Journal, JournalError, Room};
-use changes::{Abort, Accept, Attempt, Begin, Excuse, Finish, Prepared};
-use refused::Refused;
+use crate::journal::{Journal, JournalError, Reservation, Update};
 
 /// A message in the inbox, with its payload in the form a stage needs: [`Payload`] while it is worked on, [`Stored`] on its
 /// way to disk, [`Parked`] while it waits.
@@ -89,7 +85,7 @@ pub(crate) enum Known {
     Finished(RunRecord),
 }
 
-/// What came of [`Inbox::accept`].
+/// What came of taking a [`Reservation`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Insert {
     /// It is on disk.
@@ -103,56 +99,47 @@ pub(crate) enum Insert {
 /// Handle to the inbox.
 #[derive(Clone)]
 pub(crate) struct Inbox {
-    journal: Journal,
-    refused: Refused,
+    journal: Arc<dyn Journal>,
 }
 
 impl Inbox {
     /// The inbox of a journal.
-    pub(crate) fn new(journal: Journal) -> Self {
-        Self { journal, refused: Refused::default() }
+    pub(crate) fn new(journal: Arc<dyn Journal>) -> Self {
+        Self { journal }
     }
 
     /// Waits for room for a message.
-    pub(crate) async fn room(&self) -> Result<Room, JournalError> {
-        self.journal.room().await
-    }
-
-    /// Stores a message behind all that were stored before; once that is done with [`Insert::New`] it is synced to disk.
-    pub(crate) fn accept(&self, room: Room, row: Row<Stored>) -> Changing<Insert> {
-        room.change(Accept { row, refused: self.refused.clone() })
+    pub(crate) async fn reserve(&self) -> Result<Reservation, JournalError> {
+        self.journal.reserve().await
     }
 
     /// A message with the payload it waited without.
     pub(crate) async fn load(&self, waiting: &Row<Parked>) -> Result<Row, JournalError> {
         let payload = match waiting.payload.kept() {
             Some(payload) => payload.clone(),
-            None => {
-                let run_id = waiting.run_id.clone();
-                self.journal.read(move |db| reader::payload(db, &run_id)).await?
-            }
+            None => self.journal.payload(&waiting.run_id).await?,
         };
         Ok(waiting.slip().with(payload))
     }
 
     /// Notes that a message is taken up once more, before anything is done for it.
     pub(crate) async fn attempt(&self, run_id: &RunId) -> Result<(), JournalError> {
-        self.journal.change(Attempt { run_id: run_id.clone() }).await
+        self.update(Update::Attempt(run_id.clone())).await
     }
 
     /// Notes that the attempt under way is past its preparation.
     pub(crate) async fn prepared(&self, run_id: &RunId) -> Result<(), JournalError> {
-        self.journal.change(Prepared { run_id: run_id.clone() }).await
+        self.update(Update::Prepared(run_id.clone())).await
     }
 
     /// Takes back the attempts of a process that stops in order.
     pub(crate) async fn excuse(&self, runs: Vec<RunId>) -> Result<(), JournalError> {
-        self.journal.change(Excuse { runs }).await
+        self.update(Update::Excuse(runs)).await
     }
 
     /// Notes the session in which a run begins.
     pub(crate) async fn begin(&self, run_id: &RunId, session_id: &SessionId) -> Result<(), JournalError> {
-        self.journal.change(Begin { run_id: run_id.clone(), session_id: session_id.clone() }).await
+        self.update(Update::Begin(run_id.clone(), session_id.clone())).await
     }
 
     /// Notes that runs are to be stopped, so that they are not taken up again after a crash.
@@ -161,32 +148,28 @@ impl Inbox {
         runs: Vec<RunId>,
         reason: AbortReason,
     ) -> Result<(), JournalError> {
-        self.journal.change(Abort { runs, reason }).await
+        self.update(Update::Abort(runs, reason)).await
     }
 
     /// Marks a run finished. Should the disk refuse, it is tried again; the answer is the error of the first try.
     pub(crate) async fn finish(&self, record: RunRecord) -> Result<(), JournalError> {
-        self.journal.change(Finish { record, refused: self.refused.clone() }).await
+        self.update(Update::Finish(record)).await
+    }
+
+    async fn update(&self, update: Update) -> Result<(), JournalError> {
+        self.journal.update(update).await.map(drop)
     }
 
     /// The ids of the entries of a message that was found at start, and of all that were accepted since. `None` for a new one,
     /// and where they can't be read.
     pub(crate) async fn entries_since<P>(&self, row: &Row<P>) -> Option<HashSet<String>> {
         let accepted_at = row.recovered.then_some(row.accepted_at)?;
-        let read = self.journal.read(move |db| reader::entries_since(db, accepted_at)).await;
+        let read = self.journal.entries_since(accepted_at).await;
         read.inspect_err(|error| tracing::warn!(%error, "inbox could not be read")).ok()
     }
 
     /// What is known of a run id.
     pub(crate) async fn find(&self, run_id: &RunId) -> Result<Option<Known>, JournalError> {
-        // It has ended, whatever the disk says of it.
-        if let Some(record) = self.refused.find(run_id) {
-            return Ok(Some(Known::Finished(record)));
-        }
-        let run_id = run_id.clone();
-        self.journal.read(move |db| reader::known(db, &run_id)).await
+        self.journal.message(run_id).await
     }
 }
-
-#[cfg(test)]
-mod tests;

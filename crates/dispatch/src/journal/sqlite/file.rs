@@ -7,8 +7,9 @@ use openclaw_config::private_file;
 use openclaw_sessions::time::{iso, now_ms};
 use rusqlite::{Connection, OpenFlags};
 
-use super::salvage::{self, Saved};
-use super::{JournalError, log_check};
+use super::log_check;
+use super::salvage::{self, Salvaged};
+use crate::journal::JournalError;
 
 /// What brings a database from one `PRAGMA user_version` to the next, from 0 on. A step that was released is never changed.
 const MIGRATIONS: &[&str] = &[
@@ -148,7 +149,7 @@ fn renew(path: &Path, why: &str) -> Result<Connection, JournalError> {
         JournalError::Storage(format!("it is damaged ({why}) and can't be set aside: {error}"))
     };
     keep_log(path).map_err(refused)?;
-    let Saved { inbox: messages, outbox: deliveries } = salvage(path)?;
+    let Salvaged { messages, deliveries } = salvage(path)?;
     let kept = set_aside(path).map_err(refused)?;
     put_in_place(path).map_err(refused)?;
     tracing::error!(
@@ -171,20 +172,20 @@ fn keep_log(path: &Path) -> std::io::Result<()> {
 
 /// Writes what can be read of a damaged file into a complete new one beside it, which takes its place with [`put_in_place`]
 /// or, where that did not come to pass, when it is opened and the damaged one is gone.
-pub(crate) fn salvage(path: &Path) -> Result<Saved, JournalError> {
+pub(super) fn salvage(path: &Path) -> Result<Salvaged, JournalError> {
     let fresh = beside(path, RENEWED);
     for suffix in ["", "-wal", "-shm"] {
         // Left by an attempt that did not get to its end; mostly there is none.
         let _ = std::fs::remove_file(beside(&fresh, suffix));
     }
     let mut db = open_sound(&fresh)?;
-    let saved = salvage::copy(path, &mut db)?;
+    let salvaged = salvage::copy(path, &mut db)?;
     db.close().map_err(|(_, error)| error)?;
-    Ok(saved)
+    Ok(salvaged)
 }
 
 /// Puts the new file where the damaged one was.
-pub(crate) fn put_in_place(path: &Path) -> std::io::Result<()> {
+pub(super) fn put_in_place(path: &Path) -> std::io::Result<()> {
     std::fs::rename(beside(path, RENEWED), path)
 }
 

@@ -5,21 +5,23 @@ use std::path::Path;
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
-use super::JournalError;
-use super::database::TABLES;
+use super::file::TABLES;
+use crate::journal::JournalError;
 
-/// How many rows were copied.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Saved {
-    pub(crate) inbox: usize,
-    pub(crate) outbox: usize,
+/// What could be taken over from a damaged database.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Salvaged {
+    /// Messages, those that were answered included.
+    pub messages: usize,
+    /// Deliveries, those that were made included.
+    pub deliveries: usize,
 }
 
 /// Copies what is readable.
-pub(super) fn copy(damaged: &Path, to: &mut Connection) -> Result<Saved, JournalError> {
-    let mut saved = Saved::default();
+pub(super) fn copy(damaged: &Path, to: &mut Connection) -> Result<Salvaged, JournalError> {
+    let mut salvaged = Salvaged::default();
     let Ok(from) = Connection::open_with_flags(damaged, OpenFlags::SQLITE_OPEN_READ_ONLY) else {
-        return Ok(saved);
+        return Ok(salvaged);
     };
     // Reads a file that is shorter than it says, too.
     let _ = from.pragma_update(None, "writable_schema", true);
@@ -27,12 +29,12 @@ pub(super) fn copy(damaged: &Path, to: &mut Connection) -> Result<Saved, Journal
     for table in TABLES {
         let count = copy_table(&from, &transaction, table)?;
         match table {
-            "inbox" => saved.inbox = count,
-            _ => saved.outbox = count,
+            "inbox" => salvaged.messages = count,
+            _ => salvaged.deliveries = count,
         }
     }
     transaction.commit()?;
-    Ok(saved)
+    Ok(salvaged)
 }
 
 fn copy_table(from: &Connection, to: &Connection, table: &str) -> Result<usize, JournalError> {

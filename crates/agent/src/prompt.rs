@@ -4,6 +4,7 @@
 //! turn to turn while its inputs are, and a provider's prompt cache holds. The sections and their conditions are one
 //! table in `sections`; lines are joined with a newline and empty lines dropped, only inserts keep theirs.
 
+mod repo_root;
 mod report;
 mod runtime;
 mod sections;
@@ -15,12 +16,14 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use openclaw_models::ToolSpec;
+use openclaw_protocol::SessionKey;
 
+pub use repo_root::RepoRoots;
 pub use report::{
     FileReport, PromptSize, ReportFrame, SandboxReport, SkillReport, SkillsReport, SystemPromptReport,
     ToolReport, ToolsReport,
 };
-pub use runtime::{HostFacts, find_repo_root};
+pub use runtime::HostFacts;
 
 use crate::bootstrap::BootstrapFile;
 use crate::run::ReasoningVisibility;
@@ -39,8 +42,8 @@ pub enum PromptMode {
 
 impl PromptMode {
     /// Sub-agent sessions get the minimal prompt (spec §3.1).
-    pub fn for_session(key: &str) -> Self {
-        if crate::session_kind::is_subagent(key) { Self::Minimal } else { Self::Full }
+    pub fn for_session(key: &SessionKey) -> Self {
+        if key.is_subagent() { Self::Minimal } else { Self::Full }
     }
 }
 

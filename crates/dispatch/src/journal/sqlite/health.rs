@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::journal::{JournalError, Saved, put_in_place, salvage};
+use super::file::{put_in_place, salvage};
+use super::salvage::Salvaged;
+use crate::journal::JournalError;
 
 /// What can be told of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,15 +54,6 @@ fn quick_check(path: &Path) -> rusqlite::Result<Vec<String>> {
     lines.collect()
 }
 
-/// What could be taken over from a damaged database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Salvaged {
-    /// Messages, those that were answered included.
-    pub messages: usize,
-    /// Deliveries, those that were made included.
-    pub deliveries: usize,
-}
-
 /// What a start does with a damaged database: puts a new one in its place that has what can be read of it. `set_aside` moves
 /// the damaged one out of the way, log and all; when it fails, everything is as it was. Nobody else may use the database.
 /// Blocking.
@@ -72,10 +65,10 @@ pub fn renew_database(
     set_aside: impl FnOnce() -> std::io::Result<()>,
 ) -> Result<Salvaged, JournalError> {
     let refused = |error: std::io::Error| JournalError::Storage(error.to_string());
-    let Saved { inbox: messages, outbox: deliveries } = salvage(path)?;
+    let salvaged = salvage(path)?;
     set_aside().map_err(refused)?;
     put_in_place(path).map_err(refused)?;
-    Ok(Salvaged { messages, deliveries })
+    Ok(salvaged)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a queue is: items in a table, each in one of a few states; which state may follow which is a pure function, and
+//! What the tables have in common. Each is a queue: items in a table, each in one of a few states; which state may follow which is a pure function, and
 //! no statement changes a state past it.
 //!
 //! Every queue's table has the columns `seq` (order of acceptance), a unique key (by which a second item of the same key
@@ -6,12 +6,11 @@
 //! milliseconds), and what else the queue needs.
 
 use rusqlite::{Connection, ToSql, params};
-use serde::Serialize;
 
-use super::JournalError;
+use crate::journal::JournalError;
 
 /// The states of a queue's items.
-pub(crate) trait States: Copy + Eq + Send + Sync + 'static {
+pub(super) trait States: Copy + Eq + Send + Sync + 'static {
     /// The queue's table.
     const TABLE: &'static str;
     /// Its unique column.
@@ -37,28 +36,24 @@ pub(crate) trait States: Copy + Eq + Send + Sync + 'static {
 }
 
 /// A new item.
-pub(crate) struct NewItem<'a, P> {
+pub(super) struct NewItem<'a> {
     /// Its key.
-    pub(crate) key: &'a str,
+    pub(super) key: &'a str,
     /// What kind of payload it carries.
-    pub(crate) kind: &'a str,
-    /// The payload.
-    pub(crate) payload: &'a P,
+    pub(super) kind: &'a str,
+    /// The payload, JSON.
+    pub(super) payload: &'a str,
     /// Unix milliseconds.
-    pub(crate) accepted_at: i64,
+    pub(super) accepted_at: i64,
     /// The queue's own columns.
-    pub(crate) columns: &'a [(&'a str, &'a dyn ToSql)],
+    pub(super) columns: &'a [(&'a str, &'a dyn ToSql)],
 }
 
 /// Adds an item in its first state. `false`: there is one with this key already, and nothing was changed.
-pub(crate) fn insert<S: States, P: Serialize>(
-    db: &Connection,
-    item: &NewItem<'_, P>,
-) -> Result<bool, JournalError> {
-    let payload = serde_json::to_string(item.payload)?;
+pub(super) fn insert<S: States>(db: &Connection, item: &NewItem<'_>) -> Result<bool, JournalError> {
     let state = S::FIRST.name();
     let mut names = format!("{}, kind, payload, accepted_at, state", S::KEY);
-    let mut values: Vec<&dyn ToSql> = vec![&item.key, &item.kind, &payload, &item.accepted_at, &state];
+    let mut values: Vec<&dyn ToSql> = vec![&item.key, &item.kind, &item.payload, &item.accepted_at, &state];
     for (name, value) in item.columns {
         names = format!("{names}, {name}");
         values.push(*value);
@@ -71,7 +66,7 @@ pub(crate) fn insert<S: States, P: Serialize>(
 
 /// Brings an item into a state, with what else changes. `false`: it is not there, or in a state from which this one can't
 /// be reached, and nothing was changed.
-pub(crate) fn advance<S: States>(
+pub(super) fn advance<S: States>(
     db: &Connection,
     key: &str,
     to: S,
@@ -91,7 +86,7 @@ pub(crate) fn advance<S: States>(
 }
 
 /// How many items are not over.
-pub(crate) fn count_open<S: States>(db: &Connection) -> Result<u64, JournalError> {
+pub(super) fn count_open<S: States>(db: &Connection) -> Result<u64, JournalError> {
     let sql = format!("SELECT count(*) FROM {} WHERE state IN ({})", S::TABLE, open_names::<S>());
     let count: i64 = db.prepare_cached(&sql)?.query_row([], |row| row.get(0))?;
     Ok(u64::try_from(count).unwrap_or(0))
@@ -99,15 +94,15 @@ pub(crate) fn count_open<S: States>(db: &Connection) -> Result<u64, JournalError
 
 /// How long items that are over are kept.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Retention {
+pub(super) struct Retention {
     /// Milliseconds since their end.
-    pub(crate) keep_ms: i64,
+    pub(super) keep_ms: i64,
     /// And never more of them than this; those accepted first go first.
-    pub(crate) keep_rows: i64,
+    pub(super) keep_rows: i64,
 }
 
 /// Drops items of one state that have been over for too long, and the oldest that are too many.
-pub(crate) fn prune<S: States>(
+pub(super) fn prune<S: States>(
     db: &Connection,
     state: S,
     now: i64,
@@ -126,28 +121,11 @@ pub(crate) fn prune<S: States>(
 }
 
 /// The names of the states in which something is left to be done, as SQL.
-pub(crate) fn open_names<S: States>() -> String {
+pub(super) fn open_names<S: States>() -> String {
     names(S::ALL.iter().copied().filter(|state| !state.is_over()))
 }
 
 fn names<S: States>(states: impl Iterator<Item = S>) -> String {
     let quoted: Vec<String> = states.map(|state| format!("'{}'", state.name())).collect();
     quoted.join(", ")
-}
-
-/// What holds for every queue's states; each queue's tests call it.
-#[cfg(test)]
-pub(crate) fn check_laws<S: States + std::fmt::Debug>() {
-    for state in S::ALL {
-        assert_eq!(S::parse(state.name()), Some(*state));
-        assert!(state.is_over() || !state.next().is_empty(), "{state:?} is a dead end with work left");
-        let mut reached = vec![*state];
-        while let Some(more) =
-            reached.iter().flat_map(|state| state.next()).find(|state| !reached.contains(state))
-        {
-            reached.push(*more);
-        }
-        assert!(reached.iter().any(|state| state.is_over()), "{state:?} never ends");
-    }
-    assert!(!S::FIRST.is_over());
 }

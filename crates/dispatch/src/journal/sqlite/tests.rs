@@ -2,7 +2,13 @@ use std::path::Path;
 
 use rusqlite::params;
 
+use super::messages::MessageState;
+use super::queue::{Retention, States};
 use super::*;
+use crate::api::{RunOutcome, RunRecord};
+use crate::inbox::Insert;
+use crate::journal::{Durability, contract};
+use crate::outbox::DeliveryState;
 
 /// What version 1 made, word for word.
 const VERSION_1: &str = "
@@ -37,7 +43,10 @@ struct Add {
 
 impl Change for Add {
     type Done = ();
-    const DURABILITY: Durability = Durability::Synced;
+
+    fn durability(&self) -> Durability {
+        Durability::Synced
+    }
 
     fn apply(&self, db: &Connection) -> Result<(), JournalError> {
         insert(db, &self.run, self.bytes)?;
@@ -50,7 +59,10 @@ struct Run(&'static str);
 
 impl Change for Run {
     type Done = ();
-    const DURABILITY: Durability = Durability::Written;
+
+    fn durability(&self) -> Durability {
+        Durability::Written
+    }
 
     fn apply(&self, db: &Connection) -> Result<(), JournalError> {
         let mut statement = db.prepare(self.0)?;
@@ -84,15 +96,18 @@ fn runs(db: &Connection) -> Result<Vec<String>, JournalError> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn open(dir: &Path) -> Result<Opened<Vec<String>>, JournalError> {
-    Journal::open(dir, &[], runs)
+fn open(dir: &Path) -> Result<(SqliteJournal, Vec<String>), JournalError> {
+    SqliteJournal::open_with(dir, runs)
 }
 
-async fn close(opened: Opened<Vec<String>>) {
-    opened.journal.close().await;
-    let Opened { journal, thread, .. } = opened;
-    drop(journal);
-    tokio::task::spawn_blocking(move || thread.join().unwrap()).await.unwrap();
+/// A journal and what a test needs to write by hand with its writer's connection.
+pub(crate) fn opened(dir: &Path) -> Arc<SqliteJournal> {
+    Arc::new(open(dir).unwrap().0)
+}
+
+/// Runs statements on the writer's own connection.
+pub(crate) async fn run_sql(journal: &SqliteJournal, sql: &'static str) -> Result<(), JournalError> {
+    journal.change(Run(sql)).await
 }
 
 /// The names in the directory of files that were set aside.
@@ -116,11 +131,11 @@ fn an_older_database_is_brought_up_to_date_with_everything_in_it() {
     db.execute_batch(VERSION_1).unwrap();
     insert(&db, "run-1", 10).unwrap();
     drop(db);
-    let opened = open(dir.path()).unwrap();
-    assert_eq!(opened.found, ["run-1"]);
+    let (journal, found) = open(dir.path()).unwrap();
+    assert_eq!(found, ["run-1"]);
     assert_eq!(version(dir.path()), 3);
-    let reader = opened.journal.reader.lock();
-    let count = states::count_open::<crate::outbox::DeliveryState>(reader.as_ref().unwrap());
+    let reader = journal.reader.lock();
+    let count = queue::count_open::<DeliveryState>(reader.as_ref().unwrap());
     assert_eq!(count, Ok(0));
 }
 
@@ -144,8 +159,8 @@ fn a_database_of_a_newer_version_is_left_alone() {
 async fn the_database_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
-    let opened = open(dir.path()).unwrap();
-    opened.journal.change(add("r")).await.unwrap();
+    let (journal, _) = open(dir.path()).unwrap();
+    journal.change(add("r")).await.unwrap();
     for name in ["gateway.sqlite", "gateway.sqlite-wal"] {
         let mode = std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
@@ -159,14 +174,14 @@ async fn what_is_no_database_is_kept_aside_and_a_new_one_begun() {
     {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(FILE_NAME), &garbage).unwrap();
-        let opened = open(dir.path()).unwrap();
-        assert_eq!(opened.found, [""; 0]);
-        opened.journal.change(add("run-1")).await.unwrap();
+        let (journal, found) = open(dir.path()).unwrap();
+        assert_eq!(found, [""; 0]);
+        journal.change(add("run-1")).await.unwrap();
         let [kept] = aside(dir.path()).try_into().unwrap();
         assert_eq!(std::fs::read_to_string(dir.path().join(kept)).unwrap(), garbage);
         assert!(!dir.path().join("gateway.sqlite.renewed").exists());
-        close(opened).await;
-        assert_eq!(open(dir.path()).unwrap().found, ["run-1"]);
+        journal.close().await;
+        assert_eq!(open(dir.path()).unwrap().1, ["run-1"]);
         assert_eq!(aside(dir.path()).len(), 1, "it is sound now");
     }
 }
@@ -174,21 +189,20 @@ async fn what_is_no_database_is_kept_aside_and_a_new_one_begun() {
 #[tokio::test]
 async fn a_journal_that_was_closed_leaves_no_log_behind() {
     let dir = tempfile::tempdir().unwrap();
-    let opened = open(dir.path()).unwrap();
-    opened.journal.change(add("run-1")).await.unwrap();
-    let again = opened.journal.clone();
-    close(opened).await;
+    let (journal, _) = open(dir.path()).unwrap();
+    journal.change(add("run-1")).await.unwrap();
+    journal.close().await;
     assert!(!dir.path().join("gateway.sqlite-wal").exists());
-    assert_eq!(again.read(runs).await, Err(JournalError::Closed));
-    assert_eq!(again.change(add("run-2")).await, Err(JournalError::Closed));
+    assert_eq!(journal.read(runs).await, Err(JournalError::Closed));
+    assert_eq!(journal.change(add("run-2")).await, Err(JournalError::Closed));
 }
 
 async fn with_many(dir: &Path, bytes: usize) {
-    let opened = open(dir).unwrap();
+    let (journal, _) = open(dir).unwrap();
     for n in 0..300 {
-        opened.journal.change(Add { run: format!("run-{n}"), bytes, then_fail: false }).await.unwrap();
+        journal.change(Add { run: format!("run-{n}"), bytes, then_fail: false }).await.unwrap();
     }
-    close(opened).await;
+    journal.close().await;
 }
 
 #[tokio::test]
@@ -207,13 +221,13 @@ async fn what_can_be_read_of_a_damaged_database_is_taken_over() {
         let mut bytes = std::fs::read(&path).unwrap();
         damage(&mut bytes);
         std::fs::write(&path, &bytes).unwrap();
-        let opened = open(dir.path()).unwrap();
+        let (_, found) = open(dir.path()).unwrap();
         let [kept] = aside(dir.path()).try_into().unwrap();
         let kept = std::fs::metadata(dir.path().join(kept)).unwrap().len();
         assert_eq!(kept, bytes.len() as u64, "the damaged file is there");
         let mut expected: Vec<String> = (0..300).map(|n| format!("run-{n}")).collect();
-        expected.retain(|run| opened.found.contains(run));
-        assert_eq!(opened.found, expected, "in the order of acceptance, each once");
+        expected.retain(|run| found.contains(run));
+        assert_eq!(found, expected, "in the order of acceptance, each once");
         assert!(expected.len() >= [280, 100][case], "{} of 300 in case {case}", expected.len());
         assert!(expected.contains(&"run-0".to_owned()));
         assert!(case > 0 || expected.contains(&"run-299".to_owned()));
@@ -225,9 +239,9 @@ async fn what_can_be_read_of_a_damaged_database_is_taken_over() {
 async fn messages_in_the_log_of_a_file_that_is_gone_or_empty_are_taken_over() {
     for is_gone in [true, false] {
         let (live, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let opened = open(live.path()).unwrap();
+        let (journal, _) = open(live.path()).unwrap();
         for n in 0..3 {
-            opened.journal.change(add(&format!("run-{n}"))).await.unwrap();
+            journal.change(add(&format!("run-{n}"))).await.unwrap();
         }
         let path = dir.path().join(FILE_NAME);
         std::fs::copy(
@@ -238,8 +252,8 @@ async fn messages_in_the_log_of_a_file_that_is_gone_or_empty_are_taken_over() {
         if !is_gone {
             std::fs::write(&path, "").unwrap();
         }
-        let opened = open(dir.path()).unwrap();
-        assert_eq!(opened.found, ["run-0", "run-1", "run-2"], "{is_gone}");
+        let (_, found) = open(dir.path()).unwrap();
+        assert_eq!(found, ["run-0", "run-1", "run-2"], "{is_gone}");
         assert!(!aside(dir.path()).is_empty(), "what was found is kept");
     }
 }
@@ -263,7 +277,7 @@ async fn a_damaged_database_is_renewed_with_what_can_be_read_or_left_as_it_is() 
     assert_eq!(std::fs::read(&aside).unwrap(), bytes);
     assert_eq!(check_database(&path), DatabaseState::Sound);
     assert!((280..300).contains(&saved.messages), "{saved:?}");
-    assert_eq!(open(dir.path()).unwrap().found.len(), saved.messages);
+    assert_eq!(open(dir.path()).unwrap().1.len(), saved.messages);
 }
 
 #[tokio::test]
@@ -271,36 +285,36 @@ async fn damage_met_while_running_is_dealt_with_by_the_next_start() {
     use std::os::unix::fs::FileExt;
     let dir = tempfile::tempdir().unwrap();
     with_many(dir.path(), 3_000).await;
-    let opened = Journal::open(dir.path(), &[], |_| Ok(Vec::new())).unwrap();
+    let (journal, ()) = SqliteJournal::open_with(dir.path(), |_| Ok(())).unwrap();
     let file = std::fs::OpenOptions::new().write(true).open(dir.path().join(FILE_NAME)).unwrap();
     let middle = file.metadata().unwrap().len() / 2 / 4096 * 4096;
     file.write_all_at(&[0xff; 4096], middle).unwrap();
-    opened.journal.change(add("run-300")).await.unwrap();
-    let met = opened.journal.change(Run("SELECT sum(length(payload)) FROM inbox")).await.unwrap_err();
+    journal.change(add("run-300")).await.unwrap();
+    let met = journal.change(Run("SELECT sum(length(payload)) FROM inbox")).await.unwrap_err();
     assert!(matches!(met, JournalError::Damaged(_)), "{met}");
     assert!(met.to_string().contains("restart the gateway"), "{met}");
-    close(opened).await;
-    let opened = Journal::open(dir.path(), &[], |_| Ok(())).unwrap();
+    journal.close().await;
+    let (journal, ()) = SqliteJournal::open_with(dir.path(), |_| Ok(())).unwrap();
     assert_eq!(aside(dir.path()).iter().filter(|name| !name.ends_with("-wal")).count(), 1);
-    assert!(opened.journal.read(runs).await.unwrap().contains(&"run-300".to_owned()));
+    assert!(journal.read(runs).await.unwrap().contains(&"run-300".to_owned()));
 }
 
 #[test]
 fn a_new_file_that_was_not_put_in_place_yet_is_found() {
     let dir = tempfile::tempdir().unwrap();
-    let opened = open(dir.path()).unwrap();
+    let (journal, _) = open(dir.path()).unwrap();
     insert(&Connection::open(dir.path().join(FILE_NAME)).unwrap(), "saved", 1).unwrap();
-    drop(opened.journal);
-    opened.thread.join().unwrap();
+    let thread = journal.thread.lock().take();
+    drop(journal);
+    thread.expect("it runs until the last handle is gone").join().unwrap();
     std::fs::rename(dir.path().join(FILE_NAME), dir.path().join("gateway.sqlite.renewed")).unwrap();
-    assert_eq!(open(dir.path()).unwrap().found, ["saved"]);
+    assert_eq!(open(dir.path()).unwrap().1, ["saved"]);
 }
 
 #[tokio::test]
 async fn a_change_that_fails_leaves_nothing_and_takes_no_other_with_it() {
     let dir = tempfile::tempdir().unwrap();
-    let opened = open(dir.path()).unwrap();
-    let journal = &opened.journal;
+    let (journal, _) = open(dir.path()).unwrap();
     let failing = Add { run: "bad".to_owned(), bytes: 1, then_fail: true };
     let (first, bad, second) =
         tokio::join!(journal.change(add("a")), journal.change(failing), journal.change(add("b")));
@@ -314,7 +328,10 @@ struct Mistake;
 
 impl Change for Mistake {
     type Done = ();
-    const DURABILITY: Durability = Durability::Synced;
+
+    fn durability(&self) -> Durability {
+        Durability::Synced
+    }
 
     fn apply(&self, db: &Connection) -> Result<(), JournalError> {
         insert(db, "half", 1)?;
@@ -325,8 +342,7 @@ impl Change for Mistake {
 #[tokio::test]
 async fn a_change_that_panics_is_refused_and_the_next_is_made() {
     let dir = tempfile::tempdir().unwrap();
-    let opened = open(dir.path()).unwrap();
-    let journal = &opened.journal;
+    let (journal, _) = open(dir.path()).unwrap();
     let refused = journal.change(Mistake).await.unwrap_err();
     assert!(refused.to_string().contains("panicked"), "{refused}");
     journal.change(add("a")).await.unwrap();
@@ -336,8 +352,7 @@ async fn a_change_that_panics_is_refused_and_the_next_is_made() {
 #[tokio::test]
 async fn a_full_disk_refuses_changes_and_takes_them_when_there_is_room_again() {
     let dir = tempfile::tempdir().unwrap();
-    let opened = open(dir.path()).unwrap();
-    let journal = &opened.journal;
+    let (journal, _) = open(dir.path()).unwrap();
     journal.change(Run("PRAGMA max_page_count = 1")).await.unwrap();
     let big = || Add { run: "big".to_owned(), bytes: 100_000, then_fail: false };
     let refused = journal.change(big()).await.unwrap_err();
@@ -346,4 +361,104 @@ async fn a_full_disk_refuses_changes_and_takes_them_when_there_is_room_again() {
     journal.change(Run("PRAGMA max_page_count = 1000000")).await.unwrap();
     journal.change(big()).await.unwrap();
     assert_eq!(journal.read(runs).await.unwrap(), ["big"]);
+}
+
+#[test]
+fn every_state_is_named_once_and_leads_to_an_end() {
+    check_laws::<MessageState>();
+    check_laws::<DeliveryState>();
+}
+
+/// What holds for every queue's states.
+fn check_laws<S: States + std::fmt::Debug>() {
+    for state in S::ALL {
+        assert_eq!(S::parse(state.name()), Some(*state));
+        assert!(state.is_over() || !state.next().is_empty(), "{state:?} is a dead end with work left");
+        let mut reached = vec![*state];
+        while let Some(more) =
+            reached.iter().flat_map(|state| state.next()).find(|state| !reached.contains(state))
+        {
+            reached.push(*more);
+        }
+        assert!(reached.iter().any(|state| state.is_over()), "{state:?} never ends");
+    }
+    assert!(!S::FIRST.is_over());
+}
+
+/// Another writer's statement, made while the journal is open.
+fn by_another(dir: &Path, sql: &str) {
+    Connection::open(dir.join(FILE_NAME)).unwrap().execute_batch(sql).unwrap();
+}
+
+fn finish(run: &str, ended_at: i64) -> Update {
+    let outcome = RunOutcome::Ok { result: serde_json::json!({"payloads": []}) };
+    Update::Finish(RunRecord { run_id: RunId::new(run), started_at: None, ended_at, outcome })
+}
+
+fn state_of(dir: &Path, run: &str) -> String {
+    let db = Connection::open(dir.join(FILE_NAME)).unwrap();
+    db.query_row("SELECT state FROM inbox WHERE run_id = ?1", [run], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn a_message_of_before_there_were_digests_is_known_by_its_key_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = opened(dir.path());
+    let insert = async |text| {
+        let row = contract::stored(contract::chat("run-1", text)).await;
+        journal.reserve().await.unwrap()(row).await.unwrap()
+    };
+    assert_eq!(insert("hello").await, Insert::New);
+    assert_eq!(insert("another text").await, Insert::Conflict);
+    by_another(dir.path(), "UPDATE inbox SET digest = NULL");
+    assert_eq!(insert("another text").await, Insert::Known(Known::Unfinished { accepted_at: 1_000 }));
+}
+
+#[tokio::test]
+async fn finished_messages_go_when_they_are_old_or_too_many_and_unfinished_ones_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = opened(dir.path());
+    let now = openclaw_sessions::time::now_ms();
+    for (n, ended_at) in [(1, 100), (2, 500), (3, 600), (4, 700)] {
+        journal.change(add(&format!("run-{n}"))).await.unwrap();
+        // Far in the future: pruning by today's clock leaves them alone.
+        journal.update(finish(&format!("run-{n}"), now + ended_at)).await.unwrap();
+    }
+    journal.change(add("run-5")).await.unwrap();
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    let retention = Retention { keep_ms: 0, keep_rows: 2 };
+    queue::prune(&db, MessageState::Finished, now + 300, retention).unwrap();
+    let mut statement = db.prepare("SELECT run_id FROM inbox ORDER BY seq").unwrap();
+    let left: Vec<String> =
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
+    assert_eq!(left, ["run-3", "run-4", "run-5"]);
+}
+
+#[tokio::test]
+async fn a_disk_that_refuses_keeps_nothing_of_a_message_and_stores_a_finished_run_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = opened(dir.path());
+    journal.change(add("before")).await.unwrap();
+    // SQLite's page limit is per connection: the refusal has to come from outside.
+    let refuse =
+        "CREATE TRIGGER full BEFORE INSERT ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;
+        CREATE TRIGGER full2 BEFORE UPDATE ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;";
+    by_another(dir.path(), refuse);
+    let row = async |run| contract::stored(contract::chat(run, "x")).await;
+    let refused = journal.reserve().await.unwrap()(row("during").await).await.unwrap_err();
+    assert!(refused.to_string().contains("disk is full"), "{refused}");
+    let ended = openclaw_sessions::time::now_ms();
+    journal.update(finish("before", ended)).await.unwrap_err();
+    assert_eq!(journal.message(&RunId::new("during")).await.unwrap(), None);
+    let Update::Finish(record) = finish("before", ended) else { panic!("a finished run") };
+    let known = Some(Known::Finished(record));
+    let before = journal.message(&RunId::new("before")).await.unwrap();
+    assert_eq!(before, known, "it has ended, stored or not");
+    by_another(dir.path(), "DROP TRIGGER full; DROP TRIGGER full2");
+    // Nothing else is asked of the journal, and still it is stored.
+    while state_of(dir.path(), "before") != "finished" {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(journal.reserve().await.unwrap()(row("after").await).await, Ok(Insert::New));
+    assert_eq!(journal.message(&RunId::new("before")).await.unwrap(), known);
 }

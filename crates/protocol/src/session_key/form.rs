@@ -1,9 +1,8 @@
 //! The forms a session key can have (spec `sessions.md` §1.1). Making a key from its form and reading the form of a key
 //! are the two directions of one table.
 
-use openclaw_protocol::AgentId;
-
 use super::{KeyError, SessionKey, dm_position};
+use crate::AgentId;
 
 /// What follows `agent:<agentId>:`, taken apart. A thread suffix is not part of it; see [`SessionKey::thread_id`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +113,7 @@ impl SessionKey {
             KeyForm::Opened(opener, id) => format!("{}{}", opener.prefix(), filled(id)?),
             KeyForm::Named(name) => filled(name)?.to_owned(),
         };
-        Self::build(agent, &rest).bounded()?.printable()
+        Self::named(agent, &rest).bounded()?.printable()
     }
 
     /// The form of the key without its thread suffix. `global` and `unknown` are named.
@@ -147,7 +146,7 @@ fn filled(part: &str) -> Result<&str, KeyError> {
 }
 
 /// The form of what follows `agent:<agentId>:`, thread suffix included.
-pub(crate) fn form_of(rest: &str) -> KeyForm<'_> {
+pub(super) fn form_of(rest: &str) -> KeyForm<'_> {
     if let Some((job, run)) = cron_run(rest) {
         return KeyForm::CronRun { job, run };
     }
@@ -173,7 +172,7 @@ fn direct(rest: &str) -> Option<KeyForm<'_>> {
     Some(KeyForm::Direct { channel: before(0), account: before(1), peer: rest.get(lead..)? })
 }
 
-fn room(rest: &str) -> Option<KeyForm<'_>> {
+pub(super) fn room(rest: &str) -> Option<KeyForm<'_>> {
     let (channel, tail) = rest.split_once(':')?;
     let (kind, id) = tail.split_once(':')?;
     match kind {
