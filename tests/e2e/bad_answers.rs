@@ -74,7 +74,9 @@ const CASES: [Case; 11] = [
     (
         "cloudflare",
         || Reply::html(403, "Just a moment..."),
-        "403 the server answered with a web page titled \"Just a moment...\" instead of a model's answer",
+        "403 the server answered with a web page titled \"Just a moment...\" instead of a model's answer\nThis is the \
+         answer of anthropic (model claude-opus-4-6). Try again in a moment; `openclaw models status --probe` shows whether \
+         it answers.",
         1,
     ),
 ];

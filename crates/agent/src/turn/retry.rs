@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use openclaw_models::credentials::how_to_add;
-use openclaw_models::failure::{is_compaction_failure, user_text};
+use openclaw_models::failure::{is_compaction_failure, is_web_page, user_text};
 use openclaw_models::thinking::next_supported;
 use openclaw_models::{FailureKind, ModelFailure, ProviderId, ThinkingLevel};
 
@@ -192,11 +192,11 @@ impl Attempts {
             None => format!("model {model}"),
         };
         let what = match (failure.kind, status) {
-            (FailureKind::Auth, _) => {
+            (FailureKind::Auth, _) if !is_web_page(&failure.message) => {
                 let fix = how_to_add(&ProviderId::normalize(provider));
                 format!("{fix} `openclaw models status` shows which credential is used.")
             }
-            (FailureKind::Transient, 500..529) => {
+            (FailureKind::Auth, _) | (FailureKind::Transient, 500..529) => {
                 "Try again in a moment; `openclaw models status --probe` shows whether it answers.".to_owned()
             }
             _ => return None,

@@ -159,7 +159,7 @@ impl std::fmt::Display for Skipped {
     /// As in the list of all that failed: `provider/model: why (reason)`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.error {
-            SelectError::Credential(CredentialError::AllResting(provider)) => write!(
+            SelectError::Credential(CredentialError::AllCoolingDown(provider)) => write!(
                 f,
                 "{}: Provider {provider} is in cooldown (all profiles unavailable) (rate_limit)",
                 self.model
@@ -306,7 +306,7 @@ impl Models {
         Self { http, variables, commands, logins, debug, ledger, clock, files, discovery, writes, told }
     }
 
-    /// The same with another clock, by which credentials rest and expire.
+    /// The same with another clock, by which cooldowns end and credentials expire.
     #[must_use]
     pub fn with_clock(self, clock: Clock) -> Self {
         Self { ledger: Ledger::new(clock.clone()), clock, ..self }
