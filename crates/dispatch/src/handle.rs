@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::prompt::HostFacts;
-use openclaw_config::{Config, Unmet};
+use openclaw_config::{Config, Unmet, unmet_protections};
 use openclaw_models::{ModelSettings, Models};
 use openclaw_protocol::RunId;
 use openclaw_sessions::{Layout, SessionSettings, SessionStore};
@@ -69,6 +69,17 @@ pub struct Settings {
     pub models: Arc<ModelSettings>,
     /// Protections the config asks for and this version can't give.
     pub unmet: Arc<[Unmet]>,
+}
+
+impl From<Arc<Config>> for Settings {
+    fn from(config: Arc<Config>) -> Self {
+        Self {
+            sessions: Arc::new(SessionSettings::from(config.as_ref())),
+            models: Arc::new(ModelSettings::from(config.as_ref())),
+            unmet: unmet_protections(&config).into(),
+            config,
+        }
+    }
 }
 
 /// Handle to the dispatcher. Cloning is cheap; all clones are the same dispatcher.

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::prompt::HostFacts;
-use openclaw_config::{Config, Environment, unmet_protections};
-use openclaw_models::{Http, ModelSettings, Models, Variables};
+use openclaw_config::{Config, Environment};
+use openclaw_models::{Http, Models, Variables};
 use openclaw_protocol::{AgentId, RunId};
 use openclaw_sessions::key::KeyRules;
 use openclaw_sessions::store::{
     Change, FileStore, FileStoreOptions, Query, Row, Rows, Selection, StoreFuture, Visitor,
 };
-use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionSettings, SessionStore};
+use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionStore};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -347,24 +347,10 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
         dir,
     );
     let config = Config::from_json5(&document.to_string(), &environment).unwrap();
-    let sessions = SessionSettings {
-        send_policy: document
-            .pointer("/session/sendPolicy")
-            .map(|rules| serde_json::from_value(rules.clone()).unwrap()),
-        reset: document
-            .get("session")
-            .map(|session| serde_json::from_value(session.clone()).unwrap())
-            .unwrap_or_default(),
-        ..SessionSettings::default()
-    };
+    let settings = Settings::from(config);
     let layout = Layout::new(dir, dir, None);
-    let options = FileStoreOptions::new(layout.clone(), sessions.key_rules(), vec![AgentId::default()]);
-    let settings = Settings {
-        models: Arc::new(ModelSettings::from(config.as_ref())),
-        sessions: Arc::new(sessions),
-        unmet: unmet_protections(&config).into(),
-        config,
-    };
+    let options =
+        FileStoreOptions::new(layout.clone(), settings.sessions.key_rules(), vec![AgentId::default()]);
     Deps {
         state_dir: dir.to_path_buf(),
         // The sender may go: what was sent stays.

@@ -1,7 +1,6 @@
 //! Starting and stopping a gateway.
 //!
-//! [`run`](run::run) is the order of events. What a start needs: [`settings`] of the config, [`instance_lock`] against a
-//! second gateway, [`hold`] for commands that need there to be none, [`force`] against the one that runs, [`old_state`] to
+//! [`run`](run::run) is the order of events. What a start needs: [`instance_lock`] against a second gateway, [`hold`] for commands that need there to be none, [`force`] against the one that runs, [`old_state`] to
 //! take over what older versions left, [`places`] that must be ours, [`parts`] to put together, [`stop`] to end it all.
 
 mod file_limit;
@@ -13,7 +12,6 @@ mod parts;
 mod places;
 mod process;
 pub(crate) mod run;
-pub(crate) mod settings;
 mod stop;
 
 pub use force::ForceError;
@@ -21,4 +19,3 @@ pub use hold::{Running, StateHold, hold_state, running_gateway};
 pub use instance_lock::LockError;
 pub use old_state::premises;
 pub use run::{ExitStatus, LogTarget, Ready, RunOptions, StartError, run};
-pub use settings::{UnusableSection, session_settings};

@@ -9,7 +9,8 @@ mod plain;
 
 pub use canonical::KeyRules;
 pub use openclaw_protocol::session_key::{AgentKey, KeyError, KeyForm, KeyShape, Opener, SessionKey};
-pub use peer::{DmScope, IdentityLinks, Peer, PeerKind, normalize_account_id};
+pub use openclaw_protocol::{DmScope, IdentityLinks, Peer, PeerKind, SessionScope};
+pub use peer::normalize_account_id;
 
 #[cfg(test)]
 mod tests;

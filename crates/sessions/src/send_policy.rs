@@ -1,42 +1,9 @@
 //! Whether a session may send (spec `sessions.md` §6).
 
-use serde::{Deserialize, Serialize};
+use openclaw_config::settings::{RuleMatch, SendPolicyRules};
 
 use crate::entry::{ChatType, SendPolicy, SessionEntry};
 use crate::key::{KeyForm, SessionKey};
-
-/// `session.sendPolicy`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct SendPolicyRules {
-    /// When no rule decides; absent is `allow`.
-    #[serde(default)]
-    pub default: Option<SendPolicy>,
-    /// In the order of the file.
-    #[serde(default)]
-    pub rules: Vec<SendPolicyRule>,
-}
-
-/// One rule: what it says, and of which sessions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SendPolicyRule {
-    /// The verdict.
-    pub action: SendPolicy,
-    /// All fields given must hold; empty holds for every session.
-    #[serde(default, rename = "match")]
-    pub matches: SendPolicyMatch,
-}
-
-/// `session.sendPolicy.rules[].match`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SendPolicyMatch {
-    /// Channel id.
-    pub channel: Option<String>,
-    /// `direct` (or `dm`), `group`, `channel`.
-    pub chat_type: Option<String>,
-    /// Start of the key, with or without its agent part.
-    pub key_prefix: Option<String>,
-}
 
 /// The session a policy is asked about.
 #[derive(Debug, Clone, Copy)]
@@ -60,12 +27,12 @@ pub fn resolve(policy: Option<&SendPolicyRules>, subject: &SendSubject<'_>) -> S
     let facts = Facts::of(subject);
     let mut allowed = false;
     for rule in policy.rules.iter().filter(|rule| facts.fit(&rule.matches)) {
-        match rule.action {
+        match SendPolicy::from(rule.action) {
             SendPolicy::Deny => return SendPolicy::Deny,
             SendPolicy::Allow => allowed = true,
         }
     }
-    if allowed { SendPolicy::Allow } else { policy.default.unwrap_or(SendPolicy::Allow) }
+    if allowed { SendPolicy::Allow } else { policy.default.map_or(SendPolicy::Allow, SendPolicy::from) }
 }
 
 /// What rules are compared with.
@@ -90,13 +57,12 @@ impl<'a> Facts<'a> {
         Self { key, direct: key.direct_spelling(), channel, chat_type }
     }
 
-    fn fit(&self, rule: &SendPolicyMatch) -> bool {
+    fn fit(&self, rule: &RuleMatch) -> bool {
         let given = |text: &Option<String>| {
             text.as_deref().map(|t| t.trim().to_lowercase()).filter(|t| !t.is_empty())
         };
         let channel = given(&rule.channel).is_none_or(|want| self.channel.as_deref() == Some(want.as_str()));
-        let kind = given(&rule.chat_type)
-            .is_none_or(|want| self.chat_type.is_some() && ChatType::parse(&want) == self.chat_type);
+        let kind = rule.chat_type.is_none_or(|want| self.chat_type == Some(want.into()));
         let prefix = given(&rule.key_prefix).is_none_or(|want| self.starts_with(&want));
         channel && kind && prefix
     }
@@ -133,14 +99,17 @@ pub fn chat_type_of(key: &SessionKey) -> Option<ChatType> {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_config::settings::SendRule;
+    use openclaw_protocol::params::sessions::SendPolicy as Action;
+
     use super::*;
     use crate::KeyRules;
 
-    fn rule(action: SendPolicy, json: serde_json::Value) -> SendPolicyRule {
-        SendPolicyRule { action, matches: serde_json::from_value(json).unwrap() }
+    fn rule(action: Action, json: serde_json::Value) -> SendRule {
+        SendRule { action, matches: serde_json::from_value(json).unwrap() }
     }
 
-    fn policy(default: Option<SendPolicy>, rules: Vec<SendPolicyRule>) -> Option<SendPolicyRules> {
+    fn policy(default: Option<Action>, rules: Vec<SendRule>) -> Option<SendPolicyRules> {
         Some(SendPolicyRules { default, rules })
     }
 
@@ -151,7 +120,7 @@ mod tests {
     /// Vectors of `sessions.md` §6; rows marked "better" follow its known-bad notes.
     #[test]
     fn verdicts_follow_row_then_deny_then_allow_then_default() {
-        use SendPolicy::{Allow, Deny};
+        use Action::{Allow, Deny};
         use serde_json::json;
         let cron = || policy(None, vec![rule(Deny, json!({"keyPrefix": "cron:"}))]);
         let rows = [
@@ -235,15 +204,14 @@ mod tests {
             let entry = entry(row);
             let session = &KeyRules::default().canonical(key).unwrap();
             let subject = SendSubject { key: session, entry: Some(&entry), channel: None, chat_type: None };
-            assert_eq!(resolve(policy.as_ref(), &subject), expect, "{key} {policy:?}");
+            assert_eq!(resolve(policy.as_ref(), &subject), SendPolicy::from(expect), "{key} {policy:?}");
         }
     }
 
     #[test]
     fn what_the_caller_knows_comes_before_row_and_key() {
         use serde_json::json;
-        let policy =
-            policy(None, vec![rule(SendPolicy::Deny, json!({"channel": "slack", "chatType": "group"}))]);
+        let policy = policy(None, vec![rule(Action::Deny, json!({"channel": "slack", "chatType": "group"}))]);
         let entry = entry(json!({"channel": "discord", "chatType": "direct"}));
         let key = &SessionKey::parse("agent:main:main").unwrap();
         let row = SendSubject { key, entry: Some(&entry), channel: None, chat_type: None };

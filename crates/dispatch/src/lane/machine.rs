@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::queue_mode::QueueMode;
 use crate::api::{AbortReason, AbortTarget};
+use openclaw_config::settings::QueueMode;
 use openclaw_protocol::RunId;
 
 /// Something that waits for its turn.

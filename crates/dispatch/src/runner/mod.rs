@@ -36,7 +36,7 @@ use openclaw_agent::event::RunEvent;
 use openclaw_agent::prompt::{HostFacts, RepoRoots};
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams};
-use openclaw_config::settings::QueueMode as ConfiguredMode;
+use openclaw_config::settings::QueueMode;
 use openclaw_models::Models;
 use openclaw_protocol::message::{Message, UserMessage};
 use openclaw_sessions::entry::{SendPolicy, VerboseLevel};
@@ -54,7 +54,7 @@ use crate::events::Verbose;
 use crate::handle::{Deps, Settings};
 use crate::inbox::{Origin, Parked, Payload, Row, Wants};
 use crate::journal::JournalError;
-use crate::lane::{Job, Place, QueueMode, SteeringQueue};
+use crate::lane::{Job, Place, SteeringQueue};
 use crate::shared::Shared;
 use crate::system_events::SystemEvents;
 use command::Way;
@@ -346,9 +346,7 @@ impl Runner {
 
     /// Wall time of a run where the request says nothing; `None` is unlimited.
     pub(crate) fn timeout(&self) -> Option<Duration> {
-        const DEFAULT_SECONDS: u64 = 600;
-        let seconds = self.settings().config.agents.defaults.timeout_seconds.unwrap_or(DEFAULT_SECONDS);
-        Some(Duration::from_secs(seconds.max(1)))
+        Some(self.settings().config.agents.defaults.run_timeout())
     }
 
     /// Whether the session may send.
@@ -369,7 +367,8 @@ impl Runner {
         let settings = self.settings();
         let entry = entry.as_deref();
         let subject = SendSubject { key, entry, channel, chat_type: None };
-        Ok(send_policy::resolve(settings.sessions.send_policy.as_ref(), &subject) == SendPolicy::Allow)
+        Ok(send_policy::resolve(settings.sessions.section.send_policy.as_ref(), &subject)
+            == SendPolicy::Allow)
     }
 
     /// What a message wants of the gateway itself.
@@ -394,11 +393,12 @@ impl Runner {
             return QueueMode::Followup;
         }
         let own = self.entry_or_none(&row.session_key).await;
-        if let Some(mode) = own.and_then(|entry| entry.queue_mode.as_deref().and_then(QueueMode::parse)) {
+        if let Some(mode) =
+            own.and_then(|entry| entry.queue_mode.as_deref().and_then(|text| QueueMode::parse(text).ok()))
+        {
             return mode;
         }
-        let queue = &self.settings().config.messages.queue;
-        queue.by_channel.get(WEBCHAT).copied().or(queue.mode).map(configured_mode).unwrap_or_default()
+        self.settings().config.messages.queue.mode_on(WEBCHAT)
     }
 
     /// How much of the run's tool events clients see.
@@ -454,15 +454,5 @@ impl Runner {
             }
             Err(error) => Err(error),
         }
-    }
-}
-
-fn configured_mode(mode: ConfiguredMode) -> QueueMode {
-    match mode {
-        ConfiguredMode::Steer | ConfiguredMode::Queue => QueueMode::Steer,
-        ConfiguredMode::Followup => QueueMode::Followup,
-        ConfiguredMode::Collect => QueueMode::Collect,
-        ConfiguredMode::SteerBacklog => QueueMode::SteerBacklog,
-        ConfiguredMode::Interrupt => QueueMode::Interrupt,
     }
 }

@@ -371,14 +371,13 @@ fn extra_prompt(row: &Row) -> Option<&str> {
 
 /// The request's seconds win, and 0 is none; a chat message has the configured time and a deadline of its lane's besides.
 fn timeout(row: &Row, agent: &ResolvedAgent) -> Option<Duration> {
-    let configured = Duration::from_secs(agent.timeout_seconds.max(1));
     match &row.payload {
         Payload::Agent(payload) => match payload.timeout_seconds {
             Some(0) => None,
             Some(seconds) => Some(Duration::from_secs(seconds)),
-            None => Some(configured),
+            None => Some(agent.run_timeout),
         },
-        Payload::Chat(_) => Some(configured),
+        Payload::Chat(_) => Some(agent.run_timeout),
     }
 }
 

@@ -4,7 +4,7 @@ use openclaw_protocol::AgentId;
 use openclaw_protocol::session_key::{canonical_parts, check_printable, trimmed};
 
 use super::{KeyError, KeyShape, SessionKey};
-use crate::settings::Scope;
+use openclaw_protocol::SessionScope;
 
 /// What canonicalisation has to know of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,18 +14,18 @@ pub struct KeyRules {
     /// Name of the main bucket, canonical; `main` unless configured.
     pub main_key: String,
     /// Whether everybody shares one bucket.
-    pub scope: Scope,
+    pub scope: SessionScope,
 }
 
 impl Default for KeyRules {
     fn default() -> Self {
-        Self::new(AgentId::default(), "main", Scope::PerSender)
+        Self::new(AgentId::default(), "main", SessionScope::PerSender)
     }
 }
 
 impl KeyRules {
     /// Rules with `main_key` normalised: it is what follows the agent in a canonical key.
-    pub fn new(default_agent: AgentId, main_key: &str, scope: Scope) -> Self {
+    pub fn new(default_agent: AgentId, main_key: &str, scope: SessionScope) -> Self {
         let main_key = SessionKey::main(&default_agent, main_key).rest().to_owned();
         Self { default_agent, main_key, scope }
     }
@@ -57,8 +57,8 @@ impl KeyRules {
     /// The main bucket of an agent: `global` when the scope is.
     pub fn main(&self, agent: &AgentId) -> SessionKey {
         match self.scope {
-            Scope::Global => SessionKey::global(),
-            Scope::PerSender => SessionKey::main(agent, &self.main_key),
+            SessionScope::Global => SessionKey::global(),
+            SessionScope::PerSender => SessionKey::main(agent, &self.main_key),
         }
     }
 
@@ -66,7 +66,7 @@ impl KeyRules {
     pub fn is_main(&self, key: &SessionKey) -> bool {
         match key.agent() {
             Some(agent) => key.rest() == self.main_key || key == &self.main(&agent),
-            None => key.is_global() && self.scope == Scope::Global,
+            None => key.is_global() && self.scope == SessionScope::Global,
         }
     }
 

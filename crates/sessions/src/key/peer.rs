@@ -1,68 +1,9 @@
 //! Building the key of an inbound message's peer (spec `sessions.md` §1.3).
 
-use openclaw_protocol::AgentId;
 use openclaw_protocol::session_key::canonical_parts;
-use serde::{Deserialize, Serialize};
+use openclaw_protocol::{AgentId, DmScope, Peer, PeerKind};
 
 use super::{KeyError, KeyForm, SessionKey};
-
-/// Kinds of conversation partners.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PeerKind {
-    /// One person. `dm` in configuration and keys means the same.
-    #[serde(alias = "dm")]
-    Direct,
-    /// A group.
-    Group,
-    /// A room of a server or workspace.
-    Channel,
-}
-
-impl PeerKind {
-    /// The name in keys; direct chats are created as `dm` (decision 1).
-    pub fn segment(self) -> &'static str {
-        match self {
-            Self::Direct => "dm",
-            Self::Group => "group",
-            Self::Channel => "channel",
-        }
-    }
-}
-
-/// Who a message came from, or where it was said.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Peer {
-    /// Kind.
-    pub kind: PeerKind,
-    /// The platform's id; for a Telegram topic `<chatId>:topic:<n>`.
-    pub id: String,
-}
-
-impl Peer {
-    /// A peer.
-    pub fn new(kind: PeerKind, id: impl Into<String>) -> Self {
-        Self { kind, id: id.into() }
-    }
-}
-
-/// How direct chats are told apart (`session.dmScope`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DmScope {
-    /// All direct chats share the main bucket.
-    #[default]
-    Main,
-    /// One bucket a person.
-    PerPeer,
-    /// One bucket a channel and person.
-    PerChannelPeer,
-    /// One bucket an account, channel and person.
-    PerAccountChannelPeer,
-}
-
-/// `session.identityLinks`: canonical names with the platform ids behind them, in the order of the file.
-pub type IdentityLinks = Vec<(String, Vec<String>)>;
 
 /// Everything a peer's key is made of.
 #[derive(Debug, Clone, Copy)]

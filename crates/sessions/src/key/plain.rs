@@ -19,10 +19,10 @@ mod tests {
 
     use super::super::legacy;
     use super::*;
-    use crate::settings::Scope;
+    use openclaw_protocol::SessionScope;
 
     fn rules() -> impl Strategy<Value = KeyRules> {
-        let scope = prop_oneof![Just(Scope::PerSender), Just(Scope::Global)];
+        let scope = prop_oneof![Just(SessionScope::PerSender), Just(SessionScope::Global)];
         let main = prop_oneof![Just("main"), Just("work"), Just("a:b")];
         (main, scope).prop_map(|(main, scope)| KeyRules::new(AgentId::normalize("ops"), main, scope))
     }

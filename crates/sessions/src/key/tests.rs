@@ -4,12 +4,12 @@ use openclaw_protocol::session_key::MAX_KEY_BYTES;
 use proptest::prelude::*;
 
 use super::group::{InboundContext, group_of, session_key};
-use super::peer::{DmScope, Peer, PeerKey, PeerKind};
+use super::peer::PeerKey;
 use super::*;
-use crate::settings::Scope;
+use openclaw_protocol::SessionScope;
 
 fn ops() -> KeyRules {
-    KeyRules::new(AgentId::normalize("ops"), "work", Scope::PerSender)
+    KeyRules::new(AgentId::normalize("ops"), "work", SessionScope::PerSender)
 }
 
 /// Rules of `sessions.md` §1.2.
@@ -131,7 +131,7 @@ fn inputs_are_canonicalised() {
 
 #[test]
 fn global_scope_folds_every_main_bucket() {
-    let rules = KeyRules::new(AgentId::normalize("ops"), "work", Scope::Global);
+    let rules = KeyRules::new(AgentId::normalize("ops"), "work", SessionScope::Global);
     for input in ["main", "agent:ops:main", "agent:main:work", "global"] {
         assert_eq!(rules.canonical(input).unwrap().as_str(), "global", "{input:?}");
     }
@@ -220,7 +220,7 @@ fn contexts_without_a_key_fall_into_group_or_main() {
     assert_eq!(key(&direct, &rules), "agent:main:main");
     let explicit = InboundContext { session_key: Some(" Agent:X:Y "), ..direct };
     assert_eq!(key(&explicit, &rules), "agent:x:y");
-    let global = KeyRules::new(AgentId::default(), "main", Scope::Global);
+    let global = KeyRules::new(AgentId::default(), "main", SessionScope::Global);
     assert_eq!(key(&from("discord:channel:9"), &global), "global");
     assert_eq!(key(&explicit, &global), "agent:x:y", "an explicit key wins over the scope");
     let malformed = InboundContext { session_key: Some("agent:x"), ..direct };
@@ -259,7 +259,7 @@ fn bare_spellings_are_stored_under_the_default_agent() {
 #[test]
 fn legacy_rows_get_canonical_keys() {
     let main = AgentId::default();
-    let rules = KeyRules::new(main.clone(), "work", Scope::PerSender);
+    let rules = KeyRules::new(main.clone(), "work", SessionScope::PerSender);
     let rows = [
         ("main", "agent:main:work"),
         ("work", "agent:main:work"),
@@ -310,7 +310,7 @@ fn key_text() -> impl Strategy<Value = String> {
 
 fn any_rules() -> impl Strategy<Value = KeyRules> {
     (key_text(), any::<bool>()).prop_map(|(main_key, global)| {
-        let scope = if global { Scope::Global } else { Scope::PerSender };
+        let scope = if global { SessionScope::Global } else { SessionScope::PerSender };
         KeyRules::new(AgentId::normalize("ops"), &main_key, scope)
     })
 }

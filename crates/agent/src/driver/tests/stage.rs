@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::stream;
 use openclaw_models::history::{self, IdRule, Rules};
@@ -377,7 +378,7 @@ impl Stage {
             trip,
             events: Vec::new(),
             deaf: false,
-            limits: Limits::default(),
+            limits: Limits { timeout: Some(Duration::from_secs(600)), ..Limits::default() },
             models_repeat: false,
         }
     }
