@@ -29,7 +29,9 @@ const CASES: [Case; 11] = [
     (
         "401",
         || refusal(401, "authentication_error", "invalid x-api-key sk-ant-fake-key"),
-        "HTTP 401 authentication_error: invalid x-api-key [redacted]",
+        "HTTP 401 authentication_error: invalid x-api-key [redacted]\nThis is the answer of anthropic (model claude-opus-4-6). \
+         Set ANTHROPIC_API_KEY, or run `claude setup-token`, then `openclaw models auth setup-token`. `openclaw models \
+         status` shows which credential is used.",
         1,
     ),
     (
@@ -39,7 +41,14 @@ const CASES: [Case; 11] = [
          provider's billing dashboard, top up, or switch to another key.",
         1,
     ),
-    ("403", || refusal(403, "permission_error", "not for you"), "HTTP 403 permission_error: not for you", 1),
+    (
+        "403",
+        || refusal(403, "permission_error", "not for you"),
+        "HTTP 403 permission_error: not for you\nThis is the answer of anthropic (model claude-opus-4-6). Set \
+         ANTHROPIC_API_KEY, or run `claude setup-token`, then `openclaw models auth setup-token`. `openclaw models status` \
+         shows which credential is used.",
+        1,
+    ),
     ("404", || refusal(404, "not_found_error", "model: x"), "HTTP 404 not_found_error: model: x", 1),
     ("408", || refusal(408, "timeout_error", "slow"), "HTTP 408 timeout_error: slow", 4),
     (
@@ -49,7 +58,13 @@ const CASES: [Case; 11] = [
         1,
     ),
     ("429", || refusal(429, "rate_limit_error", "slow down"), "HTTP 429 rate_limit_error: slow down", 4),
-    ("500", || refusal(500, "api_error", "oops"), "HTTP 500 api_error: oops", 4),
+    (
+        "500",
+        || refusal(500, "api_error", "oops"),
+        "HTTP 500 api_error: oops\nThis is the answer of anthropic (model claude-opus-4-6). Try again in a moment; `openclaw \
+         models status --probe` shows whether it answers.",
+        4,
+    ),
     (
         "529",
         || refusal(529, "overloaded_error", "Overloaded"),
@@ -59,7 +74,9 @@ const CASES: [Case; 11] = [
     (
         "cloudflare",
         || Reply::html(403, "Just a moment..."),
-        "403 the server answered with a web page titled \"Just a moment...\" instead of a model's answer",
+        "403 the server answered with a web page titled \"Just a moment...\" instead of a model's answer\nThis is the \
+         answer of anthropic (model claude-opus-4-6). Try again in a moment; `openclaw models status --probe` shows whether \
+         it answers.",
         1,
     ),
 ];

@@ -95,7 +95,7 @@ async fn when_no_profile_is_left_the_fallback_answers_and_the_session_says_so() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_gateway_remembers_who_rests() {
+async fn a_killed_gateway_remembers_who_is_in_cooldown() {
     let server = server().await;
     let mut gateway = gateway_with(&server, &[("one:a", LIMITED)]);
     gateway.start().await.unwrap();

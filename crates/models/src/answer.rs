@@ -202,6 +202,9 @@ fn web_page(page: &[u8]) -> ModelFailure {
     }
 }
 
+/// How [`describe_page`] begins.
+pub(crate) const WEB_PAGE: &str = "the server answered with a web page";
+
 /// What a web page says of itself.
 pub(crate) fn describe_page(page: &str) -> String {
     let lower = page.to_lowercase();
@@ -212,12 +215,8 @@ pub(crate) fn describe_page(page: &str) -> String {
         .and_then(|(_, rest)| rest.split_once('<'))
         .map(|(title, _)| glimpse(title))
         .filter(|title| !title.is_empty());
-    match title {
-        Some(title) => {
-            format!("the server answered with a web page titled \"{title}\" instead of a model's answer")
-        }
-        None => "the server answered with a web page instead of a model's answer".to_owned(),
-    }
+    let title = title.map(|title| format!(" titled \"{title}\"")).unwrap_or_default();
+    format!("{WEB_PAGE}{title} instead of a model's answer")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The time by which credentials rest and expire: the system's, or a test's.
+//! The time by which cooldowns end and credentials expire: the system's, or a test's.
 
 use std::fmt;
 use std::sync::Arc;

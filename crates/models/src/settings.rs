@@ -104,11 +104,11 @@ pub enum AuthMode {
 /// `auth.cooldowns`, in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CooldownRules {
-    /// First rest after a payment failure.
+    /// First cooldown after a payment failure.
     pub billing_first: i64,
     /// The same by provider as written.
     pub billing_first_by_provider: BTreeMap<String, i64>,
-    /// Longest rest after payment failures.
+    /// Longest cooldown after payment failures.
     pub billing_longest: i64,
     /// Failures older than this are forgotten.
     pub window: i64,

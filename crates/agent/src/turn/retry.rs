@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
-use openclaw_models::failure::{is_compaction_failure, user_text};
+use openclaw_models::credentials::how_to_add;
+use openclaw_models::failure::{is_compaction_failure, is_web_page, user_text};
 use openclaw_models::thinking::next_supported;
-use openclaw_models::{FailureKind, ModelFailure, ThinkingLevel};
+use openclaw_models::{FailureKind, ModelFailure, ProviderId, ThinkingLevel};
 
 use super::{CandidateFacts, Candidates};
 use crate::reply::{CandidateFailure, RunError, RunErrorKind};
@@ -169,12 +170,38 @@ impl Attempts {
         let text = user_text(&last.message);
         let each = self.each(failures);
         if each.len() < 2 || !last.kind.falls_over() {
-            return RunError { kind: kind_of(last, &text), message: text };
+            let kind = kind_of(last, &text);
+            let message = match self.advice(last) {
+                Some(advice) => format!("{text}\n{advice}"),
+                None => text,
+            };
+            return RunError { kind, message };
         }
         RunError {
             kind: last.kind.into(),
             message: format!("All models failed ({}): {}", each.len(), each.join(" | ")),
         }
+    }
+
+    /// Who refused the credential or broke down, and what to do about it; such answers of a provider name nobody.
+    fn advice(&self, failure: &ModelFailure) -> Option<String> {
+        let (status, candidate) = (failure.status?, self.current()?);
+        let (provider, model) = candidate.name.split_once('/')?;
+        let whose = match &candidate.credential {
+            Some(profile) => format!("model {model}, credential {profile}"),
+            None => format!("model {model}"),
+        };
+        let what = match (failure.kind, status) {
+            (FailureKind::Auth, _) if !is_web_page(&failure.message) => {
+                let fix = how_to_add(&ProviderId::normalize(provider));
+                format!("{fix} `openclaw models status` shows which credential is used.")
+            }
+            (FailureKind::Auth, _) | (FailureKind::Transient, 500..529) => {
+                "Try again in a moment; `openclaw models status --probe` shows whether it answers.".to_owned()
+            }
+            _ => return None,
+        };
+        Some(format!("This is the answer of {provider} ({whose}). {what}"))
     }
 
     /// A line a model: what was left out from the start, then what came of the others.
@@ -321,6 +348,35 @@ mod tests {
         let alone = attempts(1).error(&failures[..1], &failure(FailureKind::Auth));
         assert_eq!(alone, RunError { kind: RunErrorKind::Auth, message: "boom".into() });
     }
+
+    #[test]
+    fn the_error_names_the_provider_that_refused_or_broke_down_and_what_to_do() {
+        let rows = [
+            (
+                FailureKind::Auth,
+                Some(401),
+                "\nThis is the answer of openai (model gpt, credential openai:me). Set OPENAI_API_KEY, or run \
+                 `openclaw models auth paste-token --provider openai`. `openclaw models status` shows which credential is \
+                 used.",
+            ),
+            (
+                FailureKind::Transient,
+                Some(500),
+                "\nThis is the answer of openai (model gpt, credential openai:me). Try again in a moment; `openclaw models \
+                 status --probe` shows whether it answers.",
+            ),
+            (FailureKind::Transient, Some(529), ""),
+            // What never reached a provider says by itself what to do.
+            (FailureKind::Auth, None, ""),
+            (FailureKind::Format, Some(400), ""),
+        ];
+        for (kind, status, expect) in rows {
+            let last = ModelFailure { status, ..failure(kind) };
+            let one = with_credentials(&[("openai/gpt", "openai:me")], &[]);
+            assert_eq!(one.error(&[], &last).message, format!("boom{expect}"), "{kind:?} {status:?}");
+        }
+    }
+
     /// `name credential` a candidate.
     fn with_credentials(rows: &[(&str, &str)], passed_over: &[&str]) -> Attempts {
         let facts = |(name, credential): &(&str, &str)| CandidateFacts {

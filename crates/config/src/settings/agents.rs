@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use indexmap::IndexMap;
 use openclaw_protocol::AgentId;
 use serde::Deserialize;
 use serde_json::Value;
@@ -27,8 +28,8 @@ pub struct AgentDefaults {
     pub model: Option<ModelChoice>,
     /// Model for images.
     pub image_model: Option<ModelChoice>,
-    /// Known models: `provider/id` to alias and parameters. Not empty means: only these may be chosen.
-    pub models: BTreeMap<String, ModelEntry>,
+    /// Known models: `provider/id` to alias and parameters, in the file's order. Not empty means: only these may be chosen.
+    pub models: IndexMap<String, ModelEntry>,
     /// Workspace of the default agent.
     pub workspace: Option<String>,
     /// Root that the prompt names as repository.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use serde::Deserialize;
 
 use super::Secret;
@@ -12,8 +13,8 @@ use super::Secret;
 pub struct Models {
     /// Whether the built-in catalog stays.
     pub mode: ModelsMode,
-    /// Providers by id.
-    pub providers: BTreeMap<String, Provider>,
+    /// Providers by id, in the file's order.
+    pub providers: IndexMap<String, Provider>,
     /// Listing what an AWS account has in Bedrock.
     pub bedrock_discovery: BedrockDiscovery,
 }

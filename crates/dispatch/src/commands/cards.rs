@@ -15,8 +15,8 @@ pub(crate) fn refusal(model: &str) -> Option<&'static str> {
     (!model.is_empty() && model.bytes().all(|b| b.is_ascii_digit())).then_some(NUMBER)
 }
 
-/// What a session was switched to.
-pub(crate) fn switched(chosen: &Chosen, profile: Option<&str>) -> String {
+/// What a session was switched to, and what is wrong with that.
+pub(crate) fn switched(chosen: &Chosen, profile: Option<&str>, warning: Option<&str>) -> String {
     let mut text = if chosen.is_default {
         format!("Model reset to default ({chosen}).")
     } else {
@@ -24,6 +24,9 @@ pub(crate) fn switched(chosen: &Chosen, profile: Option<&str>) -> String {
     };
     if let Some(profile) = profile {
         let _ = write!(text, " Auth profile set to {profile}.");
+    }
+    if let Some(warning) = warning {
+        let _ = write!(text, "\n\n{warning}");
     }
     text
 }
@@ -110,8 +113,12 @@ mod tests {
             (chosen(None, true), None, "Model reset to default (p/m)."),
         ];
         for (chosen, profile, expect) in rows {
-            assert_eq!(switched(&chosen, profile), expect);
+            assert_eq!(switched(&chosen, profile, None), expect);
         }
+        assert_eq!(
+            switched(&chosen(None, false), None, Some("There is no credential.")),
+            "Model set to p/m.\n\nThere is no credential."
+        );
         assert_eq!(refusal("99"), Some(NUMBER));
         assert_eq!(refusal("4o"), None);
     }

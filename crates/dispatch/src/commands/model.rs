@@ -115,7 +115,8 @@ impl Context<'_> {
         profile: Option<String>,
     ) -> Result<String, NotBegun> {
         let (before, _) = self.current(choices).await;
-        let text = cards::switched(&chosen, profile.as_deref());
+        let warning = choices.warning(&chosen.model);
+        let text = cards::switched(&chosen, profile.as_deref(), warning.as_deref());
         let told = (before != chosen.model).then(|| format!("Model switched to {chosen}."));
         let about = format!("model:{}", chosen.model);
         // The agent's own model is chosen by choosing nothing, unless that goes on with a room's.

@@ -54,7 +54,7 @@ pub(super) fn turns<'a>(spec: &ModelSpec, history: &'a [Message]) -> Vec<Turn<'a
 }
 
 /// The names of the tools a conversation has calls of.
-pub(super) fn tools_used<'a>(history: &'a [Message]) -> BTreeSet<&'a str> {
+pub(super) fn tools_used(history: &[Message]) -> BTreeSet<&str> {
     let answers = history.iter().filter_map(|message| match message {
         Message::Assistant(answer) => Some(answer),
         Message::User(_) | Message::ToolResult(_) => None,

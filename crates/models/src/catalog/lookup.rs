@@ -128,7 +128,7 @@ fn base_url(provider: &Provider, model: &ModelEntry, api: &Api) -> Result<String
     let written = written.map(str::trim).filter(|url| !url.is_empty());
     match written {
         Some(url) => Ok(url.trim_end_matches('/').to_owned()),
-        None if protocol(&api).is_some_and(Protocol::needs_address) => {
+        None if protocol(api).is_some_and(Protocol::needs_address) => {
             Err(LookupError::NoAddress(provider.id.to_string()))
         }
         None => Ok(String::new()),

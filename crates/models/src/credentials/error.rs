@@ -16,9 +16,9 @@ pub enum CredentialError {
         /// Whose it should be.
         wanted: String,
     },
-    /// Every profile rests.
+    /// Every profile is in cooldown or disabled.
     #[error("No available auth profile for {0} (all in cooldown or unavailable).")]
-    AllResting(String),
+    AllCoolingDown(String),
     /// A token or login has expired, and this version can't renew it.
     #[error(
         "the login of profile \"{0}\" has expired and can't be renewed; log in again with \

@@ -7,7 +7,7 @@ use super::store::AuthStore;
 use crate::reference::ProviderId;
 use crate::settings::{AuthMode, ModelSettings};
 
-/// The usable profiles of a provider at `now` (Unix milliseconds). Those that rest come last, the soonest back first.
+/// The usable profiles of a provider at `now` (Unix milliseconds). Those in cooldown come last, the soonest back first.
 pub fn profile_order(
     provider: &ProviderId,
     store: &AuthStore,
@@ -23,13 +23,13 @@ pub fn profile_order(
             usable.push(id);
         }
     }
-    let (mut ready, mut resting): (Vec<_>, Vec<_>) =
-        usable.into_iter().partition(|id| !store.usage(id).rests(now));
+    let (mut ready, mut cooling_down): (Vec<_>, Vec<_>) =
+        usable.into_iter().partition(|id| !store.usage(id).is_cooling_down(now));
     if explicit.is_none() {
         ready.sort_by_key(|id| (kind_rank(store.get(id)), store.usage(id).last_used.unwrap_or(0)));
     }
-    resting.sort_by_key(|id| store.usage(id).unusable_until(now));
-    ready.extend(resting);
+    cooling_down.sort_by_key(|id| store.usage(id).unusable_until(now));
+    ready.extend(cooling_down);
     if let Some(at) = preferred.and_then(|wanted| ready.iter().position(|id| id == wanted)) {
         let first = ready.remove(at);
         ready.insert(0, first);
@@ -189,7 +189,7 @@ mod tests {
 
     /// The rules of `models.md` §8.2 that its vectors leave out.
     #[test]
-    fn what_rests_comes_last_by_its_end_and_what_is_unusable_not_at_all() {
+    fn what_is_in_cooldown_comes_last_by_its_end_and_what_is_unusable_not_at_all() {
         let profiles = json!({"a": key("anthropic"), "b": key("anthropic"), "c": key("anthropic"), "d": oauth("anthropic")});
         let rest = json!({"a": {"cooldownUntil": NOW + 9}, "b": {"disabledUntil": NOW + 5}, "d": {"cooldownUntil": NOW + 7}});
         let stored = json!({"profiles": profiles, "usageStats": rest});
@@ -231,9 +231,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Each profile appears once, those that rest come last, and a preferred one only moves to the front.
+        /// Each profile appears once, those in cooldown come last, and a preferred one only moves to the front.
         #[test]
-        fn the_order_is_a_permutation_with_the_resting_last(
+        fn the_order_is_a_permutation_with_those_in_cooldown_last(
             rows in proptest::collection::btree_map("[a-f]", (0..3_usize, 0..5_i64, proptest::bool::ANY), 0..6),
             order in proptest::option::of(proptest::collection::vec("[a-g]", 0..6)),
             preferred in proptest::option::of("[a-g]"),
@@ -264,8 +264,8 @@ mod tests {
             expect.sort();
             expect.dedup();
             proptest::prop_assert_eq!(sorted, expect);
-            let resting: Vec<bool> = plain.iter().map(|id| store.usage(id).rests(NOW)).collect();
-            proptest::prop_assert!(resting.is_sorted());
+            let cooling_down: Vec<bool> = plain.iter().map(|id| store.usage(id).is_cooling_down(NOW)).collect();
+            proptest::prop_assert!(cooling_down.is_sorted());
             let preferring = profile_order(&provider, &store, &settings, preferred.as_deref(), NOW);
             let mut without = preferring;
             if let Some(wanted) = preferred.filter(|wanted| plain.contains(wanted)) {

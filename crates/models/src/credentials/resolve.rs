@@ -49,7 +49,7 @@ pub(crate) enum Wish<'a> {
     Any,
     /// The same, this one first.
     First(&'a str),
-    /// This one alone, also while it rests: a person chose it.
+    /// This one alone, also in cooldown: a person chose it.
     Only(&'a str),
 }
 
@@ -172,8 +172,8 @@ impl Keyring<'_> {
         self.configured_key(provider).await
     }
 
-    /// The profiles that may be used; an error when there are some and none may. Those that rest because of the server's
-    /// trouble come last: it may be over, and whoever has nothing else would only hear that everybody rests.
+    /// The profiles that may be used; an error when there are some and none may. Those in cooldown because of the server's
+    /// trouble come last: it may be over, and the caller would otherwise get `AllCoolingDown`.
     fn ready_profiles(
         &self,
         provider: &ProviderId,
@@ -183,11 +183,11 @@ impl Keyring<'_> {
         let some = !order.is_empty();
         let usage = |id: &String| self.store.usage(id);
         let open = order.into_iter().filter(|id| !usage(id).is_barred(self.now));
-        let (mut ready, resting): (Vec<String>, Vec<String>) =
-            open.partition(|id| !usage(id).rests(self.now));
-        ready.extend(resting);
+        let (mut ready, cooling_down): (Vec<String>, Vec<String>) =
+            open.partition(|id| !usage(id).is_cooling_down(self.now));
+        ready.extend(cooling_down);
         if some && ready.is_empty() {
-            return Err(CredentialError::AllResting(provider.to_string()));
+            return Err(CredentialError::AllCoolingDown(provider.to_string()));
         }
         Ok(ready)
     }

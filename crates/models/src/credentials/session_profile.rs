@@ -48,7 +48,7 @@ pub fn pin(
     if let Some(pin) = current.filter(|pin| pin.source == PinSource::User && !session.is_new) {
         return Some(pin.clone());
     }
-    let ready = |id: &&String| !store.usage(id).rests(now);
+    let ready = |id: &&String| !store.usage(id).is_cooling_down(now);
     let first = || order.iter().find(ready).or_else(|| order.first());
     let next = |after: &str| {
         let at = order.iter().position(|id| id == after).unwrap_or(0);
@@ -60,7 +60,7 @@ pub fn pin(
         Some(pin) if session.compactions > pin.compactions.unwrap_or(session.compactions) => {
             next(&pin.profile)
         }
-        Some(pin) if store.usage(&pin.profile).rests(now) => first(),
+        Some(pin) if store.usage(&pin.profile).is_cooling_down(now) => first(),
         Some(pin) => Some(&pin.profile),
         None => first(),
     }?;
@@ -92,16 +92,16 @@ mod tests {
         Pin { profile: profile.to_owned(), source: PinSource::User, compactions: None }
     }
 
-    fn check(current: Option<&Pin>, session: SessionState, resting: &[&str], expect: Option<&Pin>) {
+    fn check(current: Option<&Pin>, session: SessionState, cooling_down: &[&str], expect: Option<&Pin>) {
         let key = |provider: &str| json!({"type": "api_key", "provider": provider, "key": "k"});
         let usage: serde_json::Map<_, _> =
-            resting.iter().map(|id| ((*id).to_owned(), json!({"cooldownUntil": NOW + 1}))).collect();
+            cooling_down.iter().map(|id| ((*id).to_owned(), json!({"cooldownUntil": NOW + 1}))).collect();
         let document = json!({"usageStats": usage, "profiles": {"a": key("groq"), "b": key("groq"),
             "c": key("groq"), "out": key("groq"), "x": key("xai")}});
         let store = AuthStore::parse(document.to_string().as_bytes()).unwrap();
         let order = ["a", "b", "c"].map(str::to_owned);
         let found = pin(current, session, &ProviderId::normalize("groq"), &order, &store, NOW);
-        assert_eq!(found.as_ref(), expect, "{current:?} {session:?} {resting:?}");
+        assert_eq!(found.as_ref(), expect, "{current:?} {session:?} {cooling_down:?}");
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl AuthStore {
         last_good.insert(provider.to_string(), json!(id));
     }
 
-    /// A profile failed: it rests as long as the rules say. Says whether it does.
+    /// A profile failed: its cooldown is as long as the rules say. Says whether there is one.
     pub fn record_failure(&mut self, id: &str, kind: FailureKind, rules: &CooldownRules, now: i64) -> bool {
         let Some(provider) = self.get(id).map(|credential| credential.provider.clone()) else { return false };
         let mut stats = self.usage(id);

@@ -1,4 +1,4 @@
-//! What is remembered of a profile's use, and how long it rests after failures (spec `models.md` §8.5). Pure.
+//! What is remembered of a profile's use, and how long its cooldown is after failures (spec `models.md` §8.5). Pure.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::stream::FailureKind;
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
-/// First rest; each further failure makes it five times longer.
-const FIRST_REST: i64 = MINUTE;
-/// Longest rest after failures other than payment.
-const LONGEST_REST: i64 = HOUR;
+/// First cooldown; each further failure makes it five times longer.
+const FIRST_COOLDOWN: i64 = MINUTE;
+/// Longest cooldown after failures other than payment.
+const LONGEST_COOLDOWN: i64 = HOUR;
 /// How far in the future a stored failure may lie and still count; beyond it a clock was set back meanwhile.
 const CLOCK_TOLERANCE: i64 = MINUTE;
 /// `disabledReason` and the counter of payment failures.
@@ -28,7 +28,7 @@ pub struct UsageStats {
     pub last_used: Option<i64>,
     /// Failures since the last success.
     pub error_count: u32,
-    /// Until when it rests after failures.
+    /// The end of its cooldown after failures.
     pub cooldown_until: Option<i64>,
     /// Until when it is disabled, as after a payment failure.
     pub disabled_until: Option<i64>,
@@ -62,7 +62,7 @@ pub fn failure_reason(kind: FailureKind) -> Option<&'static str> {
 }
 
 impl UsageStats {
-    /// Until when the profile should not be used; 0 when it may be. A rest that was begun in what is now the future was
+    /// Until when the profile should not be used; 0 when it may be. A cooldown that began in what is now the future was
     /// written with another clock and does not count.
     pub fn unusable_until(&self, now: i64) -> i64 {
         let until = self.cooldown_until.unwrap_or(0).max(self.disabled_until.unwrap_or(0));
@@ -70,18 +70,18 @@ impl UsageStats {
         if until <= now || from_the_future { 0 } else { until }
     }
 
-    /// Whether it rests.
-    pub fn rests(&self, now: i64) -> bool {
+    /// Whether it is in cooldown, or disabled.
+    pub fn is_cooling_down(&self, now: i64) -> bool {
         self.unusable_until(now) > now
     }
 
-    /// Whether it rests for a reason of its own, rather than for the server's trouble alone.
+    /// The same for a reason of its own, rather than for the server's trouble alone.
     pub fn is_barred(&self, now: i64) -> bool {
         let only_trouble = self.error_count == 0 && self.failure_counts.contains_key(TROUBLE);
-        self.rests(now) && (!only_trouble || self.disabled_until.is_some_and(|until| until > now))
+        self.is_cooling_down(now) && (!only_trouble || self.disabled_until.is_some_and(|until| until > now))
     }
 
-    /// Counts a failure and lets the profile rest. Says whether anything changed: a failure that is the request's fault
+    /// Counts a failure and begins a cooldown. Says whether anything changed: a failure that is the request's fault
     /// changes nothing.
     pub fn record_failure(
         &mut self,
@@ -99,11 +99,11 @@ impl UsageStats {
         match kind {
             FailureKind::Billing => {
                 self.error_count = self.error_count.saturating_add(1);
-                self.disabled_until = Some(now.saturating_add(billing_rest(same, provider, rules)));
+                self.disabled_until = Some(now.saturating_add(billing_cooldown(same, provider, rules)));
                 self.disabled_reason = Some(BILLING.to_owned());
             }
-            // The server's trouble passes by itself: a short rest that does not grow.
-            FailureKind::Transient => self.cooldown_until = Some(now.saturating_add(FIRST_REST)),
+            // The server's trouble passes by itself: a short cooldown that does not grow.
+            FailureKind::Transient => self.cooldown_until = Some(now.saturating_add(FIRST_COOLDOWN)),
             FailureKind::RateLimit
             | FailureKind::Auth
             | FailureKind::Timeout
@@ -111,7 +111,7 @@ impl UsageStats {
             | FailureKind::ContextOverflow
             | FailureKind::Other => {
                 self.error_count = self.error_count.saturating_add(1);
-                self.cooldown_until = Some(now.saturating_add(rest(self.error_count)));
+                self.cooldown_until = Some(now.saturating_add(cooldown(self.error_count)));
             }
         }
         true
@@ -172,16 +172,16 @@ impl UsageStats {
 }
 
 /// 1, 5, 25 and then 60 minutes.
-fn rest(errors: u32) -> i64 {
+fn cooldown(errors: u32) -> i64 {
     let steps = errors.saturating_sub(1).min(3);
-    LONGEST_REST.min(FIRST_REST.saturating_mul(5_i64.saturating_pow(steps)))
+    LONGEST_COOLDOWN.min(FIRST_COOLDOWN.saturating_mul(5_i64.saturating_pow(steps)))
 }
 
 /// Twice as long each time: 5, 10, 20 and then 24 hours unless configured otherwise.
-fn billing_rest(count: u32, provider: &ProviderId, rules: &CooldownRules) -> i64 {
+fn billing_cooldown(count: u32, provider: &ProviderId, rules: &CooldownRules) -> i64 {
     let steps = count.saturating_sub(1).min(10);
-    let rest = rules.billing_first(provider).saturating_mul(2_i64.saturating_pow(steps));
-    rest.min(rules.billing_longest)
+    let cooldown = rules.billing_first(provider).saturating_mul(2_i64.saturating_pow(steps));
+    cooldown.min(rules.billing_longest)
 }
 
 /// A whole number, which a file may write as `1.0`.
@@ -208,16 +208,16 @@ mod tests {
     }
 
     #[test]
-    fn each_further_failure_rests_longer_up_to_an_hour() {
+    fn each_further_failure_has_a_longer_cooldown_up_to_an_hour() {
         for kind in [FailureKind::RateLimit, FailureKind::Auth, FailureKind::Timeout] {
             let mut stats = UsageStats::default();
-            let rests: Vec<i64> = (0..6)
+            let cooldowns: Vec<i64> = (0..6)
                 .map(|_| {
                     fail(&mut stats, kind, NOW);
                     (stats.unusable_until(NOW) - NOW) / MINUTE
                 })
                 .collect();
-            assert_eq!(rests, [1, 5, 25, 60, 60, 60], "{kind:?}");
+            assert_eq!(cooldowns, [1, 5, 25, 60, 60, 60], "{kind:?}");
             assert_eq!(stats.failure_counts.values().collect::<Vec<_>>(), [&6]);
         }
     }
@@ -225,13 +225,13 @@ mod tests {
     #[test]
     fn payment_failures_disable_for_hours() {
         let mut stats = UsageStats::default();
-        let rests: Vec<i64> = (0..5)
+        let cooldowns: Vec<i64> = (0..5)
             .map(|_| {
                 fail(&mut stats, FailureKind::Billing, NOW);
                 (stats.unusable_until(NOW) - NOW) / HOUR
             })
             .collect();
-        assert_eq!(rests, [5, 10, 20, 24, 24]);
+        assert_eq!(cooldowns, [5, 10, 20, 24, 24]);
         assert_eq!((stats.disabled_reason.as_deref(), stats.cooldown_until), (Some("billing"), None));
     }
 
@@ -254,11 +254,11 @@ mod tests {
         }
         for (id, expect) in [("anthropic", [30, 60, 120, 120]), ("groq", [60, 120, 120, 120])] {
             let mut stats = UsageStats::default();
-            let rests = expect.map(|_| {
+            let cooldowns = expect.map(|_| {
                 stats.record_failure(FailureKind::Billing, &ProviderId::normalize(id), &rules, NOW);
                 (stats.unusable_until(NOW) - NOW) / MINUTE
             });
-            assert_eq!(rests, expect, "{id}");
+            assert_eq!(cooldowns, expect, "{id}");
         }
     }
 
@@ -269,7 +269,7 @@ mod tests {
         fail(&mut stats, FailureKind::RateLimit, NOW);
         stats.record_success(NOW + 1);
         assert_eq!(stats, UsageStats { last_used: Some(NOW + 1), ..UsageStats::default() });
-        assert!(!stats.rests(NOW + 1));
+        assert!(!stats.is_cooling_down(NOW + 1));
     }
 
     #[test]
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_servers_trouble_rests_a_minute_however_often_it_comes() {
+    fn a_servers_trouble_is_a_cooldown_of_a_minute_however_often_it_comes() {
         let mut stats = UsageStats::default();
         for _ in 0..5 {
             fail(&mut stats, FailureKind::Transient, NOW);
@@ -310,19 +310,19 @@ mod tests {
         let mut stats = UsageStats::default();
         fail(&mut stats, FailureKind::RateLimit, NOW);
         let rows = [(NOW, true), (NOW + MINUTE - 1, true), (NOW + MINUTE, false)];
-        assert_eq!(rows.map(|(now, _)| (now, stats.rests(now))), rows);
+        assert_eq!(rows.map(|(now, _)| (now, stats.is_cooling_down(now))), rows);
     }
 
     #[test]
     fn a_clock_set_back_by_an_hour_lets_nobody_rest_for_it() {
         let mut stats = UsageStats::default();
         fail(&mut stats, FailureKind::RateLimit, NOW);
-        assert!(!stats.rests(NOW - HOUR));
-        assert!(stats.rests(NOW - 1_000), "small corrections of the clock change nothing");
+        assert!(!stats.is_cooling_down(NOW - HOUR));
+        assert!(stats.is_cooling_down(NOW - 1_000), "small corrections of the clock change nothing");
         fail(&mut stats, FailureKind::RateLimit, NOW - HOUR);
         assert_eq!((stats.error_count, stats.unusable_until(NOW - HOUR)), (1, NOW - HOUR + MINUTE));
-        // Set forward: the rest is over early, and one failure more begins the next.
-        assert!(!stats.rests(NOW));
+        // Set forward: the cooldown is over early, and one failure more begins the next.
+        assert!(!stats.is_cooling_down(NOW));
     }
 
     #[test]
@@ -339,7 +339,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_rest_is_longer_than_its_cap(kinds in prop::collection::vec(0..4_usize, 1..40), step in 0..HOUR) {
+        fn no_cooldown_is_longer_than_its_cap(kinds in prop::collection::vec(0..4_usize, 1..40), step in 0..HOUR) {
             let mut stats = UsageStats::default();
             let mut now = NOW;
             for kind in kinds {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::classify::{classify_text, is_context_overflow};
 use super::pattern::{Pattern, any};
+use crate::answer::WEB_PAGE;
 use crate::stream::FailureKind;
 use Pattern::{Has, Then};
 
@@ -59,6 +60,11 @@ pub fn user_text(raw: &str) -> String {
         _ => {}
     }
     error.map_or_else(|| cut(raw), |error| cut(&error.to_string()))
+}
+
+/// Whether it was a web page that refused a call, as a proxy or a firewall shows one, and not the provider.
+pub fn is_web_page(raw: &str) -> bool {
+    raw.contains(WEB_PAGE)
 }
 
 /// A provider's error object, found in an error message.

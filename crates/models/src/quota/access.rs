@@ -1,4 +1,4 @@
-//! The credential with which a provider is asked for its quota. Profiles that rest count too: that is when one looks.
+//! The credential with which a provider is asked for its quota. Profiles in cooldown count too: that is when one looks.
 
 use std::path::Path;
 

@@ -220,6 +220,15 @@ async fn models_that_do_not_exist_or_are_not_allowed_are_told() {
     let switch = |text| choices.strict(text).map(|m| m.to_string()).map_err(|e| e.to_string());
     assert_eq!(switch("b/z"), Ok("b/z".to_owned()));
     assert_eq!(switch("a/y"), Err("model not allowed: a/y".to_owned()));
+    let warning = |model: &str| choices.warning(&ModelRef::new(model, "m"));
+    assert_eq!(
+        warning("openai").as_deref(),
+        Some(
+            "There is no credential for openai: runs fail until there is one. Set OPENAI_API_KEY, or run `openclaw models \
+             auth paste-token --provider openai`."
+        )
+    );
+    assert_eq!([warning("b"), warning("offline")], [None, None]);
     let hollow = Place::new(two()).primary("a/x").listed(&["gone/1"]);
     assert_eq!(
         hollow.candidates(Some("a/y")).await.unwrap()[0],
@@ -325,7 +334,7 @@ async fn the_rows_of_models_list_begin_with_the_owners() {
 }
 
 /// Profiles `a:1` and `a:2` of provider `a`, with this `usageStats`.
-fn resting(stats: &Value) -> String {
+fn cooling_down(stats: &Value) -> String {
     json!({"profiles": {
         "a:1": {"type": "api_key", "provider": "a", "key": "one"},
         "a:2": {"type": "api_key", "provider": "a", "key": "two"}}, "usageStats": stats})
@@ -334,7 +343,8 @@ fn resting(stats: &Value) -> String {
 
 #[tokio::test]
 async fn what_a_session_took_by_itself_goes_first_and_the_others_follow() {
-    let place = Place::new(two()).primary("a/x").fallbacks(&["a/y", "b/z"]).profiles(&resting(&json!({})));
+    let place =
+        Place::new(two()).primary("a/x").fallbacks(&["a/y", "b/z"]).profiles(&cooling_down(&json!({})));
     let (agent, dir) = (AgentId::default(), place.dir.path().to_path_buf());
     let pin = Pin { profile: "a:2".to_owned(), source: PinSource::Auto, compactions: Some(0) };
     let ask = Ask { pin: Some(&pin), ..Ask::new(&agent, &dir) };
@@ -364,13 +374,13 @@ async fn a_provider_whose_profiles_all_rest_is_left_out_unless_it_is_the_servers
         ),
     ];
     for (stats, candidates, skipped) in rows {
-        let place = Place::new(two()).primary("a/x").fallbacks(&["b/z"]).profiles(&resting(&stats));
+        let place = Place::new(two()).primary("a/x").fallbacks(&["b/z"]).profiles(&cooling_down(&stats));
         let selected = place.ask(None, AskedThinking::Default).await.unwrap();
         let found: Vec<_> =
             selected.candidates.iter().map(|c| format!("{} {}", c.reference, c.auth.source)).collect();
         assert_eq!(found, candidates, "{stats}");
         assert_eq!(selected.skipped.iter().map(Skipped::to_string).collect::<Vec<_>>(), skipped);
-        let alone = Place::new(two()).primary("a/x").profiles(&resting(&stats));
+        let alone = Place::new(two()).primary("a/x").profiles(&cooling_down(&stats));
         if !skipped.is_empty() {
             let error = alone.candidates(None).await.unwrap_err();
             assert_eq!(error, "No available auth profile for a (all in cooldown or unavailable).");

@@ -29,16 +29,17 @@ impl From<&Config> for ModelSettings {
                 .iter()
                 .filter_map(|agent| Some((AgentId::normalize(&agent.id), agent.model.as_ref()?.into())))
                 .collect(),
-            listed: in_order(config, "/agents/defaults/models", &defaults.models)
-                .map(|(key, entry)| listed(key, entry))
-                .collect(),
+            listed: defaults.models.iter().map(|(key, entry)| listed(key, entry)).collect(),
             context_tokens: defaults.context_tokens,
             thinking_default: defaults.thinking_default.as_deref().and_then(|level| level.parse().ok()),
             catalog_mode: match config.models.mode {
                 ModelsMode::Merge => CatalogMode::Merge,
                 ModelsMode::Replace => CatalogMode::Replace,
             },
-            providers: in_order(config, "/models/providers", &config.models.providers)
+            providers: config
+                .models
+                .providers
+                .iter()
                 .map(|(id, provider)| (id.clone(), provider_entry(provider)))
                 .collect(),
             bedrock: bedrock_discovery(&config.models.bedrock_discovery),
@@ -77,19 +78,6 @@ impl From<&config::ModelChoice> for ModelChoice {
     fn from(choice: &config::ModelChoice) -> Self {
         Self { primary: choice.primary.clone(), fallbacks: choice.fallbacks.clone() }
     }
-}
-
-/// Entries in the order of the file, which the typed view has lost.
-fn in_order<'a, T>(
-    config: &Config,
-    place: &str,
-    entries: &'a BTreeMap<String, T>,
-) -> impl Iterator<Item = (&'a String, &'a T)> {
-    let written = config.document().pointer(place).and_then(Value::as_object);
-    let position = |key: &str| written.and_then(|fields| fields.keys().position(|name| name == key));
-    let mut entries: Vec<_> = entries.iter().map(|(key, entry)| (position(key), (key, entry))).collect();
-    entries.sort_by_key(|(position, _)| position.unwrap_or(usize::MAX));
-    entries.into_iter().map(|(_, entry)| entry)
 }
 
 fn listed(key: &str, entry: &config::ModelEntry) -> ListedModel {

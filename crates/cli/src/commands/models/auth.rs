@@ -94,10 +94,10 @@ pub(super) struct Sourced {
     pub(super) source: String,
 }
 
-/// A profile that rests after failures.
+/// A profile in cooldown, or disabled, after failures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Resting {
+pub(super) struct Unusable {
     pub(super) profile_id: String,
     pub(super) provider: String,
     /// `cooldown` or `disabled`.
@@ -205,19 +205,19 @@ impl Credentials {
     }
 
     /// Profiles that rest after failures, the soonest back first.
-    pub(super) fn resting(&self) -> Vec<Resting> {
-        let mut resting: Vec<Resting> =
-            self.store.profiles().filter_map(|(id, credential)| self.rest_of(id, credential)).collect();
-        resting.sort_by_key(|profile| profile.remaining_ms);
-        resting
+    pub(super) fn unusable(&self) -> Vec<Unusable> {
+        let mut unusable: Vec<Unusable> =
+            self.store.profiles().filter_map(|(id, credential)| self.unusable_of(id, credential)).collect();
+        unusable.sort_by_key(|profile| profile.remaining_ms);
+        unusable
     }
 
-    fn rest_of(&self, id: &str, credential: &Credential) -> Option<Resting> {
+    fn unusable_of(&self, id: &str, credential: &Credential) -> Option<Unusable> {
         let now = now_ms();
         let usage = self.store.usage(id);
         let until = usage.unusable_until(now);
         let is_disabled = usage.disabled_until.is_some_and(|disabled| disabled > now);
-        (until > now).then(|| Resting {
+        (until > now).then(|| Unusable {
             profile_id: id.to_owned(),
             provider: credential.provider.to_string(),
             kind: if is_disabled { "disabled" } else { "cooldown" },
@@ -246,15 +246,15 @@ impl Credentials {
                     email.map_or_else(|| "OAuth".to_owned(), |email| format!("OAuth ({email})"))
                 }
             };
-            profiles.labels.push(format!("{id}={what}{}", self.rest_mark(id, credential)));
+            profiles.labels.push(format!("{id}={what}{}", self.unusable_mark(id, credential)));
         }
         profiles
     }
 
-    fn rest_mark(&self, id: &str, credential: &Credential) -> String {
-        self.rest_of(id, credential).map_or_else(String::new, |rest| {
-            let reason = rest.reason.map(|reason| format!(":{reason}")).unwrap_or_default();
-            format!(" [{}{reason} {}]", rest.kind, output::remaining(rest.remaining_ms))
+    fn unusable_mark(&self, id: &str, credential: &Credential) -> String {
+        self.unusable_of(id, credential).map_or_else(String::new, |unusable| {
+            let reason = unusable.reason.map(|reason| format!(":{reason}")).unwrap_or_default();
+            format!(" [{}{reason} {}]", unusable.kind, output::remaining(unusable.remaining_ms))
         })
     }
 

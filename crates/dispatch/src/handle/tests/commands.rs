@@ -33,6 +33,21 @@ async fn chosen(rig: &Rig) -> String {
 }
 
 #[tokio::test]
+async fn who_chooses_a_model_that_cannot_be_had_is_told() {
+    let (dir, model) = (dir(), FakeModel::start([]).await);
+    let mut config = two_models();
+    config["agents"]["defaults"]["models"]["minimax/MiniMax-M2.1"] = json!({});
+    let rig = Rig::with_config(dir.path(), &model, config).await;
+    assert_eq!(
+        turn(&rig, "r1", "/model minimax/MiniMax-M2.1").await,
+        "Model set to minimax/MiniMax-M2.1.\n\nThere is no credential for minimax: runs fail until there is one. Set \
+         MINIMAX_API_KEY, or run `openclaw models auth paste-token --provider minimax`."
+    );
+    assert_eq!(chosen(&rig).await, "minimax/MiniMax-M2.1 - -");
+    assert_eq!(turn(&rig, "r2", "/model two").await, SWITCHED);
+}
+
+#[tokio::test]
 async fn a_session_is_switched_without_a_run_and_the_next_run_goes_by_it() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
     let mut rig = started(&dir, &model).await;

@@ -123,7 +123,7 @@ async fn failures_go_from_profile_to_profile_to_model_and_rests_end_by_the_clock
     let entry = drill.rig.entry().await;
     assert_eq!((entry.model_provider.as_deref(), entry.model.as_deref()), (Some("two"), Some("m")));
 
-    // Who rests is not asked; a minute later the first is back, and now rests for five.
+    // A profile in cooldown is not asked; a minute later the first is back, and its next cooldown is five.
     assert_eq!(drill.answered().await, "c");
     drill.at(MINUTE - 1);
     assert_eq!(drill.answered().await, "c");
@@ -214,7 +214,7 @@ async fn a_session_stays_with_its_profile_and_a_persons_choice_is_the_only_one()
     drill.rig.store.update(&key, choose).await.unwrap();
     drill.script("b", &[429, 200]);
     assert_eq!(drill.answered().await, "b c", "the provider's other profile is not asked");
-    assert_eq!(drill.answered().await, "b", "also while it rests");
+    assert_eq!(drill.answered().await, "b", "also in cooldown");
 }
 
 #[tokio::test]

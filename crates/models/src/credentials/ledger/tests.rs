@@ -49,7 +49,7 @@ async fn a_failure_is_in_force_at_once_and_counted_once() {
     let place = Place::new(STORE);
     place.ledger.failed(&place.account("a"), FailureKind::RateLimit);
     assert_eq!(place.seen().usage("a").unusable_until(NOW), NOW + 60_000);
-    assert!(!place.seen().usage("b").rests(NOW));
+    assert!(!place.seen().usage("b").is_cooling_down(NOW));
     place.ledger.settle().await;
     for store in [place.on_disk(), place.seen()] {
         assert_eq!((store.usage("a").error_count, store.usage("a").last_failure_at), (1, Some(NOW)));
@@ -100,14 +100,14 @@ async fn a_file_that_cannot_be_written_leaves_the_notes_in_force() {
     place.ledger.failed(&place.account("a"), FailureKind::Auth);
     place.ledger.settle().await;
     std::fs::write(place.dir.path().join(FILE), STORE).unwrap();
-    assert!(place.seen().usage("a").rests(NOW));
+    assert!(place.seen().usage("a").is_cooling_down(NOW));
     place.ledger.failed(&place.account("b"), FailureKind::Auth);
     place.ledger.settle().await;
-    assert!(place.on_disk().usage("a").rests(NOW), "it is written with the next one");
+    assert!(place.on_disk().usage("a").is_cooling_down(NOW), "it is written with the next one");
 }
 
 #[tokio::test]
-async fn a_login_another_program_keeps_rests_in_this_process() {
+async fn a_login_another_program_keeps_is_in_cooldown_in_this_process() {
     let place = Place::new(STORE);
     place.ledger.failed(&place.account("theirs"), FailureKind::RateLimit);
     place.ledger.settle().await;
@@ -115,7 +115,7 @@ async fn a_login_another_program_keeps_rests_in_this_process() {
     let credential = store.get("a").unwrap().clone();
     store.show("theirs", credential);
     place.ledger.apply(place.dir.path(), &mut store);
-    assert!(store.usage("theirs").rests(NOW));
+    assert!(store.usage("theirs").is_cooling_down(NOW));
 }
 
 #[tokio::test]

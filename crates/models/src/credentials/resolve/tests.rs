@@ -186,11 +186,11 @@ async fn what_a_profile_says_besides_its_secret_is_used() {
 
 #[tokio::test]
 async fn when_all_profiles_rest_nobody_is_asked() {
-    let resting = json!({
+    let cooling_down = json!({
         "profiles": {"groq:a": {"type": "api_key", "provider": "groq", "key": "a"}},
         "usageStats": {"groq:a": {"cooldownUntil": NOW + 1}}});
     let text = "No available auth profile for groq (all in cooldown or unavailable).";
-    check(resting, json!({}), &[("GROQ_API_KEY", "k")], ("groq", None), Err(text)).await;
+    check(cooling_down, json!({}), &[("GROQ_API_KEY", "k")], ("groq", None), Err(text)).await;
 }
 
 #[test]

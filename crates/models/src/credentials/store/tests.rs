@@ -107,9 +107,9 @@ fn a_new_secret_does_not_inherit_the_failures_of_the_old_one() {
     store.put("a", key("groq", "old"));
     store.record_failure("a", FailureKind::Billing, &CooldownRules::default(), NOW);
     store.put("a", key("groq", "old"));
-    assert!(store.usage("a").rests(NOW));
+    assert!(store.usage("a").is_cooling_down(NOW));
     store.put("a", key("groq", "new"));
-    assert!(!store.usage("a").rests(NOW));
+    assert!(!store.usage("a").is_cooling_down(NOW));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::health::OAuth;
 use super::probes::Probes;
-use crate::commands::models::auth::{ProviderAuth, Resting};
+use crate::commands::models::auth::{ProviderAuth, Unusable};
 use crate::commands::models::view::View;
 use crate::context::{Context, now_ms};
 
@@ -40,7 +40,7 @@ pub(super) struct Auth {
     pub(super) providers_with_oauth: Vec<String>,
     pub(super) missing_providers_in_use: Vec<String>,
     pub(super) providers: Vec<ProviderAuth>,
-    pub(super) unusable_profiles: Vec<Resting>,
+    pub(super) unusable_profiles: Vec<Unusable>,
     pub(super) oauth: OAuth,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) probes: Option<Probes>,
@@ -104,7 +104,7 @@ impl Auth {
             shell_env_fallback: ShellEnv::of(context),
             providers_with_oauth: described.iter().filter_map(with_oauth).collect(),
             missing_providers_in_use: missing.iter().map(ToString::to_string).collect(),
-            unusable_profiles: credentials.resting(),
+            unusable_profiles: credentials.unusable(),
             oauth: OAuth::of(&credentials.store, &providers, now_ms()),
             providers: described,
             probes: None,

@@ -81,9 +81,9 @@ fn every_profile_is_shown_with_how_it_is_and_without_its_secret() {
             ["openai-codex:me@x=OAuth (me@x)"]
         ])
     );
-    let resting: Vec<_> =
+    let unusable: Vec<_> =
         auth["unusableProfiles"].as_array().unwrap().iter().map(|it| &it["profileId"]).collect();
-    assert_eq!(json!(resting), json!(["openai:work", "anthropic:manual"]), "the soonest back first");
+    assert_eq!(json!(unusable), json!(["openai:work", "anthropic:manual"]), "the soonest back first");
     let statuses: Vec<_> =
         auth["oauth"]["profiles"].as_array().unwrap().iter().map(|it| &it["status"]).collect();
     assert_eq!(json!(statuses), json!(["expiring", "static", "ok"]));

@@ -7,7 +7,7 @@ use openclaw_models::credentials::how_to_add;
 
 use super::document::{Auth, Status};
 use super::health::{Health, ProfileHealth};
-use crate::commands::models::auth::{Kind, ProviderAuth, Resting};
+use crate::commands::models::auth::{Kind, ProviderAuth, Unusable};
 use crate::context::Context;
 use crate::output::{self, Style};
 
@@ -28,7 +28,7 @@ pub(super) fn lines(status: &Status, context: &Context) -> Vec<String> {
     }
     if !status.auth.unusable_profiles.is_empty() {
         lines.extend([String::new(), style.accent("Unusable profiles")]);
-        lines.extend(status.auth.unusable_profiles.iter().map(|profile| resting(profile, style)));
+        lines.extend(status.auth.unusable_profiles.iter().map(|profile| unusable(profile, style)));
     }
     lines.extend([String::new(), style.accent("OAuth/token status")]);
     lines.extend(expiry(&status.auth.oauth.profiles, style));
@@ -115,7 +115,7 @@ fn provider_line(provider: &ProviderAuth, context: &Context) -> String {
     format!("- {} {}", provider.provider, parts.join(" | "))
 }
 
-fn resting(profile: &Resting, style: Style) -> String {
+fn unusable(profile: &Unusable, style: Style) -> String {
     let reason = profile.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
     let until = jiff::Timestamp::from_millisecond(profile.until).map(|at| format!("{at:.0}"));
     format!(

@@ -20,9 +20,10 @@ pub use opening::Opening;
 pub use profile::ProfileError;
 
 use crate::catalog::Catalog;
+use crate::credentials::how_to_add;
 use crate::offline;
 use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId, usual_model};
-use crate::select::{Known, Models, SelectError};
+use crate::select::{Models, SelectError};
 use crate::settings::ModelSettings;
 
 /// The word that stands for the agent's own model.
@@ -37,6 +38,8 @@ pub struct Choices {
     /// The models that are known by id: what fuzzy matching goes over.
     known: Vec<ModelRef>,
     default: ModelRef,
+    /// Providers that want a credential and have none.
+    without_credential: Vec<ProviderId>,
 }
 
 /// A model that was found.
@@ -79,9 +82,10 @@ impl Models {
     /// What an agent's sessions may be switched to now. Reads the agent's credentials, which decide what it runs with where
     /// nobody chose a model.
     pub async fn choices(&self, settings: &ModelSettings, agent: &AgentId, agent_dir: &Path) -> Choices {
-        let Known { catalog, rows, primary } = self.known(settings, agent, agent_dir).await;
-        let listed = rows.iter().map(|row| ModelRef::new(&row.provider, &row.id)).collect();
-        Choices::over(catalog, settings, listed, primary.reference)
+        let known = self.known(settings, agent, agent_dir).await;
+        let listed = known.rows.iter().map(|row| ModelRef::new(&row.provider, &row.id)).collect();
+        let choices = Choices::over(known.catalog, settings, listed, known.primary.reference);
+        Choices { without_credential: known.without_credential, ..choices }
     }
 }
 
@@ -100,7 +104,7 @@ impl Choices {
         if !known.contains(&default) {
             known.push(default.clone());
         }
-        Self { catalog, names, allowlist, known, default }
+        Self { catalog, names, allowlist, known, default, without_credential: Vec::new() }
     }
 
     /// What the agent runs with while its session names nothing.
@@ -111,6 +115,15 @@ impl Choices {
     /// The models to choose from, the owner's order first.
     pub fn known(&self) -> &[ModelRef] {
         &self.known
+    }
+
+    /// What a person should know who chooses this model: that runs with it fail, and what to do.
+    pub fn warning(&self, model: &ModelRef) -> Option<String> {
+        let provider = &model.provider;
+        self.without_credential.contains(provider).then(|| {
+            let fix = how_to_add(provider);
+            format!("There is no credential for {provider}: runs fail until there is one. {fix}")
+        })
     }
 
     /// The names the owner gave to a model.

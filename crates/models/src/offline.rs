@@ -248,7 +248,7 @@ fn guide(offered: &[&str]) -> String {
 }
 
 /// How to connect a model.
-const CONNECT: &str = include_str!("connect.md").trim_ascii_end();
+const CONNECT: &str = include_str!("offline/connect.md").trim_ascii_end();
 
 /// A few words at a time; joined they are the text.
 fn deltas(text: &str) -> impl Iterator<Item = String> + '_ {

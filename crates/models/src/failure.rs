@@ -5,4 +5,4 @@ mod pattern;
 mod text;
 
 pub use classify::{classify_answer, classify_text, is_compaction_failure, is_context_overflow};
-pub use text::user_text;
+pub use text::{is_web_page, user_text};

@@ -73,6 +73,8 @@ pub(crate) struct Known {
     pub(crate) catalog: Catalog,
     pub(crate) rows: Vec<ModelRow>,
     pub(crate) primary: Primary,
+    /// Providers that want a credential and have none.
+    pub(crate) without_credential: Vec<ProviderId>,
 }
 
 /// Most candidates of a run: with the requests that each may take (see [`crate::retry`]) this bounds what one answer can cost.
@@ -157,7 +159,7 @@ impl std::fmt::Display for Skipped {
     /// As in the list of all that failed: `provider/model: why (reason)`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.error {
-            SelectError::Credential(CredentialError::AllResting(provider)) => write!(
+            SelectError::Credential(CredentialError::AllCoolingDown(provider)) => write!(
                 f,
                 "{}: Provider {provider} is in cooldown (all profiles unavailable) (rate_limit)",
                 self.model
@@ -304,7 +306,7 @@ impl Models {
         Self { http, variables, commands, logins, debug, ledger, clock, files, discovery, writes, told }
     }
 
-    /// The same with another clock, by which credentials rest and expire.
+    /// The same with another clock, by which cooldowns end and credentials expire.
     #[must_use]
     pub fn with_clock(self, clock: Clock) -> Self {
         Self { ledger: Ledger::new(clock.clone()), clock, ..self }
@@ -415,9 +417,12 @@ impl Models {
     /// What is known of models without asking a server, in one look.
     pub(crate) async fn known(&self, settings: &ModelSettings, agent: &AgentId, agent_dir: &Path) -> Known {
         let look = Look::at(self, settings, agent_dir).await;
-        let primary = Primary::find(&look.connections(), agent);
+        let connections = look.connections();
+        let primary = Primary::find(&connections, agent);
+        let lacks = |id: &&ProviderId| id.as_str() != offline::PROVIDER && !connections.can_call(id);
+        let without_credential = look.catalog.providers().map(|(id, _)| id).filter(lacks).cloned().collect();
         let rows = look.rows();
-        Known { catalog: look.catalog, rows, primary }
+        Known { rows, primary, without_credential, catalog: look.catalog }
     }
 
     /// The agent's credentials as they are by now, and what is wrong with them; damaged ones count as none.

@@ -25,7 +25,7 @@ use crate::variables::Variables;
 
 /// The built-in list. That it parses is tested.
 static BUILT_IN: LazyLock<BTreeMap<String, ProviderEntry>> =
-    LazyLock::new(|| serde_json::from_str(include_str!("builtin.json")).unwrap_or_default());
+    LazyLock::new(|| serde_json::from_str(include_str!("catalog/builtin.json")).unwrap_or_default());
 
 /// The models of one installation, as one agent sees them. Cheap to make: what is built in is not copied.
 #[derive(Debug, Clone)]
