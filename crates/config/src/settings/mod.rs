@@ -53,6 +53,8 @@ pub use tools::{
 };
 pub use ui::{Assistant, Discovery, MdnsMode, MdnsSettings, Ui};
 
+pub(crate) use session::is_session_name;
+
 /// Text that is never printed by accident.
 pub type Secret = secrecy::SecretString;
 
