@@ -27,6 +27,7 @@ use crate::api::{
 };
 use crate::clock::Clock;
 use crate::handle::{Deps, Dispatch, Receipt, Settings};
+use crate::journal::memory::{self, MemoryJournal};
 use crate::system_events::SystemEvents;
 
 pub(crate) const KEY: &str = "agent:main:main";
@@ -232,7 +233,7 @@ impl Rig {
         deps.models = deps.models.with_clock(openclaw_models::clock::Clock::new(move || time.now_ms()));
         let (store, system_events) = (Arc::clone(&deps.store), Arc::clone(&deps.system_events));
         let models = deps.models.clone();
-        let dispatch = Dispatch::start_at(deps, clock).await.unwrap();
+        let dispatch = Dispatch::start_with(deps, MemoryJournal::open(dir).unwrap(), clock).await;
         let mut subscription = dispatch.subscribe();
         let (sender, events) = tokio::sync::mpsc::unbounded_channel();
         let mut pump = JoinSet::new();
@@ -440,7 +441,7 @@ pub(crate) fn agent(run_id: &str, text: &str) -> AgentMessage {
     }
 }
 
-/// Copies a state directory as a crash would leave it: what is written is there, nothing is closed.
+/// Copies a state directory and its journal as a crash would leave them: what is written is there, nothing is closed.
 pub(crate) fn crash(dir: &Path) -> tempfile::TempDir {
     fn copy(from: &Path, to: &Path) {
         std::fs::create_dir_all(to).unwrap();
@@ -459,8 +460,21 @@ pub(crate) fn crash(dir: &Path) -> tempfile::TempDir {
         }
     }
     let to = tempfile::tempdir().unwrap();
+    // First: what was written meanwhile is found to be ahead of it, never behind.
+    memory::copy(dir, to.path());
     copy(dir, to.path());
     to
+}
+
+/// Takes back that a run has ended, as if the process had died before that was stored.
+pub(crate) fn unfinish(dir: &Path, run_id: &str) {
+    let mut was_finished = false;
+    memory::edit(dir, |message| {
+        if message.row.run_id.as_str() == run_id {
+            was_finished = message.finished.take().is_some();
+        }
+    });
+    assert!(was_finished, "{run_id}");
 }
 
 /// The messages of every transcript, as `role: text`, with tool calls counted.

@@ -13,6 +13,7 @@ pub use notice::notice;
 pub use openclaw_config::settings::ResetMode;
 pub use trigger::{ResetRequest, find_trigger};
 
+use crate::key::SessionKey;
 /// Kinds of conversations that rules tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResetType {
@@ -26,12 +27,10 @@ pub enum ResetType {
 
 impl ResetType {
     /// The kind of a conversation, from its key and what the inbound context says.
-    pub fn of(key: &str, context_is_thread: bool, context_is_group: bool) -> Self {
-        let key = key.to_lowercase();
-        let has = |mark: &str| key.contains(mark);
-        if context_is_thread || has(":thread:") || has(":topic:") {
+    pub fn of(key: &SessionKey, context_is_thread: bool, context_is_group: bool) -> Self {
+        if context_is_thread || key.is_thread() {
             Self::Thread
-        } else if context_is_group || has(":group:") || has(":channel:") {
+        } else if context_is_group || key.is_group() {
             Self::Group
         } else {
             Self::Direct

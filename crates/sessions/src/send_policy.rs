@@ -3,14 +3,13 @@
 use openclaw_config::settings::{RuleMatch, SendPolicyRules};
 
 use crate::entry::{ChatType, SendPolicy, SessionEntry};
-use crate::key::form::{KeyForm, form_of};
-use crate::key::{AgentKey, SessionKey};
+use crate::key::{KeyForm, SessionKey};
 
 /// The session a policy is asked about.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct SendSubject<'a> {
-    /// Its key; a bare key is accepted.
-    pub key: &'a str,
+    /// Its key.
+    pub key: &'a SessionKey,
     /// Its row.
     pub entry: Option<&'a SessionEntry>,
     /// The channel, where the caller knows better than the row.
@@ -37,32 +36,25 @@ pub fn resolve(policy: Option<&SendPolicyRules>, subject: &SendSubject<'_>) -> S
 }
 
 /// What rules are compared with.
-struct Facts {
-    key: String,
-    bare: String,
-    direct: Option<(String, String)>,
+struct Facts<'a> {
+    key: &'a SessionKey,
+    /// The key as 2.9 spells that of a direct chat.
+    direct: Option<String>,
     channel: Option<String>,
     chat_type: Option<ChatType>,
 }
 
-impl Facts {
-    fn of(subject: &SendSubject<'_>) -> Self {
-        let key = subject.key.trim().to_lowercase();
-        let bare = AgentKey::parse(&key).map_or_else(|| key.clone(), |parts| parts.rest);
+impl<'a> Facts<'a> {
+    fn of(subject: &SendSubject<'a>) -> Self {
+        let key = subject.key;
         let entry = subject.entry;
         let given = subject.channel.map(str::to_owned);
         let stored =
             || entry.and_then(|e| e.channel.as_deref().or(e.last_channel.as_deref())).map(str::to_owned);
-        let channel =
-            given.or_else(stored).or_else(|| derived_channel(&bare)).map(|c| c.trim().to_lowercase());
+        let channel = given.or_else(stored).or_else(|| derived_channel(key)).map(|c| c.trim().to_lowercase());
         let chat_type =
-            subject.chat_type.or_else(|| entry.and_then(|e| e.chat_type)).or_else(|| chat_type_of(&key));
-        let direct = SessionKey::parse(&key).ok().and_then(|key| {
-            let spelled = key.direct_spelling()?;
-            let bare = AgentKey::parse(&spelled)?.rest;
-            Some((spelled, bare))
-        });
-        Self { key, bare, direct, channel, chat_type }
+            subject.chat_type.or_else(|| entry.and_then(|e| e.chat_type)).or_else(|| chat_type_of(key));
+        Self { key, direct: key.direct_spelling(), channel, chat_type }
     }
 
     fn fit(&self, rule: &RuleMatch) -> bool {
@@ -76,32 +68,32 @@ impl Facts {
     }
 
     fn starts_with(&self, prefix: &str) -> bool {
-        let direct = self
-            .direct
-            .as_ref()
-            .is_some_and(|(full, bare)| full.starts_with(prefix) || bare.starts_with(prefix));
-        self.key.starts_with(prefix) || self.bare.starts_with(prefix) || direct
+        // With or without `agent:<agentId>:`, which is as long in both spellings.
+        let bare_from = self.key.as_str().len() - self.key.rest().len();
+        let starts = |key: &str| {
+            key.starts_with(prefix) || key.get(bare_from..).is_some_and(|bare| bare.starts_with(prefix))
+        };
+        starts(self.key.as_str()) || self.direct.as_deref().is_some_and(starts)
     }
 }
 
-/// The channel that a key without its agent part names.
-fn derived_channel(bare: &str) -> Option<String> {
-    match form_of(bare) {
+/// The channel that a key names.
+fn derived_channel(key: &SessionKey) -> Option<String> {
+    match key.form() {
         KeyForm::Direct { channel, .. } => channel.map(str::to_owned),
         KeyForm::Group { channel, .. } | KeyForm::Channel { channel, .. } => Some(channel.to_owned()),
         KeyForm::CronRun { .. } | KeyForm::Opened(..) | KeyForm::Named(_) => None,
     }
 }
 
-/// The kind of chat that a key, in lower case, names. The main bucket does not say.
-pub fn chat_type_of(key: &str) -> Option<ChatType> {
-    if key.contains(":group:") {
-        Some(ChatType::Group)
-    } else if key.contains(":channel:") {
+/// The kind of chat that a key names. The main bucket does not say.
+pub fn chat_type_of(key: &SessionKey) -> Option<ChatType> {
+    if key.is_room() {
         Some(ChatType::Channel)
+    } else if key.is_group() {
+        Some(ChatType::Group)
     } else {
-        let bare = AgentKey::parse(key).map_or_else(|| key.to_owned(), |parts| parts.rest);
-        matches!(form_of(&bare), KeyForm::Direct { .. }).then_some(ChatType::Direct)
+        matches!(key.form(), KeyForm::Direct { .. }).then_some(ChatType::Direct)
     }
 }
 
@@ -111,6 +103,7 @@ mod tests {
     use openclaw_protocol::params::sessions::SendPolicy as Action;
 
     use super::*;
+    use crate::KeyRules;
 
     fn rule(action: Action, json: serde_json::Value) -> SendRule {
         SendRule { action, matches: serde_json::from_value(json).unwrap() }
@@ -209,7 +202,8 @@ mod tests {
         ];
         for (policy, row, key, expect) in rows {
             let entry = entry(row);
-            let subject = SendSubject { key, entry: Some(&entry), ..SendSubject::default() };
+            let session = &KeyRules::default().canonical(key).unwrap();
+            let subject = SendSubject { key: session, entry: Some(&entry), channel: None, chat_type: None };
             assert_eq!(resolve(policy.as_ref(), &subject), SendPolicy::from(expect), "{key} {policy:?}");
         }
     }
@@ -219,7 +213,8 @@ mod tests {
         use serde_json::json;
         let policy = policy(None, vec![rule(Action::Deny, json!({"channel": "slack", "chatType": "group"}))]);
         let entry = entry(json!({"channel": "discord", "chatType": "direct"}));
-        let row = SendSubject { key: "agent:main:main", entry: Some(&entry), ..SendSubject::default() };
+        let key = &SessionKey::parse("agent:main:main").unwrap();
+        let row = SendSubject { key, entry: Some(&entry), channel: None, chat_type: None };
         assert_eq!(resolve(policy.as_ref(), &row), SendPolicy::Allow);
         let known = SendSubject { channel: Some("Slack"), chat_type: Some(ChatType::Group), ..row };
         assert_eq!(resolve(policy.as_ref(), &known), SendPolicy::Deny);

@@ -132,6 +132,11 @@ impl<J: Turn> Machine<J> {
         }
     }
 
+    /// Whether the session is to be changed once the run under way has ended.
+    pub(crate) fn has_change_waiting(&self) -> bool {
+        self.waiting.iter().any(|waiting| waiting.message().is_none())
+    }
+
     /// Decides.
     pub(crate) fn on(&mut self, input: Input<J>) -> Vec<Effect<J>> {
         match input {

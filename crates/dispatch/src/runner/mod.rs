@@ -1,7 +1,7 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
 //! [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is meant for the gateway; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here, [`asked_model`] the model it asks for,
-//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`locked`] waits for another process that has the transcript; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`secrets`] is what tools may not say, [`device_secrets`] the part of it that devices bring; [`result`] is what is remembered.
+//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`inject`] writes into it meanwhile; [`locked`] waits for another process that has the transcript; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`secrets`] is what tools may not say, [`device_secrets`] the part of it that devices bring; [`result`] is what is remembered.
 
 mod asked_model;
 mod attempt;
@@ -12,9 +12,8 @@ mod device_secrets;
 mod fork;
 mod given_up;
 mod history_limit;
-mod inject;
+pub(crate) mod inject;
 mod kept;
-mod lent;
 pub(crate) mod locked;
 mod prepare;
 mod profile_pin;
@@ -26,6 +25,7 @@ mod tools;
 mod unanswered;
 pub(crate) mod wording;
 
+use attempt::GivenUp;
 pub(crate) use attempt::{Attempt, Suspects, is_last_try};
 
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use openclaw_agent::event::RunEvent;
-use openclaw_agent::prompt::HostFacts;
+use openclaw_agent::prompt::{HostFacts, RepoRoots};
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams};
 use openclaw_config::settings::QueueMode;
@@ -42,6 +42,7 @@ use openclaw_protocol::message::{Message, UserMessage};
 use openclaw_sessions::entry::{SendPolicy, VerboseLevel};
 use openclaw_sessions::send_policy::{self, SendSubject};
 use openclaw_sessions::store::{Edit, Refused};
+use openclaw_sessions::transcript::Injector;
 use openclaw_sessions::{KeyRules, Layout, SessionEntry, SessionKey, SessionStore, StoreError};
 use openclaw_tools::CommandLock;
 use tokio::sync::{mpsc, watch};
@@ -58,7 +59,6 @@ use crate::shared::Shared;
 use crate::system_events::SystemEvents;
 use command::Way;
 use kept::KeptTranscripts;
-use lent::LentTranscripts;
 use locked::LockWait;
 use prepare::{Preparation, Prepared};
 use result::Figures;
@@ -81,7 +81,7 @@ pub(crate) struct Runner {
     command_lock: Option<CommandLock>,
     secrets: KnownSecrets,
     kept: KeptTranscripts,
-    lent: Arc<LentTranscripts>,
+    repo_roots: RepoRoots,
     clock: Clock,
 }
 
@@ -95,6 +95,8 @@ pub(crate) struct RunControl {
     pub(crate) steering: Arc<SteeringQueue>,
     /// Takes the run's events.
     pub(crate) events: mpsc::Sender<RunEvent>,
+    /// Lets the lane write into the run's transcript, from when the run has it open until it stores its result.
+    pub(crate) transcript: watch::Sender<Option<Injector>>,
     /// How far this attempt is.
     pub(crate) attempt: Arc<Attempt>,
     /// How long other processes keep it waiting.
@@ -135,11 +137,12 @@ pub(crate) async fn work(shared: &Shared, job: &Job, control: RunControl) -> End
             Err(ending) => return ending,
         }
     };
+    if let Some(given_up) = GivenUp::after(waiting.payload.attempts) {
+        return given_up::close(shared, waiting, given_up).await;
+    }
     // Nothing was done for it so far: who only waits does not die of it.
     shared.registry.take_up(&waiting.run_id);
-    if let Some(deaths) = control.attempt.begin(shared, waiting, &control.cancel).await {
-        return given_up::close(shared, waiting, deaths).await;
-    }
+    control.attempt.begin(shared, waiting, &control.cancel).await;
     match waiting.abort {
         Some(reason) => unanswered::close(shared, waiting, reason).await,
         // Boxed, so that who waits for a place takes little memory.
@@ -236,7 +239,8 @@ async fn failed<P>(shared: &Shared, row: &Row<P>, message: String) -> Ending {
 /// Runs the agent, then stores: transcript and session row, then the inbox, and only then clients hear of the end.
 async fn drive(shared: &Shared, row: &Row, mut prepared: Prepared, control: &RunControl) -> Ending {
     let mut ended = run_agent(&mut prepared, control).await;
-    prepared.end_lending();
+    control.transcript.send_replace(None);
+    prepared.branch.end_lending();
     if shared.kill.is_cancelled() {
         return Ending::Interrupted;
     }
@@ -331,7 +335,7 @@ impl Runner {
             command_variables,
             command_lock,
             kept: KeptTranscripts::default(),
-            lent: Arc::default(),
+            repo_roots: RepoRoots::default(),
             clock,
         }
     }
@@ -361,11 +365,13 @@ impl Runner {
     }
 
     async fn is_allowed(&self, session_key: &str, channel: Option<&str>) -> Result<bool, DispatchError> {
+        let key =
+            &SessionKey::parse(session_key).map_err(|error| DispatchError::Storage(error.to_string()))?;
         let entry =
             self.entry(session_key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
         let settings = self.settings();
         let entry = entry.as_deref();
-        let subject = SendSubject { key: session_key, entry, channel, ..SendSubject::default() };
+        let subject = SendSubject { key, entry, channel, chat_type: None };
         Ok(send_policy::resolve(settings.sessions.section.send_policy.as_ref(), &subject)
             == SendPolicy::Allow)
     }

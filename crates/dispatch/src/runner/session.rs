@@ -325,7 +325,7 @@ fn goes_on(row: &Row, entry: &SessionEntry, key: &SessionKey, settings: &Setting
         },
     };
     let in_thread = matches!(&row.payload, Payload::Chat(chat) if chat.parent_session_key.is_some());
-    let kind = ResetType::of(key.as_str(), in_thread, false);
+    let kind = ResetType::of(key, in_thread, false);
     let policy = reset::policy(&settings.sessions.section, kind, Some(channel));
     reset::is_fresh(&policy, entry.last_used_at(), row.accepted_at, zone)
 }

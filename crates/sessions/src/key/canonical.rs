@@ -1,8 +1,9 @@
 //! From what a client sends as `sessionKey` to the canonical key (spec `sessions.md` §1.4, with its "Better" rules).
 
 use openclaw_protocol::AgentId;
+use openclaw_protocol::session_key::{canonical_parts, check_printable, trimmed};
 
-use super::{KeyError, KeyShape, SessionKey, checked, tidy, without_control};
+use super::{KeyError, KeyShape, SessionKey};
 use openclaw_protocol::SessionScope;
 
 /// What canonicalisation has to know of the configuration.
@@ -34,19 +35,19 @@ impl KeyRules {
     /// # Errors
     /// [`KeyError`] for a text that can't be one.
     pub fn canonical(&self, text: &str) -> Result<SessionKey, KeyError> {
-        let text = checked(text)?;
-        without_control(text)?;
+        let text = trimmed(text)?;
+        check_printable(text)?;
         self.canonical_for(text, &self.default_agent)
     }
 
     /// The same for a text found in the context of `agent`, such as a row of that agent's store.
     pub fn canonical_for(&self, text: &str, agent: &AgentId) -> Result<SessionKey, KeyError> {
-        let text = checked(text)?;
+        let text = trimmed(text)?;
         let shape = KeyShape::of(text);
         let key = match shape {
             KeyShape::Missing => return Err(KeyError::Missing),
             // Nothing but colons and blanks: it must not come to mean the main session.
-            KeyShape::LegacyOrAlias if tidy(text).is_empty() => return Err(KeyError::Missing),
+            KeyShape::LegacyOrAlias if canonical_parts(text).is_empty() => return Err(KeyError::Missing),
             KeyShape::MalformedAgent | KeyShape::Agent => SessionKey::parse(text)?,
             KeyShape::LegacyOrAlias => self.alias(text, agent),
         };
@@ -83,11 +84,11 @@ impl KeyRules {
     }
 
     fn alias(&self, text: &str, agent: &AgentId) -> SessionKey {
-        match tidy(text).as_str() {
+        match canonical_parts(text).as_str() {
             "global" => SessionKey::global(),
             "unknown" => SessionKey::unknown(),
             "main" => self.main(agent),
-            name => SessionKey::build(agent, name),
+            name => SessionKey::named(agent, name),
         }
     }
 

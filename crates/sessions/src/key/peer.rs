@@ -1,8 +1,9 @@
 //! Building the key of an inbound message's peer (spec `sessions.md` §1.3).
 
+use openclaw_protocol::session_key::canonical_parts;
 use openclaw_protocol::{AgentId, DmScope, Peer, PeerKind};
 
-use super::{KeyError, KeyForm, SessionKey, normalize_account_id, tidy};
+use super::{KeyError, KeyForm, SessionKey};
 
 /// Everything a peer's key is made of.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +31,7 @@ impl PeerKey<'_> {
     /// [`KeyError::TooLong`]; nothing is cut to fit.
     pub fn build(&self) -> Result<SessionKey, KeyError> {
         let channel = normalize_channel(self.channel);
-        let id = tidy(&self.peer.id);
+        let id = canonical_parts(&self.peer.id);
         let room = || if id.is_empty() { "unknown" } else { id.as_str() };
         match self.peer.kind {
             PeerKind::Direct => self.direct(&channel, &id),
@@ -48,7 +49,7 @@ impl PeerKey<'_> {
     }
 
     fn direct(&self, channel: &str, id: &str) -> Result<SessionKey, KeyError> {
-        let linked = self.link().map(|link| tidy(link.name)).filter(|name| !name.is_empty());
+        let linked = self.link().map(|link| canonical_parts(link.name)).filter(|name| !name.is_empty());
         let peer = linked.as_deref().unwrap_or(id);
         let account = normalize_account_id(self.account.unwrap_or_default());
         let (channel, account) = match self.dm_scope {
@@ -68,6 +69,19 @@ impl PeerKey<'_> {
 pub fn normalize_channel(channel: &str) -> String {
     let lower = channel.trim().to_lowercase();
     if lower.is_empty() { "unknown".to_owned() } else { lower }
+}
+
+/// An account id as a key segment; blank is `default`.
+pub fn normalize_account_id(text: &str) -> String {
+    let lower = text.trim();
+    if lower.is_empty() {
+        return "default".to_owned();
+    }
+    let id = AgentId::normalize(lower);
+    // `normalize` falls back to `main` for text without a usable character; for accounts that fallback is `default`.
+    let usable =
+        lower.to_lowercase().chars().any(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if usable { id.as_str().to_owned() } else { "default".to_owned() }
 }
 
 /// One hit in `session.identityLinks`.

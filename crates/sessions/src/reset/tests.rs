@@ -246,6 +246,6 @@ fn kinds_of_conversations_are_read_from_key_and_context() {
         ("agent:main:main", true, true, ResetType::Thread),
     ];
     for (key, thread, group, expect) in rows {
-        assert_eq!(ResetType::of(key, thread, group), expect, "{key}");
+        assert_eq!(ResetType::of(&SessionKey::parse(key).unwrap(), thread, group), expect, "{key}");
     }
 }

@@ -119,10 +119,10 @@ fn answer(
 ) -> Answer {
     let kind = inbound.peer.as_ref().map(|peer| peer.kind);
     let is_group = matches!(kind, Some(PeerKind::Group | PeerKind::Channel));
-    let reset_type = ResetType::of(route.session_key.as_str(), route.why.thread.is_some(), is_group);
+    let reset_type = ResetType::of(&route.session_key, route.why.thread.is_some(), is_group);
     let policy = reset::policy(&settings.section, reset_type, Some(&route.channel));
     let subject = SendSubject {
-        key: route.session_key.as_str(),
+        key: &route.session_key,
         entry: None,
         channel: Some(&route.channel),
         chat_type: kind.map(Into::into),
