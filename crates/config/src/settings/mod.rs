@@ -48,8 +48,8 @@ pub use session::{
 };
 pub use skills::{SkillEntry, Skills, SkillsLoad};
 pub use tools::{
-    AgentTools, ApplyPatch, Elevated, Exec, ExecAsk, ExecGate, ExecHost, ExecSecurity, TextOrNumber,
-    ToolPolicy, ToolProfile, Tools, ToolsAgentToAgent, ToolsScope,
+    AgentTools, Elevated, Exec, ExecAsk, ExecGate, ExecHost, ExecSecurity, TextOrNumber, ToolPolicy,
+    ToolProfile, Tools, ToolsAgentToAgent, ToolsScope,
 };
 pub use ui::{Assistant, Discovery, MdnsMode, MdnsSettings, Ui};
 
