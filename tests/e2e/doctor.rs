@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use openclaw_testkit::GatewayUnderTest;
+use openclaw_testkit::{DeviceIdentity, GatewayUnderTest, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
 use crate::command::{openclaw, unprivileged};
@@ -303,4 +303,45 @@ async fn flags_for_parts_that_are_not_here_are_refused() {
     for flag in ["--deep", "--force"] {
         openclaw(&gateway, &["doctor", flag]).await.failed(&["not implemented yet", flag]);
     }
+}
+
+#[tokio::test]
+async fn damaged_pairing_files_are_named_and_what_can_be_read_stays_paired() {
+    let mut gateway = sound().await;
+    gateway.start().await.unwrap();
+    let login = || Login::token(TOKEN).device(DeviceIdentity::from_seed(7));
+    WsClient::connect(gateway.port(), login()).await.unwrap();
+    gateway.terminate().await.unwrap();
+    let devices = gateway.state_dir().join("devices");
+    let (paired, pending) = (devices.join("paired.json"), devices.join("pending.json"));
+    let whole = std::fs::read_to_string(&paired).unwrap();
+    let torn = &whole[..whole.len() - 1];
+    std::fs::write(&paired, torn).unwrap();
+    std::fs::write(&pending, "[]").unwrap();
+    chmod(&pending, 0o600);
+
+    let (found, document) = doctor(&gateway, &["--check"]).await;
+    assert_eq!((found, &document["exit"]), (vec!["devices.damaged".to_owned(); 2], &json!(1)), "{document}");
+    assert_eq!(std::fs::read_to_string(&paired).unwrap(), torn, "looking changes nothing");
+    let text = openclaw(&gateway, &["doctor"]).await.out;
+    assert!(text.contains("paired.json is damaged") && text.contains("pending.json is damaged"), "{text}");
+
+    let (left, document) = doctor(&gateway, &["--fix", "--check"]).await;
+    assert_eq!((left.len(), &document["exit"]), (0, &json!(0)), "{document}");
+    let copy = |name: &str| {
+        let files = std::fs::read_dir(&devices).unwrap().map(|file| file.unwrap().path());
+        let start = format!("{name}.damaged-");
+        files
+            .into_iter()
+            .find(|file| file.file_name().unwrap().to_str().unwrap().starts_with(&start))
+            .unwrap()
+    };
+    for (name, was) in [("paired.json", torn), ("pending.json", "[]")] {
+        let copy = copy(name);
+        assert_eq!(std::fs::read_to_string(&copy).unwrap(), was);
+        assert!(document["notes"].to_string().contains(copy.to_str().unwrap()), "{document}");
+    }
+    assert_eq!(std::fs::read_to_string(&paired).unwrap(), whole);
+    gateway.start().await.unwrap();
+    WsClient::connect(gateway.port(), login()).await.unwrap();
 }

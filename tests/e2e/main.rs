@@ -48,6 +48,7 @@ mod lifecycle;
 mod listeners;
 mod local_models;
 mod logins;
+mod main_key;
 mod missing_commands;
 mod model_directive;
 mod models_commands;

@@ -44,6 +44,12 @@ const STEPS: &[Step] = &[
         args: &["run", "--quiet", "--locked", "--package", "xtask", "--", "generate", "--check"],
         env: &[],
     },
+    Step {
+        name: "config keys",
+        program: "cargo",
+        args: &["run", "--quiet", "--locked", "--package", "xtask", "--", "config-reads"],
+        env: &[],
+    },
     // The README's test command.
     Step { name: "tests", program: "cargo", args: &["test", "--workspace", "--locked"], env: &[] },
     Step {

@@ -5,6 +5,7 @@ mod build;
 mod catalog;
 mod ci;
 mod compat;
+mod config_reads;
 mod config_reference;
 mod demo;
 mod generate;
@@ -30,6 +31,7 @@ const TASKS: &[(&str, &str, Task)] = &[
         "refresh the built-in list of models; --from FILE or ADDRESS in the form of models.dev, --add, --check",
         catalog::run,
     ),
+    ("config-reads", "compare the config keys acted on with those the compiler sees read", config_reads::run),
     ("layers", "check that the crates depend only downwards", layers::run),
 ];
 
@@ -53,6 +55,6 @@ fn main() -> ExitCode {
 fn print_help() {
     println!("usage: cargo xtask <task>\n");
     for (name, about, _) in TASKS {
-        println!("  {name:<10} {about}");
+        println!("  {name:<12} {about}");
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::Environment;
 use crate::check::schema::{accepted, fill_defaults};
 use crate::legacy::object_at;
-use crate::settings::{AgentDefaults, SubagentDefaults};
+use crate::settings::{AgentDefaults, SubagentDefaults, is_session_name};
 
 /// Names that listed models get without asking, and what they stand for (spec `models.md` §1.2).
 pub const MODEL_ALIASES: &[(&str, &str)] = &[
@@ -39,11 +39,6 @@ pub(crate) fn for_display(document: &Value) -> Value {
     if let Some(logging) = root.get_mut("logging").and_then(Value::as_object_mut) {
         logging.entry("redactSensitive").or_insert_with(|| json!("tools"));
     }
-    if let Some(session) = root.get_mut("session").and_then(Value::as_object_mut)
-        && session.contains_key("mainKey")
-    {
-        session.insert("mainKey".to_owned(), json!("main"));
-    }
     provider_models(root);
     config
 }
@@ -67,9 +62,13 @@ pub(crate) fn for_use(document: &Value, env: &Environment) -> Value {
 
 /// Warnings about values that are not used as written.
 pub(crate) fn overridden(document: &Value) -> Option<String> {
-    let key = document.pointer("/session/mainKey").and_then(Value::as_str)?.trim();
-    (!key.is_empty() && key != "main")
-        .then(|| format!("session.mainKey is always \"main\"; \"{key}\" is not used"))
+    let name = document.pointer("/session/mainKey").and_then(Value::as_str)?.trim();
+    (!name.is_empty() && !is_session_name(&name.to_lowercase())).then(|| {
+        format!(
+            "{name:?} cannot name a session and \"main\" is used; write at most 64 characters without blanks or colons, and not \
+             \"global\" or \"unknown\""
+        )
+    })
 }
 
 /// Sections of channels and `commands` carry the schema's defaults; plugins keep their own.

@@ -5,7 +5,8 @@ use serde_json::Value;
 use crate::Loaded;
 use crate::check::schema::join;
 
-/// Prefixes of the paths that the product acts on; `*` is any key or index. A line is added when a feature is.
+/// Prefixes of the paths that the product acts on; `*` is any key or index. A line is added when a feature is;
+/// `cargo xtask config-reads` compares them with what is read.
 const SUPPORTED: &[&str] = &[
     "$schema",
     "meta",
@@ -18,8 +19,10 @@ const SUPPORTED: &[&str] = &[
     "diagnostics.cacheTrace.filePath",
     "diagnostics.cacheTrace.includeMessages",
     "diagnostics.cacheTrace.includeSystem",
-    "auth.profiles",
+    "auth.profiles.*.provider",
+    "auth.profiles.*.mode",
     "auth.order",
+    "auth.cooldowns",
     "models.mode",
     "models.providers",
     "models.bedrockDiscovery",
@@ -30,7 +33,7 @@ const SUPPORTED: &[&str] = &[
     "agents.defaults.skipBootstrap",
     "agents.defaults.bootstrapMaxChars",
     "agents.defaults.userTimezone",
-    "agents.defaults.timeFormat",
+    "agents.defaults.envelopeTimezone",
     "agents.defaults.contextTokens",
     "agents.defaults.timeoutSeconds",
     "agents.defaults.maxConcurrent",
@@ -88,7 +91,7 @@ const SUPPORTED: &[&str] = &[
     "session.maintenance",
     "messages.queue.mode",
     "messages.queue.byChannel",
-    "ui",
+    "ui.assistant",
     "gateway.port",
     "gateway.mode",
     "gateway.bind",
@@ -99,7 +102,12 @@ const SUPPORTED: &[&str] = &[
     "gateway.remote.token",
     "gateway.remote.password",
     "gateway.remote.tlsFingerprint",
-    "gateway.controlUi",
+    "gateway.reload",
+    "gateway.controlUi.enabled",
+    "gateway.controlUi.basePath",
+    "gateway.controlUi.allowedOrigins",
+    "gateway.controlUi.allowInsecureAuth",
+    "gateway.controlUi.dangerouslyDisableDeviceAuth",
 ];
 
 /// The paths of the file that are accepted but not acted on yet, the shortest that says it.

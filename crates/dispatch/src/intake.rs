@@ -78,11 +78,15 @@ pub(crate) async fn accept(
 
 /// Hands the rows the last process did not finish to their lanes. A message that is given up if the process dies of it once more
 /// comes before all others, and before any client is let in: then nothing else can be what ends the process.
-pub(crate) async fn recover(shared: &Arc<Shared>, found: Vec<Unfinished>) {
+pub(crate) async fn recover(shared: &Arc<Shared>, mut found: Vec<Unfinished>) {
     if !found.is_empty() {
         tracing::info!(messages = found.len(), "taking up messages the last process did not finish");
     }
-    for Unfinished { row, .. } in &found {
+    for Unfinished { row, .. } in &mut found {
+        // The config may name the main session otherwise by now.
+        if let Ok(key) = shared.runner.key_rules().canonical(row.session_key.as_str()) {
+            row.session_key = key;
+        }
         shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
     }
     let mut sessions = HashSet::new();

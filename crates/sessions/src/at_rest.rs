@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use openclaw_config::json5;
 use serde::Deserializer;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
@@ -76,9 +77,6 @@ impl AtRest {
     }
 }
 
-/// Nothing real is nested this deeply, and the reader of JSON5 recurses.
-const MAX_JSON5_DEPTH: usize = 100;
-
 /// Keys without a row, and what is wrong with a file.
 fn inspect(bytes: &[u8]) -> (Vec<String>, Option<Damage>) {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
@@ -92,25 +90,15 @@ fn inspect(bytes: &[u8]) -> (Vec<String>, Option<Damage>) {
     if serde_json::from_str::<IgnoredAny>(&text).is_ok() {
         return (Vec::new(), Some(Damage::NotAnObject));
     }
-    match if depth(&text) < MAX_JSON5_DEPTH { json5::from_str::<Value>(&text).ok() } else { None } {
-        Some(Value::Object(fields)) => {
+    match json5::parse_value(&text) {
+        Ok(Value::Object(fields)) => {
             let no_row = |(key, value): (String, Value)| (!value.is_object()).then_some(key);
             (fields.into_iter().filter_map(no_row).collect(), None)
         }
-        Some(_) => (Vec::new(), Some(Damage::NotAnObject)),
-        None if text.trim_start().starts_with('{') => (Vec::new(), Some(Damage::Broken)),
-        None => (Vec::new(), Some(Damage::NotAnObject)),
+        Ok(_) => (Vec::new(), Some(Damage::NotAnObject)),
+        Err(_) if text.trim_start().starts_with('{') => (Vec::new(), Some(Damage::Broken)),
+        Err(_) => (Vec::new(), Some(Damage::NotAnObject)),
     }
-}
-
-/// An upper bound of the nesting, brackets in texts included.
-fn depth(text: &str) -> usize {
-    let step = |(now, most): (usize, usize), byte| match byte {
-        b'{' | b'[' => (now + 1, most.max(now + 1)),
-        b'}' | b']' => (now.saturating_sub(1), most),
-        _ => (now, most),
-    };
-    text.bytes().fold((0, 0), step).1
 }
 
 fn keys_without_object(bytes: &[u8]) -> serde_json::Result<Vec<String>> {

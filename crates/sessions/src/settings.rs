@@ -49,7 +49,7 @@ impl SessionSettings {
 
     /// The rules for reading keys.
     pub fn key_rules(&self) -> KeyRules {
-        KeyRules::new(self.default_agent(), &self.section.main_key, self.section.scope)
+        KeyRules::new(self.default_agent(), &self.section.main_key(), self.section.scope)
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
             (linked(json!({"Zoe": ["111"], "Alice": ["telegram:111"]})), "agent:main:dm:zoe"),
             (linked(json!({"Alice": ["telegram:111"], "Zoe": ["111"]})), "agent:main:dm:alice"),
             (json!({"scope": "global"}), "global"),
-            (json!({"mainKey": "work"}), "agent:main:main"),
+            (json!({"mainKey": "Work"}), "agent:main:work"),
         ];
         let peer = Some(Peer::new(PeerKind::Direct, "111"));
         let inbound = Inbound { channel: "telegram".into(), peer, ..Inbound::default() };

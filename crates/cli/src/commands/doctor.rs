@@ -4,6 +4,7 @@
 //! module decides what may be done now, does it, and reports. A file that can't be parsed is never written.
 
 mod config_findings;
+mod devices;
 mod report;
 mod token;
 
@@ -96,6 +97,7 @@ impl Session<'_> {
         let mut found: Vec<Finding> = config_findings::of(self.context).into_iter().collect();
         found.extend(checkup::check(&self.premises));
         found.extend(database_finding(self.context));
+        found.extend(devices::findings(self.context));
         if !self.context.loaded.snapshot.exists {
             // Setup, which has to be run anyway, makes the directories too.
             found.retain(|finding| !finding.id.ends_with("dir-missing"));
@@ -153,6 +155,8 @@ impl Session<'_> {
             }
             let done = if repair == set_database_aside(self.context) {
                 self.renew_database(&repair, backup)
+            } else if repair == devices::repair_of(self.context) {
+                devices::repair(self.context).map(|notes| self.notes.extend(notes))
             } else {
                 checkup::repair(&self.premises, &repair, backup).map_err(|error| error.to_string())
             };

@@ -402,10 +402,6 @@ pub struct ResolvedAgent {
     pub model_primary: Option<String>,
     /// Fallbacks in order.
     pub model_fallbacks: Vec<String>,
-    /// Skills it may use; `None` is all.
-    pub skills: Option<Vec<String>>,
-    /// Thinking level when the session has none.
-    pub thinking_default: Option<String>,
     /// Verbose level when the session has none.
     pub verbose_default: Option<String>,
     /// Deadline of a run.
@@ -414,12 +410,8 @@ pub struct ResolvedAgent {
     pub bootstrap_max_chars: u64,
     /// Configured IANA time zone.
     pub user_timezone: Option<String>,
-    /// Clock shown to the model.
-    pub time_format: TimeFormat,
     /// Don't create or inject the workspace's start files.
     pub skip_bootstrap: bool,
-    /// Context window to assume, in tokens.
-    pub context_tokens: Option<u64>,
     /// Root that the prompt names as repository.
     pub repo_root: Option<String>,
     /// Its own tool policy, applied after the shared one in [`super::Tools`].
@@ -428,10 +420,6 @@ pub struct ResolvedAgent {
     pub tool_policy_by_provider: BTreeMap<String, ToolPolicy>,
     /// Settings of the `exec` tool: its own laid over the shared ones.
     pub exec: Exec,
-    /// Patterns that count as mentioning it.
-    pub group_chat: GroupChat,
-    /// Other agents it may spawn.
-    pub subagents: AgentSubagents,
 }
 
 /// Length at which an injected file is cut unless configured (spec `agent-runtime.md`, bootstrap files).
@@ -485,23 +473,17 @@ impl Config {
                 .or_else(|| nonblank(shared.primary.as_deref()))
                 .map(str::to_owned),
             model_fallbacks: own.fallbacks.or(shared.fallbacks).unwrap_or_default(),
-            skills: entry.skills,
-            thinking_default: defaults.thinking_default.clone(),
             verbose_default: defaults.verbose_default.clone(),
             run_timeout: defaults.run_timeout(),
             bootstrap_max_chars: defaults.bootstrap_max_chars.unwrap_or(DEFAULT_BOOTSTRAP_MAX_CHARS),
             user_timezone: defaults.user_timezone.clone(),
-            time_format: defaults.time_format,
             skip_bootstrap: defaults.skip_bootstrap,
-            context_tokens: defaults.context_tokens,
             repo_root: defaults.repo_root.clone(),
             exec: entry.tools.exec.over(&self.tools.exec),
             tool_policy: entry.tools.policy,
             tool_policy_by_provider: entry.tools.by_provider,
             name: entry.name,
             identity: entry.identity,
-            group_chat: entry.group_chat,
-            subagents: entry.subagents,
             id: id.clone(),
             is_default,
         }

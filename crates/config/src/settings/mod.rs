@@ -48,10 +48,12 @@ pub use session::{
 };
 pub use skills::{SkillEntry, Skills, SkillsLoad};
 pub use tools::{
-    AgentTools, ApplyPatch, Elevated, Exec, ExecAsk, ExecGate, ExecHost, ExecSecurity, TextOrNumber,
-    ToolPolicy, ToolProfile, Tools, ToolsAgentToAgent, ToolsScope,
+    AgentTools, Elevated, Exec, ExecAsk, ExecGate, ExecHost, ExecSecurity, TextOrNumber, ToolPolicy,
+    ToolProfile, Tools, ToolsAgentToAgent, ToolsScope,
 };
 pub use ui::{Assistant, Discovery, MdnsMode, MdnsSettings, Ui};
+
+pub(crate) use session::is_session_name;
 
 /// Text that is never printed by accident.
 pub type Secret = secrecy::SecretString;

@@ -34,7 +34,7 @@ pub struct Session {
     pub reset_by_channel: BTreeMap<String, ResetRule>,
     /// Path of the store; `{agentId}` is replaced. See [`crate::Config::session_store`].
     pub store: Option<String>,
-    /// Name of the main session; blank is `main`.
+    /// Name of the main session as written; see [`Session::main_key`].
     pub main_key: String,
     /// Where replies may go.
     pub send_policy: Option<SendPolicyRules>,
@@ -45,12 +45,26 @@ pub struct Session {
 }
 
 impl Session {
+    /// Name of the main session: in lower case, and `main` where the file names none that can stand in a key.
+    pub fn main_key(&self) -> String {
+        let name = self.main_key.trim().to_lowercase();
+        if is_session_name(&name) { name } else { "main".to_owned() }
+    }
+
     /// Messages that start a new session; `/new` and `/reset` where the file names none.
     pub fn triggers(&self) -> Vec<&str> {
         let given: Vec<&str> =
             self.reset_triggers.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
         if given.is_empty() { vec!["/new", "/reset"] } else { given }
     }
+}
+
+/// Whether a text in lower case can be the last part of a session key, and of no other key.
+pub(crate) fn is_session_name(name: &str) -> bool {
+    const MAX_CHARS: usize = 64;
+    let fits = |c: char| !(c == ':' || c.is_whitespace() || c.is_control());
+    let is_taken = matches!(name, "global" | "unknown");
+    !name.is_empty() && !is_taken && name.chars().count() <= MAX_CHARS && name.chars().all(fits)
 }
 
 fn in_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IdentityLinks, D::Error> {
@@ -161,6 +175,31 @@ mod tests {
             json!({"idleMinutes": 0}),
         ] {
             assert!(!is_taken(refused.clone()), "{refused}");
+        }
+    }
+    #[test]
+    fn the_main_session_is_named_as_configured_where_that_can_be_a_name() {
+        let rows = [
+            ("", "main", false),
+            (" Work ", "work", false),
+            ("Büro", "büro", false),
+            ("main", "main", false),
+            (":", "main", true),
+            ("a:b", "main", true),
+            ("two words", "main", true),
+            ("bell\u{7}", "main", true),
+            ("Global", "main", true),
+            ("unknown", "main", true),
+        ];
+        for (written, expect, is_warned) in rows {
+            let home = tempfile::tempdir().unwrap();
+            let file = home.path().join("openclaw.json");
+            std::fs::write(&file, json!({"session": {"mainKey": written}}).to_string()).unwrap();
+            let vars = [("OPENCLAW_CONFIG_PATH", file.to_str().unwrap())];
+            let loaded = crate::load(&Environment::new(vars, home.path()));
+            assert_eq!(loaded.config().unwrap().session.main_key(), expect, "{written:?}");
+            let warned = loaded.snapshot.warnings.iter().any(|warning| warning.path == "session.mainKey");
+            assert_eq!(warned, is_warned, "{written:?}");
         }
     }
 }

@@ -86,24 +86,10 @@ pub struct Exec {
     pub security: Option<ExecSecurity>,
     /// When a person is asked.
     pub ask: Option<ExecAsk>,
-    /// Node for `host: "node"`.
-    pub node: Option<String>,
     /// Directories put before `PATH`.
     pub path_prepend: Option<Vec<String>>,
-    /// Programs that are always allowed when they only read standard input.
-    pub safe_bins: Option<Vec<String>>,
-    /// Milliseconds until a command goes to the background; default 10,000.
-    pub background_ms: Option<u64>,
     /// Seconds until a command is stopped; default 1,800.
     pub timeout_sec: Option<u64>,
-    /// Milliseconds a finished background command is remembered; default 1,800,000.
-    pub cleanup_ms: Option<u64>,
-    /// Milliseconds until 'still running' is told after an approval.
-    pub approval_running_notice_ms: Option<u64>,
-    /// Whether the end of a background command wakes the agent; default true.
-    pub notify_on_exit: Option<bool>,
-    /// Tool `apply_patch`.
-    pub apply_patch: Option<ApplyPatch>,
     /// Ours: variables with credentials of the gateway that commands get all the same.
     pub pass_env: Option<Vec<String>>,
 }
@@ -117,15 +103,8 @@ impl Exec {
             host: own.host.or(base.host),
             security: own.security.or(base.security),
             ask: own.ask.or(base.ask),
-            node: own.node.or(base.node),
             path_prepend: own.path_prepend.or(base.path_prepend),
-            safe_bins: own.safe_bins.or(base.safe_bins),
-            background_ms: own.background_ms.or(base.background_ms),
             timeout_sec: own.timeout_sec.or(base.timeout_sec),
-            cleanup_ms: own.cleanup_ms.or(base.cleanup_ms),
-            approval_running_notice_ms: own.approval_running_notice_ms.or(base.approval_running_notice_ms),
-            notify_on_exit: own.notify_on_exit.or(base.notify_on_exit),
-            apply_patch: own.apply_patch.or(base.apply_patch),
             pass_env: own.pass_env.or(base.pass_env),
         }
     }
@@ -248,16 +227,6 @@ impl ExecAsk {
             Self::Always => "always",
         }
     }
-}
-
-/// `tools.exec.applyPatch`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ApplyPatch {
-    /// Default false.
-    pub enabled: bool,
-    /// Models that get it; empty is all.
-    pub allow_models: Vec<String>,
 }
 
 /// `tools.elevated`.

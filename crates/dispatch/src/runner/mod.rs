@@ -41,7 +41,7 @@ use openclaw_sessions::entry::{SendPolicy, VerboseLevel};
 use openclaw_sessions::send_policy::{self, SendSubject};
 use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::transcript::Injector;
-use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionStore, StoreError};
+use openclaw_sessions::{KeyRules, Layout, SessionEntry, SessionKey, SessionStore, StoreError};
 use openclaw_tools::CommandLock;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -331,6 +331,11 @@ impl Runner {
 
     fn settings(&self) -> Arc<Settings> {
         Arc::clone(&self.settings.borrow())
+    }
+
+    /// How keys are read.
+    pub(crate) fn key_rules(&self) -> &KeyRules {
+        self.store.rules()
     }
 
     /// Whether the session may send to a channel.

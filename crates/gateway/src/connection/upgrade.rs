@@ -1,15 +1,10 @@
 //! The HTTP side of a WebSocket: recognising the upgrade request and answering it (RFC 6455 §4.2).
 
 use axum::body::Body;
-use http::header::{
-    CONNECTION, HOST, ORIGIN, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
-};
+use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
 use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use hyper::upgrade::OnUpgrade;
-use std::net::SocketAddr;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-
-use crate::handshake::Origination;
 
 /// A request to become a WebSocket, answered.
 pub(crate) struct Upgrade {
@@ -53,32 +48,6 @@ pub(crate) fn accept<B>(request: &mut Request<B>) -> Result<Upgrade, Box<Respons
         .body(Body::empty())
         .map_err(|_| refuse(StatusCode::BAD_REQUEST))?;
     Ok(Upgrade { socket, response })
-}
-
-/// What the handshake needs of the request's headers.
-pub(crate) fn origination(headers: &HeaderMap, peer: SocketAddr, local: SocketAddr) -> Origination {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    Origination {
-        host: host(headers).map(str::to_owned),
-        origin: origin(headers).map(str::to_owned),
-        forwarded_for: text("x-forwarded-for"),
-        real_ip: text("x-real-ip"),
-        forwarded_host: text("x-forwarded-host"),
-        forwarded_proto: text("x-forwarded-proto"),
-        ..Origination::bare(peer, local)
-    }
-}
-
-/// The `Host`, when there is exactly one.
-pub(crate) fn host(headers: &HeaderMap) -> Option<&str> {
-    let mut hosts = headers.get_all(HOST).iter();
-    let only = hosts.next().filter(|_| hosts.next().is_none())?;
-    only.to_str().ok()
-}
-
-/// The `Origin`; one that can't be read is still one.
-pub(crate) fn origin(headers: &HeaderMap) -> Option<&str> {
-    headers.get(ORIGIN).map(|value| value.to_str().unwrap_or_default())
 }
 
 fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use http::HeaderMap;
+use http::header::{HOST, ORIGIN};
 use ipnet::IpNet;
 
 /// Headers by which proxies say that they pass on what somebody else asked for.
@@ -56,17 +57,22 @@ impl Origination {
         }
     }
 
-    /// With what all forwarding headers say together: a list may be spread over several headers, and a proxy adds its part
-    /// at the end. A client's own part may hold any bytes and must not hide what the proxy wrote behind it.
-    #[must_use]
-    pub(crate) fn forwarded_by(self, headers: &HeaderMap) -> Self {
+    /// What a request's headers say. Those of proxies count together: a list may be spread over several headers, and a proxy
+    /// adds its part at the end. A client's own part may hold any bytes and must not hide what the proxy wrote behind it.
+    pub(crate) fn of(headers: &HeaderMap, peer: SocketAddr, local: SocketAddr) -> Self {
+        let first = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let last = |name: &str| headers.get_all(name).iter().next_back().map(lossy);
         let list = headers.get_all("x-forwarded-for").iter().map(lossy).collect::<Vec<_>>().join(",");
         Self {
+            peer,
+            local,
+            host: host(headers).map(str::to_owned),
+            origin: origin(headers).map(str::to_owned),
             forwarded_for: headers.contains_key("x-forwarded-for").then_some(list),
             real_ip: last("x-real-ip"),
+            forwarded_host: first("x-forwarded-host"),
+            forwarded_proto: first("x-forwarded-proto"),
             has_forwarding_headers: FORWARDING.iter().any(|name| headers.contains_key(*name)),
-            ..self
         }
     }
 
@@ -77,6 +83,18 @@ impl Origination {
             || self.forwarded_host.is_some()
             || self.forwarded_proto.is_some()
     }
+}
+
+/// The `Host`, when there is exactly one.
+pub(crate) fn host(headers: &HeaderMap) -> Option<&str> {
+    let mut hosts = headers.get_all(HOST).iter();
+    let only = hosts.next().filter(|_| hosts.next().is_none())?;
+    only.to_str().ok()
+}
+
+/// The `Origin`; one that can't be read is still one.
+pub(crate) fn origin(headers: &HeaderMap) -> Option<&str> {
+    headers.get(ORIGIN).map(|value| value.to_str().unwrap_or_default())
 }
 
 fn lossy(value: &http::HeaderValue) -> String {
@@ -333,7 +351,7 @@ mod tests {
             (&[("X-Forwarded-For", b"127.0.0.1"), ("X-Forwarded-For", b"203.0.113.5")], "203.0.113.5", false),
         ];
         for (headers, ip, is_local) in rows {
-            let mut map = HeaderMap::new();
+            let mut map = HeaderMap::from_iter([(HOST, http::HeaderValue::from_static("localhost"))]);
             for (name, value) in *headers {
                 map.append(
                     http::HeaderName::try_from(*name).unwrap(),
@@ -341,8 +359,7 @@ mod tests {
                 );
             }
             let here = |port| SocketAddr::from(([127, 0, 0, 1], port));
-            let mut origination = Origination::bare(here(4), here(5)).forwarded_by(&map);
-            origination.host = Some("localhost".to_owned());
+            let origination = Origination::of(&map, here(4), here(5));
             let address = ClientAddress::of(&origination, &book);
             let found = (address.ip.address.to_string(), address.is_local, address.ip.is_direct_loopback());
             assert_eq!(found, ((*ip).to_owned(), *is_local, *is_local), "{map:?}");

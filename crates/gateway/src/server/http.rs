@@ -10,6 +10,7 @@ use hyper::body::Incoming;
 use serde_json::json;
 
 use crate::connection::{driver, upgrade};
+use crate::handshake::client_address::{self, Origination};
 use crate::handshake::origin::PageRules;
 use crate::host::own_addresses;
 use crate::server::front::Front;
@@ -58,7 +59,7 @@ fn open_socket(
         return text_response(StatusCode::SERVICE_UNAVAILABLE, "gateway is stopping");
     }
     let headers = request.headers();
-    let origination = upgrade::origination(headers, caller.peer, caller.local).forwarded_by(headers);
+    let origination = Origination::of(headers, caller.peer, caller.local);
     let upgrade::Upgrade { socket, response } = match upgrade::accept(request) {
         Ok(upgrade) => upgrade,
         Err(refusal) => return *refusal,
@@ -86,8 +87,8 @@ fn ready(front: &Front) -> Response<Body> {
 /// The refusal of a page that addresses the gateway by a name that is not ours. Of those that want a socket the
 /// handshake decides, in words that the page shows.
 fn strange_host(headers: &HeaderMap, pages: &PageRules) -> Option<Response<Body>> {
-    let origin = upgrade::origin(headers)?;
-    let is_admitted = pages.admits_host(origin, upgrade::host(headers), &own_addresses());
+    let origin = client_address::origin(headers)?;
+    let is_admitted = pages.admits_host(origin, client_address::host(headers), &own_addresses());
     (!is_admitted).then(|| text_response(StatusCode::FORBIDDEN, STRANGE_HOST))
 }
 

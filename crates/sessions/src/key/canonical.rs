@@ -70,6 +70,14 @@ impl KeyRules {
         }
     }
 
+    /// Whether a stored text is how OpenClaw 2026.2.9 names a main session, which knows no name for it but `main`, while
+    /// another one is configured. Where the store has no row under that one, this row is the main session, and stays where it
+    /// is, so that either program finds it (decision 47).
+    pub fn is_former_main(&self, stored: &str) -> bool {
+        let rest = || stored.strip_prefix("agent:")?.split_once(':').map(|(_, rest)| rest);
+        self.scope == SessionScope::PerSender && self.main_key != "main" && rest() == Some("main")
+    }
+
     /// The agent whose store holds the key.
     pub fn agent_of(&self, key: &SessionKey) -> AgentId {
         key.agent_or(&self.default_agent)

@@ -55,12 +55,15 @@ impl Owner<'_> {
     pub(crate) fn is_old(&self, stored: &str) -> bool {
         // Nearly every key of a big store is told at once.
         self.rules.plainly(&Arc::from(stored)).is_none()
-            && self.key_of(stored).is_some_and(|key| !is_spelling_of(stored, &key))
+            && self.key_of(stored).is_some_and(|key| !self.is_spelling_of(stored, &key))
     }
-}
 
-fn is_spelling_of(stored: &str, key: &SessionKey) -> bool {
-    stored == key.as_str() || key.direct_spelling().is_some_and(|direct| stored == direct)
+    /// Whether a row may stay where it is.
+    fn is_spelling_of(&self, stored: &str, key: &SessionKey) -> bool {
+        stored == key.as_str()
+            || self.rules.is_former_main(stored)
+            || key.direct_spelling().is_some_and(|direct| stored == direct)
+    }
 }
 
 /// Puts rows in order. The same key may stand there more than once, as when two stores become one. `now` in Unix
@@ -78,12 +81,19 @@ pub(crate) fn tidy(rows: Vec<StoredRow>, owner: Owner<'_>, now: i64) -> Tidied {
         })
         .collect();
     let mut groups: IndexMap<String, Group> = IndexMap::new();
+    let stored: HashSet<String> = usable.iter().map(|(key, _)| key.clone()).collect();
     for row in usable {
         let key = owner.key_of(&row.0);
-        let name = key.as_ref().map_or_else(|| row.0.clone(), |key| key.as_str().to_owned());
+        // Beside a main session of the configured name it is another conversation, which nobody sees, and is kept.
+        let is_apart = |key: &SessionKey| owner.rules.is_former_main(&row.0) && stored.contains(key.as_str());
+        let name = match &key {
+            Some(key) if !is_apart(key) => key.as_str().to_owned(),
+            Some(_) | None => row.0.clone(),
+        };
         groups.entry(name).or_insert_with(|| Group { key, rows: Vec::new() }).rows.push(row);
     }
-    let mut kept: Vec<Kept> = groups.into_values().filter_map(|group| group.settle(&mut changes)).collect();
+    let mut kept: Vec<Kept> =
+        groups.into_values().filter_map(|group| group.settle(owner, &mut changes)).collect();
     elect_main(&mut kept, owner, &mut changes);
     for row in &mut kept {
         if row.from != row.row.0 && !row.became_main {
@@ -118,9 +128,9 @@ struct Kept {
 
 impl Group {
     /// The row that was active last; of several such one that is spelled canonically, then the first.
-    fn settle(self, changes: &mut Vec<Change>) -> Option<Kept> {
+    fn settle(self, owner: Owner<'_>, changes: &mut Vec<Change>) -> Option<Kept> {
         let Self { key, mut rows } = self;
-        let is_canonical = |stored: &str| key.as_ref().is_some_and(|key| is_spelling_of(stored, key));
+        let is_canonical = |stored: &str| key.as_ref().is_some_and(|key| owner.is_spelling_of(stored, key));
         let rank = |row: &StoredRow| (row.1.updated_at_ms(), is_canonical(&row.0));
         let (mut at, mut best) = (0, rank(rows.first()?));
         for (index, row) in rows.iter().enumerate().skip(1) {

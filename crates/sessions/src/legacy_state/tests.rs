@@ -31,7 +31,7 @@ fn keys_of_old_versions_are_moved() {
     let rows = [
         ("main", "agent:main:work"),
         ("work", "agent:main:work"),
-        ("agent:main:main", "agent:main:work"),
+        ("agent:main:main", "agent:main:main"),
         ("global", "global"),
         ("Unknown", "unknown"),
         ("subagent:ABC", "agent:main:subagent:abc"),
@@ -64,6 +64,34 @@ fn keys_of_old_versions_are_moved() {
         assert_eq!(changes.is_empty(), old == new, "{old}: {changes:?}");
         let (again, more) = tidied(&after, &rules);
         assert_eq!((again, more), (after, Vec::new()), "{old}: twice is once");
+    }
+}
+
+/// Decision 47: OpenClaw 2026.2.9 finds its main session where it left it.
+#[test]
+fn a_main_session_of_the_name_main_stays_under_it() {
+    let rules = rules("work", SessionScope::PerSender);
+    let row = |id: &str, at: i64| json!({"sessionId": id, "updatedAt": at});
+    let rows = [
+        (json!({"agent:main:main": row("a", 5)}), json!({"agent:main:main": row("a", 5)})),
+        // Nothing else becomes the main session, and what is older still gives way to it.
+        (
+            json!({"agent:main:main": row("a", 5), "+1555": row("b", 9)}),
+            json!({"agent:main:main": row("a", 5), "agent:main:+1555": row("b", 9)}),
+        ),
+        (
+            json!({"main": row("b", 9), "agent:main:main": row("a", 5)}),
+            json!({"agent:main:main": row("b", 9)}),
+        ),
+        // Beside one of the configured name both stay.
+        (
+            json!({"agent:main:main": row("a", 9), "agent:main:work": row("b", 5)}),
+            json!({"agent:main:main": row("a", 9), "agent:main:work": row("b", 5)}),
+        ),
+    ];
+    for (before, expect) in rows {
+        let (after, _) = tidied(&before, &rules);
+        assert_eq!(after, expect, "{before}");
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::{self, BufWriter, Read, Write};
 use std::sync::Arc;
 
+use openclaw_config::json5;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -67,9 +68,7 @@ fn tolerant(bytes: &[u8]) -> Document {
     if serde_json::from_str::<IgnoredAny>(&text).is_ok() {
         return Document { rows: Rows::default(), damage: Some(Damage::NotAnObject) };
     }
-    if depth(&text) < MAX_JSON5_DEPTH
-        && let Ok(Value::Object(fields)) = json5::from_str::<Value>(&text)
-    {
+    if let Ok(Value::Object(fields)) = json5::parse_value(&text) {
         let mut rows = Rows::default();
         for (key, value) in fields {
             let text = laid_out(&value.to_string(), 1);
@@ -82,26 +81,6 @@ fn tolerant(bytes: &[u8]) -> Document {
 }
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
-
-/// The JSON5 reader recurses; nothing real is nested this deeply.
-const MAX_JSON5_DEPTH: usize = 100;
-
-/// An upper bound of the nesting, brackets in texts included.
-fn depth(text: &str) -> usize {
-    let mut now = 0_usize;
-    let mut most = 0;
-    for byte in text.bytes() {
-        match byte {
-            b'{' | b'[' => {
-                now += 1;
-                most = most.max(now);
-            }
-            b'}' | b']' => now = now.saturating_sub(1),
-            _ => {}
-        }
-    }
-    most
-}
 
 /// Reads `"key": value` pairs up to the first that is broken.
 fn salvage(text: &str) -> Document {

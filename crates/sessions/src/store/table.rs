@@ -91,10 +91,12 @@ impl Table {
         self.index.get(key).into_iter().chain(shadows).cloned().collect()
     }
 
-    /// How the file spells a key from now on: as it does where only the `dm` segment differs, else canonically.
+    /// How the file spells a key from now on: as it does where only the `dm` segment or the name of the main session differs,
+    /// else canonically.
     pub(crate) fn spelling_for_write(&self, key: &SessionKey) -> Arc<str> {
         match self.index.get(key) {
             Some(stored) if **stored == *key.as_str() => Arc::clone(stored),
+            Some(stored) if self.rules.is_former_main(stored) => Arc::clone(stored),
             Some(stored) if key.direct_spelling().as_deref() == Some(&**stored) => Arc::clone(stored),
             Some(_) | None => Arc::from(key.as_str()),
         }
@@ -286,16 +288,20 @@ impl Table {
         }
     }
 
-    /// Chooses the row that stands for a key: the newest, among equals the canonical one (spec `sessions.md` §1.6).
+    /// Chooses the row that stands for a key: the newest, among equals the canonical one (spec `sessions.md` §1.6). A main
+    /// session of the name `main` stands back behind one of the configured name.
     fn elect(&mut self, key: &SessionKey) {
         if self.shadows.get(key).is_none_or(Vec::is_empty) {
             self.shadows.remove(key);
             return;
         }
         let mut candidates = self.spellings(key);
+        let is_canonical = |stored: &Arc<str>| **stored == *key.as_str();
+        let has_canonical = candidates.iter().any(is_canonical);
         let rank = |stored: &Arc<str>| {
             let updated = self.row(stored).map_or(i64::MIN, |row| row.updated_at_ms());
-            (updated, **stored == *key.as_str())
+            let stands_back = has_canonical && self.rules.is_former_main(stored);
+            (!stands_back, updated, is_canonical(stored))
         };
         candidates.sort_by_key(|stored| Reverse(rank(stored)));
         let mut candidates = candidates.into_iter();
@@ -364,6 +370,32 @@ mod tests {
         assert_eq!(newer.len(), 1);
         let equal = table(r#"{"main":{"updatedAt":2},"agent:main:main":{"updatedAt":2}}"#);
         assert_eq!(found(&equal, "main").as_deref(), Some("agent:main:main"));
+    }
+
+    /// Decision 47.
+    #[test]
+    fn the_row_of_a_main_session_is_that_of_its_name_else_that_of_main() {
+        let rules = KeyRules::new(AgentId::default(), "work", openclaw_protocol::SessionScope::PerSender);
+        let rows = [
+            (r#"{"agent:main:main":{"updatedAt":2}}"#, "agent:main:main", "agent:main:main"),
+            (
+                r#"{"agent:main:main":{"updatedAt":2},"agent:main:work":{"updatedAt":1}}"#,
+                "agent:main:work",
+                "agent:main:work",
+            ),
+            (r#"{"agent:main:main":{"updatedAt":1},"main":{"updatedAt":2}}"#, "main", "agent:main:work"),
+            (r#"{"agent:main:work":{"updatedAt":1}}"#, "agent:main:work", "agent:main:work"),
+        ];
+        for (json, found, written) in rows {
+            let table = Table::new(document::read(json.as_bytes()).rows, AgentId::default(), rules.clone());
+            for name in ["main", "work", "agent:main:main", "agent:main:work"] {
+                let key = rules.canonical(name).unwrap();
+                assert_eq!(key.as_str(), "agent:main:work");
+                assert_eq!(table.find(&key).map(|(stored, _)| &**stored), Some(found), "{json}");
+                assert_eq!(&*table.spelling_for_write(&key), written, "{json}");
+            }
+            assert_eq!(table.len(), 1);
+        }
     }
 
     #[test]

@@ -50,6 +50,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("Transcripts", &["transcript", "transcripts"]),
     ("Left behind", &["lock", "files"]),
     ("Database", &["database"]),
+    ("Devices", &["devices"]),
 ];
 
 impl Report {
