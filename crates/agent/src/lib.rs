@@ -17,7 +17,8 @@
 //! | the system prompt and its report | [`prompt`] |
 //! | files under an open directory, that nothing leads out of | [`place`], [`workspace_file`] |
 //! | workspace files, templates, identity, the user's clock | [`bootstrap`], [`workspace`], [`identity`], [`user_time`] |
-//! | which tools are offered | [`tool_policy`] |
+//! | what a tool is, and the facts that are known of it | [`tool`] |
+//! | which tools are offered | [`tool_policy`]; those of one run are a [`Toolbox`] |
 //! | adding, changing and removing agents, their workspace files | [`roster`] |
 
 mod answer;
@@ -36,10 +37,11 @@ pub mod run;
 pub mod session_kind;
 mod stop;
 pub mod text;
+pub mod tool;
 mod tool_call;
 mod tool_event;
 pub mod tool_policy;
-pub mod toolbox;
+mod toolbox;
 pub mod transcript;
 mod turn;
 pub mod user_time;
@@ -50,5 +52,6 @@ pub use event::{RunEnd, RunEvent};
 pub use redaction::{MIN_SECRET_CHARS, Redactor};
 pub use reply::{Outcome, ReplyPayload, RunMeta};
 pub use run::{Limits, Prompt, ReasoningVisibility, RunModel, RunParams, run};
-pub use toolbox::{ToolContext, ToolError, ToolOutput, Toolbox};
+pub use tool::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+pub use toolbox::Toolbox;
 pub use transcript::{QueuedMessage, Steering, Transcript, TranscriptError};

@@ -32,7 +32,7 @@ pub struct RunParams<'a> {
     /// What the prompt was made of; passed through to [`Outcome`].
     pub report: Option<SystemPromptReport>,
     /// The tools, policy applied.
-    pub tools: &'a dyn Toolbox,
+    pub tools: &'a Toolbox,
     /// Takes secrets out of what the tools say.
     pub redactor: &'a Redactor,
     /// Where history comes from and messages go.

@@ -14,8 +14,6 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use openclaw_models::ToolSpec;
-
 pub use report::{
     FileReport, PromptSize, ReportFrame, SandboxReport, SkillReport, SkillsReport, SystemPromptReport,
     ToolReport, ToolsReport,
@@ -24,6 +22,7 @@ pub use runtime::{HostFacts, find_repo_root};
 
 use crate::bootstrap::BootstrapFile;
 use crate::run::ReasoningVisibility;
+use crate::toolbox::Toolbox;
 
 /// How much of the prompt a session gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,7 +49,7 @@ pub struct PromptInputs<'a> {
     /// How much.
     pub mode: PromptMode,
     /// The tools offered, policy applied.
-    pub tools: &'a [ToolSpec],
+    pub tools: &'a Toolbox,
     /// The skills prompt with its XML block, empty without eligible skills.
     pub skills: &'a str,
     /// How memory is cited.

@@ -10,7 +10,7 @@ use openclaw_agent::event::RunEnd;
 use openclaw_agent::prompt::{self, PromptInputs, PromptMode, ReportFrame, RuntimeFacts, SystemPromptReport};
 use openclaw_agent::user_time::{user_zone, zone_name};
 use openclaw_agent::workspace::{self, Fill};
-use openclaw_agent::{Limits, Outcome, Prompt, ReasoningVisibility};
+use openclaw_agent::{Limits, Outcome, Prompt, ReasoningVisibility, Toolbox};
 use openclaw_config::ResolvedAgent;
 use openclaw_models::credentials::SessionState;
 use openclaw_models::reference::ModelNames;
@@ -22,7 +22,7 @@ use openclaw_sessions::entry::ReasoningLevel;
 use openclaw_sessions::transcript::{
     Context, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError, TranscriptLock,
 };
-use openclaw_tools::{Confinement, CoreTools, ExecSettings, Setup, Toolbox};
+use openclaw_tools::{Confinement, ExecSettings, Setup, toolbox};
 
 use super::asked_model::Hint;
 use super::branch::{Prompted, RunBranch, Telling};
@@ -53,7 +53,7 @@ pub(super) struct Prepared {
     pub(super) passed_over: Vec<String>,
     /// The credential profile the session goes on with.
     pub(super) pin: Keep,
-    pub(super) tools: CoreTools,
+    pub(super) tools: Toolbox,
     pub(super) shield: Arc<Shield>,
     pub(super) system_prompt: String,
     pub(super) report: SystemPromptReport,
@@ -268,7 +268,7 @@ impl Runner {
         Ok((selected, pin))
     }
 
-    fn tools(&self, session: &Session, settings: &Settings, first: &Candidate, shield: &Shield) -> CoreTools {
+    fn tools(&self, session: &Session, settings: &Settings, first: &Candidate, shield: &Shield) -> Toolbox {
         let agent = &session.agent;
         let mut environment = settings.config.environment().clone();
         for (name, value) in &self.command_variables {
@@ -282,7 +282,7 @@ impl Runner {
         let allowed =
             tools::allowed(&settings.config, agent, model.provider(), model.id(), session.key.as_str());
         // A run that asks for a sandbox did not get here.
-        CoreTools::new(Setup { confinement: Confinement::Host, exec, allowed })
+        toolbox(Setup { confinement: Confinement::Host, exec }, &allowed)
     }
 
     fn system_prompt(
@@ -292,13 +292,13 @@ impl Runner {
         settings: &Settings,
         first: &Candidate,
         files: &[BootstrapFile],
-        tools: &CoreTools,
+        tools: &Toolbox,
     ) -> (String, SystemPromptReport) {
         let agent = &session.agent;
         let model = format!("{}/{}", first.model.provider(), first.model.id());
         let inputs = PromptInputs {
             mode: PromptMode::for_session(session.key.as_str()),
-            tools: tools.specs(),
+            tools,
             model_aliases: aliases(settings),
             time_zone: Some(zone_name(&user_zone(agent.user_timezone.as_deref())).to_owned()),
             workspace: agent.workspace.clone(),

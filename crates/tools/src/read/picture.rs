@@ -13,7 +13,7 @@ use openclaw_protocol::message::{Block, ImageBlock};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::toolset::blocking;
+use crate::row::blocking;
 
 /// How many bytes tell the format.
 pub(super) const HEAD: usize = 12;
