@@ -102,14 +102,13 @@ fn edit(
 fn explain(error: &EditError, path: &str) -> String {
     match error {
         EditError::NotFound => format!(
-            "Could not find the exact text in {path}. The old text must match exactly including all whitespace and newlines."
+            "{path} does not hold the old text. It has to match the file to the letter, white space and line breaks included."
         ),
         EditError::Ambiguous(count) => format!(
-            "Found {count} occurrences of the text in {path}. The text must be unique. Please provide more context to \
-             make it unique."
+            "The old text occurs {count} times in {path} and must be unique. Include more of the lines around it."
         ),
         EditError::NoChange => {
-            format!("No changes made to {path}. The replacement produced identical content.")
+            format!("{path} stays as it is: the new text changes nothing.")
         }
         EditError::NotText => {
             format!("The text found in {path} holds bytes that are not UTF-8. Use exec to change it.")

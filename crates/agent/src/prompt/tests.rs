@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use expect_test::expect_file;
+use openclaw_config::settings::Heartbeat;
 use serde_json::{Value, json};
 
 use super::*;
@@ -8,7 +9,6 @@ use crate::bootstrap::{self, DEFAULT_MAX_CHARS};
 use crate::tool::{Catalogue, Tool, ToolContext, ToolFacts, ToolFuture, ToolOutput};
 
 const SKILLS: &str = "Skills give specialised instructions.\n<available_skills>\n  <skill>\n    <name>weather</name>\n    <description>Forecasts without an API key</description>\n    <location>/home/u/.openclaw/skills/weather/SKILL.md</location>\n  </skill>\n</available_skills>";
-const HEARTBEAT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or repeat old tasks from prior chats. If nothing needs attention, reply HEARTBEAT_OK.";
 
 /// Of a tool, what the prompt reads.
 struct Named(ToolFacts);
@@ -84,7 +84,7 @@ fn main_session<'a>(tools: &'a Toolbox, files: &'a [BootstrapFile]) -> PromptInp
         workspace: "/home/u/.openclaw/workspace".into(),
         docs_dir: Some("/opt/openclaw/docs".into()),
         deliverable_channels: channels.map(str::to_owned).to_vec(),
-        heartbeat_prompt: Some(HEARTBEAT.into()),
+        heartbeat_prompt: Some(Heartbeat::PROMPT.into()),
         runtime: RuntimeFacts {
             agent: Some("main".into()),
             host,

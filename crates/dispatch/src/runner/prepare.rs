@@ -12,6 +12,7 @@ use openclaw_agent::user_time::{user_zone, zone_name};
 use openclaw_agent::workspace::{self, Fill};
 use openclaw_agent::{Limits, Outcome, Prompt, ReasoningVisibility, Toolbox};
 use openclaw_config::ResolvedAgent;
+use openclaw_config::settings::Heartbeat;
 use openclaw_models::credentials::SessionState;
 use openclaw_models::reference::ModelNames;
 use openclaw_models::select::Skipped;
@@ -40,10 +41,6 @@ use crate::inbox::{Payload, Row};
 use crate::shared::Shared;
 use crate::system_events;
 use openclaw_sessions::time::now_ms;
-
-/// What the default agent's prompt says of heartbeats unless configured (spec `agent-runtime.md` §11).
-const HEARTBEAT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or repeat old \
-tasks from prior chats. If nothing needs attention, reply HEARTBEAT_OK.";
 
 /// A run that is ready to begin.
 pub(super) struct Prepared {
@@ -407,5 +404,5 @@ fn aliases(settings: &Settings) -> Vec<(String, String)> {
 
 fn heartbeat_prompt(agent: &ResolvedAgent, settings: &Settings) -> Option<String> {
     let configured = settings.config.agents.defaults.heartbeat.as_ref().and_then(|beat| beat.prompt.clone());
-    agent.is_default.then(|| configured.unwrap_or_else(|| HEARTBEAT.to_owned()))
+    agent.is_default.then(|| configured.unwrap_or_else(|| Heartbeat::PROMPT.to_owned()))
 }
