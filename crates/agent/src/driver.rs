@@ -133,6 +133,7 @@ async fn run_tool(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, call
     let frame = CallFrame {
         tools: params.tools,
         redactor: params.redactor,
+        host: &params.host,
         workspace: &params.workspace,
         cancel: &cancel,
         events: &params.events,

@@ -1,7 +1,7 @@
 //! One agent run: prompt, context, the loop over model and tools, what it emits.
 //!
 //! A run is driven through four interfaces and knows nothing else: [`openclaw_models::Model`] streams events,
-//! [`Toolbox`] runs tools, [`Transcript`] appends and reads the branch, [`Steering`] brings queued user messages. It does
+//! [`Toolbox`] holds the tools, [`Transcript`] appends and reads the branch, [`Steering`] brings queued user messages. It does
 //! not know who asked or where the reply goes: it emits [`event::RunEvent`]s and returns an [`Outcome`].
 //!
 //! Where to find what:
@@ -19,12 +19,14 @@
 //! | workspace files, templates, identity, the user's clock | [`bootstrap`], [`workspace`], [`identity`], [`user_time`] |
 //! | what a tool is, and the facts that are known of it | [`tool`] |
 //! | which tools are offered | [`tool_policy`]; those of one run are a [`Toolbox`] |
+//! | what tools may ask of the gateway | [`host`] |
 //! | adding, changing and removing agents, their workspace files | [`roster`] |
 
 mod answer;
 pub mod bootstrap;
 mod driver;
 pub mod event;
+pub mod host;
 pub mod hygiene;
 pub mod identity;
 mod payload;

@@ -6,10 +6,13 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use openclaw_protocol::message::Block;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+
+use crate::host::Host;
 
 /// What comes of a call.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
@@ -125,6 +128,8 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// Takes partial results while the tool works; sending never blocks, a full queue drops.
     pub updates: tokio::sync::mpsc::Sender<Value>,
+    /// The gateway, for tools that ask something of it.
+    pub host: Arc<dyn Host>,
 }
 /// What a tool gives back.
 #[derive(Debug, Clone, PartialEq, Default)]

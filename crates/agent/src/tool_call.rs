@@ -1,6 +1,7 @@
 //! Making one tool call: the only place where a tool is executed (spec `agent-runtime.md` §2.4).
 
 use std::path::Path;
+use std::sync::Arc;
 
 use openclaw_models::ToolSpec;
 use openclaw_protocol::message::{Block, ToolCall, ToolResultMessage};
@@ -10,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::RunEvent;
+use crate::host::Host;
 use crate::redaction::{Cut, Redactor};
 use crate::tool::{ToolContext, ToolError, ToolOutput};
 use crate::tool_event;
@@ -24,6 +26,7 @@ const UPDATES: usize = 16;
 pub(crate) struct CallFrame<'a> {
     pub(crate) tools: &'a Toolbox,
     pub(crate) redactor: &'a Redactor,
+    pub(crate) host: &'a Arc<dyn Host>,
     pub(crate) workspace: &'a Path,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) events: &'a mpsc::Sender<RunEvent>,
@@ -122,6 +125,7 @@ async fn run(frame: CallFrame<'_>, call: &ToolCall, args: Value) -> Result<ToolO
         workspace: frame.workspace.to_path_buf(),
         cancel: frame.cancel.clone(),
         updates,
+        host: Arc::clone(frame.host),
     };
     let mut running = Box::pin(frame.tools.call(&call.name, args, context));
     let outcome = loop {

@@ -15,6 +15,7 @@ mod database;
 mod directives;
 mod events;
 mod handle;
+mod host;
 mod inbox;
 mod intake;
 mod journal;

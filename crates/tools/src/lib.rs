@@ -13,6 +13,8 @@ mod exec;
 mod path;
 mod read;
 mod row;
+#[cfg(test)]
+mod testing;
 mod write;
 
 use row::name_only;

@@ -33,6 +33,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use openclaw_agent::event::RunEvent;
+use openclaw_agent::host::Host as ToolHost;
 use openclaw_agent::prompt::HostFacts;
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams};
@@ -51,6 +52,7 @@ use crate::api::{AbortReason, DispatchError, RunOutcome, RunRecord};
 use crate::clock::Clock;
 use crate::events::Verbose;
 use crate::handle::{Deps, Settings};
+use crate::host::GatewayHost;
 use crate::inbox::{Origin, Parked, Payload, Row, Wants};
 use crate::journal::JournalError;
 use crate::lane::{Job, Place, QueueMode, SteeringQueue};
@@ -74,6 +76,7 @@ pub(crate) struct Runner {
     settings: watch::Receiver<Arc<Settings>>,
     store: Arc<dyn SessionStore>,
     layout: Layout,
+    tool_host: Arc<dyn ToolHost>,
     models: Models,
     host: HostFacts,
     system_events: Arc<SystemEvents>,
@@ -235,7 +238,7 @@ async fn failed<P>(shared: &Shared, row: &Row<P>, message: String) -> Ending {
 
 /// Runs the agent, then stores: transcript and session row, then the inbox, and only then clients hear of the end.
 async fn drive(shared: &Shared, row: &Row, mut prepared: Prepared, control: &RunControl) -> Ending {
-    let mut ended = run_agent(&mut prepared, control).await;
+    let mut ended = run_agent(&shared.runner, &mut prepared, control).await;
     prepared.end_lending();
     if shared.kill.is_cancelled() {
         return Ending::Interrupted;
@@ -264,7 +267,7 @@ async fn drive(shared: &Shared, row: &Row, mut prepared: Prepared, control: &Run
     done(shared, row, Some(started_at), outcome).await
 }
 
-async fn run_agent(prepared: &mut Prepared, control: &RunControl) -> Outcome {
+async fn run_agent(runner: &Runner, prepared: &mut Prepared, control: &RunControl) -> Outcome {
     let models: Vec<RunModel<'_>> = prepared.models.iter().map(RunModel::from).collect();
     openclaw_agent::run(RunParams {
         session_id: prepared.session.id.clone(),
@@ -273,6 +276,7 @@ async fn run_agent(prepared: &mut Prepared, control: &RunControl) -> Outcome {
         system_prompt: &prepared.system_prompt,
         report: Some(prepared.report.clone()),
         tools: &prepared.tools,
+        host: Arc::clone(&runner.tool_host),
         redactor: &prepared.shield.redactor,
         transcript: &mut prepared.branch,
         steering: control.steering.as_ref(),
@@ -323,6 +327,7 @@ impl Runner {
             secrets: KnownSecrets::new(secrets, &state_dir),
             state_dir,
             settings,
+            tool_host: Arc::new(GatewayHost::new(Arc::clone(&store), layout.clone())),
             store,
             layout,
             models,

@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::row::Confinement;
+use crate::testing::context;
 
 struct Bench {
     dir: tempfile::TempDir,
@@ -41,7 +42,7 @@ impl Bench {
     async fn call(&self, args: Value) -> Result<ToolOutput, ToolError> {
         let workspace = self.home().to_owned();
         let (cancel, updates) = (self.cancel.clone(), self.updates.clone());
-        let context = ToolContext { call_id: "c".into(), workspace, cancel, updates };
+        let context = ToolContext { cancel, updates, ..context(workspace) };
         self.exec.run(args, context).await
     }
 

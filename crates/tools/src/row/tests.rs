@@ -8,9 +8,9 @@ use openclaw_config::Environment;
 use openclaw_config::settings::Exec as ExecConfig;
 use openclaw_protocol::message::Block;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::testing::context;
 
 struct Bench {
     dir: tempfile::TempDir,
@@ -34,13 +34,7 @@ impl Bench {
     }
 
     async fn call(&self, name: &str, args: Value) -> Result<ToolOutput, ToolError> {
-        let context = ToolContext {
-            call_id: "c".into(),
-            workspace: self.dir.path().to_owned(),
-            cancel: CancellationToken::new(),
-            updates: tokio::sync::mpsc::channel(1).0,
-        };
-        self.tools.call(name, args, context).await
+        self.tools.call(name, args, context(self.dir.path().to_owned())).await
     }
 
     /// What the model reads.
@@ -138,8 +132,8 @@ async fn files_are_written_read_and_edited() {
         ("write", json!({"path": "a"}), "error: Missing required parameter: content".into()),
         ("write", json!({"content": "x"}), "error: Missing required parameter: path (path or file_path)".into()),
         ("read", json!({"path": "@a/b.txt"}), "one\ntwo\n".into()),
-        ("read", json!({"path": "a/b.txt", "offset": "2", "limit": 1}), "two\n\n[1 more lines in file. Use offset=3 to continue.]".into()),
-        ("read", json!({"path": "a/b.txt", "offset": 9}), "error: Offset 9 is beyond end of file (3 lines total)".into()),
+        ("read", json!({"path": "a/b.txt", "offset": "2", "limit": 1}), "two\n\n[Lines 2-2 of 3. Go on with offset=3.]".into()),
+        ("read", json!({"path": "a/b.txt", "offset": 9}), "error: Offset 9 is past the end: the file has 3 lines".into()),
         ("read", json!({"path": "none.txt"}), "error: File not found: none.txt".into()),
         ("edit", json!({"path": "a/b.txt", "oldText": "two", "newText": "2"}), "Successfully replaced text in a/b.txt.".into()),
         ("edit", json!({"path": "a/b.txt", "old_string": "2\n", "new_string": ""}), "Successfully replaced text in a/b.txt.".into()),
@@ -148,12 +142,12 @@ async fn files_are_written_read_and_edited() {
         (
             "edit",
             json!({"path": "a/b.txt", "oldText": "two", "newText": "2"}),
-            "error: Could not find the exact text in a/b.txt. The old text must match exactly including all whitespace and newlines.".into(),
+            "error: a/b.txt does not hold the old text. It has to match the file to the letter, white space and line breaks included.".into(),
         ),
         (
             "edit",
             json!({"path": "a/b.txt", "oldText": "n", "newText": "n"}),
-            "error: No changes made to a/b.txt. The replacement produced identical content.".into(),
+            "error: a/b.txt stays as it is: the new text changes nothing.".into(),
         ),
         ("edit", json!({"path": "a/b.txt", "newText": "n"}), "error: Missing required parameter: oldText (oldText or old_string)".into()),
         ("edit", json!({"path": "a/b.txt", "oldText": "n"}), "error: Missing required parameter: newText (newText or new_string)".into()),
@@ -161,7 +155,7 @@ async fn files_are_written_read_and_edited() {
         (
             "edit",
             json!({"path": "a/b.txt", "oldText": "x", "newText": "n"}),
-            "error: Found 2 occurrences of the text in a/b.txt. The text must be unique. Please provide more context to make it unique.".into(),
+            "error: The old text occurs 2 times in a/b.txt and must be unique. Include more of the lines around it.".into(),
         ),
         ("process", json!({}), "error: Tool process not found".into()),
     ] {
@@ -221,10 +215,8 @@ async fn a_confined_tool_cannot_leave_its_directory() {
 #[tokio::test]
 async fn a_cancelled_call_does_nothing() {
     let bench = Bench::new(false);
-    let cancel = CancellationToken::new();
-    cancel.cancel();
-    let updates = tokio::sync::mpsc::channel(1).0;
-    let context = ToolContext { call_id: "c".into(), workspace: bench.dir.path().into(), cancel, updates };
+    let context = context(bench.dir.path().to_owned());
+    context.cancel.cancel();
     let result = bench.tools.call("write", json!({"path": "a", "content": "x"}), context).await;
     assert!(matches!(result, Err(ToolError::Aborted)));
     assert!(!bench.path("a").exists());

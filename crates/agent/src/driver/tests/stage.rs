@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::{RunEnd, RunEvent};
+use crate::host::{Host, SessionsHost};
 use crate::redaction::Redactor;
 use crate::reply::Outcome;
 use crate::run::{Limits, Prompt, ReasoningVisibility, RunModel, RunParams};
@@ -271,6 +272,15 @@ impl Steering for Queue {
     }
 }
 
+/// The stage's tools ask nothing.
+struct NoHost;
+
+impl Host for NoHost {
+    fn sessions(&self) -> &dyn SessionsHost {
+        unreachable!()
+    }
+}
+
 struct StageTool {
     facts: ToolFacts,
     queue: Arc<Queue>,
@@ -428,6 +438,7 @@ impl Stage {
             system_prompt: "system",
             report: None,
             tools: &tools,
+            host: Arc::new(NoHost),
             redactor: &Redactor::default(),
             transcript: &mut self.memory,
             steering: self.queue.as_ref(),
