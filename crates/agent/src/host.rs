@@ -4,9 +4,10 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use openclaw_protocol::SessionKey;
 use openclaw_protocol::message::Message;
+use openclaw_sessions::Row;
 use openclaw_sessions::store::Query;
-use openclaw_sessions::{Row, SessionKey};
 
 /// What comes of asking.
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, HostError>> + Send + 'a>>;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use openclaw_config::Config;
 use openclaw_config::settings::MaintenanceMode;
 use openclaw_dispatch::Settings;
-use openclaw_sessions::checkup::{Premises, keep_private};
+use openclaw_sessions::checkup::keep_private;
 use openclaw_sessions::maintenance::{self, DiskBudget, Mode, Policy, Work};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -96,10 +96,7 @@ fn policy_of(config: &Config) -> Option<Policy> {
 
 /// Takes from others what they may do with state files (spec `operations.md` §8.5).
 async fn make_private(state: &GatewayState) {
-    let premises: Premises = match premises(&state.config()) {
-        Ok(premises) => premises,
-        Err(error) => return tracing::warn!(%error, "cannot look at the modes of state files"),
-    };
+    let premises = premises(&state.config());
     let done = tokio::task::spawn_blocking(move || keep_private(&premises)).await;
     match done {
         Ok(Ok(0)) => {}
@@ -125,7 +122,7 @@ mod tests {
         let document = if document["session"]["maintenance"].is_null() { json!({}) } else { document };
         let environment = Environment::new([("HOME", "/home/user")], "/");
         let config = Config::from_json5(&document.to_string(), &environment).unwrap();
-        Arc::new(crate::start::settings::settings(&config).unwrap())
+        Arc::new(Settings::from(config))
     }
 
     #[test]

@@ -8,10 +8,9 @@ use std::sync::{Arc, OnceLock};
 
 use openclaw_agent::TranscriptError;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
-use openclaw_sessions::transcript::{self, EntryId, Transcript, TurnState};
+use openclaw_sessions::transcript::{self, EntryId, Injector, Transcript, TurnState};
 use tokio_util::sync::CancellationToken;
 
-use super::lent::{Lent, LentTranscripts};
 use super::{inject, result};
 use crate::api::AbortReason;
 use crate::inbox::Row;
@@ -68,9 +67,9 @@ impl RunBranch {
         Self { transcript, context, steering, reason, kill, telling: None }
     }
 
-    /// Lets others write between the run's entries.
-    pub(super) fn lend(&self, all: &Arc<LentTranscripts>) -> Lent {
-        all.enter(self.transcript.path(), self.transcript.lend())
+    /// Lets the lane write between the run's entries.
+    pub(super) fn lend(&self) -> Injector {
+        self.transcript.lend()
     }
 
     /// The run writes alone again.
@@ -86,6 +85,14 @@ impl RunBranch {
     /// Writes what is said to it.
     pub(super) async fn answer(&mut self, said: AssistantMessage) -> Result<(), TranscriptError> {
         self.write(&Message::Assistant(said), None).await
+    }
+
+    /// Writes what is said to a turn that has no answer.
+    pub(super) async fn close_turn(&mut self, said: AssistantMessage) -> Result<(), TranscriptError> {
+        match self.context.last() {
+            Some(Message::Assistant(last)) if last.stop_reason != StopReason::ToolUse => Ok(()),
+            _ => self.answer(said).await,
+        }
     }
 
     /// After a run that was stopped by the clock: something is said to the user's last words.

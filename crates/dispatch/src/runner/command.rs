@@ -16,7 +16,7 @@ use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::json;
 
 use super::asked_model::{AskedModel, Hint, is_forbidden};
-use super::inject::PutError;
+use super::inject::{PutError, RunTranscript};
 use super::locked::{self, Held};
 use super::session::reset_request;
 use super::{Ending, NotBegun, RunControl, Runner, done, finish, record};
@@ -76,7 +76,7 @@ pub(super) async fn work(
 ) -> Ending {
     let answered = async {
         let answer = shared.runner.answer_in_turn(shared, row, command).await?;
-        while let Some(held) = shared.runner.keep_answer(row, &answer).await? {
+        while let Some(held) = shared.runner.keep_answer(row, &answer, None).await? {
             if let Err(ending) = locked::until_free(shared, &job.row, control, &held).await {
                 return Ok(Err(ending));
             }
@@ -116,10 +116,15 @@ pub(crate) async fn answer_aside(shared: &Shared, row: &Row) -> Option<Answer> {
 
 /// Writes an answer that was told into the transcript, between two entries of the run under way, and finishes its message.
 /// Nothing when the process ends before: then the message is answered again at the next start.
-pub(crate) async fn close<P: Sync>(shared: &Shared, row: &Row<P>, answer: &Answer) -> Option<RunRecord> {
+pub(crate) async fn close<P: Sync>(
+    shared: &Shared,
+    row: &Row<P>,
+    answer: &Answer,
+    run: Option<RunTranscript>,
+) -> Option<RunRecord> {
     let kept = tokio::select! { biased;
         () = shared.kill.cancelled() => return None,
-        kept = shared.runner.keep_answer(row, answer) => kept,
+        kept = shared.runner.keep_answer(row, answer, run) => kept,
     };
     match kept {
         Ok(None) => {}
@@ -157,7 +162,7 @@ fn said(payload: &Payload, settings: &Settings) -> Said {
     let models = openclaw_models::reference::ModelNames::new(&settings.models.listed);
     directives::read(
         Spoken { text, attached: !chat.images.is_empty(), by: Authority::Granted },
-        Names { models: &models, triggers: &settings.sessions.triggers() },
+        Names { models: &models, triggers: &settings.sessions.section.triggers() },
     )
 }
 
@@ -362,7 +367,12 @@ impl Runner {
     }
 
     /// Makes the answer part of the transcript, unless it is there from before a crash. Says if another process has it.
-    async fn keep_answer<P: Sync>(&self, row: &Row<P>, answer: &Answer) -> Result<Option<Held>, NotBegun> {
+    async fn keep_answer<P: Sync>(
+        &self,
+        row: &Row<P>,
+        answer: &Answer,
+        run: Option<RunTranscript>,
+    ) -> Result<Option<Held>, NotBegun> {
         let Some(message) = &answer.message else { return Ok(None) };
         let Place { id, path, workspace } = &answer.place;
         let new = NewTranscript {
@@ -370,7 +380,7 @@ impl Runner {
             cwd: workspace.display().to_string(),
             parent: None,
         };
-        match self.put_once(row, path, new, message).await {
+        match self.put_once(row, path, new, message, run).await {
             Ok(()) => Ok(None),
             Err(PutError::Lock(error)) => Ok(Some(Held::of(error)?)),
             Err(error) => Err(error.into()),

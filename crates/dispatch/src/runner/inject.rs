@@ -7,13 +7,17 @@ use openclaw_protocol::message::Message;
 use openclaw_sessions::SessionKey;
 use openclaw_sessions::transcript::inject::{injected, is_injected};
 use openclaw_sessions::transcript::{
-    Body, EntryId, LockError, NewTranscript, StoredMessage, Transcript, TranscriptError, TranscriptLock,
+    Body, EntryId, Injector, LockError, NewTranscript, StoredMessage, Transcript, TranscriptError,
+    TranscriptLock,
 };
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::Runner;
 use crate::api::{InjectError, InjectMessage, Injected};
+use crate::events::injected as injected_event;
 use crate::inbox::Row;
+use crate::shared::Shared;
 use openclaw_sessions::time::now_ms;
 
 /// A tool call under way keeps an answer out of the transcript as long as it takes: a day is longer than any.
@@ -22,11 +26,34 @@ const ALL_THE_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a tool call under way may keep words out of the transcript: less than clients wait for the answer.
 const PATIENCE: Duration = Duration::from_secs(8);
 
+/// The transcript of the run under way, while it has one open.
+pub(crate) type RunTranscript = watch::Receiver<Option<Injector>>;
+
+/// Appends and syncs: while a run is under way between two of its entries. Clients are told before the answer is given.
+pub(crate) async fn work(shared: &Shared, injection: Injection, run: Option<RunTranscript>) {
+    let Injection { message, reply } = injection;
+    let injected = shared.runner.inject(&message, run, &shared.kill).await;
+    if let Ok(injected) = &injected {
+        let event = injected_event(&message.session_key, &injected.message_id, &injected.message);
+        shared.hub.publish(event).await;
+        shared.hub.flush().await;
+    }
+    // The message stays in the transcript if the caller has gone.
+    let _ = reply.send(injected);
+}
+
+/// A `chat.inject` on its way through a lane.
+#[derive(Debug)]
+pub(crate) struct Injection {
+    pub(crate) message: InjectMessage,
+    pub(crate) reply: oneshot::Sender<Result<Injected, InjectError>>,
+}
+
 impl Runner {
-    /// Appends and syncs: while a run is under way between two of its entries.
-    pub(crate) async fn inject(
+    async fn inject(
         &self,
         message: &InjectMessage,
+        run: Option<RunTranscript>,
         kill: &CancellationToken,
     ) -> Result<Injected, InjectError> {
         let path = self.transcript_to_inject(message).await?;
@@ -34,7 +61,7 @@ impl Runner {
         let words = Words { said: &said, id: None, new: None, patience: PATIENCE };
         let written = tokio::select! { biased;
             () = kill.cancelled() => return Err(InjectError::ShuttingDown),
-            written = self.put(&path, &words) => written,
+            written = self.put(&path, &words, run) => written,
         };
         let message_id = written.map_err(|error| InjectError::Storage(error.to_string()))?;
         Ok(Injected { message_id, message: said })
@@ -60,6 +87,7 @@ impl Runner {
         path: &Path,
         new: NewTranscript,
         said: &Message,
+        run: Option<RunTranscript>,
     ) -> Result<(), PutError> {
         let ids = [EntryId::new(&row.entry_id), EntryId::new(row.fresh_id.as_str())];
         if row.recovered && is_there(path, &ids, said).await? {
@@ -67,7 +95,7 @@ impl Runner {
         }
         for id in ids.into_iter().map(Some).chain([None]) {
             let words = Words { said, id, new: Some(new.clone()), patience: ALL_THE_TIME };
-            match self.put(path, &words).await {
+            match self.put(path, &words, run.clone()).await {
                 // Another entry has the id: 8 hex digits are not many.
                 Err(PutError::Transcript(TranscriptError::DuplicateId { .. })) => {}
                 put => return put.map(drop),
@@ -76,11 +104,16 @@ impl Runner {
         Ok(())
     }
 
-    /// By the run that has the transcript, or else under its lock.
-    async fn put(&self, path: &Path, words: &Words<'_>) -> Result<String, PutError> {
+    /// Between two entries of the run that has the transcript open, or else under the transcript's lock.
+    async fn put(
+        &self,
+        path: &Path,
+        words: &Words<'_>,
+        mut run: Option<RunTranscript>,
+    ) -> Result<String, PutError> {
         loop {
-            let changed = self.lent.changed();
-            if let Some(injector) = self.lent.get(path)
+            let injector = run.as_mut().and_then(|run| run.borrow_and_update().clone());
+            if let Some(injector) = injector.filter(|injector| injector.path() == path)
                 && let Some(written) =
                     injector.put(words.said.clone(), words.id.clone(), words.patience).await
             {
@@ -91,8 +124,7 @@ impl Runner {
                     let _lock = lock?;
                     return self.append(path, words).await;
                 }
-                // A run has it now.
-                () = changed => {}
+                () = changed(&mut run) => {}
             }
         }
     }
@@ -109,6 +141,16 @@ impl Runner {
         }
         Ok(id.as_str().to_owned())
     }
+}
+
+/// Completes when the run has opened its transcript, or is done with it. Never once it has ended.
+async fn changed(run: &mut Option<RunTranscript>) {
+    if let Some(run) = run
+        && run.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }
 
 /// What is put into a transcript.

@@ -1,7 +1,7 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
 //! [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is meant for the gateway; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here, [`asked_model`] the model it asks for,
-//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`locked`] waits for another process that has the transcript; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`secrets`] is what tools may not say, [`device_secrets`] the part of it that devices bring; [`result`] is what is remembered.
+//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`inject`] writes into it meanwhile; [`locked`] waits for another process that has the transcript; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`secrets`] is what tools may not say, [`device_secrets`] the part of it that devices bring; [`result`] is what is remembered.
 
 mod asked_model;
 mod attempt;
@@ -12,9 +12,8 @@ mod device_secrets;
 mod fork;
 mod given_up;
 mod history_limit;
-mod inject;
+pub(crate) mod inject;
 mod kept;
-mod lent;
 pub(crate) mod locked;
 mod prepare;
 mod profile_pin;
@@ -26,6 +25,7 @@ mod tools;
 mod unanswered;
 pub(crate) mod wording;
 
+use attempt::GivenUp;
 pub(crate) use attempt::{Attempt, Suspects, is_last_try};
 
 use std::path::PathBuf;
@@ -34,15 +34,16 @@ use std::time::Duration;
 
 use openclaw_agent::event::RunEvent;
 use openclaw_agent::host::Host as ToolHost;
-use openclaw_agent::prompt::HostFacts;
+use openclaw_agent::prompt::{HostFacts, RepoRoots};
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams};
-use openclaw_config::settings::QueueMode as ConfiguredMode;
+use openclaw_config::settings::QueueMode;
 use openclaw_models::Models;
 use openclaw_protocol::message::{Message, UserMessage};
 use openclaw_sessions::entry::{SendPolicy, VerboseLevel};
 use openclaw_sessions::send_policy::{self, SendSubject};
 use openclaw_sessions::store::{Edit, Refused};
+use openclaw_sessions::transcript::Injector;
 use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionStore, StoreError};
 use openclaw_tools::CommandLock;
 use tokio::sync::{mpsc, watch};
@@ -55,12 +56,11 @@ use crate::handle::{Deps, Settings};
 use crate::host::GatewayHost;
 use crate::inbox::{Origin, Parked, Payload, Row, Wants};
 use crate::journal::JournalError;
-use crate::lane::{Job, Place, QueueMode, SteeringQueue};
+use crate::lane::{Job, Place, SteeringQueue};
 use crate::shared::Shared;
 use crate::system_events::SystemEvents;
 use command::Way;
 use kept::KeptTranscripts;
-use lent::LentTranscripts;
 use locked::LockWait;
 use prepare::{Preparation, Prepared};
 use result::Figures;
@@ -84,7 +84,7 @@ pub(crate) struct Runner {
     command_lock: Option<CommandLock>,
     secrets: KnownSecrets,
     kept: KeptTranscripts,
-    lent: Arc<LentTranscripts>,
+    repo_roots: RepoRoots,
     clock: Clock,
 }
 
@@ -98,6 +98,8 @@ pub(crate) struct RunControl {
     pub(crate) steering: Arc<SteeringQueue>,
     /// Takes the run's events.
     pub(crate) events: mpsc::Sender<RunEvent>,
+    /// Lets the lane write into the run's transcript, from when the run has it open until it stores its result.
+    pub(crate) transcript: watch::Sender<Option<Injector>>,
     /// How far this attempt is.
     pub(crate) attempt: Arc<Attempt>,
     /// How long other processes keep it waiting.
@@ -138,11 +140,12 @@ pub(crate) async fn work(shared: &Shared, job: &Job, control: RunControl) -> End
             Err(ending) => return ending,
         }
     };
+    if let Some(given_up) = GivenUp::after(waiting.payload.attempts) {
+        return given_up::close(shared, waiting, given_up).await;
+    }
     // Nothing was done for it so far: who only waits does not die of it.
     shared.registry.take_up(&waiting.run_id);
-    if let Some(deaths) = control.attempt.begin(shared, waiting, &control.cancel).await {
-        return given_up::close(shared, waiting, deaths).await;
-    }
+    control.attempt.begin(shared, waiting, &control.cancel).await;
     match waiting.abort {
         Some(reason) => unanswered::close(shared, waiting, reason).await,
         // Boxed, so that who waits for a place takes little memory.
@@ -239,7 +242,8 @@ async fn failed<P>(shared: &Shared, row: &Row<P>, message: String) -> Ending {
 /// Runs the agent, then stores: transcript and session row, then the inbox, and only then clients hear of the end.
 async fn drive(shared: &Shared, row: &Row, mut prepared: Prepared, control: &RunControl) -> Ending {
     let mut ended = run_agent(&shared.runner, &mut prepared, control).await;
-    prepared.end_lending();
+    control.transcript.send_replace(None);
+    prepared.branch.end_lending();
     if shared.kill.is_cancelled() {
         return Ending::Interrupted;
     }
@@ -336,7 +340,7 @@ impl Runner {
             command_variables,
             command_lock,
             kept: KeptTranscripts::default(),
-            lent: Arc::default(),
+            repo_roots: RepoRoots::default(),
             clock,
         }
     }
@@ -347,9 +351,7 @@ impl Runner {
 
     /// Wall time of a run where the request says nothing; `None` is unlimited.
     pub(crate) fn timeout(&self) -> Option<Duration> {
-        const DEFAULT_SECONDS: u64 = 600;
-        let seconds = self.settings().config.agents.defaults.timeout_seconds.unwrap_or(DEFAULT_SECONDS);
-        Some(Duration::from_secs(seconds.max(1)))
+        Some(self.settings().config.agents.defaults.run_timeout())
     }
 
     /// Whether the session may send.
@@ -363,12 +365,15 @@ impl Runner {
     }
 
     async fn is_allowed(&self, session_key: &str, channel: Option<&str>) -> Result<bool, DispatchError> {
+        let key =
+            &SessionKey::parse(session_key).map_err(|error| DispatchError::Storage(error.to_string()))?;
         let entry =
             self.entry(session_key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
         let settings = self.settings();
         let entry = entry.as_deref();
-        let subject = SendSubject { key: session_key, entry, channel, ..SendSubject::default() };
-        Ok(send_policy::resolve(settings.sessions.send_policy.as_ref(), &subject) == SendPolicy::Allow)
+        let subject = SendSubject { key, entry, channel, chat_type: None };
+        Ok(send_policy::resolve(settings.sessions.section.send_policy.as_ref(), &subject)
+            == SendPolicy::Allow)
     }
 
     /// What a message wants of the gateway itself.
@@ -393,11 +398,12 @@ impl Runner {
             return QueueMode::Followup;
         }
         let own = self.entry_or_none(&row.session_key).await;
-        if let Some(mode) = own.and_then(|entry| entry.queue_mode.as_deref().and_then(QueueMode::parse)) {
+        if let Some(mode) =
+            own.and_then(|entry| entry.queue_mode.as_deref().and_then(|text| QueueMode::parse(text).ok()))
+        {
             return mode;
         }
-        let queue = &self.settings().config.messages.queue;
-        queue.by_channel.get(WEBCHAT).copied().or(queue.mode).map(configured_mode).unwrap_or_default()
+        self.settings().config.messages.queue.mode_on(WEBCHAT)
     }
 
     /// How much of the run's tool events clients see.
@@ -453,15 +459,5 @@ impl Runner {
             }
             Err(error) => Err(error),
         }
-    }
-}
-
-fn configured_mode(mode: ConfiguredMode) -> QueueMode {
-    match mode {
-        ConfiguredMode::Steer | ConfiguredMode::Queue => QueueMode::Steer,
-        ConfiguredMode::Followup => QueueMode::Followup,
-        ConfiguredMode::Collect => QueueMode::Collect,
-        ConfiguredMode::SteerBacklog => QueueMode::SteerBacklog,
-        ConfiguredMode::Interrupt => QueueMode::Interrupt,
     }
 }

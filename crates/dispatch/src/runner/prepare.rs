@@ -27,7 +27,6 @@ use openclaw_tools::{Confinement, ExecSettings, Setup, toolbox};
 
 use super::asked_model::Hint;
 use super::branch::{Prompted, RunBranch, Telling};
-use super::lent::Lent;
 use super::locked::Held;
 use super::profile_pin::Keep;
 use super::result::Figures;
@@ -55,7 +54,6 @@ pub(super) struct Prepared {
     pub(super) system_prompt: String,
     pub(super) report: SystemPromptReport,
     pub(super) branch: RunBranch,
-    pub(super) lent: Option<Lent>,
     pub(super) prompt: Prompt,
     pub(super) reasoning: ReasoningVisibility,
     pub(super) limits: Limits,
@@ -75,12 +73,6 @@ pub(super) enum Preparation {
 }
 
 impl Prepared {
-    /// Others write no more into the transcript through the run.
-    pub(super) fn end_lending(&mut self) {
-        drop(self.lent.take());
-        self.branch.end_lending();
-    }
-
     /// Tells in the transcript that time was up.
     pub(super) async fn close_timed_out(&mut self, candidate: usize, why: String) {
         let model = self.models.get(candidate).or(self.models.first()).map(|candidate| &candidate.model);
@@ -185,7 +177,7 @@ impl Runner {
         let reasoning = reasoning(&session.entry);
         let limits = Limits { timeout: timeout(row, &session.agent), ..Limits::default() };
         let history_limit = history_limit::of(&settings.config.channels, &session.key, &session.entry);
-        let lent = Some(branch.lend(&self.lent));
+        control.transcript.send_replace(Some(branch.lend()));
         Ok(Preparation::Ready(Box::new(Prepared {
             session,
             models,
@@ -196,7 +188,6 @@ impl Runner {
             system_prompt,
             report,
             branch,
-            lent,
             prompt,
             reasoning,
             limits,
@@ -276,8 +267,7 @@ impl Runner {
         exec.withheld = Arc::clone(&shield.withheld);
         exec.lock = self.command_lock.clone();
         let model = &first.model;
-        let allowed =
-            tools::allowed(&settings.config, agent, model.provider(), model.id(), session.key.as_str());
+        let allowed = tools::allowed(&settings.config, agent, model.provider(), model.id(), &session.key);
         // A run that asks for a sandbox did not get here.
         toolbox(Setup { confinement: Confinement::Host, exec }, &allowed)
     }
@@ -294,7 +284,7 @@ impl Runner {
         let agent = &session.agent;
         let model = format!("{}/{}", first.model.provider(), first.model.id());
         let inputs = PromptInputs {
-            mode: PromptMode::for_session(session.key.as_str()),
+            mode: PromptMode::for_session(&session.key),
             tools,
             model_aliases: aliases(settings),
             time_zone: Some(zone_name(&user_zone(agent.user_timezone.as_deref())).to_owned()),
@@ -311,7 +301,7 @@ impl Runner {
                     .repo_root
                     .as_deref()
                     .map(PathBuf::from)
-                    .or_else(|| prompt::find_repo_root(&agent.workspace)),
+                    .or_else(|| self.repo_roots.find(&agent.workspace)),
                 default_model: Some(agent.model_primary.clone().unwrap_or_else(|| model.clone())),
                 model: Some(model),
                 channel: Some(WEBCHAT.to_owned()),
@@ -359,7 +349,7 @@ fn circumstances(session: &Session) -> Circumstances {
 /// Makes the workspace and reads the files that go into the prompt.
 async fn load_workspace(session: &Session, settings: &Settings) -> Result<Vec<BootstrapFile>, NotBegun> {
     let workspace = session.agent.workspace.clone();
-    let scope = BootstrapScope::for_session(session.key.as_str(), &settings.sessions.key_rules().main_key);
+    let scope = BootstrapScope::for_session(&session.key, &settings.sessions.key_rules().main_key);
     let max_chars = usize::try_from(session.agent.bootstrap_max_chars).unwrap_or(usize::MAX);
     let fill = if session.agent.skip_bootstrap { Fill::DirectoryOnly } else { Fill::Templates };
     let loaded = tokio::task::spawn_blocking(move || {
@@ -378,14 +368,13 @@ fn extra_prompt(row: &Row) -> Option<&str> {
 
 /// The request's seconds win, and 0 is none; a chat message has the configured time and a deadline of its lane's besides.
 fn timeout(row: &Row, agent: &ResolvedAgent) -> Option<Duration> {
-    let configured = Duration::from_secs(agent.timeout_seconds.max(1));
     match &row.payload {
         Payload::Agent(payload) => match payload.timeout_seconds {
             Some(0) => None,
             Some(seconds) => Some(Duration::from_secs(seconds)),
-            None => Some(configured),
+            None => Some(agent.run_timeout),
         },
-        Payload::Chat(_) => Some(configured),
+        Payload::Chat(_) => Some(agent.run_timeout),
     }
 }
 

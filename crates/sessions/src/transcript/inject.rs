@@ -1,7 +1,7 @@
 //! Words of the assistant that no model produced (spec `sessions.md` §4.3), and writing them into a transcript while a run
 //! has it: between the run's own entries, never between a tool call and its result.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,6 +73,11 @@ pub struct Injector {
 }
 
 impl Injector {
+    /// The transcript's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Appends a message and makes it durable: at once, or as soon as the tool calls under way have their results, if that
     /// takes no longer than `patience`. `id` fixes the entry's. `None`: the owner has ended meanwhile, and nothing was written.
     ///
