@@ -15,12 +15,7 @@ pub struct Toolbox {
 impl Toolbox {
     /// A toolbox of these tools; `catalogue` knows their other names, and those of tools that are not offered.
     pub fn new(tools: Vec<Box<dyn Tool>>, catalogue: &'static Catalogue) -> Self {
-        let spec = |tool: &Box<dyn Tool>| ToolSpec {
-            name: tool.facts().name.to_owned(),
-            description: tool.facts().description.to_owned(),
-            parameters: tool.schema().into(),
-        };
-        let specs = tools.iter().map(spec).collect();
+        let specs = tools.iter().map(|tool| spec(tool.as_ref())).collect();
         Self { tools, specs, catalogue }
     }
 
@@ -58,6 +53,15 @@ impl Toolbox {
 
     fn tool(&self, name: &str) -> Option<&dyn Tool> {
         self.tools.iter().find(|tool| tool.facts().name == name).map(Box::as_ref)
+    }
+}
+
+fn spec(tool: &dyn Tool) -> ToolSpec {
+    let ToolFacts { name, description, .. } = tool.facts();
+    ToolSpec {
+        name: (*name).to_owned(),
+        description: (*description).to_owned(),
+        parameters: tool.schema().into(),
     }
 }
 
