@@ -181,8 +181,8 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// The allow list, or `None` when it names no tool of ours: such a list would take all core tools away, which nobody who
-    /// wants a plugin's tool means.
+    /// The allow list, or `None` when it names no tool of ours: it would remove every core tool, and its author only asked for a
+    /// plugin's.
     fn effective_allow<'l>(
         self,
         label: &str,
@@ -225,7 +225,7 @@ impl Names<'_> {
 }
 
 fn allowed(list: &[String], name: &str) -> bool {
-    // Whoever may run any command may also patch.
+    // An agent that may run any command may also patch.
     list.iter().any(|pattern| matches(pattern, name) || (name == "apply_patch" && matches(pattern, "exec")))
 }
 

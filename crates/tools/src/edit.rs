@@ -18,7 +18,7 @@ use crate::path::{Resolver, refused};
 use crate::row::{Setup, ToolRow, blocking};
 use passage::{EditError, replace};
 
-/// A larger file is left to `exec`: the search keeps a few copies of the text in memory.
+/// Larger files are refused: the search keeps a few copies of the text in memory.
 const MAX_FILE: u64 = 32 * 1024 * 1024;
 
 const OLD: Either = Either("oldText", "old_string");
@@ -88,7 +88,7 @@ fn edit(
         return Err(ToolError::Failed(format!("{path} is larger than 32MB. Use exec to change it.")));
     }
     let after = replace(&before, old, new).map_err(|error| ToolError::Failed(explain(&error, path)))?;
-    // Whoever stopped the run while the file was read and searched wants no change any more.
+    // The run may have been stopped while the file was read and searched.
     if cancel.is_cancelled() {
         return Err(ToolError::Aborted);
     }

@@ -128,7 +128,7 @@ impl Exec {
 
 async fn approvals_exist(settings: &ExecSettings) -> bool {
     match &settings.approvals_file {
-        // What can't be looked at counts as there.
+        // A file that cannot be checked counts as present.
         Some(file) => tokio::fs::try_exists(file).await.unwrap_or(true),
         None => false,
     }

@@ -24,7 +24,7 @@ pub(crate) struct Circumstances {
 }
 
 impl Circumstances {
-    /// Nothing but a person in a zone saying something.
+    /// A message with nothing added, from a user in this time zone.
     pub(crate) fn plain(zone: TimeZone) -> Self {
         Self { zone, after_abort: false, reset: None, words: None, system_block: String::new() }
     }
