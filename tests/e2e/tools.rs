@@ -38,7 +38,7 @@ async fn a_model_writes_edits_runs_and_reads() {
         json!(["c1", "Successfully wrote 8 bytes to notes/a.txt"]),
         json!(["c2", "Successfully replaced text in notes/a.txt."]),
         json!(["c3", failed("exec", "one\n2\n\nCommand exited with code 3")]),
-        json!(["c4", "2\n\n[1 more lines in file. Use offset=3 to continue.]"]),
+        json!(["c4", "2\n\n[Lines 2-2 of 3. Go on with offset=3.]"]),
         json!(["c5", failed("read", "File not found: none.txt")]),
     ];
     assert_eq!(results, expected);

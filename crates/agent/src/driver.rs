@@ -76,7 +76,7 @@ impl Step {
 /// One line a step.
 async fn perform(step: Step, turn: &mut Turn, params: &mut RunParams<'_>, stop: &mut Stop) {
     match step {
-        Step::Emit(event) => emit(&params.events, event).await,
+        Step::Emit(event) => emit_tool_event(params, event).await,
         Step::Append(message, id) => append(turn, params, &message, id.as_deref()).await,
         Step::Skip(call) => turn.skipped(&call, params.tools.meta(&call.name, &call.arguments), now_ms()),
         Step::PollSteering => turn.polled(params.steering.poll_queued()),
@@ -127,11 +127,12 @@ async fn call_model(
 }
 
 async fn run_tool(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, call: &ToolCall) {
-    emit(&params.events, tool_event::start(call)).await;
+    emit_tool_event(params, tool_event::start(call)).await;
     let cancel = stop.token().clone();
     let frame = CallFrame {
         tools: params.tools,
         redactor: params.redactor,
+        host: &params.host,
         workspace: &params.workspace,
         cancel: &cancel,
         events: &params.events,
@@ -150,6 +151,7 @@ fn outcome(turn: &Turn, params: &RunParams<'_>, started_at: i64, ended_at: i64) 
     let model = params.models.get(record.candidate);
     let end = turn.end().clone();
     let payloads = Replies {
+        catalogue: params.tools.catalogue(),
         answers: &record.answers,
         error: record.error.as_ref(),
         end: &end,
@@ -189,6 +191,10 @@ fn facts(candidate: &RunModel<'_>) -> CandidateFacts {
     let name = format!("{}/{}", model.provider(), model.id());
     let credential = candidate.credential.map(str::to_owned);
     CandidateFacts { name, thinking, credential, repeats_itself: candidate.repeats_itself }
+}
+
+async fn emit_tool_event(params: &RunParams<'_>, event: RunEvent) {
+    emit(&params.events, tool_event::canonical(event, params.tools.catalogue())).await;
 }
 
 async fn emit(events: &mpsc::Sender<RunEvent>, event: RunEvent) {

@@ -1,7 +1,7 @@
 //! One agent run: prompt, context, the loop over model and tools, what it emits.
 //!
 //! A run is driven through four interfaces and knows nothing else: [`openclaw_models::Model`] streams events,
-//! [`Toolbox`] runs tools, [`Transcript`] appends and reads the branch, [`Steering`] brings queued user messages. It does
+//! [`Toolbox`] holds the tools, [`Transcript`] appends and reads the branch, [`Steering`] brings queued user messages. It does
 //! not know who asked or where the reply goes: it emits [`event::RunEvent`]s and returns an [`Outcome`].
 //!
 //! Where to find what:
@@ -17,7 +17,9 @@
 //! | the system prompt and its report | [`prompt`] |
 //! | files under an open directory, that nothing leads out of | [`place`], [`workspace_file`] |
 //! | workspace files, templates, identity, the user's clock | [`bootstrap`], [`workspace`], [`identity`], [`user_time`] |
-//! | which tools are offered | [`tool_policy`] |
+//! | what a tool is, and the facts that are known of it | [`tool`] |
+//! | which tools are offered | [`tool_policy`]; those of one run are a [`Toolbox`] |
+//! | what tools may ask of the gateway | [`host`] |
 //! | adding, changing and removing agents, their workspace files | [`roster`] |
 
 mod answer;
@@ -25,6 +27,7 @@ pub mod bootstrap;
 mod context;
 mod driver;
 pub mod event;
+pub mod host;
 pub mod identity;
 mod payload;
 pub mod place;
@@ -35,10 +38,11 @@ pub mod roster;
 pub mod run;
 mod stop;
 pub mod text;
+pub mod tool;
 mod tool_call;
 mod tool_event;
 pub mod tool_policy;
-pub mod toolbox;
+mod toolbox;
 pub mod transcript;
 mod turn;
 pub mod user_time;
@@ -49,5 +53,6 @@ pub use event::{RunEnd, RunEvent};
 pub use redaction::{MIN_SECRET_CHARS, Redactor};
 pub use reply::{Outcome, ReplyPayload, RunMeta};
 pub use run::{Limits, Prompt, ReasoningVisibility, RunModel, RunParams, run};
-pub use toolbox::{ToolContext, ToolError, ToolOutput, Toolbox};
+pub use tool::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+pub use toolbox::Toolbox;
 pub use transcript::{QueuedMessage, Steering, Transcript, TranscriptError};

@@ -8,6 +8,7 @@ use crate::run::ReasoningVisibility;
 use crate::text::directive;
 use crate::text::silent::is_silent;
 use crate::text::tags::{TagRules, strip};
+use crate::tool::Catalogue;
 use crate::tool_event::{failed_status, summary};
 
 /// What one assistant message contributes.
@@ -40,7 +41,8 @@ impl Answer {
 /// A tool that failed and may have to be mentioned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolFailure {
-    summary: String,
+    name: String,
+    meta: Option<String>,
     error: String,
 }
 
@@ -62,7 +64,7 @@ impl ToolFailure {
         let detail =
             result.details.as_ref().and_then(|details| details.get("error")).and_then(|error| error.as_str());
         let error = detail.unwrap_or(&text).lines().next().unwrap_or_default().trim().to_owned();
-        Some(Self { summary: summary(&result.tool_name, meta), error })
+        Some(Self { name: result.tool_name.clone(), meta: meta.map(str::to_owned), error })
     }
 
     /// Errors the model is expected to put right by itself.
@@ -76,6 +78,7 @@ impl ToolFailure {
 
 /// What a run's replies are made of.
 pub(crate) struct Replies<'a> {
+    pub(crate) catalogue: &'a Catalogue,
     pub(crate) answers: &'a [Answer],
     pub(crate) error: Option<&'a RunError>,
     pub(crate) end: &'a RunEnd,
@@ -96,7 +99,8 @@ impl Replies<'_> {
         }
         if let Some(tool) = self.tool_failure.filter(|tool| self.worth_mentioning(tool, &out)) {
             let error = if tool.error.is_empty() { String::new() } else { format!(": {}", tool.error) };
-            out.push(failure(format!("⚠️ {} failed{error}", tool.summary)));
+            let call = summary(&self.catalogue.canonical_name(&tool.name), tool.meta.as_deref());
+            out.push(failure(format!("⚠️ {call} failed{error}")));
         }
         out
     }
@@ -160,6 +164,7 @@ mod tests {
 
     use super::*;
     use crate::reply::{ReplyTo, RunErrorKind};
+    use crate::toolbox::Toolbox;
 
     fn answer(content: Vec<Block>) -> Answer {
         Answer::of(&AssistantMessage { content, ..AssistantMessage::default() })
@@ -167,6 +172,7 @@ mod tests {
 
     fn replies<'a>(answers: &'a [Answer], tool_failure: Option<&'a ToolFailure>) -> Replies<'a> {
         Replies {
+            catalogue: <&Toolbox>::default().catalogue(),
             answers,
             error: None,
             end: &RunEnd::Completed,

@@ -15,7 +15,6 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use openclaw_models::ToolSpec;
 use openclaw_protocol::SessionKey;
 
 pub use repo_root::RepoRoots;
@@ -27,6 +26,7 @@ pub use runtime::HostFacts;
 
 use crate::bootstrap::BootstrapFile;
 use crate::run::ReasoningVisibility;
+use crate::toolbox::Toolbox;
 
 /// How much of the prompt a session gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,7 +53,7 @@ pub struct PromptInputs<'a> {
     /// How much.
     pub mode: PromptMode,
     /// The tools offered, policy applied.
-    pub tools: &'a [ToolSpec],
+    pub tools: &'a Toolbox,
     /// The skills prompt with its XML block, empty without eligible skills.
     pub skills: &'a str,
     /// How memory is cited.

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_models::thinking::uses_tags;
@@ -12,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::RunEvent;
+use crate::host::Host;
 use crate::prompt::SystemPromptReport;
 use crate::redaction::Redactor;
 use crate::reply::Outcome;
@@ -32,7 +34,9 @@ pub struct RunParams<'a> {
     /// What the prompt was made of; passed through to [`Outcome`].
     pub report: Option<SystemPromptReport>,
     /// The tools, policy applied.
-    pub tools: &'a dyn Toolbox,
+    pub tools: &'a Toolbox,
+    /// What the tools may ask of the gateway.
+    pub host: Arc<dyn Host>,
     /// Takes secrets out of what the tools say.
     pub redactor: &'a Redactor,
     /// Where history comes from and messages go.

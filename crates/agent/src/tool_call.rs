@@ -1,6 +1,7 @@
 //! Making one tool call: the only place where a tool is executed (spec `agent-runtime.md` §2.4).
 
 use std::path::Path;
+use std::sync::Arc;
 
 use openclaw_models::ToolSpec;
 use openclaw_protocol::message::{Block, ToolCall, ToolResultMessage};
@@ -10,9 +11,11 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::RunEvent;
+use crate::host::Host;
 use crate::redaction::{Cut, Redactor};
+use crate::tool::{ToolContext, ToolError, ToolOutput};
 use crate::tool_event;
-use crate::toolbox::{ToolContext, ToolError, ToolOutput, Toolbox};
+use crate::toolbox::Toolbox;
 use crate::turn::{Executed, STOPPED_RUNNING};
 
 /// Partial results that may wait for the event channel; more are dropped by the tool.
@@ -21,8 +24,9 @@ const UPDATES: usize = 16;
 /// What a call is made with.
 #[derive(Clone, Copy)]
 pub(crate) struct CallFrame<'a> {
-    pub(crate) tools: &'a dyn Toolbox,
+    pub(crate) tools: &'a Toolbox,
     pub(crate) redactor: &'a Redactor,
+    pub(crate) host: &'a Arc<dyn Host>,
     pub(crate) workspace: &'a Path,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) events: &'a mpsc::Sender<RunEvent>,
@@ -40,7 +44,7 @@ pub(crate) async fn execute(frame: CallFrame<'_>, call: &ToolCall, now: impl Fn(
 }
 
 /// The result of a call that did not come back after it was told to stop.
-pub(crate) fn abandoned(tools: &dyn Toolbox, call: &ToolCall, now: i64) -> Executed {
+pub(crate) fn abandoned(tools: &Toolbox, call: &ToolCall, now: i64) -> Executed {
     Outcome::refused(STOPPED_RUNNING).executed(call, tools.meta(&call.name, &call.arguments), now)
 }
 
@@ -121,8 +125,9 @@ async fn run(frame: CallFrame<'_>, call: &ToolCall, args: Value) -> Result<ToolO
         workspace: frame.workspace.to_path_buf(),
         cancel: frame.cancel.clone(),
         updates,
+        host: Arc::clone(frame.host),
     };
-    let mut running = frame.tools.call(&call.name, args, context);
+    let mut running = Box::pin(frame.tools.call(&call.name, args, context));
     let outcome = loop {
         tokio::select! { biased;
             Some(partial) = partials.recv() => report(frame, call, partial).await,
@@ -139,7 +144,8 @@ async fn run(frame: CallFrame<'_>, call: &ToolCall, args: Value) -> Result<ToolO
 async fn report(frame: CallFrame<'_>, call: &ToolCall, mut partial: Value) {
     frame.redactor.redact(&mut partial, Cut::Both);
     // Nobody listening any more is no reason to stop the tool.
-    let _ = frame.events.send(tool_event::update(call, partial)).await;
+    let event = tool_event::canonical(tool_event::update(call, partial), frame.tools.catalogue());
+    let _ = frame.events.send(event).await;
 }
 
 /// The arguments fitted to the tool's schema, or what the model is told.

@@ -4,27 +4,31 @@ use openclaw_protocol::message::{Block, ToolCall, ToolResultMessage};
 use serde_json::{Map, Value, json};
 
 use crate::event::RunEvent;
+use crate::tool::Catalogue;
 
 /// Most characters of one text in an event.
 const MAX_TEXT: usize = 8_000;
 const CUT: &str = "\n\u{2026}(truncated)\u{2026}";
 
+/// The event with the tool's name as clients know it.
+pub(crate) fn canonical(mut event: RunEvent, catalogue: &Catalogue) -> RunEvent {
+    if let RunEvent::ToolStart { name, .. }
+    | RunEvent::ToolUpdate { name, .. }
+    | RunEvent::ToolResult { name, .. } = &mut event
+    {
+        *name = catalogue.canonical_name(name);
+    }
+    event
+}
+
 /// A call begins.
 pub(crate) fn start(call: &ToolCall) -> RunEvent {
-    RunEvent::ToolStart {
-        name: shown_name(&call.name),
-        call_id: call.id.clone(),
-        args: call.arguments.clone(),
-    }
+    RunEvent::ToolStart { name: call.name.clone(), call_id: call.id.clone(), args: call.arguments.clone() }
 }
 
 /// A call goes on.
 pub(crate) fn update(call: &ToolCall, partial: Value) -> RunEvent {
-    RunEvent::ToolUpdate {
-        name: shown_name(&call.name),
-        call_id: call.id.clone(),
-        partial: shown_value(partial),
-    }
+    RunEvent::ToolUpdate { name: call.name.clone(), call_id: call.id.clone(), partial: shown_value(partial) }
 }
 
 /// A call has ended.
@@ -35,7 +39,7 @@ pub(crate) fn result(call: &ToolCall, result: &ToolResultMessage, meta: Option<S
         fields.insert("details".to_owned(), details.clone());
     }
     RunEvent::ToolResult {
-        name: shown_name(&call.name),
+        name: call.name.clone(),
         call_id: call.id.clone(),
         meta,
         is_error: result.is_error || failed_status(result),
@@ -49,9 +53,8 @@ pub(crate) fn failed_status(result: &ToolResultMessage) -> bool {
     matches!(status, Some("error" | "timeout"))
 }
 
-/// A call in a few words: `Exec: ls`.
+/// A call in a few words: `Exec: ls`. `name` is the canonical one.
 pub(crate) fn summary(name: &str, meta: Option<&str>) -> String {
-    let name = shown_name(name);
     let mut words = name.split('_').filter(|word| !word.is_empty()).map(|word| {
         let mut chars = word.chars();
         chars.next().map(|first| first.to_uppercase().chain(chars).collect::<String>()).unwrap_or_default()
@@ -61,11 +64,6 @@ pub(crate) fn summary(name: &str, meta: Option<&str>) -> String {
         Some(meta) => format!("{label}: {meta}"),
         None => label,
     }
-}
-
-/// Names as clients know them.
-fn shown_name(name: &str) -> String {
-    crate::tool_policy::canonical_name(name)
 }
 
 fn shown_block(block: &Block) -> Value {
@@ -115,6 +113,7 @@ mod tests {
     use openclaw_protocol::message::ImageBlock;
 
     use super::*;
+    use crate::tool::ToolFacts;
 
     fn call(name: &str) -> ToolCall {
         ToolCall { id: "c1".into(), name: name.into(), arguments: json!({"a": 1}), ..ToolCall::default() }
@@ -141,7 +140,8 @@ mod tests {
                 {"type": "image", "mimeType": "image/png", "bytes": 8, "omitted": true},
             ]}),
         };
-        assert_eq!(result(&call("bash"), &message, None), expect);
+        let catalogue = [ToolFacts { aliases: &["bash"], ..ToolFacts::named("exec") }].into_iter().collect();
+        assert_eq!(canonical(result(&call("bash"), &message, None), &catalogue), expect);
         let partial = json!({"content": [{"type": "text", "text": "x".repeat(9000)}], "details": {"pid": 1}});
         let RunEvent::ToolUpdate { partial, .. } = update(&call("exec"), partial) else {
             panic!("an update")

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::tool::{Catalogue, ToolFacts};
+
 /// Allow and deny lists as configured: names, globs with `*`, `group:…`, plugin ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolPolicy {
@@ -77,10 +79,9 @@ pub struct Candidate<'a> {
     pub owner_only: bool,
 }
 
-impl<'a> Candidate<'a> {
-    /// A tool of our own that everyone may use.
-    pub fn core(name: &'a str) -> Self {
-        Self { name, plugin: None, owner_only: false }
+impl From<&ToolFacts> for Candidate<'_> {
+    fn from(facts: &ToolFacts) -> Self {
+        Self { name: facts.name, plugin: None, owner_only: facts.owner_only }
     }
 }
 
@@ -102,86 +103,31 @@ pub struct Selection {
     pub warnings: Vec<String>,
 }
 
-/// The groups (spec §8.1).
-const GROUPS: &[(&str, &[&str])] = &[
-    ("group:fs", &["read", "write", "edit", "apply_patch"]),
-    ("group:runtime", &["exec", "process"]),
-    ("group:web", &["web_search", "web_fetch"]),
-    ("group:memory", &["memory_search", "memory_get"]),
-    (
-        "group:sessions",
-        &["sessions_list", "sessions_history", "sessions_send", "sessions_spawn", "session_status"],
-    ),
-    ("group:ui", &["browser", "canvas"]),
-    ("group:automation", &["cron", "gateway"]),
-    ("group:messaging", &["message"]),
-    ("group:nodes", &["nodes"]),
-    (
-        "group:openclaw",
-        &[
-            "browser",
-            "canvas",
-            "nodes",
-            "cron",
-            "message",
-            "gateway",
-            "agents_list",
-            "sessions_list",
-            "sessions_history",
-            "sessions_send",
-            "sessions_spawn",
-            "session_status",
-            "memory_search",
-            "memory_get",
-            "web_search",
-            "web_fetch",
-            "image",
-        ],
-    ),
-];
 const PLUGINS: &str = "group:plugins";
 
-/// Tools a sub-agent never has (spec §8.2).
-const SUBAGENT_DENY: &[&str] = &[
-    "sessions_list",
-    "sessions_history",
-    "sessions_send",
-    "sessions_spawn",
-    "gateway",
-    "agents_list",
-    "whatsapp_login",
-    "session_status",
-    "cron",
-    "memory_search",
-    "memory_get",
-];
-
 /// The last step of a sub-agent's chain: `tools.subagents.tools` and what no sub-agent has.
-pub fn subagent_step(configured: ToolPolicy) -> PolicyStep {
+pub fn subagent_step(configured: ToolPolicy, catalogue: &Catalogue) -> PolicyStep {
     let mut policy = configured;
-    policy.deny.extend(SUBAGENT_DENY.iter().map(|name| (*name).to_owned()));
+    let never = catalogue.facts().filter(|facts| !facts.for_subagents);
+    policy.deny.extend(never.map(|facts| facts.name.to_owned()));
     PolicyStep { label: "tools.subagents.tools".to_owned(), profile: None, policy }
-}
-
-/// A tool's name as policies and events spell it.
-pub fn canonical_name(name: &str) -> String {
-    let name = name.trim().to_lowercase();
-    match name.as_str() {
-        "bash" => "exec".to_owned(),
-        "apply-patch" => "apply_patch".to_owned(),
-        _ => name,
-    }
 }
 
 /// Runs the chain. `steps` come in the order of spec §8.2: profile, provider profile, global, global by provider, agent,
 /// agent by provider, group, sandbox, sub-agent; the caller leaves out what is not configured.
-pub fn select(tools: &[Candidate<'_>], sender: Sender, steps: &[PolicyStep]) -> Selection {
+pub fn select(
+    catalogue: &Catalogue,
+    tools: &[Candidate<'_>],
+    sender: Sender,
+    steps: &[PolicyStep],
+) -> Selection {
     let mut left: Vec<Candidate<'_>> =
         tools.iter().filter(|tool| sender == Sender::Owner || !tool.owner_only).copied().collect();
+    let names = Names { catalogue, tools };
     let mut warnings = Vec::new();
     for step in steps {
-        let rules = Rules::of(step, tools, &mut warnings);
-        left.retain(|tool| rules.admits(&canonical_name(tool.name)));
+        let rules = Rules::of(step, names, &mut warnings);
+        left.retain(|tool| rules.admits(&catalogue.canonical_name(tool.name)));
     }
     Selection { names: left.into_iter().map(|tool| tool.name.to_owned()).collect(), warnings }
 }
@@ -201,21 +147,21 @@ struct Rules {
 }
 
 impl Rules {
-    fn of(step: &PolicyStep, tools: &[Candidate<'_>], warnings: &mut Vec<String>) -> Self {
+    fn of(step: &PolicyStep, known: Names<'_>, warnings: &mut Vec<String>) -> Self {
         let policy = &step.policy;
-        let extra = expand(&policy.also_allow, tools);
+        let extra = known.expand(&policy.also_allow);
         let profile = step.profile.and_then(Profile::allow).map(|names| {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            [expand(&names, tools), extra.clone()].concat()
+            [known.expand(&names), extra.clone()].concat()
         });
         let configured = policy.allow.as_deref().filter(|allow| !allow.is_empty());
         let allow =
-            configured.and_then(|allow| known_allow(&step.label, allow, tools, warnings)).map(|allow| {
-                let mut names = expand(&allow, tools);
+            configured.and_then(|allow| known.effective_allow(&step.label, allow, warnings)).map(|allow| {
+                let mut names = known.expand(allow);
                 names.extend(extra);
                 names
             });
-        Self { profile, allow, deny: expand(&policy.deny, tools) }
+        Self { profile, allow, deny: known.expand(&policy.deny) }
     }
 
     fn admits(&self, name: &str) -> bool {
@@ -227,86 +173,59 @@ impl Rules {
     }
 }
 
-/// The allow list, or nothing when it names no tool of ours: such a list would take all core tools away, which nobody who
-/// wants a plugin's tool means.
-fn known_allow(
-    label: &str,
-    allow: &[String],
-    tools: &[Candidate<'_>],
-    warnings: &mut Vec<String>,
-) -> Option<Vec<String>> {
-    let core = |entry: &String| {
-        expand(std::slice::from_ref(entry), &[]).iter().any(|pattern| {
-            CORE_NAMES.iter().any(|name| matches(pattern, name))
-                || tools
-                    .iter()
-                    .any(|tool| tool.plugin.is_none() && matches(pattern, &canonical_name(tool.name)))
-        })
-    };
-    if allow.iter().any(core) {
-        return Some(allow.to_vec());
-    }
-    let unknown: Vec<&str> = allow.iter().map(|entry| entry.trim()).collect();
-    warnings.push(format!("tools: {label} allowlist contains unknown entries ({}).", unknown.join(", ")));
-    None
+/// What the entries of a list may stand for.
+#[derive(Clone, Copy)]
+struct Names<'a> {
+    catalogue: &'a Catalogue,
+    tools: &'a [Candidate<'a>],
 }
 
-/// Tools of OpenClaw, offered or not: an allow list that names one restricts.
-const CORE_NAMES: &[&str] = &[
-    "read",
-    "write",
-    "edit",
-    "apply_patch",
-    "grep",
-    "find",
-    "ls",
-    "exec",
-    "process",
-    "web_search",
-    "web_fetch",
-    "browser",
-    "canvas",
-    "nodes",
-    "cron",
-    "message",
-    "gateway",
-    "agents_list",
-    "sessions_list",
-    "sessions_history",
-    "sessions_send",
-    "sessions_spawn",
-    "session_status",
-    "image",
-    "memory_search",
-    "memory_get",
-    "tts",
-    "whatsapp_login",
-];
-
-fn expand(entries: &[String], tools: &[Candidate<'_>]) -> Vec<String> {
-    let mut out = BTreeSet::new();
-    for entry in entries {
-        let name = canonical_name(entry);
-        if let Some((_, members)) = GROUPS.iter().find(|(group, _)| *group == name) {
-            out.extend(members.iter().map(|member| (*member).to_owned()));
-            continue;
-        }
-        let of_plugin = |tool: &&Candidate<'_>| {
-            tool.plugin.is_some_and(|plugin| name == PLUGINS || plugin.eq_ignore_ascii_case(&name))
+impl Names<'_> {
+    /// The allow list, or `None` when it names no tool of ours: it would remove every core tool, and its author only asked for a
+    /// plugin's.
+    fn effective_allow<'l>(
+        self,
+        label: &str,
+        allow: &'l [String],
+        warnings: &mut Vec<String>,
+    ) -> Option<&'l [String]> {
+        let is_core = |entry: &String| {
+            let patterns = self.in_group(&self.catalogue.canonical_name(entry));
+            patterns.iter().any(|pattern| self.catalogue.facts().any(|facts| matches(pattern, facts.name)))
         };
-        let members: Vec<String> =
-            tools.iter().filter(of_plugin).map(|tool| canonical_name(tool.name)).collect();
-        if members.is_empty() {
-            out.insert(name);
-        } else {
-            out.extend(members);
+        if allow.iter().any(is_core) {
+            return Some(allow);
         }
+        let unknown: Vec<&str> = allow.iter().map(|entry| entry.trim()).collect();
+        warnings.push(format!("tools: {label} allowlist contains unknown entries ({}).", unknown.join(", ")));
+        None
     }
-    out.into_iter().collect()
+
+    /// The members of a group of ours; any other name stands for itself.
+    fn in_group(self, name: &str) -> Vec<String> {
+        let members = self.catalogue.facts().filter(|facts| facts.groups.contains(&name));
+        let members: Vec<String> = members.map(|facts| facts.name.to_owned()).collect();
+        if members.is_empty() { vec![name.to_owned()] } else { members }
+    }
+
+    /// The patterns that a list stands for: groups and plugins are replaced by their tools.
+    fn expand(self, entries: &[String]) -> Vec<String> {
+        let mut out = BTreeSet::new();
+        for entry in entries {
+            let name = self.catalogue.canonical_name(entry);
+            let of_plugin = |tool: &&Candidate<'_>| {
+                tool.plugin.is_some_and(|plugin| name == PLUGINS || plugin.eq_ignore_ascii_case(&name))
+            };
+            let members = self.tools.iter().filter(of_plugin);
+            let members: Vec<String> = members.map(|tool| self.catalogue.canonical_name(tool.name)).collect();
+            out.extend(if members.is_empty() { self.in_group(&name) } else { members });
+        }
+        out.into_iter().collect()
+    }
 }
 
 fn allowed(list: &[String], name: &str) -> bool {
-    // Whoever may run any command may also patch.
+    // An agent that may run any command may also patch.
     list.iter().any(|pattern| matches(pattern, name) || (name == "apply_patch" && matches(pattern, "exec")))
 }
 
@@ -327,104 +246,59 @@ fn matches(pattern: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    const TOOLS: &[&str] = &[
-        "read",
-        "write",
-        "edit",
-        "apply_patch",
-        "exec",
-        "process",
-        "web_search",
-        "web_fetch",
-        "browser",
-        "session_status",
-        "sessions_spawn",
-        "memory_get",
-    ];
+    fn catalogue() -> Catalogue {
+        let owners = ToolFacts { owner_only: true, ..ToolFacts::named("gateway") };
+        let alone = ToolFacts { for_subagents: false, ..ToolFacts::named("cron") };
+        let read = ToolFacts { aliases: &["open"], groups: &["group:fs"], ..ToolFacts::named("read") };
+        [read, ToolFacts::named("exec"), owners, alone].into_iter().collect()
+    }
+
+    const PLUGIN_TOOL: Candidate<'_> =
+        Candidate { name: "fly", plugin: Some("my-plugin"), owner_only: false };
 
     fn list(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
-    fn step(profile: Option<Profile>, allow: Option<&[&str]>, also: &[&str], deny: &[&str]) -> PolicyStep {
-        PolicyStep {
-            label: "tools.allow".into(),
-            profile,
-            policy: ToolPolicy { allow: allow.map(list), also_allow: list(also), deny: list(deny) },
-        }
+    fn lists(allow: Option<&[&str]>, deny: &[&str]) -> PolicyStep {
+        let policy = ToolPolicy { allow: allow.map(list), deny: list(deny), ..ToolPolicy::default() };
+        PolicyStep { label: "tools.allow".into(), profile: None, policy }
     }
 
-    fn names(steps: &[PolicyStep]) -> Vec<String> {
-        let tools: Vec<Candidate<'_>> = TOOLS.iter().map(|name| Candidate::core(name)).collect();
-        select(&tools, Sender::Owner, steps).names
+    fn selected(sender: Sender, steps: &[PolicyStep]) -> Selection {
+        let catalogue = catalogue();
+        let tools: Vec<Candidate<'_>> = catalogue.facts().map(Candidate::from).chain([PLUGIN_TOOL]).collect();
+        select(&catalogue, &tools, sender, steps)
     }
 
-    /// Vectors of spec `tools.md` §8.2.
-    #[test]
-    fn the_chain_decides_as_the_reference_does() {
-        let rows: [(Vec<PolicyStep>, &[&str], &[&str]); 11] = [
-            (vec![step(None, Some(&["read"]), &[], &[])], &["read"], &["exec"]),
-            (vec![step(None, Some(&["exec"]), &[], &[])], &["apply_patch", "exec"], &["read"]),
-            (vec![step(None, None, &[], &["group:fs"])], &["exec"], &["read", "apply_patch"]),
-            (
-                vec![step(Some(Profile::Minimal), None, &["web_fetch"], &[])],
-                &["web_fetch", "session_status"],
-                &["read"],
-            ),
-            (
-                vec![step(Some(Profile::Coding), None, &[], &[]), step(None, None, &[], &["exec"])],
-                &["read", "memory_get"],
-                &["exec", "browser"],
-            ),
-            (vec![step(None, Some(&["*"]), &[], &["browser"])], &["read"], &["browser"]),
-            (vec![step(None, Some(&["web_*"]), &[], &[])], &["web_fetch"], &["read"]),
-            (
-                vec![step(None, None, &[], &["exec"]), step(None, Some(&["exec"]), &[], &[])],
-                &[],
-                &["exec", "read"],
-            ),
-            (vec![step(None, Some(&[]), &[], &[])], &["read", "exec"], &[]),
-            (vec![step(None, None, &["my_tool"], &[])], &["read", "exec"], &[]),
-            (
-                vec![subagent_step(ToolPolicy {
-                    allow: Some(list(&["sessions_spawn"])),
-                    ..ToolPolicy::default()
-                })],
-                &[],
-                &["sessions_spawn", "read"],
-            ),
-        ];
-        for (steps, inside, outside) in rows {
-            let out = names(&steps);
-            for name in inside {
-                assert!(out.iter().any(|n| n == name), "{name} in {out:?} for {steps:?}");
-            }
-            for name in outside {
-                assert!(!out.iter().any(|n| n == name), "{name} not in {out:?} for {steps:?}");
-            }
-        }
+    fn names(steps: &[PolicyStep]) -> String {
+        selected(Sender::Owner, steps).names.join(" ")
     }
 
     #[test]
     fn a_list_of_plugin_names_alone_takes_no_core_tool_away() {
-        let tools = [
-            Candidate::core("read"),
-            Candidate { name: "fly", plugin: Some("my-plugin"), owner_only: false },
-        ];
-        let out = select(&tools, Sender::Owner, &[step(None, Some(&["my-plugin"]), &[], &[])]);
-        assert_eq!(out.names, ["read", "fly"]);
-        assert_eq!(out.warnings, ["tools: tools.allow allowlist contains unknown entries (my-plugin)."]);
-        let both = select(&tools, Sender::Owner, &[step(None, Some(&["exec", "my-plugin"]), &[], &[])]);
-        assert_eq!(both.names, ["fly"]);
-        let none = select(&tools, Sender::Owner, &[step(None, None, &[], &["group:plugins"])]);
-        assert_eq!(none.names, ["read"]);
+        let plugin_only = selected(Sender::Owner, &[lists(Some(&["my-plugin"]), &[])]);
+        assert_eq!(plugin_only.names, ["read", "exec", "gateway", "cron", "fly"]);
+        assert_eq!(
+            plugin_only.warnings,
+            ["tools: tools.allow allowlist contains unknown entries (my-plugin)."]
+        );
+        assert_eq!(names(&[lists(Some(&["exec", "my-plugin"]), &[])]), "exec fly");
+        assert_eq!(names(&[lists(None, &["group:plugins"])]), "read exec gateway cron");
+    }
+
+    #[test]
+    fn the_facts_of_the_catalogue_decide_what_a_list_means() {
+        assert_eq!(names(&[lists(Some(&["group:fs"]), &[])]), "read");
+        assert_eq!(names(&[lists(Some(&[" Open "]), &[])]), "read");
+        assert_eq!(names(&[lists(None, &["open", "fly"])]), "exec gateway cron");
+        assert_eq!(names(&[subagent_step(ToolPolicy::default(), &catalogue())]), "read exec gateway fly");
     }
 
     #[test]
     fn owner_tools_are_for_the_owner() {
-        let tools = [Candidate { name: "gateway", plugin: None, owner_only: true }, Candidate::core("read")];
-        assert_eq!(select(&tools, Sender::Other, &[]).names, ["read"]);
-        assert_eq!(select(&tools, Sender::Owner, &[]).names, ["gateway", "read"]);
+        assert_eq!(selected(Sender::Other, &[]).names, ["read", "exec", "cron", "fly"]);
+        assert_eq!(names(&[]), "read exec gateway cron fly");
     }
 
     #[test]

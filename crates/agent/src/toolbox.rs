@@ -1,88 +1,80 @@
-//! Tools as the loop sees them.
-
-use std::future::Future;
-use std::path::PathBuf;
-use std::pin::Pin;
+//! The tools offered to one run.
 
 use openclaw_models::ToolSpec;
-use openclaw_protocol::message::Block;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
-/// The tools offered to one run, policy already applied.
-pub trait Toolbox: Send + Sync {
+use crate::tool::{Catalogue, Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+
+/// The tools that the policy leaves to one run, in the order in which the model is offered them.
+pub struct Toolbox {
+    tools: Vec<Box<dyn Tool>>,
+    specs: Vec<ToolSpec>,
+    catalogue: &'static Catalogue,
+}
+
+impl Toolbox {
+    /// A toolbox of these tools; `catalogue` knows their other names, and those of tools that are not offered.
+    pub fn new(tools: Vec<Box<dyn Tool>>, catalogue: &'static Catalogue) -> Self {
+        let specs = tools.iter().map(|tool| spec(tool.as_ref())).collect();
+        Self { tools, specs, catalogue }
+    }
+
     /// What the model is offered, in order.
-    fn specs(&self) -> &[ToolSpec];
+    pub fn specs(&self) -> &[ToolSpec] {
+        &self.specs
+    }
 
-    /// Runs one call with arguments that fit the tool's schema. `None`-like unknown names are [`ToolError::Unknown`].
-    /// A cancelled call returns [`ToolError::Aborted`] soon, with nothing left running unless it was put in the background.
-    fn call<'a>(
-        &'a self,
-        name: &'a str,
-        args: Value,
-        context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
+    /// Runs one call with arguments that fit the tool's schema.
+    ///
+    /// # Errors
+    /// [`ToolError::Unknown`] for a tool that is not offered, [`ToolError::Aborted`] for a call that is cancelled already.
+    pub async fn call(&self, name: &str, args: Value, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        let tool = self.tool(name).ok_or_else(|| ToolError::Unknown(name.to_owned()))?;
+        if context.cancel.is_cancelled() {
+            return Err(ToolError::Aborted);
+        }
+        tool.run(args, context).await
+    }
 
     /// Short label of a call for people: a path, a command.
-    fn meta(&self, name: &str, args: &Value) -> Option<String>;
-}
-
-/// What a call is told besides its arguments.
-#[derive(Clone)]
-pub struct ToolContext {
-    /// The model's id of the call.
-    pub call_id: String,
-    /// Where relative paths start.
-    pub workspace: PathBuf,
-    /// Ends the call.
-    pub cancel: CancellationToken,
-    /// Takes partial results while the tool works; sending never blocks, a full queue drops.
-    pub updates: tokio::sync::mpsc::Sender<Value>,
-}
-
-/// What a tool gives back.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ToolOutput {
-    /// Said to the model before the first text. Kept apart so that the text begins as it came: what a cut left of a secret is
-    /// looked for there.
-    pub notice: Option<String>,
-    /// Text and images for the model.
-    pub content: Vec<Block>,
-    /// Structured outcome for clients.
-    pub details: Option<Value>,
-}
-
-impl ToolOutput {
-    /// One text block.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self { notice: None, content: vec![Block::text(text)], details: None }
+    pub fn meta(&self, name: &str, args: &Value) -> Option<String> {
+        self.tool(name)?.facts().label(args)
     }
 
-    /// Pretty JSON for the model, the same value as details (spec `tools.md` §1).
-    pub fn json(value: Value) -> Self {
-        let text = serde_json::to_string_pretty(&value).unwrap_or_default();
-        Self { notice: None, content: vec![Block::text(text)], details: Some(value) }
+    /// What is known of the tools offered.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = &ToolFacts> {
+        self.tools.iter().map(|tool| tool.facts())
+    }
+
+    /// What is known of all tools, offered or not.
+    pub(crate) fn catalogue(&self) -> &'static Catalogue {
+        self.catalogue
+    }
+
+    fn tool(&self, name: &str) -> Option<&dyn Tool> {
+        self.tools.iter().find(|tool| tool.facts().name == name).map(Box::as_ref)
     }
 }
 
-/// Why a call gave nothing.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum ToolError {
-    /// No such tool; the model is told and goes on.
-    #[error("Tool {0} not found")]
-    Unknown(String),
-    /// It failed; the model is told in these words and goes on.
-    #[error("{0}")]
-    Failed(String),
-    /// The same, with something to say before it. `error` begins as it came, as in [`ToolOutput::notice`].
-    #[error("{notice}\n\n{error}")]
-    FailedWithNotice {
-        /// Said first.
-        notice: String,
-        /// What the tool printed, and why it failed.
-        error: String,
-    },
-    /// The run is being stopped.
-    #[error("Aborted")]
-    Aborted,
+fn spec(tool: &dyn Tool) -> ToolSpec {
+    let ToolFacts { name, description, .. } = tool.facts();
+    ToolSpec {
+        name: (*name).to_owned(),
+        description: (*description).to_owned(),
+        parameters: tool.schema().into(),
+    }
+}
+
+impl Default for &Toolbox {
+    fn default() -> Self {
+        static NO_NAMES: Catalogue = Catalogue::empty();
+        static NO_TOOLS: Toolbox = Toolbox { tools: Vec::new(), specs: Vec::new(), catalogue: &NO_NAMES };
+        &NO_TOOLS
+    }
+}
+
+impl std::fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.facts().map(|facts| facts.name)).finish()
+    }
 }

@@ -14,6 +14,7 @@ mod clock;
 mod commands;
 mod events;
 mod handle;
+mod host;
 mod inbox;
 mod intake;
 mod journal;

@@ -215,6 +215,7 @@ pub(crate) struct Rig {
     pub(crate) store: Arc<dyn SessionStore>,
     pub(crate) system_events: Arc<SystemEvents>,
     pub(crate) models: Models,
+    pub(crate) settings: Arc<Settings>,
     events: tokio::sync::mpsc::UnboundedReceiver<Broadcast>,
     _pump: JoinSet<()>,
 }
@@ -236,7 +237,7 @@ impl Rig {
         let time = clock.clone();
         deps.models = deps.models.with_clock(openclaw_models::clock::Clock::new(move || time.now_ms()));
         let (store, system_events) = (Arc::clone(&deps.store), Arc::clone(&deps.system_events));
-        let models = deps.models.clone();
+        let (models, settings) = (deps.models.clone(), Arc::clone(&deps.settings.borrow()));
         let dispatch = Dispatch::start_with(deps, MemoryJournal::open(dir).unwrap(), clock).await;
         let mut subscription = dispatch.subscribe();
         let (sender, events) = tokio::sync::mpsc::unbounded_channel();
@@ -248,7 +249,7 @@ impl Rig {
                 }
             }
         });
-        Self { dispatch, store, system_events, models, events, _pump: pump }
+        Self { dispatch, store, system_events, models, settings, events, _pump: pump }
     }
 
     pub(crate) async fn chat(&self, message: ChatMessage) -> Result<Receipt, DispatchError> {

@@ -29,8 +29,6 @@ const RECENT: usize = 5;
 const DEFAULT_EVERY: &str = "30m";
 const DEFAULT_TARGET: &str = "last";
 const DEFAULT_ACK_MAX_CHARS: u64 = 300;
-const DEFAULT_PROMPT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or \
-                              repeat old tasks from prior chats. If nothing needs attention, reply HEARTBEAT_OK.";
 
 /// Keeps the last snapshot and makes new ones, one at a time.
 #[derive(Debug, Default)]
@@ -212,7 +210,7 @@ fn heartbeat(config: &Config, id: &AgentId) -> AgentHeartbeat {
         every_ms,
         prompt: pick(|beat| &beat.prompt)
             .filter(|text| !text.trim().is_empty())
-            .unwrap_or_else(|| DEFAULT_PROMPT.to_owned()),
+            .unwrap_or_else(|| Heartbeat::PROMPT.to_owned()),
         target: pick(|beat| &beat.target).unwrap_or_else(|| DEFAULT_TARGET.to_owned()),
         model: pick(|beat| &beat.model),
         ack_max_chars: DEFAULT_ACK_MAX_CHARS,

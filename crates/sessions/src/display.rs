@@ -22,16 +22,21 @@ const CHANNEL_LABELS: &[&str] = &[
 
 /// First words, for the model, of the turn after one that a person stopped (spec `sessions.md` §5.6).
 pub const ABORT_NOTE: &str =
+    "Note: the user stopped the run before this message. Go on with care, or ask what they want.\n\n";
+
+/// The same note in transcripts that OpenClaw wrote.
+const OPENCLAW_ABORT_NOTE: &str =
     "Note: The previous agent run was aborted by the user. Resume carefully or ask for clarification.\n\n";
 
 /// What the model is asked when a session was reset and nothing else was said (spec `sessions.md` §5.5).
-pub const GREETING: &str = "A new session was started via /new or /reset. Greet the user in your configured persona, if \
-one is provided. Be yourself - use your defined voice, mannerisms, and mood. Keep it to 1-3 sentences and ask what they \
-want to do. If the runtime model differs from default_model in the system prompt, mention the default model. Do not \
-mention internal steps, files, tools, or reasoning.";
+pub const GREETING: &str = "The user began a new session with /new or /reset and has said nothing else yet. Welcome them in \
+one to three sentences, in the voice and mood of your persona where you have one, and ask what they would like to do. \
+Name the default model when the system prompt gives a default_model other than the model you run on. Leave out internal \
+steps, files, tools and reasoning.";
 
-/// How [`GREETING`] begins in every version of OpenClaw. A person's own words have an envelope before them.
-const GREETING_OPENING: &str = "A new session was started via /new or /reset. ";
+/// How the same question begins in transcripts that OpenClaw wrote, whatever its version. A person's own words have an
+/// envelope before them.
+const OPENCLAW_GREETING: &str = "A new session was started via /new or /reset. ";
 
 /// What people see in place of [`GREETING`]: what they typed, or a synonym of it.
 pub const RESET_COMMAND: &str = "/new";
@@ -40,8 +45,9 @@ pub const RESET_COMMAND: &str = "/new";
 /// greeting is shown as [`RESET_COMMAND`].
 pub fn strip_user_text(text: &str) -> String {
     let said = strip_system_block(text);
-    let said = said.strip_prefix(ABORT_NOTE).unwrap_or(said);
-    if said.starts_with(GREETING_OPENING) {
+    let note = [ABORT_NOTE, OPENCLAW_ABORT_NOTE].into_iter().find_map(|note| said.strip_prefix(note));
+    let said = note.unwrap_or(said);
+    if [GREETING, OPENCLAW_GREETING].iter().any(|greeting| said.starts_with(greeting)) {
         return RESET_COMMAND.to_owned();
     }
     let body = strip_envelope(said);
@@ -221,6 +227,7 @@ mod tests {
                 "System: [2026-11-21 02:42:00 UTC] x\n\nNote: The previous agent run was aborted by the user. Resume carefully or ask for clarification.\n\n[Sat 2026-11-21 02:42 UTC] hi\n[message_id: r]",
                 "hi",
             ),
+            (&format!("{ABORT_NOTE}[Sat 2026-11-21 02:42 UTC] hi"), "hi"),
             ("System: [not a date] x", "System: [not a date] x"),
             (GREETING, "/new"),
             ("A new session was started via /new or /reset. Say hi briefly.\n[message_id: r]", "/new"),

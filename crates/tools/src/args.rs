@@ -12,7 +12,7 @@ pub(crate) struct Args(pub(crate) Value);
 pub(crate) struct Either(pub(crate) &'static str, pub(crate) &'static str);
 
 /// The file a tool works on.
-const PATH: Either = Either("path", "file_path");
+pub(crate) const PATH: Either = Either("path", "file_path");
 
 impl Args {
     /// The `path`, trimmed.

@@ -5,32 +5,46 @@ mod fold;
 mod passage;
 
 use std::io::Read;
+use std::sync::Arc;
 
 use openclaw_agent::place::PlaceError;
-use openclaw_agent::{ToolError, ToolOutput};
-use openclaw_models::ToolSpec;
-use serde_json::json;
+use openclaw_agent::tool::ToolFuture;
+use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{Args, Either};
+use crate::args::{Args, Either, PATH};
 use crate::path::{Resolver, refused};
-use crate::toolset::blocking;
+use crate::row::{Setup, ToolRow, blocking};
 use passage::{EditError, replace};
 
-/// A larger file is left to `exec`: the search keeps a few copies of the text in memory.
+/// Larger files are refused: the search keeps a few copies of the text in memory.
 const MAX_FILE: u64 = 32 * 1024 * 1024;
 
 const OLD: Either = Either("oldText", "old_string");
 const NEW: Either = Either("newText", "new_string");
 
-pub(crate) fn spec() -> ToolSpec {
-    ToolSpec {
-        name: "edit".into(),
-        description:
-            "Change one passage of a file. The old text must occur exactly once and match the file, white \
-                      space included; an empty new text deletes it."
-                .into(),
-        parameters: json!({
+pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Edit(Arc::clone(setup))));
+
+const FACTS: ToolFacts = ToolFacts {
+    groups: &["group:fs"],
+    description: "Change one passage of a file. The old text must occur exactly once and match the file, white \
+                  space included; an empty new text deletes it.",
+    summary: "Replace an exact piece of text in a file",
+    prompt_position: 3,
+    label_arguments: &[PATH.0, PATH.1],
+    ..ToolFacts::named("edit")
+};
+
+struct Edit(Arc<Setup>);
+
+impl Tool for Edit {
+    fn facts(&self) -> &ToolFacts {
+        &FACTS
+    }
+
+    fn schema(&self) -> Value {
+        json!({
             "type": "object",
             "properties": {
                 "path": {"description": "File to change, absolute or relative to the workspace", "type": "string"},
@@ -41,15 +55,15 @@ pub(crate) fn spec() -> ToolSpec {
                 "new_string": {"description": "Same as newText", "type": "string"},
             },
             "required": [],
-        }).into(),
+        })
+    }
+
+    fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_> {
+        Box::pin(run(self.0.resolver(&context), Args(args), context.cancel))
     }
 }
 
-pub(crate) async fn run(
-    resolver: Resolver,
-    args: Args,
-    cancel: CancellationToken,
-) -> Result<ToolOutput, ToolError> {
+async fn run(resolver: Resolver, args: Args, cancel: CancellationToken) -> Result<ToolOutput, ToolError> {
     let path = args.path()?;
     let old = Some(args.text_of(OLD)?).filter(|old| !old.is_empty()).map(str::to_owned);
     let old = old.ok_or_else(|| {
@@ -74,7 +88,7 @@ fn edit(
         return Err(ToolError::Failed(format!("{path} is larger than 32MB. Use exec to change it.")));
     }
     let after = replace(&before, old, new).map_err(|error| ToolError::Failed(explain(&error, path)))?;
-    // Whoever stopped the run while the file was read and searched wants no change any more.
+    // The run may have been stopped while the file was read and searched.
     if cancel.is_cancelled() {
         return Err(ToolError::Aborted);
     }
@@ -88,14 +102,13 @@ fn edit(
 fn explain(error: &EditError, path: &str) -> String {
     match error {
         EditError::NotFound => format!(
-            "Could not find the exact text in {path}. The old text must match exactly including all whitespace and newlines."
+            "{path} does not hold the old text. It has to match the file to the letter, white space and line breaks included."
         ),
         EditError::Ambiguous(count) => format!(
-            "Found {count} occurrences of the text in {path}. The text must be unique. Please provide more context to \
-             make it unique."
+            "The old text occurs {count} times in {path} and must be unique. Include more of the lines around it."
         ),
         EditError::NoChange => {
-            format!("No changes made to {path}. The replacement produced identical content.")
+            format!("{path} stays as it is: the new text changes nothing.")
         }
         EditError::NotText => {
             format!("The text found in {path} holds bytes that are not UTF-8. Use exec to change it.")

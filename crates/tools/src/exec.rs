@@ -12,29 +12,51 @@ mod process;
 pub(crate) mod settings;
 mod slug;
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use openclaw_agent::{ToolContext, ToolError, ToolOutput};
+use openclaw_agent::tool::{Reach, ToolFuture};
+use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 use openclaw_config::settings::ExecHost;
-use openclaw_models::ToolSpec;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Args;
-use crate::path::Resolver;
+use crate::row::{Setup, ToolRow};
 use plan::Plan;
 use process::{Ending, Finished, Order, RunError};
 use settings::ExecSettings;
 
-pub(crate) fn spec() -> ToolSpec {
-    ToolSpec {
-        name: "exec".into(),
-        description:
-            "Run a shell command and wait for its output. Standard input is empty. Long output is cut to its \
-                      end; a command that outlives its timeout is killed."
-                .into(),
-        parameters: json!({
+pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Exec::new(setup)));
+
+const FACTS: ToolFacts = ToolFacts {
+    groups: &["group:runtime"],
+    description: "Run a shell command and wait for its output. Standard input is empty. Long output is cut to its \
+                  end; a command that outlives its timeout is killed.",
+    summary: "Run a shell command (pty for programs that need a terminal)",
+    prompt_position: 8,
+    label_arguments: &["command"],
+    aliases: &["bash"],
+    reach: Reach::Unconfined,
+    ..ToolFacts::named("exec")
+};
+
+/// Runs the commands of one run.
+#[derive(Debug)]
+struct Exec {
+    setup: Arc<Setup>,
+    /// `PATH` of a login shell, asked for once, with the first command on host=gateway.
+    login_path: OnceCell<Option<String>>,
+}
+
+impl Tool for Exec {
+    fn facts(&self) -> &ToolFacts {
+        &FACTS
+    }
+
+    fn schema(&self) -> Value {
+        json!({
             "type": "object",
             "properties": {
                 "command": {"description": "The command line, run by the shell", "type": "string"},
@@ -51,46 +73,38 @@ pub(crate) fn spec() -> ToolSpec {
                 "node": {"description": "Node id or name, with host=node", "type": "string"},
             },
             "required": ["command"],
-        }).into(),
+        })
     }
-}
 
-/// Runs commands for one toolset.
-#[derive(Debug)]
-pub(crate) struct Exec {
-    settings: ExecSettings,
-    /// `PATH` of a login shell, asked for once, with the first command on host=gateway.
-    login_path: OnceCell<Option<String>>,
+    fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_> {
+        Box::pin(self.command(Args(args), context))
+    }
 }
 
 impl Exec {
-    pub(crate) fn new(settings: ExecSettings) -> Self {
-        Self { settings, login_path: OnceCell::new() }
+    fn new(setup: &Arc<Setup>) -> Self {
+        Self { setup: Arc::clone(setup), login_path: OnceCell::new() }
     }
 
-    pub(crate) async fn run(
-        &self,
-        args: &Args,
-        resolver: &Resolver,
-        context: ToolContext,
-    ) -> Result<ToolOutput, ToolError> {
-        let mut plan = Plan::of(&self.settings, args).map_err(ToolError::Failed)?;
-        if plan.host == ExecHost::Gateway && approvals_exist(&self.settings).await {
+    async fn command(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        let settings = &self.setup.exec;
+        let mut plan = Plan::of(settings, &args).map_err(ToolError::Failed)?;
+        if plan.host == ExecHost::Gateway && approvals_exist(settings).await {
             return Err(ToolError::Failed(plan::APPROVALS_FILE.into()));
         }
-        let cwd = plan.directory(resolver, &context.workspace).await;
+        let cwd = plan.directory(&self.setup.resolver(&context), &context.workspace).await;
         let login_path = match plan.host {
             ExecHost::Gateway => self.login_path(&context.cancel).await,
             ExecHost::Sandbox | ExecHost::Node => None,
         };
         let order = Order {
-            shell: environment::shell(&self.settings),
+            shell: environment::shell(settings),
             command: plan.command.clone(),
-            environment: environment::compose(&self.settings, &plan.env, login_path.as_deref()),
+            environment: environment::compose(settings, &plan.env, login_path.as_deref()),
             timeout: plan.timeout,
-            max_output_chars: self.settings.max_output_chars,
+            max_output_chars: settings.max_output_chars,
             cwd: cwd.clone(),
-            lock: self.settings.lock.clone(),
+            lock: settings.lock.clone(),
         };
         let started_at = now_ms();
         let session_id = slug::of(&context.call_id);
@@ -108,13 +122,13 @@ impl Exec {
     }
 
     async fn login_path(&self, cancel: &CancellationToken) -> Option<String> {
-        self.login_path.get_or_init(|| environment::login_path(&self.settings, cancel)).await.clone()
+        self.login_path.get_or_init(|| environment::login_path(&self.setup.exec, cancel)).await.clone()
     }
 }
 
 async fn approvals_exist(settings: &ExecSettings) -> bool {
     match &settings.approvals_file {
-        // What can't be looked at counts as there.
+        // A file that cannot be checked counts as present.
         Some(file) => tokio::fs::try_exists(file).await.unwrap_or(true),
         None => false,
     }

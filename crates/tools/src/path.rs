@@ -8,7 +8,7 @@ use openclaw_agent::place::{Place, PlaceError};
 use openclaw_config::without_dots;
 use unicode_normalization::UnicodeNormalization;
 
-use crate::toolset::Confinement;
+use crate::row::Confinement;
 
 /// Finds files for one call.
 #[derive(Debug, Clone)]

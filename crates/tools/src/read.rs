@@ -4,28 +4,43 @@ mod picture;
 mod window;
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{BufReader, Read as _, Seek, SeekFrom};
+use std::sync::Arc;
 
 use openclaw_agent::place::PlaceError;
-use openclaw_agent::{ToolError, ToolOutput};
-use openclaw_models::ToolSpec;
+use openclaw_agent::tool::ToolFuture;
+use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 use openclaw_protocol::message::Block;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::Args;
+use crate::args::{Args, PATH};
 use crate::path::{Resolver, refused};
-use crate::toolset::blocking;
+use crate::row::{Setup, ToolRow, blocking};
 use picture::Format;
 use window::Ask;
 
-pub(crate) fn spec() -> ToolSpec {
-    ToolSpec {
-        name: "read".into(),
-        description: "Look into a file. Text comes back up to 2000 lines or 50KB at a time, with a note on how to go \
-                      on; ask for a part with offset and limit. Images (png, jpg, gif, webp) come back as pictures."
-            .into(),
-        parameters: json!({
+pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Read(Arc::clone(setup))));
+
+const FACTS: ToolFacts = ToolFacts {
+    groups: &["group:fs"],
+    description: "Look into a file. Text comes back up to 2000 lines or 50KB at a time, with a note on how to go \
+                  on; ask for a part with offset and limit. Images (png, jpg, gif, webp) come back as pictures.",
+    summary: "Read a file",
+    prompt_position: 1,
+    label_arguments: &[PATH.0, PATH.1],
+    ..ToolFacts::named("read")
+};
+
+struct Read(Arc<Setup>);
+
+impl Tool for Read {
+    fn facts(&self) -> &ToolFacts {
+        &FACTS
+    }
+
+    fn schema(&self) -> Value {
+        json!({
             "type": "object",
             "properties": {
                 "path": {"description": "File to read, absolute or relative to the workspace", "type": "string"},
@@ -34,15 +49,15 @@ pub(crate) fn spec() -> ToolSpec {
                 "file_path": {"description": "Same as path", "type": "string"},
             },
             "required": [],
-        }).into(),
+        })
+    }
+
+    fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_> {
+        Box::pin(look(self.0.resolver(&context), Args(args), context.cancel))
     }
 }
 
-pub(crate) async fn run(
-    resolver: Resolver,
-    args: Args,
-    cancel: CancellationToken,
-) -> Result<ToolOutput, ToolError> {
+async fn look(resolver: Resolver, args: Args, cancel: CancellationToken) -> Result<ToolOutput, ToolError> {
     let path = args.path()?;
     let ask = Ask { offset: args.count("offset").unwrap_or(1), limit: args.count("limit") };
     let (label, stop) = (format!("read:{path}"), cancel.clone());

@@ -1,20 +1,36 @@
 //! `write`: makes a file's content (spec `tools.md` §2).
 
-use openclaw_agent::{ToolError, ToolOutput};
-use openclaw_models::ToolSpec;
-use serde_json::json;
+use std::sync::Arc;
 
-use crate::args::Args;
+use openclaw_agent::tool::ToolFuture;
+use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+use serde_json::{Value, json};
+
+use crate::args::{Args, PATH};
 use crate::path::{Resolver, refused};
-use crate::toolset::blocking;
+use crate::row::{Setup, ToolRow, blocking};
 
-pub(crate) fn spec() -> ToolSpec {
-    ToolSpec {
-        name: "write".into(),
-        description: "Create a file with the given content, or replace everything in an existing one. \
-                      Missing directories above it are created."
-            .into(),
-        parameters: json!({
+pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Write(Arc::clone(setup))));
+
+const FACTS: ToolFacts = ToolFacts {
+    groups: &["group:fs"],
+    description: "Create a file with the given content, or replace everything in an existing one. \
+                  Missing directories above it are created.",
+    summary: "Create or replace a file",
+    prompt_position: 2,
+    label_arguments: &[PATH.0, PATH.1],
+    ..ToolFacts::named("write")
+};
+
+struct Write(Arc<Setup>);
+
+impl Tool for Write {
+    fn facts(&self) -> &ToolFacts {
+        &FACTS
+    }
+
+    fn schema(&self) -> Value {
+        json!({
             "type": "object",
             "properties": {
                 "path": {"description": "File to write, absolute or relative to the workspace", "type": "string"},
@@ -22,11 +38,15 @@ pub(crate) fn spec() -> ToolSpec {
                 "file_path": {"description": "Same as path", "type": "string"},
             },
             "required": ["content"],
-        }).into(),
+        })
+    }
+
+    fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_> {
+        Box::pin(write(self.0.resolver(&context), Args(args)))
     }
 }
 
-pub(crate) async fn run(resolver: Resolver, args: Args) -> Result<ToolOutput, ToolError> {
+async fn write(resolver: Resolver, args: Args) -> Result<ToolOutput, ToolError> {
     let path = args.path()?;
     let content = args
         .text("content")

@@ -6,7 +6,7 @@ use openclaw_protocol::text_length::utf16_len;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{SystemPrompt, tool_list};
+use super::SystemPrompt;
 use crate::bootstrap::BootstrapFile;
 
 /// `systemPromptReport`, stored with the session after each run.
@@ -236,12 +236,5 @@ pub(super) fn measure(text: &str, tool_list_chars: usize) -> PromptSize {
         project_context_chars,
         non_project_context_chars: chars - project_context_chars,
         tool_list_chars,
-    }
-}
-
-impl ToolsReport {
-    /// The report's tool part for a tool list that is shown without a prompt.
-    pub fn of(tools: &[ToolSpec]) -> Self {
-        tools_report(tools, tool_list::chars(tools))
     }
 }

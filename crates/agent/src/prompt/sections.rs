@@ -112,7 +112,7 @@ fn owned(lines: &[&str]) -> Vec<String> {
 }
 
 fn has_tool(inputs: &PromptInputs<'_>, name: &str) -> bool {
-    inputs.tools.iter().any(|tool| tool.name == name)
+    inputs.tools.facts().any(|tool| tool.name == name)
 }
 
 fn tooling(inputs: &PromptInputs<'_>) -> Vec<String> {

@@ -1,21 +1,44 @@
 use std::path::Path;
 
 use expect_test::expect_file;
-use serde_json::json;
+use openclaw_config::settings::Heartbeat;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::bootstrap::{self, DEFAULT_MAX_CHARS};
+use crate::tool::{Catalogue, Tool, ToolContext, ToolFacts, ToolFuture, ToolOutput};
 
 const SKILLS: &str = "Skills give specialised instructions.\n<available_skills>\n  <skill>\n    <name>weather</name>\n    <description>Forecasts without an API key</description>\n    <location>/home/u/.openclaw/skills/weather/SKILL.md</location>\n  </skill>\n</available_skills>";
-const HEARTBEAT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or repeat old tasks from prior chats. If nothing needs attention, reply HEARTBEAT_OK.";
 
-fn tools(names: &[&str]) -> Vec<ToolSpec> {
-    let spec = |name: &&str| ToolSpec {
-        name: (*name).to_owned(),
-        description: format!("Does {name}.\nMore about it."),
-        parameters: json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {}}}).into(),
+/// Of a tool, what the prompt reads.
+struct Named(ToolFacts);
+
+impl Tool for Named {
+    fn facts(&self) -> &ToolFacts {
+        &self.0
+    }
+
+    fn schema(&self) -> Value {
+        json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {}}})
+    }
+
+    fn run(&self, _: Value, _: ToolContext) -> ToolFuture<'_> {
+        Box::pin(async { Ok(ToolOutput::default()) })
+    }
+}
+
+fn tools(names: &[&'static str]) -> Toolbox {
+    static NO_NAMES: Catalogue = Catalogue::empty();
+    let named = |name: &&'static str| -> Box<dyn Tool> {
+        let facts = ToolFacts {
+            description: format!("Does {name}.\nMore about it.").leak(),
+            summary: if *name == "read" { "Read a file" } else { "" },
+            prompt_position: if *name == "read" { 1 } else { u8::MAX },
+            ..ToolFacts::named(name)
+        };
+        Box::new(Named(facts))
     };
-    names.iter().map(spec).collect()
+    Toolbox::new(names.iter().map(named).collect(), &NO_NAMES)
 }
 
 fn file(name: &str, content: &str) -> BootstrapFile {
@@ -40,7 +63,7 @@ fn workspace_files() -> Vec<BootstrapFile> {
 }
 
 /// The main session of spec `agent-runtime.md` §3.3 with everything that is on by default.
-fn main_session<'a>(tools: &'a [ToolSpec], files: &'a [BootstrapFile]) -> PromptInputs<'a> {
+fn main_session<'a>(tools: &'a Toolbox, files: &'a [BootstrapFile]) -> PromptInputs<'a> {
     let host = HostFacts {
         host: Some("box".into()),
         os: Some("Linux 6.8".into()),
@@ -61,7 +84,7 @@ fn main_session<'a>(tools: &'a [ToolSpec], files: &'a [BootstrapFile]) -> Prompt
         workspace: "/home/u/.openclaw/workspace".into(),
         docs_dir: Some("/opt/openclaw/docs".into()),
         deliverable_channels: channels.map(str::to_owned).to_vec(),
-        heartbeat_prompt: Some(HEARTBEAT.into()),
+        heartbeat_prompt: Some(Heartbeat::PROMPT.into()),
         runtime: RuntimeFacts {
             agent: Some("main".into()),
             host,
@@ -281,12 +304,13 @@ fn the_report_measures_the_prompt() {
         bootstrap_max_chars: Some(20_000),
         ..ReportFrame::default()
     };
-    let report = serde_json::to_value(prompt.report(7, frame, &files[..2], inputs.skills, &tools)).unwrap();
+    let report =
+        serde_json::to_value(prompt.report(7, frame, &files[..2], inputs.skills, tools.specs())).unwrap();
     let start = prompt.text.find("# Project Context").unwrap();
     let end = prompt.text.rfind("\n## Silent Replies").unwrap();
     let chars = prompt.text.encode_utf16().count();
     let block = "<skill>\n    <name>weather</name>\n    <description>Forecasts without an API key</description>\n    <location>/home/u/.openclaw/skills/weather/SKILL.md</location>\n  </skill>".len();
-    let schema = tools[0].parameters.to_string().len();
+    let schema = tools.specs()[0].parameters.to_string().len();
     let tool = |name: &str, summary: usize| json!({"name": name, "summaryChars": summary, "schemaChars": schema, "propertiesCount": 2});
     assert_eq!(
         report,

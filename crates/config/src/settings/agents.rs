@@ -260,8 +260,14 @@ pub struct Heartbeat {
     pub target: Option<String>,
     /// Recipient at the target.
     pub to: Option<String>,
-    /// What it is asked.
+    /// What it is asked; default [`Heartbeat::PROMPT`].
     pub prompt: Option<String>,
+}
+
+impl Heartbeat {
+    /// The documented default of `prompt`.
+    pub const PROMPT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or \
+                              repeat old tasks from prior chats. If nothing needs attention, reply HEARTBEAT_OK.";
 }
 
 /// `agents.defaults.contextPruning`.

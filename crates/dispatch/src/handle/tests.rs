@@ -153,7 +153,7 @@ async fn an_abort_is_heard_at_once_keeps_what_was_said_and_is_noted_in_the_next_
     let heard = model.heard(1);
     let last = heard.last().unwrap();
     assert!(
-        last.starts_with("user: ") && last.contains("Note: The previous agent run was aborted by the user."),
+        last.starts_with("user: ") && last.contains("Note: the user stopped the run before this message."),
         "{last}"
     );
     assert_eq!(rig.entry().await.aborted_last_run, Some(false));
@@ -273,7 +273,7 @@ async fn a_reset_starts_a_new_transcript_and_asks_for_a_greeting() {
     assert_ne!(rig.entry().await.session_id, before);
     let heard = model.heard(1);
     assert_eq!(heard.len(), 1, "the new conversation knows nothing of the old one");
-    assert!(heard[0].starts_with("user: A new session was started via /new or /reset."), "{heard:?}");
+    assert!(heard[0].starts_with("user: The user began a new session with /new or /reset"), "{heard:?}");
 }
 
 #[tokio::test]

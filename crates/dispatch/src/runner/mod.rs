@@ -32,6 +32,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use openclaw_agent::event::RunEvent;
+use openclaw_agent::host::Host as ToolHost;
 use openclaw_agent::prompt::{HostFacts, RepoRoots};
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams};
@@ -50,6 +51,7 @@ use crate::api::{AbortReason, DispatchError, RunOutcome, RunRecord};
 use crate::clock::Clock;
 use crate::events::Verbose;
 use crate::handle::{Deps, Settings};
+use crate::host::GatewayHost;
 use crate::inbox::{Parked, Row};
 use crate::journal::JournalError;
 use crate::lane::{Job, Place, SteeringQueue};
@@ -70,6 +72,7 @@ pub(crate) struct Runner {
     settings: watch::Receiver<Arc<Settings>>,
     store: Arc<dyn SessionStore>,
     layout: Layout,
+    tool_host: Arc<dyn ToolHost>,
     pub(crate) models: Models,
     host: HostFacts,
     system_events: Arc<SystemEvents>,
@@ -227,7 +230,7 @@ async fn failed<P>(shared: &Shared, row: &Row<P>, message: String) -> Ending {
 
 /// Runs the agent, then stores: transcript and session row, then the inbox, and only then clients hear of the end.
 async fn drive(shared: &Shared, row: &Row, mut prepared: Prepared, control: &RunControl) -> Ending {
-    let mut ended = run_agent(&mut prepared, control).await;
+    let mut ended = run_agent(&shared.runner, &mut prepared, control).await;
     control.transcript.send_replace(None);
     prepared.branch.end_lending();
     if shared.kill.is_cancelled() {
@@ -257,7 +260,7 @@ async fn drive(shared: &Shared, row: &Row, mut prepared: Prepared, control: &Run
     done(shared, row, Some(started_at), outcome).await
 }
 
-async fn run_agent(prepared: &mut Prepared, control: &RunControl) -> Outcome {
+async fn run_agent(runner: &Runner, prepared: &mut Prepared, control: &RunControl) -> Outcome {
     let models: Vec<RunModel<'_>> = prepared.models.iter().map(RunModel::from).collect();
     openclaw_agent::run(RunParams {
         session_id: prepared.session.id.clone(),
@@ -266,6 +269,7 @@ async fn run_agent(prepared: &mut Prepared, control: &RunControl) -> Outcome {
         system_prompt: &prepared.system_prompt,
         report: Some(prepared.report.clone()),
         tools: &prepared.tools,
+        host: Arc::clone(&runner.tool_host),
         redactor: &prepared.shield.redactor,
         transcript: &mut prepared.branch,
         steering: control.steering.as_ref(),
@@ -316,6 +320,7 @@ impl Runner {
             secrets: KnownSecrets::new(secrets, &state_dir),
             state_dir,
             settings,
+            tool_host: Arc::new(GatewayHost::new(Arc::clone(&store), layout.clone())),
             store,
             layout,
             models,

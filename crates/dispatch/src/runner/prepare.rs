@@ -9,8 +9,9 @@ use openclaw_agent::event::RunEnd;
 use openclaw_agent::prompt::{self, PromptInputs, PromptMode, ReportFrame, RuntimeFacts, SystemPromptReport};
 use openclaw_agent::user_time::{user_zone, zone_name};
 use openclaw_agent::workspace::{self, Fill};
-use openclaw_agent::{Limits, Outcome, Prompt, ReasoningVisibility};
+use openclaw_agent::{Limits, Outcome, Prompt, ReasoningVisibility, Toolbox};
 use openclaw_config::ResolvedAgent;
+use openclaw_config::settings::Heartbeat;
 use openclaw_models::credentials::SessionState;
 use openclaw_models::reference::ModelNames;
 use openclaw_models::select::Skipped;
@@ -21,7 +22,7 @@ use openclaw_sessions::entry::ReasoningLevel;
 use openclaw_sessions::transcript::{
     Context, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError, TranscriptLock,
 };
-use openclaw_tools::{Confinement, CoreTools, ExecSettings, Setup, Toolbox};
+use openclaw_tools::{Confinement, ExecSettings, Setup, toolbox};
 
 use super::asked_model::Hint;
 use super::branch::{Prompted, RunBranch, Telling};
@@ -40,10 +41,6 @@ use crate::shared::Shared;
 use crate::system_events;
 use openclaw_sessions::time::now_ms;
 
-/// What the default agent's prompt says of heartbeats unless configured (spec `agent-runtime.md` §11).
-const HEARTBEAT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or repeat old \
-tasks from prior chats. If nothing needs attention, reply HEARTBEAT_OK.";
-
 /// A run that is ready to begin.
 pub(super) struct Prepared {
     pub(super) session: Session,
@@ -52,7 +49,7 @@ pub(super) struct Prepared {
     pub(super) passed_over: Vec<String>,
     /// The credential profile the session goes on with.
     pub(super) pin: Keep,
-    pub(super) tools: CoreTools,
+    pub(super) tools: Toolbox,
     pub(super) shield: Arc<Shield>,
     pub(super) system_prompt: String,
     pub(super) report: SystemPromptReport,
@@ -259,7 +256,7 @@ impl Runner {
         Ok((selected, pin))
     }
 
-    fn tools(&self, session: &Session, settings: &Settings, first: &Candidate, shield: &Shield) -> CoreTools {
+    fn tools(&self, session: &Session, settings: &Settings, first: &Candidate, shield: &Shield) -> Toolbox {
         let agent = &session.agent;
         let mut environment = settings.config.environment().clone();
         for (name, value) in &self.command_variables {
@@ -272,7 +269,7 @@ impl Runner {
         let model = &first.model;
         let allowed = tools::allowed(&settings.config, agent, model.provider(), model.id(), &session.key);
         // A run that asks for a sandbox did not get here.
-        CoreTools::new(Setup { confinement: Confinement::Host, exec, allowed })
+        toolbox(Setup { confinement: Confinement::Host, exec }, &allowed)
     }
 
     fn system_prompt(
@@ -282,13 +279,13 @@ impl Runner {
         settings: &Settings,
         first: &Candidate,
         files: &[BootstrapFile],
-        tools: &CoreTools,
+        tools: &Toolbox,
     ) -> (String, SystemPromptReport) {
         let agent = &session.agent;
         let model = format!("{}/{}", first.model.provider(), first.model.id());
         let inputs = PromptInputs {
             mode: PromptMode::for_session(&session.key),
-            tools: tools.specs(),
+            tools,
             model_aliases: aliases(settings),
             time_zone: Some(zone_name(&user_zone(agent.user_timezone.as_deref())).to_owned()),
             workspace: agent.workspace.clone(),
@@ -376,5 +373,5 @@ fn aliases(settings: &Settings) -> Vec<(String, String)> {
 
 fn heartbeat_prompt(agent: &ResolvedAgent, settings: &Settings) -> Option<String> {
     let configured = settings.config.agents.defaults.heartbeat.as_ref().and_then(|beat| beat.prompt.clone());
-    agent.is_default.then(|| configured.unwrap_or_else(|| HEARTBEAT.to_owned()))
+    agent.is_default.then(|| configured.unwrap_or_else(|| Heartbeat::PROMPT.to_owned()))
 }

@@ -4,7 +4,7 @@ use openclaw_agent::tool_policy::{self, Candidate, PolicyStep, Profile, Sender, 
 use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::{Config, ToolPolicy as Configured, ToolProfile};
 use openclaw_protocol::SessionKey;
-use openclaw_tools::CORE_TOOLS;
+use openclaw_tools::CATALOGUE;
 
 /// The names that pass every step of the policy, in the order in which a model is offered them. Whoever reaches the
 /// gateway's own protocol is the owner.
@@ -15,9 +15,9 @@ pub(super) fn allowed(
     model: &str,
     session_key: &SessionKey,
 ) -> Vec<String> {
-    let tools = CORE_TOOLS.map(Candidate::core);
-    let selection =
-        tool_policy::select(&tools, Sender::Owner, &steps(config, agent, provider, model, session_key));
+    let tools: Vec<Candidate<'_>> = openclaw_tools::built_in().map(Candidate::from).collect();
+    let steps = steps(config, agent, provider, model, session_key);
+    let selection = tool_policy::select(&CATALOGUE, &tools, Sender::Owner, &steps);
     for warning in selection.warnings {
         tracing::warn!(agent = %agent.id, %warning, "tool policy");
     }
@@ -54,7 +54,7 @@ fn steps(
     steps.push(list_step("agents.list[].tools", own));
     steps.extend(own_by.iter().map(|policy| list_step("agents.list[].tools.byProvider", policy)));
     if session_key.is_subagent() {
-        steps.push(tool_policy::subagent_step(lists(&config.tools.subagents.tools)));
+        steps.push(tool_policy::subagent_step(lists(&config.tools.subagents.tools), &CATALOGUE));
     }
     steps
 }
@@ -101,7 +101,8 @@ mod tests {
     #[test]
     fn every_step_narrows_what_the_ones_before_left() {
         const KEY: &str = "agent:main:main";
-        check(&json!({}), &json!({}), KEY, &["read", "edit", "write", "exec"]);
+        const ALL: [&str; 4] = ["read", "edit", "write", "exec"];
+        check(&json!({}), &json!({}), KEY, &ALL);
         check(&json!({"allow": ["read"]}), &json!({}), KEY, &["read"]);
         check(&json!({"deny": ["group:fs"]}), &json!({}), KEY, &["exec"]);
         check(&json!({"profile": "minimal", "alsoAllow": ["read"]}), &json!({}), KEY, &["read"]);
@@ -113,9 +114,9 @@ mod tests {
             &["read", "edit", "write", "exec"],
         );
         check(&json!({"byProvider": {"google": {"allow": ["read"]}}}), &json!({}), KEY, &["read"]);
-        check(&json!({"byProvider": {"openai": {"allow": ["read"]}}}), &json!({}), KEY, &CORE_TOOLS);
+        check(&json!({"byProvider": {"openai": {"allow": ["read"]}}}), &json!({}), KEY, &ALL);
         check(&json!({"deny": ["exec"]}), &json!({"allow": ["exec", "read"]}), KEY, &["read"]);
-        check(&json!({"subagents": {"tools": {"allow": ["read"]}}}), &json!({}), KEY, &CORE_TOOLS);
+        check(&json!({"subagents": {"tools": {"allow": ["read"]}}}), &json!({}), KEY, &ALL);
         check(
             &json!({"subagents": {"tools": {"allow": ["read"]}}}),
             &json!({}),

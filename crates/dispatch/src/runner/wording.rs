@@ -23,7 +23,7 @@ pub(crate) struct Circumstances {
 }
 
 impl Circumstances {
-    /// Nothing but a person in a zone saying something.
+    /// A message with nothing added, from a user in this time zone.
     pub(crate) fn plain(zone: TimeZone) -> Self {
         Self { zone, after_abort: false, reset: None, system_block: String::new() }
     }
@@ -125,7 +125,7 @@ mod tests {
         let after = message(&chat("hi"), &Circumstances { after_abort: true, ..circumstances() });
         assert_eq!(
             after.content.to_text(),
-            "Note: The previous agent run was aborted by the user. Resume carefully or ask for clarification.\n\n\
+            "Note: the user stopped the run before this message. Go on with care, or ask what they want.\n\n\
              [Wed 2026-01-28 20:30 EST] hi\n[message_id: run-1]"
         );
     }
@@ -164,8 +164,7 @@ mod tests {
     fn a_bare_reset_asks_for_a_greeting_and_a_reset_with_words_keeps_the_words() {
         let reset = |rest: &str| Circumstances { reset: Some(rest.to_owned()), ..circumstances() };
         let greeting = message(&chat("/new"), &reset("")).content.to_text();
-        assert!(greeting.starts_with("A new session was started via /new or /reset. Greet the user"));
-        assert!(greeting.ends_with("or reasoning.\n[message_id: run-1]"), "{greeting}");
+        assert_eq!(greeting, format!("{GREETING}\n[message_id: run-1]"));
         assert_eq!(
             message(&chat("/new take notes"), &reset("take notes")).content.to_text(),
             "[Wed 2026-01-28 20:30 EST] take notes\n[message_id: run-1]"

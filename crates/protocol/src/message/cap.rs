@@ -20,7 +20,7 @@ pub struct Cap {
 /// What a transcript entry may hold.
 pub const STORED: Cap = Cap {
     max: 400_000,
-    suffix: "\n\n⚠️ [Content truncated during persistence — original exceeded size limit. Use offset/limit parameters or request specific sections for large content.]",
+    suffix: "\n\n[openclaw] Cut here: the result is longer than a transcript keeps. Ask for smaller parts, by offset and limit where possible.",
     room: 151,
 };
 
@@ -99,6 +99,7 @@ mod tests {
             "c".repeat(10),
         ];
         assert_eq!(texts(&big), expect);
+        assert!(utf16_len(STORED.suffix) <= STORED.room);
     }
 
     #[test]

@@ -18,11 +18,11 @@ const MAX_OUTPUT_CHARS: usize = 200_000;
 /// Everything `exec` must be told.
 #[derive(Debug, Clone)]
 pub struct ExecSettings {
-    /// Where commands run, where the owner says it.
+    /// Where commands run, if configured.
     pub host: Option<ExecHost>,
-    /// What may run, where the owner says it.
+    /// What may run, if configured.
     pub security: Option<ExecSecurity>,
-    /// When a person is asked, where the owner says it.
+    /// When a person is asked, if configured.
     pub ask: Option<ExecAsk>,
     /// Directories put before `PATH`.
     pub path_prepend: Vec<String>,
@@ -34,7 +34,7 @@ pub struct ExecSettings {
     pub environment: Environment,
     /// Variables with credentials of the gateway, which commands do not inherit.
     pub withheld: Arc<BTreeSet<String>>,
-    /// Those that they inherit all the same (`tools.exec.passEnv`).
+    /// Withheld variables that commands inherit nevertheless (`tools.exec.passEnv`).
     pub pass_env: Vec<String>,
     /// The exec approvals file. Where it exists, host=gateway is refused: its rules are not enforced yet.
     pub approvals_file: Option<PathBuf>,

@@ -7,7 +7,8 @@ use openclaw_protocol::message::Block;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::toolset::Confinement;
+use crate::row::Confinement;
+use crate::testing::context;
 
 struct Bench {
     dir: tempfile::TempDir,
@@ -28,7 +29,7 @@ impl Bench {
         change(&mut settings);
         Self {
             dir: tempfile::tempdir().unwrap(),
-            exec: Arc::new(Exec::new(settings)),
+            exec: Arc::new(Exec::new(&Arc::new(Setup { confinement: Confinement::Host, exec: settings }))),
             cancel: CancellationToken::new(),
             updates: mpsc::channel(1).0,
         }
@@ -40,10 +41,9 @@ impl Bench {
 
     async fn call(&self, args: Value) -> Result<ToolOutput, ToolError> {
         let workspace = self.home().to_owned();
-        let resolver = Resolver::new("/".into(), workspace.clone(), Confinement::Host);
         let (cancel, updates) = (self.cancel.clone(), self.updates.clone());
-        let context = ToolContext { call_id: "c".into(), workspace, cancel, updates };
-        self.exec.run(&Args(args), &resolver, context).await
+        let context = ToolContext { cancel, updates, ..context(workspace) };
+        self.exec.run(args, context).await
     }
 
     async fn says(&self, args: Value) -> String {

@@ -13,7 +13,7 @@ use openclaw_protocol::message::{Block, ImageBlock};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::toolset::blocking;
+use crate::row::blocking;
 
 /// How many bytes tell the format.
 pub(super) const HEAD: usize = 12;
@@ -104,7 +104,7 @@ pub(super) async fn load(
             mime_type: format.mime().to_owned(),
             ..ImageBlock::default()
         }),
-        Err(why) => Block::text(format!("[{label}] omitted image payload: Error: {why}")),
+        Err(why) => Block::text(format!("[{label}] The image is left out: {why}")),
     })
 }
 
@@ -287,7 +287,7 @@ mod tests {
     #[tokio::test]
     async fn a_broken_image_is_left_out_with_a_reason() {
         let why = loaded(b"\x89PNG\r\n\x1a\n and then nothing of the kind").await.unwrap_err();
-        assert!(why.starts_with("[read:x] omitted image payload: Error: "), "{why}");
+        assert!(why.starts_with("[read:x] The image is left out: "), "{why}");
     }
 
     #[tokio::test]
@@ -296,7 +296,7 @@ mod tests {
             [(24_000, 24_000), (30_000_001, 1), (1, 30_000_001), (u32::MAX >> 1, u32::MAX >> 1)]
         {
             let why = loaded(&claimed(width, height)).await.unwrap_err();
-            assert!(why.starts_with("[read:x] omitted image payload: Error: "), "{why}");
+            assert!(why.starts_with("[read:x] The image is left out: "), "{why}");
             assert!(why.contains("too large to decode") || why.contains("limit"), "{why}");
         }
         // As large as may be: now the decoder finds that nothing is in it.

@@ -28,10 +28,10 @@ pub(super) enum ScanError {
 /// What limits the lines that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
-    /// The file, or the limit that was asked for.
-    Wish,
-    Lines,
-    Bytes,
+    /// The end of the file, or the limit that was asked for.
+    AsAsked,
+    /// [`MAX_LINES`] or [`MAX_BYTES`].
+    Full,
     /// The first line alone is too long; its size in bytes.
     FirstLine(usize),
 }
@@ -54,7 +54,7 @@ pub(super) fn cut(
     ask: Ask,
     cancelled: impl Fn() -> bool,
 ) -> Result<Window, ScanError> {
-    let mut window = Window { ask, shown: Vec::new(), lines: 0, stop: Stop::Wish, total: 0 };
+    let mut window = Window { ask, shown: Vec::new(), lines: 0, stop: Stop::AsAsked, total: 0 };
     let mut line = Line::default();
     loop {
         if cancelled() {
@@ -104,16 +104,14 @@ impl Window {
     fn take(&mut self, line: &Line) {
         self.total += 1;
         let wanted = self.total >= self.ask.offset && self.ask.limit.is_none_or(|limit| self.lines < limit);
-        if !wanted || self.stop != Stop::Wish {
+        if !wanted || self.stop != Stop::AsAsked {
             return;
         }
         let separator = usize::from(self.lines > 0);
         if self.lines == 0 && line.length > MAX_BYTES {
             self.stop = Stop::FirstLine(line.length);
-        } else if self.lines == MAX_LINES {
-            self.stop = Stop::Lines;
-        } else if self.shown.len() + separator + line.length > MAX_BYTES {
-            self.stop = Stop::Bytes;
+        } else if self.lines == MAX_LINES || self.shown.len() + separator + line.length > MAX_BYTES {
+            self.stop = Stop::Full;
         } else {
             self.shown.extend(std::iter::repeat_n(b'\n', separator));
             self.shown.extend(&line.bytes);
@@ -125,25 +123,18 @@ impl Window {
     pub(super) fn render(&self, path: &str) -> Result<String, ToolError> {
         let (first, total) = (self.ask.offset, self.total);
         if first > total {
-            let text = format!("Offset {first} is beyond end of file ({total} lines total)");
+            let text = format!("Offset {first} is past the end: the file has {total} lines");
             return Err(ToolError::Failed(text));
         }
         let (last, next) = (first + self.lines.saturating_sub(1), first + self.lines);
         let note = match self.stop {
-            Stop::Wish if next > total => None,
-            Stop::Wish => {
-                Some(format!("[{} more lines in file. Use offset={next} to continue.]", total + 1 - next))
+            Stop::AsAsked if next > total => None,
+            Stop::AsAsked | Stop::Full => {
+                Some(format!("[Lines {first}-{last} of {total}. Go on with offset={next}.]"))
             }
-            Stop::Lines => {
-                Some(format!("[Showing lines {first}-{last} of {total}. Use offset={next} to continue.]"))
-            }
-            Stop::Bytes => Some(format!(
-                "[Showing lines {first}-{last} of {total} ({} limit). Use offset={next} to continue.]",
-                size(MAX_BYTES)
-            )),
             Stop::FirstLine(length) => {
                 return Ok(format!(
-                    "[Line {first} is {}, exceeds {} limit. Use bash: sed -n '{first}p' {path} | head -c {MAX_BYTES}]",
+                    "[Line {first} has {}; at most {} are shown at a time. Its beginning: sed -n '{first}p' {path} | head -c {MAX_BYTES}]",
                     size(length),
                     size(MAX_BYTES)
                 ));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::stream;
 use openclaw_models::history::{self, IdRule, Rules};
-use openclaw_models::{FailureKind, Model, ModelEvent, ModelFailure, ModelRequest, ModelStream, ToolSpec};
+use openclaw_models::{FailureKind, Model, ModelEvent, ModelFailure, ModelRequest, ModelStream};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage, UserMessage,
@@ -20,10 +20,12 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::{RunEnd, RunEvent};
+use crate::host::{Host, SessionsHost};
 use crate::redaction::Redactor;
 use crate::reply::Outcome;
 use crate::run::{Limits, Prompt, ReasoningVisibility, RunModel, RunParams};
-use crate::toolbox::{ToolContext, ToolError, ToolOutput, Toolbox};
+use crate::tool::{Catalogue, Tool, ToolContext, ToolError, ToolFacts, ToolFuture, ToolOutput};
+use crate::toolbox::Toolbox;
 use crate::transcript::{Steering, Transcript, TranscriptError};
 
 /// What a scripted model answers to one call.
@@ -274,47 +276,48 @@ impl Steering for Queue {
     }
 }
 
-struct Tools {
-    specs: Vec<ToolSpec>,
+/// The stage's tools ask nothing.
+struct NoHost;
+
+impl Host for NoHost {
+    fn sessions(&self) -> &dyn SessionsHost {
+        unreachable!()
+    }
+}
+
+struct StageTool {
+    facts: ToolFacts,
     queue: Arc<Queue>,
     trip: Trip,
 }
 
-impl Tools {
-    fn new(queue: Arc<Queue>, trip: Trip) -> Self {
-        let echo =
-            json!({"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}});
-        let open = json!({"type": "object", "properties": {}});
-        let spec = |name: &str, parameters: &Value| ToolSpec {
-            name: name.into(),
-            description: String::new(),
-            parameters: parameters.clone().into(),
-        };
-        let specs = vec![
-            spec("echo", &echo),
-            spec("boom", &open),
-            spec("slow", &open),
-            spec("stuck", &open),
-            spec("steer", &open),
-        ];
-        Self { specs, queue, trip }
-    }
+fn toolbox(queue: &Arc<Queue>, trip: &Trip) -> Toolbox {
+    static NO_NAMES: Catalogue = Catalogue::empty();
+    let tool = |name| -> Box<dyn Tool> {
+        let facts = ToolFacts { label_arguments: &["text"], ..ToolFacts::named(name) };
+        Box::new(StageTool { facts, queue: Arc::clone(queue), trip: trip.clone() })
+    };
+    Toolbox::new(["echo", "boom", "slow", "stuck", "steer"].map(tool).into(), &NO_NAMES)
 }
 
-impl Toolbox for Tools {
-    fn specs(&self) -> &[ToolSpec] {
-        &self.specs
+impl Tool for StageTool {
+    fn facts(&self) -> &ToolFacts {
+        &self.facts
     }
 
-    fn call<'a>(
-        &'a self,
-        name: &'a str,
-        args: Value,
-        context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>> {
+    fn schema(&self) -> Value {
+        match self.facts.name {
+            "echo" => {
+                json!({"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}})
+            }
+            _ => json!({"type": "object", "properties": {}}),
+        }
+    }
+
+    fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_> {
         Box::pin(async move {
             self.trip.tick();
-            match name {
+            match self.facts.name {
                 "echo" => Ok(ToolOutput::text(args["text"].as_str().unwrap())),
                 "boom" => Err(ToolError::Failed("disk full".into())),
                 "slow" => {
@@ -334,10 +337,6 @@ impl Toolbox for Tools {
                 other => Err(ToolError::Unknown(other.into())),
             }
         })
-    }
-
-    fn meta(&self, _name: &str, args: &Value) -> Option<String> {
-        args["text"].as_str().map(str::to_owned)
     }
 }
 
@@ -431,7 +430,7 @@ impl Stage {
             .iter()
             .map(|model| RunModel { repeats_itself: self.models_repeat, ..RunModel::new(model) })
             .collect();
-        let tools = Tools::new(Arc::clone(&self.queue), self.trip.clone());
+        let tools = toolbox(&self.queue, &self.trip);
         let cancel = self.trip.cancel.clone();
         if self.deaf {
             received.close();
@@ -443,6 +442,7 @@ impl Stage {
             system_prompt: "system",
             report: None,
             tools: &tools,
+            host: Arc::new(NoHost),
             redactor: &Redactor::default(),
             transcript: &mut self.memory,
             steering: self.queue.as_ref(),

@@ -205,7 +205,7 @@ async fn whoever_starts_anew_waits_for_nothing_they_leave_behind() {
         };
         assert_eq!(reason, "interrupt", "{mode}");
         let heard = model.heard(1);
-        assert!(heard.len() == 1 && heard[0].contains("A new session was started"), "{mode}: {heard:?}");
+        assert!(heard.len() == 1 && heard[0].contains("The user began a new session"), "{mode}: {heard:?}");
         assert_eq!(rig.entry().await.aborted_last_run, Some(false), "{mode}");
     }
 }

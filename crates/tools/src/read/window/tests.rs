@@ -18,42 +18,42 @@ fn each_notice_stands_below_its_lines() {
         ("hello note\n".to_owned(), 1, None, "hello note\n".to_owned()),
         (String::new(), 1, None, String::new()),
         ("a\nb\nc".into(), 2, None, "b\nc".into()),
-        ("a\nb\nc".into(), 1, Some(2), "a\nb\n\n[1 more lines in file. Use offset=3 to continue.]".into()),
+        ("a\nb\nc".into(), 1, Some(2), "a\nb\n\n[Lines 1-2 of 3. Go on with offset=3.]".into()),
         ("a\nb\nc".into(), 2, Some(2), "b\nc".into()),
-        ("a\nb\n".into(), 1, Some(2), "a\nb\n\n[1 more lines in file. Use offset=3 to continue.]".into()),
-        ("a\nb".into(), 3, None, "error: Offset 3 is beyond end of file (2 lines total)".into()),
+        ("a\nb\n".into(), 1, Some(2), "a\nb\n\n[Lines 1-2 of 3. Go on with offset=3.]".into()),
+        ("a\nb".into(), 3, None, "error: Offset 3 is past the end: the file has 2 lines".into()),
         ("a\n".into(), 2, None, String::new()),
         (
             many.join("\n"),
             1,
             None,
-            many[..2000].join("\n") + "\n\n[Showing lines 1-2000 of 2500. Use offset=2001 to continue.]",
+            many[..2000].join("\n") + "\n\n[Lines 1-2000 of 2500. Go on with offset=2001.]",
         ),
         (many.join("\n"), 501, None, many[500..].join("\n")),
         (
             many.join("\n"),
             2,
             Some(2400),
-            many[1..2001].join("\n") + "\n\n[Showing lines 2-2001 of 2500. Use offset=2002 to continue.]",
+            many[1..2001].join("\n") + "\n\n[Lines 2-2001 of 2500. Go on with offset=2002.]",
         ),
         (
             wide.join("\n"),
             1,
             None,
             wide[..50].join("\n")
-                + "\n\n[Showing lines 1-50 of 60 (50.0KB limit). Use offset=51 to continue.]",
+                + "\n\n[Lines 1-50 of 60. Go on with offset=51.]",
         ),
         (
             long,
             1,
             None,
-            "[Line 1 is 58.6KB, exceeds 50.0KB limit. Use bash: sed -n '1p' f.txt | head -c 51200]".into(),
+            "[Line 1 has 58.6KB; at most 50.0KB are shown at a time. Its beginning: sed -n '1p' f.txt | head -c 51200]".into(),
         ),
         (
             format!("a\n{}", "x".repeat(60_000)),
             1,
             None,
-            "a\n\n[Showing lines 1-1 of 2 (50.0KB limit). Use offset=2 to continue.]".into(),
+            "a\n\n[Lines 1-1 of 2. Go on with offset=2.]".into(),
         ),
     ] {
         assert_eq!(show(&text, offset, limit), shown, "offset {offset}, limit {limit:?}");
@@ -80,13 +80,13 @@ fn all_pages(text: &str, limit: Option<usize>) -> String {
     loop {
         let page = show(text, offset, limit);
         let Some((content, note)) =
-            page.rsplit_once("\n\n[").filter(|(_, note)| note.contains(". Use offset="))
+            page.rsplit_once("\n\n[").filter(|(_, note)| note.contains(". Go on with offset="))
         else {
             pages.push(page);
             return pages.join("\n");
         };
         pages.push(content.to_owned());
-        let next = note.split_once("offset=").unwrap().1.split_once(' ').unwrap().0;
+        let next = note.split_once("offset=").unwrap().1.split_once('.').unwrap().0;
         offset = next.parse().unwrap();
     }
 }

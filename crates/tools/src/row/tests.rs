@@ -1,17 +1,20 @@
 use std::fs;
 use std::path::Path;
 
+use openclaw_agent::prompt::{self, PromptInputs};
+use openclaw_agent::tool_policy::{self, Candidate, PolicyStep, Profile, Sender, ToolPolicy};
+use openclaw_agent::{ToolOutput, tool::ToolFuture};
 use openclaw_config::Environment;
 use openclaw_config::settings::Exec as ExecConfig;
 use openclaw_protocol::message::Block;
-use serde_json::json;
-use tokio_util::sync::CancellationToken;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::testing::context;
 
 struct Bench {
     dir: tempfile::TempDir,
-    tools: CoreTools,
+    tools: Toolbox,
 }
 
 impl Bench {
@@ -20,11 +23,9 @@ impl Bench {
         let confinement =
             if confine { Confinement::Within(dir.path().to_owned()) } else { Confinement::Host };
         let environment = Environment::new([("HOME", dir.path().join("home").to_str().unwrap())], "/");
-        let tools = CoreTools::new(Setup {
-            confinement,
-            exec: ExecSettings::new(&ExecConfig::default(), environment),
-            allowed: CORE_TOOLS.map(str::to_owned).into(),
-        });
+        let exec = ExecSettings::new(&ExecConfig::default(), environment);
+        let all: Vec<String> = built_in().map(|facts| facts.name.to_owned()).collect();
+        let tools = toolbox(Setup { confinement, exec }, &all);
         Self { dir, tools }
     }
 
@@ -33,13 +34,7 @@ impl Bench {
     }
 
     async fn call(&self, name: &str, args: Value) -> Result<ToolOutput, ToolError> {
-        let context = ToolContext {
-            call_id: "c".into(),
-            workspace: self.dir.path().to_owned(),
-            cancel: CancellationToken::new(),
-            updates: tokio::sync::mpsc::channel(1).0,
-        };
-        self.tools.call(name, args, context).await
+        self.tools.call(name, args, context(self.dir.path().to_owned())).await
     }
 
     /// What the model reads.
@@ -54,7 +49,11 @@ impl Bench {
     }
 }
 
-fn names(tools: &CoreTools) -> Vec<&str> {
+fn list(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn names(tools: &Toolbox) -> Vec<&str> {
     tools.specs().iter().map(|spec| spec.name.as_str()).collect()
 }
 
@@ -62,8 +61,8 @@ fn names(tools: &CoreTools) -> Vec<&str> {
 fn only_allowed_tools_are_offered_and_exec_only_where_nothing_is_confined() {
     let offered = |allowed: &[&str], confinement| {
         let exec = ExecSettings::new(&ExecConfig::default(), Environment::default());
-        let allowed = allowed.iter().map(|name| (*name).to_owned()).collect();
-        names(&CoreTools::new(Setup { confinement, exec, allowed })).join(" ")
+        let allowed = list(allowed);
+        names(&toolbox(Setup { confinement, exec }, &allowed)).join(" ")
     };
     assert_eq!(
         offered(&["read", "edit", "write", "exec", "process"], Confinement::Host),
@@ -133,8 +132,8 @@ async fn files_are_written_read_and_edited() {
         ("write", json!({"path": "a"}), "error: Missing required parameter: content".into()),
         ("write", json!({"content": "x"}), "error: Missing required parameter: path (path or file_path)".into()),
         ("read", json!({"path": "@a/b.txt"}), "one\ntwo\n".into()),
-        ("read", json!({"path": "a/b.txt", "offset": "2", "limit": 1}), "two\n\n[1 more lines in file. Use offset=3 to continue.]".into()),
-        ("read", json!({"path": "a/b.txt", "offset": 9}), "error: Offset 9 is beyond end of file (3 lines total)".into()),
+        ("read", json!({"path": "a/b.txt", "offset": "2", "limit": 1}), "two\n\n[Lines 2-2 of 3. Go on with offset=3.]".into()),
+        ("read", json!({"path": "a/b.txt", "offset": 9}), "error: Offset 9 is past the end: the file has 3 lines".into()),
         ("read", json!({"path": "none.txt"}), "error: File not found: none.txt".into()),
         ("edit", json!({"path": "a/b.txt", "oldText": "two", "newText": "2"}), "Successfully replaced text in a/b.txt.".into()),
         ("edit", json!({"path": "a/b.txt", "old_string": "2\n", "new_string": ""}), "Successfully replaced text in a/b.txt.".into()),
@@ -143,12 +142,12 @@ async fn files_are_written_read_and_edited() {
         (
             "edit",
             json!({"path": "a/b.txt", "oldText": "two", "newText": "2"}),
-            "error: Could not find the exact text in a/b.txt. The old text must match exactly including all whitespace and newlines.".into(),
+            "error: a/b.txt does not hold the old text. It has to match the file to the letter, white space and line breaks included.".into(),
         ),
         (
             "edit",
             json!({"path": "a/b.txt", "oldText": "n", "newText": "n"}),
-            "error: No changes made to a/b.txt. The replacement produced identical content.".into(),
+            "error: a/b.txt stays as it is: the new text changes nothing.".into(),
         ),
         ("edit", json!({"path": "a/b.txt", "newText": "n"}), "error: Missing required parameter: oldText (oldText or old_string)".into()),
         ("edit", json!({"path": "a/b.txt", "oldText": "n"}), "error: Missing required parameter: newText (newText or new_string)".into()),
@@ -156,7 +155,7 @@ async fn files_are_written_read_and_edited() {
         (
             "edit",
             json!({"path": "a/b.txt", "oldText": "x", "newText": "n"}),
-            "error: Found 2 occurrences of the text in a/b.txt. The text must be unique. Please provide more context to make it unique.".into(),
+            "error: The old text occurs 2 times in a/b.txt and must be unique. Include more of the lines around it.".into(),
         ),
         ("process", json!({}), "error: Tool process not found".into()),
     ] {
@@ -216,11 +215,159 @@ async fn a_confined_tool_cannot_leave_its_directory() {
 #[tokio::test]
 async fn a_cancelled_call_does_nothing() {
     let bench = Bench::new(false);
-    let cancel = CancellationToken::new();
-    cancel.cancel();
-    let updates = tokio::sync::mpsc::channel(1).0;
-    let context = ToolContext { call_id: "c".into(), workspace: bench.dir.path().into(), cancel, updates };
+    let context = context(bench.dir.path().to_owned());
+    context.cancel.cancel();
     let result = bench.tools.call("write", json!({"path": "a", "content": "x"}), context).await;
     assert!(matches!(result, Err(ToolError::Aborted)));
     assert!(!bench.path("a").exists());
+}
+
+fn step(profile: Option<Profile>, allow: Option<&[&str]>, also: &[&str], deny: &[&str]) -> PolicyStep {
+    PolicyStep {
+        label: "tools.allow".into(),
+        profile,
+        policy: ToolPolicy { allow: allow.map(list), also_allow: list(also), deny: list(deny) },
+    }
+}
+
+/// What the policy leaves of every tool in the table, built in or not.
+fn selected(steps: &[PolicyStep]) -> Vec<String> {
+    let tools: Vec<Candidate<'_>> = CATALOGUE.facts().map(Candidate::from).collect();
+    tool_policy::select(&CATALOGUE, &tools, Sender::Owner, steps).names
+}
+
+/// Vectors of spec `tools.md` §8.2.
+#[test]
+fn the_chain_decides_as_the_reference_does() {
+    let rows: [(Vec<PolicyStep>, &[&str], &[&str]); 11] = [
+        (vec![step(None, Some(&["read"]), &[], &[])], &["read"], &["exec"]),
+        (vec![step(None, Some(&["exec"]), &[], &[])], &["apply_patch", "exec"], &["read"]),
+        (vec![step(None, None, &[], &["group:fs"])], &["exec"], &["read", "apply_patch"]),
+        (
+            vec![step(Some(Profile::Minimal), None, &["web_fetch"], &[])],
+            &["web_fetch", "session_status"],
+            &["read"],
+        ),
+        (
+            vec![step(Some(Profile::Coding), None, &[], &[]), step(None, None, &[], &["exec"])],
+            &["read", "memory_get"],
+            &["exec", "browser"],
+        ),
+        (vec![step(None, Some(&["*"]), &[], &["browser"])], &["read"], &["browser"]),
+        (vec![step(None, Some(&["web_*"]), &[], &[])], &["web_fetch"], &["read"]),
+        (
+            vec![step(None, None, &[], &["exec"]), step(None, Some(&["exec"]), &[], &[])],
+            &[],
+            &["exec", "read"],
+        ),
+        (vec![step(None, Some(&[]), &[], &[])], &["read", "exec"], &[]),
+        (vec![step(None, None, &["my_tool"], &[])], &["read", "exec"], &[]),
+        (
+            vec![tool_policy::subagent_step(
+                ToolPolicy { allow: Some(list(&["sessions_spawn"])), ..ToolPolicy::default() },
+                &CATALOGUE,
+            )],
+            &[],
+            &["sessions_spawn", "read"],
+        ),
+    ];
+    for (steps, inside, outside) in rows {
+        let out = selected(&steps);
+        for name in inside {
+            assert!(out.iter().any(|n| n == name), "{name} in {out:?} for {steps:?}");
+        }
+        for name in outside {
+            assert!(!out.iter().any(|n| n == name), "{name} not in {out:?} for {steps:?}");
+        }
+    }
+}
+
+/// The table of spec `tools.md` §8.1, and the tools that sub-agents never have (§8.2).
+#[test]
+fn a_group_holds_the_tools_of_the_reference() {
+    let left = |deny: &str| selected(&[step(None, None, &[], &[deny])]);
+    let all = left("none");
+    for (group, members) in [
+        ("group:fs", "read edit write apply_patch"),
+        ("group:runtime", "exec process"),
+        ("group:web", "web_search web_fetch"),
+        ("group:memory", "memory_search memory_get"),
+        ("group:sessions", "sessions_list sessions_history sessions_send sessions_spawn session_status"),
+        ("group:ui", "browser canvas"),
+        ("group:automation", "cron gateway"),
+        ("group:messaging", "message"),
+        ("group:nodes", "nodes"),
+        (
+            "group:openclaw",
+            "browser canvas nodes cron message gateway agents_list sessions_list sessions_history sessions_send \
+             sessions_spawn session_status web_search web_fetch image memory_search memory_get",
+        ),
+        ("Bash", "exec"),
+        ("apply-patch", "apply_patch"),
+    ] {
+        let left = left(group);
+        let denied: Vec<&str> = all.iter().filter(|name| !left.contains(name)).map(String::as_str).collect();
+        assert_eq!(denied.join(" "), members, "{group}");
+    }
+    let denied = tool_policy::subagent_step(ToolPolicy::default(), &CATALOGUE).policy.deny;
+    assert_eq!(
+        denied.join(" "),
+        "whatsapp_login cron gateway agents_list sessions_list sessions_history sessions_send sessions_spawn \
+         session_status memory_search memory_get"
+    );
+}
+
+/// A tool of which only the row counts.
+struct Named(&'static ToolFacts);
+
+impl Tool for Named {
+    fn facts(&self) -> &ToolFacts {
+        self.0
+    }
+
+    fn schema(&self) -> Value {
+        json!({"type": "object"})
+    }
+
+    fn run(&self, _: Value, _: ToolContext) -> ToolFuture<'_> {
+        Box::pin(async { Ok(ToolOutput::default()) })
+    }
+}
+
+#[test]
+fn the_prompt_lists_the_tools_in_their_order_with_their_summaries() {
+    let tools = TOOLS.iter().map(|row| -> Box<dyn Tool> { Box::new(Named(&row.facts)) }).collect();
+    let tools = Toolbox::new(tools, &CATALOGUE);
+    let text = prompt::build(&PromptInputs { tools: &tools, ..PromptInputs::default() }).text;
+    let listed: Vec<&str> = text.lines().filter(|line| line.starts_with("- ")).take(TOOLS.len()).collect();
+    let expected = "\
+- read: Read a file
+- write: Create or replace a file
+- edit: Replace an exact piece of text in a file
+- apply_patch: Change several files with one patch
+- grep: Search file contents
+- find: Find files by name pattern
+- ls: List a directory
+- exec: Run a shell command (pty for programs that need a terminal)
+- process: Watch, feed and stop commands running in the background
+- web_search: Search the web
+- web_fetch: Fetch a page and extract its readable text
+- browser: Drive a web browser
+- canvas: Show, evaluate and capture canvases on nodes
+- nodes: List, describe and use paired nodes: notifications, camera, screen
+- cron: Schedule jobs and reminders (write reminder text so that it reads as a reminder when it fires, with the context it needs)
+- message: Send messages and channel actions
+- gateway: Read and change the gateway's configuration, restart or update it
+- agents_list: List the agents that may be given work
+- sessions_list: List sessions, filtered, with their last messages
+- sessions_history: Read another session's history
+- sessions_send: Send a message to another session
+- session_status: Status card: usage, time, model
+- image: Look at an image with the image model
+- memory_get: Read lines of MEMORY.md or a memory/*.md file
+- memory_search: Search MEMORY.md and memory/*.md
+- sessions_spawn: Start a sub-agent
+- tts: Turn text into speech
+- whatsapp_login";
+    assert_eq!(listed.join("\n"), expected);
 }

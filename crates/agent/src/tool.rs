@@ -1,0 +1,179 @@
+//! What a tool is: the facts that policy, prompt, events and requests read, and how a call runs.
+//!
+//! The facts of a tool stand once, with the tool. A [`Catalogue`] holds those of every tool by name, also of tools that
+//! this gateway does not have and a config may name all the same.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use openclaw_protocol::message::Block;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::host::Host;
+
+/// What comes of a call.
+pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
+
+/// One tool, ready to be called by one run.
+pub trait Tool: Send + Sync {
+    /// What is known of it.
+    fn facts(&self) -> &ToolFacts;
+
+    /// JSON Schema of its arguments.
+    fn schema(&self) -> Value;
+
+    /// Runs one call with arguments that fit the schema. A cancelled call returns [`ToolError::Aborted`] soon, with nothing
+    /// left running unless it was put in the background.
+    fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_>;
+}
+
+/// What is known of a tool before it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToolFacts {
+    /// The name in requests, policies and events.
+    pub name: &'static str,
+    /// Other names that policies and events take for it.
+    pub aliases: &'static [&'static str],
+    /// The policy groups it belongs to, such as `group:fs`.
+    pub groups: &'static [&'static str],
+    /// What the model reads with the schema.
+    pub description: &'static str,
+    /// Its line in the prompt's list of tools; empty shows the first line of the description.
+    pub summary: &'static str,
+    /// Its position in that list. Equal positions are sorted by name.
+    pub prompt_position: u8,
+    /// The arguments that label a call for people; the first that is given counts.
+    pub label_arguments: &'static [&'static str],
+    /// Whether only the owner may use it.
+    pub owner_only: bool,
+    /// Whether sub-agents may use it.
+    pub for_subagents: bool,
+    /// Where it may run.
+    pub reach: Reach,
+}
+
+/// Where a tool may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Anywhere: it keeps to the directory that it is confined to.
+    Confinable,
+    /// Only where nothing is confined: nothing would hold it.
+    Unconfined,
+}
+
+impl ToolFacts {
+    /// A tool that everyone may use, in no group and after those that have a position in the prompt.
+    pub const fn named(name: &'static str) -> Self {
+        Self {
+            name,
+            aliases: &[],
+            groups: &[],
+            description: "",
+            summary: "",
+            prompt_position: u8::MAX,
+            label_arguments: &[],
+            owner_only: false,
+            for_subagents: true,
+            reach: Reach::Confinable,
+        }
+    }
+
+    /// Short label of a call for people: a path, a command.
+    pub(crate) fn label(&self, args: &Value) -> Option<String> {
+        let given = |name: &&str| Some(args.get(name)?.as_str()?.trim()).filter(|text| !text.is_empty());
+        self.label_arguments.iter().find_map(given).map(str::to_owned)
+    }
+}
+
+/// The facts of every tool that has a meaning by name, in the order in which a model is offered them.
+#[derive(Debug, Clone, Default)]
+pub struct Catalogue(Vec<ToolFacts>);
+
+impl FromIterator<ToolFacts> for Catalogue {
+    fn from_iter<T: IntoIterator<Item = ToolFacts>>(facts: T) -> Self {
+        Self(facts.into_iter().collect())
+    }
+}
+
+impl Catalogue {
+    /// A catalogue that knows no tool.
+    pub(crate) const fn empty() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The facts of all of them.
+    pub fn facts(&self) -> impl Iterator<Item = &ToolFacts> {
+        self.0.iter()
+    }
+
+    /// A tool's name as policies and events spell it.
+    pub fn canonical_name(&self, name: &str) -> String {
+        let name = name.trim().to_lowercase();
+        let known = self.0.iter().find(|facts| facts.aliases.contains(&name.as_str()));
+        known.map_or(name, |facts| facts.name.to_owned())
+    }
+}
+
+/// What a call is told besides its arguments.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// The model's id of the call.
+    pub call_id: String,
+    /// Where relative paths start.
+    pub workspace: PathBuf,
+    /// Ends the call.
+    pub cancel: CancellationToken,
+    /// Takes partial results while the tool works; sending never blocks, a full queue drops.
+    pub updates: tokio::sync::mpsc::Sender<Value>,
+    /// The gateway, for tools that ask something of it.
+    pub host: Arc<dyn Host>,
+}
+/// What a tool gives back.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToolOutput {
+    /// Said to the model before the first text. Kept apart so that the text begins as it came: what a cut left of a secret is
+    /// looked for there.
+    pub notice: Option<String>,
+    /// Text and images for the model.
+    pub content: Vec<Block>,
+    /// Structured outcome for clients.
+    pub details: Option<Value>,
+}
+
+impl ToolOutput {
+    /// One text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { notice: None, content: vec![Block::text(text)], details: None }
+    }
+
+    /// Pretty JSON for the model, the same value as details (spec `tools.md` §1).
+    pub fn json(value: Value) -> Self {
+        let text = serde_json::to_string_pretty(&value).unwrap_or_default();
+        Self { notice: None, content: vec![Block::text(text)], details: Some(value) }
+    }
+}
+
+/// Why a call gave nothing.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ToolError {
+    /// No such tool; the model is told and goes on.
+    #[error("Tool {0} not found")]
+    Unknown(String),
+    /// It failed; the model is told in these words and goes on.
+    #[error("{0}")]
+    Failed(String),
+    /// The same, with something to say before it. `error` begins as it came, as in [`ToolOutput::notice`].
+    #[error("{notice}\n\n{error}")]
+    FailedWithNotice {
+        /// Said first.
+        notice: String,
+        /// What the tool printed, and why it failed.
+        error: String,
+    },
+    /// The run is being stopped.
+    #[error("Aborted")]
+    Aborted,
+}
