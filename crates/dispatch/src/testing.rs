@@ -422,6 +422,18 @@ impl SessionStore for Faulty {
     fn set_agents(&self, agents: Vec<AgentId>) {
         self.0.set_agents(agents);
     }
+
+    fn found_agents(&self) -> Vec<AgentId> {
+        self.0.found_agents()
+    }
+
+    fn location_of(&self, agent: &AgentId) -> String {
+        self.0.location_of(agent)
+    }
+
+    fn location(&self) -> String {
+        self.0.location()
+    }
 }
 
 pub(crate) fn chat(run_id: &str, text: &str) -> ChatMessage {

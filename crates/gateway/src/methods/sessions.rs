@@ -74,7 +74,7 @@ pub(super) async fn patch(
         has_xhigh: thinking::has_xhigh,
         xhigh_models: spoken_list(&thinking::xhigh_models()),
     };
-    Ok(methods::patch(ctx.gateway.sessions.as_ref(), &ctx.gateway.layout, &params, &rules).await?)
+    Ok(methods::patch(ctx.gateway.sessions.as_ref(), &params, &rules).await?)
 }
 
 /// `a, b, c` as `a, b or c`.

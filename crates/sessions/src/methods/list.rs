@@ -52,13 +52,7 @@ pub async fn list(
     if params.include_derived_titles == Some(true) || params.include_last_message == Some(true) {
         look_into(&rows, &mut sessions, layout, rules, params).await;
     }
-    Ok(SessionsListResult {
-        ts,
-        path: layout.listed_path(&rules.default_agent),
-        count: sessions.len() as u64,
-        defaults,
-        sessions,
-    })
+    Ok(SessionsListResult { ts, path: store.location(), count: sessions.len() as u64, defaults, sessions })
 }
 
 /// What a client asked for. Alias rows of cron runs are never listed; `global` and `unknown` only when they are wanted.

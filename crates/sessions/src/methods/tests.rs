@@ -77,7 +77,7 @@ impl Bench {
     }
 
     async fn patch(&self, params: Value) -> Result<Value, String> {
-        let patched = patch(&self.store, &self.layout, &read(params), &rules()).await;
+        let patched = patch(&self.store, &read(params), &rules()).await;
         patched.map(|result| serde_json::to_value(result).unwrap()).map_err(|error| error.to_string())
     }
 
