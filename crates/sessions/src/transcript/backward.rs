@@ -190,6 +190,11 @@ fn walk_before(
     Ok(())
 }
 
+/// Whether a file begins with a session header. Blocking.
+pub(crate) fn is_transcript(path: &Path) -> bool {
+    open_regular(path).and_then(|file| header_of(&file)).is_ok_and(|header| header.is_some())
+}
+
 /// Visits the first `count` entries of a file in their order, reading no more than `budget` bytes. Blocking.
 pub fn first_entries(
     path: &Path,
