@@ -9,7 +9,8 @@ use openclaw_agent::prompt::HostFacts;
 use openclaw_config::{Config, Unmet};
 use openclaw_models::{ModelSettings, Models};
 use openclaw_protocol::RunId;
-use openclaw_sessions::{Layout, SessionSettings, SessionStore};
+use openclaw_sessions::transcript::Transcripts;
+use openclaw_sessions::{SessionSettings, SessionStore};
 use openclaw_tools::CommandLock;
 use secrecy::SecretString;
 use tokio::sync::{oneshot, watch};
@@ -21,13 +22,14 @@ use crate::api::{
 };
 use crate::backlog::Backlog;
 use crate::clock::Clock;
-use crate::events::{Events, Hub, injected as injected_event};
+use crate::events::{Events, Hub};
 use crate::inbox::{self, Inbox, Known, Payload};
 use crate::intake;
 use crate::journal::{FILE_NAME, Journal, Upkeep};
 use crate::lane::{Command, GlobalLanes, LaneSizes, Only, Supervisor};
 use crate::outbox::{self, Delivery, Handed, KindInUse, Outbox, OutboxError, Parcel};
 use crate::registry::Registry;
+use crate::runner::inject::Injection;
 use crate::runner::{Runner, Suspects};
 use crate::shared::Shared;
 use crate::system_events::SystemEvents;
@@ -44,7 +46,7 @@ pub struct Deps {
     /// The rows of all sessions.
     pub store: Arc<dyn SessionStore>,
     /// Where transcripts are.
-    pub layout: Layout,
+    pub transcripts: Arc<dyn Transcripts>,
     /// Where models come from.
     pub models: Models,
     /// What the prompt says about this machine.
@@ -342,23 +344,17 @@ impl Dispatch {
 
     /// Appends to a session's transcript in the assistant's name and broadcasts the `chat` final (`chat.inject`). While
     /// a run is under way it is written between two of its entries; a tool call under way is waited for a few seconds.
-    ///
-    /// # Errors
-    /// See [`InjectError`]; nothing was written.
-    pub async fn inject(&self, message: InjectMessage) -> Result<Injected, InjectError> {
+    /// After an error, see [`InjectError`], nothing was written.
+    pub async fn inject(&self, message: InjectMessage) -> Placed<Result<Injected, InjectError>> {
         if self.shared.stopping.is_cancelled() {
-            return Err(InjectError::ShuttingDown);
+            return Placed::known(Err(InjectError::ShuttingDown));
         }
-        let shared = Arc::clone(&self.shared);
-        // Goes on when who asked goes away in the middle.
-        let injecting = self.shared.accepting.spawn(async move {
-            let injected = shared.runner.inject(&message, &shared.kill).await?;
-            let said = injected_event(&message.session_key, &injected.message_id, &injected.message);
-            shared.hub.publish(said).await;
-            shared.hub.flush().await;
-            Ok(injected)
-        });
-        injecting.await.map_err(|error| InjectError::Storage(error.to_string()))?
+        let (reply, injected) = oneshot::channel();
+        let key = message.session_key.clone();
+        let inject = Command::Inject(Injection { message, reply });
+        self.shared.lanes.send(&self.shared, &key, inject).await;
+        // A lane that ends without a reply ends because the gateway goes down.
+        Placed::new(async move { injected.await.unwrap_or(Err(InjectError::ShuttingDown)) })
     }
 
     /// The deliveries of one kind. Always the same one.

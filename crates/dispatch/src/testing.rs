@@ -13,6 +13,7 @@ use openclaw_sessions::key::KeyRules;
 use openclaw_sessions::store::{
     Change, FileStore, FileStoreOptions, Query, Row, Rows, Selection, StoreFuture, Visitor,
 };
+use openclaw_sessions::transcript::FileTranscripts;
 use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionSettings, SessionStore};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -369,7 +370,7 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
         // The sender may go: what was sent stays.
         settings: watch::channel(Arc::new(settings)).1,
         store: Arc::new(Faulty(FileStore::open(options).unwrap())),
-        layout,
+        transcripts: Arc::new(FileTranscripts::new(layout)),
         models: Models::new(Variables::from(&environment), Http::default()),
         host: HostFacts::default(),
         system_events: Arc::default(),

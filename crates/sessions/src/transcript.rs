@@ -18,6 +18,7 @@ pub mod guard;
 pub mod head;
 pub mod index;
 pub mod inject;
+mod injector;
 pub mod lock;
 #[cfg(any(test, feature = "contract"))]
 mod memory;
@@ -31,6 +32,7 @@ mod turn;
 use std::path::Path;
 use std::sync::Arc;
 
+use injector::Shared;
 use openclaw_protocol::message::Message;
 use parking_lot::Mutex;
 
@@ -42,6 +44,7 @@ pub use files::{FileReader, FileTranscripts};
 pub use fork::{MAX_FORK_TOKENS, is_forkable};
 pub use format::{Body, Entry, EntryId, Header, StoredMessage};
 pub use guard::PendingCalls;
+pub use injector::Injector;
 pub use lock::{LockError, TranscriptLock};
 #[cfg(any(test, feature = "contract"))]
 pub use memory::MemoryTranscripts;
@@ -87,6 +90,9 @@ pub enum TranscriptError {
         /// The id.
         id: EntryId,
     },
+    /// A tool call has no result yet and did not get one in time.
+    #[error("a tool call is under way in {0}, nothing can be written into it now; try again in a moment")]
+    CallUnderWay(TranscriptRef),
     /// The task that worked on the file was cancelled or panicked.
     #[error("work on the transcript {0} was interrupted")]
     Interrupted(TranscriptRef),
@@ -102,13 +108,13 @@ impl TranscriptError {
 /// its lock; [`TranscriptLock`] opens it.
 #[derive(Debug)]
 pub struct Transcript {
-    open: Arc<Mutex<Box<dyn OpenTranscript>>>,
+    shared: Arc<Mutex<Shared>>,
     lock: TranscriptLock,
 }
 
 impl Transcript {
     fn new(open: Box<dyn OpenTranscript>, lock: TranscriptLock) -> Self {
-        Self { open: Arc::new(Mutex::new(open)), lock }
+        Self { shared: Arc::new(Mutex::new(Shared::new(open))), lock }
     }
 
     /// Its name.
@@ -118,28 +124,41 @@ impl Transcript {
 
     /// Gives the lock back, and keeps what is known of the transcript for the next who has it.
     pub fn keep(self) -> KeptTranscript {
-        KeptTranscript { transcript: self.transcript().clone(), open: self.open }
+        self.end_injections();
+        KeptTranscript { transcript: self.transcript().clone(), shared: self.shared }
+    }
+
+    /// Lets others write into it between two entries of its owner's, until [`Self::end_injections`].
+    pub fn injector(&self) -> Injector {
+        self.shared.lock().accept(true);
+        let (transcript, lock) = (self.transcript().clone(), self.lock.downgrade());
+        Injector { transcript, lock, shared: Arc::downgrade(&self.shared) }
+    }
+
+    /// From now on its owner writes alone. Who still waits learns that nothing was written.
+    pub fn end_injections(&self) {
+        self.shared.lock().accept(false);
     }
 
     /// The header.
     pub fn header(&self) -> Header {
-        self.open.lock().header().clone()
+        self.shared.lock().open.header().clone()
     }
 
     /// The entry that the next append will be a child of.
     pub fn leaf(&self) -> Option<EntryId> {
-        self.open.lock().leaf().cloned()
+        self.shared.lock().open.leaf().cloned()
     }
 
     /// Whether there is an entry with this id on any branch, or may be in the part of a long one that has not been read.
     pub fn contains(&self, id: &str) -> bool {
-        self.open.lock().contains(id)
+        self.shared.lock().open.contains(id)
     }
 
     /// Appends an entry under the leaf and makes it the leaf. `id` fixes its id; otherwise a new one is made. The bytes
     /// are with the system when the future ends, not necessarily on the disk: see [`Self::sync`].
     pub async fn append(&mut self, body: Body, id: Option<EntryId>) -> Result<EntryId, TranscriptError> {
-        self.work(move |open| open.append(body, id)).await
+        self.work_shared(move |shared| shared.append(body, id)).await
     }
 
     /// [`Self::append`] for a message.
@@ -195,16 +214,23 @@ impl Transcript {
     }
 
     fn now<T>(&self, work: impl FnOnce(&mut dyn OpenTranscript) -> T) -> T {
-        work(&mut **self.open.lock())
+        work(&mut *self.shared.lock().open)
     }
 
     async fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut dyn OpenTranscript) -> Result<T, TranscriptError> + Send + 'static,
     ) -> Result<T, TranscriptError> {
-        let (open, lock) = (Arc::clone(&self.open), self.lock.clone());
+        self.work_shared(move |shared| work(&mut *shared.open)).await
+    }
+
+    async fn work_shared<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Shared) -> Result<T, TranscriptError> + Send + 'static,
+    ) -> Result<T, TranscriptError> {
+        let (shared, lock) = (Arc::clone(&self.shared), self.lock.clone());
         blocking(self.transcript(), move || {
-            let done = work(&mut **open.lock());
+            let done = work(&mut shared.lock());
             drop(lock);
             done
         })
@@ -216,7 +242,7 @@ impl Transcript {
 #[derive(Debug)]
 pub struct KeptTranscript {
     transcript: TranscriptRef,
-    open: Arc<Mutex<Box<dyn OpenTranscript>>>,
+    shared: Arc<Mutex<Shared>>,
 }
 
 impl KeptTranscript {
@@ -227,7 +253,7 @@ impl KeptTranscript {
 
     /// How many entries are known.
     pub fn len(&self) -> usize {
-        self.open.lock().len()
+        self.shared.lock().open.len()
     }
 
     /// Whether no entry is known.
@@ -237,7 +263,7 @@ impl KeptTranscript {
 
     /// Whether it is this transcript, as it was when it was synced.
     fn is_still(&self, transcript: &TranscriptRef) -> bool {
-        self.transcript == *transcript && self.open.lock().is_untouched()
+        self.transcript == *transcript && self.shared.lock().open.is_untouched()
     }
 }
 

@@ -4,6 +4,7 @@
 //! turn to turn while its inputs are, and a provider's prompt cache holds. The sections and their conditions are one
 //! table in `sections`; lines are joined with a newline and empty lines dropped, only inserts keep theirs.
 
+mod repo_root;
 mod report;
 mod runtime;
 mod sections;
@@ -16,11 +17,12 @@ use std::path::{Path, PathBuf};
 
 use openclaw_models::ToolSpec;
 
+pub use repo_root::RepoRoots;
 pub use report::{
     FileReport, PromptSize, ReportFrame, SandboxReport, SkillReport, SkillsReport, SystemPromptReport,
     ToolReport, ToolsReport,
 };
-pub use runtime::{HostFacts, find_repo_root};
+pub use runtime::HostFacts;
 
 use crate::bootstrap::BootstrapFile;
 use crate::run::ReasoningVisibility;

@@ -1,6 +1,6 @@
 //! The `Runtime:` line (spec `agent-runtime.md` §3.1 row 26).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{PromptInputs, RuntimeFacts, display};
 
@@ -51,12 +51,6 @@ fn node_arch(arch: &str) -> &str {
         "x86" => "ia32",
         other => other,
     }
-}
-
-/// The first directory with a `.git` among `start` and its twelve nearest parents.
-pub fn find_repo_root(start: &Path) -> Option<PathBuf> {
-    const DEPTH: usize = 12;
-    start.ancestors().take(DEPTH).find(|dir| dir.join(".git").exists()).map(Path::to_path_buf)
 }
 
 /// The section's lines.

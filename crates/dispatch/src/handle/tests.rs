@@ -246,11 +246,11 @@ async fn injected_words_are_stored_and_heard() {
         text: "injected note".to_owned(),
         label: Some("ops".to_owned()),
     };
-    let unknown = rig.dispatch.inject(message("agent:main:none")).await.unwrap_err();
+    let unknown = rig.dispatch.inject(message("agent:main:none")).await.outcome().await.unwrap_err();
     assert!(matches!(unknown, InjectError::UnknownSession), "{unknown}");
     send(&rig, "r1", "hi").await;
     rig.events_until("r1 chat final hey").await;
-    let injected = rig.dispatch.inject(message(KEY)).await.unwrap();
+    let injected = rig.dispatch.inject(message(KEY)).await.outcome().await.unwrap();
     assert_eq!(
         rig.event().await,
         format!("inject-{} chat final [ops]\n\ninjected note", injected.message_id)

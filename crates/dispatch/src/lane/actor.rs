@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use openclaw_agent::event::RunEvent;
 use openclaw_protocol::RunId;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +23,7 @@ use super::steering::SteeringQueue;
 use crate::api::{AbortReason, AbortTarget, Broadcast, RunOutcome, RunRecord};
 use crate::events::Emitter;
 use crate::inbox::{Origin, Parked, Row};
+use crate::runner::inject::{self, Injection};
 use crate::runner::locked::LockWait;
 use crate::runner::{Attempt, Ending, RunControl};
 use crate::shared::Shared;
@@ -86,6 +87,8 @@ pub(crate) enum Command {
     Abort { target: AbortTarget, only: Only, reason: AbortReason, reply: oneshot::Sender<Vec<RunId>> },
     /// Stop all runs, then let somebody change the session.
     Change(oneshot::Sender<Floor>),
+    /// Write into the transcript in the assistant's name.
+    Inject(Injection),
 }
 
 /// How a message came to the lane.
@@ -216,9 +219,26 @@ impl Actor {
                 let id = self.changes.add(change);
                 self.on_input(Input::Change(id)).await;
             }
+            Command::Inject(injection) => self.inject(injection).await,
             // Those that arrive are waited for before they come here.
             Command::Arriving(_) => {}
         }
+    }
+
+    /// Beside the run under way, or else in its turn.
+    async fn inject(&mut self, injection: Injection) {
+        if let Some(running) = &self.running {
+            return self.asides.inject(&self.shared, injection, running.transcript.clone());
+        }
+        let (give, floor) = oneshot::channel();
+        let id = self.changes.add(give);
+        let shared = Arc::clone(&self.shared);
+        self.shared.accepting.spawn(async move {
+            // Without the floor the lane has ended: whoever waits for the reply sees it closed.
+            let Ok(_floor) = floor.await else { return };
+            inject::work(&shared, injection, None).await;
+        });
+        self.on_input(Input::Change(id)).await;
     }
 
     async fn on_input(&mut self, input: Input<Job>) {
@@ -318,6 +338,7 @@ impl Actor {
 
     async fn start(&mut self, job: Job) {
         let (events_in, events) = mpsc::channel(EVENTS);
+        let (transcript_in, transcript) = watch::channel(None);
         let cancel = self.shared.kill.child_token();
         let steering = Arc::new(SteeringQueue::default());
         let reason = Arc::new(OnceLock::new());
@@ -330,6 +351,7 @@ impl Actor {
             reason: Arc::clone(&reason),
             steering: Arc::clone(&steering),
             events: events_in,
+            transcript: transcript_in,
             attempt: Arc::clone(&attempt),
             lock_wait: Arc::clone(&lock_wait),
         };
@@ -343,6 +365,7 @@ impl Actor {
             steering,
             lock_wait,
             events,
+            transcript,
             emitter,
             attempt,
             begun: false,
@@ -503,7 +526,8 @@ impl Actor {
                 let ended_at = self.shared.clock.now_ms();
                 let run_id = job.row.run_id.clone();
                 self.shared.registry.conclude(RunRecord { run_id, started_at: None, ended_at, outcome });
-                self.asides.close(&self.shared, job, answer);
+                let run = self.running.as_ref().map(|running| running.transcript.clone());
+                self.asides.close(&self.shared, job, answer, run);
             }
             AsideStep::Closed(record) => self.settle(record),
             // It takes its turn behind the run.

@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use super::actor::Job;
 use crate::api::RunRecord;
 use crate::runner::command::{self, Answer};
+use crate::runner::inject::{self, Injection, RunTranscript};
 use crate::shared::Shared;
 
 /// The messages to the gateway that are not closed yet.
@@ -44,6 +45,15 @@ impl Asides {
         self.waiting.is_empty() && self.tasks.is_empty()
     }
 
+    /// Writes a `chat.inject` into the transcript of the run under way.
+    pub(super) fn inject(&mut self, shared: &Arc<Shared>, injection: Injection, run: RunTranscript) {
+        let shared = Arc::clone(shared);
+        self.tasks.spawn(async move {
+            inject::work(&shared, injection, Some(run)).await;
+            None
+        });
+    }
+
     /// The next step of any of them. Never when there is none; may be dropped while it waits.
     pub(super) async fn next(&mut self, shared: &Arc<Shared>) -> AsideStep {
         match self.drained(shared).await {
@@ -63,7 +73,7 @@ impl Asides {
             }
             let step = match self.tasks.join_next().await? {
                 Ok(Some(step)) => step,
-                // The gateway goes down: the next start does it again.
+                // Words are injected; or the gateway goes down, and the next start does it again.
                 Ok(None) => continue,
                 Err(error) => {
                     tracing::error!(%error, "an answer could not be stored");
@@ -79,10 +89,16 @@ impl Asides {
     }
 
     /// Stores an answer that was told.
-    pub(super) fn close(&mut self, shared: &Arc<Shared>, job: Job, answer: Answer) {
+    pub(super) fn close(
+        &mut self,
+        shared: &Arc<Shared>,
+        job: Job,
+        answer: Answer,
+        run: Option<RunTranscript>,
+    ) {
         let shared = Arc::clone(shared);
         self.tasks.spawn(async move {
-            let closing = AssertUnwindSafe(command::close(&shared, &job.row, &answer)).catch_unwind();
+            let closing = AssertUnwindSafe(command::close(&shared, &job.row, &answer, run)).catch_unwind();
             match closing.await {
                 Ok(record) => record.map(AsideStep::Closed),
                 // In its turn it panics again, and that ends it.

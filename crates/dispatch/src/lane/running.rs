@@ -11,6 +11,7 @@ use super::steering::SteeringQueue;
 use crate::api::{AbortReason, Broadcast, RunOutcome, RunRecord};
 use crate::events::Emitter;
 use crate::runner::Attempt;
+use crate::runner::inject::RunTranscript;
 use crate::runner::locked::LockWait;
 
 /// The run under way.
@@ -22,6 +23,7 @@ pub(super) struct Running {
     /// Time that does not count against its deadline.
     pub(super) lock_wait: Arc<LockWait>,
     pub(super) events: mpsc::Receiver<RunEvent>,
+    pub(super) transcript: RunTranscript,
     pub(super) emitter: Emitter,
     pub(super) attempt: Arc<Attempt>,
     pub(super) begun: bool,

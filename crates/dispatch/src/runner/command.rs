@@ -3,20 +3,20 @@
 //! The answer is stored like a run's (`docs/durability.md`): what was wished for is done durably and may be done twice, the
 //! answer is written into the transcript once, under the message's own entry id, and only then is the message finished.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use openclaw_config::ResolvedAgent;
 use openclaw_models::{Choices, Chosen, ModelRef, ProviderId};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::reset::authority::Authority;
-use openclaw_sessions::transcript::NewTranscript;
 use openclaw_sessions::transcript::inject::injected;
+use openclaw_sessions::transcript::{NewTranscript, TranscriptRef};
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::json;
 
 use super::asked_model::{AskedModel, Hint, is_forbidden};
-use super::inject::PutError;
+use super::inject::{PutError, RunTranscript};
 use super::locked::{self, Held};
 use super::session::reset_request;
 use super::{Ending, NotBegun, RunControl, Runner, done, finish, record};
@@ -48,15 +48,22 @@ pub(super) enum Command {
 pub(crate) struct Answer {
     /// What it says; nothing to who may not ask.
     pub(crate) message: Option<Box<Message>>,
-    place: Place,
+    place: AnsweredIn,
 }
 
 /// The transcript an answer goes into.
 #[derive(Debug)]
-struct Place {
-    id: SessionId,
-    path: PathBuf,
-    workspace: PathBuf,
+pub(super) struct AnsweredIn {
+    pub(super) transcript: TranscriptRef,
+    /// For one that has to be made.
+    pub(super) new: NewTranscript,
+}
+
+impl AnsweredIn {
+    fn new(transcript: TranscriptRef, id: &SessionId, workspace: &Path) -> Self {
+        let (session_id, cwd) = (id.to_string(), workspace.display().to_string());
+        Self { transcript, new: NewTranscript { session_id, cwd, parent: None } }
+    }
 }
 
 /// Whose session it is about.
@@ -76,7 +83,7 @@ pub(super) async fn work(
 ) -> Ending {
     let answered = async {
         let answer = shared.runner.answer_in_turn(shared, row, command).await?;
-        while let Some(held) = shared.runner.keep_answer(row, &answer).await? {
+        while let Some(held) = shared.runner.keep_answer(row, &answer, None).await? {
             if let Err(ending) = locked::until_free(shared, &job.row, control, &held).await {
                 return Ok(Err(ending));
             }
@@ -116,10 +123,15 @@ pub(crate) async fn answer_aside(shared: &Shared, row: &Row) -> Option<Answer> {
 
 /// Writes an answer that was told into the transcript, between two entries of the run under way, and finishes its message.
 /// Nothing when the process ends before: then the message is answered again at the next start.
-pub(crate) async fn close<P: Sync>(shared: &Shared, row: &Row<P>, answer: &Answer) -> Option<RunRecord> {
+pub(crate) async fn close<P: Sync>(
+    shared: &Shared,
+    row: &Row<P>,
+    answer: &Answer,
+    run: Option<RunTranscript>,
+) -> Option<RunRecord> {
     let kept = tokio::select! { biased;
         () = shared.kill.cancelled() => return None,
-        kept = shared.runner.keep_answer(row, answer) => kept,
+        kept = shared.runner.keep_answer(row, answer, run) => kept,
     };
     match kept {
         Ok(None) => {}
@@ -224,8 +236,7 @@ impl Runner {
             Command::Said(said) => self.answer(&settings, &whose, said).await?,
             Command::Refusal(text) => Some(text.clone()),
         };
-        let workspace = session.agent.workspace.clone();
-        let place = Place { id: session.id, path: session.path, workspace };
+        let place = AnsweredIn::new(session.transcript, &session.id, &session.agent.workspace);
         Ok(answer_of(row, text, place))
     }
 
@@ -237,14 +248,11 @@ impl Runner {
         let Some(found) = self.store.get(&key).await? else { return Ok(None) };
         let Some(id) = found.entry.session_id.clone() else { return Ok(None) };
         // Where the run has it, which looks at the disk too.
-        let path = match self.layout.transcript_to_write(&agent.id, &found.entry)? {
-            Some(path) => path,
-            None => self.layout.transcript_path(&agent.id, &id, None)?,
-        };
+        let transcript = self.transcript_of(&agent.id, &id, Some(&found.entry))?;
         shared.inbox.begin(&row.run_id, &id).await?;
         let whose = Whose { key: &key, agent: &agent, entry: &found.entry };
         let text = self.answer(&settings, &whose, &said).await?;
-        Ok(Some(answer_of(row, text, Place { id, path, workspace: agent.workspace.clone() })))
+        Ok(Some(answer_of(row, text, AnsweredIn::new(transcript, &id, &agent.workspace))))
     }
 
     /// Does what was said and tells what came of it.
@@ -362,15 +370,14 @@ impl Runner {
     }
 
     /// Makes the answer part of the transcript, unless it is there from before a crash. Says if another process has it.
-    async fn keep_answer<P: Sync>(&self, row: &Row<P>, answer: &Answer) -> Result<Option<Held>, NotBegun> {
+    async fn keep_answer<P: Sync>(
+        &self,
+        row: &Row<P>,
+        answer: &Answer,
+        run: Option<RunTranscript>,
+    ) -> Result<Option<Held>, NotBegun> {
         let Some(message) = &answer.message else { return Ok(None) };
-        let Place { id, path, workspace } = &answer.place;
-        let new = NewTranscript {
-            session_id: id.as_str().to_owned(),
-            cwd: workspace.display().to_string(),
-            parent: None,
-        };
-        match self.put_once(row, path, new, message).await {
+        match self.put_once(row, &answer.place, message, run).await {
             Ok(()) => Ok(None),
             Err(PutError::Lock(error)) => Ok(Some(Held::of(error)?)),
             Err(error) => Err(error.into()),
@@ -379,6 +386,6 @@ impl Runner {
 }
 
 /// The time is that of acceptance: the same after a restart.
-fn answer_of(row: &Row, text: Option<String>, place: Place) -> Answer {
+fn answer_of(row: &Row, text: Option<String>, place: AnsweredIn) -> Answer {
     Answer { message: text.map(|text| Box::new(injected(&text, None, row.accepted_at))), place }
 }

@@ -1,7 +1,7 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
 //! [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is meant for the gateway; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here, [`asked_model`] the model it asks for,
-//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`lent`] lets [`inject`] write into it meanwhile; [`locked`] waits for another process that has the transcript; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`secrets`] is what tools may not say, [`device_secrets`] the part of it that devices bring; [`result`] is what is remembered.
+//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`inject`] writes into it meanwhile; [`locked`] waits for another process that has the transcript; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`secrets`] is what tools may not say, [`device_secrets`] the part of it that devices bring; [`result`] is what is remembered.
 
 mod asked_model;
 mod attempt;
@@ -12,9 +12,8 @@ mod device_secrets;
 mod fork;
 mod given_up;
 mod history_limit;
-mod inject;
+pub(crate) mod inject;
 mod kept;
-mod lent;
 pub(crate) mod locked;
 mod prepare;
 mod profile_pin;
@@ -33,7 +32,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use openclaw_agent::event::RunEvent;
-use openclaw_agent::prompt::HostFacts;
+use openclaw_agent::prompt::{HostFacts, RepoRoots};
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams};
 use openclaw_config::settings::QueueMode as ConfiguredMode;
@@ -42,7 +41,8 @@ use openclaw_protocol::message::{Message, UserMessage};
 use openclaw_sessions::entry::{SendPolicy, VerboseLevel};
 use openclaw_sessions::send_policy::{self, SendSubject};
 use openclaw_sessions::store::{Edit, Refused};
-use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionStore, StoreError};
+use openclaw_sessions::transcript::{Injector, Transcripts};
+use openclaw_sessions::{SessionEntry, SessionKey, SessionStore, StoreError};
 use openclaw_tools::CommandLock;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -58,7 +58,6 @@ use crate::shared::Shared;
 use crate::system_events::SystemEvents;
 use command::Way;
 use kept::KeptTranscripts;
-use lent::LentTranscripts;
 use locked::LockWait;
 use prepare::{Preparation, Prepared};
 use result::Figures;
@@ -73,7 +72,7 @@ pub(crate) struct Runner {
     state_dir: PathBuf,
     settings: watch::Receiver<Arc<Settings>>,
     store: Arc<dyn SessionStore>,
-    layout: Layout,
+    transcripts: Arc<dyn Transcripts>,
     models: Models,
     host: HostFacts,
     system_events: Arc<SystemEvents>,
@@ -81,7 +80,7 @@ pub(crate) struct Runner {
     command_lock: Option<CommandLock>,
     secrets: KnownSecrets,
     kept: KeptTranscripts,
-    lent: Arc<LentTranscripts>,
+    repo_roots: RepoRoots,
     clock: Clock,
 }
 
@@ -95,6 +94,8 @@ pub(crate) struct RunControl {
     pub(crate) steering: Arc<SteeringQueue>,
     /// Takes the run's events.
     pub(crate) events: mpsc::Sender<RunEvent>,
+    /// Lets the lane write into the run's transcript, from when the run has it open until it stores its result.
+    pub(crate) transcript: watch::Sender<Option<Injector>>,
     /// How far this attempt is.
     pub(crate) attempt: Arc<Attempt>,
     /// How long other processes keep it waiting.
@@ -236,7 +237,8 @@ async fn failed<P>(shared: &Shared, row: &Row<P>, message: String) -> Ending {
 /// Runs the agent, then stores: transcript and session row, then the inbox, and only then clients hear of the end.
 async fn drive(shared: &Shared, row: &Row, mut prepared: Prepared, control: &RunControl) -> Ending {
     let mut ended = run_agent(&mut prepared, control).await;
-    prepared.end_lending();
+    control.transcript.send_replace(None);
+    prepared.branch.end_injections();
     if shared.kill.is_cancelled() {
         return Ending::Interrupted;
     }
@@ -311,7 +313,7 @@ impl Runner {
             state_dir,
             settings,
             store,
-            layout,
+            transcripts,
             models,
             host,
             system_events,
@@ -324,14 +326,14 @@ impl Runner {
             state_dir,
             settings,
             store,
-            layout,
+            transcripts,
             models,
             host,
             system_events,
             command_variables,
             command_lock,
             kept: KeptTranscripts::default(),
-            lent: Arc::default(),
+            repo_roots: RepoRoots::default(),
             clock,
         }
     }

@@ -26,7 +26,6 @@ use openclaw_tools::{Confinement, CoreTools, ExecSettings, Setup, Toolbox};
 
 use super::asked_model::Hint;
 use super::branch::{Prompted, RunBranch, Telling};
-use super::lent::Lent;
 use super::locked::Held;
 use super::profile_pin::Keep;
 use super::result::Figures;
@@ -58,7 +57,6 @@ pub(super) struct Prepared {
     pub(super) system_prompt: String,
     pub(super) report: SystemPromptReport,
     pub(super) branch: RunBranch,
-    pub(super) lent: Option<Lent>,
     pub(super) prompt: Prompt,
     pub(super) reasoning: ReasoningVisibility,
     pub(super) limits: Limits,
@@ -78,12 +76,6 @@ pub(super) enum Preparation {
 }
 
 impl Prepared {
-    /// Others write no more into the transcript through the run.
-    pub(super) fn end_lending(&mut self) {
-        drop(self.lent.take());
-        self.branch.end_lending();
-    }
-
     /// Tells in the transcript that time was up.
     pub(super) async fn close_timed_out(&mut self, candidate: usize, why: String) {
         let model = self.models.get(candidate).or(self.models.first()).map(|candidate| &candidate.model);
@@ -145,7 +137,7 @@ impl Runner {
         // One run a transcript, whatever session keys lead to it.
         let lock = tokio::select! { biased;
             () = control.cancel.cancelled() => return Ok(Preparation::Stopped),
-            lock = TranscriptLock::acquire_now(&session.path) => lock.map_err(Held::of),
+            lock = TranscriptLock::acquire_now(&self.transcripts, &session.transcript) => lock.map_err(Held::of),
         };
         let lock = match lock {
             Ok(lock) => lock,
@@ -163,7 +155,7 @@ impl Runner {
         let shield = self.secrets.shield(&settings, secrets, self.secrets.of_devices())?;
         let tools = self.tools(&session, &settings, first, &shield);
         let (system_prompt, report) = self.system_prompt(row, &session, &settings, first, &files, &tools);
-        let (transcript, mut context) = self.transcript(&session, first).await?;
+        let (transcript, mut context) = self.transcript(&lock, &session, first).await?;
         inject::without_preface(&mut context.messages);
         let (steering, reason) = (Arc::clone(&control.steering), Arc::clone(&control.reason));
         let mut branch = RunBranch::new(transcript, context.messages, steering, reason, shared.kill.clone());
@@ -188,7 +180,7 @@ impl Runner {
         let reasoning = reasoning(&session.entry);
         let limits = Limits { timeout: timeout(row, &session.agent), ..Limits::default() };
         let history_limit = history_limit::of(&settings.config.channels, &session.key, &session.entry);
-        let lent = Some(branch.lend(&self.lent));
+        control.transcript.send_replace(Some(branch.injector()));
         Ok(Preparation::Ready(Box::new(Prepared {
             session,
             models,
@@ -199,7 +191,6 @@ impl Runner {
             system_prompt,
             report,
             branch,
-            lent,
             prompt,
             reasoning,
             limits,
@@ -211,6 +202,7 @@ impl Runner {
     /// The transcript, the run's settings noted, and what the model should see of it.
     async fn transcript(
         &self,
+        lock: &TranscriptLock,
         session: &Session,
         first: &Candidate,
     ) -> Result<(Transcript, Context), TranscriptError> {
@@ -225,8 +217,7 @@ impl Runner {
             api: first.model.api().to_owned(),
             thinking_level: first.thinking.as_str().to_owned(),
         };
-        let kept = self.kept.take(&session.path);
-        Transcript::begin(kept, session.path.clone(), new, settings).await
+        lock.begin(self.kept.take(&session.transcript), new, settings).await
     }
 
     async fn select(
@@ -314,7 +305,7 @@ impl Runner {
                     .repo_root
                     .as_deref()
                     .map(PathBuf::from)
-                    .or_else(|| prompt::find_repo_root(&agent.workspace)),
+                    .or_else(|| self.repo_roots.find(&agent.workspace)),
                 default_model: Some(agent.model_primary.clone().unwrap_or_else(|| model.clone())),
                 model: Some(model),
                 channel: Some(WEBCHAT.to_owned()),

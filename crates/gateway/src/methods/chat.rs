@@ -98,12 +98,13 @@ async fn stop(
 
 pub(super) async fn inject(ctx: RequestContext, params: ChatInjectParams) -> Result<ChatInjected, Failure> {
     let key = canonical(&ctx, &params.session_key.0)?;
-    let injected = ctx.gateway.dispatch.inject(InjectMessage {
+    let message = InjectMessage {
         session_key: key.as_str().to_owned(),
         text: params.message.0,
         label: params.label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty()),
-    });
-    Ok(ChatInjected { ok: true, message_id: injected.await?.message_id })
+    };
+    let injected = ctx.outcome(ctx.gateway.dispatch.inject(message).await).await?;
+    Ok(ChatInjected { ok: true, message_id: injected.message_id })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `auth-profiles.json` on disk: read without a lock, changed under one and always from what is on disk then.
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -169,23 +170,31 @@ fn target(agent_dir: &Path) -> PathBuf {
 type Stamp = (SystemTime, u64, u64);
 
 fn stamp(path: &Path) -> Option<Stamp> {
-    let metadata = std::fs::metadata(path).ok()?;
+    stamp_of(&std::fs::metadata(path).ok()?)
+}
+
+fn stamp_of(metadata: &Metadata) -> Option<Stamp> {
     #[cfg(unix)]
-    let inode = std::os::unix::fs::MetadataExt::ino(&metadata);
+    let inode = std::os::unix::fs::MetadataExt::ino(metadata);
     #[cfg(not(unix))]
     let inode = 0;
     Some((metadata.modified().ok()?, metadata.len(), inode))
 }
 
 fn read(path: &Path) -> Result<(Option<AuthStore>, Option<Stamp>), StoreError> {
-    let seen = stamp(path);
+    let missing = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+    let seen = match std::fs::metadata(path) {
+        Ok(found) => stamp_of(&found),
+        Err(error) if missing(&error) => return Ok((None, None)),
+        Err(_) => None,
+    };
     match std::fs::read(path) {
         Ok(bytes) => {
             let store = AuthStore::parse(&bytes)
                 .map_err(|line| StoreError::Damaged { path: path.to_path_buf(), line })?;
             Ok((Some(store), seen))
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((None, None)),
+        Err(error) if missing(&error) => Ok((None, None)),
         Err(source) => Err(StoreError::Read { path: path.to_path_buf(), source }),
     }
 }

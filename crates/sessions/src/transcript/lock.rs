@@ -50,6 +50,16 @@ pub enum LockError {
 #[derive(Debug, Clone)]
 pub struct TranscriptLock(Arc<Inner>);
 
+/// A lock that others have; it does not keep it from being given back.
+#[derive(Debug, Clone)]
+pub(super) struct WeakLock(Weak<Inner>);
+
+impl WeakLock {
+    pub(super) fn get(&self) -> Option<TranscriptLock> {
+        self.0.upgrade().map(TranscriptLock)
+    }
+}
+
 struct Inner {
     // In this order: other processes may have it before the next one in this process has its turn.
     _held: HeldLock,
@@ -235,9 +245,13 @@ impl TranscriptLock {
         new: &NewTranscript,
     ) -> Result<Transcript, TranscriptError> {
         match kept.filter(|kept| kept.is_still(&self.0.transcript)) {
-            Some(KeptTranscript { open, .. }) => Ok(Transcript { open, lock: self }),
+            Some(KeptTranscript { shared, .. }) => Ok(Transcript { shared, lock: self }),
             None => Ok(Transcript::new(self.0.transcripts.open_or_create(self.locked(), new)?, self)),
         }
+    }
+
+    pub(super) fn downgrade(&self) -> WeakLock {
+        WeakLock(Arc::downgrade(&self.0))
     }
 
     fn locked(&self) -> Locked<'_> {

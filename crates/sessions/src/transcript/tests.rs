@@ -476,10 +476,10 @@ async fn a_kept_transcript_is_used_until_somebody_touches_the_file() {
     assert_eq!(texts(&context), [""; 0]);
     first.append_message(user("one"), None).await.unwrap();
     first.sync().await.unwrap();
-    let open = Arc::clone(&first.open);
+    let shared = Arc::clone(&first.shared);
 
     let (mut second, context) = begin(Some(first.keep())).await;
-    assert!(Arc::ptr_eq(&second.open, &open), "nobody touched it");
+    assert!(Arc::ptr_eq(&second.shared, &shared), "nobody touched it");
     assert_eq!(texts(&context), ["one"]);
     second.append_message(user("two"), None).await.unwrap();
     second.sync().await.unwrap();
@@ -489,19 +489,60 @@ async fn a_kept_transcript_is_used_until_somebody_touches_the_file() {
     std::fs::write(dir.path().join("new"), edited).unwrap();
     std::fs::rename(dir.path().join("new"), &path).unwrap();
     let (mut third, context) = begin(Some(second.keep())).await;
-    assert!(!Arc::ptr_eq(&third.open, &open), "somebody did");
+    assert!(!Arc::ptr_eq(&third.shared, &shared), "somebody did");
     assert_eq!(texts(&context), ["one", "2.0"]);
 
     // Not synced: what it knows may not be what is on the disk.
     third.append_message(user("three"), None).await.unwrap();
-    let open = Arc::clone(&third.open);
+    let shared = Arc::clone(&third.shared);
     let (fourth, context) = begin(Some(third.keep())).await;
-    assert!(!Arc::ptr_eq(&fourth.open, &open));
+    assert!(!Arc::ptr_eq(&fourth.shared, &shared));
     assert_eq!(texts(&context), ["one", "2.0", "three"]);
 
     std::fs::remove_file(&path).unwrap();
     let (_, context) = begin(Some(fourth.keep())).await;
     assert_eq!(texts(&context), [""; 0]);
+}
+
+#[tokio::test]
+async fn others_write_between_entries_but_never_between_a_call_and_its_result() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let patience = std::time::Duration::from_secs(30);
+    let mut transcript = testing::opened(&path, new()).await;
+    let injector = transcript.injector();
+    transcript.append_message(user("go"), None).await.unwrap();
+    injector.put(assistant("at once"), None, patience).await.unwrap().unwrap();
+    let call = Block::ToolCall(ToolCall {
+        id: "1".into(),
+        name: "exec".into(),
+        arguments: json!({}),
+        ..ToolCall::default()
+    });
+    let asks = Message::Assistant(AssistantMessage { content: vec![call], ..AssistantMessage::default() });
+    transcript.append_message(asks, None).await.unwrap();
+    let late = injector.put(assistant("too late"), None, std::time::Duration::ZERO).await.unwrap();
+    assert!(matches!(late, Err(TranscriptError::CallUnderWay(_))), "{late:?}");
+    let mut waiting = Box::pin(injector.put(assistant("after it"), None, patience));
+    // Until it waits in the file.
+    while !format!("{:?}", transcript.shared.lock()).contains("after it") {
+        let _ = tokio::time::timeout(std::time::Duration::from_millis(1), &mut waiting).await;
+    }
+    let result: Message = serde_json::from_value(
+        json!({"role": "toolResult", "toolCallId": "1", "content": [{"type": "text", "text": "done"}], "timestamp": 1}),
+    )
+    .unwrap();
+    transcript.append_message(result, None).await.unwrap();
+    waiting.await.unwrap().unwrap();
+    transcript.append_message(assistant("end"), None).await.unwrap();
+    transcript.end_injections();
+    assert!(injector.put(assistant("over"), None, patience).await.is_none());
+    let shown = texts(&transcript.context().await.unwrap());
+    assert_eq!(shown, ["go", "at once", "", "1", "after it", "end"]);
+    assert_eq!(texts(&TranscriptFile::open(&path).unwrap().context().unwrap()), shown, "one branch");
+    // Whoever gave the transcript back is not written for any more, whatever the next does with it.
+    drop(transcript);
+    assert!(injector.put(assistant("gone"), None, patience).await.is_none());
 }
 
 struct Files(tempfile::TempDir);

@@ -143,7 +143,7 @@ async fn words_are_put_in_while_a_run_is_under_way_and_are_not_its_answer() {
     send(&rig, "r1", "hi").await;
     model.asked(1).await;
     let message = InjectMessage { session_key: KEY.to_owned(), text: "a note".to_owned(), label: None };
-    rig.dispatch.inject(message).await.unwrap();
+    rig.dispatch.inject(message).await.outcome().await.unwrap();
     assert_eq!(said(dir.path()), ["user: hi\n[message_id: r1]", "assistant: a note"]);
     let crashed = crash(dir.path());
     let resumed = FakeModel::start([Answer::Text("asked again")]).await;
