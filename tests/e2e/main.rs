@@ -41,6 +41,7 @@ mod golden_methods;
 mod google_bedrock;
 mod held_locks;
 mod http2;
+mod interleaved;
 mod kills;
 mod kills_in_queues;
 mod lifecycle;

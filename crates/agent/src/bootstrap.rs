@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use openclaw_protocol::SessionKey;
 use openclaw_protocol::text_length::{utf16_head, utf16_len, utf16_tail};
 
 use crate::place::{Head, PlaceError};
@@ -55,10 +56,10 @@ pub enum BootstrapScope {
 impl BootstrapScope {
     /// The scope that belongs to a session key. `main_key` is the agent's main key, `main` as a rule. A caller that knows
     /// that a direct chat is not with the owner uses [`BootstrapScope::Shared`] instead.
-    pub fn for_session(key: &str, main_key: &str) -> Self {
-        if crate::session_kind::is_subagent(key) {
+    pub fn for_session(key: &SessionKey, main_key: &str) -> Self {
+        if key.is_subagent() {
             Self::Subagent
-        } else if crate::session_kind::is_private(key, main_key) {
+        } else if key.is_private(main_key) {
             Self::Private
         } else {
             Self::Shared
@@ -322,7 +323,8 @@ mod tests {
             ("agent:main:subagent:x", BootstrapScope::Subagent),
         ];
         for (key, expect) in rows {
-            assert_eq!(BootstrapScope::for_session(key, "main"), expect, "{key}");
+            let key = SessionKey::parse(key).unwrap();
+            assert_eq!(BootstrapScope::for_session(&key, "main"), expect, "{key}");
         }
     }
 }

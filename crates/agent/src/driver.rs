@@ -3,14 +3,15 @@
 #[cfg(test)]
 mod tests;
 
+use openclaw_config::clock::now_ms;
 use openclaw_models::{ModelRequest, ThinkingLevel};
 use openclaw_protocol::message::{Message, ToolCall};
 use tokio::sync::mpsc;
 use tracing::Instrument;
 
 use crate::answer;
+use crate::context;
 use crate::event::RunEvent;
-use crate::hygiene::{self, Policy};
 use crate::payload::Replies;
 use crate::reply::{AgentMeta, Outcome, RunMeta};
 use crate::run::{Prompt, RunModel, RunParams};
@@ -26,7 +27,7 @@ pub(crate) async fn drive(params: RunParams<'_>) -> Outcome {
 }
 
 async fn work(mut params: RunParams<'_>) -> Outcome {
-    let started_at = now();
+    let started_at = now_ms();
     emit(&params.events, RunEvent::Started { started_at }).await;
     let prompt = std::mem::replace(&mut params.prompt, Prompt::Resume);
     let context = match prompt {
@@ -46,12 +47,12 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
         if step.is_long()
             && let Some(cause) = stop.cause()
         {
-            turn.stopped(cause, now());
+            turn.stopped(cause, now_ms());
             continue;
         }
         perform(step, &mut turn, &mut params, &mut stop).await;
     }
-    let ended_at = now();
+    let ended_at = now_ms();
     let outcome = outcome(&turn, &params, started_at, ended_at);
     tracing::info!(end = ?outcome.end, ms = outcome.meta.duration_ms, "run ended");
     emit(&params.events, RunEvent::Ended { started_at, ended_at, end: outcome.end.clone() }).await;
@@ -77,7 +78,7 @@ async fn perform(step: Step, turn: &mut Turn, params: &mut RunParams<'_>, stop: 
     match step {
         Step::Emit(event) => emit(&params.events, event).await,
         Step::Append(message, id) => append(turn, params, &message, id.as_deref()).await,
-        Step::Skip(call) => turn.skipped(&call, params.tools.meta(&call.name, &call.arguments), now()),
+        Step::Skip(call) => turn.skipped(&call, params.tools.meta(&call.name, &call.arguments), now_ms()),
         Step::PollSteering => turn.polled(params.steering.poll_queued()),
         Step::PollFollowup => turn.polled(params.steering.poll_queued_followup()),
         Step::CallModel { candidate, thinking } => call_model(turn, params, stop, candidate, thinking).await,
@@ -110,11 +111,9 @@ async fn call_model(
         turn.storage_failed("no model to call".to_owned());
         return;
     };
-    let model = candidate.model;
-    let policy = Policy::of(model.provider(), model.api(), model.id());
     let request = ModelRequest {
         system: params.system_prompt.to_owned(),
-        messages: hygiene::prepare(params.transcript.context(), &policy, params.history_limit),
+        messages: context::bounded(params.transcript.context(), params.history_limit),
         tools: params.tools.specs().to_vec(),
         thinking,
         max_tokens: candidate.max_tokens,
@@ -123,8 +122,8 @@ async fn call_model(
         session_id: Some(params.session_id.to_string()),
     };
     emit(&params.events, RunEvent::Asking).await;
-    let answered = answer::stream(candidate, request, stop, &params.events, now()).await;
-    turn.answered(answered, stop.cause(), now());
+    let answered = answer::stream(candidate, request, stop, &params.events, now_ms()).await;
+    turn.answered(answered, stop.cause(), now_ms());
 }
 
 async fn run_tool(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, call: &ToolCall) {
@@ -138,12 +137,12 @@ async fn run_tool(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, call
         events: &params.events,
     };
     let span = tracing::info_span!("tool", name = %call.name, call = %call.id);
-    let executed = stop.guard(tool_call::execute(frame, call, now).instrument(span)).await;
+    let executed = stop.guard(tool_call::execute(frame, call, now_ms).instrument(span)).await;
     let executed = executed.unwrap_or_else(|| {
         tracing::warn!(tool = %call.name, "tool did not stop when it was told to");
-        tool_call::abandoned(params.tools, call, now())
+        tool_call::abandoned(params.tools, call, now_ms())
     });
-    turn.tool_done(executed, stop.cause(), now());
+    turn.tool_done(executed, stop.cause(), now_ms());
 }
 
 fn outcome(turn: &Turn, params: &RunParams<'_>, started_at: i64, ended_at: i64) -> Outcome {
@@ -195,8 +194,4 @@ fn facts(candidate: &RunModel<'_>) -> CandidateFacts {
 async fn emit(events: &mpsc::Sender<RunEvent>, event: RunEvent) {
     // Nobody listening any more is no reason to stop: the transcript is what counts.
     let _ = events.send(event).await;
-}
-
-fn now() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
 }

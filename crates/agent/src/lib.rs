@@ -13,7 +13,7 @@
 //! | performing its steps: waiting, writing, calling | `driver`, `answer` (model), `tool_call` (tools), `stop` |
 //! | what a run tells and returns | [`event`], [`reply`], `payload`, `tool_event` |
 //! | reasoning tags, directives, the silent token | [`text`] |
-//! | history as a provider accepts it | [`hygiene`] |
+//! | how much of the history a model is sent | `context` |
 //! | the system prompt and its report | [`prompt`] |
 //! | files under an open directory, that nothing leads out of | [`place`], [`workspace_file`] |
 //! | workspace files, templates, identity, the user's clock | [`bootstrap`], [`workspace`], [`identity`], [`user_time`] |
@@ -22,9 +22,9 @@
 
 mod answer;
 pub mod bootstrap;
+mod context;
 mod driver;
 pub mod event;
-pub mod hygiene;
 pub mod identity;
 mod payload;
 pub mod place;
@@ -33,7 +33,6 @@ mod redaction;
 pub mod reply;
 pub mod roster;
 pub mod run;
-pub mod session_kind;
 mod stop;
 pub mod text;
 mod tool_call;

@@ -166,9 +166,6 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Spec `agent-runtime.md` §2.5.
-    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
-
     /// What people are told of a run that was stopped by the clock.
     pub fn time_is_up(&self) -> String {
         let limit = self.timeout.unwrap_or_default().as_secs();
@@ -180,10 +177,10 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// Spec `agent-runtime.md` §2.4 (10 and 30 identical calls) and §2.5.
+    /// Spec `agent-runtime.md` §2.4 (10 and 30 identical calls). How long a run may take is the caller's to say.
     fn default() -> Self {
         Self {
-            timeout: Some(Self::DEFAULT_TIMEOUT),
+            timeout: None,
             max_tool_rounds: None,
             retries: 3,
             identical_calls_warn: 10,

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::Environment;
 use crate::check::schema::{accepted, fill_defaults};
 use crate::legacy::object_at;
+use crate::settings::{AgentDefaults, SubagentDefaults};
 
 /// Names that listed models get without asking, and what they stand for (spec `models.md` §1.2).
 pub const MODEL_ALIASES: &[(&str, &str)] = &[
@@ -26,9 +27,9 @@ pub(crate) fn for_display(document: &Value) -> Value {
     custom_commands(&mut config);
     let Value::Object(root) = &mut config else { return config };
     if let Some(defaults) = object_at(root, &["agents", "defaults"]) {
-        defaults.entry("maxConcurrent").or_insert_with(|| json!(4));
+        defaults.entry("maxConcurrent").or_insert_with(|| json!(AgentDefaults::MAX_CONCURRENT));
         if let Some(subagents) = object_at(defaults, &["subagents"]) {
-            subagents.entry("maxConcurrent").or_insert_with(|| json!(8));
+            subagents.entry("maxConcurrent").or_insert_with(|| json!(SubagentDefaults::MAX_CONCURRENT));
         }
         model_aliases(defaults);
     }

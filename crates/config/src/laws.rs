@@ -354,7 +354,10 @@ fn settings_of_an_agent_are_its_own_over_the_shared_ones() {
     assert_eq!(ops.model_fallbacks, ["p/b"]);
     assert_eq!(ops.workspace, std::path::Path::new("/h/.openclaw/workspace-ops"));
     assert_eq!(ops.agent_dir, std::path::Path::new("/h/.openclaw/agents/ops/agent"));
-    assert_eq!((ops.timeout_seconds, ops.bootstrap_max_chars, ops.exec.timeout_sec), (9, 20_000, Some(5)));
+    assert_eq!(
+        (ops.run_timeout.as_secs(), ops.bootstrap_max_chars, ops.exec.timeout_sec),
+        (9, 20_000, Some(5))
+    );
     let home = config.agent(&config.default_agent());
     assert_eq!((home.workspace.to_str(), home.is_default), (Some("/own"), true));
     assert_eq!(config.session_store(&ops.id), std::path::Path::new("/h/s/ops.json"));

@@ -9,6 +9,7 @@
 
 mod byte_size;
 mod check;
+pub mod clock;
 mod defaults;
 mod diff;
 mod dotenv;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::prompt::HostFacts;
-use openclaw_config::{Config, Unmet};
+use openclaw_config::{Config, Unmet, unmet_protections};
 use openclaw_models::{ModelSettings, Models};
 use openclaw_protocol::RunId;
 use openclaw_sessions::transcript::Transcripts;
@@ -23,19 +23,17 @@ use crate::api::{
 use crate::backlog::Backlog;
 use crate::clock::Clock;
 use crate::events::{Events, Hub};
-use crate::inbox::{self, Inbox, Known, Payload};
+use crate::inbox::{Inbox, Known, Payload};
 use crate::intake;
-use crate::journal::{FILE_NAME, Journal, Upkeep};
+use crate::journal::Opened;
+use crate::journal::sqlite::{FILE_NAME, SqliteJournal};
 use crate::lane::{Command, GlobalLanes, LaneSizes, Only, Supervisor};
-use crate::outbox::{self, Delivery, Handed, KindInUse, Outbox, OutboxError, Parcel};
+use crate::outbox::{Delivery, DeliveryPayload, Enqueued, KindInUse, Outbox, OutboxError, Outboxes};
 use crate::registry::Registry;
 use crate::runner::inject::Injection;
 use crate::runner::{Runner, Suspects};
 use crate::shared::Shared;
 use crate::system_events::SystemEvents;
-
-/// How the queues are kept small.
-const UPKEEP: &[Upkeep] = &[inbox::prune, outbox::prune];
 
 /// What dispatch stands on.
 pub struct Deps {
@@ -72,6 +70,17 @@ pub struct Settings {
     pub models: Arc<ModelSettings>,
     /// Protections the config asks for and this version can't give.
     pub unmet: Arc<[Unmet]>,
+}
+
+impl From<Arc<Config>> for Settings {
+    fn from(config: Arc<Config>) -> Self {
+        Self {
+            sessions: Arc::new(SessionSettings::from(config.as_ref())),
+            models: Arc::new(ModelSettings::from(config.as_ref())),
+            unmet: unmet_protections(&config).into(),
+            config,
+        }
+    }
 }
 
 /// Handle to the dispatcher. Cloning is cheap; all clones are the same dispatcher.
@@ -143,31 +152,25 @@ impl Dispatch {
     /// # Errors
     /// When the inbox can't be opened or read.
     pub async fn start(deps: Deps) -> Result<Self, StartError> {
-        Self::start_at(deps, Clock::system()).await
-    }
-
-    pub(crate) async fn start_at(deps: Deps, clock: Clock) -> Result<Self, StartError> {
         let path = deps.state_dir.join(FILE_NAME);
         let failed = |reason: String| StartError::Inbox { path: path.clone(), reason };
         let dir = deps.state_dir.clone();
-        let opened = tokio::task::spawn_blocking(move || {
-            Journal::open(&dir, UPKEEP, |db| {
-                outbox::doubt(db)?;
-                inbox::unfinished(db)
-            })
-        })
-        .await
-        .map_err(|error| failed(error.to_string()))?
-        .map_err(|error| failed(error.to_string()))?;
+        let opened = tokio::task::spawn_blocking(move || SqliteJournal::open(&dir))
+            .await
+            .map_err(|error| failed(error.to_string()))?
+            .map_err(|error| failed(error.to_string()))?;
+        Ok(Self::start_with(deps, opened, Clock::system()).await)
+    }
+
+    pub(crate) async fn start_with(deps: Deps, opened: Opened, clock: Clock) -> Self {
         let settings = deps.settings.clone();
         let sizes = LaneSizes::of_config(&settings.borrow().config);
         let shared = Arc::new(Shared {
             clock: clock.clone(),
             backlog: Backlog::default(),
-            inbox: Inbox::new(opened.journal.clone()),
+            inbox: Inbox::new(Arc::clone(&opened.journal)),
             journal: opened.journal,
-            outboxes: outbox::Outboxes::default(),
-            writer: parking_lot::Mutex::new(Some(opened.thread)),
+            outboxes: Outboxes::default(),
             hub: Hub::default(),
             registry: Registry::default(),
             global: GlobalLanes::new(sizes),
@@ -180,8 +183,8 @@ impl Dispatch {
             kill: CancellationToken::new(),
         });
         shared.accepting.spawn(follow(Arc::clone(&shared), settings));
-        intake::recover(&shared, opened.found).await;
-        Ok(Self { shared })
+        intake::recover(&shared, opened.unfinished).await;
+        Self { shared }
     }
 
     /// Takes a `chat.send`. Once the outcome is [`Accepted::New`] the message is on disk. A run id that is known from before
@@ -360,12 +363,12 @@ impl Dispatch {
     /// The deliveries of one kind. Always the same one.
     ///
     /// # Errors
-    /// When another type of parcels has this kind's name: a mistake in the program.
-    pub fn outbox<P: Parcel>(&self) -> Result<Outbox<P>, KindInUse> {
+    /// When another type of payloads has this kind's name: a mistake in the program.
+    pub fn outbox<P: DeliveryPayload>(&self) -> Result<Outbox<P>, KindInUse> {
         let shared = &self.shared;
         shared.outboxes.of(|| {
             let (stopping, kill) = (shared.stopping.clone(), shared.kill.clone());
-            let (journal, tasks) = (shared.journal.clone(), shared.outboxes.tasks.clone());
+            let (journal, tasks) = (Arc::clone(&shared.journal), shared.outboxes.tasks.clone());
             Outbox::new(journal, shared.clock.clone(), tasks, stopping, kill)
         })
     }
@@ -375,11 +378,11 @@ impl Dispatch {
     ///
     /// # Errors
     /// See [`DeliverError`]; nothing was kept.
-    pub async fn deliver<P: Parcel>(
+    pub async fn deliver<P: DeliveryPayload>(
         &self,
         outbox: &Outbox<P>,
         delivery: Delivery<P>,
-    ) -> Result<Handed, DeliverError> {
+    ) -> Result<Enqueued, DeliverError> {
         if let Some(key) = &delivery.session_key
             && !self.shared.runner.may_deliver(key, &delivery.address.channel).await?
         {
@@ -424,11 +427,6 @@ impl Dispatch {
         // Clients hear the end of what has ended before they are let go.
         shared.hub.flush().await;
         shared.journal.close().await;
-        let writer = shared.writer.lock().take();
-        if let Some(writer) = writer {
-            // A writer that panicked has nothing left to write.
-            let _ = tokio::task::spawn_blocking(move || writer.join()).await;
-        }
         shared.hub.close();
         left
     }

@@ -44,15 +44,15 @@ pub(crate) async fn accept(
     let parked = Parked::fresh(&payload, wants, share);
     let (stored, parked) = Stored::of(&session_key, payload, parked).await.map_err(refused)?;
     let seat = shared.lanes.seat(&shared, &session_key).await.ok_or(DispatchError::ShuttingDown)?;
-    let room = shared.inbox.room().await.map_err(refused)?;
+    let reservation = shared.inbox.reserve().await.map_err(refused)?;
     let (slip, lane, storing) = {
         // The next start works in the order of the inbox: it has to be that of the lanes.
         let _one_at_a_time = shared.placing.lock();
         let slip = new_slip(run_id, session_key, shared.clock.now_ms());
-        (slip.clone(), seat.take(), shared.inbox.accept(room, slip.with(stored)))
+        (slip.clone(), seat.take(), reservation(slip.with(stored)))
     };
     drop(placed);
-    let insert = storing.done().await.map_err(refused)?;
+    let insert = storing.await.map_err(refused)?;
     drop(in_hand);
     let accepted = match insert {
         Insert::New => Accepted::New { accepted_at: slip.accepted_at },

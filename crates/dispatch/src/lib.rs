@@ -4,14 +4,13 @@
 //! [`api::Broadcast`]s. Behind it, in the order in which a message passes: `intake` takes it, as far as the `backlog` has room, the `inbox` makes it durable, its session's
 //! `lane` decides when it runs, `directives` tells what of it is meant for the gateway, the `runner` drives the run and stores its result, `events` tells the clients, and the
 //! `registry` those who wait for the end. What goes to chat platforms lies in the [`outbox`] until they have it. Both boxes
-//! are queues of the `journal`; `docs/durability.md` says what survives what.
+//! are kept in the `journal`; `docs/durability.md` says what survives what.
 //!
 //! This crate does not know how a model or a chat platform is called.
 
 pub mod api;
 mod backlog;
 mod clock;
-mod database;
 mod directives;
 mod events;
 mod handle;
@@ -29,8 +28,8 @@ mod testing;
 pub mod usage_footer;
 
 pub use api::*;
-pub use database::{DatabaseState, Salvaged, check_database, renew_database};
 pub use events::Events;
 pub use handle::{DeliverError, Deps, Dispatch, Placed, Receipt, Settings, StartError};
 pub use journal::JournalError;
+pub use journal::sqlite::{DatabaseState, Salvaged, check_database, renew_database};
 pub use system_events::SystemEvents;

@@ -1,5 +1,7 @@
 //! What every lane works with.
 
+use std::sync::Arc;
+
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -8,7 +10,7 @@ use crate::backlog::Backlog;
 use crate::clock::Clock;
 use crate::events::Hub;
 use crate::inbox::Inbox;
-use crate::journal::{Journal, WriterThread};
+use crate::journal::Journal;
 use crate::lane::{GlobalLanes, Supervisor};
 use crate::outbox::Outboxes;
 use crate::registry::Registry;
@@ -21,13 +23,11 @@ pub(crate) struct Shared {
     /// How much may wait.
     pub(crate) backlog: Backlog,
     /// What must not be forgotten.
-    pub(crate) journal: Journal,
+    pub(crate) journal: Arc<dyn Journal>,
     /// Accepted messages.
     pub(crate) inbox: Inbox,
     /// What is to be sent to chat platforms.
     pub(crate) outboxes: Outboxes,
-    /// The journal's thread, until shutdown joins it.
-    pub(crate) writer: Mutex<Option<WriterThread>>,
     /// Where events go.
     pub(crate) hub: Hub,
     /// Runs that have not ended.

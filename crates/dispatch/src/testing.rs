@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::prompt::HostFacts;
-use openclaw_config::{Config, Environment, unmet_protections};
-use openclaw_models::{Http, ModelSettings, Models, Variables};
+use openclaw_config::{Config, Environment};
+use openclaw_models::{Http, Models, Variables};
 use openclaw_protocol::{AgentId, RunId};
 use openclaw_sessions::key::KeyRules;
 use openclaw_sessions::store::{
     Change, FileStore, FileStoreOptions, Query, Row, Rows, Selection, StoreFuture, Visitor,
 };
 use openclaw_sessions::transcript::FileTranscripts;
-use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionSettings, SessionStore};
+use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionStore};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -28,6 +28,7 @@ use crate::api::{
 };
 use crate::clock::Clock;
 use crate::handle::{Deps, Dispatch, Receipt, Settings};
+use crate::journal::memory::{self, MemoryJournal};
 use crate::system_events::SystemEvents;
 
 pub(crate) const KEY: &str = "agent:main:main";
@@ -233,7 +234,7 @@ impl Rig {
         deps.models = deps.models.with_clock(openclaw_models::clock::Clock::new(move || time.now_ms()));
         let (store, system_events) = (Arc::clone(&deps.store), Arc::clone(&deps.system_events));
         let models = deps.models.clone();
-        let dispatch = Dispatch::start_at(deps, clock).await.unwrap();
+        let dispatch = Dispatch::start_with(deps, MemoryJournal::open(dir).unwrap(), clock).await;
         let mut subscription = dispatch.subscribe();
         let (sender, events) = tokio::sync::mpsc::unbounded_channel();
         let mut pump = JoinSet::new();
@@ -347,24 +348,10 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
         dir,
     );
     let config = Config::from_json5(&document.to_string(), &environment).unwrap();
-    let sessions = SessionSettings {
-        send_policy: document
-            .pointer("/session/sendPolicy")
-            .map(|rules| serde_json::from_value(rules.clone()).unwrap()),
-        reset: document
-            .get("session")
-            .map(|session| serde_json::from_value(session.clone()).unwrap())
-            .unwrap_or_default(),
-        ..SessionSettings::default()
-    };
+    let settings = Settings::from(config);
     let layout = Layout::new(dir, dir, None);
-    let options = FileStoreOptions::new(layout.clone(), sessions.key_rules(), vec![AgentId::default()]);
-    let settings = Settings {
-        models: Arc::new(ModelSettings::from(config.as_ref())),
-        sessions: Arc::new(sessions),
-        unmet: unmet_protections(&config).into(),
-        config,
-    };
+    let options =
+        FileStoreOptions::new(layout.clone(), settings.sessions.key_rules(), vec![AgentId::default()]);
     Deps {
         state_dir: dir.to_path_buf(),
         // The sender may go: what was sent stays.
@@ -467,7 +454,7 @@ pub(crate) fn agent(run_id: &str, text: &str) -> AgentMessage {
     }
 }
 
-/// Copies a state directory as a crash would leave it: what is written is there, nothing is closed.
+/// Copies a state directory and its journal as a crash would leave them: what is written is there, nothing is closed.
 pub(crate) fn crash(dir: &Path) -> tempfile::TempDir {
     fn copy(from: &Path, to: &Path) {
         std::fs::create_dir_all(to).unwrap();
@@ -486,8 +473,21 @@ pub(crate) fn crash(dir: &Path) -> tempfile::TempDir {
         }
     }
     let to = tempfile::tempdir().unwrap();
+    // First: what was written meanwhile is found to be ahead of it, never behind.
+    memory::copy(dir, to.path());
     copy(dir, to.path());
     to
+}
+
+/// Takes back that a run has ended, as if the process had died before that was stored.
+pub(crate) fn unfinish(dir: &Path, run_id: &str) {
+    let mut was_finished = false;
+    memory::edit(dir, |message| {
+        if message.row.run_id.as_str() == run_id {
+            was_finished = message.finished.take().is_some();
+        }
+    });
+    assert!(was_finished, "{run_id}");
 }
 
 /// The messages of every transcript, as `role: text`, with tool calls counted.

@@ -1,9 +1,3 @@
 //! Wall-clock time as the protocol counts it.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Unix milliseconds now. A clock before 1970 reads as 0.
-pub(crate) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
+pub(crate) use openclaw_config::clock::now_ms;

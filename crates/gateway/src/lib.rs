@@ -37,7 +37,7 @@ pub use request::{Failure, HandlerResult, RequestContext};
 pub use server::ListenError;
 pub use start::{
     ExitStatus, ForceError, LockError, LogTarget, Ready, RunOptions, Running, StartError, StateHold,
-    UnusableSection, hold_state, premises, run, running_gateway, session_settings,
+    hold_state, premises, run, running_gateway,
 };
 pub use state::GatewayState;
 pub use umask::keep_files_private;

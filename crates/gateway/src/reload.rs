@@ -16,13 +16,10 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
-use crate::start::settings::settings;
 use crate::state::GatewayState;
 
 /// Between two looks at the files.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long they have to stay as they are before they are read; `gateway.reload.debounceMs` says otherwise.
-const QUIET: Duration = Duration::from_millis(300);
 
 /// Keys that nothing depends on while the gateway runs.
 const IDLE: &[&str] = &["$schema", "meta", "wizard", "gateway.reload", "gateway.remote"];
@@ -75,7 +72,7 @@ fn plan(old: &Settings, new: &Settings) -> Plan {
         ReloadMode::Restart => Plan::Wait { restart: changed },
         ReloadMode::Hot | ReloadMode::Hybrid => {
             let same_store = old.sessions.key_rules() == new.sessions.key_rules()
-                && old.sessions.store == new.sessions.store;
+                && old.config.session.store == new.config.session.store;
             if !same_store {
                 let restart = changed.into_iter().filter(|path| is_below(path, OF_THE_STORE)).collect();
                 return Plan::Wait { restart };
@@ -88,7 +85,7 @@ fn plan(old: &Settings, new: &Settings) -> Plan {
 
 /// Whether a running gateway takes a change of the file without a restart. Not when that can't be told.
 pub fn applies_at_once(before: &Loaded, after: &Loaded) -> bool {
-    let read = |loaded: &Loaded| settings(loaded.config().ok()?).ok();
+    let read = |loaded: &Loaded| Some(Settings::from(Arc::clone(loaded.config().ok()?)));
     let (Some(old), Some(new)) = (read(before), read(after)) else { return false };
     let is_watched = old.config.gateway.reload.mode != Some(ReloadMode::Off);
     match plan(&old, &new) {
@@ -215,8 +212,7 @@ impl Follower {
             return stamps;
         }
         loop {
-            let configured = self.state.config().gateway.reload.debounce_ms;
-            sleep(configured.map_or(QUIET, Duration::from_millis)).await;
+            sleep(self.state.config().gateway.reload.debounce()).await;
             let again = stamps_of(&self.files);
             if again == stamps {
                 return stamps;
@@ -239,9 +235,8 @@ impl Follower {
             }
             return;
         }
-        match loaded.config().map(settings) {
-            Ok(Ok(new)) => self.take(&loaded, new),
-            Ok(Err(error)) => tracing::warn!("config reload skipped: {error}"),
+        match loaded.config() {
+            Ok(config) => self.take(&loaded, Settings::from(Arc::clone(config))),
             Err(error) => tracing::warn!("config reload skipped, the settings in force stay: {error}"),
         }
     }
@@ -311,7 +306,7 @@ mod tests {
 
     fn read(document: &Value) -> Settings {
         let environment = Environment::new([("HOME", "/home/user")], "/");
-        settings(&Config::from_json5(&document.to_string(), &environment).unwrap()).unwrap()
+        Settings::from(Config::from_json5(&document.to_string(), &environment).unwrap())
     }
 
     fn take(live: &[&str], restart: &[&str]) -> Plan {

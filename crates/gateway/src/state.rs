@@ -118,15 +118,11 @@ impl GatewayState {
     /// `snapshot.sessionDefaults` of `hello-ok`.
     pub fn session_defaults(&self) -> SessionDefaults {
         let settings = self.settings();
-        let scope = match settings.sessions.scope {
-            openclaw_sessions::settings::Scope::PerSender => "per-sender",
-            openclaw_sessions::settings::Scope::Global => "global",
-        };
         SessionDefaults {
             default_agent_id: settings.sessions.default_agent().to_string(),
-            main_key: settings.sessions.main_key.clone(),
+            main_key: settings.sessions.key_rules().main_key,
             main_session_key: self.main_session_key().as_str().to_owned(),
-            scope: scope.to_owned(),
+            scope: settings.sessions.section.scope.as_str().to_owned(),
         }
     }
 

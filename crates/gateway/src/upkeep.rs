@@ -9,7 +9,7 @@ use openclaw_config::Config;
 use openclaw_config::settings::MaintenanceMode;
 use openclaw_dispatch::Settings;
 use openclaw_sessions::SessionKey;
-use openclaw_sessions::checkup::{Premises, keep_private};
+use openclaw_sessions::checkup::keep_private;
 use openclaw_sessions::maintenance::{self, DiskBudget, Mode, Policy};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -93,10 +93,7 @@ fn policy_of(config: &Config) -> Option<Policy> {
 
 /// Takes from others what they may do with state files (spec `operations.md` §8.5).
 async fn make_private(state: &GatewayState) {
-    let premises: Premises = match premises(&state.config()) {
-        Ok(premises) => premises,
-        Err(error) => return tracing::warn!(%error, "cannot look at the modes of state files"),
-    };
+    let premises = premises(&state.config());
     let done = tokio::task::spawn_blocking(move || keep_private(&premises)).await;
     match done {
         Ok(Ok(0)) => {}
@@ -122,7 +119,7 @@ mod tests {
         let document = if document["session"]["maintenance"].is_null() { json!({}) } else { document };
         let environment = Environment::new([("HOME", "/home/user")], "/");
         let config = Config::from_json5(&document.to_string(), &environment).unwrap();
-        Arc::new(crate::start::settings::settings(&config).unwrap())
+        Arc::new(Settings::from(config))
     }
 
     #[test]

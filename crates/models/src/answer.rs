@@ -6,7 +6,7 @@ use openclaw_protocol::mend::{has_lone_surrogate, mend};
 use openclaw_protocol::message::StopReason;
 
 use crate::assembly::{Assembly, too_large};
-use crate::catalog::ModelSpec;
+use crate::model_spec::ModelSpec;
 use crate::sse::SseEvent;
 use crate::stream::{FailureKind, ModelEvent, ModelFailure};
 use crate::wire::{Decoder, Flow, Frames, garbage, glimpse};

@@ -1,17 +1,8 @@
-//! The wire protocols by name (spec `models.md` §2.3), and the one table that says which code speaks which.
-//!
-//! A new protocol is a variant of [`Api`], a row of `ROWS` and a module that implements `wire::Protocol`.
+//! The wire protocols by name (spec `models.md` §2.3). Which code speaks which stands in `protocols`.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use crate::anthropic::Anthropic;
-use crate::bedrock::Bedrock;
-use crate::google::{Google, Vertex};
-use crate::openai_completions::Completions;
-use crate::openai_responses::{Azure, Codex, Responses};
-use crate::wire::Protocol;
 
 /// How a model is spoken to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,24 +29,17 @@ pub enum Api {
     Other(String),
 }
 
-struct Row {
-    api: Api,
-    /// As configuration and transcripts write it.
-    name: &'static str,
-    /// Absent where nothing goes over a wire.
-    protocol: Option<&'static dyn Protocol>,
-}
-
-static ROWS: &[Row] = &[
-    Row { api: Api::AnthropicMessages, name: "anthropic-messages", protocol: Some(&Anthropic) },
-    Row { api: Api::OpenAiCompletions, name: "openai-completions", protocol: Some(&Completions) },
-    Row { api: Api::OpenAiResponses, name: "openai-responses", protocol: Some(&Responses) },
-    Row { api: Api::OpenAiCodexResponses, name: "openai-codex-responses", protocol: Some(&Codex) },
-    Row { api: Api::AzureOpenAiResponses, name: "azure-openai-responses", protocol: Some(&Azure) },
-    Row { api: Api::GoogleGenerativeAi, name: "google-generative-ai", protocol: Some(&Google) },
-    Row { api: Api::GoogleVertex, name: "google-vertex", protocol: Some(&Vertex) },
-    Row { api: Api::BedrockConverseStream, name: "bedrock-converse-stream", protocol: Some(&Bedrock) },
-    Row { api: Api::Offline, name: "offline", protocol: None },
+/// As configuration and transcripts write them.
+const NAMES: &[(Api, &str)] = &[
+    (Api::AnthropicMessages, "anthropic-messages"),
+    (Api::OpenAiCompletions, "openai-completions"),
+    (Api::OpenAiResponses, "openai-responses"),
+    (Api::OpenAiCodexResponses, "openai-codex-responses"),
+    (Api::AzureOpenAiResponses, "azure-openai-responses"),
+    (Api::GoogleGenerativeAi, "google-generative-ai"),
+    (Api::GoogleVertex, "google-vertex"),
+    (Api::BedrockConverseStream, "bedrock-converse-stream"),
+    (Api::Offline, "offline"),
 ];
 
 impl Api {
@@ -63,35 +47,16 @@ impl Api {
     pub fn as_str(&self) -> &str {
         match self {
             Self::Other(name) => name,
-            known => known.row().map_or("", |row| row.name),
+            known => NAMES.iter().find(|(api, _)| api == known).map_or("", |(_, name)| name),
         }
-    }
-
-    /// Whether there is a client for it.
-    pub fn is_spoken(&self) -> bool {
-        self.protocol().is_some()
-    }
-
-    /// Whether a provider that speaks it must have a `baseUrl`.
-    pub fn needs_address(&self) -> bool {
-        self.protocol().is_some_and(Protocol::needs_address)
-    }
-
-    /// The code that speaks it.
-    pub(crate) fn protocol(&self) -> Option<&'static dyn Protocol> {
-        self.row()?.protocol
-    }
-
-    fn row(&self) -> Option<&'static Row> {
-        ROWS.iter().find(|row| row.api == *self)
     }
 }
 
 impl From<&str> for Api {
     fn from(name: &str) -> Self {
         let name = name.trim();
-        let known = ROWS.iter().find(|row| row.name == name);
-        known.map_or_else(|| Self::Other(name.to_owned()), |row| row.api.clone())
+        let known = NAMES.iter().find(|(_, known)| *known == name);
+        known.map_or_else(|| Self::Other(name.to_owned()), |(api, _)| api.clone())
     }
 }
 
@@ -118,13 +83,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_protocol_has_its_row_and_its_name() {
-        for row in ROWS {
-            assert_eq!(Api::from(row.name), row.api);
-            assert_eq!(row.api.as_str(), row.name);
-            assert_eq!(row.api.is_spoken(), row.api != Api::Offline, "{}", row.name);
+    fn a_name_is_read_as_it_is_written() {
+        for (api, name) in NAMES {
+            assert_eq!((&Api::from(*name), api.as_str()), (api, *name));
         }
-        let unknown = Api::from(" semaphore ");
-        assert_eq!((unknown.as_str(), unknown.is_spoken()), ("semaphore", false));
+        assert_eq!(Api::from(" semaphore ").as_str(), "semaphore");
     }
 }

@@ -8,7 +8,7 @@ use openclaw_protocol::message::{
 use serde_json::Value;
 
 use crate::arguments;
-use crate::catalog::ModelSpec;
+use crate::model_spec::ModelSpec;
 use crate::retry::ABORTED;
 use crate::stream::{FailureKind, ModelEvent, ModelFailure};
 use crate::usage;

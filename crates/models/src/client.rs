@@ -2,20 +2,23 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytes::Bytes;
+use openclaw_config::clock::now_ms;
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
 use crate::answer::{Answer, describe_page};
-use crate::catalog::ModelSpec;
 use crate::context_window::ContextWindow;
 use crate::debug_log::CallLog;
 use crate::failure;
+use crate::history;
+use crate::model_spec::ModelSpec;
 use crate::net::{Http, Incoming, NetError};
+use crate::protocols::protocol;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::{FailureKind, Model, ModelEvent, ModelFailure, ModelStream};
@@ -72,7 +75,7 @@ impl HttpModel {
         http: Http,
         window: ContextWindow,
     ) -> Result<Self, UnsupportedApi> {
-        let protocol = spec.api.protocol().ok_or(UnsupportedApi)?;
+        let protocol = protocol(&spec.api).ok_or(UnsupportedApi)?;
         Ok(Self {
             spec: Arc::new(spec),
             protocol,
@@ -223,7 +226,9 @@ impl Model for HttpModel {
         self.spec.images
     }
 
-    fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> ModelStream {
+    fn stream(&self, mut request: ModelRequest, cancel: CancellationToken) -> ModelStream {
+        let rules = self.spec.history_rules(self.protocol.call_ids(&self.spec));
+        request.messages = history::prepare(request.messages, &rules);
         let answer = Answer::new(Arc::clone(&self.spec), self.protocol.decoder(), now_ms());
         let session = self.log.as_ref().and(request.session_id.clone());
         let step = Step::Post(Box::new(request));
@@ -327,11 +332,6 @@ async fn release(mut incoming: Incoming) {
     let drained = async { while let Ok(Some(_)) = incoming.chunk().await {} };
     // A server that keeps the connection open costs us the connection, nothing else.
     let _ = tokio::time::timeout(END_OF_BODY, drained).await;
-}
-
-pub(crate) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// The failure an error answer stands for. The message is `<status> <what the provider said>`.

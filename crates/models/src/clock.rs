@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::client::now_ms;
+use openclaw_config::clock::now_ms;
 
 /// Where the time comes from. Clones are the same clock.
 #[derive(Clone)]

@@ -3,7 +3,7 @@
 use openclaw_protocol::message::{Block, Message, UserContent};
 
 use crate::api::Api;
-use crate::catalog::ModelSpec;
+use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::request::ModelRequest;
 

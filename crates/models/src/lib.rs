@@ -5,7 +5,7 @@
 //!
 //! The way of a call: [`Models::select`] turns [`ModelSettings`] and an [`Ask`] into bound [`Candidate`]s by way of
 //! [`reference`](mod@reference), [`catalog`] and [`credentials`]; which model a person means says [`choose`]. A candidate's model builds a request (one module a
-//! protocol, chosen by the table in [`api`]; history made fit by `history`), posts it through [`net`], and feeds what comes back to `answer`, a
+//! protocol, chosen by the table in `protocols`; history made fit by [`history`]), posts it through [`net`], and feeds what comes back to `answer`, a
 //! pure machine over [`sse`] and the protocol's decoder. `retry` tries again while nothing was heard; [`failure`] says what
 //! kind a failure is and what people are told. Without any model there is [`offline`]. [`quota`] asks providers how much of
 //! their quota is used; [`probe`] and [`scan`] ask models whether they answer and what they can do.
@@ -29,9 +29,10 @@ mod debug_log;
 mod discovery;
 pub mod failure;
 mod google;
-mod history;
+pub mod history;
 pub mod image_model;
 mod json;
+mod model_spec;
 pub mod net;
 pub mod oauth;
 pub mod offline;
@@ -39,6 +40,8 @@ mod openai_completions;
 mod openai_responses;
 mod openrouter;
 pub mod probe;
+mod protocols;
+mod provider_entry;
 mod provider_key;
 pub mod quota;
 pub mod reference;
@@ -54,21 +57,19 @@ pub mod settings;
 pub mod sse;
 pub mod stream;
 pub mod thinking;
-mod tool_id;
 mod tool_schema;
 pub mod usage;
 pub mod variables;
 mod wire;
 
 pub use arguments::invalid_arguments;
-pub use bedrock::discovery::{BedrockDiscovery, DiscoveryError};
+pub use bedrock::discovery::DiscoveryError;
 pub use choose::{Choices, ChooseError, Chosen, ProfileError};
-pub use debug_log::CacheTrace;
 pub use net::{Http, install_tls};
 pub use reference::{ModelRef, ProviderId};
 pub use request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
 pub use select::{Ask, AskedThinking, Candidate, Models, ProviderCard, SelectError, Selected};
-pub use settings::ModelSettings;
+pub use settings::{BedrockDiscovery, CacheTrace, ModelSettings};
 pub use stream::{FailureKind, Model, ModelEvent, ModelFailure, ModelStream};
 pub use tool_schema::ToolSchema;
 pub use variables::Variables;

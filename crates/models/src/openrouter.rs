@@ -1,6 +1,6 @@
 //! What OpenRouter wants to know of each request (spec `models.md` §3).
 
-use crate::catalog::ModelSpec;
+use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 
 /// What it shows in its statistics.

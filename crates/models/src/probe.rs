@@ -11,14 +11,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
 use crate::api::Api;
-use crate::catalog::{Catalog, ModelSpec};
-use crate::client::{HttpModel, now_ms};
+use crate::catalog::Catalog;
+use crate::client::HttpModel;
 use crate::context_window::ContextWindow;
 use crate::credentials::{Keyring, Wish};
+use crate::model_spec::ModelSpec;
 use crate::request::ModelRequest;
 use crate::select::Models;
 use crate::settings::ModelSettings;
 use crate::stream::{FailureKind, Model as _, ModelEvent, ModelFailure};
+use openclaw_config::clock::now_ms;
 
 /// What a probe of credentials says.
 const PROMPT: &str = "Reply with OK. Do not use tools.";

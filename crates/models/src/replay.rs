@@ -5,12 +5,13 @@ use std::sync::Arc;
 use secrecy::SecretString;
 
 use crate::answer::Answer;
-use crate::catalog::ModelSpec;
-use crate::client::now_ms;
+use crate::model_spec::ModelSpec;
+use crate::protocols::protocol;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::{ModelEvent, ModelFailure};
 use crate::wire::Outgoing;
+use openclaw_config::clock::now_ms;
 
 /// The body that a call would post with this key. Nothing where the model's protocol has no client.
 ///
@@ -21,7 +22,7 @@ pub fn posted(
     key: &SecretString,
     request: &ModelRequest,
 ) -> Option<Result<Vec<u8>, ModelFailure>> {
-    let protocol = spec.api.protocol()?;
+    let protocol = protocol(&spec.api)?;
     let key = ProviderKey::from(key.clone());
     let call = Outgoing { spec, key: Some(&key), request };
     let mut wire = match protocol.build(&call) {
@@ -38,7 +39,7 @@ pub fn replay<'c>(
     now: i64,
     chunks: impl IntoIterator<Item = &'c [u8]>,
 ) -> Option<Vec<ModelEvent>> {
-    let mut answer = Answer::new(Arc::new(spec.clone()), spec.api.protocol()?.decoder(), now);
+    let mut answer = Answer::new(Arc::new(spec.clone()), protocol(&spec.api)?.decoder(), now);
     let mut events = Vec::new();
     for chunk in chunks {
         if !answer.has_ended() {

@@ -13,7 +13,8 @@ use crate::tool_schema::ToolSchema;
 pub struct ModelRequest {
     /// The system prompt, whole.
     pub system: String,
-    /// The context, oldest first, already sanitised for pairing (spec `agent-runtime.md` §9).
+    /// The context, oldest first, as the transcript has it: a [`Model`](crate::Model) makes it fit for itself (see
+    /// [`history`](crate::history)).
     pub messages: Vec<Message>,
     /// Tools in the order they are offered.
     pub tools: Vec<ToolSpec>,

@@ -11,11 +11,11 @@ use futures_util::StreamExt as _;
 use serde::Serialize;
 
 use crate::catalog::Catalog;
-use crate::client::now_ms;
 use crate::net::{Headers, NetError};
 use crate::reference::ModelRef;
 use crate::select::Models;
 use crate::settings::ModelSettings;
+use openclaw_config::clock::now_ms;
 
 pub use rank::{Picks, pick, ranked};
 

@@ -1,20 +1,18 @@
 //! What this crate needs to know of `openclaw.json`, as plain values: `agents.*.model*`, `models.*` and `auth.*`.
 
+mod read;
+
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use openclaw_config::settings as config;
-use openclaw_config::settings::{Config, ModelsMode, ProviderAuth};
 use openclaw_protocol::AgentId;
-use secrecy::SecretString;
-use serde_json::Value;
 
-use crate::api::Api;
-use crate::bedrock::discovery::BedrockDiscovery;
-use crate::catalog::{self, Compat, Price, ProviderAuthKind, ProviderEntry};
-use crate::credentials::CooldownRules;
-use crate::debug_log::CacheTrace;
+use crate::provider_entry::ProviderEntry;
 use crate::request::{CacheRetention, ThinkingLevel};
+
+/// An hour in milliseconds.
+const HOUR: i64 = 60 * 60_000;
 
 /// The model settings of the whole installation.
 #[derive(Debug, Clone, Default)]
@@ -103,229 +101,79 @@ pub enum AuthMode {
     Token,
 }
 
-impl From<&Config> for ModelSettings {
-    fn from(config: &Config) -> Self {
-        let defaults = &config.agents.defaults;
+/// `auth.cooldowns`, in milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CooldownRules {
+    /// First rest after a payment failure.
+    pub billing_first: i64,
+    /// The same by provider as written.
+    pub billing_first_by_provider: BTreeMap<String, i64>,
+    /// Longest rest after payment failures.
+    pub billing_longest: i64,
+    /// Failures older than this are forgotten.
+    pub window: i64,
+}
+
+impl Default for CooldownRules {
+    fn default() -> Self {
         Self {
-            default_model: defaults.model.as_ref().map(ModelChoice::from).unwrap_or_default(),
-            image_model: defaults.image_model.as_ref().map(ModelChoice::from).unwrap_or_default(),
-            agent_models: config
-                .agents
-                .list
-                .iter()
-                .filter_map(|agent| Some((AgentId::normalize(&agent.id), agent.model.as_ref()?.into())))
-                .collect(),
-            listed: in_order(config, "/agents/defaults/models", &defaults.models)
-                .map(|(key, entry)| listed(key, entry))
-                .collect(),
-            context_tokens: defaults.context_tokens,
-            thinking_default: defaults.thinking_default.as_deref().and_then(|level| level.parse().ok()),
-            catalog_mode: match config.models.mode {
-                ModelsMode::Merge => CatalogMode::Merge,
-                ModelsMode::Replace => CatalogMode::Replace,
-            },
-            providers: in_order(config, "/models/providers", &config.models.providers)
-                .map(|(id, provider)| (id.clone(), provider_entry(provider)))
-                .collect(),
-            bedrock: bedrock_discovery(&config.models.bedrock_discovery),
-            auth_order: config.auth.order.clone(),
-            cooldowns: CooldownRules::from(&config.auth.cooldowns),
-            auth_profiles: config
-                .auth
-                .profiles
-                .iter()
-                .map(|(id, profile)| {
-                    let mode = match profile.mode {
-                        config::AuthMode::ApiKey => AuthMode::ApiKey,
-                        config::AuthMode::Oauth => AuthMode::OAuth,
-                        config::AuthMode::Token => AuthMode::Token,
-                    };
-                    (id.clone(), AuthProfileSettings { provider: profile.provider.clone(), mode })
-                })
-                .collect(),
-            cache_trace: CacheTrace::from(&config.diagnostics.cache_trace),
+            billing_first: 5 * HOUR,
+            billing_first_by_provider: BTreeMap::new(),
+            billing_longest: 24 * HOUR,
+            window: 24 * HOUR,
         }
     }
 }
 
-impl From<&config::CacheTrace> for CacheTrace {
-    fn from(settings: &config::CacheTrace) -> Self {
+/// `models.bedrockDiscovery`
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct BedrockDiscovery {
+    /// Whether to ask; absent: when AWS's variables name credentials.
+    pub enabled: Option<bool>,
+    /// Where to ask; absent: `AWS_REGION`, `AWS_DEFAULT_REGION`, the profile's, `us-east-1`.
+    pub region: Option<String>,
+    /// Vendors whose models are wanted, in any case of letters; empty wants all.
+    pub providers: Vec<String>,
+    /// How long an answer stays good.
+    pub refresh: Duration,
+    /// Tokens assumed of a model: the list does not say.
+    pub context_window: u64,
+    /// Largest answer assumed of a model, in tokens.
+    pub max_tokens: u64,
+    /// Another address than AWS's.
+    pub address: Option<String>,
+}
+
+impl Default for BedrockDiscovery {
+    /// The defaults of spec `models.md` §2.4.
+    fn default() -> Self {
         Self {
-            enabled: settings.enabled,
-            file: settings.file_path.as_ref().map(std::path::PathBuf::from),
-            messages: settings.include_messages,
-            system: settings.include_system,
+            enabled: None,
+            region: None,
+            providers: Vec::new(),
+            refresh: Duration::from_secs(3600),
+            context_window: 32_000,
+            max_tokens: 4096,
+            address: None,
         }
     }
 }
 
-impl From<&config::ModelChoice> for ModelChoice {
-    fn from(choice: &config::ModelChoice) -> Self {
-        Self { primary: choice.primary.clone(), fallbacks: choice.fallbacks.clone() }
-    }
+/// `diagnostics.cacheTrace`, and the same in variables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheTrace {
+    /// Whether it is written.
+    pub enabled: bool,
+    /// Where, in place of `<state>/logs/cache-trace.jsonl`.
+    pub file: Option<PathBuf>,
+    /// With the messages, not only what they add up to.
+    pub messages: bool,
+    /// With the system prompt.
+    pub system: bool,
 }
 
-/// Entries in the order of the file, which the typed view has lost.
-fn in_order<'a, T>(
-    config: &Config,
-    place: &str,
-    entries: &'a BTreeMap<String, T>,
-) -> impl Iterator<Item = (&'a String, &'a T)> {
-    let written = config.document().pointer(place).and_then(Value::as_object);
-    let position = |key: &str| written.and_then(|fields| fields.keys().position(|name| name == key));
-    let mut entries: Vec<_> = entries.iter().map(|(key, entry)| (position(key), (key, entry))).collect();
-    entries.sort_by_key(|(position, _)| position.unwrap_or(usize::MAX));
-    entries.into_iter().map(|(_, entry)| entry)
-}
-
-fn listed(key: &str, entry: &config::ModelEntry) -> ListedModel {
-    let param = |name: &str| entry.params.get(name);
-    let cache = param("cacheRetention").and_then(Value::as_str).and_then(|word| match word {
-        "none" => Some(CacheRetention::None),
-        "short" => Some(CacheRetention::Short),
-        "long" => Some(CacheRetention::Long),
-        _ => None,
-    });
-    let older = param("cacheControlTtl").and_then(Value::as_str).and_then(|word| match word {
-        "5m" => Some(CacheRetention::Short),
-        "1h" => Some(CacheRetention::Long),
-        _ => None,
-    });
-    ListedModel {
-        key: key.to_owned(),
-        alias: entry.alias.clone(),
-        max_tokens: param("maxTokens").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()),
-        temperature: param("temperature").and_then(Value::as_f64),
-        cache: cache.or(older),
-        streaming: entry.streaming.or_else(|| param("streaming").and_then(Value::as_bool)),
-    }
-}
-
-fn provider_entry(provider: &config::Provider) -> ProviderEntry {
-    ProviderEntry {
-        base_url: Some(provider.base_url.clone()),
-        api_key: provider.api_key.clone(),
-        auth: provider.auth.map(|auth| match auth {
-            ProviderAuth::ApiKey => ProviderAuthKind::ApiKey,
-            ProviderAuth::AwsSdk => ProviderAuthKind::AwsSdk,
-            ProviderAuth::Oauth => ProviderAuthKind::OAuth,
-            ProviderAuth::Token => ProviderAuthKind::Token,
-        }),
-        api: provider.api.map(|api| Api::from(api.as_str())),
-        headers: plain_headers(&provider.headers),
-        auth_header: provider.auth_header,
-        models: provider.models.iter().map(model_entry).collect(),
-        ..ProviderEntry::default()
-    }
-}
-
-fn model_entry(model: &config::CustomModel) -> catalog::ModelEntry {
-    catalog::ModelEntry {
-        id: model.id.clone(),
-        name: Some(model.name.clone()),
-        api: model.api.map(|api| Api::from(api.as_str())),
-        reasoning: Some(model.reasoning),
-        input: Some(model.input.clone()).filter(|input| !input.is_empty()),
-        cost: Some(Price {
-            input: model.cost.input,
-            output: model.cost.output,
-            cache_read: model.cost.cache_read,
-            cache_write: model.cost.cache_write,
-        }),
-        context_window: model.context_window.and_then(whole),
-        max_tokens: model.max_tokens.and_then(whole),
-        headers: plain_headers(&model.headers),
-        compat: Compat {
-            supports_store: model.compat.supports_store,
-            supports_developer_role: model.compat.supports_developer_role,
-            supports_reasoning_effort: model.compat.supports_reasoning_effort,
-            max_tokens_field: model.compat.max_tokens_field.clone(),
-            ..Compat::default()
-        },
-        ..catalog::ModelEntry::default()
-    }
-}
-
-fn bedrock_discovery(config: &config::BedrockDiscovery) -> BedrockDiscovery {
-    let default = BedrockDiscovery::default();
-    BedrockDiscovery {
-        enabled: config.enabled,
-        region: config.region.clone().filter(|region| !region.trim().is_empty()),
-        providers: config.provider_filter.clone(),
-        refresh: config.refresh_interval.map_or(default.refresh, Duration::from_secs),
-        context_window: config.default_context_window.unwrap_or(default.context_window),
-        max_tokens: config.default_max_tokens.unwrap_or(default.max_tokens),
-        address: None,
-    }
-}
-
-fn plain_headers(headers: &BTreeMap<String, config::Secret>) -> BTreeMap<String, SecretString> {
-    headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
-}
-
-/// A count of tokens, which the file may write as `8192.0`.
-pub(crate) fn whole(number: f64) -> Option<u64> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "finite and positive; as saturates"
-    )]
-    (number.is_finite() && number >= 1.0).then_some(number as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use openclaw_config::Environment;
-
-    use super::*;
-
-    fn settings(text: &str) -> ModelSettings {
-        let environment = Environment::new([("HOME", "/h")], "/h");
-        ModelSettings::from(&*Config::from_json5(text, &environment).unwrap())
-    }
-
-    #[test]
-    fn settings_are_taken_from_the_file_in_its_order() {
-        let found = settings(
-            r#"{
-            agents: {
-              defaults: {
-                model: {primary: "b/x", fallbacks: ["a/y"]},
-                models: {"z/1": {alias: "last", streaming: false}, "a/2": {params: {temperature: 0.5, maxTokens: 99, cacheControlTtl: "1h"}}},
-                contextTokens: 50000, thinkingDefault: "high" },
-              list: [{id: "Main", model: "c/z"}, {id: "other"}] },
-            models: {mode: "replace", bedrockDiscovery: {enabled: true, region: "eu-west-1", providerFilter: ["meta"], refreshInterval: 60, defaultMaxTokens: 9}, providers: {
-              zed: {baseUrl: "http://z", apiKey: "k", api: "anthropic-messages", headers: {"x-a": "b"}, models: [
-                {id: "m", name: "M", contextWindow: 4096, maxTokens: 10, compat: {supportsStore: false}}]},
-              abc: {baseUrl: "http://a", models: []}}},
-            auth: {profiles: {"p:1": {provider: "p", mode: "oauth"}}, order: {p: ["p:1"]}}}"#,
-        );
-        assert_eq!(found.default_model.primary.as_deref(), Some("b/x"));
-        assert_eq!(found.agent_models.len(), 1);
-        let listed: Vec<_> = found.listed.iter().map(|l| l.key.as_str()).collect();
-        assert_eq!(listed, ["z/1", "a/2"]);
-        let last = &found.listed[1];
-        assert_eq!(
-            (last.temperature, last.max_tokens, last.cache),
-            (Some(0.5), Some(99), Some(CacheRetention::Long))
-        );
-        assert_eq!(found.listed[0].streaming, Some(false));
-        assert_eq!((found.context_tokens, found.thinking_default), (Some(50_000), Some(ThinkingLevel::High)));
-        assert_eq!(found.catalog_mode, CatalogMode::Replace);
-        let ids: Vec<_> = found.providers.iter().map(|(id, _)| id.as_str()).collect();
-        assert_eq!(ids, ["zed", "abc"]);
-        let bedrock = BedrockDiscovery {
-            enabled: Some(true),
-            region: Some("eu-west-1".to_owned()),
-            providers: vec!["meta".to_owned()],
-            refresh: Duration::from_secs(60),
-            max_tokens: 9,
-            ..BedrockDiscovery::default()
-        };
-        assert_eq!(found.bedrock, bedrock);
-        let model = &found.providers[0].1.models[0];
-        assert_eq!((model.context_window, model.compat.supports_store), (Some(4096), Some(false)));
-        assert_eq!(found.auth_profiles["p:1"].mode, AuthMode::OAuth);
-        assert_eq!(found.auth_order["p"], ["p:1"]);
+impl Default for CacheTrace {
+    fn default() -> Self {
+        Self { enabled: false, file: None, messages: true, system: true }
     }
 }

@@ -2,7 +2,7 @@
 
 use openclaw_protocol::message::{Cost, Usage};
 
-use crate::catalog::Price;
+use crate::provider_entry::Price;
 
 const PER: f64 = 1_000_000.0;
 /// The most tokens believed of one count, far above any model's. A careless or hostile server may send any number; sums

@@ -8,8 +8,9 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use crate::assembly::Assembly;
-use crate::catalog::ModelSpec;
 use crate::failure;
+use crate::history::IdRule;
+use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
@@ -17,8 +18,11 @@ use crate::retry;
 use crate::sse::{SseEvent, SseParser};
 use crate::stream::{FailureKind, ModelFailure};
 
-/// One way to talk to a model. Which one a model takes stands in the table of [`crate::api`].
+/// One way to talk to a model. Which one a model takes stands in [`crate::protocols`].
 pub(crate) trait Protocol: std::fmt::Debug + Sync {
+    /// What ids of tool calls a model takes.
+    fn call_ids(&self, spec: &ModelSpec) -> IdRule;
+
     /// Builds the request.
     fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure>;
 

@@ -11,7 +11,8 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use openclaw_protocol::SessionId;
+use openclaw_protocol::params::sessions::SendPolicy as AskedSendPolicy;
+use openclaw_protocol::{PeerKind, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::ordered::{ordered_object, text_enum};
@@ -32,6 +33,16 @@ text_enum! {
         Group => "group",
         /// A room.
         Channel => "channel",
+    }
+}
+
+impl From<PeerKind> for ChatType {
+    fn from(kind: PeerKind) -> Self {
+        match kind {
+            PeerKind::Direct => Self::Direct,
+            PeerKind::Group => Self::Group,
+            PeerKind::Channel => Self::Channel,
+        }
     }
 }
 
@@ -114,6 +125,15 @@ text_enum! {
         Allow => "allow",
         /// May not.
         Deny => "deny",
+    }
+}
+
+impl From<AskedSendPolicy> for SendPolicy {
+    fn from(policy: AskedSendPolicy) -> Self {
+        match policy {
+            AskedSendPolicy::Allow => Self::Allow,
+            AskedSendPolicy::Deny => Self::Deny,
+        }
     }
 }
 

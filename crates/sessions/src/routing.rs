@@ -7,12 +7,12 @@ mod account;
 mod binding;
 mod thread;
 
-use openclaw_protocol::AgentId;
+use openclaw_protocol::{AgentId, SessionScope};
 use serde::Serialize;
 
 use crate::key::peer::{Link, PeerKey, normalize_channel};
 use crate::key::{DmScope, KeyError, KeyRules, Peer, PeerKind, SessionKey};
-use crate::settings::{Scope, SessionSettings};
+use crate::settings::SessionSettings;
 
 pub use account::{bound_accounts, default_agent_account};
 pub use binding::{BoundBy, MatchedBy};
@@ -129,14 +129,16 @@ pub fn resolve(settings: &SessionSettings, inbound: &Inbound) -> Result<Route, K
             channel: &channel,
             account: Some(&account),
             peer,
-            dm_scope: settings.dm_scope,
-            links: &settings.identity_links,
+            dm_scope: settings.section.dm_scope,
+            links: &settings.section.identity_links,
         };
         Ok::<_, KeyError>((fold(&rules, key.build()?), reason(settings, &key)))
     };
     let main_session_key = rules.main(&agent_id);
     let (base, key) = match &place.peer {
-        _ if settings.scope == Scope::Global => (main_session_key.clone(), KeyReason::GlobalScope),
+        _ if settings.section.scope == SessionScope::Global => {
+            (main_session_key.clone(), KeyReason::GlobalScope)
+        }
         None => (main_session_key.clone(), KeyReason::NoPeer),
         Some(peer) => of_peer(peer)?,
     };
@@ -170,8 +172,8 @@ fn fold(rules: &KeyRules, key: SessionKey) -> SessionKey {
 
 fn reason(settings: &SessionSettings, key: &PeerKey<'_>) -> KeyReason {
     let link = |link: Link<'_>| IdentityLink { name: link.name.to_owned(), id: link.id.to_owned() };
-    match (key.peer.kind, settings.dm_scope) {
-        _ if settings.scope == Scope::Global => KeyReason::GlobalScope,
+    match (key.peer.kind, settings.section.dm_scope) {
+        _ if settings.section.scope == SessionScope::Global => KeyReason::GlobalScope,
         (PeerKind::Direct, DmScope::Main) => KeyReason::MainSession,
         (PeerKind::Direct, _) if key.peer.id.trim().is_empty() => KeyReason::BlankPeer,
         (PeerKind::Direct, dm_scope) => {

@@ -1,49 +1,15 @@
 //! Whether a session may send (spec `sessions.md` §6).
 
-use serde::{Deserialize, Serialize};
+use openclaw_config::settings::{RuleMatch, SendPolicyRules};
 
 use crate::entry::{ChatType, SendPolicy, SessionEntry};
-use crate::key::form::{KeyForm, form_of};
-use crate::key::{AgentKey, SessionKey};
-
-/// `session.sendPolicy`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct SendPolicyRules {
-    /// When no rule decides; absent is `allow`.
-    #[serde(default)]
-    pub default: Option<SendPolicy>,
-    /// In the order of the file.
-    #[serde(default)]
-    pub rules: Vec<SendPolicyRule>,
-}
-
-/// One rule: what it says, and of which sessions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SendPolicyRule {
-    /// The verdict.
-    pub action: SendPolicy,
-    /// All fields given must hold; empty holds for every session.
-    #[serde(default, rename = "match")]
-    pub matches: SendPolicyMatch,
-}
-
-/// `session.sendPolicy.rules[].match`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SendPolicyMatch {
-    /// Channel id.
-    pub channel: Option<String>,
-    /// `direct` (or `dm`), `group`, `channel`.
-    pub chat_type: Option<String>,
-    /// Start of the key, with or without its agent part.
-    pub key_prefix: Option<String>,
-}
+use crate::key::{KeyForm, SessionKey};
 
 /// The session a policy is asked about.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct SendSubject<'a> {
-    /// Its key; a bare key is accepted.
-    pub key: &'a str,
+    /// Its key.
+    pub key: &'a SessionKey,
     /// Its row.
     pub entry: Option<&'a SessionEntry>,
     /// The channel, where the caller knows better than the row.
@@ -61,93 +27,89 @@ pub fn resolve(policy: Option<&SendPolicyRules>, subject: &SendSubject<'_>) -> S
     let facts = Facts::of(subject);
     let mut allowed = false;
     for rule in policy.rules.iter().filter(|rule| facts.fit(&rule.matches)) {
-        match rule.action {
+        match SendPolicy::from(rule.action) {
             SendPolicy::Deny => return SendPolicy::Deny,
             SendPolicy::Allow => allowed = true,
         }
     }
-    if allowed { SendPolicy::Allow } else { policy.default.unwrap_or(SendPolicy::Allow) }
+    if allowed { SendPolicy::Allow } else { policy.default.map_or(SendPolicy::Allow, SendPolicy::from) }
 }
 
 /// What rules are compared with.
-struct Facts {
-    key: String,
-    bare: String,
-    direct: Option<(String, String)>,
+struct Facts<'a> {
+    key: &'a SessionKey,
+    /// The key as 2.9 spells that of a direct chat.
+    direct: Option<String>,
     channel: Option<String>,
     chat_type: Option<ChatType>,
 }
 
-impl Facts {
-    fn of(subject: &SendSubject<'_>) -> Self {
-        let key = subject.key.trim().to_lowercase();
-        let bare = AgentKey::parse(&key).map_or_else(|| key.clone(), |parts| parts.rest);
+impl<'a> Facts<'a> {
+    fn of(subject: &SendSubject<'a>) -> Self {
+        let key = subject.key;
         let entry = subject.entry;
         let given = subject.channel.map(str::to_owned);
         let stored =
             || entry.and_then(|e| e.channel.as_deref().or(e.last_channel.as_deref())).map(str::to_owned);
-        let channel =
-            given.or_else(stored).or_else(|| derived_channel(&bare)).map(|c| c.trim().to_lowercase());
+        let channel = given.or_else(stored).or_else(|| derived_channel(key)).map(|c| c.trim().to_lowercase());
         let chat_type =
-            subject.chat_type.or_else(|| entry.and_then(|e| e.chat_type)).or_else(|| chat_type_of(&key));
-        let direct = SessionKey::parse(&key).ok().and_then(|key| {
-            let spelled = key.direct_spelling()?;
-            let bare = AgentKey::parse(&spelled)?.rest;
-            Some((spelled, bare))
-        });
-        Self { key, bare, direct, channel, chat_type }
+            subject.chat_type.or_else(|| entry.and_then(|e| e.chat_type)).or_else(|| chat_type_of(key));
+        Self { key, direct: key.direct_spelling(), channel, chat_type }
     }
 
-    fn fit(&self, rule: &SendPolicyMatch) -> bool {
+    fn fit(&self, rule: &RuleMatch) -> bool {
         let given = |text: &Option<String>| {
             text.as_deref().map(|t| t.trim().to_lowercase()).filter(|t| !t.is_empty())
         };
         let channel = given(&rule.channel).is_none_or(|want| self.channel.as_deref() == Some(want.as_str()));
-        let kind = given(&rule.chat_type)
-            .is_none_or(|want| self.chat_type.is_some() && ChatType::parse(&want) == self.chat_type);
+        let kind = rule.chat_type.is_none_or(|want| self.chat_type == Some(want.into()));
         let prefix = given(&rule.key_prefix).is_none_or(|want| self.starts_with(&want));
         channel && kind && prefix
     }
 
     fn starts_with(&self, prefix: &str) -> bool {
-        let direct = self
-            .direct
-            .as_ref()
-            .is_some_and(|(full, bare)| full.starts_with(prefix) || bare.starts_with(prefix));
-        self.key.starts_with(prefix) || self.bare.starts_with(prefix) || direct
+        // With or without `agent:<agentId>:`, which is as long in both spellings.
+        let bare_from = self.key.as_str().len() - self.key.rest().len();
+        let starts = |key: &str| {
+            key.starts_with(prefix) || key.get(bare_from..).is_some_and(|bare| bare.starts_with(prefix))
+        };
+        starts(self.key.as_str()) || self.direct.as_deref().is_some_and(starts)
     }
 }
 
-/// The channel that a key without its agent part names.
-fn derived_channel(bare: &str) -> Option<String> {
-    match form_of(bare) {
+/// The channel that a key names.
+fn derived_channel(key: &SessionKey) -> Option<String> {
+    match key.form() {
         KeyForm::Direct { channel, .. } => channel.map(str::to_owned),
         KeyForm::Group { channel, .. } | KeyForm::Channel { channel, .. } => Some(channel.to_owned()),
         KeyForm::CronRun { .. } | KeyForm::Opened(..) | KeyForm::Named(_) => None,
     }
 }
 
-/// The kind of chat that a key, in lower case, names. The main bucket does not say.
-pub fn chat_type_of(key: &str) -> Option<ChatType> {
-    if key.contains(":group:") {
-        Some(ChatType::Group)
-    } else if key.contains(":channel:") {
+/// The kind of chat that a key names. The main bucket does not say.
+pub fn chat_type_of(key: &SessionKey) -> Option<ChatType> {
+    if key.is_room() {
         Some(ChatType::Channel)
+    } else if key.is_group() {
+        Some(ChatType::Group)
     } else {
-        let bare = AgentKey::parse(key).map_or_else(|| key.to_owned(), |parts| parts.rest);
-        matches!(form_of(&bare), KeyForm::Direct { .. }).then_some(ChatType::Direct)
+        matches!(key.form(), KeyForm::Direct { .. }).then_some(ChatType::Direct)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use openclaw_config::settings::SendRule;
+    use openclaw_protocol::params::sessions::SendPolicy as Action;
 
-    fn rule(action: SendPolicy, json: serde_json::Value) -> SendPolicyRule {
-        SendPolicyRule { action, matches: serde_json::from_value(json).unwrap() }
+    use super::*;
+    use crate::KeyRules;
+
+    fn rule(action: Action, json: serde_json::Value) -> SendRule {
+        SendRule { action, matches: serde_json::from_value(json).unwrap() }
     }
 
-    fn policy(default: Option<SendPolicy>, rules: Vec<SendPolicyRule>) -> Option<SendPolicyRules> {
+    fn policy(default: Option<Action>, rules: Vec<SendRule>) -> Option<SendPolicyRules> {
         Some(SendPolicyRules { default, rules })
     }
 
@@ -158,7 +120,7 @@ mod tests {
     /// Vectors of `sessions.md` §6; rows marked "better" follow its known-bad notes.
     #[test]
     fn verdicts_follow_row_then_deny_then_allow_then_default() {
-        use SendPolicy::{Allow, Deny};
+        use Action::{Allow, Deny};
         use serde_json::json;
         let cron = || policy(None, vec![rule(Deny, json!({"keyPrefix": "cron:"}))]);
         let rows = [
@@ -240,18 +202,19 @@ mod tests {
         ];
         for (policy, row, key, expect) in rows {
             let entry = entry(row);
-            let subject = SendSubject { key, entry: Some(&entry), ..SendSubject::default() };
-            assert_eq!(resolve(policy.as_ref(), &subject), expect, "{key} {policy:?}");
+            let session = &KeyRules::default().canonical(key).unwrap();
+            let subject = SendSubject { key: session, entry: Some(&entry), channel: None, chat_type: None };
+            assert_eq!(resolve(policy.as_ref(), &subject), SendPolicy::from(expect), "{key} {policy:?}");
         }
     }
 
     #[test]
     fn what_the_caller_knows_comes_before_row_and_key() {
         use serde_json::json;
-        let policy =
-            policy(None, vec![rule(SendPolicy::Deny, json!({"channel": "slack", "chatType": "group"}))]);
+        let policy = policy(None, vec![rule(Action::Deny, json!({"channel": "slack", "chatType": "group"}))]);
         let entry = entry(json!({"channel": "discord", "chatType": "direct"}));
-        let row = SendSubject { key: "agent:main:main", entry: Some(&entry), ..SendSubject::default() };
+        let key = &SessionKey::parse("agent:main:main").unwrap();
+        let row = SendSubject { key, entry: Some(&entry), channel: None, chat_type: None };
         assert_eq!(resolve(policy.as_ref(), &row), SendPolicy::Allow);
         let known = SendSubject { channel: Some("Slack"), chat_type: Some(ChatType::Group), ..row };
         assert_eq!(resolve(policy.as_ref(), &known), SendPolicy::Deny);

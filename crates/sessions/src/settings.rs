@@ -1,44 +1,16 @@
-//! What this crate needs of the configuration, as plain values. The composition root fills it from `openclaw.json`.
+//! What this crate needs of the configuration.
 
-use std::collections::BTreeMap;
-
+use openclaw_config::Config;
+use openclaw_config::settings::{Binding, Session};
 use openclaw_protocol::AgentId;
-use serde::{Deserialize, Serialize};
 
-use crate::key::{DmScope, IdentityLinks, KeyRules, Peer};
-use crate::reset::ResetSettings;
-use crate::send_policy::SendPolicyRules;
-
-/// `session.scope`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scope {
-    /// One bucket a sender or group.
-    #[default]
-    PerSender,
-    /// One bucket for everybody.
-    Global,
-}
+use crate::key::KeyRules;
 
 /// The `session` section, the agents and the bindings.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionSettings {
-    /// `session.scope`
-    pub scope: Scope,
-    /// `session.mainKey`; blank is `main`.
-    pub main_key: String,
-    /// `session.dmScope`
-    pub dm_scope: DmScope,
-    /// `session.identityLinks`
-    pub identity_links: IdentityLinks,
-    /// `session.store`
-    pub store: Option<String>,
-    /// `session.resetTriggers`; empty takes `/new` and `/reset`.
-    pub reset_triggers: Vec<String>,
-    /// `session.reset*` and `session.idleMinutes`
-    pub reset: ResetSettings,
-    /// `session.sendPolicy`
-    pub send_policy: Option<SendPolicyRules>,
+    /// `session`
+    pub section: Session,
     /// `agents.list`, ids and default marks.
     pub agents: Vec<AgentRef>,
     /// `bindings`, in the order of the file.
@@ -54,36 +26,17 @@ pub struct AgentRef {
     pub default: bool,
 }
 
-/// One entry of `bindings`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Binding {
-    /// As configured; normalised when used.
-    pub agent_id: String,
-    /// What must hold of the message.
-    #[serde(rename = "match")]
-    pub matches: BindingMatch,
-}
-
-/// `bindings[].match`: every field given must hold.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BindingMatch {
-    /// Channel id.
-    #[serde(default)]
-    pub channel: String,
-    /// Blank is the account `default`, `*` any account.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub account_id: Option<String>,
-    /// A person, group or room.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peer: Option<Peer>,
-    /// Discord server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub guild_id: Option<String>,
-    /// Slack or Teams workspace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub team_id: Option<String>,
+impl From<&Config> for SessionSettings {
+    fn from(config: &Config) -> Self {
+        let agents = config.agents.list.iter();
+        Self {
+            section: config.session.clone(),
+            agents: agents
+                .map(|entry| AgentRef { id: AgentId::normalize(&entry.id), default: entry.default })
+                .collect(),
+            bindings: config.bindings.clone(),
+        }
+    }
 }
 
 impl SessionSettings {
@@ -96,16 +49,57 @@ impl SessionSettings {
 
     /// The rules for reading keys.
     pub fn key_rules(&self) -> KeyRules {
-        KeyRules::new(self.default_agent(), &self.main_key, self.scope)
-    }
-
-    /// The effective reset triggers.
-    pub fn triggers(&self) -> Vec<&str> {
-        let given: Vec<&str> =
-            self.reset_triggers.iter().map(|t| t.trim()).filter(|t| !t.is_empty()).collect();
-        if given.is_empty() { vec!["/new", "/reset"] } else { given }
+        KeyRules::new(self.default_agent(), &self.section.main_key, self.section.scope)
     }
 }
 
-/// Sections keyed by a name, such as `session.resetByChannel`.
-pub(crate) type ByName<T> = BTreeMap<String, T>;
+#[cfg(test)]
+mod tests {
+    use openclaw_config::Environment;
+    use openclaw_protocol::{Peer, PeerKind};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::routing::{Inbound, resolve};
+
+    fn read(session: &Value) -> SessionSettings {
+        let environment = Environment::new([("HOME", "/home/user")], "/");
+        let document = json!({"session": session}).to_string();
+        SessionSettings::from(Config::from_json5(&document, &environment).unwrap().as_ref())
+    }
+
+    /// Rules of `sessions.md` §1.3.
+    #[test]
+    fn a_direct_chat_gets_the_key_the_section_says() {
+        let linked = |links| json!({"dmScope": "per-peer", "identityLinks": links});
+        let rows = [
+            (json!({}), "agent:main:main"),
+            (json!({"dmScope": "per-channel-peer"}), "agent:main:telegram:dm:111"),
+            // The first of the file, not of the alphabet.
+            (linked(json!({"Zoe": ["111"], "Alice": ["telegram:111"]})), "agent:main:dm:zoe"),
+            (linked(json!({"Alice": ["telegram:111"], "Zoe": ["111"]})), "agent:main:dm:alice"),
+            (json!({"scope": "global"}), "global"),
+            (json!({"mainKey": "work"}), "agent:main:main"),
+        ];
+        let peer = Some(Peer::new(PeerKind::Direct, "111"));
+        let inbound = Inbound { channel: "telegram".into(), peer, ..Inbound::default() };
+        for (session, expect) in rows {
+            let route = resolve(&read(&session), &inbound).unwrap();
+            assert_eq!(route.session_key.as_str(), expect, "{session}");
+        }
+    }
+
+    /// Rule of `sessions.md` §5.3.
+    #[test]
+    fn reset_triggers_are_those_of_the_file_or_the_usual_ones() {
+        let rows: [(Value, &[&str]); 4] = [
+            (json!({}), &["/new", "/reset"]),
+            (json!({"resetTriggers": ["Los geht's"]}), &["Los geht's"]),
+            (json!({"resetTriggers": []}), &["/new", "/reset"]),
+            (json!({"resetTriggers": [" "]}), &["/new", "/reset"]),
+        ];
+        for (session, expect) in rows {
+            assert_eq!(read(&session).section.triggers(), expect, "{session}");
+        }
+    }
+}

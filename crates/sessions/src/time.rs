@@ -1,12 +1,6 @@
 //! The clock, and time as OpenClaw writes it.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Now in Unix milliseconds.
-pub fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
+pub use openclaw_config::clock::now_ms;
 
 /// `2026-02-09T10:11:12.123Z`
 pub fn iso(ms: i64) -> String {

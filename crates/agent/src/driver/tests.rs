@@ -4,7 +4,6 @@ mod laws;
 mod stage;
 
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 use openclaw_models::FailureKind;
 use openclaw_protocol::message::{Message, UserMessage};
@@ -12,7 +11,7 @@ use serde_json::json;
 
 use crate::event::{RunEnd, RunEvent};
 use crate::reply::{ReplyPayload, RunError, RunErrorKind, RunUsage};
-use crate::run::{Limits, Prompt};
+use crate::run::Prompt;
 use crate::turn::{SKIPPED, STOPPED_RUNNING, STOPPED_WAITING};
 use stage::{Reply, Stage, call, outline};
 
@@ -240,10 +239,10 @@ async fn a_run_out_of_time_is_stopped_and_says_so() {
     let mut stage = Stage::new([Reply::hang("partial")]);
     let begun = tokio::time::Instant::now();
     let outcome = stage.run("go").await;
-    assert_eq!(begun.elapsed(), Duration::from_secs(600));
+    assert_eq!(Some(begun.elapsed()), stage.limits.timeout);
     assert_eq!(stage.transcript(), ["U go", "A ~partial"]);
     let Some(Message::Assistant(cut)) = stage.messages().pop() else { panic!("the answer is stored") };
-    assert_eq!(cut.error_message, Some(Limits::default().time_is_up()));
+    assert_eq!(cut.error_message, Some(stage.limits.time_is_up()));
     assert_eq!((outcome.end.clone(), outcome.meta.aborted), (RunEnd::TimedOut, true));
     assert_eq!(
         outcome

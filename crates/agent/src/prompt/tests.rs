@@ -159,7 +159,7 @@ fn a_sub_agent_gets_the_minimal_sections() {
     let tools = tools(&["read", "edit", "write", "exec", "message", "memory_get"]);
     let files = [file("AGENTS.md", "rules"), file("TOOLS.md", "notes")];
     let inputs = PromptInputs {
-        mode: PromptMode::for_session("agent:main:subagent:1"),
+        mode: PromptMode::for_session(&SessionKey::parse("agent:main:subagent:1").unwrap()),
         extra: Some("You were spawned for a task.".into()),
         ..main_session(&tools, &files)
     };

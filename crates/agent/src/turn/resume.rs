@@ -1,10 +1,10 @@
 //! Going on with a run that a crash cut short.
 
+use openclaw_models::history;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason};
 
 use super::{Phase, Step, Turn};
 use crate::event::{RunEnd, RunEvent};
-use crate::hygiene::pairing;
 use crate::payload::Answer;
 use crate::reply::{RunError, RunErrorKind};
 use crate::text::directive;
@@ -19,8 +19,8 @@ impl Turn {
     /// failed or cut-off answer at the end is no answer: the model is asked again.
     pub(super) fn resume(&mut self, context: &[Message], now: i64) {
         self.remember_answers(context);
-        for call in pairing::unanswered(context) {
-            let result = pairing::made_up(&call, INTERRUPTED, now);
+        for call in history::unanswered(context) {
+            let result = history::result_for(&call, INTERRUPTED, now);
             self.steps.push_back(Step::Append(Message::ToolResult(result), None));
         }
         match context.last() {

@@ -15,8 +15,6 @@ use crate::output;
 
 /// Levels of `--thinking`.
 const THINKING: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh"];
-/// Deadline of a run unless configured, in seconds.
-const DEFAULT_TIMEOUT_SECONDS: u64 = 600;
 /// What the call may take beyond the run.
 const CALL_MARGIN: Duration = Duration::from_secs(30);
 const MIN_CALL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,11 +40,9 @@ pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
         }
         return run_local(request, args.json, context, Why::Asked);
     }
-    let timeout_seconds = request
-        .timeout_seconds
-        .or(context.config()?.agents.defaults.timeout_seconds)
-        .unwrap_or(DEFAULT_TIMEOUT_SECONDS);
-    let timeout = (Duration::from_secs(timeout_seconds) + CALL_MARGIN).max(MIN_CALL_TIMEOUT);
+    let configured = context.config()?.agents.defaults.run_timeout();
+    let of_run = request.timeout_seconds.map_or(configured, Duration::from_secs);
+    let timeout = (of_run + CALL_MARGIN).max(MIN_CALL_TIMEOUT);
     let answer = client::block_on(async {
         config_pickup::settle(context).await;
         if let Some(level) = &request.verbose {

@@ -9,8 +9,6 @@ use crate::context::Context;
 
 /// Within this time a running gateway looks at the file and reads it, besides `gateway.reload.debounceMs`.
 const LOOK: Duration = Duration::from_millis(700);
-/// `gateway.reload.debounceMs` unless configured.
-const DEBOUNCE: Duration = Duration::from_millis(300);
 /// Longest wait, whatever is configured.
 const MOST: Duration = Duration::from_secs(3);
 
@@ -34,8 +32,7 @@ fn rest(context: &Context, now: SystemTime) -> Option<Duration> {
     let edited = files.filter_map(|file| std::fs::metadata(file).ok()?.modified().ok()).max()?;
     // A file of the future was not edited a moment ago.
     let age = now.duration_since(edited).ok()?;
-    let debounce = reload.debounce_ms.map_or(DEBOUNCE, Duration::from_millis);
-    let rest = LOOK.saturating_add(debounce).min(MOST).saturating_sub(age);
+    let rest = LOOK.saturating_add(reload.debounce()).min(MOST).saturating_sub(age);
     (!rest.is_zero()).then_some(rest)
 }
 

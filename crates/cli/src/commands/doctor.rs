@@ -44,7 +44,7 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
     let context = &context.reread();
     let is_configured = context.loaded.config_for_reading().is_ok();
     let config = context.config_or_default();
-    let premises = premises(&config).map_err(|error| Failure::new("config-invalid", error.to_string()))?;
+    let premises = premises(&config);
     let mut session = Session {
         context,
         premises: Premises {

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use openclaw_config::Config;
-use openclaw_protocol::AgentId;
+use openclaw_protocol::session_key::AgentKey;
+use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_sessions::SessionEntry;
+use openclaw_sessions::key::{KeyRules, legacy};
 use openclaw_sessions::store::{glance, glance_newest};
 use serde_json::{Map, Value, json};
 
@@ -46,21 +48,20 @@ impl StoredSession {
 
     /// `direct`, `group`, `global` or `unknown`.
     pub(super) fn kind(&self) -> &'static str {
-        let is_group = matches!(self.text("chatType"), Some("group" | "channel"))
-            || self.key.contains(":group:")
-            || self.key.contains(":channel:");
-        match self.key.as_str() {
-            "global" => "global",
-            "unknown" => "unknown",
-            _ if is_group => "group",
+        let key = legacy::canonicalize(&self.key, &AgentId::default(), &KeyRules::default()).ok();
+        let is = |what: fn(&SessionKey) -> bool| key.as_ref().is_some_and(what);
+        match self.text("chatType") {
+            _ if is(SessionKey::is_global) => "global",
+            _ if is(SessionKey::is_unknown) => "unknown",
+            Some("group" | "channel") => "group",
+            _ if is(SessionKey::is_group) => "group",
             _ => "direct",
         }
     }
 
     /// Whose it is, where the key says so.
     fn agent(&self) -> Option<AgentId> {
-        let (agent, _) = self.key.strip_prefix("agent:")?.split_once(':')?;
-        Some(AgentId::normalize(agent))
+        Some(AgentId::normalize(&AgentKey::parse(&self.key)?.agent))
     }
 
     /// `think:high`, `id:…`: what is special about it.

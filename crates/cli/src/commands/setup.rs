@@ -169,7 +169,7 @@ fn prepare(process: &Environment, context: &Context) -> Result<Prepared, Failure
     let agent = config.agent(&config.default_agent());
     let fill = if agent.skip_bootstrap { Fill::DirectoryOnly } else { Fill::Templates };
     ensure(&agent.workspace, fill).map_err(|error| Failure::new("workspace", error.to_string()))?;
-    let premises = premises(config).map_err(|error| Failure::new("config-invalid", error.to_string()))?;
+    let premises = premises(config);
     for dir in wanted_directories(&premises).iter().map(|wanted| &wanted.path).chain([&agent.sessions_dir]) {
         private_file::make_dir(dir).map_err(|error| {
             Failure::new("directory", format!("could not create {}: {error}", dir.display()))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use openclaw_protocol::AgentId;
 use serde::Deserialize;
@@ -48,11 +49,11 @@ pub struct AgentDefaults {
     pub envelope_elapsed: Option<OnOff>,
     /// Context window to assume, in tokens.
     pub context_tokens: Option<u64>,
-    /// Deadline of a run in seconds; default 600.
+    /// Deadline of a run in seconds; see [`AgentDefaults::run_timeout`].
     pub timeout_seconds: Option<u64>,
     /// Largest media item sent to a model.
     pub media_max_mb: Option<f64>,
-    /// Runs at the same time on lane `main`; default 4.
+    /// Runs at the same time on lane `main`; see [`AgentDefaults::max_concurrent`].
     pub max_concurrent: Option<u64>,
     /// Interval of typing signals in seconds; default 6.
     pub typing_interval_seconds: Option<u64>,
@@ -78,6 +79,21 @@ pub struct AgentDefaults {
     pub context_pruning: ContextPruning,
     /// Summarising old turns.
     pub compaction: Compaction,
+}
+
+impl AgentDefaults {
+    pub(crate) const MAX_CONCURRENT: u64 = 4;
+
+    /// Runs at the same time on lane `main`, one at least.
+    pub fn max_concurrent(&self) -> usize {
+        places(self.max_concurrent, Self::MAX_CONCURRENT)
+    }
+
+    /// Deadline of a run: ten minutes unless configured, and a second at least (spec `config.md` §5.2).
+    pub fn run_timeout(&self) -> Duration {
+        const DEFAULT_SECONDS: u64 = 600;
+        Duration::from_secs(self.timeout_seconds.unwrap_or(DEFAULT_SECONDS).max(1))
+    }
 }
 
 /// `agents.list[]`.
@@ -198,7 +214,7 @@ pub struct Identity {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SubagentDefaults {
-    /// Runs at the same time on lane `subagent`; default 8.
+    /// Runs at the same time on lane `subagent`; see [`SubagentDefaults::max_concurrent`].
     pub max_concurrent: Option<u64>,
     /// Age at which a finished child is archived, in minutes; default 60.
     pub archive_after_minutes: Option<u64>,
@@ -206,6 +222,15 @@ pub struct SubagentDefaults {
     pub model: Option<ModelChoice>,
     /// Thinking level of children.
     pub thinking: Option<String>,
+}
+
+impl SubagentDefaults {
+    pub(crate) const MAX_CONCURRENT: u64 = 8;
+
+    /// Runs at the same time on lane `subagent`, one at least.
+    pub fn max_concurrent(&self) -> usize {
+        places(self.max_concurrent, Self::MAX_CONCURRENT)
+    }
 }
 
 /// `agents.list[].subagents`.
@@ -382,8 +407,8 @@ pub struct ResolvedAgent {
     pub thinking_default: Option<String>,
     /// Verbose level when the session has none.
     pub verbose_default: Option<String>,
-    /// Deadline of a run in seconds.
-    pub timeout_seconds: u64,
+    /// Deadline of a run.
+    pub run_timeout: Duration,
     /// Length at which one injected file is cut, in UTF-16 units.
     pub bootstrap_max_chars: u64,
     /// Configured IANA time zone.
@@ -408,8 +433,6 @@ pub struct ResolvedAgent {
     pub subagents: AgentSubagents,
 }
 
-/// Deadline of a run unless configured, in seconds (spec `config.md` §5.2).
-const DEFAULT_TIMEOUT_SECONDS: u64 = 600;
 /// Length at which an injected file is cut unless configured (spec `agent-runtime.md`, bootstrap files).
 const DEFAULT_BOOTSTRAP_MAX_CHARS: u64 = 20_000;
 
@@ -464,7 +487,7 @@ impl Config {
             skills: entry.skills,
             thinking_default: defaults.thinking_default.clone(),
             verbose_default: defaults.verbose_default.clone(),
-            timeout_seconds: defaults.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_SECONDS),
+            run_timeout: defaults.run_timeout(),
             bootstrap_max_chars: defaults.bootstrap_max_chars.unwrap_or(DEFAULT_BOOTSTRAP_MAX_CHARS),
             user_timezone: defaults.user_timezone.clone(),
             time_format: defaults.time_format,
@@ -499,6 +522,10 @@ impl Config {
             .or(shared)
             .map_or_else(|| self.paths().workspace(id, is_default), |dir| self.environment().expand_path(dir))
     }
+}
+
+fn places(configured: Option<u64>, default: u64) -> usize {
+    usize::try_from(configured.unwrap_or(default)).unwrap_or(usize::MAX).max(1)
 }
 
 fn nonblank(text: Option<&str>) -> Option<&str> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use openclaw_protocol::Peer;
 use serde::Deserialize;
 
 /// One binding.
@@ -26,7 +27,7 @@ pub struct BindingMatch {
     pub account_id: Option<String>,
     /// One chat.
     #[serde(default)]
-    pub peer: Option<BindingPeer>,
+    pub peer: Option<Peer>,
     /// Discord server.
     #[serde(default)]
     pub guild_id: Option<String>,
@@ -47,38 +48,5 @@ impl fmt::Display for BindingMatch {
         part("peer", &self.peer.as_ref().map(|peer| format!("{}:{}", peer.kind.as_str(), peer.id)))?;
         part("guild", &self.guild_id)?;
         part("team", &self.team_id)
-    }
-}
-
-/// `bindings[].match.peer`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct BindingPeer {
-    /// Kind of chat.
-    pub kind: PeerKind,
-    /// Its id at the platform.
-    pub id: String,
-}
-
-/// `bindings[].match.peer.kind`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PeerKind {
-    /// One person; `dm` reads the same.
-    #[serde(alias = "dm")]
-    Direct,
-    /// A group.
-    Group,
-    /// A channel.
-    Channel,
-}
-
-impl PeerKind {
-    /// Its name in the file.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Group => "group",
-            Self::Channel => "channel",
-        }
     }
 }

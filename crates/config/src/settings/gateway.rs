@@ -1,5 +1,7 @@
 //! `gateway.*`.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 
 use super::Secret;
@@ -174,8 +176,16 @@ pub enum RemoteTransport {
 pub struct GatewayReload {
     /// What an edit may cause.
     pub mode: Option<ReloadMode>,
-    /// Quiet time before an edit is looked at, in milliseconds.
-    pub debounce_ms: Option<u64>,
+    /// Quiet time before an edit is looked at, in milliseconds; see [`GatewayReload::debounce`].
+    debounce_ms: Option<u64>,
+}
+
+impl GatewayReload {
+    /// How long the files have to stay as they are before they are read.
+    pub fn debounce(&self) -> Duration {
+        const DEFAULT_MS: u64 = 300;
+        Duration::from_millis(self.debounce_ms.unwrap_or(DEFAULT_MS))
+    }
 }
 
 /// `gateway.reload.mode`.

@@ -40,7 +40,7 @@ pub struct GroupChat {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Queue {
-    /// Mode; default `collect`.
+    /// Mode; see [`Queue::mode_on`].
     pub mode: Option<QueueMode>,
     /// Mode by channel.
     pub by_channel: BTreeMap<String, QueueMode>,
@@ -54,23 +54,60 @@ pub struct Queue {
     pub drop: Option<QueueDrop>,
 }
 
-/// A queue mode (spec `queue.md`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// How a message that arrives during a run is treated (spec `queue.md` §2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(try_from = "String")]
 pub enum QueueMode {
-    /// Into the current run.
-    Steer,
-    /// One turn each afterwards.
-    Followup,
-    /// One turn for all afterwards.
+    /// Wait, and be merged with others that wait where their route is the same. WebChat messages have no deliverable
+    /// route and are never merged (spec `queue.md` §4.2), so that for them this is [`QueueMode::Followup`].
+    #[default]
     Collect,
-    /// Into the run and again afterwards.
-    #[serde(alias = "steer+backlog")]
+    /// Wait for a run of its own.
+    Followup,
+    /// Go into the run under way. A message the run did not take becomes a follow-up.
+    Steer,
+    /// In the reference: go into the run and be asked again after it. Asking twice is what we never do; the message is
+    /// steered, and kept for a run of its own if the run did not take it.
     SteerBacklog,
-    /// Older name of `steer`.
-    Queue,
-    /// Stops the run.
+    /// Stop what is under way and take its place.
     Interrupt,
+}
+
+/// A text that names no [`QueueMode`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown queue mode \"{0}\"")]
+pub struct UnknownQueueMode(String);
+
+impl QueueMode {
+    /// Reads a stored or configured mode, synonyms included.
+    ///
+    /// # Errors
+    /// [`UnknownQueueMode`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, UnknownQueueMode> {
+        match text.trim().to_lowercase().as_str() {
+            "collect" | "coalesce" => Ok(Self::Collect),
+            "followup" | "followups" | "follow-up" | "follow-ups" => Ok(Self::Followup),
+            "steer" | "steering" | "queue" | "queued" => Ok(Self::Steer),
+            "steer-backlog" | "steer+backlog" | "steer_backlog" => Ok(Self::SteerBacklog),
+            "interrupt" | "interrupts" | "abort" => Ok(Self::Interrupt),
+            _ => Err(UnknownQueueMode(text.to_owned())),
+        }
+    }
+}
+
+impl TryFrom<String> for QueueMode {
+    type Error = UnknownQueueMode;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text)
+    }
+}
+
+impl Queue {
+    /// The mode on a channel.
+    pub fn mode_on(&self, channel: &str) -> QueueMode {
+        self.by_channel.get(channel).copied().or(self.mode).unwrap_or_default()
+    }
 }
 
 /// `messages.queue.drop`.
@@ -111,4 +148,31 @@ pub struct Commands {
     pub restart: bool,
     /// Whether commands need an authorised sender; default true.
     pub use_access_groups: Option<bool>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_synonym_of_the_reference_is_read() {
+        let cases = [
+            ("collect", Some(QueueMode::Collect)),
+            ("coalesce", Some(QueueMode::Collect)),
+            (" FollowUps ", Some(QueueMode::Followup)),
+            ("follow-ups", Some(QueueMode::Followup)),
+            ("queue", Some(QueueMode::Steer)),
+            ("queued", Some(QueueMode::Steer)),
+            ("steering", Some(QueueMode::Steer)),
+            ("steer+backlog", Some(QueueMode::SteerBacklog)),
+            ("steer_backlog", Some(QueueMode::SteerBacklog)),
+            ("interrupts", Some(QueueMode::Interrupt)),
+            ("abort", Some(QueueMode::Interrupt)),
+            ("bogus", None),
+            ("", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(QueueMode::parse(text).ok(), expected, "{text}");
+        }
+    }
 }

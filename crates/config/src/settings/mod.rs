@@ -28,7 +28,7 @@ pub use agents::{
     ResolvedAgent, Sandbox, SandboxMode, SubagentDefaults, TimeFormat, TypingMode,
 };
 pub use auth::{Auth, AuthCooldowns, AuthMode, AuthProfile};
-pub use bindings::{Binding, BindingMatch, BindingPeer, PeerKind};
+pub use bindings::{Binding, BindingMatch};
 pub use channels::Channels;
 pub use diagnostics::{CacheTrace, Diagnostics};
 pub use gateway::{
@@ -37,14 +37,14 @@ pub use gateway::{
     TailscaleMode,
 };
 pub use logging::{ConsoleStyle, LogLevel, Logging, RedactSensitive};
-pub use messages::{Commands, GroupChat, Inbound, Messages, Queue, QueueDrop, QueueMode};
+pub use messages::{Commands, GroupChat, Inbound, Messages, Queue, QueueDrop, QueueMode, UnknownQueueMode};
 pub use models::{
     BedrockDiscovery, CustomModel, ModelApi, ModelCompat, ModelCost, Models, ModelsMode, Provider,
     ProviderAuth,
 };
 pub use session::{
-    AgentToAgent, ChatType, DmScope, MaintenanceMode, ResetByType, ResetMode, ResetPolicy, RuleAction,
-    RuleMatch, SendPolicy, SendRule, Session, SessionMaintenance, SessionScope,
+    AgentToAgent, MaintenanceMode, ResetByType, ResetMode, ResetRule, RuleMatch, SendPolicyRules, SendRule,
+    Session, SessionMaintenance,
 };
 pub use skills::{SkillEntry, Skills, SkillsLoad};
 pub use tools::{

@@ -4,36 +4,40 @@ mod maintenance;
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use indexmap::IndexMap;
+use openclaw_protocol::params::sessions::SendPolicy;
+use openclaw_protocol::{DmScope, IdentityLinks, PeerKind, SessionScope};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use maintenance::{MaintenanceMode, SessionMaintenance};
 
 /// `session`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Session {
     /// One session a sender, or one for all.
     pub scope: SessionScope,
     /// How direct chats share sessions.
     pub dm_scope: DmScope,
-    /// Canonical name to the `channel:id`s that are the same person.
-    pub identity_links: BTreeMap<String, Vec<String>>,
-    /// Messages that start a new session; default `/new` and `/reset`.
-    pub reset_triggers: Option<Vec<String>>,
+    /// People known under several ids.
+    #[serde(deserialize_with = "in_order")]
+    pub identity_links: IdentityLinks,
+    /// Messages that start a new session; see [`Session::triggers`].
+    pub reset_triggers: Vec<String>,
     /// Older form of `reset.idleMinutes`.
     pub idle_minutes: Option<u64>,
     /// When a session starts afresh.
-    pub reset: Option<ResetPolicy>,
+    pub reset: Option<ResetRule>,
     /// The same by kind of chat.
-    pub reset_by_type: ResetByType,
+    pub reset_by_type: Option<ResetByType>,
     /// The same by channel.
-    pub reset_by_channel: BTreeMap<String, ResetPolicy>,
+    pub reset_by_channel: BTreeMap<String, ResetRule>,
     /// Path of the store; `{agentId}` is replaced. See [`crate::Config::session_store`].
     pub store: Option<String>,
-    /// Always `main` (spec `config.md` §5.3).
-    pub main_key: Option<String>,
+    /// Name of the main session; blank is `main`.
+    pub main_key: String,
     /// Where replies may go.
-    pub send_policy: Option<SendPolicy>,
+    pub send_policy: Option<SendPolicyRules>,
     /// Talks between agents.
     pub agent_to_agent: AgentToAgent,
     /// Pruning and archiving; ours, absent nothing is pruned.
@@ -41,47 +45,22 @@ pub struct Session {
 }
 
 impl Session {
-    /// The key of the main session. Other values in the file are warned about and not used.
-    pub fn main_key(&self) -> &'static str {
-        "main"
-    }
-
-    /// Messages that start a new session.
-    pub fn reset_triggers(&self) -> Vec<String> {
-        self.reset_triggers.clone().unwrap_or_else(|| vec!["/new".to_owned(), "/reset".to_owned()])
+    /// Messages that start a new session; `/new` and `/reset` where the file names none.
+    pub fn triggers(&self) -> Vec<&str> {
+        let given: Vec<&str> =
+            self.reset_triggers.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
+        if given.is_empty() { vec!["/new", "/reset"] } else { given }
     }
 }
 
-/// `session.scope`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SessionScope {
-    /// One session a sender or group.
-    #[default]
-    PerSender,
-    /// One for everything.
-    Global,
-}
-
-/// `session.dmScope`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DmScope {
-    /// All direct chats share the main session.
-    #[default]
-    Main,
-    /// One a person.
-    PerPeer,
-    /// One a person and channel.
-    PerChannelPeer,
-    /// One a person, channel and account.
-    PerAccountChannelPeer,
+fn in_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IdentityLinks, D::Error> {
+    Ok(IndexMap::<String, Vec<String>>::deserialize(deserializer)?.into_iter().collect())
 }
 
 /// `session.reset` and its variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct ResetPolicy {
+pub struct ResetRule {
     /// What triggers it.
     pub mode: Option<ResetMode>,
     /// Local hour of the daily reset, 0 to 23; default 4.
@@ -91,7 +70,7 @@ pub struct ResetPolicy {
 }
 
 /// `session.reset.mode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResetMode {
     /// Every day at an hour.
@@ -105,18 +84,18 @@ pub enum ResetMode {
 #[serde(default)]
 pub struct ResetByType {
     /// Direct chats; see [`ResetByType::direct`].
-    direct: Option<ResetPolicy>,
+    direct: Option<ResetRule>,
     /// Older name of `direct`.
-    dm: Option<ResetPolicy>,
+    dm: Option<ResetRule>,
     /// Groups and channels.
-    pub group: Option<ResetPolicy>,
+    pub group: Option<ResetRule>,
     /// Threads and topics.
-    pub thread: Option<ResetPolicy>,
+    pub thread: Option<ResetRule>,
 }
 
 impl ResetByType {
     /// Direct chats; `direct` counts before its older name `dm`.
-    pub fn direct(&self) -> Option<ResetPolicy> {
+    pub fn direct(&self) -> Option<ResetRule> {
         self.direct.or(self.dm)
     }
 }
@@ -124,18 +103,18 @@ impl ResetByType {
 /// `session.sendPolicy`: rules; one that denies and fits outweighs all that allow.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
-pub struct SendPolicy {
+pub struct SendPolicyRules {
     /// When no rule matches; absent is allow.
-    pub default: Option<RuleAction>,
+    pub default: Option<SendPolicy>,
     /// The rules.
     pub rules: Vec<SendRule>,
 }
 
-/// One rule of a [`SendPolicy`].
+/// One rule of [`SendPolicyRules`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct SendRule {
     /// What it decides.
-    pub action: RuleAction,
+    pub action: SendPolicy,
     /// When it applies; absent is always.
     #[serde(default, rename = "match")]
     pub matches: RuleMatch,
@@ -148,32 +127,9 @@ pub struct RuleMatch {
     /// Channel id.
     pub channel: Option<String>,
     /// Kind of chat.
-    pub chat_type: Option<ChatType>,
+    pub chat_type: Option<PeerKind>,
     /// Prefix of the session key.
     pub key_prefix: Option<String>,
-}
-
-/// `allow` or `deny`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RuleAction {
-    /// Let it through.
-    Allow,
-    /// Refuse it.
-    Deny,
-}
-
-/// Kind of chat in rules; `dm` reads as `direct`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ChatType {
-    /// One person.
-    #[serde(alias = "dm")]
-    Direct,
-    /// A group.
-    Group,
-    /// A channel of a workspace or server.
-    Channel,
 }
 
 /// `session.agentToAgent`.
@@ -182,4 +138,29 @@ pub enum ChatType {
 pub struct AgentToAgent {
     /// Replies back and forth, 0 to 5; default 5.
     pub max_ping_pong_turns: Option<u8>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::{Config, Environment};
+
+    #[test]
+    fn hours_and_minutes_of_resets_are_whole_and_possible() {
+        let is_taken = |reset: serde_json::Value| {
+            let document = json!({"session": {"reset": reset}}).to_string();
+            Config::from_json5(&document, &Environment::new([("HOME", "/home/user")], "/")).is_ok()
+        };
+        assert!(is_taken(json!({"atHour": 23.0, "idleMinutes": 1})));
+        for refused in [
+            json!({"atHour": -3}),
+            json!({"atHour": 4.9}),
+            json!({"atHour": 25}),
+            json!({"idleMinutes": 0.2}),
+            json!({"idleMinutes": 0}),
+        ] {
+            assert!(!is_taken(refused.clone()), "{refused}");
+        }
+    }
 }

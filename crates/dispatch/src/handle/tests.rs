@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::{RunOutcome, RunPhase};
-use crate::testing::{Answer, FakeModel, KEY, PANICS, PATIENCE, Rig, agent, chat, crash, said};
+use crate::journal::memory;
+use crate::testing::{Answer, FakeModel, KEY, PANICS, PATIENCE, Rig, agent, chat, crash, said, unfinish};
 
 fn dir() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
@@ -418,14 +419,7 @@ async fn a_crash_after_the_answer_was_stored_asks_no_model() {
     let record = rig.end("r1").await;
     let crashed = crash(dir.path());
     // Step 10 undone: the row as it was before.
-    let row = rusqlite::Connection::open(crashed.path().join(crate::journal::FILE_NAME)).unwrap();
-    let payload = json!({"kind": "chat", "text": "hi"}).to_string();
-    row.execute(
-        "UPDATE inbox SET state = 'accepted', outcome = NULL, ended_at = NULL, payload = ?1",
-        [payload],
-    )
-    .unwrap();
-    drop(row);
+    unfinish(crashed.path(), "r1");
     let model = FakeModel::start([]).await;
     let (rig, said) = after(&crashed, &model, &["r1"]).await;
     assert_eq!(said, ["user: hi\n[message_id: r1]", "assistant: the answer"]);
@@ -588,9 +582,7 @@ async fn a_crash_before_the_row_names_the_new_transcript_finds_it_all_the_same()
     rig.events_until("r1 chat delta half").await;
     let crashed = crash(dir.path());
     // The machine stopped before the note of step 4 and the row of step 5 reached the disk; the transcript did.
-    let inbox = rusqlite::Connection::open(crashed.path().join(crate::journal::FILE_NAME)).unwrap();
-    inbox.execute("UPDATE inbox SET session_id = NULL", []).unwrap();
-    drop(inbox);
+    memory::edit(crashed.path(), |message| message.row.session_id = None);
     for file in std::fs::read_dir(crashed.path().join("agents/main/sessions")).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_none_or(|extension| extension != "jsonl") {

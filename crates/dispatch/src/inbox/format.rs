@@ -161,7 +161,7 @@ impl From<AgentMessage> for (RunId, String, Payload) {
 /// The `outcome` column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "camelCase")]
-pub(super) enum StoredOutcome {
+pub(crate) enum StoredOutcome {
     Ok {
         result: Value,
     },
@@ -179,7 +179,7 @@ pub(super) enum StoredOutcome {
 
 impl StoredOutcome {
     /// What is kept of an outcome: all but the prompt report, which is ten times the rest and of no use to a repeated key.
-    pub(super) fn of(outcome: RunOutcome) -> Self {
+    pub(crate) fn of(outcome: RunOutcome) -> Self {
         match outcome {
             RunOutcome::Ok { result } => Self::Ok { result: without_report(result) },
             RunOutcome::Error { message, result } => {

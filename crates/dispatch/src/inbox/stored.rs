@@ -10,16 +10,16 @@ use crate::journal::JournalError;
 const BIG: usize = 128 * 1024;
 
 /// The columns made from a payload.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Stored {
     /// `kind`
-    pub(super) kind: &'static str,
+    pub(crate) kind: &'static str,
     /// `payload`
-    pub(super) json: Box<RawValue>,
+    pub(crate) json: Box<RawValue>,
     /// `digest`
-    pub(super) digest: Digest,
+    pub(crate) digest: Digest,
     /// `facts`: what a lane has to know of a payload it does not keep.
-    pub(super) facts: Option<String>,
+    pub(crate) facts: Option<String>,
 }
 
 impl Stored {

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use openclaw_agent::event::RunEvent;
+use openclaw_config::settings::QueueMode;
 use openclaw_protocol::RunId;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
@@ -17,7 +18,6 @@ use super::aside::{AsideStep, Asides};
 use super::change::{Changes, Floor};
 use super::deadline::chat_deadline_ms;
 use super::machine::{Effect, Input, Machine, Only, Turn};
-use super::queue_mode::QueueMode;
 use super::running::{Running, next_event};
 use super::steering::SteeringQueue;
 use crate::api::{AbortReason, AbortTarget, Broadcast, RunOutcome, RunRecord};
@@ -225,9 +225,11 @@ impl Actor {
         }
     }
 
-    /// Beside the run under way, or else in its turn.
+    /// Beside the run under way, or else in its turn: a reset that was asked for before comes before.
     async fn inject(&mut self, injection: Injection) {
-        if let Some(running) = &self.running {
+        if let Some(running) = &self.running
+            && !self.machine.has_change_waiting()
+        {
             return self.asides.inject(&self.shared, injection, running.transcript.clone());
         }
         let (give, floor) = oneshot::channel();

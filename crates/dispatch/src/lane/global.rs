@@ -26,23 +26,19 @@ pub(crate) struct LaneSizes {
 
 impl Default for LaneSizes {
     fn default() -> Self {
-        Self { main: 4, subagent: 8, cron: 1 }
+        Self::of_config(&Config::default())
     }
 }
 
 impl LaneSizes {
     /// The configured places.
     pub(crate) fn of_config(config: &Config) -> Self {
-        let default = Self::default();
-        let places = |configured: Option<u64>, default: usize| {
-            configured.map_or(default, |places| usize::try_from(places).unwrap_or(usize::MAX).max(1))
-        };
         let agents = &config.agents.defaults;
         let cron = config.document().pointer("/cron/maxConcurrentRuns").and_then(serde_json::Value::as_u64);
         Self {
-            main: places(agents.max_concurrent, default.main),
-            subagent: places(agents.subagents.max_concurrent, default.subagent),
-            cron: places(cron, default.cron),
+            main: agents.max_concurrent(),
+            subagent: agents.subagents.max_concurrent(),
+            cron: cron.map_or(1, |places| usize::try_from(places).unwrap_or(usize::MAX).max(1)),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::queue_mode::QueueMode;
 use crate::api::{AbortReason, AbortTarget};
+use openclaw_config::settings::QueueMode;
 use openclaw_protocol::RunId;
 
 /// Something that waits for its turn.
@@ -130,6 +130,11 @@ impl<J: Turn> Machine<J> {
             Some(Active::Run(run)) => Some(&run.run_id),
             Some(Active::Change) | None => None,
         }
+    }
+
+    /// Whether the session is to be changed once the run under way has ended.
+    pub(crate) fn has_change_waiting(&self) -> bool {
+        self.waiting.iter().any(|waiting| waiting.message().is_none())
     }
 
     /// Decides.

@@ -1,6 +1,6 @@
 //! One lane a session: what happens to a message that comes while another is being worked on, and who works on it.
 //!
-//! [`machine`] decides, [`actor`] does, with a [`running`] run. [`queue_mode`] names the ways to treat a message, [`steering`] hands messages to a
+//! [`machine`] decides, [`actor`] does, with a [`running`] run. [`steering`] hands messages to a
 //! run under way, [`aside`] answers what is meant for the gateway meanwhile, [`change`] is what is done to the session between two runs, [`global`] are the lanes all sessions share, [`deadline`] says when a run has to be over.
 
 mod actor;
@@ -9,7 +9,6 @@ mod change;
 pub(crate) mod deadline;
 mod global;
 mod machine;
-mod queue_mode;
 mod running;
 mod steering;
 mod supervisor;
@@ -17,6 +16,5 @@ mod supervisor;
 pub(crate) use actor::{Arrival, Command, Job};
 pub(crate) use global::{GlobalLanes, LaneSizes, Place};
 pub(crate) use machine::Only;
-pub(crate) use queue_mode::QueueMode;
 pub(crate) use steering::SteeringQueue;
 pub(crate) use supervisor::Supervisor;

@@ -7,13 +7,15 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::states::DeliveryState;
+
 /// The payload of one kind of deliveries. It is stored as JSON: fields may be added, none changes its meaning.
-pub trait Parcel: Serialize + DeserializeOwned + Send + Sync + 'static {
+pub trait DeliveryPayload: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Its name in the database; no two kinds have the same.
     const KIND: &'static str;
 }
 
-/// Where a delivery goes. Frozen when it is handed over: what becomes of a session's route later does not redirect it.
+/// Where a delivery goes. Fixed when it is accepted: what becomes of a session's route later does not redirect it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
     /// Channel id.
@@ -42,12 +44,31 @@ pub struct Delivery<P> {
     pub expires_at: Option<i64>,
 }
 
+/// How a delivery stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeliveryStatus {
+    /// Its id.
+    pub id: String,
+    /// How far it is.
+    pub state: DeliveryState,
+    /// Tries that count.
+    pub attempts: u32,
+    /// What the platform made of it, once it is sent.
+    pub receipt: Option<Receipt>,
+    /// Why it is not sent yet, or will not be; for people.
+    pub error: Option<String>,
+    /// The session it belongs to.
+    pub session_key: Option<String>,
+    /// Unix milliseconds of acceptance.
+    pub accepted_at: i64,
+}
+
 /// What a channel should know of one try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
     /// 1 for the first.
     pub number: u32,
-    /// Handed over so long ago that the reader should be told (spec `channels.md` §5.5: half an hour).
+    /// Accepted so long ago that the reader should be told (spec `channels.md` §5.5: half an hour).
     pub late: bool,
     /// An earlier try may have had its effect: the reader may see it twice.
     pub may_repeat: bool,
@@ -92,7 +113,7 @@ pub enum SendError {
     Retry {
         /// What happened, for people.
         reason: String,
-        /// How long the platform wants to be left alone.
+        /// How long the platform asks to wait.
         after: Option<Duration>,
     },
     /// It will never be sent: a chat that does not exist, a missing right.

@@ -8,10 +8,10 @@ use super::delivery::Address;
 
 /// A conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct LaneKey {
-    pub(super) channel: String,
-    pub(super) account: String,
-    pub(super) target: String,
+pub(crate) struct LaneKey {
+    pub(crate) channel: String,
+    pub(crate) account: String,
+    pub(crate) target: String,
 }
 
 impl From<&Address> for LaneKey {
@@ -24,7 +24,18 @@ impl From<&Address> for LaneKey {
     }
 }
 
-/// Everything that is not over, by conversation. Numbers are those of the database: they grow in the order of acceptance.
+/// One that is not over, as far as its order needs it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct OpenDelivery {
+    /// Its number: numbers grow in the order of acceptance.
+    pub(crate) number: i64,
+    /// Its conversation.
+    pub(crate) lane: LaneKey,
+    /// Not to be tried before; Unix milliseconds.
+    pub(crate) next_at: i64,
+}
+
+/// Everything that is not over, by conversation.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     lanes: HashMap<LaneKey, Lane>,
@@ -44,7 +55,7 @@ pub(super) enum Settled {
     /// Nothing is left to be done.
     Over,
     /// It is to be tried again, not before this.
-    Again(Instant),
+    Retry(Instant),
 }
 
 impl Lanes {
@@ -82,7 +93,7 @@ impl Lanes {
         let Some(number) = lane.busy.take() else { return };
         match settled {
             Settled::Over => drop(lane.waiting.remove(&number)),
-            Settled::Again(due) => drop(lane.waiting.insert(number, due)),
+            Settled::Retry(due) => drop(lane.waiting.insert(number, due)),
         }
         if lane.waiting.is_empty() {
             self.lanes.remove(key);
@@ -131,7 +142,7 @@ mod tests {
         assert_eq!(numbers(lanes.start(now, 9, ready)), [1, 3]);
         assert_eq!(numbers(lanes.start(now, 9, ready)), [0; 0], "they are being tried");
         let later = now + Duration::from_secs(5);
-        lanes.settle(&lane("x"), Settled::Again(later));
+        lanes.settle(&lane("x"), Settled::Retry(later));
         lanes.settle(&lane("y"), Settled::Over);
         assert_eq!(numbers(lanes.start(now, 9, ready)), [0; 0], "2 waits behind 1");
         assert_eq!(lanes.next_due(ready), Some(later));
@@ -164,7 +175,7 @@ mod tests {
                 prop_assert_eq!(busy.len(), started.len());
                 for (key, number) in started {
                     if fails.next() == Some(true) {
-                        lanes.settle(&key, Settled::Again(now + Duration::from_secs(1)));
+                        lanes.settle(&key, Settled::Retry(now + Duration::from_secs(1)));
                     } else {
                         lanes.settle(&key, Settled::Over);
                         ended.push((key, number));

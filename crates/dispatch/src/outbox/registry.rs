@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 
-use super::{Outbox, Parcel};
+use super::{DeliveryPayload, Outbox};
 
 /// Leaf data: nothing is awaited under its lock.
 #[derive(Default)]
@@ -16,14 +16,17 @@ pub(crate) struct Outboxes {
     pub(crate) tasks: TaskTracker,
 }
 
-/// Two types of parcels have the same [`Parcel::KIND`].
+/// Two types of payloads have the same [`DeliveryPayload::KIND`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("deliveries of kind \"{0}\" are of another type already")]
 pub struct KindInUse(pub &'static str);
 
 impl Outboxes {
     /// The one of a kind.
-    pub(crate) fn of<P: Parcel>(&self, make: impl FnOnce() -> Outbox<P>) -> Result<Outbox<P>, KindInUse> {
+    pub(crate) fn of<P: DeliveryPayload>(
+        &self,
+        make: impl FnOnce() -> Outbox<P>,
+    ) -> Result<Outbox<P>, KindInUse> {
         let mut by_kind = self.by_kind.lock();
         let known = by_kind.entry(P::KIND).or_insert_with(|| Box::new(make()));
         known.downcast_ref::<Outbox<P>>().cloned().ok_or(KindInUse(P::KIND))

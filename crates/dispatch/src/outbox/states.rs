@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::delivery::{Receipt, SendError};
-use crate::journal::states::States;
 
 /// How far a delivery is (`docs/durability.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,23 +19,9 @@ pub enum DeliveryState {
     Failed,
 }
 
-impl States for DeliveryState {
-    const TABLE: &'static str = "outbox";
-    const KEY: &'static str = "id";
-    const FIRST: Self = Self::Pending;
-    const ALL: &'static [Self] = &[Self::Pending, Self::Sending, Self::Uncertain, Self::Sent, Self::Failed];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Sending => "sending",
-            Self::Uncertain => "uncertain",
-            Self::Sent => "sent",
-            Self::Failed => "failed",
-        }
-    }
-
-    fn next(self) -> &'static [Self] {
+impl DeliveryState {
+    /// The states that may follow.
+    pub(crate) fn next_states(self) -> &'static [Self] {
         match self {
             Self::Pending => &[Self::Sending, Self::Failed],
             Self::Sending => &[Self::Sent, Self::Pending, Self::Uncertain, Self::Failed],
@@ -46,18 +31,12 @@ impl States for DeliveryState {
         }
     }
 
-    fn is_over(self) -> bool {
-        match self {
-            Self::Pending | Self::Sending | Self::Uncertain => false,
-            Self::Sent | Self::Failed => true,
-        }
-    }
-}
-
-impl DeliveryState {
     /// Whether it is still to be sent.
     pub fn is_open(self) -> bool {
-        !self.is_over()
+        match self {
+            Self::Pending | Self::Sending | Self::Uncertain => true,
+            Self::Sent | Self::Failed => false,
+        }
     }
 }
 
@@ -70,33 +49,40 @@ const PAUSES: [Duration; 4] = [
 ];
 /// Pause while a channel is not connected.
 const NOT_READY: Duration = Duration::from_secs(5);
-/// A platform that wants to be left alone for longer has refused (spec `channels.md` §5.4).
-const LONGEST_WISH: Duration = Duration::from_secs(5 * 60);
+/// A platform that asks to wait for longer has refused (spec `channels.md` §5.4).
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(5 * 60);
 /// No pause is longer; one on disk that says so is a clock's that jumped.
-pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(10 * 60);
+pub(super) const MAX_PAUSE: Duration = Duration::from_secs(10 * 60);
 
 /// What follows from a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// It is there.
     Sent(Receipt),
     /// It waits for another try.
-    Again(Again),
+    Retry(Retry),
     /// It is given up.
     Failed(String),
 }
 
 /// Another try.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Again {
+pub(crate) struct Retry {
     /// [`DeliveryState::Pending`] or [`DeliveryState::Uncertain`].
-    pub(super) state: DeliveryState,
+    pub(crate) state: DeliveryState,
     /// When.
-    pub(super) pause: Duration,
+    pub(crate) pause: Duration,
     /// Tries that count so far.
-    pub(super) attempts: u32,
+    pub(crate) attempts: u32,
     /// Why, for people.
-    pub(super) reason: String,
+    pub(crate) reason: String,
+}
+
+impl Retry {
+    /// Not before this, for a try that ended at `now`; Unix milliseconds.
+    pub(crate) fn at(&self, now: i64) -> i64 {
+        now.saturating_add(i64::try_from(self.pause.as_millis()).unwrap_or(i64::MAX))
+    }
 }
 
 /// Judges a request to send. `attempts` counts this one.
@@ -113,22 +99,22 @@ pub(super) fn of_asking(attempts: u32, error: SendError) -> Verdict {
 }
 
 fn of_error(attempts: u32, unsent: DeliveryState, error: SendError) -> Verdict {
-    let again = |state, pause, attempts, reason| Verdict::Again(Again { state, pause, attempts, reason });
+    let retry = |state, pause, attempts, reason| Verdict::Retry(Retry { state, pause, attempts, reason });
     match error {
         SendError::Final { reason } => Verdict::Failed(reason),
         SendError::NotReady => {
             let reason = SendError::NotReady.to_string();
-            again(unsent, NOT_READY, attempts.saturating_sub(1), reason)
+            retry(unsent, NOT_READY, attempts.saturating_sub(1), reason)
         }
         SendError::Retry { reason, after } => match (pause_after(attempts), after) {
-            (_, Some(wish)) if wish > LONGEST_WISH => {
+            (_, Some(wish)) if wish > MAX_RETRY_AFTER => {
                 Verdict::Failed(format!("{reason} (not before {} s)", wish.as_secs()))
             }
-            (Some(pause), wish) => again(unsent, pause.max(wish.unwrap_or_default()), attempts, reason),
+            (Some(pause), wish) => retry(unsent, pause.max(wish.unwrap_or_default()), attempts, reason),
             (None, _) => Verdict::Failed(format!("{reason} (after {attempts} tries)")),
         },
         SendError::Uncertain { reason } => match pause_after(attempts) {
-            Some(pause) => again(DeliveryState::Uncertain, pause, attempts, reason),
+            Some(pause) => retry(DeliveryState::Uncertain, pause, attempts, reason),
             None => Verdict::Failed(format!(
                 "{reason} (after {attempts} tries; it is not known whether it arrived)"
             )),
@@ -145,12 +131,6 @@ fn pause_after(attempts: u32) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::states::check_laws;
-
-    #[test]
-    fn every_state_is_named_once_and_leads_to_an_end() {
-        check_laws::<DeliveryState>();
-    }
 
     fn retry(after: Option<u64>) -> SendError {
         SendError::Retry { reason: "busy".to_owned(), after: after.map(Duration::from_secs) }
@@ -162,7 +142,7 @@ mod tests {
         let unsure = || SendError::Uncertain { reason: "silence".to_owned() };
         let gone = || SendError::Final { reason: "no such chat".to_owned() };
         let again = |state, seconds, attempts, reason: &str| {
-            Verdict::Again(Again {
+            Verdict::Retry(Retry {
                 state,
                 pause: Duration::from_secs(seconds),
                 attempts,

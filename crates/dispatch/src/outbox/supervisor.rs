@@ -10,42 +10,42 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
 use super::attempt::{self, Ended};
-use super::delivery::{Deliver, Parcel};
+use super::delivery::{Deliver, DeliveryPayload};
 use super::lanes::{LaneKey, Lanes, Settled};
-use super::{Inner, rows, states};
+use super::{Inner, states};
 
 /// Deliveries on their way at the same time.
-const AT_ONCE: usize = 32;
+const MAX_CONCURRENT: usize = 32;
 /// Pause when the database can't be read.
-const DISK: Duration = Duration::from_secs(5);
+const DISK_PAUSE: Duration = Duration::from_secs(5);
 
-/// Who delivers. Leaf data: nothing is awaited under its lock.
-pub(super) struct Couriers<P> {
+/// The accounts that are connected. Leaf data: nothing is awaited under its lock.
+pub(super) struct Accounts<P> {
     state: Mutex<Registered<P>>,
     changed: Notify,
 }
 
 struct Registered<P> {
     /// By channel and account.
-    couriers: HashMap<(String, String), Arc<dyn Deliver<P>>>,
+    by_name: HashMap<(String, String), Arc<dyn Deliver<P>>>,
     /// Whether the supervisor is there.
     running: bool,
     /// Whether an old delivery is open again.
     rescan: bool,
 }
 
-impl<P> Default for Couriers<P> {
+impl<P> Default for Accounts<P> {
     fn default() -> Self {
-        let state = Registered { couriers: HashMap::new(), running: false, rescan: false };
+        let state = Registered { by_name: HashMap::new(), running: false, rescan: false };
         Self { state: Mutex::new(state), changed: Notify::new() }
     }
 }
 
-impl<P> Couriers<P> {
-    /// Adds one. `true`: it needs a supervisor.
-    pub(super) fn put(&self, channel: &str, account: &str, courier: Arc<dyn Deliver<P>>) -> bool {
+impl<P> Accounts<P> {
+    /// Adds one. `true`: the caller has to start the supervisor.
+    pub(super) fn put(&self, channel: &str, account: &str, sender: Arc<dyn Deliver<P>>) -> bool {
         let mut state = self.state.lock();
-        state.couriers.insert((channel.to_owned(), account.to_owned()), courier);
+        state.by_name.insert((channel.to_owned(), account.to_owned()), sender);
         let start = !std::mem::replace(&mut state.running, true);
         drop(state);
         self.wake();
@@ -53,7 +53,7 @@ impl<P> Couriers<P> {
     }
 
     pub(super) fn remove(&self, channel: &str, account: &str) {
-        self.state.lock().couriers.remove(&(channel.to_owned(), account.to_owned()));
+        self.state.lock().by_name.remove(&(channel.to_owned(), account.to_owned()));
         self.wake();
     }
 
@@ -69,17 +69,17 @@ impl<P> Couriers<P> {
     }
 
     fn of(&self, lane: &LaneKey) -> Option<Arc<dyn Deliver<P>>> {
-        self.state.lock().couriers.get(&(lane.channel.clone(), lane.account.clone())).cloned()
+        self.state.lock().by_name.get(&(lane.channel.clone(), lane.account.clone())).cloned()
     }
 
     fn take_rescan(&self) -> bool {
         std::mem::take(&mut self.state.lock().rescan)
     }
 
-    /// Whether the supervisor may end: nobody is left to deliver.
-    fn retire(&self) -> bool {
+    /// Whether the supervisor may end: no account is connected.
+    fn may_end(&self) -> bool {
         let mut state = self.state.lock();
-        state.running = !state.couriers.is_empty();
+        state.running = !state.by_name.is_empty();
         !state.running
     }
 }
@@ -103,13 +103,13 @@ enum Step {
     Stop,
 }
 
-impl<P: Parcel> Supervisor<P> {
+impl<P: DeliveryPayload> Supervisor<P> {
     pub(super) fn new(inner: Arc<Inner<P>>) -> Self {
         let (tasks, tried) = (JoinSet::new(), HashMap::new());
         Self { inner, lanes: Lanes::default(), tasks, tried, seen: 0, reread: None }
     }
 
-    /// Works until nobody delivers any more, or the gateway stops.
+    /// Works until no account is connected any more, or the gateway stops.
     pub(super) async fn run(mut self) {
         self.read().await;
         loop {
@@ -121,61 +121,61 @@ impl<P: Parcel> Supervisor<P> {
                 Step::Due => {}
                 Step::Stop => break,
             }
-            if self.tasks.is_empty() && self.inner.couriers.retire() {
+            if self.tasks.is_empty() && self.inner.accounts.may_end() {
                 return;
             }
         }
-        self.let_end().await;
+        self.drain().await;
     }
 
     async fn next(&mut self) -> Step {
         let inner = Arc::clone(&self.inner);
-        let full = self.tasks.len() >= AT_ONCE;
-        let ready = |lane: &LaneKey| !full && inner.couriers.of(lane).is_some();
+        let full = self.tasks.len() >= MAX_CONCURRENT;
+        let ready = |lane: &LaneKey| !full && inner.accounts.of(lane).is_some();
         let due = self.lanes.next_due(ready).into_iter().chain(self.reread).min();
         tokio::select! { biased;
             () = inner.stopping.cancelled() => Step::Stop,
             Some(ended) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => Step::Ended(ended),
-            () = inner.couriers.changed.notified() => Step::Look,
+            () = inner.accounts.changed.notified() => Step::Look,
             () = sleep_until(due) => Step::Due,
         }
     }
 
     /// Takes in what was accepted since. One writer numbers the rows, so that what has a higher number came later.
     async fn read(&mut self) {
-        if self.inner.couriers.take_rescan() {
+        if self.inner.accounts.take_rescan() {
             self.seen = 0;
         }
         let seen = self.seen;
-        match self.inner.journal.read(move |db| rows::queued(db, P::KIND, seen)).await {
+        match self.inner.journal.open_deliveries(P::KIND, seen).await {
             Ok(found) => {
                 self.reread = None;
                 let (now, wall) = (Instant::now(), self.inner.clock.now_ms());
-                for queued in found {
-                    let pause = u64::try_from(queued.next_at.saturating_sub(wall)).unwrap_or(0);
-                    let pause = Duration::from_millis(pause).min(states::LONGEST_PAUSE);
-                    self.seen = self.seen.max(queued.number);
-                    self.lanes.add(queued.lane, queued.number, now + pause);
+                for delivery in found {
+                    let pause = u64::try_from(delivery.next_at.saturating_sub(wall)).unwrap_or(0);
+                    let pause = Duration::from_millis(pause).min(states::MAX_PAUSE);
+                    self.seen = self.seen.max(delivery.number);
+                    self.lanes.add(delivery.lane, delivery.number, now + pause);
                 }
             }
             Err(error) => {
                 tracing::warn!(%error, "the outbox could not be read");
-                self.reread = Some(Instant::now() + DISK);
+                self.reread = Some(Instant::now() + DISK_PAUSE);
             }
         }
     }
 
     fn start(&mut self) {
         let inner = Arc::clone(&self.inner);
-        let room = AT_ONCE.saturating_sub(self.tasks.len());
-        for (lane, number) in self.lanes.start(Instant::now(), room, |lane| inner.couriers.of(lane).is_some())
+        let room = MAX_CONCURRENT.saturating_sub(self.tasks.len());
+        for (lane, number) in self.lanes.start(Instant::now(), room, |lane| inner.accounts.of(lane).is_some())
         {
-            let Some(courier) = inner.couriers.of(&lane) else {
-                self.lanes.settle(&lane, Settled::Again(Instant::now()));
+            let Some(sender) = inner.accounts.of(&lane) else {
+                self.lanes.settle(&lane, Settled::Retry(Instant::now()));
                 continue;
             };
             let shared = Arc::clone(&inner);
-            let task = self.tasks.spawn(async move { attempt::attempt(&shared, number, courier).await });
+            let task = self.tasks.spawn(async move { attempt::attempt(&shared, number, sender).await });
             self.tried.insert(task.id(), (lane, number));
         }
     }
@@ -195,13 +195,13 @@ impl<P: Parcel> Supervisor<P> {
         };
         let settled = match ended {
             Ended::Over => Settled::Over,
-            Ended::Again(pause) => Settled::Again(Instant::now() + pause),
+            Ended::Retry(pause) => Settled::Retry(Instant::now() + pause),
         };
         self.lanes.settle(&lane, settled);
     }
 
     /// What is on its way may arrive until the deadline of the shutdown; then it is left as a crash would leave it.
-    async fn let_end(mut self) {
+    async fn drain(mut self) {
         let kill = self.inner.kill.clone();
         let all = async { while self.tasks.join_next().await.is_some() {} };
         tokio::select! { biased;

@@ -10,36 +10,39 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::journal::{Change, Durability, Journal, WriterThread};
+use crate::journal::memory::MemoryJournal;
+use crate::journal::sqlite::{FILE_NAME, tests as sqlite};
 use crate::testing::crash;
 use platform::{Knows, Platform, Reply};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Note(String);
 
-impl Parcel for Note {
+impl DeliveryPayload for Note {
     const KIND: &'static str = "note";
 }
 
 /// An outbox on a directory.
 struct Rig {
     outbox: Outbox<Note>,
-    journal: Journal,
-    thread: WriterThread,
+    journal: Arc<dyn Journal>,
     kill: CancellationToken,
     now: Arc<AtomicI64>,
 }
 
 impl Rig {
     fn open(dir: &Path) -> Self {
-        let opened = Journal::open(dir, &[prune], doubt).unwrap();
+        Self::on(MemoryJournal::open(dir).unwrap().journal)
+    }
+
+    fn on(journal: Arc<dyn Journal>) -> Self {
         let now = Arc::new(AtomicI64::new(openclaw_sessions::time::now_ms()));
         let clock = Arc::clone(&now);
         let clock = Clock::set(move || clock.load(Ordering::SeqCst), TimeZone::UTC);
         let kill = CancellationToken::new();
         let (tasks, stopping) = (TaskTracker::new(), kill.clone());
-        let outbox = Outbox::new(opened.journal.clone(), clock, tasks, stopping, kill.clone());
-        Self { outbox, journal: opened.journal, thread: opened.thread, kill, now }
+        let outbox = Outbox::new(Arc::clone(&journal), clock, tasks, stopping, kill.clone());
+        Self { outbox, journal, kill, now }
     }
 
     /// The process ends.
@@ -48,32 +51,30 @@ impl Rig {
         self.outbox.inner.tasks.close();
         self.outbox.inner.tasks.wait().await;
         self.journal.close().await;
-        let thread = self.thread;
-        tokio::task::spawn_blocking(move || thread.join().unwrap()).await.unwrap();
     }
 
     fn serve(&self, platform: &Arc<Platform>) {
         self.outbox.register("fake", "default", Arc::clone(platform) as Arc<dyn Deliver<Note>>);
     }
 
-    async fn hand(&self, id: &str, target: &str) {
-        assert_eq!(self.outbox.accept(note(id, target)).await, Ok(Handed::New), "{id}");
+    async fn accept(&self, id: &str, target: &str) {
+        assert_eq!(self.outbox.accept(note(id, target)).await, Ok(Enqueued::New), "{id}");
     }
 
-    async fn standing(&self, id: &str) -> Standing {
+    async fn status(&self, id: &str) -> DeliveryStatus {
         self.outbox.find(id).await.unwrap().unwrap()
     }
 
     /// Waits until a delivery is over.
-    async fn over(&self, id: &str) -> Standing {
-        self.until(id, |standing| !standing.state.is_open()).await
+    async fn over(&self, id: &str) -> DeliveryStatus {
+        self.until(id, |status| !status.state.is_open()).await
     }
 
-    async fn until(&self, id: &str, wanted: impl Fn(&Standing) -> bool) -> Standing {
+    async fn until(&self, id: &str, wanted: impl Fn(&DeliveryStatus) -> bool) -> DeliveryStatus {
         loop {
-            let standing = self.standing(id).await;
-            if wanted(&standing) {
-                return standing;
+            let status = self.status(id).await;
+            if wanted(&status) {
+                return status;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -104,14 +105,14 @@ fn gone() -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_handed_over_is_sent_in_order_as_soon_as_somebody_delivers() {
+async fn deliveries_are_sent_in_order_as_soon_as_their_account_is_registered() {
     let dir = tempfile::tempdir().unwrap();
     let rig = Rig::open(dir.path());
     for (id, target) in [("a", "x"), ("b", "y"), ("c", "x")] {
-        rig.hand(id, target).await;
+        rig.accept(id, target).await;
     }
-    assert_eq!(rig.outbox.inner.tasks.len(), 0, "nobody delivers: nothing runs");
-    assert_eq!(rig.standing("a").await.state, DeliveryState::Pending);
+    assert_eq!(rig.outbox.inner.tasks.len(), 0, "no account is registered: nothing runs");
+    assert_eq!(rig.status("a").await.state, DeliveryState::Pending);
     let platform = Platform::new(Knows::Ids, [retry()]);
     rig.serve(&platform);
     rig.over("c").await;
@@ -119,8 +120,8 @@ async fn what_is_handed_over_is_sent_in_order_as_soon_as_somebody_delivers() {
     assert_eq!(platform.shown_in("x"), ["a", "c"], "c waited for the second try of a");
     assert_eq!(platform.shown_in("y"), ["b"]);
     let receipt = Some(Receipt { message_ids: vec!["id-of-c".to_owned()] });
-    let standing = rig.standing("c").await;
-    assert_eq!((standing.state, standing.attempts, standing.receipt), (DeliveryState::Sent, 1, receipt));
+    let status = rig.status("c").await;
+    assert_eq!((status.state, status.attempts, status.receipt), (DeliveryState::Sent, 1, receipt));
     rig.outbox.unregister("fake", "default");
     while !rig.outbox.inner.tasks.is_empty() {
         tokio::task::yield_now().await;
@@ -134,14 +135,14 @@ async fn an_id_is_sent_once_also_after_a_restart() {
     let platform = Platform::new(Knows::Nothing, []);
     let rig = Rig::open(dir.path());
     rig.serve(&platform);
-    rig.hand("a", "x").await;
+    rig.accept("a", "x").await;
     let sent = rig.over("a").await;
-    assert_eq!(rig.outbox.accept(note("a", "y")).await, Ok(Handed::Known(sent.clone())));
+    assert_eq!(rig.outbox.accept(note("a", "y")).await, Ok(Enqueued::Known(sent.clone())));
     rig.end().await;
     let rig = Rig::open(dir.path());
     rig.serve(&platform);
-    assert_eq!(rig.outbox.accept(note("a", "x")).await, Ok(Handed::Known(sent)));
-    rig.hand("b", "x").await;
+    assert_eq!(rig.outbox.accept(note("a", "x")).await, Ok(Enqueued::Known(sent)));
+    rig.accept("b", "x").await;
     rig.over("b").await;
     assert_eq!(platform.shown_in("x"), ["a", "b"]);
     rig.end().await;
@@ -153,19 +154,19 @@ async fn what_is_refused_for_good_is_kept_for_a_person_and_holds_up_nobody() {
     let platform = Platform::new(Knows::Nothing, [gone()]);
     let rig = Rig::open(dir.path());
     rig.serve(&platform);
-    rig.hand("a", "x").await;
-    rig.hand("b", "x").await;
+    rig.accept("a", "x").await;
+    rig.accept("b", "x").await;
     rig.over("b").await;
     let failed = rig.outbox.failed(10).await.unwrap();
-    let told: Vec<_> = failed.iter().map(|one| (one.id.as_str(), one.error.as_deref())).collect();
-    assert_eq!(told, [("a", Some("no such chat"))]);
+    let listed: Vec<_> = failed.iter().map(|one| (one.id.as_str(), one.error.as_deref())).collect();
+    assert_eq!(listed, [("a", Some("no such chat"))]);
     assert_eq!(platform.shown_in("x"), ["b"]);
     assert!(rig.outbox.revive("a").await.unwrap());
     assert!(!rig.outbox.revive("b").await.unwrap(), "it was sent");
     assert_eq!(rig.over("a").await.state, DeliveryState::Sent);
     assert_eq!(platform.shown_in("x"), ["b", "a"]);
     platform.script([gone()]);
-    rig.hand("c", "x").await;
+    rig.accept("c", "x").await;
     rig.over("c").await;
     assert!(rig.outbox.discard("c").await.unwrap() && !rig.outbox.discard("a").await.unwrap());
     assert_eq!(rig.outbox.find("c").await.unwrap(), None);
@@ -179,7 +180,7 @@ async fn tries_end_after_the_fifth_and_a_channel_that_is_not_ready_does_not_coun
     let platform = Platform::new(Knows::Nothing, not_ready.chain((0..5).map(|_| retry())));
     let rig = Rig::open(dir.path());
     rig.serve(&platform);
-    rig.hand("a", "x").await;
+    rig.accept("a", "x").await;
     let failed = rig.over("a").await;
     assert_eq!((failed.attempts, failed.error.as_deref()), (5, Some("busy (after 5 tries)")));
     assert_eq!(platform.requests(), 25);
@@ -190,31 +191,31 @@ async fn tries_end_after_the_fifth_and_a_channel_that_is_not_ready_does_not_coun
 async fn old_deliveries_say_so_and_expired_ones_are_not_sent() {
     let dir = tempfile::tempdir().unwrap();
     let rig = Rig::open(dir.path());
-    rig.hand("old", "x").await;
+    rig.accept("old", "x").await;
     let soon = rig.now.load(Ordering::SeqCst) + 1_000;
     let short = Delivery { expires_at: Some(soon), ..note("short", "x") };
     rig.outbox.accept(short).await.unwrap();
     rig.now.fetch_add(31 * 60 * 1000, Ordering::SeqCst);
-    rig.hand("new", "x").await;
+    rig.accept("new", "x").await;
     let platform = Platform::new(Knows::Nothing, []);
     rig.serve(&platform);
     rig.over("new").await;
     assert_eq!(platform.shown_in("x"), ["old (late)", "new"]);
-    let error = rig.standing("short").await.error;
+    let error = rig.status("short").await.error;
     assert_eq!(error.as_deref(), Some("it expired before it could be sent"));
     rig.end().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_jumps_back_a_day_changes_no_order_and_parks_nothing() {
+async fn a_clock_that_jumps_back_a_day_changes_no_order_and_delays_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let platform = Platform::new(Knows::Ids, [retry()]);
     let rig = Rig::open(dir.path());
     rig.serve(&platform);
-    rig.hand("a", "x").await;
-    rig.until("a", |standing| standing.attempts == 1 && standing.state == DeliveryState::Pending).await;
+    rig.accept("a", "x").await;
+    rig.until("a", |status| status.attempts == 1 && status.state == DeliveryState::Pending).await;
     rig.now.fetch_sub(24 * 60 * 60 * 1000, Ordering::SeqCst);
-    rig.hand("b", "x").await;
+    rig.accept("b", "x").await;
     let crashed = crash(dir.path());
     rig.end().await;
     let rig = Rig::open(crashed.path());
@@ -223,7 +224,7 @@ async fn a_clock_that_jumps_back_a_day_changes_no_order_and_parks_nothing() {
     rig.serve(&platform);
     rig.over("b").await;
     assert_eq!(platform.shown_in("x"), ["a", "b"]);
-    // The paused clock runs on while the journal's thread works: by how much says nothing, but a parked delivery takes a day.
+    // The pause of the second try may be there; a delivery that waits by the clock takes a day.
     assert!(begun.elapsed() < Duration::from_secs(20 * 60 * 60), "{:?}", begun.elapsed());
     rig.end().await;
 }
@@ -231,55 +232,45 @@ async fn a_clock_that_jumps_back_a_day_changes_no_order_and_parks_nothing() {
 #[tokio::test]
 async fn deliveries_without_an_address_and_too_many_are_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let rig = Rig::open(dir.path());
+    let journal = sqlite::opened(dir.path());
+    let rig = Rig::on(journal.clone());
     assert_eq!(rig.outbox.accept(note(" ", "x")).await, Err(OutboxError::Unaddressed));
     assert_eq!(rig.outbox.accept(note("a", "")).await, Err(OutboxError::Unaddressed));
-    let fill = Run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+    let fill = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
          INSERT INTO outbox (id, kind, channel, account, target, payload, accepted_at, state)
-         SELECT 'n' || i, 'other', 'c', '', 't', '{}', 0, 'pending' FROM n");
-    rig.journal.change(fill).await.unwrap();
+         SELECT 'n' || i, 'other', 'c', '', 't', '{}', 0, 'pending' FROM n";
+    sqlite::run_sql(&journal, fill).await.unwrap();
     assert_eq!(rig.outbox.accept(note("a", "x")).await, Err(OutboxError::Full));
-    assert!(matches!(rig.outbox.accept(note("n1", "x")).await, Ok(Handed::Known(_))));
+    assert!(matches!(rig.outbox.accept(note("n1", "x")).await, Ok(Enqueued::Known(_))));
     rig.end().await;
-}
-
-/// Runs statements on the writer's own connection.
-struct Run(&'static str);
-
-impl Change for Run {
-    type Done = ();
-    const DURABILITY: Durability = Durability::Written;
-
-    fn apply(&self, db: &rusqlite::Connection) -> Result<(), JournalError> {
-        Ok(db.execute_batch(self.0)?)
-    }
 }
 
 #[tokio::test]
 async fn a_disk_that_refuses_keeps_new_ones_out_and_forgets_nothing_that_happened() {
     let dir = tempfile::tempdir().unwrap();
     let platform = Platform::new(Knows::Nothing, [Reply::TakeThenWait]);
-    let rig = Rig::open(dir.path());
+    let journal = sqlite::opened(dir.path());
+    let rig = Rig::on(journal.clone());
     rig.serve(&platform);
-    rig.hand("a", "x").await;
+    rig.accept("a", "x").await;
     platform.asked(1).await;
     let refuse =
         "CREATE TRIGGER full BEFORE UPDATE ON outbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;
         CREATE TRIGGER full2 BEFORE INSERT ON outbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;";
-    rusqlite::Connection::open(dir.path().join("gateway.sqlite")).unwrap().execute_batch(refuse).unwrap();
+    rusqlite::Connection::open(dir.path().join(FILE_NAME)).unwrap().execute_batch(refuse).unwrap();
     let refused = rig.outbox.accept(note("b", "x")).await.unwrap_err();
     assert!(refused.to_string().contains("disk is full"), "{refused}");
     platform.release();
-    rig.journal.change(Run("SELECT 1")).await.unwrap_or_default();
+    sqlite::run_sql(&journal, "SELECT 1").await.unwrap_or_default();
     assert_eq!(
-        rig.standing("a").await.state,
+        rig.status("a").await.state,
         DeliveryState::Sending,
         "the disk does not take that it was sent"
     );
     let allow = "DROP TRIGGER full; DROP TRIGGER full2";
-    rusqlite::Connection::open(dir.path().join("gateway.sqlite")).unwrap().execute_batch(allow).unwrap();
+    rusqlite::Connection::open(dir.path().join(FILE_NAME)).unwrap().execute_batch(allow).unwrap();
     assert_eq!(rig.over("a").await.state, DeliveryState::Sent);
-    rig.hand("b", "x").await;
+    rig.accept("b", "x").await;
     rig.over("b").await;
     assert_eq!(platform.shown_in("x"), ["a", "b"]);
     rig.end().await;
@@ -289,28 +280,29 @@ async fn a_disk_that_refuses_keeps_new_ones_out_and_forgets_nothing_that_happene
 async fn a_full_database_refuses_and_goes_on_when_there_is_room() {
     let dir = tempfile::tempdir().unwrap();
     let platform = Platform::new(Knows::Nothing, []);
-    let rig = Rig::open(dir.path());
+    let journal = sqlite::opened(dir.path());
+    let rig = Rig::on(journal.clone());
     rig.serve(&platform);
-    rig.journal.change(Run("PRAGMA max_page_count = 1")).await.unwrap();
+    sqlite::run_sql(&journal, "PRAGMA max_page_count = 1").await.unwrap();
     let big = || Delivery { payload: Note("x".repeat(200_000)), ..note("a", "x") };
     let refused = rig.outbox.accept(big()).await.unwrap_err();
     assert_eq!(refused.to_string(), "the delivery could not be stored: database or disk is full");
     assert_eq!(rig.outbox.find("a").await.unwrap(), None);
-    rig.journal.change(Run("PRAGMA max_page_count = 100000")).await.unwrap();
-    assert_eq!(rig.outbox.accept(big()).await, Ok(Handed::New));
+    sqlite::run_sql(&journal, "PRAGMA max_page_count = 100000").await.unwrap();
+    assert_eq!(rig.outbox.accept(big()).await, Ok(Enqueued::New));
     rig.over("a").await;
     assert_eq!(platform.shown_in("x"), ["a"]);
     rig.end().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_channel_that_panics_or_never_answers_leaves_doubt_and_is_asked() {
+async fn a_try_that_panics_or_is_never_answered_is_uncertain_and_is_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     let platform = Platform::new(Knows::Contents, [Reply::TakeThenPanic, Reply::TakeThenHang, Reply::Hang]);
     let rig = Rig::open(dir.path());
     rig.serve(&platform);
     for id in ["a", "b", "c"] {
-        rig.hand(id, "x").await;
+        rig.accept(id, "x").await;
     }
     assert_eq!(rig.over("c").await.state, DeliveryState::Sent);
     assert_eq!(platform.shown_in("x"), ["a", "b", "c"]);
@@ -340,15 +332,15 @@ async fn a_crash_between_any_two_steps_loses_nothing_and_doubles_only_where_nobo
         let dir = tempfile::tempdir().unwrap();
         let rig = Rig::open(dir.path());
         let platform = Platform::new(knows, reply.clone());
-        rig.hand("a", "x").await;
-        rig.hand("b", "x").await;
+        rig.accept("a", "x").await;
+        rig.accept("b", "x").await;
         if let Some(reply) = reply {
             rig.serve(&platform);
             platform.asked(1).await;
             match reply {
                 Reply::Refuse(_) => drop(rig.until("a", |a| a.state == DeliveryState::Pending).await),
                 Reply::TakeThenSilence => drop(rig.until("a", |a| a.state == DeliveryState::Uncertain).await),
-                _ => assert_eq!(rig.standing("a").await.state, DeliveryState::Sending),
+                _ => assert_eq!(rig.status("a").await.state, DeliveryState::Sending),
             }
         }
         let crashed = crash(dir.path());
@@ -367,13 +359,13 @@ async fn an_answer_that_is_stored_is_not_asked_for_again() {
     let platform = Platform::new(Knows::Nothing, []);
     let rig = Rig::open(dir.path());
     rig.serve(&platform);
-    rig.hand("a", "x").await;
+    rig.accept("a", "x").await;
     rig.over("a").await;
     let crashed = crash(dir.path());
     rig.end().await;
     let rig = Rig::open(crashed.path());
     rig.serve(&platform);
-    rig.hand("b", "x").await;
+    rig.accept("b", "x").await;
     rig.over("b").await;
     assert_eq!(platform.shown_in("x"), ["a", "b"]);
     rig.end().await;

@@ -17,6 +17,8 @@ use crate::shared::Shared;
 const UNPREPARED: u32 = 3;
 /// Deaths at any time while it was worked on. Power cuts can't reach this; a tool call that kills the gateway can.
 const ALL: u32 = 200;
+/// Deaths of the process while it told in the transcript that a message is given up, after which that is left out.
+const RECORDING: u32 = 3;
 /// Whatever takes longer to be prepared waits for something, such as a transcript that somebody has locked. It keeps no other
 /// suspect waiting, and the end of the process is not its fault.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -74,21 +76,13 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// Before anything is done for a message. Gives the number of deaths if there were too many. A message of this process is
-    /// counted when its run begins: an ordinary turn needs no write for this.
-    pub(super) async fn begin(
-        &self,
-        shared: &Shared,
-        row: &Row<Parked>,
-        cancel: &CancellationToken,
-    ) -> Option<u32> {
+    /// Before anything is done for a message. A message of this process is counted when its run begins: an ordinary turn needs
+    /// no write for this.
+    pub(super) async fn begin(&self, shared: &Shared, row: &Row<Parked>, cancel: &CancellationToken) {
         if !row.recovered {
-            return None;
+            return;
         }
         let before = row.payload.attempts;
-        if let Some(deaths) = too_many(before) {
-            return Some(deaths);
-        }
         if before.unprepared > 0 {
             let turn = shared.suspects.turn_of(&row.run_id, cancel).await;
             *self.turn.lock() = Some(turn);
@@ -97,7 +91,6 @@ impl Attempt {
             Ok(()) => tracing::info!("taking up {} again, attempt {}", row.run_id, before.all + 1),
             Err(error) => tracing::warn!(run_id = %row.run_id, %error, "an attempt could not be noted"),
         }
-        None
     }
 
     /// Waits for a preparation, and notes one that takes too long to be dangerous.
@@ -134,12 +127,22 @@ pub(crate) fn is_last_try(attempts: Attempts) -> bool {
     attempts.unprepared + 1 == UNPREPARED
 }
 
-fn too_many(attempts: Attempts) -> Option<u32> {
-    let Attempts { all, unprepared } = attempts;
-    if unprepared >= UNPREPARED {
-        return Some(unprepared);
+/// A message is not tried any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GivenUp {
+    /// How often the process died of it.
+    pub(super) deaths: u32,
+    /// Whether that may be told in the transcript.
+    pub(super) may_record: bool,
+}
+
+impl GivenUp {
+    /// Whether a message was tried often enough.
+    pub(super) fn after(attempts: Attempts) -> Option<Self> {
+        let Attempts { all, unprepared } = attempts;
+        let (count, deaths) = if unprepared >= UNPREPARED { (unprepared, UNPREPARED) } else { (all, ALL) };
+        (count >= deaths).then_some(Self { deaths, may_record: count < deaths + RECORDING })
     }
-    (all >= ALL).then_some(all)
 }
 
 #[cfg(test)]
@@ -151,14 +154,18 @@ mod tests {
         let rows = [
             (0, 0, None),
             (2, 2, None),
-            (3, 3, Some(3)),
+            (3, 3, Some((3, true))),
+            (5, 5, Some((3, true))),
+            (6, 6, Some((3, false))),
             (199, 2, None),
             (199, 0, None),
-            (200, 0, Some(200)),
-            (250, 3, Some(3)),
+            (200, 0, Some((200, true))),
+            (203, 2, Some((200, false))),
+            (250, 3, Some((3, true))),
         ];
         for (all, unprepared, expect) in rows {
-            assert_eq!(too_many(Attempts { all, unprepared }), expect, "{all} {unprepared}");
+            let expect = expect.map(|(deaths, may_record)| GivenUp { deaths, may_record });
+            assert_eq!(GivenUp::after(Attempts { all, unprepared }), expect, "{all} {unprepared}");
             assert_eq!(is_last_try(Attempts { all, unprepared }), unprepared == 2, "{all} {unprepared}");
         }
     }

@@ -87,6 +87,14 @@ impl RunBranch {
         self.write(&Message::Assistant(said), None).await
     }
 
+    /// Writes what is said to a turn that has no answer.
+    pub(super) async fn close_turn(&mut self, said: AssistantMessage) -> Result<(), TranscriptError> {
+        match self.context.last() {
+            Some(Message::Assistant(last)) if last.stop_reason != StopReason::ToolUse => Ok(()),
+            _ => self.answer(said).await,
+        }
+    }
+
     /// After a run that was stopped by the clock: something is said to the user's last words.
     pub(super) async fn close_timed_out(&mut self, said: AssistantMessage) -> Result<(), TranscriptError> {
         match self.context.last() {

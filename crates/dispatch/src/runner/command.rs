@@ -169,7 +169,7 @@ fn said(payload: &Payload, settings: &Settings) -> Said {
     let models = openclaw_models::reference::ModelNames::new(&settings.models.listed);
     directives::read(
         Spoken { text, attached: !chat.images.is_empty(), by: Authority::Granted },
-        Names { models: &models, triggers: &settings.sessions.triggers() },
+        Names { models: &models, triggers: &settings.sessions.section.triggers() },
     )
 }
 

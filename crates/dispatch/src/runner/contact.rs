@@ -59,7 +59,7 @@ impl Contact {
 
 /// The kind of conversation somebody takes part in who writes to a session.
 fn chat_type(key: &SessionKey) -> ChatType {
-    chat_type_of(key.as_str()).unwrap_or(ChatType::Direct)
+    chat_type_of(key).unwrap_or(ChatType::Direct)
 }
 
 #[cfg(test)]

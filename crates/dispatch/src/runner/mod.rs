@@ -25,6 +25,7 @@ mod tools;
 mod unanswered;
 pub(crate) mod wording;
 
+use attempt::GivenUp;
 pub(crate) use attempt::{Attempt, Suspects, is_last_try};
 
 use std::path::PathBuf;
@@ -35,7 +36,7 @@ use openclaw_agent::event::RunEvent;
 use openclaw_agent::prompt::{HostFacts, RepoRoots};
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams};
-use openclaw_config::settings::QueueMode as ConfiguredMode;
+use openclaw_config::settings::QueueMode;
 use openclaw_models::Models;
 use openclaw_protocol::message::{Message, UserMessage};
 use openclaw_sessions::entry::{SendPolicy, VerboseLevel};
@@ -53,7 +54,7 @@ use crate::events::Verbose;
 use crate::handle::{Deps, Settings};
 use crate::inbox::{Origin, Parked, Payload, Row, Wants};
 use crate::journal::JournalError;
-use crate::lane::{Job, Place, QueueMode, SteeringQueue};
+use crate::lane::{Job, Place, SteeringQueue};
 use crate::shared::Shared;
 use crate::system_events::SystemEvents;
 use command::Way;
@@ -136,11 +137,12 @@ pub(crate) async fn work(shared: &Shared, job: &Job, control: RunControl) -> End
             Err(ending) => return ending,
         }
     };
+    if let Some(given_up) = GivenUp::after(waiting.payload.attempts) {
+        return given_up::close(shared, waiting, given_up).await;
+    }
     // Nothing was done for it so far: who only waits does not die of it.
     shared.registry.take_up(&waiting.run_id);
-    if let Some(deaths) = control.attempt.begin(shared, waiting, &control.cancel).await {
-        return given_up::close(shared, waiting, deaths).await;
-    }
+    control.attempt.begin(shared, waiting, &control.cancel).await;
     match waiting.abort {
         Some(reason) => unanswered::close(shared, waiting, reason).await,
         // Boxed, so that who waits for a place takes little memory.
@@ -344,9 +346,7 @@ impl Runner {
 
     /// Wall time of a run where the request says nothing; `None` is unlimited.
     pub(crate) fn timeout(&self) -> Option<Duration> {
-        const DEFAULT_SECONDS: u64 = 600;
-        let seconds = self.settings().config.agents.defaults.timeout_seconds.unwrap_or(DEFAULT_SECONDS);
-        Some(Duration::from_secs(seconds.max(1)))
+        Some(self.settings().config.agents.defaults.run_timeout())
     }
 
     /// Whether the session may send.
@@ -360,12 +360,15 @@ impl Runner {
     }
 
     async fn is_allowed(&self, session_key: &str, channel: Option<&str>) -> Result<bool, DispatchError> {
+        let key =
+            &SessionKey::parse(session_key).map_err(|error| DispatchError::Storage(error.to_string()))?;
         let entry =
             self.entry(session_key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
         let settings = self.settings();
         let entry = entry.as_deref();
-        let subject = SendSubject { key: session_key, entry, channel, ..SendSubject::default() };
-        Ok(send_policy::resolve(settings.sessions.send_policy.as_ref(), &subject) == SendPolicy::Allow)
+        let subject = SendSubject { key, entry, channel, chat_type: None };
+        Ok(send_policy::resolve(settings.sessions.section.send_policy.as_ref(), &subject)
+            == SendPolicy::Allow)
     }
 
     /// What a message wants of the gateway itself.
@@ -390,11 +393,12 @@ impl Runner {
             return QueueMode::Followup;
         }
         let own = self.entry_or_none(&row.session_key).await;
-        if let Some(mode) = own.and_then(|entry| entry.queue_mode.as_deref().and_then(QueueMode::parse)) {
+        if let Some(mode) =
+            own.and_then(|entry| entry.queue_mode.as_deref().and_then(|text| QueueMode::parse(text).ok()))
+        {
             return mode;
         }
-        let queue = &self.settings().config.messages.queue;
-        queue.by_channel.get(WEBCHAT).copied().or(queue.mode).map(configured_mode).unwrap_or_default()
+        self.settings().config.messages.queue.mode_on(WEBCHAT)
     }
 
     /// How much of the run's tool events clients see.
@@ -450,15 +454,5 @@ impl Runner {
             }
             Err(error) => Err(error),
         }
-    }
-}
-
-fn configured_mode(mode: ConfiguredMode) -> QueueMode {
-    match mode {
-        ConfiguredMode::Steer | ConfiguredMode::Queue => QueueMode::Steer,
-        ConfiguredMode::Followup => QueueMode::Followup,
-        ConfiguredMode::Collect => QueueMode::Collect,
-        ConfiguredMode::SteerBacklog => QueueMode::SteerBacklog,
-        ConfiguredMode::Interrupt => QueueMode::Interrupt,
     }
 }

@@ -270,8 +270,7 @@ impl Runner {
         exec.withheld = Arc::clone(&shield.withheld);
         exec.lock = self.command_lock.clone();
         let model = &first.model;
-        let allowed =
-            tools::allowed(&settings.config, agent, model.provider(), model.id(), session.key.as_str());
+        let allowed = tools::allowed(&settings.config, agent, model.provider(), model.id(), &session.key);
         // A run that asks for a sandbox did not get here.
         CoreTools::new(Setup { confinement: Confinement::Host, exec, allowed })
     }
@@ -288,7 +287,7 @@ impl Runner {
         let agent = &session.agent;
         let model = format!("{}/{}", first.model.provider(), first.model.id());
         let inputs = PromptInputs {
-            mode: PromptMode::for_session(session.key.as_str()),
+            mode: PromptMode::for_session(&session.key),
             tools: tools.specs(),
             model_aliases: aliases(settings),
             time_zone: Some(zone_name(&user_zone(agent.user_timezone.as_deref())).to_owned()),
@@ -353,7 +352,7 @@ fn circumstances(session: &Session) -> Circumstances {
 /// Makes the workspace and reads the files that go into the prompt.
 async fn load_workspace(session: &Session, settings: &Settings) -> Result<Vec<BootstrapFile>, NotBegun> {
     let workspace = session.agent.workspace.clone();
-    let scope = BootstrapScope::for_session(session.key.as_str(), &settings.sessions.key_rules().main_key);
+    let scope = BootstrapScope::for_session(&session.key, &settings.sessions.key_rules().main_key);
     let max_chars = usize::try_from(session.agent.bootstrap_max_chars).unwrap_or(usize::MAX);
     let fill = if session.agent.skip_bootstrap { Fill::DirectoryOnly } else { Fill::Templates };
     let loaded = tokio::task::spawn_blocking(move || {
@@ -372,14 +371,13 @@ fn extra_prompt(row: &Row) -> Option<&str> {
 
 /// The request's seconds win, and 0 is none; a chat message has the configured time and a deadline of its lane's besides.
 fn timeout(row: &Row, agent: &ResolvedAgent) -> Option<Duration> {
-    let configured = Duration::from_secs(agent.timeout_seconds.max(1));
     match &row.payload {
         Payload::Agent(payload) => match payload.timeout_seconds {
             Some(0) => None,
             Some(seconds) => Some(Duration::from_secs(seconds)),
-            None => Some(configured),
+            None => Some(agent.run_timeout),
         },
-        Payload::Chat(_) => Some(configured),
+        Payload::Chat(_) => Some(agent.run_timeout),
     }
 }
 

@@ -232,7 +232,7 @@ impl Runner {
 /// The reset a message asks for. Whoever reaches the gateway's own protocol may give commands.
 pub(super) fn reset_request(payload: &Payload, settings: &Settings) -> Option<ResetRequest> {
     let Payload::Chat(chat) = payload else { return None };
-    let triggers = settings.sessions.triggers();
+    let triggers = settings.sessions.section.triggers();
     let stripped = strip_structural_prefixes(&chat.text);
     reset::find_trigger(&triggers, &chat.text, &stripped, Authority::Granted)
 }
@@ -319,8 +319,8 @@ fn goes_on(row: &Row, entry: &SessionEntry, key: &SessionKey, settings: &Setting
         },
     };
     let in_thread = matches!(&row.payload, Payload::Chat(chat) if chat.parent_session_key.is_some());
-    let kind = ResetType::of(key.as_str(), in_thread, false);
-    let policy = reset::policy(&settings.sessions.reset, kind, Some(channel));
+    let kind = ResetType::of(key, in_thread, false);
+    let policy = reset::policy(&settings.sessions.section, kind, Some(channel));
     reset::is_fresh(&policy, entry.last_used_at(), row.accepted_at, zone)
 }
 

@@ -1,9 +1,9 @@
 //! Which tools a run is offered (spec `tools.md` §8.2).
 
-use openclaw_agent::session_kind::is_subagent;
 use openclaw_agent::tool_policy::{self, Candidate, PolicyStep, Profile, Sender, ToolPolicy};
 use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::{Config, ToolPolicy as Configured, ToolProfile};
+use openclaw_protocol::SessionKey;
 use openclaw_tools::CORE_TOOLS;
 
 /// The names that pass every step of the policy, in the order in which a model is offered them. Whoever reaches the
@@ -13,7 +13,7 @@ pub(super) fn allowed(
     agent: &ResolvedAgent,
     provider: &str,
     model: &str,
-    session_key: &str,
+    session_key: &SessionKey,
 ) -> Vec<String> {
     let tools = CORE_TOOLS.map(Candidate::core);
     let selection =
@@ -30,7 +30,7 @@ fn steps(
     agent: &ResolvedAgent,
     provider: &str,
     model: &str,
-    session_key: &str,
+    session_key: &SessionKey,
 ) -> Vec<PolicyStep> {
     let by = |policies: &'_ std::collections::BTreeMap<String, Configured>| {
         let keys: Vec<&str> = policies.keys().map(String::as_str).collect();
@@ -53,7 +53,7 @@ fn steps(
     steps.extend(shared_by.iter().map(|policy| list_step("tools.byProvider", policy)));
     steps.push(list_step("agents.list[].tools", own));
     steps.extend(own_by.iter().map(|policy| list_step("agents.list[].tools.byProvider", policy)));
-    if is_subagent(session_key) {
+    if session_key.is_subagent() {
         steps.push(tool_policy::subagent_step(lists(&config.tools.subagents.tools)));
     }
     steps
@@ -94,7 +94,8 @@ mod tests {
         let document = json!({"tools": tools, "agents": {"list": [{"id": "main", "tools": agent_tools}]}});
         let config: Config = serde_json::from_value(document.clone()).unwrap();
         let agent = config.agent(&AgentId::default());
-        assert_eq!(allowed(&config, &agent, "google", "g-1", key), expected, "{document}");
+        let key = SessionKey::parse(key).unwrap();
+        assert_eq!(allowed(&config, &agent, "google", "g-1", &key), expected, "{document}");
     }
 
     #[test]

@@ -13,31 +13,39 @@ use crate::shared::Shared;
 
 /// Writes the message of a stopped row into the transcript, unless it is there, and closes the row.
 pub(super) async fn close(shared: &Shared, row: &Row<Parked>, reason: AbortReason) -> Ending {
-    let kept = async { keep(shared, shared.inbox.load(row).await?, reason, None).await };
-    let kept = tokio::select! { biased;
-        () = shared.kill.cancelled() => return Ending::Interrupted,
-        kept = kept => kept,
-    };
-    if let Err(NotBegun(message)) = kept {
-        tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a stopped message is not in the history");
+    if !record(shared, row, reason, None).await {
+        return Ending::Interrupted;
     }
     done(shared, row, None, result::aborted(reason, None)).await
 }
 
-/// Makes a message part of the transcript, with what is said to it if anything is. `reason` keeps it from doing what it asks
-/// for, such as a reset.
-pub(super) async fn keep(
+/// Writes a message into the transcript, and what is said to it if anything is, unless that is there. `reason` keeps it from
+/// doing what it asks for, such as a reset. `false`: the gateway stops, and the next start does it.
+pub(super) async fn record(
     shared: &Shared,
-    row: Row,
+    row: &Row<Parked>,
     reason: AbortReason,
     answer: Option<AssistantMessage>,
-) -> Result<(), NotBegun> {
-    let row = Row { abort: Some(reason), ..row };
-    shared.runner.keep_unanswered(shared, &row, answer).await
+) -> bool {
+    let recorded = async {
+        let row = Row { abort: Some(reason), ..shared.inbox.load(row).await? };
+        shared.runner.record_unanswered(shared, &row, answer).await
+    };
+    let recorded = tokio::select! { biased;
+        () = shared.kill.cancelled() => return false,
+        recorded = recorded => recorded,
+    };
+    if let Err(NotBegun(message)) = recorded {
+        if shared.kill.is_cancelled() {
+            return false;
+        }
+        tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a message that was not answered is not in the history");
+    }
+    true
 }
 
 impl Runner {
-    async fn keep_unanswered(
+    async fn record_unanswered(
         &self,
         shared: &Shared,
         row: &Row,
@@ -52,14 +60,25 @@ impl Runner {
             parent: None,
         };
         let transcript = lock.reopen(self.kept.take(&session.transcript), new).await?;
+        let context = match &answer {
+            Some(_) => transcript.context().await?.messages,
+            None => Vec::new(),
+        };
         let mut branch =
-            RunBranch::new(transcript, Vec::new(), Arc::default(), Arc::default(), shared.kill.clone());
-        if let Prompted::NotYet(id) = branch.prompted(row, shared.inbox.entries_since(row).await).await? {
+            RunBranch::new(transcript, context, Arc::default(), Arc::default(), shared.kill.clone());
+        let (unsaid, answer) = match branch.prompted(row, shared.inbox.entries_since(row).await).await? {
+            Prompted::NotYet(id) => (Some(id), answer),
+            // What is said to it has to follow it.
+            Prompted::Overtaken(id) => (answer.is_some().then_some(id), answer),
+            Prompted::Yes => (None, answer),
+            Prompted::Failed(_) => (None, None),
+        };
+        if let Some(id) = unsaid {
             branch.begin_turn().await?;
             branch.say(self.steered_message(row), &id).await?;
         }
         if let Some(answer) = answer {
-            branch.answer(answer).await?;
+            branch.close_turn(answer).await?;
         }
         branch.sync().await?;
         self.kept.put(branch.into_transcript());

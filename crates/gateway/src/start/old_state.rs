@@ -1,33 +1,28 @@
 //! Taking over what older versions left in the state directory, before anything of it is opened.
 
 use openclaw_config::Config;
-use openclaw_sessions::Layout;
 use openclaw_sessions::checkup::Premises;
 use openclaw_sessions::legacy_state::OldState;
 use openclaw_sessions::time::now_ms;
-
-use super::settings::{UnusableSection, session_settings};
+use openclaw_sessions::{Layout, SessionSettings};
 
 /// Where old state may be by this config, and where it belongs.
-///
-/// # Errors
-/// Names the section that can't be used. A checked config has none.
-fn old_state(config: &Config) -> Result<OldState, UnusableSection> {
+fn old_state(config: &Config) -> OldState {
     let paths = config.paths();
-    let rules = session_settings(config)?.key_rules();
-    Ok(OldState {
+    let rules = SessionSettings::from(config).key_rules();
+    OldState {
         layout: Layout::new(paths.state_dir(), paths.home(), config.session.store.as_deref()),
         agent_dir: config.agent(&rules.default_agent).agent_dir,
         agents: config.agent_ids(),
         credentials_dir: paths.credentials_dir().to_path_buf(),
         rules,
-    })
+    }
 }
 
 /// Moves it. What can't be moved stays where it is, is said, and is tried again at the next start: a gateway without some
 /// old sessions is better than none.
-pub(super) async fn migrate(config: &Config) -> Result<(), UnusableSection> {
-    let old = old_state(config)?;
+pub(super) async fn migrate(config: &Config) {
+    let old = old_state(config);
     let done = tokio::task::spawn_blocking(move || old.migrate(now_ms())).await;
     match done {
         Ok(Ok(migrated)) => {
@@ -45,17 +40,13 @@ pub(super) async fn migrate(config: &Config) -> Result<(), UnusableSection> {
         }
         Err(error) => tracing::error!(%error, "taking over the state of an older version was interrupted"),
     }
-    Ok(())
 }
 
 /// What a look at the state directory has to know, for a gateway that runs or for a command.
-///
-/// # Errors
-/// Names the section that can't be used. A checked config has none.
-pub fn premises(config: &Config) -> Result<Premises, UnusableSection> {
+pub fn premises(config: &Config) -> Premises {
     let paths = config.paths();
-    Ok(Premises {
-        state: old_state(config)?,
+    Premises {
+        state: old_state(config),
         home: paths.home().to_path_buf(),
         config_path: paths.config_path().to_path_buf(),
         agent_dirs: config.agent_ids().iter().map(|agent| config.agent(agent).agent_dir).collect(),
@@ -63,5 +54,5 @@ pub fn premises(config: &Config) -> Result<Premises, UnusableSection> {
         is_configured: true,
         archive_orphans: false,
         now: now_ms(),
-    })
+    }
 }

@@ -24,7 +24,6 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{Notify, watch};
 
 use super::run::StartError;
-use super::settings::settings;
 use crate::connection::frame_budget::FrameBudget;
 use crate::events::EventHub;
 use crate::handshake::client_address::proxy_range;
@@ -59,7 +58,7 @@ pub(super) struct Ingredients {
 pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result<GatewayState, StartError> {
     let paths = &given.loaded.paths;
     let environment = config.environment();
-    let settings = Arc::new(settings(config)?);
+    let settings = Arc::new(Settings::from(Arc::clone(config)));
     let layout = Layout::new(paths.state_dir(), paths.home(), config.session.store.as_deref());
     let sessions = open_sessions(&layout, &settings)?;
     let transcripts: Arc<dyn Transcripts> = Arc::new(FileTranscripts::new(layout.clone()));

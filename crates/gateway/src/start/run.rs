@@ -25,7 +25,6 @@ use super::instance_lock::{InstanceLock, LockError};
 use super::old_state;
 use super::parts::{Ingredients, assemble};
 use super::places::{self, not_ours, state_dir_error};
-use super::settings::UnusableSection;
 use super::stop::{self, Signals};
 use crate::handshake::origin::PageRules;
 use crate::host::{Host, own_addresses};
@@ -118,9 +117,6 @@ pub enum StartError {
     /// The settings don't allow it.
     #[error(transparent)]
     Refused(#[from] StartRefusal),
-    /// A section can't be used.
-    #[error(transparent)]
-    Section(#[from] UnusableSection),
     /// The config asks for a protection without which a gateway must not be reachable.
     #[error("{0}")]
     Unprotected(Box<Unmet>),
@@ -214,7 +210,7 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     let given =
         Ingredients { loaded, auth, port, log_file, started, host, front: Arc::clone(&front), reload };
     lock.begin_runs();
-    old_state::migrate(&config).await?;
+    old_state::migrate(&config).await;
     let state = Arc::new(assemble(&config, given).await?);
     serve(&state);
     state.tasks.spawn(reload::follow(Arc::clone(&state), asked));

@@ -9,7 +9,7 @@ use crate::replay::replay;
 use crate::sse::MAX_EVENT_BYTES;
 
 fn answer(spec: &ModelSpec) -> Answer {
-    let decoder = spec.api.protocol().expect("a protocol with a client").decoder();
+    let decoder = crate::protocols::protocol(&spec.api).expect("a protocol with a client").decoder();
     Answer::new(Arc::new(spec.clone()), decoder, 7)
 }
 

@@ -5,6 +5,8 @@ mod stream;
 
 use serde_json::Value;
 
+use crate::history::IdRule;
+use crate::model_spec::ModelSpec;
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, Outgoing, Protocol, WireRequest};
 
@@ -13,6 +15,10 @@ use crate::wire::{Decoder, Outgoing, Protocol, WireRequest};
 pub(crate) struct Anthropic;
 
 impl Protocol for Anthropic {
+    fn call_ids(&self, _spec: &ModelSpec) -> IdRule {
+        IdRule::Anthropic
+    }
+
     fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
         Ok(request::build(call.spec, call.secret(), call.request)?)
     }

@@ -8,13 +8,11 @@ use openclaw_protocol::message::{
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use crate::catalog::ModelSpec;
-use crate::history;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::request::{CacheRetention, ModelRequest, ToolSpec};
 use crate::result_text::texts;
-use crate::tool_id::IdRule;
 use crate::wire::{WireRequest, add_headers};
 use crate::{openrouter, thinking};
 
@@ -78,8 +76,7 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
         mark(&mut block, cache.as_ref());
         body.put("system", [block]);
     }
-    let history = history::for_model(&request.messages, spec, IdRule::Anthropic);
-    let mut turns = turns(spec, &history);
+    let mut turns = turns(spec, &request.messages);
     if let Some(("user", content)) = turns.last_mut()
         && let Some(block) = content.last_mut()
     {
@@ -153,16 +150,16 @@ fn tool(tool: &ToolSpec) -> Json<'_> {
 type Turn<'a> = (&'static str, Vec<Json<'a>>);
 
 /// Consecutive tool results become one user message; everything else stays a message of its own.
-fn turns<'a>(spec: &ModelSpec, history: &'a [Cow<'_, Message>]) -> Vec<Turn<'a>> {
+fn turns<'a>(spec: &ModelSpec, history: &'a [Message]) -> Vec<Turn<'a>> {
     let mut out = Vec::with_capacity(history.len());
     let mut results: Vec<Json<'a>> = Vec::new();
     for message in history {
-        if let Message::ToolResult(result) = &**message {
+        if let Message::ToolResult(result) = message {
             results.push(tool_result(spec, result));
             continue;
         }
         flush(&mut results, &mut out);
-        match &**message {
+        match message {
             Message::User(user) => push(&mut out, "user", user_blocks(spec, &user.content)),
             Message::Assistant(answer) => push(&mut out, "assistant", answer_blocks(spec, answer)),
             Message::ToolResult(_) => {}

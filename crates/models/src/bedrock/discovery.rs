@@ -11,9 +11,10 @@ use serde_json::Value;
 use super::credentials::{self, AwsError};
 use super::{failure, place, sign};
 use crate::api::Api;
-use crate::catalog::{ModelEntry, Price, ProviderAuthKind, ProviderEntry};
 use crate::net::{Headers, Http, NetError};
+use crate::provider_entry::{ModelEntry, Price, ProviderAuthKind, ProviderEntry};
 use crate::provider_key::ProviderKey;
+use crate::settings::BedrockDiscovery;
 use crate::variables::Variables;
 use crate::wire::WireRequest;
 
@@ -33,40 +34,6 @@ const REASONING: &[&str] = &[
     "claude-haiku-4",
     "deepseek.r1",
 ];
-
-/// `models.bedrockDiscovery`
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct BedrockDiscovery {
-    /// Whether to ask; absent: when AWS's variables name credentials.
-    pub enabled: Option<bool>,
-    /// Where to ask; absent: `AWS_REGION`, `AWS_DEFAULT_REGION`, the profile's, `us-east-1`.
-    pub region: Option<String>,
-    /// Vendors whose models are wanted, in any case of letters; empty wants all.
-    pub providers: Vec<String>,
-    /// How long an answer stays good.
-    pub refresh: Duration,
-    /// Tokens assumed of a model: the list does not say.
-    pub context_window: u64,
-    /// Largest answer assumed of a model, in tokens.
-    pub max_tokens: u64,
-    /// Another address than AWS's.
-    pub address: Option<String>,
-}
-
-impl Default for BedrockDiscovery {
-    /// The defaults of spec `models.md` §2.4.
-    fn default() -> Self {
-        Self {
-            enabled: None,
-            region: None,
-            providers: Vec::new(),
-            refresh: Duration::from_secs(3600),
-            context_window: 32_000,
-            max_tokens: 4096,
-            address: None,
-        }
-    }
-}
 
 /// Why there is no list. The texts are for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -112,7 +79,7 @@ impl BedrockDiscovery {
         let region = region.unwrap_or_else(|| place::DEFAULT_REGION.to_owned());
         let mut asked = self.clone();
         asked.address = asked.address.or_else(|| variables.get(ENDPOINT).map(str::to_owned));
-        let request = asked.request(&key, &region, crate::client::now_ms())?;
+        let request = asked.request(&key, &region, openclaw_config::clock::now_ms())?;
         let document = tokio::time::timeout(DEADLINE, list(http, request))
             .await
             .map_err(|_| DiscoveryError::Late(DEADLINE))??;

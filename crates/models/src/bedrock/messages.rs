@@ -1,6 +1,5 @@
 //! A conversation as Converse's messages (spec `models.md` §4.6).
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use openclaw_protocol::message::{
@@ -8,8 +7,8 @@ use openclaw_protocol::message::{
 };
 use serde_json::Value;
 
-use crate::catalog::ModelSpec;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::result_text::result_text;
 
 /// What a conversation begins with when its own beginning is gone: the first word must be the user's.
@@ -32,10 +31,10 @@ pub(super) fn is_claude(spec: &ModelSpec) -> bool {
 pub(super) type Turn<'a> = (&'static str, Vec<Json<'a>>);
 
 /// The turns of a history that was made fit for the model. Two in a row of one role are one: Bedrock wants turns.
-pub(super) fn turns<'a>(spec: &ModelSpec, history: &'a [Cow<'_, Message>]) -> Vec<Turn<'a>> {
+pub(super) fn turns<'a>(spec: &ModelSpec, history: &'a [Message]) -> Vec<Turn<'a>> {
     let mut out: Vec<Turn<'a>> = Vec::with_capacity(history.len() + 1);
     for message in history {
-        let (role, content) = match &**message {
+        let (role, content) = match message {
             Message::User(user) => ("user", user_blocks(spec, &user.content)),
             Message::Assistant(answer) => ("assistant", answer_blocks(spec, answer)),
             Message::ToolResult(result) => ("user", vec![result_block(spec, result)]),
@@ -55,8 +54,8 @@ pub(super) fn turns<'a>(spec: &ModelSpec, history: &'a [Cow<'_, Message>]) -> Ve
 }
 
 /// The names of the tools a conversation has calls of.
-pub(super) fn tools_used<'a>(history: &'a [Cow<'_, Message>]) -> BTreeSet<&'a str> {
-    let answers = history.iter().filter_map(|message| match &**message {
+pub(super) fn tools_used<'a>(history: &'a [Message]) -> BTreeSet<&'a str> {
+    let answers = history.iter().filter_map(|message| match message {
         Message::Assistant(answer) => Some(answer),
         Message::User(_) | Message::ToolResult(_) => None,
     });

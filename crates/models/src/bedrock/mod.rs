@@ -13,6 +13,8 @@ mod stream;
 
 use serde_json::Value;
 
+use crate::history::IdRule;
+use crate::model_spec::ModelSpec;
 use crate::provider_key::ProviderKey;
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, ErrorAnswer, Outgoing, Protocol, WireRequest};
@@ -25,6 +27,10 @@ pub(crate) const PROVIDER: &str = "amazon-bedrock";
 pub(crate) struct Bedrock;
 
 impl Protocol for Bedrock {
+    fn call_ids(&self, _spec: &ModelSpec) -> IdRule {
+        IdRule::Anthropic
+    }
+
     fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
         Ok(request::build(call.spec, call.key, call.request)?)
     }

@@ -2,7 +2,7 @@
 
 use url::{Host, Url};
 
-use crate::catalog::ModelSpec;
+use crate::model_spec::ModelSpec;
 use crate::net::NetError;
 use crate::provider_key::ProviderKey;
 use crate::region_name;

@@ -2,14 +2,12 @@
 
 use super::messages::{is_claude, tools_used, turns};
 use super::{place, sign};
-use crate::catalog::ModelSpec;
-use crate::history;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::provider_key::ProviderKey;
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
 use crate::thinking;
-use crate::tool_id::IdRule;
 use crate::wire::{WireRequest, add_headers};
 
 /// Claude models that choose their own thinking budget.
@@ -48,8 +46,7 @@ fn is_bearer(key: &ProviderKey) -> bool {
 
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     let point = cache_point(spec, request.cache);
-    let history = history::for_model(&request.messages, spec, IdRule::Anthropic);
-    let mut turns = turns(spec, &history);
+    let mut turns = turns(spec, &request.messages);
     if let Some(("user", content)) = turns.last_mut() {
         content.extend(point.clone());
     }
@@ -63,7 +60,7 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     let mut tools: Vec<Json<'_>> = request.tools.iter().map(tool).collect();
     if tools.is_empty() {
         // Without any tools Bedrock refuses a conversation that has used some.
-        tools = tools_used(&history).into_iter().map(bygone_tool).collect();
+        tools = tools_used(&request.messages).into_iter().map(bygone_tool).collect();
     }
     if !tools.is_empty() {
         body.put("toolConfig", object! {"tools": tools});

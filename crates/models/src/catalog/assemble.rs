@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::entry::{ModelEntry, ModelEntryParams, ModelOverride, Price, ProviderEntry};
 use super::file::ModelsFile;
 use super::{BUILT_IN, Catalog, Provider, Source};
+use crate::provider_entry::{ModelEntry, ModelEntryParams, ModelOverride, Price, ProviderEntry};
 use crate::reference::ProviderId;
 use crate::settings::{CatalogMode, ModelSettings};
 

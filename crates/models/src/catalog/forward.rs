@@ -1,6 +1,6 @@
 //! Models that are newer than a list: told by their ids, and taken to be like their elder siblings (spec `models.md` §2.2).
 
-use super::entry::ModelEntry;
+use crate::provider_entry::ModelEntry;
 
 /// A model that may be asked for before anybody lists it.
 struct Newcomer {

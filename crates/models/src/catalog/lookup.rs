@@ -2,13 +2,15 @@
 
 use secrecy::SecretString;
 
-use super::entry::{Compat, ModelEntry, Price, ProviderEntry};
 use super::forward::{is_edition, newcomer};
-use super::spec::ModelSpec;
 use super::{Catalog, Provider, Source};
 use crate::api::Api;
 use crate::copilot;
+use crate::model_spec::ModelSpec;
+use crate::protocols::protocol;
+use crate::provider_entry::{Compat, ModelEntry, Price, ProviderEntry};
 use crate::reference::ModelRef;
+use crate::wire::Protocol;
 
 /// Window of a model that does not say (spec `models.md` §2.1).
 pub(super) const NEW_CONTEXT_WINDOW: u64 = 200_000;
@@ -126,7 +128,9 @@ fn base_url(provider: &Provider, model: &ModelEntry, api: &Api) -> Result<String
     let written = written.map(str::trim).filter(|url| !url.is_empty());
     match written {
         Some(url) => Ok(url.trim_end_matches('/').to_owned()),
-        None if api.needs_address() => Err(LookupError::NoAddress(provider.id.to_string())),
+        None if protocol(&api).is_some_and(Protocol::needs_address) => {
+            Err(LookupError::NoAddress(provider.id.to_string()))
+        }
         None => Ok(String::new()),
     }
 }

@@ -2,26 +2,23 @@
 //! say they have, and how a reference finds its model (spec `models.md` §2).
 
 mod assemble;
-mod entry;
 pub(crate) mod file;
 mod forward;
 mod lookup;
-mod spec;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 pub use assemble::{Found, Layers};
-pub use entry::{
-    Asks, Compat, ModelEntry, ModelEntryParams, ModelOverride, Price, PriceOverride, ProviderAuthKind,
-    ProviderEntry,
-};
 pub use file::{FILE as MODELS_FILE, FileProblem, ModelsFile};
 pub use lookup::LookupError;
-pub use spec::ModelSpec;
+
+pub use crate::model_spec::ModelSpec;
+pub use crate::provider_entry::{Price, ProviderEntry};
 
 use crate::net::is_local_url;
+use crate::provider_entry::{Asks, ModelEntry};
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
 use crate::variables::Variables;

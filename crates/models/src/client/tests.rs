@@ -77,7 +77,7 @@ fn error_answers_say_what_the_provider_said() {
     ];
     for (api, status, body, kind, message) in rows {
         let failure =
-            http_failure(Api::from(api).protocol().unwrap(), status, Some("https://elsewhere"), &body);
+            http_failure(protocol(&Api::from(api)).unwrap(), status, Some("https://elsewhere"), &body);
         assert_eq!((failure.kind, failure.message.as_str()), (kind, message), "{status} {body}");
         assert_eq!(failure.status, Some(status));
     }

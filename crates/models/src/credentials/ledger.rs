@@ -15,9 +15,10 @@ use tokio_util::sync::CancellationToken;
 use super::file::{OnDamage, StoreError};
 use super::legacy::Surroundings;
 use super::store::AuthStore;
-use super::usage::{CooldownRules, failure_reason};
+use super::usage::failure_reason;
 use crate::background::Background;
 use crate::clock::Clock;
+use crate::settings::CooldownRules;
 use crate::stream::FailureKind;
 
 /// Notes of one agent that wait to be written; beyond it the oldest are forgotten.

@@ -12,17 +12,17 @@ use sha2::{Digest as _, Sha256};
 use tokio_util::task::TaskTracker;
 
 use super::credential::{Credential, Secret};
+use super::error::CredentialError;
 use super::file::{self, FILE, OnDamage};
 use super::legacy::Surroundings;
 use super::lock::{LONGEST_HOLD, PATIENCE, StoreLock};
-use super::resolve::CredentialError;
 use super::store::AuthStore;
 use super::usage::millis;
-use crate::client::now_ms;
 use crate::google::adc::{self, Adc, GoogleTokens};
 use crate::net::Http;
 use crate::oauth::endpoint::{self, EndpointError};
 use crate::oauth::{LoginServers, codex, github};
+use openclaw_config::clock::now_ms;
 
 /// A login with less than this left is renewed, in milliseconds; one that can't be is used until its end.
 const EARLY: i64 = 60_000;

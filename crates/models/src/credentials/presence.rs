@@ -7,12 +7,13 @@ use super::resolve::{is_unset_variable, reference_name};
 use super::store::AuthStore;
 use crate::api::Api;
 use crate::bedrock::credentials as aws;
-use crate::catalog::{Catalog, ProviderAuthKind, key_variables, own_key_variables};
-use crate::client::now_ms;
+use crate::catalog::{Catalog, key_variables, own_key_variables};
 use crate::net::is_local_url;
+use crate::provider_entry::ProviderAuthKind;
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
 use crate::variables::Variables;
+use openclaw_config::clock::now_ms;
 
 /// Where a credential may be.
 #[derive(Debug, Clone, Copy)]

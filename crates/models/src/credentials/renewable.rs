@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::credential::Secret;
+use super::error::CredentialError;
 use super::legacy::Surroundings;
 use super::logins::{Because, Logins, Place};
-use super::resolve::{CredentialError, composite};
+use super::resolve::composite;
 use crate::google::adc::Adc;
 
 /// Where a key comes from that its server may take back before its time.

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::credential::Credential;
-use super::usage::{CooldownRules, UsageStats};
+use super::usage::UsageStats;
 use crate::reference::ProviderId;
+use crate::settings::CooldownRules;
 use crate::stream::FailureKind;
 
 /// The credentials of one agent. What this version does not know is kept when the file is written again.

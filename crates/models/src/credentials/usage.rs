@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::reference::ProviderId;
+use crate::settings::CooldownRules;
 use crate::stream::FailureKind;
 
 const MINUTE: i64 = 60_000;
@@ -37,55 +38,6 @@ pub struct UsageStats {
     pub failure_counts: BTreeMap<String, u32>,
     /// The last failure.
     pub last_failure_at: Option<i64>,
-}
-
-/// `auth.cooldowns`, in milliseconds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CooldownRules {
-    /// First rest after a payment failure.
-    pub billing_first: i64,
-    /// The same by provider as written.
-    pub billing_first_by_provider: BTreeMap<String, i64>,
-    /// Longest rest after payment failures.
-    pub billing_longest: i64,
-    /// Failures older than this are forgotten.
-    pub window: i64,
-}
-
-impl Default for CooldownRules {
-    fn default() -> Self {
-        Self {
-            billing_first: 5 * HOUR,
-            billing_first_by_provider: BTreeMap::new(),
-            billing_longest: 24 * HOUR,
-            window: 24 * HOUR,
-        }
-    }
-}
-
-impl From<&openclaw_config::settings::AuthCooldowns> for CooldownRules {
-    fn from(config: &openclaw_config::settings::AuthCooldowns) -> Self {
-        let default = Self::default();
-        let by_provider = config.billing_backoff_hours_by_provider.iter();
-        Self {
-            billing_first: config.billing_backoff_hours.and_then(hours).unwrap_or(default.billing_first),
-            billing_first_by_provider: by_provider
-                .filter_map(|(provider, count)| Some((provider.clone(), hours(*count)?)))
-                .collect(),
-            billing_longest: config.billing_max_hours.and_then(hours).unwrap_or(default.billing_longest),
-            window: config.failure_window_hours.and_then(hours).unwrap_or(default.window),
-        }
-    }
-}
-
-/// Hours in milliseconds; nothing for what is no positive number.
-fn hours(count: f64) -> Option<i64> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_precision_loss,
-        reason = "milliseconds; as saturates"
-    )]
-    (count.is_finite() && count > 0.0).then_some((count * HOUR as f64) as i64)
 }
 
 impl CooldownRules {

@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::file::{LogFile, MAX_LINE};
-use crate::catalog::ModelSpec;
-use crate::client::now_ms;
+use crate::model_spec::ModelSpec;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::ModelEvent;
+use openclaw_config::clock::now_ms;
 
 /// Bytes of a payload that is written whole; what surrounds it in a line takes the rest.
 const MAX_PAYLOAD: usize = MAX_LINE / 2;

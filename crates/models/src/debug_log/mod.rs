@@ -15,27 +15,9 @@ pub(crate) use calls::CallLog;
 
 use self::calls::Parts;
 use self::file::LogFile;
-use crate::catalog::ModelSpec;
+use crate::model_spec::ModelSpec;
+use crate::settings::CacheTrace;
 use crate::variables::Variables;
-
-/// `diagnostics.cacheTrace`, and the same in variables.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CacheTrace {
-    /// Whether it is written.
-    pub enabled: bool,
-    /// Where, in place of `<state>/logs/cache-trace.jsonl`.
-    pub file: Option<PathBuf>,
-    /// With the messages, not only what they add up to.
-    pub messages: bool,
-    /// With the system prompt.
-    pub system: bool,
-}
-
-impl Default for CacheTrace {
-    fn default() -> Self {
-        Self { enabled: false, file: None, messages: true, system: true }
-    }
-}
 
 /// The logs of this process. Cheap to clone.
 #[derive(Debug, Clone, Default)]

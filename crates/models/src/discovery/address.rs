@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use url::Url;
 
-use crate::catalog::Asks;
+use crate::provider_entry::Asks;
 use crate::variables::Variables;
 
 /// Ours: `off`, or where programs are, as in `lmstudio=http://127.0.0.1:4321,vllm=http://127.0.0.1:9000`.

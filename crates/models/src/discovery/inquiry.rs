@@ -3,11 +3,13 @@
 use secrecy::{ExposeSecret, SecretString};
 
 use super::address::{Whereabouts, root};
-use crate::bedrock::{self, discovery::BedrockDiscovery};
-use crate::catalog::{Asks, ProviderEntry, own_key_variables};
-use crate::client::now_ms;
+use crate::bedrock;
+use crate::catalog::own_key_variables;
 use crate::credentials::{Connections, Secret, profile_order};
+use crate::provider_entry::{Asks, ProviderEntry};
 use crate::reference::ProviderId;
+use crate::settings::BedrockDiscovery;
+use openclaw_config::clock::now_ms;
 
 /// One question to one server.
 #[derive(Debug, Clone)]

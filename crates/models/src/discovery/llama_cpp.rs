@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::server::{List, Server, input, reasons};
-use crate::catalog::ModelEntry;
+use crate::provider_entry::ModelEntry;
 
 /// Whom its models belong to, as it says.
 const OWNER: &str = "llamacpp";

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::inquiry::KnownAs;
 use super::server::{List, Server, input, reasons};
-use crate::catalog::ModelEntry;
+use crate::provider_entry::ModelEntry;
 
 #[derive(Deserialize)]
 struct Model {

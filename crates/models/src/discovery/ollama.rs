@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::server::{Server, input, reasons};
-use crate::catalog::ModelEntry;
+use crate::provider_entry::ModelEntry;
 
 /// How long the details of all models may take together; a model without them gets what is assumed of any.
 const DETAILS_DEADLINE: Duration = Duration::from_millis(500);

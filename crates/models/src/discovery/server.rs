@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::inquiry::{Inquiry, KnownAs, Source};
 use super::{llama_cpp, lm_studio, ollama, venice, vllm};
-use crate::catalog::{Asks, ModelEntry, ProviderEntry};
 use crate::net::{Headers, Http};
+use crate::provider_entry::{Asks, ModelEntry, ProviderEntry};
 use crate::variables::Variables;
 
 /// Largest list that is read.

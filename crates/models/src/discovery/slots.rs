@@ -9,8 +9,9 @@ use tokio::time::Instant;
 
 use super::inquiry::{Inquiry, Source};
 use crate::background::Background;
-use crate::catalog::{Found, ProviderEntry};
+use crate::catalog::Found;
 use crate::net::{Http, Timeouts};
+use crate::provider_entry::ProviderEntry;
 use crate::variables::Variables;
 
 /// How long the answer of a local server counts as new.

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::PATIENCE;
 use super::inquiry::{Inquiry, KnownAs, Source};
 use super::server::reasons;
-use crate::catalog::Asks;
 use crate::credentials::FILE as CREDENTIALS;
 use crate::net::Http;
+use crate::provider_entry::Asks;
 use crate::reference::ProviderId;
 use crate::select::{Ask, AskedThinking, Models, Origin};
 use crate::settings::ModelSettings;
@@ -237,7 +237,8 @@ async fn with_nothing_else_connected_a_model_of_this_machine_answers_and_it_is_t
 
 #[tokio::test]
 async fn a_server_on_another_machine_is_never_chosen_by_itself() {
-    use crate::catalog::{Catalog, Found, Layers, ProviderEntry};
+    use crate::catalog::{Catalog, Found, Layers};
+    use crate::provider_entry::ProviderEntry;
     let settings = ModelSettings::default();
     for (address, expect) in [("http://127.0.0.1:1/v1", 1), ("http://10.0.0.7:11434/v1", 0)] {
         let entry: ProviderEntry =

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::server::{List, Server, input, reasons};
-use crate::catalog::ModelEntry;
+use crate::provider_entry::ModelEntry;
 
 /// Window of a model whose window is not told, in tokens.
 const CONTEXT_WINDOW: u64 = 128_000;

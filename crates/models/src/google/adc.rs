@@ -16,11 +16,11 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::client::now_ms;
 use crate::net::Http;
 use crate::oauth::LoginServers;
 use crate::oauth::endpoint::{EndpointError, post_form};
 use crate::variables::Variables;
+use openclaw_config::clock::now_ms;
 
 /// Provider id.
 pub(crate) const PROVIDER: &str = "google-vertex";

@@ -1,14 +1,13 @@
 //! A conversation as Google's contents (spec `models.md` §4.5, `agent-runtime.md` §9.2).
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use openclaw_protocol::message::{
     AssistantMessage, Block, ImageBlock, Message, ToolCall, ToolResultMessage, UserContent,
 };
 
-use crate::catalog::ModelSpec;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::result_text::result_text;
 
 /// What a conversation begins with when its own beginning is gone: the first word must be the user's.
@@ -21,7 +20,7 @@ const PROVING: &str = "gemini-3";
 const WITH_IDS: &[&str] = &["claude-", "gpt-oss-"];
 
 /// The contents of a history that was made fit for the model.
-pub(super) fn contents<'a>(spec: &'a ModelSpec, history: &'a [Cow<'_, Message>]) -> Vec<Json<'a>> {
+pub(super) fn contents<'a>(spec: &'a ModelSpec, history: &'a [Message]) -> Vec<Json<'a>> {
     let mut writer = Writer {
         spec,
         proving: spec.id().contains(PROVING),
@@ -32,7 +31,7 @@ pub(super) fn contents<'a>(spec: &'a ModelSpec, history: &'a [Cow<'_, Message>])
         results: Results::default(),
     };
     for message in history {
-        match &**message {
+        match message {
             Message::User(user) => writer.user(&user.content),
             Message::Assistant(answer) => writer.answer(answer),
             Message::ToolResult(result) => writer.result(result),

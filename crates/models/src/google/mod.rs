@@ -10,6 +10,8 @@ mod vertex;
 
 use serde_json::Value;
 
+use crate::history::IdRule;
+use crate::model_spec::ModelSpec;
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, ErrorAnswer, Outgoing, Protocol, WireRequest};
 
@@ -18,6 +20,10 @@ use crate::wire::{Decoder, ErrorAnswer, Outgoing, Protocol, WireRequest};
 pub(crate) struct Google;
 
 impl Protocol for Google {
+    fn call_ids(&self, _spec: &ModelSpec) -> IdRule {
+        IdRule::Strict
+    }
+
     fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
         Ok(request::build(call.spec, call.secret(), call.request)?)
     }
@@ -40,6 +46,10 @@ impl Protocol for Google {
 pub(crate) struct Vertex;
 
 impl Protocol for Vertex {
+    fn call_ids(&self, _spec: &ModelSpec) -> IdRule {
+        IdRule::Strict
+    }
+
     fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
         Ok(vertex::build(call.spec, call.key, call.request)?)
     }

@@ -4,12 +4,10 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::contents::{content, contents};
 use super::thinking;
-use crate::catalog::ModelSpec;
-use crate::history;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::request::{ModelRequest, ToolSpec};
-use crate::tool_id::IdRule;
 use crate::wire::{WireRequest, add_headers};
 
 /// Builds the request.
@@ -57,8 +55,7 @@ pub(super) fn method(spec: &ModelSpec, request: &ModelRequest) -> &'static str {
 
 /// The body of either method.
 pub(super) fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
-    let history = history::for_model(&request.messages, spec, IdRule::Anthropic);
-    let mut body = object! {"contents": contents(spec, &history)};
+    let mut body = object! {"contents": contents(spec, &request.messages)};
     if !request.system.trim().is_empty() {
         body.put("systemInstruction", content("user", vec![object! {"text": &request.system}]));
     }

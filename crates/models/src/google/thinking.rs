@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::catalog::ModelSpec;
+use crate::model_spec::ModelSpec;
 use crate::request::ThinkingLevel;
 use crate::thinking::{clamp, fit_budget, has_xhigh};
 

@@ -1,7 +1,7 @@
 //! Gemini at Google's cloud: the same request at an address made of project and place, with a login's token (spec
 //! `models.md` §2.3). A plain key instead asks Vertex in its express mode, which knows neither.
 
-use crate::catalog::ModelSpec;
+use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::provider_key::ProviderKey;
 use crate::region_name;

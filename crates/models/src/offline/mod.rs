@@ -14,11 +14,12 @@ use openclaw_protocol::message::{
 use tokio_util::sync::CancellationToken;
 
 use self::command::{Command, Request, USAGES};
-use crate::client::now_ms;
+use crate::history::{self, IdRule, Rules};
 use crate::reference::ModelRef;
 use crate::request::ModelRequest;
 use crate::retry::ABORTED;
 use crate::stream::{Model, ModelEvent, ModelStream};
+use openclaw_config::clock::now_ms;
 
 /// The guide's provider id.
 pub const PROVIDER: &str = "offline";
@@ -85,7 +86,9 @@ impl Model for OfflineGuide {
         false
     }
 
-    fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> ModelStream {
+    fn stream(&self, mut request: ModelRequest, cancel: CancellationToken) -> ModelStream {
+        let rules = Rules::of(PROVIDER, API, MODEL, IdRule::Completions);
+        request.messages = history::prepare(request.messages, &rules);
         let events = respond(&request, now_ms());
         let speech = Speech { events, pace: self.pace, cancel, said: AssistantMessage::default() };
         Box::pin(futures_util::stream::unfold(speech, Speech::next))
@@ -379,11 +382,15 @@ mod tests {
                 ..ToolResultMessage::default()
             })
         };
-        let failed = done(&run(vec![user("run x"), result("boom", true)]).await);
+        let called = || {
+            let call = ToolCall { name: "exec".to_owned(), arguments: json!({}), ..ToolCall::default() };
+            Message::Assistant(envelope(vec![Block::ToolCall(call)]))
+        };
+        let failed = done(&run(vec![user("run x"), called(), result("boom", true)]).await);
         assert_eq!(failed.text(), "The tool `exec` failed:\n\n```\nboom\n```");
-        let long = done(&run(vec![user("run x"), result(&"ü".repeat(2_007), false)]).await);
+        let long = done(&run(vec![user("run x"), called(), result(&"ü".repeat(2_007), false)]).await);
         assert!(long.text().ends_with("(7 more characters are not shown.)"));
-        let quiet = done(&run(vec![user("run x"), result("", false)]).await);
+        let quiet = done(&run(vec![user("run x"), called(), result("", false)]).await);
         assert_eq!(quiet.text(), "The tool `exec` is done; it said nothing.");
         let none = done(&run(vec![user("sessions")]).await);
         assert_eq!(none.text(), "The tool `sessions_list` is not available here, so I can't do that.");

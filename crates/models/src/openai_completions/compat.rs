@@ -1,7 +1,7 @@
 //! What the many servers that speak Chat Completions do differently (spec `models.md` §4.2).
 
-use crate::catalog::ModelSpec;
-use crate::tool_id::IdRule;
+use crate::history::IdRule;
+use crate::model_spec::ModelSpec;
 
 /// A vendor told by provider id or by a part of its address.
 struct Vendor {
@@ -105,7 +105,7 @@ impl Dialect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::Compat;
+    use crate::provider_entry::Compat;
 
     fn dialect(provider: &str, base_url: &str, compat: Compat) -> Dialect {
         let mut spec = ModelSpec::sample(provider, "m", "openai-completions");

@@ -8,6 +8,8 @@ use serde_json::Value;
 
 pub(crate) use stream::error_message;
 
+use crate::history::IdRule;
+use crate::model_spec::ModelSpec;
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, Outgoing, Protocol, WireRequest};
 
@@ -16,6 +18,10 @@ use crate::wire::{Decoder, Outgoing, Protocol, WireRequest};
 pub(crate) struct Completions;
 
 impl Protocol for Completions {
+    fn call_ids(&self, spec: &ModelSpec) -> IdRule {
+        compat::Dialect::of(spec).ids
+    }
+
     fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
         Ok(request::build(call.spec, call.secret(), call.request)?)
     }

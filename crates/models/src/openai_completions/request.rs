@@ -9,13 +9,13 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::compat::{Dialect, ThinkingFormat};
-use crate::catalog::ModelSpec;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
 use crate::result_text::{IMAGES_FOLLOW, result_text};
 use crate::wire::{WireRequest, add_headers};
-use crate::{copilot, history, openrouter, thinking};
+use crate::{copilot, openrouter, thinking};
 
 /// Fields under which servers send reasoning and want it back.
 pub(super) const REASONING_FIELDS: &[&str] = &["reasoning_content", "reasoning", "reasoning_text"];
@@ -54,7 +54,7 @@ fn headers(
 
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     let dialect = Dialect::of(spec);
-    let history = history::for_model(&request.messages, spec, dialect.ids);
+    let history = &request.messages;
     let stream = spec.streaming || request.tools.is_empty();
     let mut body = object! {"model": spec.id(), "stream": stream};
     if stream && dialect.usage_in_streaming {
@@ -67,14 +67,14 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     if let Some(temperature) = request.temperature {
         body.put("temperature", temperature);
     }
-    let mut messages = messages(spec, &dialect, &request.system, &history);
+    let mut messages = messages(spec, &dialect, &request.system, history);
     if request.cache != CacheRetention::None && is_marked(spec) {
         mark_last_text(&mut messages);
     }
     body.put("messages", messages);
     if !request.tools.is_empty() {
         body.put("tools", request.tools.iter().map(|t| tool(&dialect, t)).collect::<Json<'_>>());
-    } else if has_tool_history(&history) {
+    } else if has_tool_history(history) {
         body.put("tools", []);
     }
     if let Some((name, value)) = reasoning(spec, &dialect, request.thinking) {
@@ -109,8 +109,8 @@ fn reasoning(
     }
 }
 
-fn has_tool_history(history: &[Cow<'_, Message>]) -> bool {
-    history.iter().any(|message| match &**message {
+fn has_tool_history(history: &[Message]) -> bool {
+    history.iter().any(|message| match message {
         Message::ToolResult(_) => true,
         Message::Assistant(answer) => answer.tool_calls().next().is_some(),
         Message::User(_) => false,
@@ -131,7 +131,7 @@ fn messages<'a>(
     spec: &ModelSpec,
     dialect: &Dialect,
     system: &'a str,
-    history: &'a [Cow<'_, Message>],
+    history: &'a [Message],
 ) -> Vec<Json<'a>> {
     let mut out = Vec::with_capacity(history.len() + 1);
     if !system.trim().is_empty() {
@@ -141,7 +141,6 @@ fn messages<'a>(
     let mut after_results = false;
     let mut images: Vec<Json<'a>> = Vec::new();
     for message in history {
-        let message = &**message;
         if let Message::ToolResult(result) = message {
             out.push(tool_result(dialect, result));
             images.extend(result.content.iter().filter_map(|block| image_part(spec, block)));

@@ -9,6 +9,8 @@ use url::Url;
 use super::failure::{Backend, error_words};
 use super::request;
 use super::stream::ResponsesDecoder;
+use crate::history::IdRule;
+use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, Outgoing, Protocol, WireRequest, add_headers};
@@ -21,6 +23,10 @@ const VERSION: &str = "v1";
 pub(crate) struct Azure;
 
 impl Protocol for Azure {
+    fn call_ids(&self, _spec: &ModelSpec) -> IdRule {
+        IdRule::Responses
+    }
+
     fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
         let Outgoing { spec, key, request } = *call;
         let mut headers: Headers = request::plain_headers()?;
@@ -67,7 +73,6 @@ mod tests {
     use secrecy::SecretString;
 
     use super::*;
-    use crate::catalog::ModelSpec;
     use crate::provider_key::ProviderKey;
     use crate::request::ModelRequest;
 

@@ -11,13 +11,12 @@ use super::failure::{Backend, error_words, plan_limit};
 use super::items::items;
 use super::request::{add_cache, add_include, add_reasoning, plain_headers, tool};
 use super::stream::ResponsesDecoder;
-use crate::catalog::ModelSpec;
-use crate::history;
+use crate::history::IdRule;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::{FailureKind, ModelFailure};
-use crate::tool_id::IdRule;
 use crate::wire::{Decoder, ErrorAnswer, Outgoing, Protocol, WireRequest, add_headers};
 
 /// The claim of the access token that holds the account.
@@ -33,6 +32,10 @@ const PASSING: &[&str] =
 pub(crate) struct Codex;
 
 impl Protocol for Codex {
+    fn call_ids(&self, _spec: &ModelSpec) -> IdRule {
+        IdRule::Responses
+    }
+
     fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
         let Outgoing { spec, key, request } = *call;
         let mut headers = plain_headers()?;
@@ -80,14 +83,13 @@ fn url(base: &str) -> String {
 }
 
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
-    let history = history::for_model(&request.messages, spec, IdRule::Responses);
     let mut body = object! {
         "model": spec.id(),
         "store": false,
         // The backend does nothing else.
         "stream": true,
         "instructions": &request.system,
-        "input": items(spec, &history),
+        "input": items(spec, &request.messages),
         "text": object! {"verbosity": "medium"},
     };
     add_include(&mut body);

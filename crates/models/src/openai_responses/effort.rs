@@ -1,6 +1,6 @@
 //! How hard an OpenAI model is asked to think (spec `models.md` §4.3, §4.4, §5).
 
-use crate::catalog::ModelSpec;
+use crate::model_spec::ModelSpec;
 use crate::request::ThinkingLevel;
 use crate::thinking;
 

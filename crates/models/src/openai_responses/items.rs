@@ -8,19 +8,18 @@ use openclaw_protocol::message::{
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::catalog::ModelSpec;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::result_text::{IMAGES_FOLLOW, result_text};
 
 /// Longest id the server takes, in bytes.
 const MAX_ID: usize = 64;
 
 /// The items of a history that was made fit for the model.
-pub(super) fn items<'a>(spec: &ModelSpec, history: &'a [Cow<'_, Message>]) -> Vec<Json<'a>> {
+pub(super) fn items<'a>(spec: &ModelSpec, history: &'a [Message]) -> Vec<Json<'a>> {
     let mut out = Vec::with_capacity(history.len() + 1);
     let mut images: Vec<Json<'a>> = Vec::new();
     for (at, message) in history.iter().enumerate() {
-        let message = &**message;
         if !matches!(message, Message::ToolResult(_)) {
             push_images(&mut out, &mut images);
         }

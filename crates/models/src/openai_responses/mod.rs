@@ -13,6 +13,8 @@ use serde_json::Value;
 pub(crate) use azure::Azure;
 pub(crate) use codex::Codex;
 
+use crate::history::IdRule;
+use crate::model_spec::ModelSpec;
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, Outgoing, Protocol, WireRequest};
 use failure::Backend;
@@ -22,6 +24,10 @@ use failure::Backend;
 pub(crate) struct Responses;
 
 impl Protocol for Responses {
+    fn call_ids(&self, _spec: &ModelSpec) -> IdRule {
+        IdRule::Responses
+    }
+
     fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
         Ok(request::build(call.spec, call.secret(), call.request)?)
     }

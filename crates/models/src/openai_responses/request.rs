@@ -4,13 +4,12 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::effort::{self, NONE};
 use super::items::{fit_id, items};
-use crate::catalog::ModelSpec;
 use crate::json::{Json, object};
+use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::request::{CacheRetention, ModelRequest, ToolSpec};
-use crate::tool_id::IdRule;
 use crate::wire::{WireRequest, add_headers};
-use crate::{copilot, history, openrouter};
+use crate::{copilot, openrouter};
 
 /// Where prompts can be kept for a day.
 const OWN_HOST: &str = "api.openai.com";
@@ -44,7 +43,6 @@ pub(super) fn plain_headers() -> Result<Headers, NetError> {
 /// The body for the public API.
 pub(super) fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     let effort = effort::effort(spec, request.thinking).or_else(|| effort::least(spec));
-    let history = history::for_model(&request.messages, spec, IdRule::Responses);
     let stream = spec.streaming || request.tools.is_empty();
     let mut body = object! {"model": spec.id(), "stream": stream};
     add_cache(&mut body, spec, request);
@@ -64,7 +62,7 @@ pub(super) fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
         let role = if developer { "developer" } else { "system" };
         input.push(object! {"role": role, "content": &request.system});
     }
-    input.extend(items(spec, &history));
+    input.extend(items(spec, &request.messages));
     body.put("input", input);
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|offered| tool(offered, false.into()));

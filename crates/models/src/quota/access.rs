@@ -5,13 +5,13 @@ use std::path::Path;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::catalog::{Catalog, own_key_variables};
-use crate::client::now_ms;
 use crate::credentials::{
     AuthStore, Because, Credential, Keyring, Logins, Place, Secret, Surroundings, Wish, profile_order,
 };
 use crate::reference::ProviderId;
 use crate::select::Models;
 use crate::settings::ModelSettings;
+use openclaw_config::clock::now_ms;
 
 /// What a provider wants to be asked with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 use openclaw_protocol::params::usage::{ProviderUsage, UsageStatusResult};
 use tokio::time::Instant;
 
-use crate::client::now_ms;
 use crate::select::Models;
 use crate::settings::ModelSettings;
+use openclaw_config::clock::now_ms;
 
 /// How long an answer is good for.
 const GOOD: Duration = Duration::from_secs(30);

@@ -8,12 +8,12 @@ use serde_json::json;
 
 use super::listing::sees;
 use super::{Found, Tried};
-use crate::catalog::ModelSpec;
-use crate::client::now_ms;
+use crate::model_spec::ModelSpec;
 use crate::probe::{Probe, Probed};
 use crate::request::{ModelRequest, ToolSpec};
 use crate::select::Models;
 use crate::settings::ModelSettings;
+use openclaw_config::clock::now_ms;
 
 /// Caps of the answers, in tokens: enough for a model that thinks before it acts.
 const MOST_TOKENS: u32 = 256;

@@ -2,10 +2,12 @@
 
 use openclaw_protocol::AgentId;
 
-use crate::catalog::{Catalog, ModelEntry, ProviderEntry, providers_with_key};
+use crate::catalog::{Catalog, providers_with_key};
 use crate::context_window::MINIMUM;
 use crate::credentials::Connections;
 use crate::offline;
+use crate::protocols::protocol;
+use crate::provider_entry::{ModelEntry, ProviderEntry};
 use crate::reference::{DEFAULT_MODEL, DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId, default_model};
 use crate::settings::ModelSettings;
 
@@ -106,7 +108,7 @@ pub(crate) fn standing(provider: &ProviderId) -> usize {
 
 /// Whether a model exists and can be called with the protocols there are.
 fn speaks(catalog: &Catalog, model: &ModelRef) -> bool {
-    catalog.lookup(model).is_ok_and(|spec| spec.api.is_spoken())
+    catalog.lookup(model).is_ok_and(|spec| protocol(&spec.api).is_some())
 }
 
 /// The model to take of each of the owner's providers, in the order of the file: the first the owner lists; of a built-in

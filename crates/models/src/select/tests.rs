@@ -3,8 +3,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::client::now_ms;
 use crate::settings::{ListedModel, ModelChoice};
+use openclaw_config::clock::now_ms;
 
 /// An installation with an agent directory of its own.
 struct Place {

@@ -55,11 +55,11 @@ impl<'a> Names<'a> {
             return None;
         }
         let naming = GroupNaming {
-            channel: self.channel.as_deref().or_else(|| group_parts(key).map(|(channel, _)| channel))?,
+            channel: self.channel.as_deref().or_else(|| key.group().map(|(channel, _)| channel))?,
             subject: self.subject.as_deref(),
             group_channel: self.group_channel.as_deref(),
             space: self.space.as_deref(),
-            id: self.group_id.as_deref().or_else(|| group_parts(key).map(|(_, id)| id)),
+            id: self.group_id.as_deref().or_else(|| key.group().map(|(_, id)| id)),
             key: key.as_str(),
         };
         Some(naming.display_name())
@@ -75,11 +75,4 @@ pub(crate) fn kind(key: &SessionKey, chat_type: Option<ChatType>) -> SessionKind
         () if grouped || key.is_group() => SessionKind::Group,
         () => SessionKind::Direct,
     }
-}
-
-/// Channel and id of a group's key: `<channel>:group|channel:<id>`.
-pub(crate) fn group_parts(key: &SessionKey) -> Option<(&str, &str)> {
-    let (channel, rest) = key.rest().split_once(':')?;
-    let (kind, id) = rest.split_once(':')?;
-    (matches!(kind, "group" | "channel") && !id.is_empty()).then_some((channel, id))
 }

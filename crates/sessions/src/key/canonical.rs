@@ -1,9 +1,10 @@
 //! From what a client sends as `sessionKey` to the canonical key (spec `sessions.md` §1.4, with its "Better" rules).
 
 use openclaw_protocol::AgentId;
+use openclaw_protocol::session_key::{canonical_parts, check_printable, trimmed};
 
-use super::{KeyError, KeyShape, SessionKey, checked, tidy, without_control};
-use crate::settings::Scope;
+use super::{KeyError, KeyShape, SessionKey};
+use openclaw_protocol::SessionScope;
 
 /// What canonicalisation has to know of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,18 +14,18 @@ pub struct KeyRules {
     /// Name of the main bucket, canonical; `main` unless configured.
     pub main_key: String,
     /// Whether everybody shares one bucket.
-    pub scope: Scope,
+    pub scope: SessionScope,
 }
 
 impl Default for KeyRules {
     fn default() -> Self {
-        Self::new(AgentId::default(), "main", Scope::PerSender)
+        Self::new(AgentId::default(), "main", SessionScope::PerSender)
     }
 }
 
 impl KeyRules {
     /// Rules with `main_key` normalised: it is what follows the agent in a canonical key.
-    pub fn new(default_agent: AgentId, main_key: &str, scope: Scope) -> Self {
+    pub fn new(default_agent: AgentId, main_key: &str, scope: SessionScope) -> Self {
         let main_key = SessionKey::main(&default_agent, main_key).rest().to_owned();
         Self { default_agent, main_key, scope }
     }
@@ -34,19 +35,19 @@ impl KeyRules {
     /// # Errors
     /// [`KeyError`] for a text that can't be one.
     pub fn canonical(&self, text: &str) -> Result<SessionKey, KeyError> {
-        let text = checked(text)?;
-        without_control(text)?;
+        let text = trimmed(text)?;
+        check_printable(text)?;
         self.canonical_for(text, &self.default_agent)
     }
 
     /// The same for a text found in the context of `agent`, such as a row of that agent's store.
     pub fn canonical_for(&self, text: &str, agent: &AgentId) -> Result<SessionKey, KeyError> {
-        let text = checked(text)?;
+        let text = trimmed(text)?;
         let shape = KeyShape::of(text);
         let key = match shape {
             KeyShape::Missing => return Err(KeyError::Missing),
             // Nothing but colons and blanks: it must not come to mean the main session.
-            KeyShape::LegacyOrAlias if tidy(text).is_empty() => return Err(KeyError::Missing),
+            KeyShape::LegacyOrAlias if canonical_parts(text).is_empty() => return Err(KeyError::Missing),
             KeyShape::MalformedAgent | KeyShape::Agent => SessionKey::parse(text)?,
             KeyShape::LegacyOrAlias => self.alias(text, agent),
         };
@@ -56,8 +57,8 @@ impl KeyRules {
     /// The main bucket of an agent: `global` when the scope is.
     pub fn main(&self, agent: &AgentId) -> SessionKey {
         match self.scope {
-            Scope::Global => SessionKey::global(),
-            Scope::PerSender => SessionKey::main(agent, &self.main_key),
+            SessionScope::Global => SessionKey::global(),
+            SessionScope::PerSender => SessionKey::main(agent, &self.main_key),
         }
     }
 
@@ -65,7 +66,7 @@ impl KeyRules {
     pub fn is_main(&self, key: &SessionKey) -> bool {
         match key.agent() {
             Some(agent) => key.rest() == self.main_key || key == &self.main(&agent),
-            None => key.is_global() && self.scope == Scope::Global,
+            None => key.is_global() && self.scope == SessionScope::Global,
         }
     }
 
@@ -75,11 +76,11 @@ impl KeyRules {
     }
 
     fn alias(&self, text: &str, agent: &AgentId) -> SessionKey {
-        match tidy(text).as_str() {
+        match canonical_parts(text).as_str() {
             "global" => SessionKey::global(),
             "unknown" => SessionKey::unknown(),
             "main" => self.main(agent),
-            name => SessionKey::build(agent, name),
+            name => SessionKey::named(agent, name),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The group a message came from, when its channel gave no session key (spec `sessions.md` §1.5).
 
 use super::{KeyError, KeyRules, PeerKind, SessionKey};
-use crate::settings::Scope;
+use openclaw_protocol::SessionScope;
 
 /// What an inbound context says about where it came from.
 #[derive(Debug, Clone, Copy, Default)]
@@ -77,7 +77,7 @@ pub fn session_key(context: &InboundContext<'_>, rules: &KeyRules) -> Result<Ses
     if let Some(explicit) = context.session_key.map(str::trim).filter(|key| !key.is_empty()) {
         return rules.canonical(explicit);
     }
-    if rules.scope == Scope::Global {
+    if rules.scope == SessionScope::Global {
         return Ok(SessionKey::global());
     }
     match group_of(context) {

@@ -1,12 +1,13 @@
 //! Rows written by old versions under other keys (spec `sessions.md` §1.6).
 
 use openclaw_protocol::AgentId;
+use openclaw_protocol::session_key::trimmed;
 
-use super::{KeyError, KeyRules, KeyShape, SessionKey, checked};
+use super::{KeyError, KeyRules, KeyShape, SessionKey};
 
 /// The canonical key of a stored row of `agent`'s store, whatever version wrote it.
 pub fn canonicalize(raw: &str, agent: &AgentId, rules: &KeyRules) -> Result<SessionKey, KeyError> {
-    let text = checked(raw)?;
+    let text = trimmed(raw)?;
     if KeyShape::of(text) != KeyShape::LegacyOrAlias {
         return rules.canonical_for(text, agent);
     }

@@ -1,67 +1,9 @@
 //! Building the key of an inbound message's peer (spec `sessions.md` §1.3).
 
-use openclaw_protocol::AgentId;
-use serde::{Deserialize, Serialize};
+use openclaw_protocol::session_key::canonical_parts;
+use openclaw_protocol::{AgentId, DmScope, Peer, PeerKind};
 
-use super::{KeyError, KeyForm, SessionKey, normalize_account_id, tidy};
-
-/// Kinds of conversation partners.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PeerKind {
-    /// One person. `dm` in configuration and keys means the same.
-    #[serde(alias = "dm")]
-    Direct,
-    /// A group.
-    Group,
-    /// A room of a server or workspace.
-    Channel,
-}
-
-impl PeerKind {
-    /// The name in keys; direct chats are created as `dm` (decision 1).
-    pub fn segment(self) -> &'static str {
-        match self {
-            Self::Direct => "dm",
-            Self::Group => "group",
-            Self::Channel => "channel",
-        }
-    }
-}
-
-/// Who a message came from, or where it was said.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Peer {
-    /// Kind.
-    pub kind: PeerKind,
-    /// The platform's id; for a Telegram topic `<chatId>:topic:<n>`.
-    pub id: String,
-}
-
-impl Peer {
-    /// A peer.
-    pub fn new(kind: PeerKind, id: impl Into<String>) -> Self {
-        Self { kind, id: id.into() }
-    }
-}
-
-/// How direct chats are told apart (`session.dmScope`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DmScope {
-    /// All direct chats share the main bucket.
-    #[default]
-    Main,
-    /// One bucket a person.
-    PerPeer,
-    /// One bucket a channel and person.
-    PerChannelPeer,
-    /// One bucket an account, channel and person.
-    PerAccountChannelPeer,
-}
-
-/// `session.identityLinks`: canonical names with the platform ids behind them, in the order of the file.
-pub type IdentityLinks = Vec<(String, Vec<String>)>;
+use super::{KeyError, KeyForm, SessionKey};
 
 /// Everything a peer's key is made of.
 #[derive(Debug, Clone, Copy)]
@@ -89,7 +31,7 @@ impl PeerKey<'_> {
     /// [`KeyError::TooLong`]; nothing is cut to fit.
     pub fn build(&self) -> Result<SessionKey, KeyError> {
         let channel = normalize_channel(self.channel);
-        let id = tidy(&self.peer.id);
+        let id = canonical_parts(&self.peer.id);
         let room = || if id.is_empty() { "unknown" } else { id.as_str() };
         match self.peer.kind {
             PeerKind::Direct => self.direct(&channel, &id),
@@ -107,7 +49,7 @@ impl PeerKey<'_> {
     }
 
     fn direct(&self, channel: &str, id: &str) -> Result<SessionKey, KeyError> {
-        let linked = self.link().map(|link| tidy(link.name)).filter(|name| !name.is_empty());
+        let linked = self.link().map(|link| canonical_parts(link.name)).filter(|name| !name.is_empty());
         let peer = linked.as_deref().unwrap_or(id);
         let account = normalize_account_id(self.account.unwrap_or_default());
         let (channel, account) = match self.dm_scope {
@@ -127,6 +69,19 @@ impl PeerKey<'_> {
 pub fn normalize_channel(channel: &str) -> String {
     let lower = channel.trim().to_lowercase();
     if lower.is_empty() { "unknown".to_owned() } else { lower }
+}
+
+/// An account id as a key segment; blank is `default`.
+pub fn normalize_account_id(text: &str) -> String {
+    let lower = text.trim();
+    if lower.is_empty() {
+        return "default".to_owned();
+    }
+    let id = AgentId::normalize(lower);
+    // `normalize` falls back to `main` for text without a usable character; for accounts that fallback is `default`.
+    let usable =
+        lower.to_lowercase().chars().any(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if usable { id.as_str().to_owned() } else { "default".to_owned() }
 }
 
 /// One hit in `session.identityLinks`.

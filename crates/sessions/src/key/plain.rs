@@ -2,29 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{DM_SEGMENTS, KeyRules, MAX_KEY_BYTES, SessionKey};
+use super::{KeyRules, SessionKey};
 
 impl KeyRules {
-    /// The key a stored text is without any change. Nothing when it takes a closer look
+    /// The key a stored text is without any change. `None` when it takes a closer look
     /// ([`super::legacy::canonicalize`]), canonical or not.
     pub(crate) fn plainly(&self, stored: &Arc<str>) -> Option<SessionKey> {
-        let tail = stored.strip_prefix("agent:")?;
-        let (agent, rest) = tail.split_once(':')?;
-        let is_plain = |byte: u8| matches!(byte, b'!'..=b'~') && !byte.is_ascii_uppercase();
-        let [_, direct] = DM_SEGMENTS;
-        let fits = stored.len() <= MAX_KEY_BYTES
-            && is_plain_agent(agent)
-            && rest != "main"
-            && rest != self.main_key
-            && rest.bytes().all(is_plain)
-            && rest.split(':').all(|part| !part.is_empty() && part != direct);
-        fits.then(|| SessionKey(Arc::clone(stored)))
+        SessionKey::plainly(stored).filter(|key| key.rest() != "main" && key.rest() != self.main_key)
     }
-}
-
-fn is_plain_agent(id: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
-    id.len() <= 64 && id.bytes().all(plain) && id.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
 #[cfg(test)]
@@ -34,10 +19,10 @@ mod tests {
 
     use super::super::legacy;
     use super::*;
-    use crate::settings::Scope;
+    use openclaw_protocol::SessionScope;
 
     fn rules() -> impl Strategy<Value = KeyRules> {
-        let scope = prop_oneof![Just(Scope::PerSender), Just(Scope::Global)];
+        let scope = prop_oneof![Just(SessionScope::PerSender), Just(SessionScope::Global)];
         let main = prop_oneof![Just("main"), Just("work"), Just("a:b")];
         (main, scope).prop_map(|(main, scope)| KeyRules::new(AgentId::normalize("ops"), main, scope))
     }

@@ -1,73 +1,15 @@
 use openclaw_protocol::AgentId;
+use openclaw_protocol::printable::is_control;
+use openclaw_protocol::session_key::MAX_KEY_BYTES;
 use proptest::prelude::*;
 
 use super::group::{InboundContext, group_of, session_key};
-use super::peer::{DmScope, Peer, PeerKey, PeerKind};
+use super::peer::PeerKey;
 use super::*;
-use crate::settings::Scope;
+use openclaw_protocol::SessionScope;
 
 fn ops() -> KeyRules {
-    KeyRules::new(AgentId::normalize("ops"), "work", Scope::PerSender)
-}
-
-/// Vectors of `sessions.md` §1.2.
-#[test]
-fn agent_keys_are_split_as_the_reference_splits_them() {
-    let rows = [
-        ("agent:main:main", Some(("main", "main"))),
-        ("AGENT:main:main", None),
-        ("agent::main", None),
-        ("agent:main", None),
-        ("agent:main::x", Some(("main", "x"))),
-        ("agent:main:a::b", Some(("main", "a:b"))),
-        ("  agent:x:y ", Some(("x", "y"))),
-        ("agent:Main:Foo:Bar", Some(("Main", "Foo:Bar"))),
-    ];
-    for (input, expect) in rows {
-        let got = AgentKey::parse(input);
-        assert_eq!(got.as_ref().map(|k| (k.agent.as_str(), k.rest.as_str())), expect, "{input:?}");
-    }
-}
-
-#[test]
-fn shapes_tell_malformed_keys_from_aliases() {
-    let rows = [
-        ("", KeyShape::Missing),
-        ("  ", KeyShape::Missing),
-        ("agent:main:x", KeyShape::Agent),
-        ("AGENT:main:x", KeyShape::Agent),
-        ("agent:main", KeyShape::MalformedAgent),
-        ("agent::", KeyShape::MalformedAgent),
-        ("main", KeyShape::LegacyOrAlias),
-        ("discord:group:1", KeyShape::LegacyOrAlias),
-    ];
-    for (input, expect) in rows {
-        assert_eq!(KeyShape::of(input), expect, "{input:?}");
-    }
-}
-
-#[test]
-fn predicates_look_at_raw_and_full_keys() {
-    assert!(
-        is_subagent("subagent:1") && is_subagent("agent:main:SubAgent:1") && !is_subagent("agent:main:main")
-    );
-    assert!(is_acp("acp:1") && is_acp("agent:x:acp:1") && !is_acp("agent:acp:main"));
-    let key = |text| SessionKey::parse(text).unwrap();
-    assert!(key("agent:main:cron:j:run:5").is_cron_run() && !key("agent:main:cron:j").is_cron_run());
-    assert!(key("agent:main:slack:channel:c").is_group() && !key("agent:main:main").is_group());
-}
-
-#[test]
-fn thread_parents_are_cut_at_the_last_mark() {
-    let rows = [
-        ("agent:main:telegram:group:-1:topic:5", Some("agent:main:telegram:group:-1")),
-        ("a:thread:1:topic:2", Some("a:thread:1")),
-        ("main", None),
-        (":topic:1", None),
-    ];
-    for (input, expect) in rows {
-        assert_eq!(thread_parent(input), expect, "{input:?}");
-    }
+    KeyRules::new(AgentId::normalize("ops"), "work", SessionScope::PerSender)
 }
 
 /// Rules of `sessions.md` §1.2.
@@ -159,18 +101,6 @@ fn peers_get_their_keys() {
     }
 }
 
-#[test]
-fn threads_get_a_suffix() {
-    let base = SessionKey::parse("agent:main:slack:channel:c1").unwrap();
-    let thread = base.with_thread(" 17.A ").unwrap();
-    assert_eq!(thread.as_str(), "agent:main:slack:channel:c1:thread:17.a");
-    assert_eq!((thread.thread_id(), thread.thread_parent()), (Some("17.a"), Some(base.clone())));
-    assert_eq!(base.with_thread(" "), Ok(base.clone()));
-    assert_eq!(base.thread_id(), None);
-    assert_eq!(SessionKey::global().with_thread("1"), Ok(SessionKey::global()));
-    assert_eq!(base.with_thread(&"t".repeat(5_000)).unwrap_err(), KeyError::TooLong(5_035));
-}
-
 /// Vectors of `sessions.md` §1.4 with its "Better" rules.
 #[test]
 fn inputs_are_canonicalised() {
@@ -201,7 +131,7 @@ fn inputs_are_canonicalised() {
 
 #[test]
 fn global_scope_folds_every_main_bucket() {
-    let rules = KeyRules::new(AgentId::normalize("ops"), "work", Scope::Global);
+    let rules = KeyRules::new(AgentId::normalize("ops"), "work", SessionScope::Global);
     for input in ["main", "agent:ops:main", "agent:main:work", "global"] {
         assert_eq!(rules.canonical(input).unwrap().as_str(), "global", "{input:?}");
     }
@@ -290,7 +220,7 @@ fn contexts_without_a_key_fall_into_group_or_main() {
     assert_eq!(key(&direct, &rules), "agent:main:main");
     let explicit = InboundContext { session_key: Some(" Agent:X:Y "), ..direct };
     assert_eq!(key(&explicit, &rules), "agent:x:y");
-    let global = KeyRules::new(AgentId::default(), "main", Scope::Global);
+    let global = KeyRules::new(AgentId::default(), "main", SessionScope::Global);
     assert_eq!(key(&from("discord:channel:9"), &global), "global");
     assert_eq!(key(&explicit, &global), "agent:x:y", "an explicit key wins over the scope");
     let malformed = InboundContext { session_key: Some("agent:x"), ..direct };
@@ -308,65 +238,6 @@ fn channels_are_known_by_id_and_alias() {
     for (name, expect) in rows {
         assert_eq!(group::surface(name), expect, "{name:?}");
     }
-}
-
-/// Every row of the table in `sessions.md` §1.1, made and read.
-#[test]
-fn every_form_of_a_key_is_made_and_read() {
-    use KeyForm::{Channel, CronRun, Direct, Group, Named, Opened};
-    let agent = AgentId::default();
-    let rows = [
-        ("agent:main:main", Named("main")),
-        ("agent:main:dm:+1555", Direct { channel: None, account: None, peer: "+1555" }),
-        ("agent:main:telegram:dm:7", Direct { channel: Some("telegram"), account: None, peer: "7" }),
-        (
-            "agent:main:telegram:tasks-bot:dm:7",
-            Direct { channel: Some("telegram"), account: Some("tasks-bot"), peer: "7" },
-        ),
-        ("agent:main:whatsapp:group:1@g.us", Group { channel: "whatsapp", id: "1@g.us" }),
-        ("agent:main:slack:channel:c1", Channel { channel: "slack", id: "c1" }),
-        ("agent:main:telegram:group:-100:topic:9", Group { channel: "telegram", id: "-100:topic:9" }),
-        ("agent:main:subagent:u-1", Opened(Opener::Subagent, "u-1")),
-        ("agent:main:acp:u-1", Opened(Opener::Acp, "u-1")),
-        ("agent:main:cron:job", Opened(Opener::Cron, "job")),
-        ("agent:main:cron:job:run:s-1", CronRun { job: "job", run: "s-1" }),
-        ("agent:main:hook:gmail:m1", Opened(Opener::Hook, "gmail:m1")),
-        ("agent:main:node-n1", Opened(Opener::Node, "n1")),
-        ("agent:main:openai:u-1", Opened(Opener::OpenAi, "u-1")),
-        ("agent:main:openai-user:al", Opened(Opener::OpenAiUser, "al")),
-        ("agent:main:openresponses:u-1", Opened(Opener::OpenResponses, "u-1")),
-        ("agent:main:openresponses-user:al", Opened(Opener::OpenResponsesUser, "al")),
-        ("agent:main:telegram:slash:7", Named("telegram:slash:7")),
-        ("agent:main:subagent", Named("subagent")),
-        ("agent:main:cron:job:run", Opened(Opener::Cron, "job:run")),
-    ];
-    for (text, form) in rows {
-        let key = SessionKey::of(&agent, form).unwrap();
-        assert_eq!((key.as_str(), key.form()), (text, form));
-    }
-    let thread = SessionKey::parse("agent:main:slack:channel:c1:thread:17.2").unwrap();
-    assert_eq!((thread.form(), thread.thread_id()), (Channel { channel: "slack", id: "c1" }, Some("17.2")));
-    assert_eq!(SessionKey::global().form(), Named("global"));
-}
-
-#[test]
-fn a_form_with_a_blank_part_has_no_key() {
-    let agent = AgentId::default();
-    let blank = [
-        KeyForm::Named(" "),
-        KeyForm::Opened(Opener::Hook, " : "),
-        KeyForm::Group { channel: "", id: "1" },
-        KeyForm::CronRun { job: "j", run: "" },
-        KeyForm::Direct { channel: Some("x"), account: None, peer: "" },
-    ];
-    for form in blank {
-        assert_eq!(SessionKey::of(&agent, form), Err(KeyError::Missing), "{form:?}");
-    }
-    let long = "x".repeat(10_000);
-    assert!(matches!(
-        SessionKey::of(&agent, KeyForm::Opened(Opener::OpenAiUser, &long)),
-        Err(KeyError::TooLong(_))
-    ));
 }
 
 /// The bare spelling that a client or a door uses names the same session (`sessions.md` §1.1, "stored").
@@ -388,7 +259,7 @@ fn bare_spellings_are_stored_under_the_default_agent() {
 #[test]
 fn legacy_rows_get_canonical_keys() {
     let main = AgentId::default();
-    let rules = KeyRules::new(main.clone(), "work", Scope::PerSender);
+    let rules = KeyRules::new(main.clone(), "work", SessionScope::PerSender);
     let rows = [
         ("main", "agent:main:work"),
         ("work", "agent:main:work"),
@@ -411,14 +282,6 @@ fn legacy_rows_get_canonical_keys() {
         assert_eq!(legacy::canonicalize(input, &main, &rules).unwrap().as_str(), expect, "{input:?}");
     }
     assert!(legacy::canonicalize("group:", &main, &rules).is_err());
-}
-
-#[test]
-fn direct_chats_know_their_other_spelling() {
-    let key = SessionKey::parse("agent:main:telegram:acct:direct:7:thread:3").unwrap();
-    assert_eq!(key.as_str(), "agent:main:telegram:acct:dm:7:thread:3");
-    assert_eq!(key.direct_spelling().as_deref(), Some("agent:main:telegram:acct:direct:7:thread:3"));
-    assert_eq!(SessionKey::parse("agent:main:main").unwrap().direct_spelling(), None);
 }
 
 /// Texts full of what keys are made of.
@@ -447,7 +310,7 @@ fn key_text() -> impl Strategy<Value = String> {
 
 fn any_rules() -> impl Strategy<Value = KeyRules> {
     (key_text(), any::<bool>()).prop_map(|(main_key, global)| {
-        let scope = if global { Scope::Global } else { Scope::PerSender };
+        let scope = if global { SessionScope::Global } else { SessionScope::PerSender };
         KeyRules::new(AgentId::normalize("ops"), &main_key, scope)
     })
 }
@@ -493,8 +356,6 @@ proptest! {
     #[test]
     fn no_text_panics(text in any::<String>(), agent in any::<String>()) {
         let _ = SessionKey::parse(&text);
-        let _ = thread_parent(&text);
-        let _ = KeyShape::of(&text);
         let _ = legacy::canonicalize(&text, &AgentId::normalize(&agent), &ops());
         let _ = group_of(&InboundContext { from: Some(&text), chat_type: Some(&agent), ..InboundContext::default() });
     }

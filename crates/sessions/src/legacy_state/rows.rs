@@ -53,19 +53,9 @@ impl Owner<'_> {
 
     /// Whether a stored key is spelled as an old version did. `dm` and `direct` are both of today (decision 1).
     pub(crate) fn is_old(&self, stored: &str) -> bool {
-        if self.is_plainly_canonical(stored) {
-            return false;
-        }
-        self.key_of(stored).is_some_and(|key| !is_spelling_of(stored, &key))
-    }
-
-    /// Decides nearly every key of a big store at once.
-    fn is_plainly_canonical(&self, stored: &str) -> bool {
-        let plain =
-            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b":_+@.-".contains(&byte);
-        let rest = stored.strip_prefix("agent:").and_then(|rest| rest.strip_prefix(self.agent.as_str()));
-        let Some(rest) = rest.and_then(|rest| rest.strip_prefix(':')) else { return false };
-        rest.contains(':') && stored.bytes().all(plain) && !stored.contains("::") && !stored.ends_with(':')
+        // Nearly every key of a big store is told at once.
+        self.rules.plainly(&Arc::from(stored)).is_none()
+            && self.key_of(stored).is_some_and(|key| !is_spelling_of(stored, &key))
     }
 }
 

@@ -4,11 +4,11 @@ use openclaw_protocol::AgentId;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::settings::Scope;
+use openclaw_protocol::SessionScope;
 
 const NOW: i64 = 1_770_631_932_123;
 
-fn rules(main_key: &str, scope: Scope) -> KeyRules {
+fn rules(main_key: &str, scope: SessionScope) -> KeyRules {
     KeyRules::new(AgentId::default(), main_key, scope)
 }
 
@@ -52,7 +52,7 @@ fn keys_of_old_versions_are_moved() {
         ("agent:main", "agent:main"),
         ("agent:other:main", "agent:other:main"),
     ];
-    let rules = rules("work", Scope::PerSender);
+    let rules = rules("work", SessionScope::PerSender);
     let agent = AgentId::default();
     let owner = Owner { agent: &agent, rules: &rules, is_shared: false };
     for (old, new) in rows {
@@ -69,7 +69,7 @@ fn keys_of_old_versions_are_moved() {
 
 #[test]
 fn with_one_bucket_for_all_the_main_row_is_global() {
-    let rules = rules("work", Scope::Global);
+    let rules = rules("work", SessionScope::Global);
     for old in ["main", "work", "agent:main:main"] {
         let (after, _) = tidied(&json!({old: {"sessionId": "a", "updatedAt": 5}}), &rules);
         assert_eq!(after, json!({"global": {"sessionId": "a", "updatedAt": 5}}), "{old}");
@@ -78,7 +78,7 @@ fn with_one_bucket_for_all_the_main_row_is_global() {
 
 #[test]
 fn of_two_rows_of_one_key_the_newer_stays() {
-    let rules = rules("main", Scope::PerSender);
+    let rules = rules("main", SessionScope::PerSender);
     let rows = [
         // The larger updatedAt wins, whatever its spelling.
         (
@@ -130,7 +130,7 @@ fn unusable_rows_go_and_bad_times_are_now() {
         "agent:main:y": {"sessionId": 5, "updatedAt": 5},
         "agent:main:z": {"sessionId": "z", "updatedAt": 5, "novel": {"b": 1, "a": 2}},
     });
-    let (after, changes) = tidied(&before, &rules("main", Scope::PerSender));
+    let (after, changes) = tidied(&before, &rules("main", SessionScope::PerSender));
     let expect = json!({
         "agent:main:main": {"sessionId": "a", "updatedAt": NOW, "room": "#general"},
         "agent:main:z": {"sessionId": "z", "updatedAt": 5, "novel": {"b": 1, "a": 2}},
@@ -141,7 +141,7 @@ fn unusable_rows_go_and_bad_times_are_now() {
 
 #[test]
 fn the_newest_old_direct_row_becomes_the_main_session_where_there_is_none() {
-    let rules = rules("main", Scope::PerSender);
+    let rules = rules("main", SessionScope::PerSender);
     let row = |id: &str, at: i64| json!({"sessionId": id, "updatedAt": at});
     let before = json!({
         "+1555": row("older", 5), "telegram:7": row("newer", 6), "telegram:group:1": row("group", 9),
@@ -161,7 +161,7 @@ fn the_newest_old_direct_row_becomes_the_main_session_where_there_is_none() {
 fn a_label_stays_with_the_session_that_was_active_last() {
     let row = |at: i64| json!({"sessionId": "a", "updatedAt": at, "label": "x"});
     let before = json!({"agent:main:a": row(5), "agent:main:b": row(7), "agent:main:c": row(6)});
-    let (after, changes) = tidied(&before, &rules("main", Scope::PerSender));
+    let (after, changes) = tidied(&before, &rules("main", SessionScope::PerSender));
     let has_label = |(key, row): (&String, &Value)| row.get("label").map(|_| key.clone());
     let labelled: Vec<String> = after.as_object().unwrap().iter().filter_map(has_label).collect();
     assert_eq!((labelled, changes.len()), (vec!["agent:main:b".to_owned()], 2));
@@ -209,7 +209,7 @@ impl Old {
         }
         let state = OldState {
             layout: Layout::new(&root, dir.path(), None),
-            rules: rules("main", Scope::PerSender),
+            rules: rules("main", SessionScope::PerSender),
             agents: vec![AgentId::default()],
             agent_dir: root.join("agents/main/agent"),
             credentials_dir: root.join("credentials"),
@@ -317,7 +317,7 @@ fn a_shared_store_keeps_the_agents_apart() {
     std::fs::write(&store, rows.to_string()).unwrap();
     let state = OldState {
         layout: Layout::new(dir.path().join("state"), dir.path(), store.to_str()),
-        rules: rules("main", Scope::PerSender),
+        rules: rules("main", SessionScope::PerSender),
         agents: vec![AgentId::default(), AgentId::normalize("ops")],
         agent_dir: dir.path().join("state/agents/main/agent"),
         credentials_dir: dir.path().join("state/credentials"),

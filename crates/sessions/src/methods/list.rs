@@ -94,7 +94,7 @@ pub fn display_name(key: &SessionKey, entry: &SessionEntry) -> Option<String> {
 }
 
 fn group_channel_id<'a>(key: &'a SessionKey, entry: &'a SessionEntry) -> Option<&'a str> {
-    entry.channel.as_deref().or_else(|| names::group_parts(key).map(|(channel, _)| channel))
+    entry.channel.as_deref().or_else(|| key.group().map(|(channel, _)| channel))
 }
 
 /// A row as `sessions.list` shows it.

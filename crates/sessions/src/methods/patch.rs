@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use openclaw_protocol::params::Change;
 use openclaw_protocol::params::sessions::{
-    GroupActivation as WireActivation, ResolvedModel, ResponseUsage as WireUsage,
-    SendPolicy as WireSendPolicy, SessionsPatchParams, SessionsPatchResult,
+    GroupActivation as WireActivation, ResolvedModel, ResponseUsage as WireUsage, SessionsPatchParams,
+    SessionsPatchResult,
 };
 
 use super::{MethodError, ModelName, wire};
 use crate::entry::{
-    ElevatedLevel, GroupActivation, ReasoningLevel, ResponseUsage, SendPolicy, SessionEntry, VerboseLevel,
+    ElevatedLevel, GroupActivation, ReasoningLevel, ResponseUsage, SessionEntry, VerboseLevel,
 };
 use crate::key::{KeyRules, SessionKey};
 use crate::store::{SessionStore, update_with};
@@ -127,8 +127,7 @@ pub fn apply_patch(
     match &params.send_policy {
         Change::Keep => {}
         Change::Clear => entry.send_policy = None,
-        Change::Set(WireSendPolicy::Allow) => entry.send_policy = Some(SendPolicy::Allow),
-        Change::Set(WireSendPolicy::Deny) => entry.send_policy = Some(SendPolicy::Deny),
+        Change::Set(policy) => entry.send_policy = Some((*policy).into()),
     }
     match &params.group_activation {
         Change::Keep => {}

@@ -581,7 +581,7 @@ async fn a_transcript_that_may_not_be_read_has_a_preview_that_says_so() {
 /// The refusal of `sessions.md` §7: the main session is that of the default agent, or everybody's.
 #[test]
 fn only_the_main_session_can_not_be_deleted() {
-    use crate::settings::Scope::{Global, PerSender};
+    use openclaw_protocol::SessionScope::{Global, PerSender};
     let rows = [
         (PerSender, "main", Err("Cannot delete the main session (agent:main:main).")),
         (PerSender, "agent:main:main", Err("Cannot delete the main session (agent:main:main).")),

@@ -5,7 +5,7 @@ use super::authority::Authority;
 use super::trigger::strip_structural_prefixes;
 use super::*;
 
-fn settings(value: serde_json::Value) -> ResetSettings {
+fn settings(value: serde_json::Value) -> Session {
     serde_json::from_value(value).unwrap()
 }
 
@@ -65,9 +65,9 @@ fn policy_is_resolved_from_type_channel_base_and_legacy_minutes() {
         ),
         (json!({"idleMinutes": 30, "resetByType": {}}), Direct, None, (Daily, 4, Some(30))),
         (json!({"reset": {"mode": "daily", "atHour": 25}}), Direct, None, (Daily, 23, None)),
-        (json!({"reset": {"mode": "daily", "atHour": -3}}), Direct, None, (Daily, 0, None)),
-        (json!({"reset": {"mode": "daily", "atHour": 4.9}}), Direct, None, (Daily, 4, None)),
-        (json!({"reset": {"mode": "idle", "idleMinutes": 0.2}}), Direct, None, (Idle, 4, Some(1))),
+        (json!({"reset": {"mode": "daily", "atHour": 0}}), Direct, None, (Daily, 0, None)),
+        (json!({"reset": {"mode": "idle", "idleMinutes": 0}}), Direct, None, (Idle, 4, Some(1))),
+        (json!({"reset": {"idleMinutes": u64::MAX}}), Direct, None, (Daily, 4, Some(52_560_000))),
     ];
     for (config, kind, channel, (mode, at_hour, idle_minutes)) in rows {
         let got = policy(&settings(config.clone()), kind, channel);
@@ -246,6 +246,6 @@ fn kinds_of_conversations_are_read_from_key_and_context() {
         ("agent:main:main", true, true, ResetType::Thread),
     ];
     for (key, thread, group, expect) in rows {
-        assert_eq!(ResetType::of(key, thread, group), expect, "{key}");
+        assert_eq!(ResetType::of(&SessionKey::parse(key).unwrap(), thread, group), expect, "{key}");
     }
 }

@@ -1,11 +1,12 @@
 //! Accounts of channels, as bindings see them.
 
+use openclaw_config::settings::BindingMatch;
 use openclaw_protocol::AgentId;
 
 use super::binding::bound_agent;
 use crate::key::normalize_account_id;
 use crate::key::peer::normalize_channel;
-use crate::settings::{BindingMatch, SessionSettings};
+use crate::settings::SessionSettings;
 
 const DEFAULT_ACCOUNT: &str = "default";
 pub(super) const ANY_ACCOUNT: &str = "*";

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use openclaw_config::settings::{Binding, BindingMatch};
 use openclaw_protocol::AgentId;
 
 use super::account::{ANY_ACCOUNT, fits_account, given};
 use super::{Inbound, Place};
 use crate::key::Peer;
 use crate::key::peer::normalize_channel;
-use crate::settings::{Binding, BindingMatch, SessionSettings};
+use crate::settings::SessionSettings;
 
 /// The rule that decided, most specific first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,3 +1,4 @@
+use openclaw_config::settings::Session;
 use serde_json::json;
 
 use super::*;
@@ -179,10 +180,10 @@ fn ids_are_compared_as_written_without_the_blanks_around_them() {
 #[test]
 fn scope_global_and_dm_scope_shape_the_key() {
     let mut config = settings(&[], json!([]));
-    config.dm_scope = DmScope::PerPeer;
+    config.section.dm_scope = DmScope::PerPeer;
     check(&config, &inbound("telegram", "", PeerKind::Direct, "7"), ("main", "agent:main:dm:7", "default"));
-    config.dm_scope = DmScope::Main;
-    config.scope = crate::settings::Scope::Global;
+    config.section.dm_scope = DmScope::Main;
+    config.section.scope = openclaw_protocol::SessionScope::Global;
     check(&config, &inbound("telegram", "", PeerKind::Direct, "7"), ("main", "global", "default"));
 }
 
@@ -264,8 +265,8 @@ fn the_rules_that_decided_are_told() {
             {"agentId": "ghost", "match": {"channel": "telegram", "accountId": "*"}},
         ]),
     );
-    config.dm_scope = DmScope::PerPeer;
-    config.identity_links = vec![("Alice".into(), vec!["discord:2".into(), " Telegram:111 ".into()])];
+    config.section.dm_scope = DmScope::PerPeer;
+    config.section.identity_links = vec![("Alice".into(), vec!["discord:2".into(), " Telegram:111 ".into()])];
     let route = resolve(&config, &inbound("telegram", "Biz", PeerKind::Direct, "111")).unwrap();
     let link = IdentityLink { name: "Alice".into(), id: "Telegram:111".into() };
     let why = Why {
@@ -301,7 +302,10 @@ fn the_rules_that_decided_are_told() {
 
 #[test]
 fn the_main_session_has_its_configured_name() {
-    let config = SessionSettings { main_key: " Work ".into(), ..settings(&[], json!([])) };
+    let config = SessionSettings {
+        section: Session { main_key: " Work ".into(), ..Session::default() },
+        ..settings(&[], json!([]))
+    };
     check(&config, &inbound("telegram", "", PeerKind::Direct, "1"), ("main", "agent:main:work", "default"));
 }
 
@@ -335,7 +339,7 @@ mod laws {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::settings::{Binding, BindingMatch};
+    use openclaw_config::settings::{Binding, BindingMatch};
 
     fn some(text: &'static str) -> impl Strategy<Value = Option<String>> {
         prop::option::of(text.prop_map(|text: String| text))
@@ -377,8 +381,10 @@ mod laws {
             SessionSettings {
                 bindings,
                 agents: agents.into_iter().map(|id| AgentRef { id: AgentId::normalize(id), default: false }).collect(),
-                dm_scope: [DmScope::Main, DmScope::PerPeer, DmScope::PerChannelPeer, DmScope::PerAccountChannelPeer][scope],
-                ..SessionSettings::default()
+                section: Session {
+                    dm_scope: [DmScope::Main, DmScope::PerPeer, DmScope::PerChannelPeer, DmScope::PerAccountChannelPeer][scope],
+                    ..Session::default()
+                },
             }
         }
     }

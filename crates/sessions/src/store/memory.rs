@@ -28,6 +28,13 @@ impl StoredRows {
         Self { rules, rows: Arc::new(RwLock::new(Published { table, stamp: None })) }
     }
 
+    /// The same rows once more, as a crash would leave them to another process.
+    pub fn copied(&self) -> Self {
+        let rows = self.rows.read().table.rows().clone();
+        let table = Table::new(rows, self.rules.default_agent.clone(), self.rules.clone());
+        Self { rules: self.rules.clone(), rows: Arc::new(RwLock::new(Published { table, stamp: None })) }
+    }
+
     /// A store over these rows.
     pub fn open(&self) -> MemoryStore {
         MemoryStore { stored: self.clone(), is_closed: AtomicBool::new(false) }

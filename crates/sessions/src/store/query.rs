@@ -82,7 +82,6 @@ pub(crate) struct Matcher<'a> {
     rules: &'a KeyRules,
     /// Only rows of this agent, when several share a store.
     owner: Option<&'a AgentId>,
-    agent_prefix: Option<String>,
     parent: Option<SessionKey>,
     needle: Option<String>,
 }
@@ -93,7 +92,6 @@ impl<'a> Matcher<'a> {
             query,
             rules,
             owner,
-            agent_prefix: query.agent.as_ref().map(|agent| format!("agent:{agent}:")),
             parent: query.spawned_by.as_deref().and_then(|parent| rules.canonical(parent).ok()),
             needle: query.search.as_deref().map(str::to_lowercase),
         }
@@ -120,7 +118,7 @@ impl<'a> Matcher<'a> {
             wanted.as_deref().is_none_or(|wanted| row.text(part).as_deref() == Some(wanted))
         };
         self.counts(key)
-            && self.agent_prefix.as_deref().is_none_or(|prefix| key.as_str().starts_with(prefix))
+            && query.agent.as_ref().is_none_or(|agent| key.agent_text() == Some(agent.as_str()))
             && query.since.is_none_or(|since| row.updated_at_ms() >= since)
             && (query.spawned_by.is_none() || self.is_child(row))
             && is(&query.label, Part::Label)

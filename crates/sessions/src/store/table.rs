@@ -257,19 +257,15 @@ impl Table {
         let Some((_, row)) = self.find(key) else { return };
         let seat = (Reverse(row.updated_at_ms()), key.clone());
         if self.newest.remove(&seat).is_some() {
-            self.cron_runs -= usize::from(is_cron_run(key));
+            self.cron_runs -= usize::from(key.is_cron_run());
             self.strays.remove(key);
         }
     }
 
     /// Takes note of what a key is.
     fn register(&mut self, key: &SessionKey) {
-        self.cron_runs += usize::from(is_cron_run(key));
-        let own = match key.as_str().strip_prefix("agent:") {
-            Some(tail) => tail.strip_prefix(self.agent.as_str()).is_some_and(|rest| rest.starts_with(':')),
-            None => self.agent == self.rules.default_agent,
-        };
-        if !own {
+        self.cron_runs += usize::from(key.is_cron_run());
+        if key.agent_text().unwrap_or(self.rules.default_agent.as_str()) != self.agent.as_str() {
             self.strays.insert(key.clone());
         }
     }
@@ -333,11 +329,6 @@ impl Table {
             self.shadows.insert(key.clone(), rest);
         }
     }
-}
-
-/// [`SessionKey::is_cron_run`], quick for the many keys that are nothing of the kind.
-fn is_cron_run(key: &SessionKey) -> bool {
-    key.as_str().contains("cron:") && key.is_cron_run()
 }
 
 /// The row after a change, complete and tidy. A change that panics is refused; the store lives on.

@@ -15,13 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_protocol::message::{
-    AssistantMessage, Block, Message, ToolCall, ToolResultMessage, UserMessage,
+    AssistantMessage, Block, MISSING_RESULT, Message, ToolCall, ToolResultMessage, UserMessage,
 };
 use openclaw_protocol::{AgentId, SessionId};
 use serde_json::{Value, json};
 
 use super::format::{BranchSummary, Compaction, CustomMessage};
-use super::guard::MISSING_RESULT;
 use super::{
     Body, Branch, EntryId, LockError, ModelSettings, NewTranscript, Part, StoredMessage, Transcript,
     TranscriptError, TranscriptLock, TranscriptRef, Transcripts, TurnState,

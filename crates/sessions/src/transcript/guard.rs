@@ -1,10 +1,9 @@
 //! What is checked before a message is appended (spec `sessions.md` §4.6). Pure.
 
 use openclaw_protocol::message::cap::STORED;
-use openclaw_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolResultMessage};
-
-/// Text of the result that stands for one that never came.
-pub const MISSING_RESULT: &str = "[openclaw] missing tool result in session history; inserted synthetic error result for transcript repair.";
+use openclaw_protocol::message::{
+    AssistantMessage, Block, MISSING_RESULT, Message, StopReason, ToolResultMessage,
+};
 
 /// Drops tool calls without arguments: no tool can be called so, and providers refuse to be shown them. A message of
 /// which nothing is left stays for the tokens it tells of.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -105,8 +106,31 @@ impl MemoryTranscripts {
         self.all.lock().entry(transcript.clone()).or_default().holder = holder;
     }
 
+    /// The same transcripts once more, as a crash would leave them to another process.
+    pub fn copied(&self) -> Self {
+        let copy = Self::default();
+        let moved = |(name, kept): (&TranscriptRef, &Kept)| {
+            let rest = name.path().strip_prefix(self.root()).unwrap_or(name.path());
+            (TranscriptRef::new(copy.root().join(rest)), Kept { stored: kept.stored.clone(), holder: None })
+        };
+        *copy.all.lock() = self.all.lock().iter().map(moved).collect();
+        copy
+    }
+
+    /// Every transcript with all its entries, those of other branches too.
+    pub fn all(&self) -> Vec<(TranscriptRef, Vec<Entry>)> {
+        let entries = |(name, kept): (&TranscriptRef, &Kept)| {
+            Some((name.clone(), kept.stored.as_ref()?.entries.clone()))
+        };
+        self.all.lock().iter().filter_map(entries).collect()
+    }
+
+    fn root(&self) -> PathBuf {
+        format!("/memory/{}", self.number).into()
+    }
+
     fn named(&self, agent: &AgentId, name: &str) -> TranscriptRef {
-        TranscriptRef::new(format!("memory/{}/{agent}/{name}", self.number))
+        TranscriptRef::new(self.root().join(agent.as_str()).join(name))
     }
 
     fn opened(&self, transcript: &TranscriptRef) -> Result<Box<dyn OpenTranscript>, TranscriptError> {
@@ -135,7 +159,10 @@ impl Transcripts for MemoryTranscripts {
 
     fn to_write(&self, agent: &AgentId, row: &SessionEntry) -> Result<Option<TranscriptRef>, BadSessionId> {
         match (&row.session_file, &row.session_id) {
-            (Some(file), _) => Ok(Some(TranscriptRef::new(&**file))),
+            // One that came from another process with its rows has its name here.
+            (Some(file), _) => {
+                Ok(Some(self.named(agent, file.rsplit_once('/').map_or(file, |(_, name)| name))))
+            }
             (None, Some(id)) => self.of_new(agent, id).map(Some),
             (None, None) => Ok(None),
         }

@@ -7,7 +7,7 @@ use openclaw_protocol::{AgentId, SessionId};
 
 use super::scan::unix_ms;
 use crate::entry::SessionEntry;
-use crate::key::{KeyRules, SessionKey};
+use crate::key::{AgentKey, KeyRules, SessionKey};
 use crate::layout::Layout;
 use crate::store::Row;
 
@@ -108,12 +108,13 @@ impl Places {
             return Some(self.transcript(path, &agent, Some(owner), modified_at));
         }
         // File names have capitals, canonical keys have not.
-        let (agent, name) = text.trim().strip_prefix("agent:")?.split_once(':')?;
-        let mut parts = Path::new(name).components();
-        if !matches!((parts.next(), parts.next()), (Some(Component::Normal(only)), None) if only == name) {
+        let AgentKey { agent, rest: name } = AgentKey::parse(text)?;
+        let mut parts = Path::new(&name).components();
+        if !matches!((parts.next(), parts.next()), (Some(Component::Normal(only)), None) if only == name.as_str())
+        {
             return None;
         }
-        let agent = AgentId::normalize(agent);
+        let agent = AgentId::normalize(&agent);
         self.directories_of(&agent).into_iter().find_map(|dir| {
             let path = dir.join(format!("{name}.jsonl"));
             let modified_at = modified(&path)?;

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::stream;
+use openclaw_models::history::{self, IdRule, Rules};
 use openclaw_models::{FailureKind, Model, ModelEvent, ModelFailure, ModelRequest, ModelStream, ToolSpec};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::{
@@ -167,7 +169,9 @@ impl Model for Scripted {
         false
     }
 
-    fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> ModelStream {
+    fn stream(&self, mut request: ModelRequest, cancel: CancellationToken) -> ModelStream {
+        let rules = Rules::of(self.provider(), self.api(), self.id(), IdRule::Completions);
+        request.messages = history::prepare(request.messages, &rules);
         let reply = (self.answers)(&request);
         self.requests.lock().unwrap().push(request);
         let cut = reply.text.char_indices().nth(5).map_or(reply.text.len(), |(at, _)| at);
@@ -374,7 +378,7 @@ impl Stage {
             trip,
             events: Vec::new(),
             deaf: false,
-            limits: Limits::default(),
+            limits: Limits { timeout: Some(Duration::from_secs(600)), ..Limits::default() },
             models_repeat: false,
         }
     }

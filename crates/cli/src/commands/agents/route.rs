@@ -4,9 +4,8 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use openclaw_config::Config;
-use openclaw_gateway::session_settings;
 use openclaw_sessions::SessionSettings;
-use openclaw_sessions::entry::{ChatType, SendPolicy};
+use openclaw_sessions::entry::SendPolicy;
 use openclaw_sessions::key::{DmScope, Peer, PeerKind, SessionKey};
 use openclaw_sessions::reset::{self, ResetMode, ResetPolicy, ResetType, last_daily_reset};
 use openclaw_sessions::routing::{self, Inbound, KeyReason, Route, ThreadStyle};
@@ -67,8 +66,7 @@ struct ResetShown {
 pub(super) fn run(args: &AgentsRouteArgs, context: &Context) -> Outcome {
     let config = context.config()?;
     context.print_warnings();
-    let settings =
-        session_settings(config).map_err(|error| Failure::new("config-invalid", error.to_string()))?;
+    let settings = SessionSettings::from(config.as_ref());
     let inbound = inbound(args, config)?;
     let route =
         routing::resolve(&settings, &inbound).map_err(|error| Failure::new("bad-key", error.to_string()))?;
@@ -121,13 +119,13 @@ fn answer(
 ) -> Answer {
     let kind = inbound.peer.as_ref().map(|peer| peer.kind);
     let is_group = matches!(kind, Some(PeerKind::Group | PeerKind::Channel));
-    let reset_type = ResetType::of(route.session_key.as_str(), route.why.thread.is_some(), is_group);
-    let policy = reset::policy(&settings.reset, reset_type, Some(&route.channel));
+    let reset_type = ResetType::of(&route.session_key, route.why.thread.is_some(), is_group);
+    let policy = reset::policy(&settings.section, reset_type, Some(&route.channel));
     let subject = SendSubject {
-        key: route.session_key.as_str(),
+        key: &route.session_key,
         entry: None,
         channel: Some(&route.channel),
-        chat_type: kind.map(chat_type),
+        chat_type: kind.map(Into::into),
     };
     let shown = |bound: &routing::BoundBy| BindingShown {
         index: bound.index,
@@ -151,18 +149,10 @@ fn answer(
         key: route.why.key.clone(),
         thread: route.why.thread,
         reset: reset_shown(reset_type, &policy, now, zone),
-        send_policy: match send_policy::resolve(settings.send_policy.as_ref(), &subject) {
+        send_policy: match send_policy::resolve(settings.section.send_policy.as_ref(), &subject) {
             SendPolicy::Allow => "allow",
             SendPolicy::Deny => "deny",
         },
-    }
-}
-
-fn chat_type(kind: PeerKind) -> ChatType {
-    match kind {
-        PeerKind::Direct => ChatType::Direct,
-        PeerKind::Group => ChatType::Group,
-        PeerKind::Channel => ChatType::Channel,
     }
 }
 
@@ -226,7 +216,7 @@ fn why_session(answer: &Answer) -> String {
                 identity_link.as_ref().map(|link| format!(", identityLinks.{} has {}", link.name, link.id));
             format!(
                 "dmScope {}, one session a {}{}",
-                scope_name(*dm_scope),
+                dm_scope.as_str(),
                 scope_unit(*dm_scope),
                 link.unwrap_or_default()
             )
@@ -238,15 +228,6 @@ fn why_session(answer: &Answer) -> String {
         Some(ThreadStyle::Room) => format!("{base}; a thread is a channel of its own"),
         Some(ThreadStyle::Topic) => format!("{base}; a topic has its own"),
         None => base,
-    }
-}
-
-fn scope_name(scope: DmScope) -> &'static str {
-    match scope {
-        DmScope::Main => "main",
-        DmScope::PerPeer => "per-peer",
-        DmScope::PerChannelPeer => "per-channel-peer",
-        DmScope::PerAccountChannelPeer => "per-account-channel-peer",
     }
 }
 
@@ -295,7 +276,7 @@ mod tests {
 
     fn ask(args: &AgentsRouteArgs) -> Answer {
         let config = Config::from_json5(CONFIG, &Environment::new([("HOME", "/h")], "/")).unwrap();
-        let settings = session_settings(&config).unwrap();
+        let settings = SessionSettings::from(config.as_ref());
         let inbound = inbound(args, &config).unwrap();
         let route = routing::resolve(&settings, &inbound).unwrap();
         answer(&settings, &inbound, &route, &config, NOON, &TimeZone::UTC)

@@ -1,6 +1,10 @@
 //! Messages that end the process, and those that only look like it (`docs/durability.md`).
 
+use openclaw_sessions::transcript::TranscriptLock;
+
+use super::commands::turn;
 use super::*;
+use crate::inbox::Attempts;
 
 /// A process that is stopped as often as a message may end one, and then some.
 #[tokio::test]
@@ -58,4 +62,95 @@ async fn a_big_message_is_worked_on_as_a_small_one_is() {
     let said = said(dir.path());
     let kept: Vec<_> = said.iter().map(|line| line.chars().take(14).collect::<String>()).collect();
     assert_eq!(kept, ["user: first wo", "assistant: one", "user: second w", "assistant: two"]);
+}
+
+/// What a start finds of a message that has ended the process so often.
+fn died(dir: &std::path::Path, run_id: &str, times: u32) {
+    memory::edit(dir, |message| {
+        if message.row.run_id.as_str() == run_id {
+            message.attempts = Attempts { all: times, unprepared: times };
+        }
+    });
+}
+
+/// A state directory in which one message was answered by nothing and another one waits.
+async fn waiting(run_id: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Text("hello"), Answer::Held("never")]).await);
+    let rig = Rig::start(dir.path(), &model).await;
+    assert_eq!(turn(&rig, "r0", "hi").await, "hello");
+    send(&rig, "held", "wait").await;
+    model.asked(2).await;
+    send(&rig, run_id, "kill me").await;
+    let crashed = crash(dir.path());
+    let ended = rig.end("r0").await;
+    memory::edit(crashed.path(), |message| {
+        if message.row.run_id.as_str() == "held" {
+            message.finished = Some(RunRecord { run_id: RunId::new("held"), ..ended.clone() });
+        }
+    });
+    let transcript = format!("agents/main/sessions/{}.jsonl", rig.entry().await.session_id.unwrap());
+    let transcript = crashed.path().join(transcript);
+    assert!(transcript.exists());
+    (crashed, transcript)
+}
+
+const GIVEN_UP: [&str; 5] = [
+    "user: hi\n[message_id: r0]",
+    "assistant: hello",
+    "user: wait\n[message_id: held]",
+    "user: kill me\n[message_id: r1]",
+    "assistant:  (error)",
+];
+
+#[tokio::test]
+async fn a_crash_while_a_message_is_given_up_leaves_it_in_the_history() {
+    let (dir, transcript) = waiting("r1").await;
+    died(dir.path(), "r1", 3);
+    let lock = TranscriptLock::acquire(&transcript).await.unwrap();
+    let model = FakeModel::start([]).await;
+    let _rig = Rig::start(dir.path(), &model).await;
+    // It is on its way to the transcript, or has ended.
+    let has_begun = || {
+        let mut has_begun = false;
+        memory::edit(dir.path(), |message| {
+            let is_it = message.row.run_id.as_str() == "r1";
+            has_begun |= is_it && (message.attempts.all == 4 || message.finished.is_some());
+        });
+        has_begun
+    };
+    while !has_begun() {
+        tokio::task::yield_now().await;
+    }
+    let crashed = crash(dir.path());
+    drop(lock);
+    let (rig, said) = after(&crashed, &model, &["r1"]).await;
+    assert_eq!(said, GIVEN_UP);
+    let why = rig.end("r1").await.outcome.failure().unwrap().to_owned();
+    assert!(why.contains("given up: the gateway ended unexpectedly 3 times"), "{why}");
+    assert_eq!(model.count(), 0);
+}
+
+#[tokio::test]
+async fn a_message_is_given_up_in_the_history_once() {
+    let (mut crashed, _) = waiting("r1").await;
+    for times in [3, 4, 5] {
+        died(crashed.path(), "r1", times);
+        let model = FakeModel::start([]).await;
+        let (_rig, said) = after(&crashed, &model, &["r1"]).await;
+        assert_eq!((said.as_slice(), model.count()), (GIVEN_UP.map(str::to_owned).as_slice(), 0), "{times}");
+        let next = crash(crashed.path());
+        unfinish(next.path(), "r1");
+        crashed = next;
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_ends_the_process_while_it_is_given_up_is_left_out_of_the_history() {
+    let (dir, _) = waiting("r1").await;
+    died(dir.path(), "r1", 6);
+    let model = FakeModel::start([]).await;
+    let (rig, said) = after(&dir, &model, &["r1"]).await;
+    assert_eq!(said, GIVEN_UP[..3]);
+    assert!(rig.end("r1").await.outcome.failure().is_some());
+    assert_eq!(turn(&rig, "r2", "and you?").await, "reply 1");
 }

@@ -18,7 +18,7 @@ async fn started(dir: &tempfile::TempDir, model: &FakeModel) -> Rig {
 }
 
 /// What was answered.
-async fn turn(rig: &Rig, run_id: &str, text: &str) -> String {
+pub(super) async fn turn(rig: &Rig, run_id: &str, text: &str) -> String {
     send(rig, run_id, text).await;
     texts(&rig.end(run_id).await).join("|")
 }
@@ -30,13 +30,6 @@ async fn chosen(rig: &Rig) -> String {
     let source = entry.auth_profile_override_source.map(|source| format!("{source:?}"));
     let profile = entry.auth_profile_override.as_deref().map(str::to_owned);
     [model, profile, source].map(|part| part.unwrap_or_else(|| "-".to_owned())).join(" ")
-}
-
-fn undone(dir: &std::path::Path, run_id: &str, text: &str) {
-    let inbox = rusqlite::Connection::open(dir.join(crate::journal::FILE_NAME)).unwrap();
-    let payload = json!({"kind": "chat", "text": text}).to_string();
-    let sql = "UPDATE inbox SET state = 'accepted', outcome = NULL, ended_at = NULL, payload = ?1 WHERE run_id = ?2";
-    assert_eq!(inbox.execute(sql, [payload.as_str(), run_id]).unwrap(), 1);
 }
 
 #[tokio::test]
@@ -308,7 +301,7 @@ async fn an_answer_survives_a_crash_and_is_there_once() {
 
     // Its row is lost twice over: the answer is found.
     for lost in ["c1", "c1"] {
-        undone(crashed.path(), lost, "/model two");
+        unfinish(crashed.path(), lost);
         let rig = started(&crashed, &FakeModel::start([]).await).await;
         assert_eq!(texts(&rig.end("c1").await), [SWITCHED]);
         assert_eq!((answers(crashed.path()), chosen(&rig).await.as_str()), (1, "fake/fake-2 - -"));

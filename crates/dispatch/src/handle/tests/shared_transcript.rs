@@ -42,11 +42,9 @@ async fn each_finds_its_own_answer_after_a_crash() {
             assert!(asked < answered, "{told:?}");
         }
         let next = crash(last.path());
-        let inbox = rusqlite::Connection::open(next.path().join(crate::journal::FILE_NAME)).unwrap();
-        let lost = "UPDATE inbox SET state = 'accepted', outcome = NULL, ended_at = NULL,
-            payload = json_object('kind', 'agent', 'agentId', 'main', 'sessionId', 'shared', 'text', 'question of ' || run_id)";
-        inbox.execute(lost, []).unwrap();
-        drop(inbox);
+        for run in ["r1", "r2"] {
+            unfinish(next.path(), run);
+        }
         rigs.push((rig, model));
         dirs.push(next);
     }
@@ -63,17 +61,20 @@ async fn a_run_that_another_overtook_is_answered_by_itself() {
     drop(rig.agent(named("r2", "b")).await.unwrap());
     let crashed = crash(dir.path());
     // The first one is not known while the second one is worked on.
-    let hide = |dir: &std::path::Path, state: &str| {
-        let inbox = rusqlite::Connection::open(dir.join(crate::journal::FILE_NAME)).unwrap();
-        let sql = "UPDATE inbox SET state = ?1 WHERE run_id = 'r1'";
-        inbox.execute(sql, [state]).unwrap();
+    let ended = RunRecord {
+        run_id: RunId::new("r1"),
+        started_at: None,
+        ended_at: 0,
+        outcome: RunOutcome::Ok { result: json!({}) },
     };
-    hide(crashed.path(), "finished");
+    memory::edit(crashed.path(), |message| {
+        message.finished = (message.row.run_id == ended.run_id).then_some(ended.clone());
+    });
     let model = FakeModel::start([Answer::Text("to the second")]).await;
     let rig = Rig::start(crashed.path(), &model).await;
     assert_eq!(texts(&rig.end("r2").await), ["to the second"]);
     let next = crash(crashed.path());
-    hide(next.path(), "accepted");
+    unfinish(next.path(), "r1");
     let model = FakeModel::start([Answer::Text("to the first")]).await;
     let rig = Rig::start(next.path(), &model).await;
     assert_eq!(texts(&rig.end("r1").await), ["to the first"]);
@@ -81,11 +82,7 @@ async fn a_run_that_another_overtook_is_answered_by_itself() {
     assert!(heard.last().unwrap().ends_with("question of r1"), "{heard:?}");
     // And once more, before its row was closed.
     let third = crash(next.path());
-    let inbox = rusqlite::Connection::open(third.path().join(crate::journal::FILE_NAME)).unwrap();
-    let lost = "UPDATE inbox SET state = 'accepted', outcome = NULL, payload =
-        json_object('kind', 'agent', 'agentId', 'main', 'sessionId', 'shared', 'text', 'question of r1') WHERE run_id = 'r1'";
-    inbox.execute(lost, []).unwrap();
-    drop(inbox);
+    unfinish(third.path(), "r1");
     let model = FakeModel::start([]).await;
     let rig = Rig::start(third.path(), &model).await;
     assert_eq!((texts(&rig.end("r1").await), model.count()), (vec!["to the first"], 0));

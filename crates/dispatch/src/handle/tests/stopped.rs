@@ -36,10 +36,12 @@ async fn a_crash_between_stopping_and_writing_writes_each_message_once() {
     rig.dispatch.shared.inbox.mark_aborted(runs, AbortReason::Rpc).await.unwrap();
     let mut crashed = crash(dir.path());
     // A reset command that was stopped resets nothing.
-    let inbox = rusqlite::Connection::open(crashed.path().join(crate::journal::FILE_NAME)).unwrap();
-    let payload = json!({"kind": "chat", "text": "/new second"}).to_string();
-    inbox.execute("UPDATE inbox SET payload = ?1 WHERE run_id = 'r1'", [payload]).unwrap();
-    drop(inbox);
+    let reset = json!({"kind": "chat", "text": "/new second"});
+    memory::edit(crashed.path(), |message| {
+        if message.row.run_id.as_str() == "r1" {
+            message.row.payload.json = serde_json::value::to_raw_value(&reset).unwrap();
+        }
+    });
     let expected = ["user: first\n[message_id: r0]", "user: /new second\n[message_id: r1]"];
     for _ in 0..2 {
         let model = FakeModel::start([]).await;
@@ -49,14 +51,9 @@ async fn a_crash_between_stopping_and_writing_writes_each_message_once() {
         drop(rig);
         // The next time the rows were not closed yet.
         let next = crash(crashed.path());
-        let inbox = rusqlite::Connection::open(next.path().join(crate::journal::FILE_NAME)).unwrap();
-        inbox
-            .execute(
-                "UPDATE inbox SET state = 'accepted', outcome = NULL, ended_at = NULL, payload = ?1",
-                [json!({"kind": "chat", "text": "/new second"}).to_string()],
-            )
-            .unwrap();
-        drop(inbox);
+        for run in ["r0", "r1"] {
+            unfinish(next.path(), run);
+        }
         crashed = next;
     }
 }

@@ -23,7 +23,7 @@ fn knows() -> impl Strategy<Value = Knows> {
     prop_oneof![Just(Knows::Ids), Just(Knows::Contents), Just(Knows::Nothing)]
 }
 
-/// One life of the process: deliveries handed over (by target), and the number of requests after which it ends.
+/// One life of the process: deliveries accepted (by target), and the number of requests after which it ends.
 type Life = (Vec<u8>, usize);
 
 proptest! {
@@ -61,18 +61,18 @@ proptest! {
 async fn live(knows: Knows, script: Vec<Reply>, lives: &[Life]) -> (Arc<Platform>, Vec<(String, String)>) {
     let platform = Platform::new(knows, script);
     let mut dir = tempfile::tempdir().unwrap();
-    let mut handed = Vec::new();
+    let mut accepted = Vec::new();
     for (targets, requests) in lives {
         let rig = Rig::open(dir.path());
         for target in targets {
-            let (id, target) = (format!("d{}", handed.len()), target.to_string());
-            rig.hand(&id, &target).await;
-            handed.push((id, target));
+            let (id, target) = (format!("d{}", accepted.len()), target.to_string());
+            rig.accept(&id, &target).await;
+            accepted.push((id, target));
         }
         let wanted = platform.requests() + requests;
         rig.serve(&platform);
         let all = async {
-            for (id, _) in &handed {
+            for (id, _) in &accepted {
                 rig.over(id).await;
             }
         };
@@ -87,11 +87,11 @@ async fn live(knows: Knows, script: Vec<Reply>, lives: &[Life]) -> (Arc<Platform
     let rig = Rig::open(dir.path());
     rig.serve(&platform);
     let mut kept = Vec::new();
-    for (id, target) in handed {
-        let standing = rig.over(&id).await;
-        match standing.state {
+    for (id, target) in accepted {
+        let status = rig.over(&id).await;
+        match status.state {
             DeliveryState::Sent => kept.push((id, target)),
-            _ => assert_eq!((standing.state, standing.attempts), (DeliveryState::Failed, 5), "{id}"),
+            _ => assert_eq!((status.state, status.attempts), (DeliveryState::Failed, 5), "{id}"),
         }
     }
     rig.end().await;

@@ -2,11 +2,12 @@ use openclaw_protocol::message::UserMessage;
 use serde_json::json;
 
 use super::*;
+use crate::history::IdRule;
 use crate::request::ThinkingLevel;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&super::body(spec, request)).unwrap()
+    serde_json::from_slice(&super::body(spec, &spec.prepared(request, IdRule::Anthropic))).unwrap()
 }
 
 fn opus() -> ModelSpec {
@@ -169,7 +170,7 @@ fn the_marker_is_on_the_last_block_of_the_last_message_if_that_is_the_users() {
     let rows = [
         (vec![], vec![]),
         (vec![user("hi"), said()], vec![]),
-        (vec![user("hi"), called()], vec![]),
+        (vec![user("hi"), called()], vec![(2, 1)]),
         (vec![user("hi"), said(), user("go on")], vec![(2, 0)]),
         (vec![shown(json!([text("one"), text("two"), image]))], vec![(0, 2)]),
         (vec![shown(json!([text("one"), text("two"), text(" ")]))], vec![(0, 1)]),

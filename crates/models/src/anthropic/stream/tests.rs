@@ -2,7 +2,8 @@ use openclaw_protocol::message::Block;
 use serde_json::json;
 
 use crate::answer::tests::{check_stream, failure_of, message_of};
-use crate::catalog::{ModelSpec, Price};
+use crate::model_spec::ModelSpec;
+use crate::provider_entry::Price;
 
 use super::*;
 

@@ -5,11 +5,12 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::catalog::Price;
+use crate::history::IdRule;
+use crate::provider_entry::Price;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&super::body(spec, request)).unwrap()
+    serde_json::from_slice(&super::body(spec, &spec.prepared(request, IdRule::Anthropic))).unwrap()
 }
 
 const SONNET: &str = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
@@ -114,15 +115,16 @@ fn the_request_of_the_next_turn_begins_with_the_same_bytes() {
 #[test]
 fn turns_alternate_and_begin_with_the_user() {
     let spec = model("amazon.nova-pro-v1:0");
-    let blocks: Vec<Block> = serde_json::from_value(json!([{"type": "text", "text": " "},
-        {"type": "image", "data": "QQ==", "mimeType": "image/JPEG"}, {"type": "image", "data": "QQ==", "mimeType": "image/tiff"}]))
-    .unwrap();
+    let blocks: Vec<Block> =
+        serde_json::from_value(json!([{"type": "image", "data": "QQ==", "mimeType": "image/JPEG"},
+        {"type": "text", "text": " "}, {"type": "image", "data": "QQ==", "mimeType": "image/tiff"}]))
+        .unwrap();
     let shown = Message::User(UserMessage { content: UserContent::Blocks(blocks), ..UserMessage::default() });
     let mut failed = result("t", json!([]));
     if let Message::ToolResult(failed) = &mut failed {
         failed.is_error = true;
     }
-    let call = answer_of(&spec, json!([{"type": "toolCall", "id": "t", "name": "x", "arguments": null}]));
+    let call = answer_of(&spec, json!([{"type": "toolCall", "id": "t", "name": "x", "arguments": "?"}]));
     assert_eq!(
         messages_of(&spec, vec![user(" "), call, failed, user("a"), shown]),
         json!([

@@ -5,7 +5,8 @@ use serde_json::json;
 use super::*;
 use crate::answer::tests::{check_bytes, failure_of, message_of};
 use crate::bedrock::event_stream::tests::{event_of, message_of as raw};
-use crate::catalog::{ModelSpec, Price};
+use crate::model_spec::ModelSpec;
+use crate::provider_entry::Price;
 use crate::stream::ModelEvent;
 
 fn spec() -> ModelSpec {

@@ -11,11 +11,10 @@ use super::FILE;
 use super::check::check;
 use super::marker::is_marker;
 use crate::api::Api;
-use crate::catalog::entry::{
-    Compat, ModelEntry, ModelEntryParams, ModelOverride, Price, ProviderAuthKind, ProviderEntry,
+use crate::provider_entry::{
+    Compat, ModelEntry, ModelEntryParams, ModelOverride, Price, ProviderAuthKind, ProviderEntry, whole,
 };
 use crate::reference::ProviderId;
-use crate::settings::whole;
 
 /// Window of a model that does not say, in tokens (spec `models.md` §2.1).
 const CONTEXT_WINDOW: u64 = 128_000;

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::keeper::FileKeeper;
 use super::*;
-use crate::catalog::{Catalog, Found, Layers, ProviderEntry};
+use crate::catalog::{Catalog, Found, Layers};
 use crate::credentials::{AuthStore, Connections, FILE as CREDENTIALS};
+use crate::provider_entry::ProviderEntry;
 use crate::reference::{ModelRef, ProviderId};
 use crate::settings::{CatalogMode, ModelSettings};
 use crate::variables::Variables;
@@ -328,7 +329,7 @@ fn a_file_that_breaks_a_rule_is_named_by_it() {
     assert!(ModelsFile::parse("{").unwrap_err().to_string().starts_with("Failed to parse models.json: "));
 }
 
-fn lookup(file: &Value, config: Value, key: &str) -> crate::catalog::ModelSpec {
+fn lookup(file: &Value, config: Value, key: &str) -> crate::model_spec::ModelSpec {
     let place = Place::new(config);
     let file = ModelsFile::parse(&file.to_string()).unwrap();
     let layers = Layers { settings: &place.settings, file: Some(&file), found: &[] };

@@ -10,13 +10,12 @@ use super::marker::{CONFIG, NONE, is_marker, profile};
 use super::{FILE, ModelsFile, check};
 use crate::bedrock::{self, credentials as aws};
 use crate::catalog::lookup::{NEW_CONTEXT_WINDOW, NEW_MAX_TOKENS};
-use crate::catalog::{
-    BUILT_IN, Found, ModelEntry, ModelEntryParams, ProviderAuthKind, ProviderEntry, key_variables,
-};
-use crate::client::now_ms;
+use crate::catalog::{BUILT_IN, Found, key_variables};
 use crate::credentials::{Connections, Secret, profile_order};
+use crate::provider_entry::{ModelEntry, ModelEntryParams, ProviderAuthKind, ProviderEntry};
 use crate::reference::ProviderId;
 use crate::settings::CatalogMode;
+use openclaw_config::clock::now_ms;
 
 /// Parts of the names of variables that hold keys.
 const KEY_WORDS: [&str; 3] = ["KEY", "TOKEN", "SECRET"];

@@ -4,11 +4,12 @@ use openclaw_protocol::message::{
 use serde_json::{Value, json};
 
 use super::*;
+use crate::history::IdRule;
 use crate::request::ThinkingLevel;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&super::body(spec, request)).unwrap()
+    serde_json::from_slice(&super::body(spec, &spec.prepared(request, IdRule::Strict))).unwrap()
 }
 
 fn gemini(id: &str) -> ModelSpec {
@@ -229,10 +230,10 @@ fn ids_are_sent_to_models_of_others_alone() {
     );
     for id in ["claude-sonnet-4-5", "gpt-oss-120b"] {
         let mut result = result.clone();
-        result["id"] = json!("c_1");
+        result["id"] = json!("c1");
         assert_eq!(
             ids(id),
-            json!([{"functionCall": {"name": "x", "args": {}, "id": "c_1"}}, {"functionResponse": result}])
+            json!([{"functionCall": {"name": "x", "args": {}, "id": "c1"}}, {"functionResponse": result}])
         );
     }
 }

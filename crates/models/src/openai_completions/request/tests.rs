@@ -2,11 +2,11 @@ use openclaw_protocol::message::UserMessage;
 use serde_json::json;
 
 use super::*;
-use crate::catalog::Compat;
+use crate::provider_entry::Compat;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&super::body(spec, request)).unwrap()
+    serde_json::from_slice(&super::body(spec, &spec.prepared(request, Dialect::of(spec).ids))).unwrap()
 }
 
 fn llama() -> ModelSpec {
@@ -223,13 +223,15 @@ fn the_reasoning_behind_calls_is_given_back_with_them() {
 
 #[test]
 fn ids_of_another_provider_fit_this_one() {
-    let mut spec = ModelSpec::sample("mistral", "m", "openai-completions");
-    spec.base_url = "https://api.mistral.ai/v1".to_owned();
     let foreign =
         assistant(&ModelSpec::sample("openai", "gpt", "openai-responses"), json!([call("toolu_1")]));
-    let found = body(&spec, &with(vec![foreign, result("toolu_1", json!([]))]));
-    assert_eq!(found["messages"][0]["tool_calls"][0]["id"], json!("toolu1ABC"));
-    assert_eq!(found["messages"][1]["tool_call_id"], json!("toolu1ABC"));
+    for (provider, id) in [("mine", "toolu1ABC"), ("mistral", "86439319c")] {
+        let mut spec = ModelSpec::sample(provider, "m", "openai-completions");
+        spec.base_url = "https://api.mistral.ai/v1".to_owned();
+        let found = body(&spec, &with(vec![foreign.clone(), result("toolu_1", json!([]))]));
+        assert_eq!(found["messages"][0]["tool_calls"][0]["id"], json!(id));
+        assert_eq!(found["messages"][1]["tool_call_id"], json!(id));
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::answer::tests::{check_stream, failure_of, message_of};
-use crate::catalog::ModelSpec;
+use crate::model_spec::ModelSpec;
 use crate::stream::{FailureKind, ModelEvent};
 
 fn spec() -> ModelSpec {

@@ -1,14 +1,15 @@
 use openclaw_protocol::message::{
-    AssistantMessage, Block, Message, ToolResultMessage, UserContent, UserMessage,
+    AssistantMessage, Block, MISSING_RESULT, Message, ToolResultMessage, UserContent, UserMessage,
 };
 use serde_json::{Value, json};
 
 use super::*;
+use crate::history::IdRule;
 use crate::request::ThinkingLevel;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&super::body(spec, request)).unwrap()
+    serde_json::from_slice(&super::body(spec, &spec.prepared(request, IdRule::Responses))).unwrap()
 }
 
 fn gpt() -> ModelSpec {
@@ -205,9 +206,10 @@ fn reasoning_that_led_to_nothing_or_is_damaged_is_left_out() {
         (json!([thought("reasoning_content")]), json!([])),
         (json!([thought("{\"type\":\"message\"}")]), json!([])),
         (
-            json!([thought(item), thought(item), {"type": "toolCall", "id": "c", "name": "x"}]),
+            json!([thought(item), thought(item), {"type": "toolCall", "id": "c", "name": "x", "arguments": "?"}]),
             json!([{"type": "reasoning", "id": "rs_1"}, {"type": "reasoning", "id": "rs_1"},
-                {"type": "function_call", "call_id": "c", "name": "x", "arguments": "{}"},]),
+                {"type": "function_call", "call_id": "c", "name": "x", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "c", "output": MISSING_RESULT}]),
         ),
     ];
     for (content, expect) in rows {

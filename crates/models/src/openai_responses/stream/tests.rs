@@ -5,7 +5,8 @@ use serde_json::json;
 use super::*;
 use crate::answer::tests::{check_stream, failure_of, message_of};
 use crate::arguments::invalid_arguments;
-use crate::catalog::{ModelSpec, Price};
+use crate::model_spec::ModelSpec;
+use crate::provider_entry::Price;
 use crate::stream::{FailureKind, ModelEvent};
 
 fn spec() -> ModelSpec {

@@ -1,7 +1,7 @@
 //! Two session keys, one transcript, one crash.
 
-use openclaw_protocol::message::StopReason;
 use openclaw_protocol::message::cap::STORED;
+use openclaw_protocol::message::{MISSING_RESULT, StopReason};
 
 use super::*;
 
@@ -118,7 +118,7 @@ fn a_call_without_a_result_gets_one_before_the_next_message() {
     assert_eq!(lines[1]["message"]["content"].as_array().unwrap().len(), 2, "one call had no arguments");
     let text = lines[2]["message"]["content"][0]["text"].as_str().unwrap();
     assert!(text.ends_with(STORED.suffix) && text.chars().count() <= STORED.max);
-    assert_eq!(lines[4]["message"]["content"][0]["text"], guard::MISSING_RESULT);
+    assert_eq!(lines[4]["message"]["content"][0]["text"], MISSING_RESULT);
     assert_eq!(lines[5]["parentId"], lines[4]["id"]);
     say(&mut file, user("once"));
     assert_eq!(file.len(), 6);

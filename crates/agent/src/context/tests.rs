@@ -1,0 +1,95 @@
+use openclaw_models::history::{IdRule, Rules, prepare};
+use openclaw_protocol::message::{
+    AssistantMessage, Block, StopReason, ToolCall, ToolResultMessage, UserMessage,
+};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn user(text: &str) -> Message {
+    Message::User(UserMessage::text(text, 0))
+}
+
+fn assistant(content: Vec<Block>) -> Message {
+    Message::Assistant(AssistantMessage { content, ..AssistantMessage::default() })
+}
+
+fn call(id: &str) -> Block {
+    Block::ToolCall(ToolCall {
+        id: id.into(),
+        name: "exec".into(),
+        arguments: json!({}),
+        ..ToolCall::default()
+    })
+}
+
+fn calling(ids: &[&str]) -> Message {
+    assistant(ids.iter().map(|id| call(id)).collect())
+}
+
+fn result(id: &str, text: &str) -> Message {
+    Message::ToolResult(ToolResultMessage {
+        tool_call_id: id.into(),
+        tool_name: "exec".into(),
+        content: vec![Block::text(text)],
+        ..ToolResultMessage::default()
+    })
+}
+
+#[test]
+fn a_result_that_is_larger_than_ours_may_be_is_cut() {
+    let huge = result("c1", &"x".repeat(2 * STORED.max));
+    let out = bounded(vec![user("go"), calling(&["c1"]), huge, user("and now?")], None);
+    let longest = out.iter().map(|message| format!("{message:?}").len()).max();
+    assert!(longest.is_some_and(|longest| longest <= STORED.max + 1_000), "{longest:?}");
+}
+
+/// Vectors of spec `agent-runtime.md` §9.5.
+#[test]
+fn the_last_turns_are_kept_whole() {
+    let turn = |n: u32| {
+        vec![user(&format!("u{n}")), calling(&["c"]), result("c", "x"), assistant(vec![Block::text("a")])]
+    };
+    let all: Vec<Message> = (1..=3).flat_map(turn).collect();
+    let keep = |messages: Vec<Message>, n| bounded(messages, NonZeroU32::new(n));
+    assert_eq!(keep(all.clone(), 2), (2..=3).flat_map(turn).collect::<Vec<_>>());
+    assert_eq!(keep(all.clone(), 3), all);
+    assert_eq!(keep(all.clone(), 9), all);
+    let summary = user(&format!("{}\n\n<summary>s</summary>", SUMMARY_START));
+    let mut with_summary = vec![summary.clone()];
+    with_summary.extend(all);
+    assert_eq!(keep(with_summary, 1), [vec![summary], turn(3)].concat());
+}
+
+fn any_message() -> impl Strategy<Value = Message> {
+    let id = prop_oneof![Just("c1"), Just("c2"), Just("c3")];
+    prop_oneof![
+        Just(user("u")),
+        proptest::collection::vec(id.clone(), 0..3).prop_map(|ids| {
+            let mut blocks = vec![Block::text("t")];
+            blocks.extend(ids.into_iter().map(call));
+            assistant(blocks)
+        }),
+        proptest::collection::vec(id.clone(), 1..3).prop_map(|ids| Message::Assistant(AssistantMessage {
+            content: ids.into_iter().map(call).collect(),
+            stop_reason: StopReason::Aborted,
+            ..AssistantMessage::default()
+        })),
+        id.prop_map(|id| result(id, "x")),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn limits_never_part_a_call_from_its_result(messages in proptest::collection::vec(any_message(), 0..14), limit in 1u32..5) {
+        let rules = Rules::of("anthropic", "anthropic-messages", "claude", IdRule::Anthropic);
+        let out = prepare(bounded(messages, NonZeroU32::new(limit)), &rules);
+        for pair in out.windows(2) {
+            if let [before, Message::ToolResult(_)] = pair {
+                prop_assert!(!matches!(before, Message::User(_)));
+            }
+        }
+        prop_assert!(!matches!(out.first(), Some(Message::ToolResult(_))));
+    }
+}

@@ -1,0 +1,191 @@
+//! The system prompt: what goes in, what comes out (spec `agent-runtime.md` §3).
+//!
+//! [`build`] is a pure function: no clock, no counters, no environment, so that the text is the same byte for byte from
+//! turn to turn while its inputs are, and a provider's prompt cache holds. The sections and their conditions are one
+//! table in `sections`; lines are joined with a newline and empty lines dropped, only inserts keep theirs.
+
+mod repo_root;
+mod report;
+mod runtime;
+mod sections;
+mod tool_list;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use openclaw_models::ToolSpec;
+use openclaw_protocol::SessionKey;
+
+pub use repo_root::RepoRoots;
+pub use report::{
+    FileReport, PromptSize, ReportFrame, SandboxReport, SkillReport, SkillsReport, SystemPromptReport,
+    ToolReport, ToolsReport,
+};
+pub use runtime::HostFacts;
+
+use crate::bootstrap::BootstrapFile;
+use crate::run::ReasoningVisibility;
+
+/// How much of the prompt a session gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PromptMode {
+    /// Everything: sessions of people.
+    #[default]
+    Full,
+    /// Without what only matters between the agent and its owner: sub-agent sessions.
+    Minimal,
+    /// The identity line alone.
+    None,
+}
+
+impl PromptMode {
+    /// Sub-agent sessions get the minimal prompt (spec §3.1).
+    pub fn for_session(key: &SessionKey) -> Self {
+        if key.is_subagent() { Self::Minimal } else { Self::Full }
+    }
+}
+
+/// What the prompt is made of. Defaults leave a section out.
+#[derive(Debug, Clone, Default)]
+pub struct PromptInputs<'a> {
+    /// How much.
+    pub mode: PromptMode,
+    /// The tools offered, policy applied.
+    pub tools: &'a [ToolSpec],
+    /// The skills prompt with its XML block, empty without eligible skills.
+    pub skills: &'a str,
+    /// How memory is cited.
+    pub memory_citations: MemoryCitations,
+    /// Model aliases: alias and `provider/model`.
+    pub model_aliases: Vec<(String, String)>,
+    /// IANA name of the user's time zone.
+    pub time_zone: Option<String>,
+    /// The working directory.
+    pub workspace: PathBuf,
+    /// Lines added to the workspace section.
+    pub workspace_notes: Vec<String>,
+    /// Where the product's documentation lies.
+    pub docs_dir: Option<PathBuf>,
+    /// Set when tools run in a sandbox.
+    pub sandbox: Option<SandboxNote>,
+    /// The owner's numbers or ids.
+    pub owner_numbers: Vec<String>,
+    /// Channels the message tool can deliver to.
+    pub deliverable_channels: Vec<String>,
+    /// Whether the current channel shows inline buttons; `None` when there is no current channel.
+    pub inline_buttons: Option<InlineButtons>,
+    /// Hints of the current channel about its message actions.
+    pub channel_hints: Vec<String>,
+    /// How spoken replies are made.
+    pub tts_hint: Option<String>,
+    /// Group, sub-agent or request context.
+    pub extra: Option<String>,
+    /// How freely to react with emoji.
+    pub reactions: Option<Reactions>,
+    /// Whether the model writes its reasoning in tags.
+    pub reasoning_tags: bool,
+    /// The injected workspace files, in order.
+    pub files: &'a [BootstrapFile],
+    /// The heartbeat prompt: its text for the default agent, `None` hides it behind `(configured)`.
+    pub heartbeat_prompt: Option<String>,
+    /// What the runtime line says.
+    pub runtime: RuntimeFacts,
+    /// Reasoning visibility, for the runtime section.
+    pub reasoning: ReasoningVisibility,
+}
+
+/// `memory.citations`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MemoryCitations {
+    /// Sources are named when that helps.
+    #[default]
+    Named,
+    /// Paths are not mentioned.
+    Hidden,
+}
+
+/// What a sandboxed agent is told (spec §3.1 row 13).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SandboxNote {
+    /// The directory inside the sandbox.
+    pub workspace: Option<PathBuf>,
+    /// `none`, `ro` or `rw`.
+    pub workspace_access: Option<String>,
+    /// Where the browser of the sandbox can be watched and driven.
+    pub browser: Vec<String>,
+    /// The session's elevated level, where elevation is allowed.
+    pub elevated: Option<String>,
+}
+
+/// Whether the current channel shows inline buttons.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InlineButtons {
+    /// It does.
+    Enabled,
+    /// It could: the config key that enables them.
+    Available {
+        /// The channel.
+        channel: String,
+    },
+}
+
+/// Emoji reactions on the current channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reactions {
+    /// The channel's name.
+    pub channel: String,
+    /// How freely.
+    pub level: ReactionLevel,
+}
+
+/// How freely to react.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReactionLevel {
+    /// At most one in five to ten exchanges.
+    Minimal,
+    /// Whenever natural.
+    Extensive,
+}
+
+/// The facts of the `Runtime:` line, in its order. Absent ones are left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RuntimeFacts {
+    /// Agent id.
+    pub agent: Option<String>,
+    /// Host, operating system, architecture and shell.
+    pub host: HostFacts,
+    /// Root of the repository the workspace lies in.
+    pub repo: Option<PathBuf>,
+    /// `provider/model` of this session.
+    pub model: Option<String>,
+    /// `provider/model` of the agent.
+    pub default_model: Option<String>,
+    /// Current channel; `webchat` for requests over the gateway.
+    pub channel: Option<String>,
+    /// Capabilities of the channel; shown as `none` when empty.
+    pub capabilities: Vec<String>,
+    /// Thinking level.
+    pub thinking: Option<String>,
+}
+
+/// A finished prompt and the sizes of its parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SystemPrompt {
+    /// The text.
+    pub text: String,
+    /// Its parts' sizes, for the report.
+    pub size: PromptSize,
+}
+
+/// Builds the system prompt.
+pub fn build(inputs: &PromptInputs<'_>) -> SystemPrompt {
+    let text = sections::text(inputs);
+    let size = report::measure(&text, tool_list::chars(inputs.tools));
+    SystemPrompt { text, size }
+}
+
+fn display(path: &Path) -> String {
+    path.display().to_string()
+}

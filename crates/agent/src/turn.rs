@@ -1,0 +1,446 @@
+//! The loop of spec `agent-runtime.md` §2.4 as a pure machine: it says what to do next and is told what came of it.
+//! No clock, no I/O, no waiting: [`crate::driver`] performs the steps.
+//!
+//! ```text
+//! prompt ─▶ poll ─▶ model ─┬─ calls ─▶ tool ─▶ poll ─┬─ more ──▶ tool
+//!            ▲             │                         ├─ steered ▶ skip the rest ─▶ model
+//!            │             └─ no calls ─▶ poll ──────┴─ done ──▶ poll follow-up ─▶ end
+//!            └────────────────────────────────────────────────────────┘
+//! ```
+
+mod repetition;
+mod resume;
+mod retry;
+
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use openclaw_models::{FailureKind, ModelFailure, ThinkingLevel, history};
+use openclaw_protocol::message::cap::STORED;
+use openclaw_protocol::message::{
+    AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage,
+};
+use serde_json::json;
+
+use crate::answer::Answered;
+use crate::event::{RunEnd, RunEvent};
+use crate::payload::{Answer, ToolFailure};
+use crate::reply::{CandidateFailure, RunError, RunErrorKind, RunUsage};
+use crate::run::{Limits, Prompt};
+use crate::text::tags::{TagRules, strip};
+use crate::tool_event;
+use crate::transcript::QueuedMessage;
+use repetition::Repetition;
+use retry::{Attempts, Next};
+
+/// Text of calls that were not made because the user said something; clients match it.
+pub(crate) const SKIPPED: &str = "Skipped due to queued user message.";
+/// Text of the call that was under way when the run was stopped.
+pub(crate) const STOPPED_RUNNING: &str =
+    "[openclaw] The run was stopped while this call was under way; it may or may not have taken effect.";
+/// Text of calls that were still to be made when the run was stopped.
+pub(crate) const STOPPED_WAITING: &str = "[openclaw] The run was stopped before this call was made.";
+
+/// What the driver does next.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Step {
+    /// Tell the world.
+    Emit(RunEvent),
+    /// Write to the transcript, under this entry id if given.
+    Append(Message, Option<String>),
+    /// Report a call that is not made because the user said something; answered with [`Turn::skipped`].
+    Skip(ToolCall),
+    /// Ask for a steered message; answered with [`Turn::polled`].
+    PollSteering,
+    /// Ask for a follow-up; answered with [`Turn::polled`].
+    PollFollowup,
+    /// Call a model; answered with [`Turn::answered`].
+    CallModel {
+        /// Index of the candidate.
+        candidate: usize,
+        /// Level to ask for.
+        thinking: ThinkingLevel,
+    },
+    /// Make a call; answered with [`Turn::tool_done`].
+    RunTool(ToolCall),
+    /// Wait before the next call; nothing to answer.
+    Wait(Duration),
+    /// The run is over.
+    End,
+}
+
+/// Who stopped a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StopCause {
+    /// Someone.
+    Aborted,
+    /// The clock.
+    TimedOut,
+}
+
+/// What came of a tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Executed {
+    /// The result; its `toolCallId` and `toolName` are the call's.
+    pub(crate) result: ToolResultMessage,
+    /// Short label of the call.
+    pub(crate) meta: Option<String>,
+}
+
+/// What the caller reads when the run is over.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    /// The answers in order.
+    pub(crate) answers: Vec<Answer>,
+    /// Sum over all calls.
+    pub(crate) usage: RunUsage,
+    /// Usage of the last call that succeeded.
+    pub(crate) last_usage: Option<Usage>,
+    /// Failed attempts.
+    pub(crate) failures: Vec<CandidateFailure>,
+    /// The last tool failure that no later success followed.
+    pub(crate) tool_failure: Option<ToolFailure>,
+    /// Set when a limit ended the run.
+    pub(crate) stop_reason: Option<&'static str>,
+    /// Why it failed.
+    pub(crate) error: Option<RunError>,
+    /// The candidate of the last call.
+    pub(crate) candidate: usize,
+    /// Whether time was over before that call gave anything.
+    pub(crate) ran_out_of_time: bool,
+}
+
+/// Whom a run may call.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates {
+    /// In order of preference.
+    pub(crate) facts: Vec<CandidateFacts>,
+    /// What is told of models that were left out from the start.
+    pub(crate) passed_over: Vec<String>,
+}
+
+/// What the driver knows about a candidate that the machine decides by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CandidateFacts {
+    /// `provider/model`.
+    pub(crate) name: String,
+    /// Level to ask for.
+    pub(crate) thinking: ThinkingLevel,
+    /// The credential it is called with, where it has a name.
+    pub(crate) credential: Option<String>,
+    /// Whether it repeats by itself what failed before anything was heard.
+    pub(crate) repeats_itself: bool,
+}
+
+enum Phase {
+    /// About to ask for a message before the model is called.
+    BeforeModel,
+    /// Waiting for a model.
+    Calling,
+    /// Calls still to make; the first is under way when `running`.
+    Tools { calls: VecDeque<ToolCall>, running: bool },
+    /// A tool has ended; a steered message would skip the rest.
+    AfterTool { calls: VecDeque<ToolCall> },
+    /// No calls left; a steered message goes on with the loop.
+    TurnEnd { asked_tools: bool },
+    /// The loop would end; a follow-up goes on.
+    Closing,
+    /// Over.
+    Ended,
+}
+
+/// The machine.
+pub(crate) struct Turn {
+    phase: Phase,
+    steps: VecDeque<Step>,
+    limits: Limits,
+    rounds: u32,
+    attempts: Attempts,
+    repetition: Repetition,
+    end: RunEnd,
+    pub(crate) record: Record,
+}
+
+impl Turn {
+    /// A run about to begin. `context` is the branch, for [`Prompt::Resume`].
+    pub(crate) fn new(
+        prompt: Prompt,
+        context: &[Message],
+        candidates: Candidates,
+        limits: Limits,
+        now: i64,
+    ) -> Self {
+        let mut turn = Self {
+            phase: Phase::BeforeModel,
+            steps: VecDeque::new(),
+            limits,
+            rounds: 0,
+            attempts: Attempts::new(candidates, limits.retries),
+            repetition: Repetition::default(),
+            end: RunEnd::Completed,
+            record: Record::default(),
+        };
+        match prompt {
+            Prompt::New { message, entry_id } => {
+                turn.steps.push_back(Step::Append(Message::User(message), Some(entry_id)));
+            }
+            Prompt::Resume => turn.resume(context, now),
+        }
+        turn
+    }
+
+    /// How the run ended; meaningful once [`Step::End`] was given.
+    pub(crate) fn end(&self) -> &RunEnd {
+        &self.end
+    }
+
+    /// The next thing to do.
+    pub(crate) fn next(&mut self) -> Step {
+        if let Some(step) = self.steps.pop_front() {
+            return step;
+        }
+        match &mut self.phase {
+            Phase::BeforeModel | Phase::AfterTool { .. } | Phase::TurnEnd { .. } => Step::PollSteering,
+            Phase::Closing => Step::PollFollowup,
+            Phase::Calling => {
+                self.record.candidate = self.attempts.candidate();
+                Step::CallModel { candidate: self.attempts.candidate(), thinking: self.attempts.thinking() }
+            }
+            Phase::Tools { calls, running } => match calls.front() {
+                Some(call) => {
+                    *running = true;
+                    Step::RunTool(call.clone())
+                }
+                // Not reached: tools are entered with a call at hand.
+                None => Step::End,
+            },
+            Phase::Ended => Step::End,
+        }
+    }
+
+    /// What a poll brought.
+    pub(crate) fn polled(&mut self, queued: Option<QueuedMessage>) {
+        match std::mem::replace(&mut self.phase, Phase::Ended) {
+            Phase::BeforeModel => self.call_model(queued),
+            Phase::AfterTool { calls } if queued.is_some() => {
+                self.steps.extend(calls.into_iter().map(Step::Skip));
+                self.call_model(queued);
+            }
+            Phase::AfterTool { calls } if calls.is_empty() => {
+                self.phase = Phase::TurnEnd { asked_tools: true }
+            }
+            Phase::AfterTool { calls } => self.enter_tools(calls),
+            Phase::TurnEnd { asked_tools } if queued.is_some() || asked_tools => self.call_model(queued),
+            Phase::TurnEnd { .. } => self.phase = Phase::Closing,
+            Phase::Closing if queued.is_some() => self.call_model(queued),
+            Phase::Closing | Phase::Ended | Phase::Calling | Phase::Tools { .. } => {
+                self.finish(RunEnd::Completed)
+            }
+        }
+    }
+
+    fn call_model(&mut self, queued: Option<QueuedMessage>) {
+        if let Some(QueuedMessage { message, entry_id }) = queued {
+            self.steps.push_back(Step::Append(Message::User(message), entry_id));
+        }
+        self.phase = Phase::Calling;
+    }
+
+    fn enter_tools(&mut self, calls: VecDeque<ToolCall>) {
+        self.phase = Phase::Tools { calls, running: false };
+    }
+
+    /// What a model answered. `stop` is set when the run was stopped meanwhile.
+    pub(crate) fn answered(&mut self, answered: Answered, stop: Option<StopCause>, now: i64) {
+        let Answered { mut message, failure, heard } = answered;
+        let cut_off = matches!(message.stop_reason, StopReason::Error | StopReason::Aborted);
+        if cut_off {
+            // Calls of an unfinished answer may be unfinished themselves and were never made.
+            message.content.retain(|block| !matches!(block, Block::ToolCall(_)));
+        }
+        match (cut_off, stop) {
+            (true, Some(cause)) => {
+                self.record.ran_out_of_time = cause == StopCause::TimedOut && !heard;
+                self.partial(message, cause);
+            }
+            (true, None) => self.failed(message, failure, heard),
+            (false, stop) => self.whole(message, stop, now),
+        }
+    }
+
+    /// A whole answer: make its calls, or see whether anything else is to be said.
+    fn whole(&mut self, message: AssistantMessage, stop: Option<StopCause>, now: i64) {
+        self.attempts.succeeded();
+        // What a broken off answer says of its usage is not the whole of it.
+        self.record.usage.add(&message.usage);
+        self.record.last_usage = Some(message.usage);
+        self.record.answers.push(Answer::of(&message));
+        let calls: VecDeque<ToolCall> = message.tool_calls().cloned().collect();
+        self.steps.push_back(Step::Append(Message::Assistant(message), None));
+        if calls.is_empty() {
+            self.phase = Phase::TurnEnd { asked_tools: false };
+            return;
+        }
+        self.rounds += 1;
+        if let Some(cause) = stop {
+            self.enter_tools(calls);
+            self.stopped(cause, now);
+        } else if self.limits.max_tool_rounds.is_some_and(|max| self.rounds > max.get()) {
+            let max = self.limits.max_tool_rounds.map_or(0, NonZeroU32::get);
+            let text = format!("Stopped: the run used up its limit of {max} rounds of tool calls.");
+            self.stop_at_limit(&calls, "max_tool_rounds", text, now);
+        } else {
+            self.enter_tools(calls);
+        }
+    }
+
+    /// The run was stopped in the middle of an answer: what can be seen of it is kept.
+    fn partial(&mut self, mut message: AssistantMessage, cause: StopCause) {
+        message.stop_reason = StopReason::Aborted;
+        if cause == StopCause::TimedOut {
+            message.error_message = Some(self.limits.time_is_up());
+        }
+        let rules = TagRules { final_only: false, complete: true };
+        let visible = !strip(&message.text(), rules).visible.trim().is_empty();
+        if visible {
+            self.record.answers.push(Answer::of(&message));
+            self.steps.push_back(Step::Append(Message::Assistant(message), None));
+        }
+        self.finish_stopped(cause);
+    }
+
+    /// The call failed: the message stays in the transcript, and something else is tried or the run ends.
+    fn failed(&mut self, mut message: AssistantMessage, failure: Option<ModelFailure>, heard: bool) {
+        let failure = failure.unwrap_or_else(|| ModelFailure {
+            kind: FailureKind::Transient,
+            status: None,
+            retry_after: None,
+            message: message
+                .error_message
+                .clone()
+                .unwrap_or_else(|| "the model's answer broke off".to_owned()),
+        });
+        message.stop_reason = StopReason::Error;
+        message.error_message.get_or_insert_with(|| failure.message.clone());
+        self.record.failures.push(CandidateFailure {
+            candidate: self.attempts.candidate(),
+            kind: failure.kind,
+            message: failure.message.clone(),
+        });
+        let next = self.attempts.after(&failure, heard);
+        let error = (next == Next::GiveUp).then(|| self.attempts.error(&self.record.failures, &failure));
+        // Who reads the history is told what those were told who saw the run fail.
+        let told = error.as_ref().map(|error| error.message.clone());
+        message.error_text = told.filter(|told| message.error_message.as_ref() != Some(told));
+        self.steps.push_back(Step::Append(Message::Assistant(message), None));
+        if let Next::Again(Some(wait)) = next {
+            self.steps.push_back(Step::Wait(wait));
+        }
+        if let Some(error) = error {
+            self.fail(error);
+        }
+    }
+
+    /// What came of the call under way. `stop` is set when the run was stopped meanwhile.
+    pub(crate) fn tool_done(&mut self, executed: Executed, stop: Option<StopCause>, now: i64) {
+        let Phase::Tools { mut calls, .. } = std::mem::replace(&mut self.phase, Phase::Ended) else { return };
+        let Some(call) = calls.pop_front() else { return };
+        let mut executed = executed;
+        let repeated = self.repetition.count(&call);
+        if repeated >= self.limits.identical_calls_warn {
+            executed.result.content.push(Block::text(repetition::warning(repeated)));
+        }
+        self.settle(&call, executed);
+        if let Some(cause) = stop {
+            self.enter_tools(calls);
+            self.stopped(cause, now);
+        } else if repeated >= self.limits.identical_calls_stop {
+            let text =
+                format!("Stopped: the model made the same {} call {repeated} times in a row.", call.name);
+            self.stop_at_limit(&calls, "tool_loop", text, now);
+        } else {
+            self.phase = Phase::AfterTool { calls };
+        }
+    }
+
+    /// The run was stopped between two long steps, or while one was under way.
+    pub(crate) fn stopped(&mut self, cause: StopCause, now: i64) {
+        match std::mem::replace(&mut self.phase, Phase::Ended) {
+            Phase::Tools { calls, .. } | Phase::AfterTool { calls } => {
+                self.close(&calls, STOPPED_WAITING, now)
+            }
+            Phase::TurnEnd { asked_tools: false } | Phase::Closing | Phase::Ended => {
+                // The answer was complete before anyone stopped it.
+                self.phase = Phase::Ended;
+                return;
+            }
+            Phase::BeforeModel | Phase::Calling | Phase::TurnEnd { asked_tools: true } => {}
+        }
+        self.finish_stopped(cause);
+    }
+
+    fn finish_stopped(&mut self, cause: StopCause) {
+        match cause {
+            StopCause::Aborted => self.finish(RunEnd::Aborted),
+            StopCause::TimedOut => {
+                let message = self.limits.time_is_up();
+                self.record.error = Some(RunError { kind: RunErrorKind::Timeout, message });
+                self.finish(RunEnd::TimedOut);
+            }
+        }
+    }
+
+    /// The transcript cannot be written: nothing more can be kept.
+    pub(crate) fn storage_failed(&mut self, message: String) {
+        self.steps.clear();
+        self.fail(RunError { kind: RunErrorKind::Storage, message });
+    }
+
+    fn stop_at_limit(&mut self, calls: &VecDeque<ToolCall>, reason: &'static str, message: String, now: i64) {
+        self.close(calls, STOPPED_WAITING, now);
+        self.record.stop_reason = Some(reason);
+        self.fail(RunError { kind: RunErrorKind::Limit, message });
+    }
+
+    fn fail(&mut self, error: RunError) {
+        let end = RunEnd::Failed(error.message.clone());
+        self.record.error = Some(error);
+        self.finish(end);
+    }
+
+    fn finish(&mut self, end: RunEnd) {
+        self.phase = Phase::Ended;
+        self.end = end;
+    }
+
+    /// Gives calls that will not be made an error result, so that none stays open.
+    fn close(&mut self, calls: &VecDeque<ToolCall>, text: &str, now: i64) {
+        for call in calls {
+            self.steps
+                .push_back(Step::Append(Message::ToolResult(history::result_for(call, text, now)), None));
+        }
+    }
+
+    /// A call that is not made because the user said something: it is reported and stored like any other, before
+    /// whatever else is still to be done.
+    pub(crate) fn skipped(&mut self, call: &ToolCall, meta: Option<String>, now: i64) {
+        let later = std::mem::take(&mut self.steps);
+        self.steps.push_back(Step::Emit(tool_event::start(call)));
+        let result =
+            ToolResultMessage { details: Some(json!({})), ..history::result_for(call, SKIPPED, now) };
+        self.settle(call, Executed { result, meta });
+        self.steps.extend(later);
+    }
+
+    /// Reports and stores a result.
+    fn settle(&mut self, call: &ToolCall, executed: Executed) {
+        let Executed { mut result, meta } = executed;
+        if STORED.apply(&mut result) {
+            tracing::info!(tool = %call.name, "tool result cut to what a transcript entry may hold");
+        }
+        self.record.tool_failure = ToolFailure::of(&result, meta.as_deref());
+        self.steps.push_back(Step::Emit(tool_event::result(call, &result, meta)));
+        self.steps.push_back(Step::Append(Message::ToolResult(result), None));
+    }
+}

@@ -1,0 +1,210 @@
+//! What the gateway must not forget (`docs/durability.md`): a [`Journal`] keeps the messages of the [`crate::inbox`] until their
+//! runs have ended and the deliveries of the [`crate::outbox`] until their platforms have them, both in the order of
+//! acceptance. [`sqlite`] is the one the gateway uses.
+
+#[cfg(test)]
+mod contract;
+#[cfg(test)]
+pub(crate) mod memory;
+pub(crate) mod sqlite;
+
+use std::collections::HashSet;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use openclaw_protocol::{RunId, SessionId};
+
+use crate::api::{AbortReason, RunRecord};
+use crate::inbox::{Insert, Known, Payload, Row, Stored, Unfinished};
+use crate::outbox::{Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, OpenDelivery, Verdict};
+
+/// Why the journal did not do something. Nothing of the change was kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JournalError {
+    /// SQLite said no: full disk, unwritable directory. The caller may try again.
+    #[error("{0}")]
+    Storage(String),
+    /// The file is no database, or its pages are wrong. The next start sets it aside.
+    #[error(
+        "gateway.sqlite is damaged ({0}); restart the gateway: it sets the file aside and takes over what can be read"
+    )]
+    Damaged(String),
+    /// A newer version wrote it; the gateway must not start.
+    #[error(
+        "it has schema version {found}, this version knows {known}: start the newer openclaw, or move the file away"
+    )]
+    Newer {
+        /// Of the file.
+        found: i64,
+        /// Of this version.
+        known: i64,
+    },
+    /// The journal was closed.
+    #[error("the journal is closed")]
+    Closed,
+}
+
+impl From<serde_json::Error> for JournalError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Storage(error.to_string())
+    }
+}
+
+/// A future of the journal.
+pub(crate) type JournalFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, JournalError>> + Send + 'a>>;
+
+/// Room for one message. Taking it stores the message behind all that were stored before; the future ends when the message
+/// is synced.
+pub(crate) type Reservation = Box<dyn FnOnce(Row<Stored>) -> JournalFuture<'static, Insert> + Send>;
+
+/// Where messages and deliveries are kept. Changes are made one after the other, in the order in which they are asked for:
+/// all of a change or, after an error, nothing. What has ended is forgotten after a while. Any implementation must pass the
+/// suite `contract`.
+pub(crate) trait Journal: Send + Sync {
+    /// Waits for room for a message.
+    fn reserve(&self) -> JournalFuture<'_, Reservation>;
+
+    /// Stores a delivery; synced when the future ends.
+    fn deliver(&self, delivery: NewDelivery) -> JournalFuture<'_, DeliveryInsert>;
+
+    /// Makes an update. When the future ends, it is as safe as its [`Update::durability`] says. `false`: what it is about is
+    /// not there or is past it, and nothing was changed.
+    fn update(&self, update: Update) -> JournalFuture<'_, bool>;
+
+    /// What is known of a run id.
+    fn message(&self, run_id: &RunId) -> JournalFuture<'_, Option<Known>>;
+
+    /// What was asked with a message that is not finished.
+    fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Payload>;
+
+    /// Both ids that the transcript entry of each message accepted since may have.
+    fn entries_since(&self, accepted_at: i64) -> JournalFuture<'_, HashSet<String>>;
+
+    /// How a delivery stands; `None` for an unknown one.
+    fn delivery(&self, id: &str) -> JournalFuture<'_, Option<DeliveryStatus>>;
+
+    /// Deliveries of a kind that were given up, the newest first, at most `most`.
+    fn failed_deliveries(&self, kind: &'static str, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>>;
+
+    /// Deliveries of a kind that are not over and have a number above `after`, in the order of acceptance.
+    fn open_deliveries(&self, kind: &'static str, after: i64) -> JournalFuture<'_, Vec<OpenDelivery>>;
+
+    /// The delivery of a number, whole. `None`: it is gone.
+    fn stored_delivery(&self, number: i64) -> JournalFuture<'_, Option<StoredDelivery>>;
+
+    /// Makes what was asked for so far, then lets go of everything. Afterwards everything is refused with
+    /// [`JournalError::Closed`].
+    fn close(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
+
+/// An open journal.
+pub(crate) struct Opened {
+    /// The journal.
+    pub(crate) journal: Arc<dyn Journal>,
+    /// Messages the last process did not finish, in the order of acceptance. Deliveries it was sending are uncertain now.
+    pub(crate) unfinished: Vec<Unfinished>,
+}
+
+/// A delivery to be stored; its payload is JSON.
+#[derive(Debug, Clone)]
+pub(crate) struct NewDelivery {
+    /// The kind of its payload.
+    pub(crate) kind: &'static str,
+    /// What is sent, and where.
+    pub(crate) delivery: Delivery<String>,
+    /// Unix milliseconds.
+    pub(crate) accepted_at: i64,
+}
+
+/// A delivery as it is stored; its payload is JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StoredDelivery {
+    /// What is sent, and where.
+    pub(crate) delivery: Delivery<String>,
+    /// How far it is.
+    pub(crate) state: DeliveryState,
+    /// Tries that count.
+    pub(crate) attempts: u32,
+    /// Unix milliseconds.
+    pub(crate) accepted_at: i64,
+}
+
+/// What the end of the machine may undo of a change. The end of the process undoes nothing of either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// Synced to disk when its future ends.
+    Synced,
+    /// With the system; on disk with the next synced change.
+    Written,
+}
+
+/// What happens to a message or a delivery after it was accepted. Times are Unix milliseconds.
+#[derive(Debug, Clone)]
+pub(crate) enum Update {
+    /// A message is taken up once more. Counted before it is tried: a process that dies of it can't count any more.
+    Attempt(RunId),
+    /// The attempt under way is past its preparation.
+    Prepared(RunId),
+    /// The process stops in order: it did not die of these messages, and their attempts do not count.
+    Excuse(Vec<RunId>),
+    /// A run begins in a session. The first attempt is counted with it: what a fresh message needs before is no risk, and a
+    /// write less.
+    Begin(RunId, SessionId),
+    /// Runs are to be stopped. The first reason stays.
+    Abort(Vec<RunId>, AbortReason),
+    /// A run has ended.
+    Finish(RunRecord),
+    /// The platform is about to be asked to take a delivery, for the `attempts`th time. Synced before it is: a delivery that
+    /// is stored as pending was never sent.
+    Sending {
+        /// The delivery.
+        id: String,
+        /// Tries that count, this one included.
+        attempts: u32,
+    },
+    /// A try to send a delivery has ended.
+    Tried {
+        /// The delivery.
+        id: String,
+        /// What follows from it.
+        verdict: Verdict,
+        /// When.
+        now: i64,
+    },
+    /// A person wants a failed delivery tried again.
+    Revive {
+        /// The delivery.
+        id: String,
+        /// When.
+        now: i64,
+    },
+    /// A person does not want to see a failed delivery any more. Its id is forgotten with it.
+    Discard(String),
+}
+
+impl Update {
+    /// How safe it is when its future ends.
+    pub(crate) fn durability(&self) -> Durability {
+        match self {
+            // A stop that was acknowledged holds, whatever ends next.
+            Self::Abort(..)
+            | Self::Sending { .. }
+            | Self::Tried { verdict: Verdict::Sent(_) | Verdict::Failed(_), .. }
+            | Self::Revive { .. } => Durability::Synced,
+            // What an attempt guards against is the end of the process.
+            Self::Attempt(_)
+            | Self::Prepared(_)
+            | Self::Excuse(_)
+            | Self::Begin(..)
+            | Self::Finish(_)
+            | Self::Tried { verdict: Verdict::Retry(_), .. }
+            | Self::Discard(_) => Durability::Written,
+        }
+    }
+
+    /// Whether it tells what has happened already. If the disk refuses it, the caller gets the error, and it is tried again
+    /// until it is stored.
+    pub(crate) fn has_happened(&self) -> bool {
+        matches!(self, Self::Finish(_) | Self::Tried { .. })
+    }
+}

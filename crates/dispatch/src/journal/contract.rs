@@ -1,0 +1,544 @@
+//! What every [`Journal`] does: the suite is run on each implementation.
+
+use std::path::Path;
+
+use openclaw_protocol::AgentId;
+use serde_json::json;
+
+use super::memory::MemoryJournal;
+use super::sqlite::SqliteJournal;
+use super::*;
+use crate::api::{Occasion, RunOutcome};
+use crate::backlog::Backlog;
+use crate::inbox::{AgentPayload, Attempts, ChatPayload, Inbox, Origin, Parked, Wants};
+use crate::outbox::{Address, Receipt, Retry};
+
+type Open = fn(&Path) -> Result<Opened, JournalError>;
+
+/// Makes a test of each of these functions for each implementation.
+macro_rules! on_each {
+    ($($law:ident)*) => {
+        mod sqlite {
+            $(#[tokio::test] async fn $law() { super::$law(super::SqliteJournal::open).await; })*
+        }
+        mod memory {
+            $(#[tokio::test] async fn $law() { super::$law(super::MemoryJournal::open).await; })*
+        }
+    };
+}
+
+on_each! {
+    messages_are_found_in_the_order_in_which_they_took_their_reservations
+    a_message_is_found_again_as_it_was
+    a_big_payload_is_not_read_before_it_is_asked_for
+    a_run_id_is_accepted_once
+    a_run_id_of_another_message_is_a_conflict_and_changes_nothing
+    many_clients_are_accepted_at_once_each_exactly_once
+    a_message_whose_caller_goes_away_is_accepted_all_the_same
+    a_run_ends_once
+    the_prompt_report_is_not_kept
+    the_first_reason_of_an_abort_stays
+    attempts_are_counted_until_one_is_prepared_and_given_back_by_a_stop_in_order
+    entries_are_those_of_all_that_were_accepted_since
+    a_delivery_is_found_again_as_it_was
+    deliveries_of_a_kind_are_open_in_the_order_of_acceptance_until_they_are_over
+    a_delivery_takes_no_step_that_may_not_follow
+    a_delivery_that_was_being_sent_is_uncertain_after_a_start
+    a_failed_delivery_is_listed_revived_or_discarded
+    a_closed_journal_refuses_everything
+}
+
+fn dir() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn run(name: &str) -> RunId {
+    RunId::new(name)
+}
+
+pub(super) fn chat(run_id: &str, text: &str) -> Row {
+    Row {
+        run_id: run(run_id),
+        session_key: "agent:main:main".to_owned(),
+        payload: Payload::Chat(ChatPayload { text: text.to_owned(), ..ChatPayload::default() }),
+        accepted_at: 1_000,
+        entry_id: "0badcafe".to_owned(),
+        fresh_id: SessionId::new("7e3f6324-2fe6-4287-acee-966d83075639"),
+        session_id: None,
+        abort: None,
+        recovered: false,
+    }
+}
+
+/// A message as it goes to the journal.
+pub(super) async fn stored(row: Row) -> Row<Stored> {
+    let parked = Parked::fresh(&row.payload, Wants::UNKNOWN, Backlog::default().count(0));
+    let slip = row.slip();
+    let (stored, _) = Stored::of(&row.session_key, row.payload, parked).await.unwrap();
+    slip.with(stored)
+}
+
+async fn accept(journal: &Arc<dyn Journal>, row: Row) -> Insert {
+    journal.reserve().await.unwrap()(stored(row).await).await.unwrap()
+}
+
+fn finished(run_id: &str, text: &str) -> RunRecord {
+    let ended_at = openclaw_sessions::time::now_ms();
+    let outcome = RunOutcome::Ok { result: json!({"payloads": [{"text": text}], "meta": {"durationMs": 5}}) };
+    RunRecord { run_id: run(run_id), started_at: Some(ended_at - 5), ended_at, outcome }
+}
+
+/// The run ids a start finds.
+fn unfinished(open: Open, dir: &Path) -> Vec<String> {
+    let found = open(dir).unwrap().unfinished;
+    found.iter().map(|found| found.row.run_id.as_str().to_owned()).collect()
+}
+
+/// What a start finds of the only message.
+fn only(open: Open, dir: &Path) -> Unfinished {
+    let [found] = <[_; 1]>::try_from(open(dir).unwrap().unfinished).expect("one message");
+    found
+}
+
+async fn messages_are_found_in_the_order_in_which_they_took_their_reservations(open: Open) {
+    let dir = dir();
+    let Opened { journal, unfinished: found } = open(dir.path()).unwrap();
+    assert_eq!(found, []);
+    let (first, second) = (journal.reserve().await.unwrap(), journal.reserve().await.unwrap());
+    let mut early = chat("b", "x");
+    early.accepted_at = 2_000;
+    let (early, late) = (stored(early).await, stored(chat("a", "x")).await);
+    let (early, late) = (second(early), first(late));
+    assert_eq!((late.await, early.await), (Ok(Insert::New), Ok(Insert::New)));
+    for name in ["d", "c"] {
+        accept(&journal, chat(name, "x")).await;
+    }
+    journal.update(Update::Finish(finished("d", "done"))).await.unwrap();
+    assert_eq!(unfinished(open, dir.path()), ["b", "a", "c"], "no clock and no name orders them");
+}
+
+async fn a_message_is_found_again_as_it_was(open: Open) {
+    let dir = dir();
+    let mut agent = chat("run-2", "");
+    agent.payload = Payload::Agent(AgentPayload {
+        agent_id: Some(AgentId::normalize("main")),
+        session_id: Some("s".to_owned()),
+        text: "do it".to_owned(),
+        timeout_seconds: Some(0),
+        lane: Some("nested".to_owned()),
+        occasion: Occasion::Heartbeat,
+        entry_patch: json!({"label": "x"}).as_object().unwrap().clone(),
+        ..AgentPayload::default()
+    });
+    {
+        let journal = open(dir.path()).unwrap().journal;
+        assert_eq!(accept(&journal, chat("run-1", "hello")).await, Insert::New);
+        assert_eq!(accept(&journal, agent.clone()).await, Insert::New);
+        assert_eq!(journal.update(Update::Begin(run("run-1"), SessionId::new("sid"))).await, Ok(true));
+        assert_eq!(journal.update(Update::Abort(vec![run("run-2")], AbortReason::Rpc)).await, Ok(true));
+        assert_eq!(journal.payload(&run("run-2")).await.unwrap(), agent.payload);
+    }
+    let found = open(dir.path()).unwrap().unfinished;
+    let found: Vec<Row> = found
+        .into_iter()
+        .map(|Unfinished { mut row, .. }| {
+            let payload = row.payload.take().expect("small ones are read");
+            row.with(payload)
+        })
+        .collect();
+    let expected = [
+        Row { session_id: Some(SessionId::new("sid")), recovered: true, ..chat("run-1", "hello") },
+        Row { abort: Some(AbortReason::Rpc), recovered: true, ..agent },
+    ];
+    assert_eq!(found, expected);
+}
+
+async fn a_big_payload_is_not_read_before_it_is_asked_for(open: Open) {
+    let dir = dir();
+    let big = "x".repeat(200_000);
+    let mut message = chat("run-1", &big);
+    let Payload::Chat(asked) = &mut message.payload else { panic!("a chat") };
+    asked.timeout_ms = Some(7);
+    accept(&open(dir.path()).unwrap().journal, message.clone()).await;
+    let found = only(open, dir.path());
+    assert_eq!(found.row.payload, None);
+    assert_eq!(found.origin, Origin::Chat { timeout_ms: Some(7) });
+    assert_eq!(found.bytes, big.len());
+    let share = Backlog::default().count(0);
+    let waiting = found.row.with(Parked::found(found.origin, found.attempts, found.bytes, share));
+    let loaded = Inbox::new(open(dir.path()).unwrap().journal).load(&waiting).await.unwrap();
+    assert_eq!(loaded, Row { recovered: true, ..message });
+}
+
+async fn a_run_id_is_accepted_once(open: Open) {
+    let dir = dir();
+    let record = finished("run-1", "hi");
+    let journal = open(dir.path()).unwrap().journal;
+    assert_eq!(journal.message(&run("run-1")).await.unwrap(), None);
+    assert_eq!(accept(&journal, chat("run-1", "hello")).await, Insert::New);
+    let unfinished = Known::Unfinished { accepted_at: 1_000 };
+    assert_eq!(journal.message(&run("run-1")).await.unwrap(), Some(unfinished.clone()));
+    let mut later = chat("run-1", "hello");
+    later.accepted_at = 2_000;
+    assert_eq!(accept(&journal, later.clone()).await, Insert::Known(unfinished));
+    journal.update(Update::Finish(record.clone())).await.unwrap();
+    let journal = open(dir.path()).unwrap().journal;
+    assert_eq!(accept(&journal, later).await, Insert::Known(Known::Finished(record.clone())));
+    assert_eq!(journal.message(&run("run-1")).await.unwrap(), Some(Known::Finished(record)));
+    assert_eq!(unfinished_count(open, dir.path()), 0);
+}
+
+fn unfinished_count(open: Open, dir: &Path) -> usize {
+    unfinished(open, dir).len()
+}
+
+async fn a_run_id_of_another_message_is_a_conflict_and_changes_nothing(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    accept(&journal, chat("run-1", "hello")).await;
+    assert_eq!(accept(&journal, chat("run-1", "another text")).await, Insert::Conflict);
+    assert_eq!(journal.payload(&run("run-1")).await.unwrap(), chat("run-1", "hello").payload);
+    journal.update(Update::Finish(finished("run-1", "hi"))).await.unwrap();
+    assert_eq!(accept(&journal, chat("run-1", "another text")).await, Insert::Conflict);
+}
+
+async fn many_clients_are_accepted_at_once_each_exactly_once(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    let mut clients = tokio::task::JoinSet::new();
+    for n in 0..200 {
+        let journal = Arc::clone(&journal);
+        clients.spawn(async move { accept(&journal, chat(&format!("run-{}", n % 100), "x")).await });
+    }
+    let outcomes = clients.join_all().await;
+    let new = outcomes.iter().filter(|outcome| **outcome == Insert::New).count();
+    assert_eq!((outcomes.len(), new), (200, 100));
+    assert_eq!(unfinished_count(open, dir.path()), 100);
+}
+
+async fn a_message_whose_caller_goes_away_is_accepted_all_the_same(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    drop(journal.reserve().await.unwrap()(stored(chat("a", "x")).await));
+    // A reservation that is not taken holds up nothing.
+    drop(journal.reserve().await.unwrap());
+    accept(&journal, chat("b", "x")).await;
+    assert_eq!(unfinished(open, dir.path()), ["a", "b"]);
+}
+
+async fn a_run_ends_once(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    accept(&journal, chat("a", "x")).await;
+    let record = finished("a", "first");
+    assert_eq!(journal.update(Update::Finish(record.clone())).await, Ok(true));
+    for late in [
+        Update::Finish(finished("a", "second")),
+        Update::Abort(vec![run("a")], AbortReason::Rpc),
+        Update::Attempt(run("a")),
+        Update::Finish(finished("unknown", "x")),
+        Update::Begin(run("unknown"), SessionId::new("s")),
+        Update::Prepared(run("unknown")),
+        Update::Excuse(vec![run("unknown")]),
+    ] {
+        assert_eq!(journal.update(late.clone()).await, Ok(false), "{late:?}");
+    }
+    assert_eq!(journal.message(&run("a")).await.unwrap(), Some(Known::Finished(record)));
+    assert_eq!(journal.message(&run("unknown")).await.unwrap(), None);
+    journal.payload(&run("a")).await.expect_err("what was asked is gone with its end");
+}
+
+async fn the_prompt_report_is_not_kept(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    accept(&journal, chat("a", "x")).await;
+    let failed = |meta| RunRecord {
+        outcome: RunOutcome::Error {
+            message: "m".to_owned(),
+            result: Some(json!({"payloads": [], "meta": meta})),
+        },
+        ended_at: 7,
+        ..finished("a", "x")
+    };
+    let with_report = failed(json!({"durationMs": 1, "systemPromptReport": {"source": "run"}}));
+    let started_at = with_report.started_at;
+    journal.update(Update::Finish(with_report)).await.unwrap();
+    let expected = RunRecord { started_at, ..failed(json!({"durationMs": 1})) };
+    assert_eq!(journal.message(&run("a")).await.unwrap(), Some(Known::Finished(expected)));
+}
+
+async fn the_first_reason_of_an_abort_stays(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    for name in ["a", "b"] {
+        accept(&journal, chat(name, "x")).await;
+    }
+    journal.update(Update::Abort(vec![run("a")], AbortReason::Rpc)).await.unwrap();
+    let both = vec![run("a"), run("unknown"), run("b")];
+    assert_eq!(journal.update(Update::Abort(both.clone(), AbortReason::Stop)).await, Ok(true));
+    assert_eq!(journal.update(Update::Abort(both, AbortReason::Rpc)).await, Ok(false));
+    let found = open(dir.path()).unwrap().unfinished;
+    let reasons: Vec<_> = found.iter().map(|found| found.row.abort).collect();
+    assert_eq!(reasons, [Some(AbortReason::Rpc), Some(AbortReason::Stop)]);
+}
+
+/// The laws of `docs/durability.md`, "Messages that end the process".
+async fn attempts_are_counted_until_one_is_prepared_and_given_back_by_a_stop_in_order(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    accept(&journal, chat("a", "x")).await;
+    let begin = || Update::Begin(run("a"), SessionId::new("sid"));
+    let excuse = || Update::Excuse(vec![run("a")]);
+    let steps = [
+        (None, (0, 0), "it waits"),
+        (Some(begin()), (1, 1), "its run has begun"),
+        (Some(Update::Attempt(run("a"))), (2, 2), "it is taken up again"),
+        (Some(begin()), (2, 2), "an attempt is counted once"),
+        (Some(Update::Prepared(run("a"))), (2, 0), "it is prepared"),
+        (Some(excuse()), (1, 0), "a stop in order"),
+        (Some(excuse()), (0, 0), "another"),
+        (Some(excuse()), (0, 0), "never below none"),
+    ];
+    for (update, expected, why) in steps {
+        if let Some(update) = update {
+            assert_eq!(journal.update(update).await, Ok(true), "{why}");
+        }
+        let Attempts { all, unprepared } = only(open, dir.path()).attempts;
+        assert_eq!((all, unprepared), expected, "{why}");
+    }
+}
+
+async fn entries_are_those_of_all_that_were_accepted_since(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    for (name, accepted_at) in [("a", 1_000), ("b", 2_000), ("c", 3_000)] {
+        let (entry_id, fresh_id) = (format!("entry-{name}"), SessionId::new(format!("fresh-{name}")));
+        accept(&journal, Row { accepted_at, entry_id, fresh_id, ..chat(name, "x") }).await;
+    }
+    journal.update(Update::Finish(finished("b", "x"))).await.unwrap();
+    let expected = ["entry-b", "fresh-b", "entry-c", "fresh-c"].map(str::to_owned);
+    assert_eq!(journal.entries_since(2_000).await.unwrap(), HashSet::from(expected));
+}
+
+fn note(id: &str) -> NewDelivery {
+    NewDelivery {
+        kind: "note",
+        delivery: Delivery {
+            id: id.to_owned(),
+            address: Address {
+                channel: "fake".to_owned(),
+                account: "default".to_owned(),
+                target: "x".to_owned(),
+                thread: Some("7".to_owned()),
+            },
+            session_key: Some("agent:main:main".to_owned()),
+            payload: format!("\"text of {id}\""),
+            expires_at: Some(9_000),
+        },
+        accepted_at: 1_000,
+    }
+}
+
+/// The ids that are open after a number.
+async fn open_ids(journal: &Arc<dyn Journal>, kind: &'static str, after: i64) -> Vec<String> {
+    let mut ids = Vec::new();
+    for open in journal.open_deliveries(kind, after).await.unwrap() {
+        let whole = journal.stored_delivery(open.number).await.unwrap().expect("it is there");
+        ids.push(whole.delivery.id);
+    }
+    ids
+}
+
+fn sending(id: &str, attempts: u32) -> Update {
+    Update::Sending { id: id.to_owned(), attempts }
+}
+
+fn tried(id: &str, verdict: Verdict) -> Update {
+    Update::Tried { id: id.to_owned(), verdict, now: openclaw_sessions::time::now_ms() }
+}
+
+fn sent(id: &str) -> Update {
+    tried(id, Verdict::Sent(Receipt { message_ids: vec![format!("id-of-{id}")] }))
+}
+
+fn retry(id: &str, state: DeliveryState) -> Update {
+    let pause = std::time::Duration::from_secs(5);
+    let verdict = Verdict::Retry(Retry { state, pause, attempts: 1, reason: "busy".to_owned() });
+    Update::Tried { id: id.to_owned(), verdict, now: 1_000 }
+}
+
+fn failed(id: &str) -> Update {
+    tried(id, Verdict::Failed("no such chat".to_owned()))
+}
+
+async fn status(journal: &Arc<dyn Journal>, id: &str) -> DeliveryStatus {
+    journal.delivery(id).await.unwrap().expect("it is known")
+}
+
+async fn a_delivery_is_found_again_as_it_was(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    assert_eq!(journal.deliver(note("a")).await, Ok(DeliveryInsert::New));
+    let journal = open(dir.path()).unwrap().journal;
+    let expected = DeliveryStatus {
+        id: "a".to_owned(),
+        state: DeliveryState::Pending,
+        attempts: 0,
+        receipt: None,
+        error: None,
+        session_key: Some("agent:main:main".to_owned()),
+        accepted_at: 1_000,
+    };
+    assert_eq!(status(&journal, "a").await, expected);
+    let mut other = note("a");
+    other.delivery.payload = "\"another text\"".to_owned();
+    assert_eq!(journal.deliver(other).await, Ok(DeliveryInsert::Known(expected)));
+    let [OpenDelivery { number, lane, next_at }] =
+        <[_; 1]>::try_from(journal.open_deliveries("note", 0).await.unwrap()).unwrap();
+    assert_eq!((lane, next_at), ((&note("a").delivery.address).into(), 1_000));
+    let NewDelivery { delivery, accepted_at, .. } = note("a");
+    let whole = StoredDelivery { delivery, state: DeliveryState::Pending, attempts: 0, accepted_at };
+    assert_eq!(journal.stored_delivery(number).await.unwrap(), Some(whole));
+    assert_eq!(journal.stored_delivery(number + 1).await.unwrap(), None);
+    assert_eq!(journal.delivery("b").await.unwrap(), None);
+}
+
+async fn deliveries_of_a_kind_are_open_in_the_order_of_acceptance_until_they_are_over(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    for id in ["c", "a", "d", "b"] {
+        journal.deliver(note(id)).await.unwrap();
+        journal.deliver(NewDelivery { kind: "other", ..note(&format!("other-{id}")) }).await.unwrap();
+    }
+    assert_eq!(open_ids(&journal, "note", 0).await, ["c", "a", "d", "b"]);
+    for update in [sending("c", 1), sent("c"), failed("a"), sending("d", 1)] {
+        assert_eq!(journal.update(update.clone()).await, Ok(true), "{update:?}");
+    }
+    assert_eq!(open_ids(&journal, "note", 0).await, ["d", "b"]);
+    let first = journal.open_deliveries("note", 0).await.unwrap()[0].number;
+    assert_eq!(open_ids(&journal, "note", first).await, ["b"]);
+    assert_eq!(open_ids(&journal, "other", 0).await.len(), 4);
+    journal.update(retry("d", DeliveryState::Pending)).await.unwrap();
+    assert_eq!(journal.open_deliveries("note", 0).await.unwrap()[0].next_at, 6_000);
+}
+
+async fn a_delivery_takes_no_step_that_may_not_follow(open: Open) {
+    use DeliveryState::{Pending, Uncertain};
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    journal.deliver(note("a")).await.unwrap();
+    let revive = || Update::Revive { id: "a".to_owned(), now: 1 };
+    let discard = || Update::Discard("a".to_owned());
+    let steps = [
+        // Before it was tried, it can't have arrived.
+        (sent("a"), false),
+        (retry("a", Pending), false),
+        (retry("a", Uncertain), false),
+        (revive(), false),
+        (sending("a", 1), true),
+        (sending("a", 2), false),
+        (discard(), false),
+        (retry("a", Uncertain), true),
+        // What may have arrived is never taken for unsent.
+        (retry("a", Pending), false),
+        (sending("a", 2), true),
+        (sent("a"), true),
+        (sending("a", 3), false),
+        (failed("a"), false),
+        (revive(), false),
+        (discard(), false),
+        (sending("unknown", 1), false),
+    ];
+    for (update, may_follow) in steps {
+        let before = status(&journal, "a").await;
+        assert_eq!(journal.update(update.clone()).await, Ok(may_follow), "{update:?}");
+        assert_eq!(status(&journal, "a").await != before, may_follow, "{update:?}");
+    }
+    let DeliveryStatus { state, attempts, receipt, error, .. } = status(&journal, "a").await;
+    let receipt = receipt.expect("it was sent").message_ids;
+    assert_eq!((state, attempts, error, receipt), (DeliveryState::Sent, 2, None, vec!["id-of-a".to_owned()]));
+}
+
+async fn a_delivery_that_was_being_sent_is_uncertain_after_a_start(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    for id in ["a", "b", "c"] {
+        journal.deliver(note(id)).await.unwrap();
+    }
+    for update in [sending("a", 1), sending("b", 1), sent("b")] {
+        journal.update(update).await.unwrap();
+    }
+    let journal = open(dir.path()).unwrap().journal;
+    let mut states = Vec::new();
+    for id in ["a", "b", "c"] {
+        states.push(status(&journal, id).await.state);
+    }
+    assert_eq!(states, [DeliveryState::Uncertain, DeliveryState::Sent, DeliveryState::Pending]);
+}
+
+async fn a_failed_delivery_is_listed_revived_or_discarded(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    for id in ["a", "b", "c"] {
+        journal.deliver(note(id)).await.unwrap();
+        journal.update(sending(id, 5)).await.unwrap();
+        journal.update(failed(id)).await.unwrap();
+    }
+    let listed = async |most| {
+        let failed = journal.failed_deliveries("note", most).await.unwrap();
+        failed.into_iter().map(|status| (status.id, status.error.unwrap())).collect::<Vec<_>>()
+    };
+    let row = |id: &str| (id.to_owned(), "no such chat".to_owned());
+    assert_eq!(listed(2).await, [row("c"), row("b")], "the newest first");
+    assert_eq!(journal.failed_deliveries("other", 9).await.unwrap(), []);
+    assert_eq!(journal.update(Update::Revive { id: "b".to_owned(), now: 4_000 }).await, Ok(true));
+    assert_eq!(journal.update(Update::Discard("c".to_owned())).await, Ok(true));
+    assert_eq!(listed(9).await, [row("a")]);
+    let [revived] = <[_; 1]>::try_from(journal.open_deliveries("note", 0).await.unwrap()).unwrap();
+    assert_eq!(revived.next_at, 4_000);
+    let StoredDelivery { delivery, attempts, .. } =
+        journal.stored_delivery(revived.number).await.unwrap().unwrap();
+    assert_eq!((delivery.id.as_str(), delivery.expires_at, attempts), ("b", None, 0));
+    assert_eq!(journal.delivery("c").await.unwrap(), None);
+    assert_eq!(journal.deliver(note("c")).await, Ok(DeliveryInsert::New), "its id is forgotten");
+}
+
+async fn a_closed_journal_refuses_everything(open: Open) {
+    let dir = dir();
+    let journal = open(dir.path()).unwrap().journal;
+    accept(&journal, chat("a", "x")).await;
+    let (reserved, late) = (journal.reserve().await.unwrap(), stored(chat("b", "x")).await);
+    journal.close().await;
+    journal.close().await;
+    assert_eq!(reserved(late).await, Err(JournalError::Closed));
+    assert_eq!(journal.reserve().await.err(), Some(JournalError::Closed));
+    assert_eq!(journal.deliver(note("a")).await, Err(JournalError::Closed));
+    assert_eq!(journal.update(Update::Attempt(run("a"))).await, Err(JournalError::Closed));
+    assert_eq!(journal.message(&run("a")).await, Err(JournalError::Closed));
+    assert_eq!(journal.payload(&run("a")).await, Err(JournalError::Closed));
+    assert_eq!(journal.entries_since(0).await, Err(JournalError::Closed));
+    assert_eq!(journal.delivery("a").await, Err(JournalError::Closed));
+    assert_eq!(journal.failed_deliveries("note", 9).await, Err(JournalError::Closed));
+    assert_eq!(journal.open_deliveries("note", 0).await, Err(JournalError::Closed));
+    assert_eq!(journal.stored_delivery(1).await, Err(JournalError::Closed));
+    assert_eq!(unfinished(open, dir.path()), ["a"]);
+}
+
+/// What the end of the machine may take: nothing that a client or a platform was told.
+#[test]
+fn what_is_acknowledged_is_synced_before() {
+    let run = || run("a");
+    let rows = [
+        (Update::Abort(vec![run()], AbortReason::Stop), Durability::Synced),
+        (sending("a", 1), Durability::Synced),
+        (sent("a"), Durability::Synced),
+        (failed("a"), Durability::Synced),
+        (retry("a", DeliveryState::Pending), Durability::Written),
+        (Update::Begin(run(), SessionId::new("s")), Durability::Written),
+        (Update::Finish(finished("a", "x")), Durability::Written),
+        (Update::Attempt(run()), Durability::Written),
+    ];
+    for (update, expected) in rows {
+        assert_eq!(update.durability(), expected, "{update:?}");
+    }
+}

@@ -1,0 +1,327 @@
+//! A journal in memory, for tests that are not about the database file. What it holds belongs to a directory, as a file would:
+//! whoever opens the same directory finds it again, and [`copy`] leaves a second one as a crash would.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use openclaw_protocol::RunId;
+use parking_lot::Mutex;
+
+use super::{Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery, Update};
+use crate::api::RunRecord;
+use crate::inbox::{Attempts, Insert, Known, Payload, Row, Stored, StoredOutcome, Unfinished};
+use crate::outbox::{DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Receipt, Verdict};
+
+/// What the journals of all tests hold, by directory.
+static JOURNALS: LazyLock<Mutex<HashMap<PathBuf, Arc<Mutex<State>>>>> = LazyLock::new(Mutex::default);
+
+/// What a journal holds, in the order of acceptance.
+#[derive(Debug, Clone, Default)]
+struct State {
+    messages: Vec<Message>,
+    deliveries: Vec<StoredItem>,
+}
+
+/// A message.
+#[derive(Debug, Clone)]
+pub(crate) struct Message {
+    pub(crate) row: Row<Stored>,
+    pub(crate) finished: Option<RunRecord>,
+    pub(crate) attempts: Attempts,
+}
+
+/// A delivery.
+#[derive(Debug, Clone)]
+struct StoredItem {
+    kind: &'static str,
+    number: i64,
+    stored: StoredDelivery,
+    receipt: Option<Receipt>,
+    error: Option<String>,
+    next_at: i64,
+}
+
+/// The state of the journal of a directory.
+fn state(dir: &Path) -> Arc<Mutex<State>> {
+    Arc::clone(JOURNALS.lock().entry(dir.to_path_buf()).or_default())
+}
+
+/// Gives a directory what the journal of another holds now.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    let copied = state(from).lock().clone();
+    *state(to).lock() = copied;
+}
+
+/// Changes by hand what the journal of a directory holds, while nobody has it open.
+pub(crate) fn edit(dir: &Path, change: impl FnMut(&mut Message)) {
+    state(dir).lock().messages.iter_mut().for_each(change);
+}
+
+/// A journal in memory.
+#[derive(Clone)]
+pub(crate) struct MemoryJournal {
+    state: Arc<Mutex<State>>,
+    is_closed: Arc<AtomicBool>,
+}
+
+impl MemoryJournal {
+    /// Opens the journal of a directory.
+    pub(crate) fn open(dir: &Path) -> Result<Opened, JournalError> {
+        let state = state(dir);
+        let unfinished = state.lock().recover();
+        let journal = Self { state, is_closed: Arc::default() };
+        Ok(Opened { journal: Arc::new(journal), unfinished })
+    }
+
+    /// Does something in one piece.
+    fn work<T>(&self, work: impl FnOnce(&mut State) -> Result<T, JournalError>) -> JournalFuture<'static, T>
+    where
+        T: Send + 'static,
+    {
+        let is_closed = self.is_closed.load(Ordering::SeqCst);
+        let done = if is_closed { Err(JournalError::Closed) } else { work(&mut self.state.lock()) };
+        Box::pin(std::future::ready(done))
+    }
+}
+
+impl State {
+    fn recover(&mut self) -> Vec<Unfinished> {
+        for item in &mut self.deliveries {
+            if item.stored.state == DeliveryState::Sending {
+                item.stored.state = DeliveryState::Uncertain;
+            }
+        }
+        let open = self.messages.iter().filter(|message| message.finished.is_none());
+        let read = |message: &Message| {
+            let Stored { json, facts, .. } = &message.row.payload;
+            let row = Row { recovered: true, ..message.row.slip() };
+            Unfinished::read(row, Some(json.get()), facts.as_deref(), message.attempts)
+        };
+        open.filter_map(read).collect()
+    }
+
+    fn message(&mut self, run_id: &RunId) -> Option<&mut Message> {
+        self.messages.iter_mut().find(|message| message.row.run_id == *run_id)
+    }
+
+    fn item(&mut self, id: &str) -> Option<&mut StoredItem> {
+        self.deliveries.iter_mut().find(|item| item.stored.delivery.id == id)
+    }
+
+    fn accept(&mut self, row: Row<Stored>) -> Insert {
+        let Some(known) = self.message(&row.run_id) else {
+            self.messages.push(Message { row, finished: None, attempts: Attempts::default() });
+            return Insert::New;
+        };
+        if known.row.payload.digest != row.payload.digest {
+            return Insert::Conflict;
+        }
+        Insert::Known(known.known())
+    }
+
+    fn deliver(&mut self, new: NewDelivery) -> DeliveryInsert {
+        if let Some(known) = self.item(&new.delivery.id) {
+            return DeliveryInsert::Known(known.status());
+        }
+        let NewDelivery { kind, delivery, accepted_at } = new;
+        let number = self.deliveries.last().map_or(1, |last| last.number + 1);
+        let stored = StoredDelivery { delivery, state: DeliveryState::Pending, attempts: 0, accepted_at };
+        let (receipt, error) = (None, None);
+        self.deliveries.push(StoredItem { kind, number, stored, receipt, error, next_at: accepted_at });
+        DeliveryInsert::New
+    }
+
+    fn update(&mut self, update: Update) -> bool {
+        match update {
+            Update::Attempt(run_id) => {
+                let open = self.message(&run_id).filter(|message| message.finished.is_none());
+                open.map(|Message { attempts, .. }| {
+                    attempts.all += 1;
+                    attempts.unprepared += 1;
+                })
+                .is_some()
+            }
+            Update::Prepared(run_id) => {
+                self.message(&run_id).map(|message| message.attempts.unprepared = 0).is_some()
+            }
+            Update::Excuse(runs) => self.each(&runs, |Message { attempts, .. }| {
+                *attempts = Attempts { all: attempts.all.saturating_sub(1), unprepared: 0 };
+                true
+            }),
+            Update::Begin(run_id, session_id) => self.each(&[run_id], |Message { row, attempts, .. }| {
+                row.session_id = Some(session_id.clone());
+                attempts.all = attempts.all.max(1);
+                attempts.unprepared = attempts.unprepared.max(1);
+                true
+            }),
+            Update::Abort(runs, reason) => self.each(&runs, |Message { row, finished, .. }| {
+                let is_first = finished.is_none() && row.abort.is_none();
+                row.abort = if is_first { Some(reason) } else { row.abort };
+                is_first
+            }),
+            Update::Finish(record) => {
+                let open = self.message(&record.run_id.clone()).filter(|message| message.finished.is_none());
+                open.map(|message| {
+                    let outcome = StoredOutcome::of(record.outcome.clone()).into();
+                    message.finished = Some(RunRecord { outcome, ..record });
+                    message.attempts = Attempts::default();
+                })
+                .is_some()
+            }
+            Update::Sending { id, attempts } => self
+                .advance(&id, DeliveryState::Sending)
+                .map(|item| item.stored.attempts = attempts)
+                .is_some(),
+            Update::Tried { id, verdict, now } => {
+                let to = match &verdict {
+                    Verdict::Sent(_) => DeliveryState::Sent,
+                    Verdict::Retry(retry) => retry.state,
+                    Verdict::Failed(_) => DeliveryState::Failed,
+                };
+                let Some(item) = self.advance(&id, to) else { return false };
+                match verdict {
+                    Verdict::Sent(receipt) => (item.receipt, item.error) = (Some(receipt), None),
+                    Verdict::Failed(reason) => item.error = Some(reason),
+                    Verdict::Retry(retry) => {
+                        item.stored.attempts = retry.attempts;
+                        (item.next_at, item.error) = (retry.at(now), Some(retry.reason));
+                    }
+                }
+                true
+            }
+            Update::Revive { id, now } => {
+                let failed = self.item(&id).filter(|item| item.stored.state == DeliveryState::Failed);
+                failed
+                    .map(|item| {
+                        item.stored.state = DeliveryState::Pending;
+                        item.stored.attempts = 0;
+                        item.stored.delivery.expires_at = None;
+                        item.next_at = now;
+                    })
+                    .is_some()
+            }
+            Update::Discard(id) => {
+                let before = self.deliveries.len();
+                self.deliveries.retain(|item| {
+                    item.stored.delivery.id != id || item.stored.state != DeliveryState::Failed
+                });
+                self.deliveries.len() < before
+            }
+        }
+    }
+
+    /// Whether any of the messages was changed.
+    fn each(&mut self, runs: &[RunId], mut change: impl FnMut(&mut Message) -> bool) -> bool {
+        let named = self.messages.iter_mut().filter(|message| runs.contains(&message.row.run_id));
+        named.fold(false, |changed, message| change(message) || changed)
+    }
+
+    /// Brings a delivery into a state, if that may follow.
+    fn advance(&mut self, id: &str, to: DeliveryState) -> Option<&mut StoredItem> {
+        let item = self.item(id).filter(|item| item.stored.state.next_states().contains(&to))?;
+        item.stored.state = to;
+        Some(item)
+    }
+}
+
+impl Message {
+    fn known(&self) -> Known {
+        match &self.finished {
+            Some(record) => Known::Finished(record.clone()),
+            None => Known::Unfinished { accepted_at: self.row.accepted_at },
+        }
+    }
+}
+
+impl StoredItem {
+    fn status(&self) -> DeliveryStatus {
+        let StoredDelivery { delivery, state, attempts, accepted_at } = &self.stored;
+        DeliveryStatus {
+            id: delivery.id.clone(),
+            state: *state,
+            attempts: *attempts,
+            receipt: self.receipt.clone(),
+            error: self.error.clone(),
+            session_key: delivery.session_key.clone(),
+            accepted_at: *accepted_at,
+        }
+    }
+}
+
+impl Journal for MemoryJournal {
+    fn reserve(&self) -> JournalFuture<'_, Reservation> {
+        let journal = self.clone();
+        self.work(|_| {
+            let reservation: Reservation = Box::new(move |row| journal.work(|state| Ok(state.accept(row))));
+            Ok(reservation)
+        })
+    }
+
+    fn deliver(&self, delivery: NewDelivery) -> JournalFuture<'_, DeliveryInsert> {
+        self.work(|state| Ok(state.deliver(delivery)))
+    }
+
+    fn update(&self, update: Update) -> JournalFuture<'_, bool> {
+        self.work(|state| Ok(state.update(update)))
+    }
+
+    fn message(&self, run_id: &RunId) -> JournalFuture<'_, Option<Known>> {
+        self.work(|state| Ok(state.message(run_id).map(|message| message.known())))
+    }
+
+    fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Payload> {
+        self.work(|state| {
+            let message = state.message(run_id).filter(|message| message.finished.is_none());
+            let json = message.map_or("", |message| message.row.payload.json.get());
+            Ok(serde_json::from_str(json)?)
+        })
+    }
+
+    fn entries_since(&self, accepted_at: i64) -> JournalFuture<'_, HashSet<String>> {
+        self.work(|state| {
+            let since = state.messages.iter().filter(|message| message.row.accepted_at >= accepted_at);
+            let ids =
+                |Message { row, .. }: &Message| [row.entry_id.clone(), row.fresh_id.as_str().to_owned()];
+            Ok(since.flat_map(ids).collect())
+        })
+    }
+
+    fn delivery(&self, id: &str) -> JournalFuture<'_, Option<DeliveryStatus>> {
+        self.work(|state| Ok(state.item(id).map(|item| item.status())))
+    }
+
+    fn failed_deliveries(&self, kind: &'static str, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>> {
+        self.work(|state| {
+            let newest_first = state.deliveries.iter().rev().filter(|item| item.kind == kind);
+            let failed = newest_first.filter(|item| item.stored.state == DeliveryState::Failed);
+            Ok(failed.take(most as usize).map(StoredItem::status).collect())
+        })
+    }
+
+    fn open_deliveries(&self, kind: &'static str, after: i64) -> JournalFuture<'_, Vec<OpenDelivery>> {
+        self.work(|state| {
+            let newer = state.deliveries.iter().filter(|item| item.kind == kind && item.number > after);
+            let open = newer.filter(|item| item.stored.state.is_open()).map(|item| OpenDelivery {
+                number: item.number,
+                lane: LaneKey::from(&item.stored.delivery.address),
+                next_at: item.next_at,
+            });
+            Ok(open.collect())
+        })
+    }
+
+    fn stored_delivery(&self, number: i64) -> JournalFuture<'_, Option<StoredDelivery>> {
+        self.work(|state| {
+            let found = state.deliveries.iter().find(|item| item.number == number);
+            Ok(found.map(|item| item.stored.clone()))
+        })
+    }
+
+    fn close(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        self.is_closed.store(true, Ordering::SeqCst);
+        Box::pin(std::future::ready(()))
+    }
+}

@@ -1,0 +1,191 @@
+//! The journal as a database, `gateway.sqlite`.
+//!
+//! One thread writes ([`writer`]): it takes whatever changes have come, applies them in one transaction and syncs once, so
+//! that many share one fsync; readers use a connection of their own beside it. [`queue`] says what the tables have in
+//! common, [`messages`] and [`deliveries`] are the two. [`file`] opens the file, [`mod@salvage`] saves what can be read of a
+//! damaged one.
+
+mod deliveries;
+mod file;
+mod health;
+mod log_check;
+mod messages;
+mod queue;
+mod refused;
+mod salvage;
+#[cfg(test)]
+pub(crate) mod tests;
+mod writer;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use openclaw_protocol::RunId;
+use parking_lot::Mutex;
+use rusqlite::{Connection, ErrorCode};
+use tokio::sync::{mpsc, oneshot};
+
+pub use health::{DatabaseState, check_database, renew_database};
+pub use salvage::Salvaged;
+
+use super::{Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery, Update};
+use crate::inbox::{Known, Payload};
+use crate::outbox::{DeliveryInsert, DeliveryStatus, OpenDelivery};
+use messages::Accept;
+use refused::Refused;
+use writer::{Change, Mail, Writer};
+
+/// Name of the database in the state directory.
+pub(crate) const FILE_NAME: &str = "gateway.sqlite";
+
+/// Changes that may wait for the writer before those who ask for them have to.
+const MAILBOX: usize = 1024;
+
+impl From<rusqlite::Error> for JournalError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged(error.to_string()),
+            Some(_) | None => Self::Storage(error.to_string()),
+        }
+    }
+}
+
+/// The journal in `gateway.sqlite`.
+pub(crate) struct SqliteJournal {
+    mailbox: mpsc::Sender<Mail>,
+    /// Gone once the journal is closed.
+    reader: Arc<Mutex<Option<Connection>>>,
+    refused: Refused,
+    /// The writer, until it is joined.
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl SqliteJournal {
+    /// Opens or creates the database in a state directory and looks for what is left to do. A damaged file is set aside,
+    /// and the look is repeated on what could be saved of it. Blocking.
+    pub(crate) fn open(state_dir: &Path) -> Result<Opened, JournalError> {
+        let (journal, unfinished) = Self::open_with(state_dir, |db| {
+            deliveries::mark_uncertain(db)?;
+            messages::unfinished(db)
+        })?;
+        Ok(Opened { journal: Arc::new(journal), unfinished })
+    }
+
+    fn open_with<T>(
+        state_dir: &Path,
+        look: impl Fn(&Connection) -> Result<T, JournalError>,
+    ) -> Result<(Self, T), JournalError> {
+        let path = state_dir.join(FILE_NAME);
+        let (connection, found) = file::open(&path, look)?;
+        let reader = Arc::new(Mutex::new(Some(file::open_reader(&path)?)));
+        let (mailbox, received) = mpsc::channel(MAILBOX);
+        let refused = Refused::default();
+        let writer = Writer::new(connection, refused.clone());
+        let thread = std::thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || writer.run(received))
+            .map_err(|error| JournalError::Storage(format!("cannot start the journal's thread: {error}")))?;
+        Ok((Self { mailbox, reader, refused, thread: Mutex::new(Some(thread)) }, found))
+    }
+
+    /// Makes a change. When this returns it is as safe as its [`Change::durability`] says.
+    async fn change<C: Change>(&self, change: C) -> Result<C::Done, JournalError> {
+        let (reply, answer) = oneshot::channel();
+        let mail = Mail::Work(writer::work(change, reply));
+        self.mailbox.send(mail).await.map_err(|_| JournalError::Closed)?;
+        answer.await.map_err(|_| JournalError::Closed)?
+    }
+
+    /// Reads what is committed. The lock is held for the time of `look`, on a blocking thread: an indexed lookup.
+    async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Connection) -> Result<T, JournalError> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let reader = Arc::clone(&self.reader);
+        let read = move || look(reader.lock().as_ref().ok_or(JournalError::Closed)?);
+        tokio::task::spawn_blocking(read).await.map_err(|_| JournalError::Closed)?
+    }
+}
+
+impl Journal for SqliteJournal {
+    fn reserve(&self) -> JournalFuture<'_, Reservation> {
+        Box::pin(async {
+            let permit = self.mailbox.clone().reserve_owned().await.map_err(|_| JournalError::Closed)?;
+            let refused = self.refused.clone();
+            let reservation: Reservation = Box::new(move |row| {
+                let (reply, mut answer) = oneshot::channel();
+                let mailbox = permit.send(Mail::Work(writer::work(Accept { row, refused }, reply)));
+                Box::pin(async move {
+                    tokio::select! { biased;
+                        answer = &mut answer => answer.map_err(|_| JournalError::Closed)?,
+                        // What comes to a mailbox after its end stays there.
+                        () = mailbox.closed() => answer.try_recv().map_err(|_| JournalError::Closed)?,
+                    }
+                })
+            });
+            Ok(reservation)
+        })
+    }
+
+    fn deliver(&self, delivery: NewDelivery) -> JournalFuture<'_, DeliveryInsert> {
+        Box::pin(self.change(delivery))
+    }
+
+    fn update(&self, update: Update) -> JournalFuture<'_, bool> {
+        Box::pin(self.change(update))
+    }
+
+    fn message(&self, run_id: &RunId) -> JournalFuture<'_, Option<Known>> {
+        // It has ended, whatever the disk says of it.
+        if let Some(record) = self.refused.find(run_id) {
+            return Box::pin(std::future::ready(Ok(Some(Known::Finished(record)))));
+        }
+        let run_id = run_id.clone();
+        Box::pin(self.read(move |db| messages::known(db, &run_id)))
+    }
+
+    fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Payload> {
+        let run_id = run_id.clone();
+        Box::pin(self.read(move |db| messages::payload(db, &run_id)))
+    }
+
+    fn entries_since(&self, accepted_at: i64) -> JournalFuture<'_, HashSet<String>> {
+        Box::pin(self.read(move |db| messages::entries_since(db, accepted_at)))
+    }
+
+    fn delivery(&self, id: &str) -> JournalFuture<'_, Option<DeliveryStatus>> {
+        let id = id.to_owned();
+        Box::pin(self.read(move |db| deliveries::status(db, &id)))
+    }
+
+    fn failed_deliveries(&self, kind: &'static str, most: u32) -> JournalFuture<'_, Vec<DeliveryStatus>> {
+        Box::pin(self.read(move |db| deliveries::failed(db, kind, most)))
+    }
+
+    fn open_deliveries(&self, kind: &'static str, after: i64) -> JournalFuture<'_, Vec<OpenDelivery>> {
+        Box::pin(self.read(move |db| deliveries::open(db, kind, after)))
+    }
+
+    fn stored_delivery(&self, number: i64) -> JournalFuture<'_, Option<StoredDelivery>> {
+        Box::pin(self.read(move |db| deliveries::stored(db, number)))
+    }
+
+    /// The writer is the last to let go of the file, and puts its log into it.
+    fn close(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async {
+            let reader = Arc::clone(&self.reader);
+            // A reader that panicked has let go.
+            let _ = tokio::task::spawn_blocking(move || drop(reader.lock().take())).await;
+            // The writer has ended already: nothing to close.
+            let _ = self.mailbox.send(Mail::Close).await;
+            let thread = self.thread.lock().take();
+            if let Some(thread) = thread {
+                // A writer that panicked has nothing left to write.
+                let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+            }
+        })
+    }
+}

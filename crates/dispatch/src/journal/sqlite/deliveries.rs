@@ -1,0 +1,207 @@
+//! The table `outbox`: what is written into it and read from it.
+
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
+
+use super::queue::{self, NewItem, Retention, States};
+use super::writer::Change;
+use crate::journal::{Durability, JournalError, NewDelivery, StoredDelivery};
+use crate::outbox::{
+    Address, Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Verdict,
+};
+
+/// Deliveries that may wait, of all channels together.
+const MAX_OPEN: u64 = 10_000;
+/// Sent ones answer for their id for a day.
+const SENT: Retention = Retention { keep_ms: 24 * 60 * 60 * 1000, keep_rows: 5_000 };
+/// Failed ones wait for a person for a week (spec `channels.md` §5.5).
+const FAILED: Retention = Retention { keep_ms: 7 * 24 * 60 * 60 * 1000, keep_rows: 5_000 };
+
+impl States for DeliveryState {
+    const TABLE: &'static str = "outbox";
+    const KEY: &'static str = "id";
+    const FIRST: Self = Self::Pending;
+    const ALL: &'static [Self] = &[Self::Pending, Self::Sending, Self::Uncertain, Self::Sent, Self::Failed];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Sending => "sending",
+            Self::Uncertain => "uncertain",
+            Self::Sent => "sent",
+            Self::Failed => "failed",
+        }
+    }
+
+    fn next(self) -> &'static [Self] {
+        self.next_states()
+    }
+
+    fn is_over(self) -> bool {
+        !self.is_open()
+    }
+}
+
+impl Change for NewDelivery {
+    type Done = DeliveryInsert;
+
+    fn durability(&self) -> Durability {
+        Durability::Synced
+    }
+
+    fn apply(&self, db: &Connection) -> Result<DeliveryInsert, JournalError> {
+        let Delivery { id, address, session_key, payload, expires_at } = &self.delivery;
+        if let Some(status) = status(db, id)? {
+            return Ok(DeliveryInsert::Known(status));
+        }
+        if queue::count_open::<DeliveryState>(db)? >= MAX_OPEN {
+            return Ok(DeliveryInsert::Full);
+        }
+        let item = NewItem {
+            key: id,
+            kind: self.kind,
+            payload,
+            accepted_at: self.accepted_at,
+            columns: &[
+                ("channel", &address.channel),
+                ("account", &address.account),
+                ("target", &address.target),
+                ("thread", &address.thread),
+                ("session_key", session_key),
+                ("expires_at", expires_at),
+                ("next_at", &self.accepted_at),
+            ],
+        };
+        queue::insert::<DeliveryState>(db, &item)?;
+        Ok(DeliveryInsert::New)
+    }
+}
+
+/// The platform is about to be asked.
+pub(super) fn sending(db: &Connection, id: &str, attempts: u32) -> Result<bool, JournalError> {
+    queue::advance(db, id, DeliveryState::Sending, &[("attempts", &attempts)])
+}
+
+/// A try has ended.
+pub(super) fn tried(db: &Connection, id: &str, verdict: &Verdict, now: i64) -> Result<bool, JournalError> {
+    match verdict {
+        Verdict::Sent(receipt) => {
+            let receipt = serde_json::to_string(receipt)?;
+            let columns: [(&str, &dyn ToSql); 4] = [
+                ("payload", &None::<String>),
+                ("receipt", &receipt),
+                ("error", &None::<String>),
+                ("ended_at", &now),
+            ];
+            queue::advance(db, id, DeliveryState::Sent, &columns)
+        }
+        Verdict::Retry(retry) => {
+            let columns: [(&str, &dyn ToSql); 3] =
+                [("attempts", &retry.attempts), ("next_at", &retry.at(now)), ("error", &retry.reason)];
+            queue::advance(db, id, retry.state, &columns)
+        }
+        Verdict::Failed(reason) => {
+            queue::advance(db, id, DeliveryState::Failed, &[("error", reason), ("ended_at", &now)])
+        }
+    }
+}
+
+/// A person wants a failed one tried again.
+pub(super) fn revive(db: &Connection, id: &str, now: i64) -> Result<bool, JournalError> {
+    let failed = status(db, id)?.is_some_and(|row| row.state == DeliveryState::Failed);
+    let columns: [(&str, &dyn ToSql); 4] =
+        [("attempts", &0), ("next_at", &now), ("expires_at", &None::<i64>), ("ended_at", &None::<i64>)];
+    Ok(failed && queue::advance(db, id, DeliveryState::Pending, &columns)?)
+}
+
+/// A failed one is forgotten.
+pub(super) fn discard(db: &Connection, id: &str) -> Result<bool, JournalError> {
+    let mut delete =
+        db.prepare_cached("DELETE FROM outbox WHERE id = ?1 AND state = 'failed' RETURNING 1")?;
+    let gone = delete.query_row(params![id], |_| Ok(())).optional()?;
+    Ok(gone.is_some())
+}
+
+/// At start: what the last process was sending is uncertain.
+pub(super) fn mark_uncertain(db: &Connection) -> Result<(), JournalError> {
+    let (sending, uncertain) = (DeliveryState::Sending.name(), DeliveryState::Uncertain.name());
+    db.execute(&format!("UPDATE outbox SET state = '{uncertain}' WHERE state = '{sending}'"), [])?;
+    Ok(())
+}
+
+/// Drops what has been over for long enough.
+pub(super) fn prune(db: &Connection, now: i64) -> Result<(), JournalError> {
+    queue::prune(db, DeliveryState::Sent, now, SENT)?;
+    queue::prune(db, DeliveryState::Failed, now, FAILED)
+}
+
+const STATUS: &str = "id, state, attempts, receipt, error, session_key, accepted_at";
+
+/// How a delivery stands; `None` for an unknown one.
+pub(super) fn status(db: &Connection, id: &str) -> Result<Option<DeliveryStatus>, JournalError> {
+    let sql = format!("SELECT {STATUS} FROM outbox WHERE id = ?1");
+    Ok(db.prepare_cached(&sql)?.query_row(params![id], read_status).optional()?)
+}
+
+/// Deliveries of a kind that were given up, the newest first.
+pub(super) fn failed(db: &Connection, kind: &str, most: u32) -> Result<Vec<DeliveryStatus>, JournalError> {
+    let sql = format!(
+        "SELECT {STATUS} FROM outbox WHERE kind = ?1 AND state = 'failed' ORDER BY seq DESC LIMIT ?2"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map(params![kind, most], read_status)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn read_status(row: &Row<'_>) -> rusqlite::Result<DeliveryStatus> {
+    let receipt: Option<String> = row.get(3)?;
+    Ok(DeliveryStatus {
+        id: row.get(0)?,
+        state: state(&row.get::<_, String>(1)?),
+        attempts: row.get(2)?,
+        receipt: receipt.and_then(|receipt| serde_json::from_str(&receipt).ok()),
+        error: row.get(4)?,
+        session_key: row.get(5)?,
+        accepted_at: row.get(6)?,
+    })
+}
+
+/// The table allows no other names.
+fn state(name: &str) -> DeliveryState {
+    DeliveryState::parse(name).unwrap_or(DeliveryState::Uncertain)
+}
+
+/// Everything of a kind that is not over and was accepted after `after`, in the order of acceptance.
+pub(super) fn open(db: &Connection, kind: &str, after: i64) -> Result<Vec<OpenDelivery>, JournalError> {
+    let open = queue::open_names::<DeliveryState>();
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT seq, channel, account, target, next_at FROM outbox
+         WHERE kind = ?1 AND seq > ?2 AND state IN ({open}) ORDER BY seq"
+    ))?;
+    let rows = statement.query_map(params![kind, after], |row| {
+        let lane = LaneKey { channel: row.get(1)?, account: row.get(2)?, target: row.get(3)? };
+        Ok(OpenDelivery { number: row.get(0)?, lane, next_at: row.get(4)? })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// What is stored under a number. `None`: it is gone.
+pub(super) fn stored(db: &Connection, number: i64) -> Result<Option<StoredDelivery>, JournalError> {
+    let mut statement = db.prepare_cached(
+        "SELECT id, channel, account, target, thread, session_key, expires_at, payload, state, attempts, accepted_at
+         FROM outbox WHERE seq = ?1",
+    )?;
+    let found = statement.query_row(params![number], |row| {
+        let address =
+            Address { channel: row.get(1)?, account: row.get(2)?, target: row.get(3)?, thread: row.get(4)? };
+        let delivery = Delivery {
+            id: row.get(0)?,
+            address,
+            session_key: row.get(5)?,
+            payload: row.get::<_, Option<String>>(7)?.unwrap_or_default(),
+            expires_at: row.get(6)?,
+        };
+        let state = state(&row.get::<_, String>(8)?);
+        Ok(StoredDelivery { delivery, state, attempts: row.get(9)?, accepted_at: row.get(10)? })
+    });
+    Ok(found.optional()?)
+}

@@ -1,0 +1,225 @@
+//! The file: its tables, the settings of its connections, and what is done with a damaged one.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use openclaw_config::private_file;
+use openclaw_sessions::time::{iso, now_ms};
+use rusqlite::{Connection, OpenFlags};
+
+use super::log_check;
+use super::salvage::{self, Salvaged};
+use crate::journal::JournalError;
+
+/// What brings a database from one `PRAGMA user_version` to the next, from 0 on. A step that was released is never changed.
+const MIGRATIONS: &[&str] = &[
+    "
+CREATE TABLE inbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    session_key TEXT NOT NULL,
+    payload TEXT,
+    accepted_at INTEGER NOT NULL,
+    entry_id TEXT NOT NULL,
+    fresh_id TEXT NOT NULL,
+    session_id TEXT,
+    abort_reason TEXT,
+    state TEXT NOT NULL CHECK (state IN ('accepted', 'finished')),
+    outcome TEXT,
+    started_at INTEGER,
+    ended_at INTEGER
+) STRICT;
+CREATE INDEX inbox_unfinished ON inbox (seq) WHERE state = 'accepted';
+CREATE INDEX inbox_ended ON inbox (ended_at) WHERE state = 'finished';
+",
+    "
+CREATE TABLE outbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    target TEXT NOT NULL,
+    thread TEXT,
+    session_key TEXT,
+    payload TEXT,
+    accepted_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'sending', 'uncertain', 'sent', 'failed')),
+    attempts INTEGER NOT NULL DEFAULT 0,
+    next_at INTEGER NOT NULL DEFAULT 0,
+    receipt TEXT,
+    error TEXT,
+    ended_at INTEGER
+) STRICT;
+CREATE INDEX outbox_open ON outbox (kind, seq) WHERE state IN ('pending', 'sending', 'uncertain');
+CREATE INDEX outbox_ended ON outbox (state, ended_at) WHERE state IN ('sent', 'failed');
+",
+    "
+ALTER TABLE inbox ADD COLUMN digest BLOB;
+ALTER TABLE inbox ADD COLUMN facts TEXT;
+ALTER TABLE inbox ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE inbox ADD COLUMN unprepared INTEGER NOT NULL DEFAULT 0;
+",
+];
+
+/// The tables, by the order in which they came.
+pub(super) const TABLES: [&str; 2] = ["inbox", "outbox"];
+
+/// Suffix of a new file until it takes the place of a damaged one.
+const RENEWED: &str = ".renewed";
+
+/// How long a connection waits for the other one; only a checkpoint can make it wait at all.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// The writer's connection, schema in place, and what a first look found. A damaged file is set aside, and what can be
+/// read of it is taken over.
+pub(super) fn open<T>(
+    path: &Path,
+    look: impl Fn(&Connection) -> Result<T, JournalError>,
+) -> Result<(Connection, T), JournalError> {
+    let opened = open_sound(path).and_then(|db| look(&db).map(|found| (db, found)));
+    match opened {
+        Err(JournalError::Damaged(why)) => {
+            let db = renew(path, &why)?;
+            let found = look(&db)?;
+            Ok((db, found))
+        }
+        opened => opened,
+    }
+}
+
+/// A connection beside the writer that can't change anything.
+pub(super) fn open_reader(path: &Path) -> Result<Connection, JournalError> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "cache_size", -128)?;
+    Ok(connection)
+}
+
+fn open_sound(path: &Path) -> Result<Connection, JournalError> {
+    if !path.exists() {
+        // There is one if the process ended while it put a new file in place of a damaged one.
+        let _ = std::fs::rename(beside(path, RENEWED), path);
+    }
+    // The last process was killed, or the machine stopped, or it met damage: the only times worth reading everything.
+    let unclean = std::fs::metadata(beside(path, "-wal")).is_ok_and(|meta| meta.len() > 0);
+    if unclean && let Some(flaw) = log_check::flaw(path, &beside(path, "-wal")) {
+        return Err(JournalError::Damaged(flaw));
+    }
+    create_private(path)?;
+    let mut db = Connection::open(path)?;
+    db.busy_timeout(BUSY)?;
+    db.pragma_update(None, "journal_mode", "WAL")?;
+    db.pragma_update(None, "cache_size", -512)?;
+    migrate(&mut db)?;
+    if unclean {
+        check(&db)?;
+    }
+    Ok(db)
+}
+
+/// Brings the schema up to date, a step a transaction.
+fn migrate(db: &mut Connection) -> Result<(), JournalError> {
+    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    let found: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let Ok(done) = usize::try_from(found) else { return Err(JournalError::Newer { found, known }) };
+    if done > MIGRATIONS.len() {
+        return Err(JournalError::Newer { found, known });
+    }
+    for (from, step) in MIGRATIONS.iter().enumerate().skip(done) {
+        let transaction = db.transaction()?;
+        transaction.execute_batch(step)?;
+        transaction.pragma_update(None, "user_version", i64::try_from(from).unwrap_or(i64::MAX) + 1)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+fn check(db: &Connection) -> Result<(), JournalError> {
+    let verdict: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if verdict == "ok" { Ok(()) } else { Err(JournalError::Damaged(verdict)) }
+}
+
+/// Begins a new file with what can be read of a damaged one, sets that aside and puts the new one in its place. A crash in
+/// between leaves either the damaged file, or none and the new one complete.
+fn renew(path: &Path, why: &str) -> Result<Connection, JournalError> {
+    let refused = |error: std::io::Error| {
+        JournalError::Storage(format!("it is damaged ({why}) and can't be set aside: {error}"))
+    };
+    keep_log(path).map_err(refused)?;
+    let Salvaged { messages, deliveries } = salvage(path)?;
+    let kept = set_aside(path).map_err(refused)?;
+    put_in_place(path).map_err(refused)?;
+    tracing::error!(
+        kept = %kept.display(), why, messages, deliveries,
+        "gateway.sqlite was damaged: it is kept aside, and what could be read of it was taken over; messages that \
+         could not be read are not answered, transcripts are untouched"
+    );
+    open_sound(path)
+}
+
+/// Of a log beside an empty file nothing would be read. A page of nothing is enough while all pages are in the log.
+fn keep_log(path: &Path) -> std::io::Result<()> {
+    const PAGE: u64 = 4096;
+    let has_log = std::fs::metadata(beside(path, "-wal")).is_ok_and(|meta| meta.len() > 0);
+    if has_log && std::fs::metadata(path).map_or(0, |meta| meta.len()) == 0 {
+        private_file::append(path)?.set_len(PAGE)?;
+    }
+    Ok(())
+}
+
+/// Writes what can be read of a damaged file into a complete new one beside it, which takes its place with [`put_in_place`]
+/// or, where that did not come to pass, when it is opened and the damaged one is gone.
+pub(super) fn salvage(path: &Path) -> Result<Salvaged, JournalError> {
+    let fresh = beside(path, RENEWED);
+    for suffix in ["", "-wal", "-shm"] {
+        // Left by an attempt that did not get to its end; mostly there is none.
+        let _ = std::fs::remove_file(beside(&fresh, suffix));
+    }
+    let mut db = open_sound(&fresh)?;
+    let salvaged = salvage::copy(path, &mut db)?;
+    db.close().map_err(|(_, error)| error)?;
+    Ok(salvaged)
+}
+
+/// Puts the new file where the damaged one was.
+pub(super) fn put_in_place(path: &Path) -> std::io::Result<()> {
+    std::fs::rename(beside(path, RENEWED), path)
+}
+
+/// Moves the file and its log to a name that is free.
+fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
+    let stamp = iso(now_ms()).replace([':', '.'], "-");
+    let named = |n: u32| match n {
+        0 => beside(path, &format!(".damaged-{stamp}")),
+        n => beside(path, &format!(".damaged-{stamp}-{n}")),
+    };
+    let aside = (0..u32::MAX).map(named).find(|aside| !aside.exists()).unwrap_or_else(|| named(0));
+    // Looking at the file has made an empty log where there was none.
+    if std::fs::metadata(beside(path, "-wal")).is_ok_and(|meta| meta.len() == 0) {
+        let _ = std::fs::remove_file(beside(path, "-wal"));
+    }
+    // The log first: without it the file is an older state of itself, never a mixture.
+    for suffix in ["-wal", ""] {
+        match std::fs::rename(beside(path, suffix), beside(&aside, suffix)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            moved => moved?,
+        }
+    }
+    // Holds nothing but locks and an index of the log, and is made anew.
+    let _ = std::fs::remove_file(beside(path, "-shm"));
+    Ok(aside)
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// SQLite would create the file with the process's umask; messages are private. Its `-wal` and `-shm` take the mode over.
+fn create_private(path: &Path) -> Result<(), JournalError> {
+    private_file::append(path).map(drop).map_err(|error| JournalError::Storage(error.to_string()))
+}

@@ -1,0 +1,239 @@
+//! The table `inbox`: what is written into it and read from it.
+
+use std::collections::HashSet;
+
+use openclaw_protocol::{RunId, SessionId};
+use rusqlite::{Connection, OptionalExtension, Params, params};
+
+use super::queue::{self, NewItem, Retention, States};
+use super::refused::Refused;
+use super::writer::Change;
+use crate::api::{AbortReason, RunRecord};
+use crate::inbox::{Attempts, Digest, Insert, Known, Payload, Row, Stored, StoredOutcome, Unfinished};
+use crate::journal::{Durability, JournalError};
+
+/// Finished rows answer repeated idempotency keys for a day.
+const RETENTION: Retention = Retention { keep_ms: 24 * 60 * 60 * 1000, keep_rows: 5_000 };
+
+/// The states of a message. What lies between the two is read off the transcript, which is the truth about what was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MessageState {
+    /// Its run has not ended.
+    Accepted,
+    /// Its run has ended, and this is how.
+    Finished,
+}
+
+impl States for MessageState {
+    const TABLE: &'static str = "inbox";
+    const KEY: &'static str = "run_id";
+    const FIRST: Self = Self::Accepted;
+    const ALL: &'static [Self] = &[Self::Accepted, Self::Finished];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Finished => "finished",
+        }
+    }
+
+    fn next(self) -> &'static [Self] {
+        match self {
+            Self::Accepted => &[Self::Finished],
+            Self::Finished => &[],
+        }
+    }
+
+    fn is_over(self) -> bool {
+        self == Self::Finished
+    }
+}
+
+/// A message is accepted.
+pub(super) struct Accept {
+    pub(super) row: Row<Stored>,
+    pub(super) refused: Refused,
+}
+
+impl Change for Accept {
+    type Done = Insert;
+
+    fn durability(&self) -> Durability {
+        Durability::Synced
+    }
+
+    fn apply(&self, db: &Connection) -> Result<Insert, JournalError> {
+        let row = &self.row;
+        let item = NewItem {
+            key: row.run_id.as_str(),
+            kind: row.payload.kind,
+            payload: row.payload.json.get(),
+            accepted_at: row.accepted_at,
+            columns: &[
+                ("session_key", &row.session_key),
+                ("entry_id", &row.entry_id),
+                ("fresh_id", &row.fresh_id.as_str()),
+                ("digest", &row.payload.digest),
+                ("facts", &row.payload.facts),
+            ],
+        };
+        if queue::insert::<MessageState>(db, &item)? {
+            return Ok(Insert::New);
+        }
+        if digest(db, &row.run_id)?.is_some_and(|known| known != row.payload.digest) {
+            return Ok(Insert::Conflict);
+        }
+        let known = match self.refused.find(&row.run_id) {
+            Some(record) => Some(Known::Finished(record)),
+            None => known(db, &row.run_id)?,
+        };
+        known.map(Insert::Known).ok_or_else(|| JournalError::Storage(format!("row {} vanished", row.run_id)))
+    }
+}
+
+/// A message is taken up once more.
+pub(super) fn attempt(db: &Connection, run_id: &RunId) -> Result<bool, JournalError> {
+    let sql = "UPDATE inbox SET attempts = attempts + 1, unprepared = unprepared + 1
+         WHERE run_id = ?1 AND state = 'accepted'";
+    execute(db, sql, params![run_id.as_str()])
+}
+
+/// The attempt under way is past its preparation.
+pub(super) fn prepared(db: &Connection, run_id: &RunId) -> Result<bool, JournalError> {
+    execute(db, "UPDATE inbox SET unprepared = 0 WHERE run_id = ?1", params![run_id.as_str()])
+}
+
+/// The process did not die of these messages.
+pub(super) fn excuse(db: &Connection, runs: &[RunId]) -> Result<bool, JournalError> {
+    let sql = "UPDATE inbox SET attempts = max(attempts - 1, 0), unprepared = 0 WHERE run_id = ?1";
+    any(runs, |run_id| execute(db, sql, params![run_id.as_str()]))
+}
+
+/// A run begins in a session.
+pub(super) fn begin(db: &Connection, run_id: &RunId, session_id: &SessionId) -> Result<bool, JournalError> {
+    let sql = "UPDATE inbox SET session_id = ?2, attempts = max(attempts, 1), unprepared = max(unprepared, 1)
+         WHERE run_id = ?1";
+    execute(db, sql, params![run_id.as_str(), session_id.as_str()])
+}
+
+/// Runs are to be stopped.
+pub(super) fn abort(db: &Connection, runs: &[RunId], reason: AbortReason) -> Result<bool, JournalError> {
+    let sql = "UPDATE inbox SET abort_reason = ?2 WHERE run_id = ?1 AND state = 'accepted' AND abort_reason IS NULL";
+    any(runs, |run_id| execute(db, sql, params![run_id.as_str(), reason.as_str()]))
+}
+
+/// Whether a statement changed a row.
+fn execute(db: &Connection, sql: &str, values: impl Params) -> Result<bool, JournalError> {
+    Ok(db.prepare_cached(sql)?.execute(values)? > 0)
+}
+
+/// Whether one of the runs was changed.
+fn any(runs: &[RunId], change: impl Fn(&RunId) -> Result<bool, JournalError>) -> Result<bool, JournalError> {
+    runs.iter().try_fold(false, |any, run_id| Ok(change(run_id)? || any))
+}
+
+/// A run has ended.
+pub(super) fn finish(db: &Connection, record: &RunRecord) -> Result<bool, JournalError> {
+    let outcome = serde_json::to_string(&StoredOutcome::of(record.outcome.clone()))?;
+    queue::advance(
+        db,
+        record.run_id.as_str(),
+        MessageState::Finished,
+        &[
+            ("payload", &None::<String>),
+            ("outcome", &outcome),
+            ("started_at", &record.started_at),
+            ("ended_at", &record.ended_at),
+            ("attempts", &0),
+            ("unprepared", &0),
+        ],
+    )
+}
+
+/// Drops finished rows that are too old or too many.
+pub(super) fn prune(db: &Connection, now: i64) -> Result<(), JournalError> {
+    queue::prune(db, MessageState::Finished, now, RETENTION)
+}
+
+/// Looks a run id up.
+pub(super) fn known(db: &Connection, run_id: &RunId) -> Result<Option<Known>, JournalError> {
+    let mut statement = db.prepare_cached(
+        "SELECT accepted_at, state, outcome, started_at, ended_at FROM inbox WHERE run_id = ?1",
+    )?;
+    let found = statement
+        .query_row(params![run_id.as_str()], |row| {
+            let state: String = row.get(1)?;
+            let outcome: Option<String> = row.get(2)?;
+            let record = match outcome {
+                Some(outcome) if state == "finished" => Some((outcome, row.get(3)?, row.get::<_, i64>(4)?)),
+                _ => None,
+            };
+            Ok((row.get::<_, i64>(0)?, record))
+        })
+        .optional()?;
+    let Some((accepted_at, record)) = found else { return Ok(None) };
+    let Some((outcome, started_at, ended_at)) = record else {
+        return Ok(Some(Known::Unfinished { accepted_at }));
+    };
+    let outcome: StoredOutcome = serde_json::from_str(&outcome).map_err(unreadable("outcome", run_id))?;
+    let record = RunRecord { run_id: run_id.clone(), started_at, ended_at, outcome: outcome.into() };
+    Ok(Some(Known::Finished(record)))
+}
+
+/// The digest of the message that has a run id; `None` for a row of before there was one.
+fn digest(db: &Connection, run_id: &RunId) -> Result<Option<Digest>, JournalError> {
+    let mut statement = db.prepare_cached("SELECT digest FROM inbox WHERE run_id = ?1")?;
+    Ok(statement.query_row(params![run_id.as_str()], |row| row.get(0)).optional()?.flatten())
+}
+
+/// What was asked with a message that is not finished.
+pub(super) fn payload(db: &Connection, run_id: &RunId) -> Result<Payload, JournalError> {
+    let mut statement = db.prepare_cached("SELECT payload FROM inbox WHERE run_id = ?1")?;
+    let text =
+        statement.query_row(params![run_id.as_str()], |row| row.get::<_, Option<String>>(0)).optional()?;
+    serde_json::from_str(&text.flatten().unwrap_or_default()).map_err(unreadable("payload", run_id))
+}
+
+/// Both ids that the entry of each message accepted since may have.
+pub(super) fn entries_since(db: &Connection, accepted_at: i64) -> Result<HashSet<String>, JournalError> {
+    let mut statement = db.prepare_cached("SELECT entry_id, fresh_id FROM inbox WHERE accepted_at >= ?1")?;
+    let mut rows = statement.query(params![accepted_at])?;
+    let mut found = HashSet::new();
+    while let Some(row) = rows.next()? {
+        found.extend([row.get(0)?, row.get(1)?]);
+    }
+    Ok(found)
+}
+
+/// Every unfinished row in order of acceptance, without the payloads that have facts beside them. A row whose payload can't
+/// be read is left alone and logged: a newer version may have written it.
+pub(super) fn unfinished(db: &Connection) -> Result<Vec<Unfinished>, JournalError> {
+    let mut statement = db.prepare(
+        "SELECT run_id, session_key, CASE WHEN facts IS NULL THEN payload END, accepted_at, entry_id, fresh_id,
+                session_id, abort_reason, facts, attempts, unprepared
+         FROM inbox WHERE state = 'accepted' ORDER BY seq",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let message = Row {
+            run_id: RunId::new(row.get::<_, String>(0)?),
+            session_key: row.get(1)?,
+            payload: (),
+            accepted_at: row.get(3)?,
+            entry_id: row.get(4)?,
+            fresh_id: SessionId::new(row.get::<_, String>(5)?),
+            session_id: row.get::<_, Option<String>>(6)?.map(SessionId::new),
+            abort: row.get::<_, Option<String>>(7)?.as_deref().map(AbortReason::parse),
+            recovered: true,
+        };
+        let (payload, facts) = (row.get::<_, Option<String>>(2)?, row.get::<_, Option<String>>(8)?);
+        let attempts = Attempts { all: row.get(9)?, unprepared: row.get(10)? };
+        found.extend(Unfinished::read(message, payload.as_deref(), facts.as_deref(), attempts));
+    }
+    Ok(found)
+}
+
+fn unreadable(column: &'static str, run_id: &RunId) -> impl FnOnce(serde_json::Error) -> JournalError {
+    move |error| JournalError::Storage(format!("inbox row {run_id} has an unreadable {column}: {error}"))
+}

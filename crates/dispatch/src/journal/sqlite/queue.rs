@@ -1,0 +1,131 @@
+//! What the tables have in common. Each is a queue: items in a table, each in one of a few states; which state may follow which is a pure function, and
+//! no statement changes a state past it.
+//!
+//! Every queue's table has the columns `seq` (order of acceptance), a unique key (by which a second item of the same key
+//! is recognised), `kind` and `payload` (JSON, typed by the queue), `accepted_at`, `state` and `ended_at` (Unix
+//! milliseconds), and what else the queue needs.
+
+use rusqlite::{Connection, ToSql, params};
+
+use crate::journal::JournalError;
+
+/// The states of a queue's items.
+pub(super) trait States: Copy + Eq + Send + Sync + 'static {
+    /// The queue's table.
+    const TABLE: &'static str;
+    /// Its unique column.
+    const KEY: &'static str;
+    /// The state of a new item.
+    const FIRST: Self;
+    /// All there are.
+    const ALL: &'static [Self];
+
+    /// The text in the column `state`.
+    fn name(self) -> &'static str;
+
+    /// The states an item may go to from this one.
+    fn next(self) -> &'static [Self];
+
+    /// Whether nothing is left to be done by itself: such items are kept for a while to answer for their key.
+    fn is_over(self) -> bool;
+
+    /// Reads the column.
+    fn parse(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|state| state.name() == name)
+    }
+}
+
+/// A new item.
+pub(super) struct NewItem<'a> {
+    /// Its key.
+    pub(super) key: &'a str,
+    /// What kind of payload it carries.
+    pub(super) kind: &'a str,
+    /// The payload, JSON.
+    pub(super) payload: &'a str,
+    /// Unix milliseconds.
+    pub(super) accepted_at: i64,
+    /// The queue's own columns.
+    pub(super) columns: &'a [(&'a str, &'a dyn ToSql)],
+}
+
+/// Adds an item in its first state. `false`: there is one with this key already, and nothing was changed.
+pub(super) fn insert<S: States>(db: &Connection, item: &NewItem<'_>) -> Result<bool, JournalError> {
+    let state = S::FIRST.name();
+    let mut names = format!("{}, kind, payload, accepted_at, state", S::KEY);
+    let mut values: Vec<&dyn ToSql> = vec![&item.key, &item.kind, &item.payload, &item.accepted_at, &state];
+    for (name, value) in item.columns {
+        names = format!("{names}, {name}");
+        values.push(*value);
+    }
+    let marks = vec!["?"; values.len()].join(", ");
+    let sql =
+        format!("INSERT INTO {} ({names}) VALUES ({marks}) ON CONFLICT ({}) DO NOTHING", S::TABLE, S::KEY);
+    Ok(db.prepare_cached(&sql)?.execute(values.as_slice())? == 1)
+}
+
+/// Brings an item into a state, with what else changes. `false`: it is not there, or in a state from which this one can't
+/// be reached, and nothing was changed.
+pub(super) fn advance<S: States>(
+    db: &Connection,
+    key: &str,
+    to: S,
+    columns: &[(&str, &dyn ToSql)],
+) -> Result<bool, JournalError> {
+    let mut sets = "state = ?".to_owned();
+    let name = to.name();
+    let mut values: Vec<&dyn ToSql> = vec![&name];
+    for (column, value) in columns {
+        sets = format!("{sets}, {column} = ?");
+        values.push(*value);
+    }
+    values.push(&key);
+    let from = names(S::ALL.iter().copied().filter(|state| state.next().contains(&to)));
+    let sql = format!("UPDATE {} SET {sets} WHERE {} = ? AND state IN ({from})", S::TABLE, S::KEY);
+    Ok(db.prepare_cached(&sql)?.execute(values.as_slice())? == 1)
+}
+
+/// How many items are not over.
+pub(super) fn count_open<S: States>(db: &Connection) -> Result<u64, JournalError> {
+    let sql = format!("SELECT count(*) FROM {} WHERE state IN ({})", S::TABLE, open_names::<S>());
+    let count: i64 = db.prepare_cached(&sql)?.query_row([], |row| row.get(0))?;
+    Ok(u64::try_from(count).unwrap_or(0))
+}
+
+/// How long items that are over are kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Retention {
+    /// Milliseconds since their end.
+    pub(super) keep_ms: i64,
+    /// And never more of them than this; those accepted first go first.
+    pub(super) keep_rows: i64,
+}
+
+/// Drops items of one state that have been over for too long, and the oldest that are too many.
+pub(super) fn prune<S: States>(
+    db: &Connection,
+    state: S,
+    now: i64,
+    retention: Retention,
+) -> Result<(), JournalError> {
+    let (table, state) = (S::TABLE, state.name());
+    db.prepare_cached(&format!("DELETE FROM {table} WHERE state = '{state}' AND ended_at < ?1"))?
+        .execute(params![now.saturating_sub(retention.keep_ms)])?;
+    // By the order of acceptance, which no clock that jumps can change.
+    db.prepare_cached(&format!(
+        "DELETE FROM {table} WHERE seq IN
+         (SELECT seq FROM {table} WHERE state = '{state}' ORDER BY seq DESC LIMIT -1 OFFSET ?1)"
+    ))?
+    .execute(params![retention.keep_rows])?;
+    Ok(())
+}
+
+/// The names of the states in which something is left to be done, as SQL.
+pub(super) fn open_names<S: States>() -> String {
+    names(S::ALL.iter().copied().filter(|state| !state.is_over()))
+}
+
+fn names<S: States>(states: impl Iterator<Item = S>) -> String {
+    let quoted: Vec<String> = states.map(|state| format!("'{}'", state.name())).collect();
+    quoted.join(", ")
+}

@@ -1,0 +1,464 @@
+use std::path::Path;
+
+use rusqlite::params;
+
+use super::messages::MessageState;
+use super::queue::{Retention, States};
+use super::*;
+use crate::api::{RunOutcome, RunRecord};
+use crate::inbox::Insert;
+use crate::journal::{Durability, contract};
+use crate::outbox::DeliveryState;
+
+/// What version 1 made, word for word.
+const VERSION_1: &str = "
+CREATE TABLE inbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    session_key TEXT NOT NULL,
+    payload TEXT,
+    accepted_at INTEGER NOT NULL,
+    entry_id TEXT NOT NULL,
+    fresh_id TEXT NOT NULL,
+    session_id TEXT,
+    abort_reason TEXT,
+    state TEXT NOT NULL CHECK (state IN ('accepted', 'finished')),
+    outcome TEXT,
+    started_at INTEGER,
+    ended_at INTEGER
+) STRICT;
+CREATE INDEX inbox_unfinished ON inbox (seq) WHERE state = 'accepted';
+CREATE INDEX inbox_ended ON inbox (ended_at) WHERE state = 'finished';
+PRAGMA user_version = 1;
+";
+
+/// Adds a message by hand.
+struct Add {
+    run: String,
+    bytes: usize,
+    /// Fails after it was added.
+    then_fail: bool,
+}
+
+impl Change for Add {
+    type Done = ();
+
+    fn durability(&self) -> Durability {
+        Durability::Synced
+    }
+
+    fn apply(&self, db: &Connection) -> Result<(), JournalError> {
+        insert(db, &self.run, self.bytes)?;
+        if self.then_fail { Err(JournalError::Storage("a later step failed".to_owned())) } else { Ok(()) }
+    }
+}
+
+/// Runs statements on the writer's own connection.
+struct Run(&'static str);
+
+impl Change for Run {
+    type Done = ();
+
+    fn durability(&self) -> Durability {
+        Durability::Written
+    }
+
+    fn apply(&self, db: &Connection) -> Result<(), JournalError> {
+        let mut statement = db.prepare(self.0)?;
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+        Ok(())
+    }
+}
+
+fn insert(db: &Connection, run: &str, bytes: usize) -> Result<(), JournalError> {
+    db.execute(
+        "INSERT INTO inbox (run_id, kind, session_key, payload, accepted_at, entry_id, fresh_id, state)
+         VALUES (?1, 'chat', 'agent:main:main', ?2, 1, 'e', 'f', 'accepted')",
+        params![run, "x".repeat(bytes)],
+    )?;
+    Ok(())
+}
+
+fn add(run: &str) -> Add {
+    Add { run: run.to_owned(), bytes: 10, then_fail: false }
+}
+
+/// Reads every row, as the look for unfinished messages does.
+fn runs(db: &Connection) -> Result<Vec<String>, JournalError> {
+    let mut statement =
+        db.prepare("SELECT run_id, payload FROM inbox WHERE state = 'accepted' ORDER BY seq")?;
+    let rows = statement.query_map([], |row| {
+        row.get::<_, Option<String>>(1)?;
+        row.get(0)
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn open(dir: &Path) -> Result<(SqliteJournal, Vec<String>), JournalError> {
+    SqliteJournal::open_with(dir, runs)
+}
+
+/// A journal and what a test needs to write by hand with its writer's connection.
+pub(crate) fn opened(dir: &Path) -> Arc<SqliteJournal> {
+    Arc::new(open(dir).unwrap().0)
+}
+
+/// Runs statements on the writer's own connection.
+pub(crate) async fn run_sql(journal: &SqliteJournal, sql: &'static str) -> Result<(), JournalError> {
+    journal.change(Run(sql)).await
+}
+
+/// The names in the directory of files that were set aside.
+fn aside(dir: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(dir).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> =
+        names.filter(|name| name.contains(".damaged-") && !name.ends_with("-shm")).collect();
+    names.sort();
+    names
+}
+
+fn version(dir: &Path) -> i64 {
+    let db = Connection::open(dir.join(FILE_NAME)).unwrap();
+    db.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn an_older_database_is_brought_up_to_date_with_everything_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(VERSION_1).unwrap();
+    insert(&db, "run-1", 10).unwrap();
+    drop(db);
+    let (journal, found) = open(dir.path()).unwrap();
+    assert_eq!(found, ["run-1"]);
+    assert_eq!(version(dir.path()), 3);
+    let reader = journal.reader.lock();
+    let count = queue::count_open::<DeliveryState>(reader.as_ref().unwrap());
+    assert_eq!(count, Ok(0));
+}
+
+#[test]
+fn a_database_of_a_newer_version_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()).unwrap());
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.pragma_update(None, "user_version", 99).unwrap();
+    drop(db);
+    let refused = open(dir.path()).err().unwrap();
+    assert_eq!(refused, JournalError::Newer { found: 99, known: 3 });
+    assert_eq!(
+        refused.to_string(),
+        "it has schema version 99, this version knows 3: start the newer openclaw, or move the file away"
+    );
+    assert_eq!((version(dir.path()), aside(dir.path())), (99, vec![]));
+}
+
+#[tokio::test]
+async fn the_database_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, _) = open(dir.path()).unwrap();
+    journal.change(add("r")).await.unwrap();
+    for name in ["gateway.sqlite", "gateway.sqlite-wal"] {
+        let mode = std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_database_is_kept_aside_and_a_new_one_begun() {
+    for garbage in
+        ["this is a note of mine, not a database. ".repeat(100), "SQLite format 3\0 nothing".to_owned()]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(FILE_NAME), &garbage).unwrap();
+        let (journal, found) = open(dir.path()).unwrap();
+        assert_eq!(found, [""; 0]);
+        journal.change(add("run-1")).await.unwrap();
+        let [kept] = aside(dir.path()).try_into().unwrap();
+        assert_eq!(std::fs::read_to_string(dir.path().join(kept)).unwrap(), garbage);
+        assert!(!dir.path().join("gateway.sqlite.renewed").exists());
+        journal.close().await;
+        assert_eq!(open(dir.path()).unwrap().1, ["run-1"]);
+        assert_eq!(aside(dir.path()).len(), 1, "it is sound now");
+    }
+}
+
+#[tokio::test]
+async fn a_journal_that_was_closed_leaves_no_log_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, _) = open(dir.path()).unwrap();
+    journal.change(add("run-1")).await.unwrap();
+    journal.close().await;
+    assert!(!dir.path().join("gateway.sqlite-wal").exists());
+    assert_eq!(journal.read(runs).await, Err(JournalError::Closed));
+    assert_eq!(journal.change(add("run-2")).await, Err(JournalError::Closed));
+}
+
+async fn with_many(dir: &Path, bytes: usize) {
+    let (journal, _) = open(dir).unwrap();
+    for n in 0..300 {
+        journal.change(Add { run: format!("run-{n}"), bytes, then_fail: false }).await.unwrap();
+    }
+    journal.close().await;
+}
+
+#[tokio::test]
+async fn what_can_be_read_of_a_damaged_database_is_taken_over() {
+    let damage: [fn(&mut Vec<u8>); 2] = [
+        |bytes| {
+            let middle = bytes.len() / 2 / 4096 * 4096;
+            bytes[middle..middle + 4096].fill(0xff);
+        },
+        |bytes| bytes.truncate(bytes.len() / 2),
+    ];
+    for (case, damage) in damage.into_iter().enumerate() {
+        let dir = tempfile::tempdir().unwrap();
+        with_many(dir.path(), 1_000).await;
+        let path = dir.path().join(FILE_NAME);
+        let mut bytes = std::fs::read(&path).unwrap();
+        damage(&mut bytes);
+        std::fs::write(&path, &bytes).unwrap();
+        let (_, found) = open(dir.path()).unwrap();
+        let [kept] = aside(dir.path()).try_into().unwrap();
+        let kept = std::fs::metadata(dir.path().join(kept)).unwrap().len();
+        assert_eq!(kept, bytes.len() as u64, "the damaged file is there");
+        let mut expected: Vec<String> = (0..300).map(|n| format!("run-{n}")).collect();
+        expected.retain(|run| found.contains(run));
+        assert_eq!(found, expected, "in the order of acceptance, each once");
+        assert!(expected.len() >= [280, 100][case], "{} of 300 in case {case}", expected.len());
+        assert!(expected.contains(&"run-0".to_owned()));
+        assert!(case > 0 || expected.contains(&"run-299".to_owned()));
+    }
+}
+
+/// What a kill leaves may lie in the log alone.
+#[tokio::test]
+async fn messages_in_the_log_of_a_file_that_is_gone_or_empty_are_taken_over() {
+    for is_gone in [true, false] {
+        let (live, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (journal, _) = open(live.path()).unwrap();
+        for n in 0..3 {
+            journal.change(add(&format!("run-{n}"))).await.unwrap();
+        }
+        let path = dir.path().join(FILE_NAME);
+        std::fs::copy(
+            live.path().join(format!("{FILE_NAME}-wal")),
+            dir.path().join(format!("{FILE_NAME}-wal")),
+        )
+        .unwrap();
+        if !is_gone {
+            std::fs::write(&path, "").unwrap();
+        }
+        let (_, found) = open(dir.path()).unwrap();
+        assert_eq!(found, ["run-0", "run-1", "run-2"], "{is_gone}");
+        assert!(!aside(dir.path()).is_empty(), "what was found is kept");
+    }
+}
+
+/// As the doctor does it, also where a start would not look: the file was closed in order, and damaged afterwards.
+#[tokio::test]
+async fn a_damaged_database_is_renewed_with_what_can_be_read_or_left_as_it_is() {
+    use crate::{DatabaseState, check_database, renew_database};
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(FILE_NAME);
+    with_many(dir.path(), 1_000).await;
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2 / 4096 * 4096;
+    bytes[middle..middle + 4096].fill(0xff);
+    std::fs::write(&path, &bytes).unwrap();
+    let refused = renew_database(&path, || Err(std::io::Error::other("no room"))).unwrap_err();
+    assert_eq!(refused, JournalError::Storage("no room".to_owned()));
+    assert_eq!(std::fs::read(&path).unwrap(), bytes, "nothing has changed");
+    let aside = dir.path().join("aside");
+    let saved = renew_database(&path, || std::fs::rename(&path, &aside)).unwrap();
+    assert_eq!(std::fs::read(&aside).unwrap(), bytes);
+    assert_eq!(check_database(&path), DatabaseState::Sound);
+    assert!((280..300).contains(&saved.messages), "{saved:?}");
+    assert_eq!(open(dir.path()).unwrap().1.len(), saved.messages);
+}
+
+#[tokio::test]
+async fn damage_met_while_running_is_dealt_with_by_the_next_start() {
+    use std::os::unix::fs::FileExt;
+    let dir = tempfile::tempdir().unwrap();
+    with_many(dir.path(), 3_000).await;
+    let (journal, ()) = SqliteJournal::open_with(dir.path(), |_| Ok(())).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(dir.path().join(FILE_NAME)).unwrap();
+    let middle = file.metadata().unwrap().len() / 2 / 4096 * 4096;
+    file.write_all_at(&[0xff; 4096], middle).unwrap();
+    journal.change(add("run-300")).await.unwrap();
+    let met = journal.change(Run("SELECT sum(length(payload)) FROM inbox")).await.unwrap_err();
+    assert!(matches!(met, JournalError::Damaged(_)), "{met}");
+    assert!(met.to_string().contains("restart the gateway"), "{met}");
+    journal.close().await;
+    let (journal, ()) = SqliteJournal::open_with(dir.path(), |_| Ok(())).unwrap();
+    assert_eq!(aside(dir.path()).iter().filter(|name| !name.ends_with("-wal")).count(), 1);
+    assert!(journal.read(runs).await.unwrap().contains(&"run-300".to_owned()));
+}
+
+#[test]
+fn a_new_file_that_was_not_put_in_place_yet_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, _) = open(dir.path()).unwrap();
+    insert(&Connection::open(dir.path().join(FILE_NAME)).unwrap(), "saved", 1).unwrap();
+    let thread = journal.thread.lock().take();
+    drop(journal);
+    thread.expect("it runs until the last handle is gone").join().unwrap();
+    std::fs::rename(dir.path().join(FILE_NAME), dir.path().join("gateway.sqlite.renewed")).unwrap();
+    assert_eq!(open(dir.path()).unwrap().1, ["saved"]);
+}
+
+#[tokio::test]
+async fn a_change_that_fails_leaves_nothing_and_takes_no_other_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, _) = open(dir.path()).unwrap();
+    let failing = Add { run: "bad".to_owned(), bytes: 1, then_fail: true };
+    let (first, bad, second) =
+        tokio::join!(journal.change(add("a")), journal.change(failing), journal.change(add("b")));
+    assert_eq!((first, second), (Ok(()), Ok(())));
+    assert_eq!(bad.unwrap_err().to_string(), "a later step failed");
+    assert_eq!(journal.read(runs).await.unwrap(), ["a", "b"]);
+}
+
+/// A change with a mistake in it.
+struct Mistake;
+
+impl Change for Mistake {
+    type Done = ();
+
+    fn durability(&self) -> Durability {
+        Durability::Synced
+    }
+
+    fn apply(&self, db: &Connection) -> Result<(), JournalError> {
+        insert(db, "half", 1)?;
+        panic!("a bug")
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_panics_is_refused_and_the_next_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, _) = open(dir.path()).unwrap();
+    let refused = journal.change(Mistake).await.unwrap_err();
+    assert!(refused.to_string().contains("panicked"), "{refused}");
+    journal.change(add("a")).await.unwrap();
+    assert_eq!(journal.read(runs).await.unwrap(), ["a"], "nothing of it was kept");
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_changes_and_takes_them_when_there_is_room_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, _) = open(dir.path()).unwrap();
+    journal.change(Run("PRAGMA max_page_count = 1")).await.unwrap();
+    let big = || Add { run: "big".to_owned(), bytes: 100_000, then_fail: false };
+    let refused = journal.change(big()).await.unwrap_err();
+    assert_eq!(refused.to_string(), "database or disk is full");
+    assert_eq!(journal.read(runs).await.unwrap(), [""; 0]);
+    journal.change(Run("PRAGMA max_page_count = 1000000")).await.unwrap();
+    journal.change(big()).await.unwrap();
+    assert_eq!(journal.read(runs).await.unwrap(), ["big"]);
+}
+
+#[test]
+fn every_state_is_named_once_and_leads_to_an_end() {
+    check_laws::<MessageState>();
+    check_laws::<DeliveryState>();
+}
+
+/// What holds for every queue's states.
+fn check_laws<S: States + std::fmt::Debug>() {
+    for state in S::ALL {
+        assert_eq!(S::parse(state.name()), Some(*state));
+        assert!(state.is_over() || !state.next().is_empty(), "{state:?} is a dead end with work left");
+        let mut reached = vec![*state];
+        while let Some(more) =
+            reached.iter().flat_map(|state| state.next()).find(|state| !reached.contains(state))
+        {
+            reached.push(*more);
+        }
+        assert!(reached.iter().any(|state| state.is_over()), "{state:?} never ends");
+    }
+    assert!(!S::FIRST.is_over());
+}
+
+/// Another writer's statement, made while the journal is open.
+fn by_another(dir: &Path, sql: &str) {
+    Connection::open(dir.join(FILE_NAME)).unwrap().execute_batch(sql).unwrap();
+}
+
+fn finish(run: &str, ended_at: i64) -> Update {
+    let outcome = RunOutcome::Ok { result: serde_json::json!({"payloads": []}) };
+    Update::Finish(RunRecord { run_id: RunId::new(run), started_at: None, ended_at, outcome })
+}
+
+fn state_of(dir: &Path, run: &str) -> String {
+    let db = Connection::open(dir.join(FILE_NAME)).unwrap();
+    db.query_row("SELECT state FROM inbox WHERE run_id = ?1", [run], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn a_message_of_before_there_were_digests_is_known_by_its_key_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = opened(dir.path());
+    let insert = async |text| {
+        let row = contract::stored(contract::chat("run-1", text)).await;
+        journal.reserve().await.unwrap()(row).await.unwrap()
+    };
+    assert_eq!(insert("hello").await, Insert::New);
+    assert_eq!(insert("another text").await, Insert::Conflict);
+    by_another(dir.path(), "UPDATE inbox SET digest = NULL");
+    assert_eq!(insert("another text").await, Insert::Known(Known::Unfinished { accepted_at: 1_000 }));
+}
+
+#[tokio::test]
+async fn finished_messages_go_when_they_are_old_or_too_many_and_unfinished_ones_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = opened(dir.path());
+    let now = openclaw_sessions::time::now_ms();
+    for (n, ended_at) in [(1, 100), (2, 500), (3, 600), (4, 700)] {
+        journal.change(add(&format!("run-{n}"))).await.unwrap();
+        // Far in the future: pruning by today's clock leaves them alone.
+        journal.update(finish(&format!("run-{n}"), now + ended_at)).await.unwrap();
+    }
+    journal.change(add("run-5")).await.unwrap();
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    let retention = Retention { keep_ms: 0, keep_rows: 2 };
+    queue::prune(&db, MessageState::Finished, now + 300, retention).unwrap();
+    let mut statement = db.prepare("SELECT run_id FROM inbox ORDER BY seq").unwrap();
+    let left: Vec<String> =
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
+    assert_eq!(left, ["run-3", "run-4", "run-5"]);
+}
+
+#[tokio::test]
+async fn a_disk_that_refuses_keeps_nothing_of_a_message_and_stores_a_finished_run_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = opened(dir.path());
+    journal.change(add("before")).await.unwrap();
+    // SQLite's page limit is per connection: the refusal has to come from outside.
+    let refuse =
+        "CREATE TRIGGER full BEFORE INSERT ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;
+        CREATE TRIGGER full2 BEFORE UPDATE ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;";
+    by_another(dir.path(), refuse);
+    let row = async |run| contract::stored(contract::chat(run, "x")).await;
+    let refused = journal.reserve().await.unwrap()(row("during").await).await.unwrap_err();
+    assert!(refused.to_string().contains("disk is full"), "{refused}");
+    let ended = openclaw_sessions::time::now_ms();
+    journal.update(finish("before", ended)).await.unwrap_err();
+    assert_eq!(journal.message(&RunId::new("during")).await.unwrap(), None);
+    let Update::Finish(record) = finish("before", ended) else { panic!("a finished run") };
+    let known = Some(Known::Finished(record));
+    let before = journal.message(&RunId::new("before")).await.unwrap();
+    assert_eq!(before, known, "it has ended, stored or not");
+    by_another(dir.path(), "DROP TRIGGER full; DROP TRIGGER full2");
+    // Nothing else is asked of the journal, and still it is stored.
+    while state_of(dir.path(), "before") != "finished" {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(journal.reserve().await.unwrap()(row("after").await).await, Ok(Insert::New));
+    assert_eq!(journal.message(&RunId::new("before")).await.unwrap(), known);
+}

@@ -1,0 +1,327 @@
+//! The thread that writes: group commit, and retries of what must not be lost.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::time::Duration;
+
+use openclaw_sessions::time::now_ms;
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+use tokio::sync::{mpsc, oneshot};
+
+use super::refused::Refused;
+use super::{deliveries, messages};
+use crate::journal::{Durability, JournalError, Update};
+
+/// Changes in one transaction.
+const BATCH: usize = 256;
+/// Changes between two cleanings.
+const UPKEEP_EVERY: usize = 512;
+/// Pause before refused changes are tried again while nothing else is to be written.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// What the thread is asked.
+pub(super) enum Mail {
+    Work(Box<dyn Work>),
+    Close,
+}
+
+/// What is done to the database in one piece.
+pub(super) trait Change: Send + 'static {
+    /// What it answers.
+    type Done: Send + 'static;
+
+    /// How safe it is when it is answered.
+    fn durability(&self) -> Durability;
+
+    /// Makes the change, inside a transaction. Either all of it or, after an error, nothing.
+    fn apply(&self, db: &Connection) -> Result<Self::Done, JournalError>;
+
+    /// What of it is tried again when the disk refuses it, until it is stored.
+    fn owed(self) -> Option<Update>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+impl Change for Update {
+    type Done = bool;
+
+    fn durability(&self) -> Durability {
+        self.durability()
+    }
+
+    fn apply(&self, db: &Connection) -> Result<bool, JournalError> {
+        match self {
+            Self::Attempt(run_id) => messages::attempt(db, run_id),
+            Self::Prepared(run_id) => messages::prepared(db, run_id),
+            Self::Excuse(runs) => messages::excuse(db, runs),
+            Self::Begin(run_id, session_id) => messages::begin(db, run_id, session_id),
+            Self::Abort(runs, reason) => messages::abort(db, runs, *reason),
+            Self::Finish(record) => messages::finish(db, record),
+            Self::Sending { id, attempts } => deliveries::sending(db, id, *attempts),
+            Self::Tried { id, verdict, now } => deliveries::tried(db, id, verdict, *now),
+            Self::Revive { id, now } => deliveries::revive(db, id, *now),
+            Self::Discard(id) => deliveries::discard(db, id),
+        }
+    }
+
+    fn owed(self) -> Option<Update> {
+        self.has_happened().then_some(self)
+    }
+}
+
+/// A change and who waits for it, whatever its type.
+pub(super) trait Work: Send {
+    fn durability(&self) -> Durability;
+    /// Inside the open transaction.
+    fn apply(&mut self, db: &Connection) -> Result<(), JournalError>;
+    /// It is committed.
+    fn answer(self: Box<Self>);
+    /// It is not. Gives back what is to be tried again, which `refused` knows of before the caller.
+    fn deny(self: Box<Self>, error: JournalError, refused: &Refused) -> Option<Update>;
+}
+
+/// A change and who waits for it.
+pub(super) fn work<C: Change>(
+    change: C,
+    reply: oneshot::Sender<Result<C::Done, JournalError>>,
+) -> Box<dyn Work> {
+    Box::new(Typed { change, done: None, reply })
+}
+
+struct Typed<C: Change> {
+    change: C,
+    done: Option<C::Done>,
+    reply: oneshot::Sender<Result<C::Done, JournalError>>,
+}
+
+impl<C: Change> Work for Typed<C> {
+    fn durability(&self) -> Durability {
+        self.change.durability()
+    }
+
+    fn apply(&mut self, db: &Connection) -> Result<(), JournalError> {
+        self.done = Some(whole(db, || self.change.apply(db))?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>) {
+        // A caller that went away meanwhile needs no answer.
+        let _ = self.reply.send(self.done.ok_or(JournalError::Closed));
+    }
+
+    fn deny(self: Box<Self>, error: JournalError, refused: &Refused) -> Option<Update> {
+        let Self { change, reply, .. } = *self;
+        let owed = change.owed();
+        if let Some(Update::Finish(record)) = &owed {
+            refused.add(record.clone());
+        }
+        let _ = reply.send(Err(error));
+        owed
+    }
+}
+
+/// All of a change or nothing, whatever else its transaction holds. A change that panics is refused: the thread works for all.
+fn whole<T>(db: &Connection, change: impl FnOnce() -> Result<T, JournalError>) -> Result<T, JournalError> {
+    db.prepare_cached("SAVEPOINT one")?.execute([])?;
+    let done = panic::catch_unwind(AssertUnwindSafe(change)).unwrap_or_else(|_| {
+        Err(JournalError::Storage("a change of the journal panicked; the gateway's log says more".to_owned()))
+    });
+    if done.is_err() && !db.is_autocommit() {
+        db.prepare_cached("ROLLBACK TO one")?.execute([])?;
+    }
+    // A full disk ends the whole transaction, savepoints too.
+    if !db.is_autocommit() {
+        db.prepare_cached("RELEASE one")?.execute([])?;
+    }
+    done
+}
+
+pub(super) struct Writer {
+    db: Connection,
+    /// Refused updates that are tried again, oldest first, before everything else. As many as ended since the disk began to
+    /// refuse: accepting fails meanwhile, so that their number is bounded by what was queued.
+    owed: Vec<Update>,
+    /// The finished runs among them.
+    refused: Refused,
+    /// Whether a commit that was refused may stand in the log all the same.
+    is_log_stale: bool,
+    since_upkeep: usize,
+}
+
+impl Writer {
+    pub(super) fn new(db: Connection, refused: Refused) -> Self {
+        Self { db, owed: Vec::new(), refused, is_log_stale: false, since_upkeep: UPKEEP_EVERY }
+    }
+
+    /// Works until the last handle is gone or [`Mail::Close`] comes.
+    pub(super) fn run(mut self, mut mailbox: mpsc::Receiver<Mail>) {
+        let mut open = true;
+        while open {
+            let mut next = match self.next(&mut mailbox) {
+                Next::Mail(mail) => Some(mail),
+                Next::Retry => {
+                    // The failure was reported when it began.
+                    let _ = self.store_owed();
+                    continue;
+                }
+                Next::Closed => break,
+            };
+            let mut batch = Vec::new();
+            while let Some(mail) = next.take() {
+                match mail {
+                    Mail::Work(work) => batch.push(work),
+                    Mail::Close => open = false,
+                }
+                if batch.len() < BATCH && open {
+                    next = mailbox.try_recv().ok();
+                }
+            }
+            self.write(batch);
+        }
+        // What is still refused is found out anew by the next start.
+        let _ = self.store_owed();
+    }
+
+    /// Waits for the next change; while some are owed, not for long.
+    fn next(&self, mailbox: &mut mpsc::Receiver<Mail>) -> Next {
+        if !self.is_owing() {
+            return mailbox.blocking_recv().map_or(Next::Closed, Next::Mail);
+        }
+        let Ok(clock) = tokio::runtime::Builder::new_current_thread().enable_time().build() else {
+            return mailbox.blocking_recv().map_or(Next::Closed, Next::Mail);
+        };
+        match clock.block_on(async { tokio::time::timeout(RETRY, mailbox.recv()).await }) {
+            Ok(Some(mail)) => Next::Mail(mail),
+            Ok(None) => Next::Closed,
+            Err(_) => Next::Retry,
+        }
+    }
+
+    fn write(&mut self, batch: Vec<Box<dyn Work>>) {
+        if batch.is_empty() {
+            return;
+        }
+        if let Err(error) = self.store_owed() {
+            tracing::warn!(%error, waiting = self.owed.len(), "the journal still refuses what has ended");
+        }
+        let synced = batch.iter().any(|work| work.durability() == Durability::Synced);
+        if let Err(error) = self.begin(synced) {
+            self.report(&error);
+            batch.into_iter().for_each(|work| self.deny(work, error.clone()));
+            return;
+        }
+        let mut applied = Vec::with_capacity(batch.len());
+        for mut work in batch {
+            // A full disk ends the whole transaction, not the statement alone; what follows must not commit by itself.
+            if self.db.is_autocommit() {
+                self.deny(work, JournalError::Storage("the transaction was rolled back".to_owned()));
+                continue;
+            }
+            match work.apply(&self.db) {
+                Ok(()) => applied.push(work),
+                Err(error) => {
+                    self.report(&error);
+                    self.deny(work, error);
+                }
+            }
+        }
+        match self.db.execute_batch("COMMIT").map_err(JournalError::from) {
+            Ok(()) => {
+                self.since_upkeep += applied.len();
+                applied.into_iter().for_each(|work| work.answer());
+                self.keep_up();
+            }
+            Err(error) => {
+                self.report(&error);
+                // Nothing to roll back when the disk's refusal did it already.
+                let _ = self.db.execute_batch("ROLLBACK");
+                self.overwrite();
+                applied.into_iter().for_each(|work| self.deny(work, error.clone()));
+            }
+        }
+    }
+
+    fn deny(&mut self, work: Box<dyn Work>, error: JournalError) {
+        self.owed.extend(work.deny(error, &self.refused));
+    }
+
+    /// Opens a transaction whose commit is synced to disk if `synced`.
+    fn begin(&self, synced: bool) -> Result<(), JournalError> {
+        let level = if synced { "FULL" } else { "NORMAL" };
+        self.db.execute_batch(&format!("PRAGMA synchronous = {level}; BEGIN IMMEDIATE"))?;
+        Ok(())
+    }
+
+    fn is_owing(&self) -> bool {
+        self.is_log_stale || !self.owed.is_empty()
+    }
+
+    /// Stores what was refused, all of it, synced.
+    fn store_owed(&mut self) -> Result<(), JournalError> {
+        if !self.is_owing() {
+            return Ok(());
+        }
+        self.begin(true)?;
+        let applied = self.owed.iter().try_for_each(|update| update.apply(&self.db).map(drop));
+        let applied = applied.and_then(|()| if self.is_log_stale { write_nothing(&self.db) } else { Ok(()) });
+        let done = applied.and_then(|()| Ok(self.db.execute_batch("COMMIT")?));
+        match &done {
+            Ok(()) => {
+                tracing::info!(count = self.owed.len(), "the journal stored what it had refused");
+                self.is_log_stale = false;
+                for update in self.owed.drain(..) {
+                    if let Update::Finish(record) = update {
+                        self.refused.remove(&record.run_id);
+                    }
+                }
+            }
+            Err(_) => drop(self.db.execute_batch("ROLLBACK")),
+        }
+        done
+    }
+
+    /// What was refused at the last moment may stand whole in the log all the same, and the next start would find it: something
+    /// else is written over it, now or as soon as the disk takes it.
+    fn overwrite(&mut self) {
+        self.is_log_stale = true;
+        // The failure was reported when it began.
+        let _ = self.store_owed();
+    }
+
+    fn report(&self, error: &JournalError) {
+        tracing::error!(%error, "the journal could not be written");
+        if let JournalError::Damaged(_) = error {
+            // The log that is left behind makes the next start check the whole file.
+            let _ = self.db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        }
+    }
+
+    fn keep_up(&mut self) {
+        if self.since_upkeep < UPKEEP_EVERY {
+            return;
+        }
+        self.since_upkeep = 0;
+        for prune in [messages::prune, deliveries::prune] {
+            if let Err(error) = prune(&self.db, now_ms()) {
+                tracing::warn!(%error, "the journal could not be cleaned");
+            }
+        }
+    }
+}
+
+/// Makes a commit of a transaction that changes nothing.
+fn write_nothing(db: &Connection) -> Result<(), JournalError> {
+    let version: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok(db.pragma_update(None, "user_version", version)?)
+}
+
+/// What the thread does next.
+enum Next {
+    Mail(Mail),
+    /// Nothing came: try what was refused.
+    Retry,
+    Closed,
+}

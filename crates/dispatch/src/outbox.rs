@@ -1,0 +1,182 @@
+//! The outbox: what is to be sent to chat platforms, until each platform has it (`docs/durability.md`). It is kept in the
+//! [`crate::journal`].
+//!
+//! [`Outbox`] takes deliveries of one kind; a channel gives its accounts' sending sides to [`Outbox::register`].
+//! [`states`] decides what follows from a try, [`lanes`] whose turn it is, the [`supervisor`] does it. It is there only
+//! while a channel is registered.
+
+mod attempt;
+mod delivery;
+mod lanes;
+mod registry;
+mod states;
+mod supervisor;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use delivery::{
+    Address, Attempt, Deliver, DeliverFuture, Delivery, DeliveryPayload, DeliveryStatus, Found, Receipt,
+    Repeats, SendError,
+};
+pub(crate) use lanes::{LaneKey, OpenDelivery};
+pub use registry::KindInUse;
+pub(crate) use registry::Outboxes;
+pub use states::DeliveryState;
+#[cfg(test)]
+pub(crate) use states::Retry;
+pub(crate) use states::Verdict;
+
+use crate::clock::Clock;
+use crate::journal::{Journal, JournalError, NewDelivery, Update};
+use supervisor::{Accounts, Supervisor};
+
+/// What came of [`Outbox::accept`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Enqueued {
+    /// It is on disk, synced, and will be sent.
+    New,
+    /// Its id was accepted before; nothing was changed.
+    Known(DeliveryStatus),
+}
+
+/// What came of storing a delivery.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum DeliveryInsert {
+    /// It is stored.
+    New,
+    /// Its id was there already.
+    Known(DeliveryStatus),
+    /// Too many wait.
+    Full,
+}
+
+/// Why a delivery was not taken. Nothing of it was kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OutboxError {
+    /// It has no id, channel or target.
+    #[error("a delivery needs an id, a channel and a target")]
+    Unaddressed,
+    /// Too many wait; the caller may try again later.
+    #[error("too many deliveries wait; connect the channel they are for, or try again later")]
+    Full,
+    /// It could not be stored.
+    #[error("the delivery could not be stored: {0}")]
+    Journal(#[from] JournalError),
+}
+
+/// Handle to the deliveries of one kind. Clones are the same outbox.
+pub struct Outbox<P> {
+    inner: Arc<Inner<P>>,
+}
+
+impl<P> Clone for Outbox<P> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
+}
+
+/// What the handle and the supervisor share.
+struct Inner<P> {
+    journal: Arc<dyn Journal>,
+    clock: Clock,
+    accounts: Accounts<P>,
+    tasks: TaskTracker,
+    /// Nothing is begun any more.
+    stopping: CancellationToken,
+    /// What is on its way is dropped.
+    kill: CancellationToken,
+}
+
+impl<P: DeliveryPayload> Outbox<P> {
+    pub(crate) fn new(
+        journal: Arc<dyn Journal>,
+        clock: Clock,
+        tasks: TaskTracker,
+        stopping: CancellationToken,
+        kill: CancellationToken,
+    ) -> Self {
+        Self {
+            inner: Arc::new(Inner { journal, clock, accounts: Accounts::default(), tasks, stopping, kill }),
+        }
+    }
+
+    /// Takes a delivery. When this returns [`Enqueued::New`] it is on disk and will be sent: in the order of acceptance
+    /// within its conversation, as soon as its channel is registered.
+    ///
+    /// # Errors
+    /// See [`OutboxError`]; nothing was kept.
+    pub async fn accept(&self, delivery: Delivery<P>) -> Result<Enqueued, OutboxError> {
+        let address = &delivery.address;
+        if [&delivery.id, &address.channel, &address.target].iter().any(|text| text.trim().is_empty()) {
+            return Err(OutboxError::Unaddressed);
+        }
+        let Delivery { id, address, session_key, payload, expires_at } = delivery;
+        let payload = serde_json::to_string(&payload).map_err(JournalError::from)?;
+        let delivery = Delivery { id, address, session_key, payload, expires_at };
+        let new = NewDelivery { kind: P::KIND, delivery, accepted_at: self.inner.clock.now_ms() };
+        match self.inner.journal.deliver(new).await? {
+            DeliveryInsert::New => {
+                self.inner.accounts.wake();
+                Ok(Enqueued::New)
+            }
+            DeliveryInsert::Known(status) => Ok(Enqueued::Known(status)),
+            DeliveryInsert::Full => Err(OutboxError::Full),
+        }
+    }
+
+    /// From now on deliveries for an account of a channel are sent through `sender`, those that wait first. It takes the
+    /// place of one that was there.
+    pub fn register(&self, channel: &str, account: &str, sender: Arc<dyn Deliver<P>>) {
+        if self.inner.accounts.put(channel, account, sender) {
+            let supervisor = Supervisor::new(Arc::clone(&self.inner));
+            self.inner.tasks.spawn(supervisor.run());
+        }
+    }
+
+    /// Deliveries for an account wait until it is registered again. One that is on its way goes on.
+    pub fn unregister(&self, channel: &str, account: &str) {
+        self.inner.accounts.remove(channel, account);
+    }
+
+    /// How a delivery stands; `None` for an unknown one, and one that was forgotten.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub async fn find(&self, id: &str) -> Result<Option<DeliveryStatus>, OutboxError> {
+        Ok(self.inner.journal.delivery(id).await?)
+    }
+
+    /// Deliveries that were given up, the newest first, at most `most`.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub async fn failed(&self, most: u32) -> Result<Vec<DeliveryStatus>, OutboxError> {
+        Ok(self.inner.journal.failed_deliveries(P::KIND, most).await?)
+    }
+
+    /// Tries a delivery again that was given up. `false`: there is none of this id.
+    ///
+    /// # Errors
+    /// When it could not be stored.
+    pub async fn revive(&self, id: &str) -> Result<bool, OutboxError> {
+        let revive = Update::Revive { id: id.to_owned(), now: self.inner.clock.now_ms() };
+        let revived = self.inner.journal.update(revive).await?;
+        if revived {
+            self.inner.accounts.rescan();
+        }
+        Ok(revived)
+    }
+
+    /// Forgets a delivery that was given up. `false`: there is none of this id.
+    ///
+    /// # Errors
+    /// When it could not be stored.
+    pub async fn discard(&self, id: &str) -> Result<bool, OutboxError> {
+        Ok(self.inner.journal.update(Update::Discard(id.to_owned())).await?)
+    }
+}

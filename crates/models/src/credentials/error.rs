@@ -1,0 +1,73 @@
+//! Why there is no credential.
+
+/// Why a provider can't be called. The texts are for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialError {
+    /// The profile asked for does not exist or holds nothing.
+    #[error("No credentials found for profile \"{0}\".")]
+    NoProfile(String),
+    /// The profile asked for is another provider's.
+    #[error("Auth profile \"{profile}\" is for {is}, not {wanted}.")]
+    ForeignProfile {
+        /// The profile.
+        profile: String,
+        /// Whose it is.
+        is: String,
+        /// Whose it should be.
+        wanted: String,
+    },
+    /// Every profile rests.
+    #[error("No available auth profile for {0} (all in cooldown or unavailable).")]
+    AllResting(String),
+    /// A token or login has expired, and this version can't renew it.
+    #[error(
+        "the login of profile \"{0}\" has expired and can't be renewed; log in again with \
+         `openclaw models auth login`, or use an API key"
+    )]
+    Expired(String),
+    /// A login could not be renewed: the person must try again or log in again.
+    #[error("OAuth token refresh failed for {provider}: {what}. Please try again or re-authenticate.")]
+    Renewal {
+        /// The provider.
+        provider: String,
+        /// What went wrong.
+        what: String,
+    },
+    /// The process is ending.
+    #[error("reading the credentials was interrupted")]
+    Interrupted,
+    /// There is a ChatGPT login, which serves another provider.
+    #[error(
+        "No API key found for provider \"openai\". You are logged in with OpenAI Codex (ChatGPT): use \
+         openai-codex/gpt-5.3-codex, or set OPENAI_API_KEY to use openai models."
+    )]
+    CodexInstead,
+    /// A key command failed.
+    #[error("the apiKey command of provider \"{provider}\" {what}")]
+    Command {
+        /// The provider.
+        provider: String,
+        /// What it did.
+        what: String,
+    },
+    /// Google's application default credentials can't be used.
+    #[error("{0}")]
+    Google(String),
+    /// AWS's profile gives no keys.
+    #[error("{0}")]
+    Aws(String),
+    /// There is none anywhere.
+    #[error(
+        "No API key found for provider \"{provider}\". Auth store: {store} (agentDir: {agent_dir}). {fix}"
+    )]
+    NoKey {
+        /// The provider.
+        provider: String,
+        /// The file that was looked into.
+        store: String,
+        /// Its directory.
+        agent_dir: String,
+        /// How to add one.
+        fix: String,
+    },
+}

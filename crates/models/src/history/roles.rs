@@ -1,0 +1,74 @@
+//! Which messages and blocks reach a provider, and how neighbours of one role are merged
+//! (spec `agent-runtime.md` §9.2 steps 3, 4, 8, 10).
+
+use openclaw_protocol::message::{AssistantMessage, Block, Message, StopReason, UserContent, UserMessage};
+
+use super::rules::{Join, Rules};
+
+/// Drops blank text of assistant messages, then messages without content.
+pub(super) fn drop_blank(messages: &mut Vec<Message>) {
+    messages.retain_mut(|message| {
+        let Message::Assistant(assistant) = message else { return true };
+        assistant.content.retain(|block| !matches!(block, Block::Text(text) if text.text.trim().is_empty()));
+        !assistant.content.is_empty() || assistant.stop_reason == StopReason::Error
+    });
+}
+
+/// Drops tool calls that were stored without arguments, and messages that held nothing else.
+pub(super) fn drop_calls_without_arguments(messages: &mut Vec<Message>) {
+    messages.retain_mut(|message| {
+        let Message::Assistant(assistant) = message else { return true };
+        let before = assistant.content.len();
+        assistant.content.retain(|block| !matches!(block, Block::ToolCall(call) if call.arguments.is_null()));
+        before == assistant.content.len() || !assistant.content.is_empty()
+    });
+}
+
+/// Merges consecutive messages of one role. A user message whose answer never came thus reaches the model together with
+/// the next one.
+pub(super) fn merge(messages: &mut Vec<Message>, rules: &Rules<'_>) {
+    messages.dedup_by(|next, last| match (last, next) {
+        (Message::User(last), Message::User(next)) => {
+            join_users(last, next, rules.join);
+            true
+        }
+        (Message::Assistant(last), Message::Assistant(next)) if rules.merge_assistants => {
+            join_assistants(last, next);
+            true
+        }
+        _ => false,
+    });
+}
+
+/// Contents joined, the timestamp of the later.
+fn join_users(last: &mut UserMessage, next: &mut UserMessage, join: Join) {
+    let mut blocks = into_blocks(std::mem::take(&mut last.content));
+    let mut more = into_blocks(std::mem::take(&mut next.content));
+    if join == Join::BlankLine
+        && let (Some(Block::Text(end)), Some(Block::Text(start))) = (blocks.last_mut(), more.first())
+    {
+        end.text.push_str("\n\n");
+        end.text.push_str(&start.text);
+        more.remove(0);
+    }
+    blocks.append(&mut more);
+    last.content = UserContent::Blocks(blocks);
+    last.timestamp = next.timestamp;
+}
+
+fn into_blocks(content: UserContent) -> Vec<Block> {
+    match content {
+        UserContent::Text(text) => vec![Block::text(text)],
+        UserContent::Blocks(blocks) => blocks,
+    }
+}
+
+/// Contents joined; usage, stop reason and error of the later.
+fn join_assistants(last: &mut AssistantMessage, next: &mut AssistantMessage) {
+    last.content.append(&mut next.content);
+    last.usage = next.usage;
+    last.stop_reason = next.stop_reason;
+    last.error_message = next.error_message.take();
+    last.error_text = next.error_text.take();
+    last.timestamp = next.timestamp;
+}

@@ -1,0 +1,97 @@
+//! A model with everything needed to call it.
+
+use std::collections::BTreeMap;
+
+use secrecy::SecretString;
+
+use crate::api::Api;
+use crate::history::{IdRule, Rules};
+use crate::provider_entry::{Compat, Price};
+use crate::reference::ModelRef;
+#[cfg(test)]
+use crate::request::ModelRequest;
+
+/// A model resolved from the catalog and the configuration, credentials aside.
+#[derive(Debug, Clone)]
+pub struct ModelSpec {
+    /// Provider and id.
+    pub reference: ModelRef,
+    /// Name for people.
+    pub name: String,
+    /// Protocol.
+    pub api: Api,
+    /// Where the API is, without a trailing slash.
+    pub base_url: String,
+    /// Whether it reasons.
+    pub reasoning: bool,
+    /// Whether it takes images.
+    pub images: bool,
+    /// US dollars for a million tokens.
+    pub price: Price,
+    /// Tokens; absent when neither the catalog nor the configuration says.
+    pub context_window: Option<u64>,
+    /// The owner set the window, rather than the catalog.
+    pub window_configured: bool,
+    /// Largest answer in tokens.
+    pub max_tokens: u64,
+    /// Headers of every request.
+    pub headers: BTreeMap<String, SecretString>,
+    /// Send the key as `Authorization: Bearer` whatever the protocol does by itself.
+    pub auth_header: bool,
+    /// Where it differs from OpenAI's own server.
+    pub compat: Compat,
+    /// Ask for a stream also when tools are offered.
+    pub streaming: bool,
+}
+
+impl ModelSpec {
+    /// Output cap of a request: what was asked, else `min(maxTokens, 32000)` (spec `models.md` §3).
+    pub fn output_cap(&self, asked: Option<u32>) -> u64 {
+        const DEFAULT_CAP: u64 = 32_000;
+        asked.map_or(self.max_tokens.min(DEFAULT_CAP), u64::from)
+    }
+
+    /// Provider id.
+    pub fn provider(&self) -> &str {
+        self.reference.provider.as_str()
+    }
+
+    /// Model id.
+    pub fn id(&self) -> &str {
+        &self.reference.model
+    }
+
+    /// How a history is made fit for it, where its protocol takes ids of calls in this form.
+    pub(crate) fn history_rules(&self, ids: IdRule) -> Rules<'_> {
+        Rules::of(self.provider(), self.api.as_str(), self.id(), ids)
+    }
+}
+
+#[cfg(test)]
+impl ModelSpec {
+    /// A request as a client with this rule of ids builds from it.
+    pub(crate) fn prepared(&self, request: &ModelRequest, ids: IdRule) -> ModelRequest {
+        let messages = crate::history::prepare(request.messages.clone(), &self.history_rules(ids));
+        ModelRequest { messages, ..request.clone() }
+    }
+
+    /// A plain model for tests.
+    pub(crate) fn sample(provider: &str, model: &str, api: &str) -> Self {
+        Self {
+            reference: ModelRef::new(provider, model),
+            name: model.to_owned(),
+            api: Api::from(api),
+            base_url: "http://127.0.0.1:1".to_owned(),
+            reasoning: false,
+            images: false,
+            price: Price::default(),
+            context_window: Some(200_000),
+            window_configured: false,
+            max_tokens: 8192,
+            headers: BTreeMap::new(),
+            auth_header: false,
+            compat: Compat::default(),
+            streaming: true,
+        }
+    }
+}

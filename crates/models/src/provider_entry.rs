@@ -1,0 +1,284 @@
+//! Providers and models as `models.providers`, `models.json` and the built-in catalog write them.
+
+use std::collections::BTreeMap;
+
+use secrecy::SecretString;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::api::Api;
+
+/// `models.providers.<id>`
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProviderEntry {
+    /// Where its API is.
+    pub base_url: Option<String>,
+    /// A literal key, the name of a variable, `${NAME}` or `!command`.
+    #[serde(deserialize_with = "optional_secret")]
+    pub api_key: Option<SecretString>,
+    /// How it authenticates.
+    pub auth: Option<ProviderAuthKind>,
+    /// Protocol of its models unless they say otherwise.
+    pub api: Option<Api>,
+    /// Headers of every request.
+    #[serde(deserialize_with = "secret_values")]
+    pub headers: BTreeMap<String, SecretString>,
+    /// Whether the key is sent as `Authorization: Bearer` besides the protocol's own way.
+    pub auth_header: Option<bool>,
+    /// Its models.
+    pub models: Vec<ModelEntry>,
+    /// Environment variables that hold its key, first set wins; the built-in catalog only.
+    pub env: Vec<String>,
+    /// Like `env`, but variables that are often set for other reasons: their presence alone connects no model.
+    pub ambient_env: Vec<String>,
+    /// Has more models than are listed: any id is taken for one; the built-in catalog only.
+    pub open: bool,
+    /// What is assumed of a model that is not listed; the built-in catalog only.
+    pub new_model: Option<ModelEntry>,
+    /// Listed only when a credential for it is found; the built-in catalog only.
+    pub implicit: bool,
+    /// How its server is asked for its models; the built-in catalog only.
+    pub asks: Option<Asks>,
+    /// What stands for the key in `models.json` where the login is an OAuth one; the built-in catalog only.
+    pub placeholder: Option<String>,
+    /// Changes to models that others list, by id; `models.json` only.
+    pub model_overrides: BTreeMap<String, ModelOverride>,
+}
+
+/// How a server is asked for its models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Asks {
+    /// Ollama: `GET /api/tags`, `POST /api/show`.
+    Ollama,
+    /// LM Studio: `GET /api/v0/models`.
+    LmStudio,
+    /// The server of llama.cpp: `GET /v1/models`, `GET /props`.
+    LlamaCpp,
+    /// vLLM: `GET /v1/models`.
+    Vllm,
+    /// Venice, a service on the internet: `GET /models`.
+    Venice,
+}
+
+impl Asks {
+    /// Whether it is a program that people run on their own machine, without a key.
+    pub fn is_local(self) -> bool {
+        match self {
+            Self::Ollama | Self::LmStudio | Self::LlamaCpp | Self::Vllm => true,
+            Self::Venice => false,
+        }
+    }
+}
+
+/// `models.providers.<id>.auth`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProviderAuthKind {
+    /// A key.
+    ApiKey,
+    /// The AWS credential chain.
+    AwsSdk,
+    /// OAuth.
+    #[serde(rename = "oauth")]
+    OAuth,
+    /// A bearer token.
+    Token,
+}
+
+/// One model of a [`ProviderEntry`].
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ModelEntry {
+    /// Id on the wire.
+    pub id: String,
+    /// Name for people; absent is the id.
+    pub name: Option<String>,
+    /// Protocol; absent is the provider's.
+    pub api: Option<Api>,
+    /// Where it is; absent is where its provider is.
+    pub base_url: Option<String>,
+    /// Whether it reasons.
+    pub reasoning: Option<bool>,
+    /// `text`, `image`.
+    pub input: Option<Vec<String>>,
+    /// Prices.
+    pub cost: Option<Price>,
+    /// Tokens.
+    pub context_window: Option<u64>,
+    /// Largest answer in tokens.
+    pub max_tokens: Option<u64>,
+    /// Headers of its requests, over the provider's.
+    #[serde(deserialize_with = "secret_values")]
+    pub headers: BTreeMap<String, SecretString>,
+    /// Where it differs from OpenAI's own server.
+    pub compat: Compat,
+    /// `params.streaming`
+    pub params: ModelEntryParams,
+    /// Its server says that it takes no tools, without which no agent can work; never written down.
+    #[serde(skip)]
+    pub lacks_tools: bool,
+}
+
+/// `modelOverrides.<id>`: what is said replaces what the list says.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ModelOverride {
+    /// Name for people.
+    pub name: Option<String>,
+    /// Whether it reasons.
+    pub reasoning: Option<bool>,
+    /// `text`, `image`.
+    pub input: Option<Vec<String>>,
+    /// Prices, each by itself.
+    pub cost: PriceOverride,
+    /// Tokens.
+    pub context_window: Option<u64>,
+    /// Largest answer in tokens.
+    pub max_tokens: Option<u64>,
+    /// Headers, added to those there are.
+    #[serde(deserialize_with = "secret_values")]
+    pub headers: BTreeMap<String, SecretString>,
+    /// Where it differs from OpenAI's own server.
+    pub compat: Compat,
+}
+
+/// Prices that replace others; US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PriceOverride {
+    /// Fresh prompt tokens.
+    pub input: Option<f64>,
+    /// Completion tokens.
+    pub output: Option<f64>,
+    /// Prompt tokens from the cache.
+    pub cache_read: Option<f64>,
+    /// Prompt tokens into the cache.
+    pub cache_write: Option<f64>,
+}
+
+/// `models[].params`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ModelEntryParams {
+    /// Whether to ask for a stream when tools are offered.
+    pub streaming: Option<bool>,
+}
+
+/// US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Price {
+    /// Fresh prompt tokens.
+    pub input: f64,
+    /// Completion tokens.
+    pub output: f64,
+    /// Prompt tokens from the cache.
+    pub cache_read: f64,
+    /// Prompt tokens into the cache.
+    pub cache_write: f64,
+}
+
+impl Price {
+    /// The price of a tier that costs this factor of it.
+    pub fn times(self, factor: f64) -> Self {
+        Self {
+            input: self.input * factor,
+            output: self.output * factor,
+            cache_read: self.cache_read * factor,
+            cache_write: self.cache_write * factor,
+        }
+    }
+}
+
+/// What a server that speaks OpenAI's protocol does differently (spec `models.md` §4.2). Absent is detected.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Compat {
+    /// Takes `store`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub supports_store: Option<bool>,
+    /// Takes role `developer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub supports_developer_role: Option<bool>,
+    /// Takes `reasoning_effort`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub supports_reasoning_effort: Option<bool>,
+    /// Takes `stream_options.include_usage`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub supports_usage_in_streaming: Option<bool>,
+    /// `max_completion_tokens` or `max_tokens`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens_field: Option<String>,
+    /// Wants `name` on tool results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requires_tool_result_name: Option<bool>,
+    /// Wants an assistant message between tool results and a user message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requires_assistant_after_tool_result: Option<bool>,
+    /// Wants thinking replayed as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requires_thinking_as_text: Option<bool>,
+    /// Wants tool call ids of nine alphanumerics.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requires_mistral_tool_ids: Option<bool>,
+    /// `openai`, `zai` or `qwen`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_format: Option<String>,
+    /// Takes `strict` on functions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub supports_strict_mode: Option<bool>,
+    /// OpenRouter's `provider` field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_router_routing: Option<serde_json::Value>,
+    /// Vercel's `providerOptions.gateway` field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vercel_gateway_routing: Option<serde_json::Value>,
+}
+
+impl Compat {
+    /// What is said here, and what the other says of the rest.
+    pub(super) fn over(self, base: &Self) -> Self {
+        let base = base.clone();
+        Self {
+            supports_store: self.supports_store.or(base.supports_store),
+            supports_developer_role: self.supports_developer_role.or(base.supports_developer_role),
+            supports_reasoning_effort: self.supports_reasoning_effort.or(base.supports_reasoning_effort),
+            supports_usage_in_streaming: self
+                .supports_usage_in_streaming
+                .or(base.supports_usage_in_streaming),
+            max_tokens_field: self.max_tokens_field.or(base.max_tokens_field),
+            requires_tool_result_name: self.requires_tool_result_name.or(base.requires_tool_result_name),
+            requires_assistant_after_tool_result: self
+                .requires_assistant_after_tool_result
+                .or(base.requires_assistant_after_tool_result),
+            requires_thinking_as_text: self.requires_thinking_as_text.or(base.requires_thinking_as_text),
+            requires_mistral_tool_ids: self.requires_mistral_tool_ids.or(base.requires_mistral_tool_ids),
+            thinking_format: self.thinking_format.or(base.thinking_format),
+            supports_strict_mode: self.supports_strict_mode.or(base.supports_strict_mode),
+            open_router_routing: self.open_router_routing.or(base.open_router_routing),
+            vercel_gateway_routing: self.vercel_gateway_routing.or(base.vercel_gateway_routing),
+        }
+    }
+}
+
+fn optional_secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretString>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.map(SecretString::from))
+}
+
+fn secret_values<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, SecretString>, D::Error> {
+    let plain = BTreeMap::<String, String>::deserialize(deserializer)?;
+    Ok(plain.into_iter().map(|(name, value)| (name, SecretString::from(value))).collect())
+}
+
+/// A count of tokens, which the file may write as `8192.0`.
+pub(crate) fn whole(number: f64) -> Option<u64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "finite and positive; as saturates"
+    )]
+    (number.is_finite() && number >= 1.0).then_some(number as u64)
+}
