@@ -6,11 +6,11 @@
 //! [`mod@file`] keeps one file open, as much of its end as is needed, and appends, [`backward`] reads from the end. [`context`]
 //! decides what of a branch a model sees, [`guard`] holds what is checked before a message is appended.
 
-pub mod backward;
+pub(crate) mod backward;
 pub mod context;
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
-pub mod file;
+mod file;
 mod files;
 mod fork;
 pub mod format;
@@ -37,7 +37,9 @@ use openclaw_protocol::message::Message;
 use parking_lot::Mutex;
 
 pub use context::Context;
-pub use file::{Branch, ModelSettings, NewTranscript, TranscriptFile};
+#[cfg(any(test, feature = "contract"))]
+pub use file::TranscriptFile;
+pub use file::{Branch, ModelSettings, NewTranscript};
 #[cfg(test)]
 pub(crate) use files::testing;
 pub use files::{FileReader, FileTranscripts};

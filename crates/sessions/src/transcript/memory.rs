@@ -106,14 +106,18 @@ impl MemoryTranscripts {
         self.all.lock().entry(transcript.clone()).or_default().holder = holder;
     }
 
-    /// The same transcripts once more, as a crash would leave them to another process.
-    pub fn copied(&self) -> Self {
+    /// The same transcripts once more, as a crash would leave them to another process. Nothing is written while `copy_rest`
+    /// copies whatever else that process finds.
+    pub fn copied(&self, copy_rest: impl FnOnce()) -> Self {
+        let all = self.all.lock();
+        copy_rest();
         let copy = Self::default();
         let moved = |(name, kept): (&TranscriptRef, &Kept)| {
             let rest = name.path().strip_prefix(self.root()).unwrap_or(name.path());
             (TranscriptRef::new(copy.root().join(rest)), Kept { stored: kept.stored.clone(), holder: None })
         };
-        *copy.all.lock() = self.all.lock().iter().map(moved).collect();
+        *copy.all.lock() = all.iter().map(moved).collect();
+        drop(all);
         copy
     }
 
