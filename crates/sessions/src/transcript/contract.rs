@@ -157,7 +157,7 @@ async fn a_row_finds_its_transcript_once_it_is_there(storage: &dyn Storage) {
     drop(opened(&all, "s").await);
     assert!(all.exists(&named) && !all.is_named_by(&named, &agent(), &row("s")));
     assert_eq!(all.find(&agent(), &row("s")), Some(named.clone()));
-    assert_eq!(all.all_of(&agent(), &row("s")), [named.clone()]);
+    assert_eq!(all.all_of(&agent(), &row("s")), std::slice::from_ref(&named));
     assert_ne!(all.to_write(&AgentId::normalize("ops"), &row("s")).unwrap(), Some(named.clone()));
     // A row that says it, in the text of the reference, has it under any id.
     let says = SessionEntry { session_file: Some(named.to_string().into()), ..row("other") };

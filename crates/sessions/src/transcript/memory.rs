@@ -396,7 +396,7 @@ impl MemoryTranscript {
     }
 }
 
-fn context_of(branch: Vec<Entry>) -> Context {
+fn context_of(branch: &[Entry]) -> Context {
     let kept = |entry: &Entry| match &entry.body {
         Body::Compaction(compaction) => Some(compaction.first_kept_entry_id.clone()),
         _ => None,
@@ -464,7 +464,7 @@ impl OpenTranscript for MemoryTranscript {
             _ => None,
         });
         settings
-            .not_in(&context_of(branch), snapshot.as_ref())
+            .not_in(&context_of(&branch), snapshot.as_ref())
             .try_for_each(|body| self.append(body, None).map(drop))
     }
 
@@ -501,7 +501,7 @@ impl OpenTranscript for MemoryTranscript {
     }
 
     fn context(&mut self) -> Result<Context, TranscriptError> {
-        self.branch_to(self.leaf.as_ref()).map(context_of)
+        Ok(context_of(&self.branch_to(self.leaf.as_ref())?))
     }
 
     fn pending_calls(&mut self) -> Result<PendingCalls, TranscriptError> {
@@ -540,7 +540,7 @@ impl OpenTranscript for MemoryTranscript {
             TurnEnd::Open => TurnState::Last,
             TurnEnd::Overtaken => TurnState::Overtaken,
             TurnEnd::Failed(at) => TurnState::Failed(failure_text(&branch[from + at])),
-            TurnEnd::Answered(at) => TurnState::Answered(context_of(branch[..=from + at].to_vec())),
+            TurnEnd::Answered(at) => TurnState::Answered(context_of(&branch[..=from + at])),
         };
         Ok(Some(Turn { entry: branch[from].id.clone(), state }))
     }
