@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark that can't run stops")]
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use divan::Bencher;
 use openclaw_protocol::params::sessions::{SessionListDefaults, SessionsListParams};
 use openclaw_sessions::methods::{self, ModelName};
 use openclaw_sessions::store::{Edit, FileStore, FileStoreOptions, Query, Refused, Rows, update_with};
+use openclaw_sessions::transcript::{FileTranscripts, Transcripts};
 use openclaw_sessions::{Layout, SessionKey, SessionSettings, SessionStore};
 use openclaw_testkit::many_sessions::{self, OLDEST, Skills};
 use serde_json::json;
@@ -46,8 +48,8 @@ impl Bench {
     fn list(&self, store: &FileStore, params: &SessionsListParams) -> usize {
         let defaults = SessionListDefaults { model_provider: None, model: None, context_tokens: None };
         let model = |_: &_| ModelName::new("fake", "fake-1");
-        let layout = self.layout();
-        let listed = methods::list(store, &layout, params, defaults, &model);
+        let transcripts: Arc<dyn Transcripts> = Arc::new(FileTranscripts::new(self.layout()));
+        let listed = methods::list(store, &transcripts, params, defaults, &model);
         self.runtime.block_on(listed).unwrap().sessions.len()
     }
 }

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use divan::Bencher;
 use openclaw_sessions::history;
-use openclaw_sessions::transcript::{Branch, EntryId, TranscriptFile};
+use openclaw_sessions::transcript::{Branch, EntryId, FileReader, TranscriptFile};
 use serde_json::json;
 
 /// Messages that `chat.history` shows unless told.
@@ -47,7 +47,7 @@ fn open_and_context(bencher: Bencher<'_, '_>, entries: usize) {
 fn tail(bencher: Bencher<'_, '_>, entries: usize) {
     let (_dir, path) = transcript(entries);
     bencher.bench_local(|| {
-        let shown = history::read(&path, SHOWN).unwrap();
+        let shown = history::read(&FileReader::new(&path), SHOWN).unwrap();
         assert_eq!(shown.len(), SHOWN);
         shown
     });
@@ -110,7 +110,7 @@ fn open_and_context_of_200_mb(bencher: Bencher<'_, '_>) {
 #[divan::bench(sample_size = 1)]
 fn tail_of_200_mb(bencher: Bencher<'_, '_>) {
     let path = &LONG_TRANSCRIPT.1;
-    bencher.bench_local(|| history::read(path, SHOWN).unwrap());
+    bencher.bench_local(|| history::read(&FileReader::new(path), SHOWN).unwrap());
 }
 
 /// Going back to its first entry: all of it is read.

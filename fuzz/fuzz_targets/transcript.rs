@@ -1,13 +1,32 @@
 //! Whatever a transcript's file holds, it can be read, reading changes nothing, and a conversation goes on in it.
 #![no_main]
 
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+
 use libfuzzer_sys::fuzz_target;
 use openclaw_protocol::message::{Message, UserMessage};
-use openclaw_sessions::history;
-use openclaw_sessions::transcript::{self, Body, NewTranscript, StoredMessage, TranscriptFile};
+use openclaw_protocol::{AgentId, SessionId};
+use openclaw_sessions::transcript::{
+    Body, Context, FileReader, FileTranscripts, NewTranscript, StoredMessage, TranscriptFile, TranscriptLock,
+    Transcripts,
+};
+use openclaw_sessions::{Layout, SessionEntry, history};
 
 const HEADER: &[u8] =
     b"{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n";
+
+/// What a model sees of a session that begins with another's branch.
+async fn forked(dir: &Path, parent: &Path, new: NewTranscript) -> Result<Context, Box<dyn Error>> {
+    let all: Arc<dyn Transcripts> = Arc::new(FileTranscripts::new(Layout::new(dir, dir, None)));
+    let session_file = Some(parent.display().to_string().into());
+    let row = SessionEntry { session_file, ..SessionEntry::default() };
+    let parent = all.find(&AgentId::default(), &row).ok_or("it is not found")?;
+    let child = all.of_fork(&parent, &SessionId::new("child"), 0);
+    TranscriptLock::acquire_now(&all, &parent).await?.fork(child.clone(), new).await?;
+    Ok(TranscriptLock::acquire_now(&all, &child).await?.open().await?.context().await?)
+}
 
 fuzz_target!(|bytes: &[u8]| {
     let dir = tempfile::tempdir().expect("a directory");
@@ -18,10 +37,11 @@ fuzz_target!(|bytes: &[u8]| {
         _ => bytes.to_vec(),
     };
     std::fs::write(&path, &text).expect("a file");
-    let shown = history::read(&path, 200).expect("a file can be read");
-    history::preview(&path, 12, 240).expect("a file can be read");
-    history::first_user_text(&path).expect("a file can be read");
-    history::last_text(&path, 100).expect("a file can be read");
+    let reader = FileReader::new(&path);
+    let shown = history::read(&reader, 200).expect("a file can be read");
+    history::preview(&reader, 12, 240).expect("a file can be read");
+    history::first_user_text(&reader).expect("a file can be read");
+    history::last_text(&reader, 100).expect("a file can be read");
     assert_eq!(std::fs::read(&path).expect("it is there"), text, "reading changed the file");
 
     let new = NewTranscript { session_id: "s".to_owned(), cwd: "/".to_owned(), parent: None };
@@ -32,9 +52,8 @@ fuzz_target!(|bytes: &[u8]| {
     let mut again = TranscriptFile::open(&path).expect("it is a transcript");
     let context = again.context().expect("it can be read");
     assert!(context.messages.len() > before, "something is gone");
-    assert!(history::read(&path, history::MAX_LIMIT).expect("it can be read").len() > shown.len().min(1));
-    let (_, child) = transcript::fork(&path, "/").expect("it can be forked");
-    let child =
-        TranscriptFile::open(&child).expect("a fork is a transcript").context().expect("it can be read");
+    assert!(history::read(&reader, history::MAX_LIMIT).expect("it can be read").len() > shown.len().min(1));
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let child = runtime.block_on(forked(dir.path(), &path, new)).expect("it can be forked");
     assert_eq!(child.messages, context.messages, "a fork shows something else");
 });

@@ -9,7 +9,8 @@ use openclaw_agent::prompt::HostFacts;
 use openclaw_config::{Config, Unmet, unmet_protections};
 use openclaw_models::{ModelSettings, Models};
 use openclaw_protocol::{RunId, SessionKey};
-use openclaw_sessions::{Layout, SessionSettings, SessionStore};
+use openclaw_sessions::transcript::Transcripts;
+use openclaw_sessions::{SessionSettings, SessionStore};
 use openclaw_tools::CommandLock;
 use secrecy::SecretString;
 use tokio::sync::{oneshot, watch};
@@ -45,7 +46,7 @@ pub struct Deps {
     /// The rows of all sessions.
     pub store: Arc<dyn SessionStore>,
     /// Where transcripts are.
-    pub layout: Layout,
+    pub transcripts: Arc<dyn Transcripts>,
     /// Where models come from.
     pub models: Models,
     /// What the prompt says about this machine.

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use openclaw_agent::host::{Host, HostError, HostFuture, SessionsHost};
 use openclaw_protocol::message::Message;
 use openclaw_sessions::store::{Query, Rows};
-use openclaw_sessions::{Layout, Row, SessionKey, SessionStore, history};
+use openclaw_sessions::transcript::Transcripts;
+use openclaw_sessions::{Row, SessionKey, SessionStore, history};
 
 /// The gateway as tools see it.
 pub(crate) struct GatewayHost {
     store: Arc<dyn SessionStore>,
-    layout: Layout,
+    transcripts: Arc<dyn Transcripts>,
 }
 
 impl GatewayHost {
-    pub(crate) fn new(store: Arc<dyn SessionStore>, layout: Layout) -> Self {
-        Self { store, layout }
+    pub(crate) fn new(store: Arc<dyn SessionStore>, transcripts: Arc<dyn Transcripts>) -> Self {
+        Self { store, transcripts }
     }
 }
 
@@ -39,9 +40,9 @@ impl SessionsHost for GatewayHost {
                 |error: &dyn std::fmt::Display| HostError::Unavailable(format!("history of {key}: {error}"));
             let row = self.store.get(key).await.map_err(|error| unreadable(&error))?;
             let entry = row.ok_or_else(|| HostError::UnknownSession(key.clone()))?.entry;
-            let (layout, agent) = (self.layout.clone(), self.store.rules().agent_of(key));
-            let read = tokio::task::spawn_blocking(move || match layout.find_transcript(&agent, &entry) {
-                Some(path) => history::read(&path, limit),
+            let (transcripts, agent) = (Arc::clone(&self.transcripts), self.store.rules().agent_of(key));
+            let read = tokio::task::spawn_blocking(move || match transcripts.find(&agent, &entry) {
+                Some(found) => history::read(&*transcripts.reader(&found), limit),
                 None => Ok(Vec::new()),
             });
             let read = read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))?;

@@ -1,7 +1,7 @@
 //! A dispatcher in a temporary state directory with a model server that does what a test says.
 
-use std::collections::VecDeque;
-use std::path::Path;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +11,9 @@ use openclaw_models::{Http, Models, Variables};
 use openclaw_protocol::{AgentId, RunId};
 use openclaw_sessions::key::KeyRules;
 use openclaw_sessions::store::{
-    Change, FileStore, FileStoreOptions, Query, Row, Rows, Selection, StoreFuture, Visitor,
+    Change, FileStore, FileStoreOptions, Query, Row, Rows, Selection, StoreFuture, StoredRows, Visitor,
 };
+use openclaw_sessions::transcript::{FileTranscripts, MemoryTranscripts, Transcripts};
 use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionStore};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -328,6 +329,46 @@ fn short(event: &Broadcast) -> String {
     format!("{run} {} {what}{aborted}", payload["stream"].as_str().unwrap())
 }
 
+/// Where the rows and transcripts of a state directory are: in memory, for tests that are not about files.
+#[derive(Clone)]
+enum Storage {
+    Memory(StoredRows, MemoryTranscripts),
+    Files(Layout),
+}
+
+static STORAGES: Mutex<BTreeMap<PathBuf, Storage>> = Mutex::new(BTreeMap::new());
+
+impl Storage {
+    fn in_memory(rules: &KeyRules) -> Self {
+        Self::Memory(StoredRows::new(rules.clone()), MemoryTranscripts::default())
+    }
+
+    /// The one that was opened for a directory; the same after a restart.
+    fn of(dir: &Path) -> Option<Self> {
+        STORAGES.lock().get(dir).cloned()
+    }
+
+    fn open(self, rules: KeyRules) -> (Arc<dyn SessionStore>, Arc<dyn Transcripts>) {
+        match self {
+            Self::Memory(rows, transcripts) => (Arc::new(rows.open()), Arc::new(transcripts)),
+            Self::Files(layout) => {
+                let options = FileStoreOptions::new(layout.clone(), rules, vec![AgentId::default()]);
+                (Arc::new(FileStore::open(options).unwrap()), Arc::new(FileTranscripts::new(layout)))
+            }
+        }
+    }
+}
+
+/// The transcripts of a state directory.
+pub(crate) fn transcripts(dir: &Path) -> Arc<dyn Transcripts> {
+    Storage::of(dir).expect("a dispatcher was started there").open(KeyRules::default()).1
+}
+
+/// Keeps the rows and transcripts of a state directory in its files, for tests that are about them.
+pub(crate) fn in_files(dir: &Path) {
+    STORAGES.lock().insert(dir.to_path_buf(), Storage::Files(Layout::new(dir, dir, None)));
+}
+
 fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
     let mut document = json!({
         "agents": {"defaults": {"model": {"primary": "fake/fake-1"}, "userTimezone": "UTC", "skipBootstrap": true}},
@@ -356,15 +397,16 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
     );
     let config = Config::from_json5(&document.to_string(), &environment).unwrap();
     let settings = Settings::from(config);
-    let layout = Layout::new(dir, dir, None);
-    let options =
-        FileStoreOptions::new(layout.clone(), settings.sessions.key_rules(), vec![AgentId::default()]);
+    let rules = settings.sessions.key_rules();
+    let storage =
+        STORAGES.lock().entry(dir.to_path_buf()).or_insert_with(|| Storage::in_memory(&rules)).clone();
+    let (store, transcripts) = storage.open(rules);
     Deps {
         state_dir: dir.to_path_buf(),
         // The sender may go: what was sent stays.
         settings: watch::channel(Arc::new(settings)).1,
-        store: Arc::new(Faulty(FileStore::open(options).unwrap())),
-        layout,
+        store: Arc::new(Faulty(store)),
+        transcripts,
         models: Models::new(Variables::from(&environment), Http::default()),
         host: HostFacts::default(),
         system_events: Arc::default(),
@@ -378,7 +420,7 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
 pub(crate) const PANICS: &str = "agent:main:panics";
 
 /// A store in which [`PANICS`] lies.
-struct Faulty(FileStore);
+struct Faulty(Arc<dyn SessionStore>);
 
 impl SessionStore for Faulty {
     fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>> {
@@ -416,6 +458,18 @@ impl SessionStore for Faulty {
 
     fn set_agents(&self, agents: Vec<AgentId>) {
         self.0.set_agents(agents);
+    }
+
+    fn found_agents(&self) -> Vec<AgentId> {
+        self.0.found_agents()
+    }
+
+    fn location_of(&self, agent: &AgentId) -> String {
+        self.0.location_of(agent)
+    }
+
+    fn location(&self) -> String {
+        self.0.location()
     }
 }
 
@@ -470,7 +524,17 @@ pub(crate) fn crash(dir: &Path) -> tempfile::TempDir {
     let to = tempfile::tempdir().unwrap();
     // First: what was written meanwhile is found to be ahead of it, never behind.
     memory::copy(dir, to.path());
-    copy(dir, to.path());
+    match Storage::of(dir) {
+        Some(Storage::Memory(rows, transcripts)) => {
+            let transcripts = transcripts.copied(|| copy(dir, to.path()));
+            STORAGES.lock().insert(to.path().to_path_buf(), Storage::Memory(rows.copied(), transcripts));
+        }
+        Some(Storage::Files(_)) => {
+            copy(dir, to.path());
+            in_files(to.path());
+        }
+        None => copy(dir, to.path()),
+    }
     to
 }
 
@@ -487,6 +551,14 @@ pub(crate) fn unfinish(dir: &Path, run_id: &str) {
 
 /// The messages of every transcript, as `role: text`, with tool calls counted.
 pub(crate) fn said(dir: &Path) -> Vec<String> {
+    if let Some(Storage::Memory(_, transcripts)) = Storage::of(dir) {
+        let entries = transcripts.all().into_iter().flat_map(|(_, entries)| entries);
+        let values = entries.map(|entry| serde_json::to_value(entry).unwrap());
+        return values
+            .filter(|entry| entry["type"] == "message")
+            .map(|entry| said_line(&entry["message"]))
+            .collect();
+    }
     let sessions = dir.join("agents/main/sessions");
     let mut files: Vec<_> =
         std::fs::read_dir(sessions).into_iter().flatten().map(|file| file.unwrap().path()).collect();

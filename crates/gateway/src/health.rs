@@ -86,7 +86,7 @@ impl GatewayState {
     /// A new snapshot, whatever the age of the last.
     pub async fn probe_health(&self) -> Arc<HealthSnapshot> {
         let _turn = self.health.turn.lock().await;
-        let snapshot = Arc::new(snapshot(&self.settings(), self.sessions.as_ref(), &self.layout).await);
+        let snapshot = Arc::new(snapshot(&self.settings(), self.sessions.as_ref()).await);
         *self.health.last.lock() = Some(Made { snapshot: Arc::clone(&snapshot), at: Instant::now() });
         self.events.health_refreshed();
         if self.health.is_news(&snapshot)
@@ -133,11 +133,7 @@ pub(crate) fn unmet(settings: &Settings) -> Vec<UnmetProtection> {
     settings.unmet.iter().map(shown).collect()
 }
 
-async fn snapshot(
-    settings: &Settings,
-    store: &dyn SessionStore,
-    layout: &openclaw_sessions::Layout,
-) -> HealthSnapshot {
+async fn snapshot(settings: &Settings, store: &dyn SessionStore) -> HealthSnapshot {
     let (started, config) = (Instant::now(), &settings.config);
     let now = now_ms();
     let mut agents = Vec::new();
@@ -148,7 +144,7 @@ async fn snapshot(
             name: entry.name,
             is_default: entry.is_default,
             heartbeat: heartbeat(config, &id),
-            sessions: sessions(store, layout, &id, now).await,
+            sessions: sessions(store, &id, now).await,
         });
     }
     let default = agents.iter().find(|agent| agent.is_default).or(agents.first());
@@ -170,13 +166,8 @@ async fn snapshot(
     }
 }
 
-async fn sessions(
-    store: &dyn SessionStore,
-    layout: &openclaw_sessions::Layout,
-    agent: &AgentId,
-    now: i64,
-) -> SessionsHealth {
-    let path = layout.store_path(agent).display().to_string();
+async fn sessions(store: &dyn SessionStore, agent: &AgentId, now: i64) -> SessionsHealth {
+    let path = store.location_of(agent);
     let found = match store.select(Rows::Of(agent), &Query::newest(RECENT)).await {
         Ok(found) => found,
         Err(error) => {

@@ -10,8 +10,10 @@ use openclaw_models::quota::QuotaCache;
 use openclaw_protocol::event::PresenceEvent;
 use openclaw_protocol::params::connect::SessionDefaults;
 use openclaw_protocol::params::system::SystemEventParams;
+use openclaw_sessions::maintenance::Maintenance;
+use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::usage::UsageIndex;
-use openclaw_sessions::{Layout, SessionKey, SessionStore};
+use openclaw_sessions::{SessionKey, SessionStore};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -40,8 +42,10 @@ pub struct GatewayState {
     pub(crate) reload: Reload,
     /// The rows of all sessions.
     pub sessions: Arc<dyn SessionStore>,
-    /// Where stores and transcripts are.
-    pub layout: Layout,
+    /// What was said in them.
+    pub transcripts: Arc<dyn Transcripts>,
+    /// Keeps the files of both in order.
+    pub(crate) maintenance: Maintenance,
     /// What transcripts used, as far as it was counted.
     pub(crate) usage: UsageIndex,
     /// What providers said of their quotas a moment ago.

@@ -8,8 +8,9 @@ use std::time::Duration;
 use openclaw_config::Config;
 use openclaw_config::settings::MaintenanceMode;
 use openclaw_dispatch::Settings;
+use openclaw_sessions::SessionKey;
 use openclaw_sessions::checkup::keep_private;
-use openclaw_sessions::maintenance::{self, DiskBudget, Mode, Policy, Work};
+use openclaw_sessions::maintenance::{self, DiskBudget, Mode, Policy};
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -25,12 +26,8 @@ const PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) async fn run(state: Arc<GatewayState>) {
     make_private(&state).await;
     let busy = Arc::clone(&state);
-    let work = Work {
-        store: Arc::clone(&state.sessions),
-        layout: state.layout.clone(),
-        agents: state.config().agent_ids(),
-        is_busy: Arc::new(move |key| !busy.dispatch.active_runs(key).is_empty()),
-    };
+    let is_busy = Arc::new(move |key: &SessionKey| !busy.dispatch.active_runs(key).is_empty());
+    let work = state.maintenance.work(Arc::clone(&state.sessions), state.config().agent_ids(), is_busy);
     let round = |policy: Policy| {
         let work = work.clone();
         async move {

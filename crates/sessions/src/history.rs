@@ -3,7 +3,6 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,8 +11,8 @@ use serde_json::value::RawValue;
 use crate::display;
 use crate::mend::mend;
 use crate::time;
-use crate::transcript::backward::{first_entries, walk_branch, walk_end};
 use crate::transcript::index::Kind;
+use crate::transcript::{Part, TranscriptReader};
 
 /// The largest `limit` of `chat.history`.
 pub const MAX_LIMIT: usize = 1000;
@@ -35,12 +34,12 @@ struct CompactionLine {
 }
 
 /// The last `limit` messages of the branch as stored, oldest first: user texts without what was added for the model, each
-/// compaction as a marker, at most [`MAX_BYTES`] altogether. A missing file is an empty history.
-pub fn read(path: &Path, limit: usize) -> io::Result<Vec<Box<RawValue>>> {
+/// compaction as a marker, at most [`MAX_BYTES`] altogether. A missing transcript is an empty history.
+pub fn read(transcript: &dyn TranscriptReader, limit: usize) -> io::Result<Vec<Box<RawValue>>> {
     let limit = limit.clamp(1, MAX_LIMIT);
     let mut items = Vec::new();
     let mut bytes = 2;
-    let walked = walk_branch(path, |head, line| {
+    let walked = transcript.visit(Part::Branch, &mut |head, line| {
         let item = match head.kind {
             Kind::Compaction => compaction_marker(line),
             kind if kind.is_message() => message(kind, line),
@@ -140,10 +139,14 @@ const PREVIEW_ENTRIES: usize = 400;
 const PREVIEW_REACH: u64 = 1024 * 1024;
 
 /// The last `limit` things said, each cut to `max_chars`. No more than the end of the file is read for it.
-pub fn preview(path: &Path, limit: usize, max_chars: usize) -> io::Result<Vec<PreviewItem>> {
+pub fn preview(
+    transcript: &dyn TranscriptReader,
+    limit: usize,
+    max_chars: usize,
+) -> io::Result<Vec<PreviewItem>> {
     let mut items = Vec::new();
     let mut seen = 0;
-    walk_end(path, PREVIEW_REACH, |head, line| {
+    transcript.visit(Part::End { bytes: PREVIEW_REACH }, &mut |head, line| {
         seen += 1;
         if head.kind.is_message() {
             items.extend(preview_item(line, max_chars));
@@ -187,9 +190,10 @@ const TITLE_ENTRIES: usize = 10;
 const TITLE_BYTES: u64 = 64 * 1024;
 
 /// The text of the first user message, stripped of what was added for the model. That a session was started is no text.
-pub fn first_user_text(path: &Path) -> io::Result<Option<String>> {
+pub fn first_user_text(transcript: &dyn TranscriptReader) -> io::Result<Option<String>> {
     let mut found = None;
-    first_entries(path, TITLE_ENTRIES, TITLE_BYTES, |head, line| {
+    let beginning = Part::Beginning { lines: TITLE_ENTRIES, bytes: TITLE_BYTES };
+    transcript.visit(beginning, &mut |head, line| {
         if head.kind != Kind::User {
             return ControlFlow::Continue(());
         }
@@ -207,10 +211,10 @@ const LAST_ENTRIES: usize = 20;
 const LAST_REACH: u64 = 256 * 1024;
 
 /// The last text of the agent or the user, cut to `max_chars`.
-pub fn last_text(path: &Path, max_chars: usize) -> io::Result<Option<String>> {
+pub fn last_text(transcript: &dyn TranscriptReader, max_chars: usize) -> io::Result<Option<String>> {
     let mut found = None;
     let mut seen = 0;
-    walk_end(path, LAST_REACH, |head, line| {
+    transcript.visit(Part::End { bytes: LAST_REACH }, &mut |head, line| {
         seen += 1;
         if matches!(head.kind, Kind::User | Kind::Assistant) {
             let said = |item: &PreviewItem| matches!(item.role, PreviewRole::User | PreviewRole::Assistant);

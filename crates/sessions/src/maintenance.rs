@@ -10,7 +10,7 @@ mod work;
 pub use files::{FileKind, Inventory, SessionRow, StateFile};
 pub(crate) use files::{Transcripts, list as list_files, session_of};
 pub use plan::{Deletion, Plan, Reason, Removal, plan};
-pub use work::{MaintenanceError, Report, Work, run};
+pub use work::{Maintenance, MaintenanceError, Report, Work, run};
 
 /// Whether what is planned is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use crate::entry::SessionEntry;
 use crate::key::{KeyError, SessionKey};
 use crate::store::{StoreError, UpdateError};
-use crate::transcript::CompactError;
+use crate::transcript::{LockError, TranscriptError};
 
 /// A provider and a model.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -63,9 +63,12 @@ pub enum MethodError {
     /// The main session stays.
     #[error("Cannot delete the main session ({0}).")]
     MainSession(SessionKey),
+    /// The transcript can't be locked.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// The transcript was not cut.
     #[error(transparent)]
-    Compact(#[from] CompactError),
+    Transcript(#[from] TranscriptError),
     /// Somebody writes into the session's transcript, and did not come to an end in time.
     #[error("Session {0} is still active; try again in a moment.")]
     StillActive(SessionKey),
@@ -80,7 +83,7 @@ impl MethodError {
         match self {
             Self::Key(_) | Self::Resolve(_) | Self::Patch(_) | Self::MainSession(_) => true,
             Self::Store(StoreError::Refused(_) | StoreError::LabelInUse(_)) => true,
-            Self::Compact(_) | Self::StillActive(_) => false,
+            Self::Lock(_) | Self::Transcript(_) | Self::StillActive(_) => false,
             Self::Store(StoreError::Io { .. } | StoreError::Closed) => false,
         }
     }

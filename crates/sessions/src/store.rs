@@ -9,6 +9,8 @@ mod file;
 mod glance;
 mod head;
 mod journal;
+#[cfg(any(test, feature = "contract"))]
+mod memory;
 mod overruled;
 mod query;
 mod rows;
@@ -30,6 +32,8 @@ use crate::key::{KeyRules, SessionKey};
 
 pub use file::{FileStore, FileStoreOptions};
 pub use glance::{Glanced, glance, glance_newest};
+#[cfg(any(test, feature = "contract"))]
+pub use memory::{MemoryStore, StoredRows};
 pub use query::{Hidden, Query, Selection};
 
 /// A future of the storage interface.
@@ -136,6 +140,15 @@ pub trait SessionStore: Send + Sync {
 
     /// The agents that are configured from now on. Those the store knows of its own are not forgotten.
     fn set_agents(&self, agents: Vec<AgentId>);
+
+    /// Agents that have room in the store, configured or not. Blocking.
+    fn found_agents(&self) -> Vec<AgentId>;
+
+    /// Where the rows of an agent are, for people.
+    fn location_of(&self, agent: &AgentId) -> String;
+
+    /// Where all rows are, for people.
+    fn location(&self) -> String;
 }
 
 /// Takes something of each row that meets every condition of a query, newest first.

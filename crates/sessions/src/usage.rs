@@ -32,7 +32,6 @@ pub use series::timeseries;
 use openclaw_protocol::AgentId;
 
 use crate::key::KeyError;
-use crate::layout::Layout;
 use crate::store::{Query, Rows, SessionStore, StoreError, gather};
 use files::{Owner, Places};
 
@@ -56,8 +55,6 @@ pub type Prices = Arc<dyn Fn(&str, &str) -> Option<Price> + Send + Sync>;
 pub struct Ledger<'a> {
     /// The rows.
     pub store: &'a dyn SessionStore,
-    /// Where files are.
-    pub layout: &'a Layout,
     /// What was counted before.
     pub index: &'a UsageIndex,
     /// The configured agents; those with a directory are found.
@@ -69,7 +66,7 @@ pub struct Ledger<'a> {
 impl Ledger<'_> {
     fn places(&self) -> Places {
         let rules = self.store.rules().clone();
-        Places { layout: self.layout.clone(), rules, agents: self.agents.to_vec() }
+        Places { layout: self.index.layout().clone(), rules, agents: self.agents.to_vec() }
     }
 
     /// The sessions that may have been used in these days: a row is touched after its transcript is.

@@ -13,7 +13,7 @@ use super::*;
 use crate::api::{RunOutcome, RunPhase};
 use crate::journal::memory;
 use crate::testing::{
-    Answer, FakeModel, KEY, PANICS, PATIENCE, Rig, agent, chat, crash, key_of, said, unfinish,
+    Answer, FakeModel, KEY, PANICS, PATIENCE, Rig, agent, chat, crash, in_files, key_of, said, unfinish,
 };
 
 fn dir() -> tempfile::TempDir {
@@ -515,6 +515,7 @@ async fn a_shutdown_waits_for_runs_and_cuts_off_what_misses_the_deadline() {
 #[tokio::test]
 async fn the_agent_method_keeps_what_the_request_says_of_the_session() {
     let (dir, model) = (dir(), FakeModel::start([Answer::Text("hey")]).await);
+    in_files(dir.path());
     let rig = Rig::start(dir.path(), &model).await;
     let mut message = agent("r1", "hi");
     message.session_id = Some("my-session".to_owned());
@@ -579,6 +580,7 @@ async fn an_interrupt_takes_the_place_of_what_runs() {
 #[tokio::test]
 async fn a_crash_before_the_row_names_the_new_transcript_finds_it_all_the_same() {
     let (dir, model) = (dir(), FakeModel::start([Answer::Stall("half")]).await);
+    in_files(dir.path());
     let mut rig = Rig::start(dir.path(), &model).await;
     send(&rig, "r1", "hi").await;
     rig.events_until("r1 chat delta half").await;

@@ -121,7 +121,7 @@ async fn a_tool_asks_the_gateway_for_its_sessions_in_the_middle_of_a_run() {
         system_prompt: "system",
         report: None,
         tools: &tools,
-        host: Arc::new(GatewayHost::new(Arc::clone(&rig.store), Layout::new(dir.path(), dir.path(), None))),
+        host: Arc::new(GatewayHost::new(Arc::clone(&rig.store), crate::testing::transcripts(dir.path()))),
         redactor: &Redactor::default(),
         transcript: &mut transcript,
         steering: &NothingSaid,

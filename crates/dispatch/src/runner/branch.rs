@@ -69,13 +69,13 @@ impl RunBranch {
     }
 
     /// Lets the lane write between the run's entries.
-    pub(super) fn lend(&self) -> Injector {
-        self.transcript.lend()
+    pub(super) fn injector(&self) -> Injector {
+        self.transcript.injector()
     }
 
     /// The run writes alone again.
-    pub(super) fn end_lending(&self) {
-        self.transcript.end_lending();
+    pub(super) fn end_injections(&self) {
+        self.transcript.end_injections();
     }
 
     /// Writes a person's message.
@@ -140,8 +140,8 @@ impl RunBranch {
                 return match ids.get(used + 1) {
                     Some(next) => Ok(Prompted::Overtaken(next.to_string())),
                     None => {
-                        let path = self.transcript.path().to_path_buf();
-                        Err(transcript::TranscriptError::DuplicateId { path, id: turn.entry })
+                        let transcript = self.transcript.transcript().clone();
+                        Err(transcript::TranscriptError::DuplicateId { transcript, id: turn.entry })
                     }
                 };
             }
@@ -203,7 +203,7 @@ impl RunBranch {
     }
 
     fn error(&self, source: io::Error) -> TranscriptError {
-        TranscriptError { path: self.transcript.path().display().to_string(), source }
+        TranscriptError { path: self.transcript.transcript().to_string(), source }
     }
 }
 
@@ -239,8 +239,8 @@ impl openclaw_agent::Transcript for RunBranch {
 #[cfg(test)]
 mod tests {
     use openclaw_protocol::message::Block;
-    use openclaw_protocol::{RunId, SessionId};
-    use openclaw_sessions::transcript::NewTranscript;
+    use openclaw_protocol::{AgentId, RunId, SessionId};
+    use openclaw_sessions::transcript::{MemoryTranscripts, NewTranscript, TranscriptLock, Transcripts};
 
     use super::*;
     use crate::request::Request;
@@ -259,9 +259,11 @@ mod tests {
         }
     }
 
-    async fn opened(path: &std::path::Path) -> RunBranch {
+    async fn opened(all: &Arc<dyn Transcripts>) -> RunBranch {
+        let transcript = all.of_new(&AgentId::default(), &SessionId::new("s")).unwrap();
         let new = NewTranscript { session_id: "s".to_owned(), cwd: "/".to_owned(), parent: None };
-        let transcript = Transcript::open_or_create(path, new).await.unwrap();
+        let lock = TranscriptLock::acquire_now(all, &transcript).await.unwrap();
+        let transcript = lock.reopen(None, new).await.unwrap();
         let context = transcript.context().await.unwrap().messages;
         RunBranch::new(transcript, context, Arc::default(), Arc::default(), CancellationToken::new())
     }
@@ -294,22 +296,21 @@ mod tests {
     #[tokio::test]
     async fn a_resumed_message_takes_its_own_answer_and_no_other() {
         for answered in [true, false] {
-            let dir = tempfile::tempdir().unwrap();
-            let path = dir.path().join("s.jsonl");
+            let all: Arc<dyn Transcripts> = Arc::new(MemoryTranscripts::default());
             let (one, two) = (row("one", 1), row("two", 2));
-            let mut branch = opened(&path).await;
+            let mut branch = opened(&all).await;
             assert_eq!(begin(&mut branch, &one).await, Prompted::NotYet("id-one".to_owned()));
             if answered {
                 branch.write(&answer("to one"), None).await.unwrap();
             }
             drop(branch);
 
-            let mut branch = opened(&path).await;
+            let mut branch = opened(&all).await;
             assert_eq!(begin(&mut branch, &two).await, Prompted::NotYet("id-two".to_owned()));
             branch.write(&answer("to two"), None).await.unwrap();
             drop(branch);
 
-            let mut branch = opened(&path).await;
+            let mut branch = opened(&all).await;
             let prompted = begin(&mut branch, &one).await;
             if answered {
                 assert_eq!((prompted, last_text(&branch)), (Prompted::Yes, "to one".to_owned()));
@@ -320,11 +321,12 @@ mod tests {
             drop(branch);
 
             // Once more, as after another crash.
-            let mut branch = opened(&path).await;
+            let mut branch = opened(&all).await;
             let expect = if answered { "to one" } else { "to one at last" };
             assert_eq!(branch.prompted(&one, None).await.unwrap(), Prompted::Yes);
             assert_eq!(last_text(&branch), expect);
-            let mut branch = opened(&path).await;
+            drop(branch);
+            let mut branch = opened(&all).await;
             assert_eq!(branch.prompted(&two, None).await.unwrap(), Prompted::Yes);
             assert_eq!(last_text(&branch), "to two");
         }

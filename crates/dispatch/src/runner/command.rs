@@ -3,12 +3,12 @@
 //! The answer is stored like a run's (`docs/durability.md`): what was wished for is done durably and may be done twice, the
 //! answer is written into the transcript once, under the message's own entry id, and only then is the message finished.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Message;
-use openclaw_sessions::transcript::NewTranscript;
 use openclaw_sessions::transcript::inject::injected;
+use openclaw_sessions::transcript::{NewTranscript, TranscriptRef};
 use serde_json::json;
 
 use super::asked_model::Hint;
@@ -37,15 +37,22 @@ pub(super) enum Route {
 pub(crate) struct Answer {
     /// What it says; `None` if the sender may not give commands.
     pub(crate) message: Option<Box<Message>>,
-    place: Place,
+    place: AnsweredIn,
 }
 
 /// The transcript an answer goes into.
 #[derive(Debug)]
-struct Place {
-    id: SessionId,
-    path: PathBuf,
-    workspace: PathBuf,
+pub(super) struct AnsweredIn {
+    pub(super) transcript: TranscriptRef,
+    /// For one that has to be made.
+    pub(super) new: NewTranscript,
+}
+
+impl AnsweredIn {
+    fn new(transcript: TranscriptRef, id: &SessionId, workspace: &Path) -> Self {
+        let (session_id, cwd) = (id.to_string(), workspace.display().to_string());
+        Self { transcript, new: NewTranscript { session_id, cwd, parent: None } }
+    }
 }
 
 /// Answers a message whose turn it is.
@@ -180,8 +187,7 @@ impl Runner {
                 self.answer(&Context { runner: self, settings: &settings, key, agent, entry }, row).await?
             }
         };
-        let workspace = session.agent.workspace.clone();
-        let place = Place { id: session.id, path: session.path, workspace };
+        let place = AnsweredIn::new(session.transcript, &session.id, &session.agent.workspace);
         Ok(answer_of(row, text, place))
     }
 
@@ -192,14 +198,11 @@ impl Runner {
         let Some(found) = self.store.get(key).await? else { return Ok(None) };
         let Some(id) = found.entry.session_id.clone() else { return Ok(None) };
         // Where the run has it, which looks at the disk too.
-        let path = match self.layout.transcript_to_write(&agent.id, &found.entry)? {
-            Some(path) => path,
-            None => self.layout.transcript_path(&agent.id, &id, None)?,
-        };
+        let transcript = self.transcript_of(&agent.id, &id, Some(&found.entry))?;
         shared.inbox.begin(&row.run_id, &id).await?;
         let context = Context { runner: self, settings: &settings, key, agent: &agent, entry: &found.entry };
         let text = self.answer(&context, row).await?;
-        Ok(Some(answer_of(row, text, Place { id, path, workspace: agent.workspace.clone() })))
+        Ok(Some(answer_of(row, text, AnsweredIn::new(transcript, &id, &agent.workspace))))
     }
 
     /// Does what was said and tells what came of it; `None` if the sender may not give commands.
@@ -218,13 +221,7 @@ impl Runner {
         run: Option<RunTranscript>,
     ) -> Result<Option<Held>, NotBegun> {
         let Some(message) = &answer.message else { return Ok(None) };
-        let Place { id, path, workspace } = &answer.place;
-        let new = NewTranscript {
-            session_id: id.as_str().to_owned(),
-            cwd: workspace.display().to_string(),
-            parent: None,
-        };
-        match self.put_once(row, path, new, message, run).await {
+        match self.put_once(row, &answer.place, message, run).await {
             Ok(()) => Ok(None),
             Err(PutError::Lock(error)) => Ok(Some(Held::of(error)?)),
             Err(error) => Err(error.into()),
@@ -233,6 +230,6 @@ impl Runner {
 }
 
 /// The time is that of acceptance: the same after a restart.
-fn answer_of(row: &Row, text: Option<String>, place: Place) -> Answer {
+fn answer_of(row: &Row, text: Option<String>, place: AnsweredIn) -> Answer {
     Answer { message: text.map(|text| Box::new(injected(&text, None, row.accepted_at))), place }
 }

@@ -1,18 +1,21 @@
 //! `chat.inject`: words put into a transcript in the assistant's name (spec `gateway-protocol.md` §6.4, `sessions.md` §4.3).
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_protocol::message::Message;
 use openclaw_sessions::transcript::inject::{injected, is_injected};
 use openclaw_sessions::transcript::{
-    Body, EntryId, Injector, LockError, NewTranscript, StoredMessage, Transcript, TranscriptError,
-    TranscriptLock,
+    Body, Entry, EntryId, Injector, LockError, NewTranscript, Part, StoredMessage, TranscriptError,
+    TranscriptLock, TranscriptRef,
 };
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::Runner;
+use super::command::AnsweredIn;
 use crate::api::{InjectError, InjectMessage, Injected};
 use crate::events::injected as injected_event;
 use crate::inbox::Row;
@@ -55,24 +58,24 @@ impl Runner {
         run: Option<RunTranscript>,
         kill: &CancellationToken,
     ) -> Result<Injected, InjectError> {
-        let path = self.transcript_to_inject(message).await?;
+        let transcript = self.transcript_to_inject(message).await?;
         let said = injected(&message.text, message.label.as_deref(), now_ms());
         let words = Words { said: &said, id: None, new: None, patience: PATIENCE };
         let written = tokio::select! { biased;
             () = kill.cancelled() => return Err(InjectError::ShuttingDown),
-            written = self.put(&path, &words, run) => written,
+            written = self.put(&transcript, &words, run) => written,
         };
         let message_id = written.map_err(|error| InjectError::Storage(error.to_string()))?;
         Ok(Injected { message_id, message: said })
     }
 
-    async fn transcript_to_inject(&self, message: &InjectMessage) -> Result<PathBuf, InjectError> {
+    async fn transcript_to_inject(&self, message: &InjectMessage) -> Result<TranscriptRef, InjectError> {
         let key = &message.session_key;
         let found = self.store.get(key).await.map_err(|error| InjectError::Storage(error.to_string()))?;
         let entry = found.ok_or(InjectError::UnknownSession)?.entry;
         let agent = key.agent_or(&self.settings().sessions.default_agent());
-        let layout = self.layout.clone();
-        tokio::task::spawn_blocking(move || layout.find_transcript(&agent, &entry))
+        let transcripts = Arc::clone(&self.transcripts);
+        tokio::task::spawn_blocking(move || transcripts.find(&agent, &entry))
             .await
             .map_err(|error| InjectError::Storage(error.to_string()))?
             .ok_or(InjectError::UnknownSession)
@@ -83,18 +86,17 @@ impl Runner {
     pub(super) async fn put_once<P: Sync>(
         &self,
         row: &Row<P>,
-        path: &Path,
-        new: NewTranscript,
+        AnsweredIn { transcript, new }: &AnsweredIn,
         said: &Message,
         run: Option<RunTranscript>,
     ) -> Result<(), PutError> {
         let ids = [EntryId::new(&row.entry_id), EntryId::new(row.fresh_id.as_str())];
-        if row.recovered && is_there(path, &ids, said).await? {
+        if row.recovered && self.is_there(transcript, &ids, said).await? {
             return Ok(());
         }
         for id in ids.into_iter().map(Some).chain([None]) {
             let words = Words { said, id, new: Some(new.clone()), patience: ALL_THE_TIME };
-            match self.put(path, &words, run.clone()).await {
+            match self.put(transcript, &words, run.clone()).await {
                 // Another entry has the id: 8 hex digits are not many.
                 Err(PutError::Transcript(TranscriptError::DuplicateId { .. })) => {}
                 put => return put.map(drop),
@@ -106,32 +108,31 @@ impl Runner {
     /// Between two entries of the run that has the transcript open, or else under the transcript's lock.
     async fn put(
         &self,
-        path: &Path,
+        transcript: &TranscriptRef,
         words: &Words<'_>,
         mut run: Option<RunTranscript>,
     ) -> Result<String, PutError> {
         loop {
             let injector = run.as_mut().and_then(|run| run.borrow_and_update().clone());
-            if let Some(injector) = injector.filter(|injector| injector.path() == path)
+            if let Some(injector) = injector.filter(|injector| injector.transcript() == transcript)
                 && let Some(written) =
                     injector.put(words.said.clone(), words.id.clone(), words.patience).await
             {
                 return Ok(written?.as_str().to_owned());
             }
             tokio::select! { biased;
-                lock = TranscriptLock::acquire(path) => {
-                    let _lock = lock?;
-                    return self.append(path, words).await;
+                lock = TranscriptLock::acquire(&self.transcripts, transcript) => {
+                    return self.append(&lock?, words).await;
                 }
                 () = changed(&mut run) => {}
             }
         }
     }
 
-    async fn append(&self, path: &Path, words: &Words<'_>) -> Result<String, PutError> {
+    async fn append(&self, lock: &TranscriptLock, words: &Words<'_>) -> Result<String, PutError> {
         let mut transcript = match &words.new {
-            Some(new) => Transcript::reopen(self.kept.take(path), path, new.clone()).await?,
-            None => Transcript::open(path).await?,
+            Some(new) => lock.reopen(self.kept.take(lock.transcript()), new.clone()).await?,
+            None => lock.open().await?,
         };
         let id = transcript.append_message(words.said.clone(), words.id.clone()).await?;
         transcript.sync().await?;
@@ -139,6 +140,44 @@ impl Runner {
             self.kept.put(transcript);
         }
         Ok(id.as_str().to_owned())
+    }
+
+    /// Whether an earlier process has written an answer: an entry of one of its ids with its very words.
+    async fn is_there(
+        &self,
+        transcript: &TranscriptRef,
+        ids: &[EntryId],
+        said: &Message,
+    ) -> Result<bool, PutError> {
+        let (reader, ids, said_at) = (self.transcripts.reader(transcript), ids.to_vec(), timestamp(said));
+        let look = move || {
+            let mut is_there = false;
+            let visited = reader.visit(Part::Branch, &mut |head, line| {
+                let is_named = head.id.as_ref().is_some_and(|id| ids.contains(id));
+                is_there =
+                    is_named && Entry::parse(line).is_some_and(|entry| is_injected_at(&entry, said_at));
+                if is_there { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            match visited {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                visited => visited.map(|()| is_there),
+            }
+        };
+        Ok(tokio::task::spawn_blocking(look).await.unwrap_or_else(|error| Err(error.into()))?)
+    }
+}
+
+fn is_injected_at(entry: &Entry, said_at: Option<i64>) -> bool {
+    match &entry.body {
+        Body::Message(StoredMessage::Known(message)) => is_injected(message) && timestamp(message) == said_at,
+        _ => false,
+    }
+}
+
+fn timestamp(message: &Message) -> Option<i64> {
+    match message {
+        Message::Assistant(said) => Some(said.timestamp),
+        Message::User(_) | Message::ToolResult(_) => None,
     }
 }
 
@@ -169,26 +208,12 @@ pub(super) enum PutError {
     /// Another program has it.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// It can't be read.
+    #[error("cannot read the transcript: {0}")]
+    Read(#[from] io::Error),
     /// It can't be written.
     #[error(transparent)]
     Transcript(#[from] TranscriptError),
-}
-
-/// Whether an earlier process has written an answer: an entry of one of its ids with its very words.
-async fn is_there(path: &Path, ids: &[EntryId], said: &Message) -> Result<bool, TranscriptError> {
-    let entries = match Transcript::open(path).await {
-        Ok(transcript) => transcript.entries().await?,
-        Err(TranscriptError::Missing(_)) => return Ok(false),
-        Err(error) => return Err(error),
-    };
-    let is_it = |body: &Body| match (body, said) {
-        (
-            Body::Message(StoredMessage::Known(found @ Message::Assistant(stored))),
-            Message::Assistant(said),
-        ) => is_injected(found) && stored.timestamp == said.timestamp,
-        _ => false,
-    };
-    Ok(entries.iter().any(|entry| ids.contains(&entry.id) && is_it(&entry.body)))
 }
 
 /// Takes out what the gateway said before anybody spoke to the agent: a conversation of a model's begins with a person.

@@ -1,9 +1,8 @@
 //! Transcripts that stay open between runs: the next message of a long conversation does not read it all anew.
 
 use std::collections::VecDeque;
-use std::path::Path;
 
-use openclaw_sessions::transcript::Transcript;
+use openclaw_sessions::transcript::{KeptTranscript, Transcript, TranscriptRef};
 use parking_lot::Mutex;
 
 /// Transcripts that are kept.
@@ -13,21 +12,21 @@ const MOST_ENTRIES: usize = 20_000;
 
 /// The transcripts used last, the newest at the end. A run takes its own out and puts it back.
 #[derive(Default)]
-pub(super) struct KeptTranscripts(Mutex<VecDeque<Transcript>>);
+pub(super) struct KeptTranscripts(Mutex<VecDeque<KeptTranscript>>);
 
 impl KeptTranscripts {
-    /// Takes the one of this file.
-    pub(super) fn take(&self, path: &Path) -> Option<Transcript> {
+    /// Takes one of them.
+    pub(super) fn take(&self, transcript: &TranscriptRef) -> Option<KeptTranscript> {
         let mut kept = self.0.lock();
-        let at = kept.iter().position(|transcript| transcript.path() == path)?;
+        let at = kept.iter().position(|kept| kept.transcript() == transcript)?;
         kept.remove(at)
     }
 
     /// Keeps one, and lets go of the oldest that are too many.
     pub(super) fn put(&self, transcript: Transcript) {
         let mut kept = self.0.lock();
-        kept.push_back(transcript);
-        while kept.len() > MOST || kept.iter().map(Transcript::len).sum::<usize>() > MOST_ENTRIES {
+        kept.push_back(transcript.keep());
+        while kept.len() > MOST || kept.iter().map(KeptTranscript::len).sum::<usize>() > MOST_ENTRIES {
             kept.pop_front();
         }
     }
@@ -35,20 +34,24 @@ impl KeptTranscripts {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use openclaw_sessions::transcript::NewTranscript;
+    use openclaw_protocol::{AgentId, SessionId};
+    use openclaw_sessions::transcript::{MemoryTranscripts, NewTranscript, TranscriptLock, Transcripts};
 
     #[tokio::test]
     async fn the_newest_are_kept_each_for_one_taker() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = |n: usize| dir.path().join(format!("{n}.jsonl"));
+        let all: Arc<dyn Transcripts> = Arc::new(MemoryTranscripts::default());
+        let name = |n: usize| all.of_new(&AgentId::default(), &SessionId::new(n.to_string())).unwrap();
         let kept = KeptTranscripts::default();
         for n in 0..=MOST {
             let new = NewTranscript { session_id: n.to_string(), cwd: "/".to_owned(), parent: None };
-            kept.put(Transcript::create(path(n), new).await.unwrap());
+            let lock = TranscriptLock::acquire_now(&all, &name(n)).await.unwrap();
+            kept.put(lock.reopen(None, new).await.unwrap());
         }
-        assert!(kept.take(&path(0)).is_none(), "the oldest made room");
-        assert_eq!(kept.take(&path(1)).map(|taken| taken.path().to_path_buf()), Some(path(1)));
-        assert!(kept.take(&path(1)).is_none(), "it was taken");
+        assert!(kept.take(&name(0)).is_none(), "the oldest made room");
+        assert_eq!(kept.take(&name(1)).map(|taken| taken.transcript().clone()), Some(name(1)));
+        assert!(kept.take(&name(1)).is_none(), "it was taken");
     }
 }

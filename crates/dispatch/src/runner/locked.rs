@@ -1,11 +1,10 @@
 //! A transcript that another process has: its message waits, however long that takes. It holds no place in a lane that other
 //! sessions could use, and the time does not count against its deadline.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_sessions::transcript::{LockError, TranscriptLock};
+use openclaw_sessions::transcript::{LockError, TranscriptLock, TranscriptRef};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -68,7 +67,7 @@ pub(super) async fn until_free(
     held: &Held,
 ) -> Result<(), Ending> {
     if control.lock_wait.tells() {
-        let (lock, pid) = (held.lock.display(), held.pid);
+        let (lock, pid) = (format_args!("{}.lock", held.transcript), held.pid);
         let (run_id, session) = (&row.run_id, &row.session_key);
         tracing::warn!(%run_id, %session, %lock, pid, "another process holds the transcript of this session, the message waits for it");
     }
@@ -77,20 +76,20 @@ pub(super) async fn until_free(
         () = control.cancel.cancelled() => Err(stopped_early(shared, row, control).await),
         // It is taken up again by the next start.
         () = shared.stopping.cancelled() => Err(Ending::Interrupted),
-        () = TranscriptLock::until_free(&held.lock) => Ok(()),
+        () = TranscriptLock::until_free(&shared.runner.transcripts, &held.transcript) => Ok(()),
     }
 }
 
-/// A lock that another process has.
+/// A transcript that another process has.
 #[derive(Debug)]
 pub(super) struct Held {
-    lock: PathBuf,
+    transcript: TranscriptRef,
     pid: Option<u32>,
 }
 
 impl std::fmt::Display for Held {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "another process holds {}", self.lock.display())?;
+        write!(f, "another process holds {}.lock", self.transcript)?;
         self.pid.map_or(Ok(()), |pid| write!(f, " (pid {pid})"))
     }
 }
@@ -99,7 +98,7 @@ impl Held {
     /// Where that is why a lock could not be had; else the reason.
     pub(super) fn of(error: LockError) -> Result<Self, LockError> {
         match error {
-            LockError::Held { path, holder, .. } => Ok(Self { lock: path, pid: holder }),
+            LockError::Held { transcript, holder, .. } => Ok(Self { transcript, pid: holder }),
             LockError::Io { .. } => Err(error),
         }
     }

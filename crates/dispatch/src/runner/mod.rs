@@ -41,8 +41,8 @@ use openclaw_protocol::message::{Message, UserMessage};
 use openclaw_sessions::entry::{SendPolicy, VerboseLevel};
 use openclaw_sessions::send_policy::{self, SendSubject};
 use openclaw_sessions::store::{Edit, Refused};
-use openclaw_sessions::transcript::Injector;
-use openclaw_sessions::{KeyRules, Layout, SessionEntry, SessionKey, SessionStore, StoreError};
+use openclaw_sessions::transcript::{Injector, Transcripts};
+use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, SessionStore, StoreError};
 use openclaw_tools::CommandLock;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -71,7 +71,7 @@ pub(crate) struct Runner {
     state_dir: PathBuf,
     settings: watch::Receiver<Arc<Settings>>,
     store: Arc<dyn SessionStore>,
-    layout: Layout,
+    transcripts: Arc<dyn Transcripts>,
     tool_host: Arc<dyn ToolHost>,
     pub(crate) models: Models,
     host: HostFacts,
@@ -232,7 +232,7 @@ async fn failed<P>(shared: &Shared, row: &Row<P>, message: String) -> Ending {
 async fn drive(shared: &Shared, row: &Row, mut prepared: Prepared, control: &RunControl) -> Ending {
     let mut ended = run_agent(&shared.runner, &mut prepared, control).await;
     control.transcript.send_replace(None);
-    prepared.branch.end_lending();
+    prepared.branch.end_injections();
     if shared.kill.is_cancelled() {
         return Ending::Interrupted;
     }
@@ -308,7 +308,7 @@ impl Runner {
             state_dir,
             settings,
             store,
-            layout,
+            transcripts,
             models,
             host,
             system_events,
@@ -320,9 +320,9 @@ impl Runner {
             secrets: KnownSecrets::new(secrets, &state_dir),
             state_dir,
             settings,
-            tool_host: Arc::new(GatewayHost::new(Arc::clone(&store), layout.clone())),
+            tool_host: Arc::new(GatewayHost::new(Arc::clone(&store), Arc::clone(&transcripts))),
             store,
-            layout,
+            transcripts,
             models,
             host,
             system_events,

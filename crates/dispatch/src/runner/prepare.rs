@@ -134,7 +134,7 @@ impl Runner {
         // One run a transcript, whatever session keys lead to it.
         let lock = tokio::select! { biased;
             () = control.cancel.cancelled() => return Ok(Preparation::Stopped),
-            lock = TranscriptLock::acquire_now(&session.path) => lock.map_err(Held::of),
+            lock = TranscriptLock::acquire_now(&self.transcripts, &session.transcript) => lock.map_err(Held::of),
         };
         let lock = match lock {
             Ok(lock) => lock,
@@ -152,7 +152,7 @@ impl Runner {
         let shield = self.secrets.shield(&settings, secrets, self.secrets.of_devices())?;
         let tools = self.tools(&session, &settings, first, &shield);
         let (system_prompt, report) = self.system_prompt(row, &session, &settings, first, &files, &tools);
-        let (transcript, mut context) = self.transcript(&session, first).await?;
+        let (transcript, mut context) = self.transcript(&lock, &session, first).await?;
         inject::without_preface(&mut context.messages);
         let (steering, reason) = (Arc::clone(&control.steering), Arc::clone(&control.reason));
         let mut branch = RunBranch::new(transcript, context.messages, steering, reason, shared.kill.clone());
@@ -177,7 +177,7 @@ impl Runner {
         let reasoning = reasoning(&session.entry);
         let limits = Limits { timeout: row.payload.run_time(), ..Limits::default() };
         let history_limit = history_limit::of(&settings.config.channels, &session.key, &session.entry);
-        control.transcript.send_replace(Some(branch.lend()));
+        control.transcript.send_replace(Some(branch.injector()));
         Ok(Preparation::Ready(Box::new(Prepared {
             session,
             models,
@@ -199,6 +199,7 @@ impl Runner {
     /// The transcript, the run's settings noted, and what the model should see of it.
     async fn transcript(
         &self,
+        lock: &TranscriptLock,
         session: &Session,
         first: &Candidate,
     ) -> Result<(Transcript, Context), TranscriptError> {
@@ -213,8 +214,7 @@ impl Runner {
             api: first.model.api().to_owned(),
             thinking_level: first.thinking.as_str().to_owned(),
         };
-        let kept = self.kept.take(&session.path);
-        Transcript::begin(kept, session.path.clone(), new, settings).await
+        lock.begin(self.kept.take(&session.transcript), new, settings).await
     }
 
     async fn select(

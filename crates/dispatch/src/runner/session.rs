@@ -1,6 +1,5 @@
 //! Which conversation a message belongs to, and which transcript that has now (spec `sessions.md` §5).
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -13,6 +12,7 @@ use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::layout::{BadSessionId, checked_id};
 use openclaw_sessions::reset::{self, ResetType};
 use openclaw_sessions::store::Edit;
+use openclaw_sessions::transcript::TranscriptRef;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::{Map, Value};
 
@@ -31,8 +31,8 @@ pub(super) struct Session {
     pub(super) agent: ResolvedAgent,
     /// The transcript.
     pub(super) id: SessionId,
-    /// Its file.
-    pub(super) path: PathBuf,
+    /// Where that is or will be.
+    pub(super) transcript: TranscriptRef,
     /// The row, as it is when the run begins.
     pub(super) entry: Arc<SessionEntry>,
     /// Whether the inbox knows already that the run begins here.
@@ -110,14 +110,14 @@ impl Runner {
             None => self.asked_reset(row, &agent, settings).await,
         };
         let id = {
-            let fresh_path = self.layout.transcript_path(&agent_id, &row.fresh_id, None)?;
+            let fresh = self.transcripts.of_new(&agent_id, &row.fresh_id)?;
             let facts = Facts {
                 begun: row.session_id.as_ref(),
                 named: if row.payload.is_isolated() { None } else { named_session(row)? },
                 current: stored.as_ref().and_then(|entry| usable_id(entry)),
                 fresh_id: &row.fresh_id,
                 // One look at a directory entry: going to another thread for it would take longer.
-                fresh_exists: fresh_path.exists(),
+                fresh_exists: self.transcripts.exists(&fresh),
                 resets: named.is_some(),
                 goes_on: stored
                     .as_ref()
@@ -127,8 +127,9 @@ impl Runner {
         };
         let current = stored.as_deref().filter(|entry| entry.session_id.as_ref() == Some(&id));
         let same = current.is_some();
-        let mut path = self.file_of(&agent_id, &id, current)?;
-        let is_named = current.is_some_and(|entry| self.names(entry, &agent_id, &path));
+        let mut transcript = self.transcript_of(&agent_id, &id, current)?;
+        let is_named =
+            current.is_some_and(|entry| self.transcripts.is_named_by(&transcript, &agent_id, entry));
         let after_abort = current.is_some_and(|entry| entry.aborted_last_run == Some(true));
         let contact = Contact::of(row, &key);
         let is_new = stored.is_none();
@@ -140,40 +141,33 @@ impl Runner {
                 note(shared, row, &id).await?;
                 let choice = named.as_ref().and_then(|named| named.model.clone());
                 if let Some(forked) = self.forked(row, &key, &id, &agent, !is_new).await {
-                    path = forked;
+                    transcript = forked;
                 }
-                let file = (!is_named).then(|| path.clone());
+                let file = (!is_named).then(|| transcript.clone());
                 let said_at = row.payload.is_interaction().then_some(row.accepted_at);
                 let renewal = Renewal { id: id.clone(), contact, choice, file, said_at };
                 (self.write_row(&key, row, renewal).await?, true)
             }
         };
         let reset = named.map(|named| named.rest);
-        Ok(Session { key, agent, id, path, entry, noted, is_new: !same, reset, hint, after_abort })
+        Ok(Session { key, agent, id, transcript, entry, noted, is_new: !same, reset, hint, after_abort })
     }
 
     /// Where a transcript is or will be. `entry` is the row that has it.
-    fn file_of(
+    pub(super) fn transcript_of(
         &self,
         agent: &AgentId,
         id: &SessionId,
         entry: Option<&SessionEntry>,
-    ) -> Result<PathBuf, BadSessionId> {
+    ) -> Result<TranscriptRef, BadSessionId> {
         let found = match entry {
-            Some(entry) => self.layout.transcript_to_write(agent, entry)?,
+            Some(entry) => self.transcripts.to_write(agent, entry)?,
             None => {
                 let bare = SessionEntry { session_id: Some(id.clone()), ..SessionEntry::default() };
-                self.layout.transcript_to_write(agent, &bare)?
+                self.transcripts.to_write(agent, &bare)?
             }
         };
-        found.map_or_else(|| self.layout.transcript_path(agent, id, None), Ok)
-    }
-
-    /// Whether a row says where its transcript is, and it is there: a row that came with a copied directory names the
-    /// original's.
-    fn names(&self, entry: &SessionEntry, agent: &AgentId, path: &Path) -> bool {
-        let named = self.layout.transcript_of(agent, entry).ok().flatten();
-        entry.session_file.is_some() && named.as_deref() == Some(path)
+        found.map_or_else(|| self.transcripts.of_new(agent, id), Ok)
     }
 
     async fn write_row(
@@ -200,7 +194,7 @@ impl Runner {
         Some(self.models.choices(&settings.models, &agent.id, &agent.agent_dir).await.opening(&rest))
     }
 
-    /// The file of a new session that begins with its parent's conversation; `None` where it begins with nothing.
+    /// The transcript of a new session that begins with its parent's conversation; `None` where it begins with nothing.
     async fn forked(
         &self,
         row: &Row,
@@ -208,7 +202,7 @@ impl Runner {
         id: &SessionId,
         agent: &ResolvedAgent,
         is_known: bool,
-    ) -> Option<PathBuf> {
+    ) -> Option<TranscriptRef> {
         let parent = row.payload.parent_session_key.clone()?;
         if is_known || row.abort.is_some() || parent == *key {
             return None;
@@ -232,8 +226,8 @@ struct Renewal {
     contact: Contact,
     /// The model it names.
     choice: Option<Chosen>,
-    /// Its file, where the row does not name it yet.
-    file: Option<PathBuf>,
+    /// Where that is, if the row does not say so yet.
+    file: Option<TranscriptRef>,
     /// Unix milliseconds at which somebody says it; absent where nobody does.
     said_at: Option<i64>,
 }
@@ -256,7 +250,7 @@ fn change_row(edit: Edit<'_>, renewal: &Renewal, patch: Option<&Map<String, Valu
     }
     // OpenClaw 2026.2.9 finds title and last message of a session by this field alone.
     if let Some(file) = &renewal.file {
-        entry.session_file = Some(file.display().to_string().into());
+        entry.session_file = Some(file.to_string().into());
     }
     if let Some(Chosen { model, is_default, .. }) = &renewal.choice {
         let model = (!is_default).then_some((model.provider.as_str(), model.model.as_str()));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use openclaw_protocol::message::AssistantMessage;
-use openclaw_sessions::transcript::{NewTranscript, Transcript, TranscriptLock};
+use openclaw_sessions::transcript::{NewTranscript, TranscriptLock};
 
 use super::branch::{Prompted, RunBranch};
 use super::{Ending, NotBegun, Runner, done, result};
@@ -53,14 +53,13 @@ impl Runner {
     ) -> Result<(), NotBegun> {
         let session = self.session(shared, row, &self.settings(), None).await?;
         session.note(shared, row).await?;
-        let _lock = TranscriptLock::acquire(&session.path).await?;
+        let lock = TranscriptLock::acquire(&self.transcripts, &session.transcript).await?;
         let new = NewTranscript {
             session_id: session.id.as_str().to_owned(),
             cwd: session.agent.workspace.display().to_string(),
             parent: None,
         };
-        let kept = self.kept.take(&session.path);
-        let transcript = Transcript::reopen(kept, session.path.clone(), new).await?;
+        let transcript = lock.reopen(self.kept.take(&session.transcript), new).await?;
         let context = match &answer {
             Some(_) => transcript.context().await?.messages,
             None => Vec::new(),

@@ -4,6 +4,7 @@ pub(super) mod files;
 pub(super) mod roster;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use openclaw_config::Config;
 use openclaw_config::settings::Identity;
@@ -17,9 +18,9 @@ use crate::request::{Failure, RequestContext};
 pub(super) async fn list(ctx: RequestContext, _params: Nothing) -> Result<AgentsListResult, Failure> {
     let defaults = ctx.gateway.session_defaults();
     let config = ctx.gateway.config();
-    let layout = ctx.gateway.layout.clone();
+    let store = Arc::clone(&ctx.gateway.sessions);
     let rows = tokio::task::spawn_blocking(move || {
-        let found = if config.agents.list.is_empty() { layout.agents_on_disk() } else { Vec::new() };
+        let found = if config.agents.list.is_empty() { store.found_agents() } else { Vec::new() };
         let ids = all_agents(&config, found);
         ids.iter().map(|id| row(&config, id)).collect()
     });

@@ -8,7 +8,6 @@ use openclaw_protocol::ErrorShape;
 use openclaw_sessions::KeyError;
 use openclaw_sessions::methods::MethodError;
 use openclaw_sessions::store::StoreError;
-use openclaw_sessions::transcript::CompactError;
 use openclaw_sessions::usage::UsageError;
 
 use crate::attachments::AttachmentError;
@@ -130,15 +129,6 @@ impl From<StoreError> for Failure {
     }
 }
 
-impl From<CompactError> for Failure {
-    fn from(error: CompactError) -> Self {
-        match error {
-            CompactError::Locked(error) => later(&error),
-            CompactError::Transcript(error) => unavailable(&error),
-        }
-    }
-}
-
 impl From<UsageError> for Failure {
     fn from(error: UsageError) -> Self {
         match error {
@@ -158,7 +148,8 @@ impl From<MethodError> for Failure {
         match error {
             MethodError::Store(error) => error.into(),
             MethodError::StillActive(_) => later(&error),
-            MethodError::Compact(error) => error.into(),
+            MethodError::Lock(error) => later(&error),
+            MethodError::Transcript(error) => unavailable(&error),
             MethodError::Key(_)
             | MethodError::Resolve(_)
             | MethodError::Patch(_)

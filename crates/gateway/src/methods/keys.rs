@@ -1,5 +1,7 @@
 //! Keys and agents as clients name them (spec `gateway-protocol.md` §6.2, KB-18).
 
+use std::sync::Arc;
+
 use openclaw_protocol::{AgentId, ErrorShape};
 use openclaw_sessions::SessionKey;
 
@@ -20,9 +22,9 @@ pub(super) async fn require_known_agent(
     if ctx.gateway.config().has_agent(agent) {
         return Ok(());
     }
-    let layout = ctx.gateway.layout.clone();
-    let on_disk = tokio::task::spawn_blocking(move || layout.agents_on_disk());
-    if on_disk.await.is_ok_and(|found| found.contains(agent)) {
+    let store = Arc::clone(&ctx.gateway.sessions);
+    let found = tokio::task::spawn_blocking(move || store.found_agents());
+    if found.await.is_ok_and(|found| found.contains(agent)) {
         return Ok(());
     }
     Err(ErrorShape::invalid_params(method, &format!("unknown agent id \"{agent}\"")).into())

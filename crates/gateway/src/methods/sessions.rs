@@ -37,14 +37,14 @@ pub(super) async fn list(
         context_tokens: models.context_tokens,
     };
     let store = ctx.gateway.sessions.as_ref();
-    Ok(methods::list(store, &ctx.gateway.layout, &params, defaults, &|agent| models.get(agent)).await?)
+    Ok(methods::list(store, &ctx.gateway.transcripts, &params, defaults, &|agent| models.get(agent)).await?)
 }
 
 pub(super) async fn preview(
     ctx: RequestContext,
     params: SessionsPreviewParams,
 ) -> Result<SessionsPreviewResult, Failure> {
-    Ok(methods::preview(ctx.gateway.sessions.as_ref(), &ctx.gateway.layout, &params).await?)
+    Ok(methods::preview(ctx.gateway.sessions.as_ref(), &ctx.gateway.transcripts, &params).await?)
 }
 
 pub(super) async fn resolve(
@@ -74,7 +74,7 @@ pub(super) async fn patch(
         has_xhigh: thinking::has_xhigh,
         xhigh_models: spoken_list(&thinking::xhigh_models()),
     };
-    Ok(methods::patch(ctx.gateway.sessions.as_ref(), &ctx.gateway.layout, &params, &rules).await?)
+    Ok(methods::patch(ctx.gateway.sessions.as_ref(), &params, &rules).await?)
 }
 
 /// `a, b, c` as `a, b or c`.
@@ -98,8 +98,8 @@ pub(super) async fn delete(
 ) -> Result<SessionsDeleteResult, Failure> {
     let key = methods::require_deletable(ctx.gateway.sessions.rules(), &params.key.0)?;
     require_agent_or_row(&ctx, SessionsDelete::NAME, &key).await?;
-    let (store, layout) = (Arc::clone(&ctx.gateway.sessions), ctx.gateway.layout.clone());
-    alone(&ctx, &key, async move { methods::delete(&*store, &layout, &params, QUIESCE).await }).await
+    let (store, transcripts) = (Arc::clone(&ctx.gateway.sessions), Arc::clone(&ctx.gateway.transcripts));
+    alone(&ctx, &key, async move { methods::delete(&*store, &transcripts, &params, QUIESCE).await }).await
 }
 
 pub(super) async fn compact(
@@ -108,8 +108,8 @@ pub(super) async fn compact(
 ) -> Result<SessionsCompactResult, Failure> {
     let key = canonical(&ctx, &params.key.0)?;
     require_agent_or_row(&ctx, SessionsCompact::NAME, &key).await?;
-    let (store, layout) = (Arc::clone(&ctx.gateway.sessions), ctx.gateway.layout.clone());
-    alone(&ctx, &key, async move { methods::compact(&*store, &layout, &params, QUIESCE).await }).await
+    let (store, transcripts) = (Arc::clone(&ctx.gateway.sessions), Arc::clone(&ctx.gateway.transcripts));
+    alone(&ctx, &key, async move { methods::compact(&*store, &transcripts, &params, QUIESCE).await }).await
 }
 
 /// Changes a session between the messages that were sent before and those that come later. Runs under way are stopped: what they

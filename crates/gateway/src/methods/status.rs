@@ -54,7 +54,7 @@ async fn sessions(ctx: &RequestContext) -> Result<SessionsSummary, Failure> {
         all.extend(recent.iter().cloned());
         by_agent.push(AgentSessions {
             agent_id: agent.to_string(),
-            path: ctx.gateway.layout.store_path(&agent).display().to_string(),
+            path: ctx.gateway.sessions.location_of(&agent),
             count: found.total,
             recent,
         });

@@ -58,8 +58,8 @@ fn ledger<'a>(ctx: &'a RequestContext, agents: &'a [AgentId]) -> Ledger<'a> {
         let openclaw_models::catalog::Price { input, output, cache_read, cache_write } = price;
         Some(Price { input, output, cache_read, cache_write })
     });
-    let (store, layout, index) = (gateway.sessions.as_ref(), &gateway.layout, &gateway.usage);
-    Ledger { store, layout, index, agents, prices }
+    let (store, index) = (gateway.sessions.as_ref(), &gateway.usage);
+    Ledger { store, index, agents, prices }
 }
 
 /// Dates that are none are told like other params that are wrong.

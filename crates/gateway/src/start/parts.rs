@@ -13,7 +13,9 @@ use openclaw_config::{Config, Loaded};
 use openclaw_dispatch::{Deps, Dispatch, Settings, SystemEvents};
 use openclaw_models::quota::QuotaCache;
 use openclaw_models::{Http, Models, Variables};
+use openclaw_sessions::maintenance::Maintenance;
 use openclaw_sessions::store::{FileStore, FileStoreOptions};
+use openclaw_sessions::transcript::{FileTranscripts, Transcripts};
 use openclaw_sessions::usage::UsageIndex;
 use openclaw_sessions::{Layout, SessionStore};
 use openclaw_tools::CommandLock;
@@ -59,6 +61,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
     let settings = Arc::new(Settings::from(Arc::clone(config)));
     let layout = Layout::new(paths.state_dir(), paths.home(), config.session.store.as_deref());
     let sessions = open_sessions(&layout, &settings)?;
+    let transcripts: Arc<dyn Transcripts> = Arc::new(FileTranscripts::new(layout.clone()));
     let models = Models::new(Variables::from(environment), Http::default());
     let (sender, receiver) = watch::channel(Arc::clone(&settings));
     let system_events = Arc::<SystemEvents>::default();
@@ -66,7 +69,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         state_dir: paths.state_dir().to_path_buf(),
         settings: receiver,
         store: Arc::clone(&sessions),
-        layout: layout.clone(),
+        transcripts: Arc::clone(&transcripts),
         models: models.clone(),
         host: HostFacts::detect(environment.get_nonblank("SHELL"), VERSION),
         system_events: Arc::clone(&system_events),
@@ -79,8 +82,9 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         settings: sender,
         reload: given.reload,
         sessions,
-        layout,
-        usage: UsageIndex::default(),
+        transcripts,
+        maintenance: Maintenance::new(layout.clone()),
+        usage: UsageIndex::new(layout),
         quotas: QuotaCache::default(),
         models,
         dispatch,

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::transcript::FileReader;
 
 struct File {
     _dir: tempfile::TempDir,
@@ -60,13 +61,13 @@ fn the_branch_of_the_leaf_is_shown_with_markers() {
                "__openclaw": {"kind": "compaction", "id": "c"}}),
         json!({"role": "bashExecution", "command": "ls"}),
     ];
-    assert_eq!(values(&read(&file.path, 200).unwrap()), expect);
-    assert_eq!(values(&read(&file.path, 2).unwrap()), expect[2..]);
+    assert_eq!(values(&read(&FileReader::new(&file.path), 200).unwrap()), expect);
+    assert_eq!(values(&read(&FileReader::new(&file.path), 2).unwrap()), expect[2..]);
 }
 
 #[test]
 fn a_missing_file_is_an_empty_history() {
-    assert!(read(Path::new("/nowhere/t.jsonl"), 5).unwrap().is_empty());
+    assert!(read(&FileReader::new("/nowhere/t.jsonl"), 5).unwrap().is_empty());
 }
 
 /// The largest limit of `sessions.md` §4.9.
@@ -78,7 +79,7 @@ fn a_thousand_messages_are_shown_at_most() {
         ids.iter().zip(parents).map(|(id, parent)| (id.as_str(), parent, user(id))).collect();
     let file = file(&entries);
     for (limit, first) in [(5000, 1), (1000, 1), (999, 2)] {
-        let shown = values(&read(&file.path, limit).unwrap());
+        let shown = values(&read(&FileReader::new(&file.path), limit).unwrap());
         let expect: Vec<Value> = ids[first..].iter().map(|id| user(id)["message"].clone()).collect();
         assert_eq!(shown, expect, "{limit}");
     }
@@ -97,12 +98,16 @@ fn what_does_not_fit_is_dropped_from_the_front() {
 fn a_history_stays_below_its_bytes() {
     let big = "x".repeat(4 * 1024 * 1024);
     let file = file(&[("1", None, user(&big)), ("2", Some("1"), user(&big)), ("3", Some("2"), user("end"))]);
-    let items = read(&file.path, 200).unwrap();
+    let items = read(&FileReader::new(&file.path), 200).unwrap();
     assert_eq!(items.len(), 2);
     assert!(items.iter().map(|item| item.get().len()).sum::<usize>() < MAX_BYTES);
     let huge = "x".repeat(20 * 1024 * 1024);
     let alone = self::file(&[("1", None, user(&huge))]);
-    assert_eq!(read(&alone.path, 200).unwrap().len(), 1, "the last message is shown whatever its size");
+    assert_eq!(
+        read(&FileReader::new(&alone.path), 200).unwrap().len(),
+        1,
+        "the last message is shown whatever its size"
+    );
 }
 
 #[test]
@@ -122,7 +127,7 @@ fn previews_show_who_said_what() {
         ("4", Some("3"), said(&"long ".repeat(20))),
         ("5", Some("4"), said(" ")),
     ]);
-    let items = preview(&file.path, 12, 20).unwrap();
+    let items = preview(&FileReader::new(&file.path), 12, 20).unwrap();
     let got: Vec<(PreviewRole, &str)> = items.iter().map(|item| (item.role, item.text.as_str())).collect();
     let expect = [
         (PreviewRole::User, "hello agent"),
@@ -131,9 +136,9 @@ fn previews_show_who_said_what() {
         (PreviewRole::Assistant, "long long long lo..."),
     ];
     assert_eq!(got, expect);
-    assert_eq!(preview(&file.path, 1, 20).unwrap().len(), 1);
-    assert_eq!(first_user_text(&file.path).unwrap().as_deref(), Some("hello agent"));
-    assert_eq!(last_text(&file.path, 9).unwrap().as_deref(), Some("long l..."));
+    assert_eq!(preview(&FileReader::new(&file.path), 1, 20).unwrap().len(), 1);
+    assert_eq!(first_user_text(&FileReader::new(&file.path)).unwrap().as_deref(), Some("hello agent"));
+    assert_eq!(last_text(&FileReader::new(&file.path), 9).unwrap().as_deref(), Some("long l..."));
 }
 
 #[test]
@@ -144,7 +149,7 @@ fn the_question_for_a_greeting_is_shown_as_a_command_and_is_no_title() {
         ("a1", Some("u1"), said("hello")),
         ("u2", Some("a1"), user("[Sat 2026-11-21 02:42 UTC] take notes")),
     ]);
-    let first = values(&read(&file.path, 10).unwrap()).remove(0);
+    let first = values(&read(&FileReader::new(&file.path), 10).unwrap()).remove(0);
     assert_eq!(first, user("/new")["message"]);
-    assert_eq!(first_user_text(&file.path).unwrap().as_deref(), Some("take notes"));
+    assert_eq!(first_user_text(&FileReader::new(&file.path)).unwrap().as_deref(), Some("take notes"));
 }

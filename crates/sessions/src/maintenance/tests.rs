@@ -335,7 +335,7 @@ async fn enforcing_removes_archives_and_keeps_a_copy_of_a_big_store() {
 #[tokio::test]
 async fn a_session_whose_transcript_is_in_use_stays() {
     let scene = Scene::new().await;
-    let _held = crate::transcript::TranscriptLock::acquire(&scene.sessions.join("old.jsonl")).await.unwrap();
+    let _held = crate::transcript::testing::lock(&scene.sessions.join("old.jsonl")).await.unwrap();
     let report = run(&scene.work, &policy(), NOW).await.unwrap();
     assert_eq!((report.removed, report.deleted), (0, 1));
     assert!(scene.keys().await.contains(&"old".to_owned()));

@@ -15,7 +15,7 @@ use crate::disk;
 use crate::key::SessionKey;
 use crate::layout::{ArchiveReason, Layout, archive_path};
 use crate::store::{Query, Row, Rows, SessionStore, StoreError, gather};
-use crate::transcript::TranscriptLock;
+use crate::transcript::{FileTranscripts, TranscriptLock, TranscriptRef, Transcripts};
 
 /// Copies of a big store that are kept beside it.
 const ROTATED_KEPT: usize = 3;
@@ -24,17 +24,37 @@ const LOCK_PATIENCE: Duration = Duration::from_millis(200);
 /// Things to be done that the log names one by one.
 const NAMED: usize = 20;
 
+/// The files that are maintained. Made at start, where the implementation of the stores is chosen.
+#[derive(Debug, Clone)]
+pub struct Maintenance {
+    layout: Layout,
+}
+
+impl Maintenance {
+    /// Maintains the files of a layout.
+    pub fn new(layout: Layout) -> Self {
+        Self { layout }
+    }
+
+    /// With these configured agents; those on disk are found. `is_busy` tells whether a session has work that waits or is
+    /// under way.
+    pub fn work(
+        &self,
+        store: Arc<dyn SessionStore>,
+        agents: Vec<AgentId>,
+        is_busy: Arc<dyn Fn(&SessionKey) -> bool + Send + Sync>,
+    ) -> Work {
+        Work { store, layout: self.layout.clone(), agents, is_busy }
+    }
+}
+
 /// What maintenance works on.
 #[derive(Clone)]
 pub struct Work {
-    /// The open store.
-    pub store: Arc<dyn SessionStore>,
-    /// Where stores and transcripts are.
-    pub layout: Layout,
-    /// Agents that exist by configuration; those on disk are found.
-    pub agents: Vec<AgentId>,
-    /// Whether a session has work that waits or is under way.
-    pub is_busy: Arc<dyn Fn(&SessionKey) -> bool + Send + Sync>,
+    pub(super) store: Arc<dyn SessionStore>,
+    pub(super) layout: Layout,
+    pub(super) agents: Vec<AgentId>,
+    pub(super) is_busy: Arc<dyn Fn(&SessionKey) -> bool + Send + Sync>,
 }
 
 /// What was done, or would be.
@@ -242,8 +262,9 @@ async fn remove(
     now: i64,
 ) -> Result<Option<usize>, MaintenanceError> {
     let mut locks = Vec::new();
-    for transcript in &removal.archive {
-        let lock = TranscriptLock::acquire_within(transcript, Duration::ZERO);
+    let transcripts: Arc<dyn Transcripts> = Arc::new(FileTranscripts::new(work.layout.clone()));
+    for transcript in removal.archive.iter().map(TranscriptRef::new) {
+        let lock = TranscriptLock::acquire_now(&transcripts, &transcript);
         match tokio::time::timeout(LOCK_PATIENCE, lock).await {
             Ok(Ok(lock)) => locks.push(lock),
             Ok(Err(_)) | Err(_) => return Ok(None),

@@ -1,22 +1,22 @@
 //! `sessions.compact`
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_protocol::params::sessions::{NotCompacted, SessionsCompactParams, SessionsCompactResult};
 
 use super::MethodError;
-use crate::layout::Layout;
 use crate::store::{Edit, Refused, SessionStore, update_with};
 use crate::transcript::{
-    CompactError, DEFAULT_MAX_LINES, LinesCompacted, LockError, TranscriptError, compact_lines,
+    DEFAULT_MAX_LINES, LinesCompacted, LockError, TranscriptError, TranscriptLock, Transcripts,
 };
 
 /// Answers `sessions.compact` once nothing runs in the session: its transcript keeps the last lines, the row forgets how
 /// full the context was. A run that began meanwhile is waited for up to `patience`.
 pub async fn compact(
     store: &dyn SessionStore,
-    layout: &Layout,
+    transcripts: &Arc<dyn Transcripts>,
     params: &SessionsCompactParams,
     patience: Duration,
 ) -> Result<SessionsCompactResult, MethodError> {
@@ -35,28 +35,32 @@ pub async fn compact(
         result.reason = Some(NotCompacted::NoSessionId);
         return Ok(result);
     };
-    let (layout, agent, entry) = (layout.clone(), store.rules().agent_of(&key), row.entry);
-    let found =
-        tokio::task::spawn_blocking(move || layout.find_transcript(&agent, &entry)).await.unwrap_or_default();
-    let Some(path) = found else {
+    let (all, agent, entry) = (Arc::clone(transcripts), store.rules().agent_of(&key), row.entry);
+    let found = tokio::task::spawn_blocking(move || all.find(&agent, &entry)).await.unwrap_or_default();
+    let Some(found) = found else {
         result.reason = Some(NotCompacted::NoTranscript);
         return Ok(result);
     };
     let asked = params.max_lines.map(|lines| usize::try_from(lines).unwrap_or(usize::MAX));
     let lines = asked.and_then(NonZeroUsize::new).unwrap_or(DEFAULT_MAX_LINES);
-    let LinesCompacted { kept, archived } = match compact_lines(path, lines, patience).await {
+    let lock = match TranscriptLock::acquire_soon(transcripts, &found, patience).await {
+        Ok(lock) => lock,
+        Err(LockError::Held { .. }) => return Err(MethodError::StillActive(key)),
+        Err(error) => return Err(error.into()),
+    };
+    let LinesCompacted { kept, archived } = match lock.truncate(lines).await {
         Ok(compacted) => compacted,
-        Err(CompactError::Transcript(TranscriptError::Missing(_))) => {
+        Err(TranscriptError::Missing(_)) => {
             result.reason = Some(NotCompacted::NoTranscript);
             return Ok(result);
         }
-        Err(CompactError::Locked(LockError::Held { .. })) => return Err(MethodError::StillActive(key)),
         Err(error) => return Err(error.into()),
     };
+    drop(lock);
     result.kept = Some(kept as u64);
-    if let Some(archived) = archived {
+    if archived.is_some() {
         result.compacted = true;
-        result.archived = Some(archived.display().to_string());
+        result.archived = archived;
         forget_tokens(store, &key).await?;
     }
     Ok(result)

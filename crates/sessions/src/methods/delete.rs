@@ -1,6 +1,6 @@
 //! `sessions.delete`
 
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_protocol::AgentId;
@@ -8,10 +8,8 @@ use openclaw_protocol::params::sessions::{SessionsDeleteParams, SessionsDeleteRe
 
 use super::MethodError;
 use crate::key::{KeyRules, SessionKey};
-use crate::layout::{ArchiveReason, Layout, archive_path, transcript_name};
 use crate::store::{Query, Row, Rows, SessionStore};
-use crate::time::now_ms;
-use crate::transcript::{LockError, TranscriptLock, is_transcript};
+use crate::transcript::{LockError, TranscriptLock, TranscriptRef, Transcripts};
 
 /// The key to delete. Fails for the main session; ask before stopping the session's run.
 pub fn require_deletable(rules: &KeyRules, text: &str) -> Result<SessionKey, MethodError> {
@@ -27,38 +25,39 @@ pub fn require_deletable(rules: &KeyRules, text: &str) -> Result<SessionKey, Met
 /// to `patience`.
 pub async fn delete(
     store: &dyn SessionStore,
-    layout: &Layout,
+    transcripts: &Arc<dyn Transcripts>,
     params: &SessionsDeleteParams,
     patience: Duration,
 ) -> Result<SessionsDeleteResult, MethodError> {
     let key = require_deletable(store.rules(), &params.key.0)?;
     let agent = store.rules().agent_of(&key);
     let lock = match store.get(&key).await? {
-        Some(row) => lock(layout, &agent, &row, &key, patience).await?,
+        Some(row) => lock(transcripts, &agent, &row, &key, patience).await?,
         None => None,
     };
     let deleted = store.delete(&key).await?;
     let archived = match &deleted {
-        Some(row) if params.delete_transcript.unwrap_or(true) => archive(store, layout, &agent, row).await?,
+        Some(row) if params.delete_transcript.unwrap_or(true) => {
+            archive(store, transcripts, &agent, row).await?
+        }
         Some(_) | None => Vec::new(),
     };
     drop(lock);
-    let archived = archived.iter().map(|path| path.display().to_string()).collect();
     Ok(SessionsDeleteResult { ok: true, key: key.to_string(), deleted: deleted.is_some(), archived })
 }
 
-/// The write lock of a row's transcript, so that no run writes into what is put away; nothing where there is no file.
+/// The write lock of a row's transcript, so that no run writes into what is put away; `None` where there is none.
 async fn lock(
-    layout: &Layout,
+    transcripts: &Arc<dyn Transcripts>,
     agent: &AgentId,
     row: &Row,
     key: &SessionKey,
     patience: Duration,
 ) -> Result<Option<TranscriptLock>, MethodError> {
-    let (layout, agent, entry) = (layout.clone(), agent.clone(), row.entry.clone());
-    let found = tokio::task::spawn_blocking(move || layout.find_transcript(&agent, &entry)).await;
-    let Some(path) = found.ok().flatten() else { return Ok(None) };
-    match TranscriptLock::acquire_soon(&path, patience).await {
+    let (all, agent, entry) = (Arc::clone(transcripts), agent.clone(), Arc::clone(&row.entry));
+    let found = tokio::task::spawn_blocking(move || all.find(&agent, &entry)).await;
+    let Some(found) = found.ok().flatten() else { return Ok(None) };
+    match TranscriptLock::acquire_soon(transcripts, &found, patience).await {
         Ok(lock) => Ok(Some(lock)),
         Err(LockError::Held { .. }) => Err(MethodError::StillActive(key.clone())),
         Err(error @ LockError::Io { .. }) => {
@@ -69,77 +68,51 @@ async fn lock(
     }
 }
 
-/// Renames every transcript of a row that exists and that no other row stands for, as rows of cron jobs and of their runs
-/// do. One that can't be renamed stays, with a warning.
+/// Archives every transcript of a row that no other row stands for, as rows of cron jobs and of their runs do. One that
+/// can't be archived stays, with a warning.
 async fn archive(
     store: &dyn SessionStore,
-    layout: &Layout,
+    transcripts: &Arc<dyn Transcripts>,
     agent: &AgentId,
     row: &Row,
-) -> Result<Vec<PathBuf>, MethodError> {
-    let (layout_there, agent_there, row_there) = (layout.clone(), agent.clone(), row.clone());
-    let found = tokio::task::spawn_blocking(move || transcripts_of(&layout_there, &agent_there, &row_there));
-    let mut files = Vec::new();
-    for file in found.await.unwrap_or_default() {
-        if !is_in_use(store, layout, row, &file).await? {
-            files.push(file);
+) -> Result<Vec<String>, MethodError> {
+    let (all, agent, entry) = (Arc::clone(transcripts), agent.clone(), Arc::clone(&row.entry));
+    let found = tokio::task::spawn_blocking(move || all.all_of(&agent, &entry));
+    let mut unused = Vec::new();
+    for transcript in found.await.unwrap_or_default() {
+        if !is_in_use(store, &**transcripts, row, &transcript).await? {
+            unused.push(transcript);
         }
     }
-    let rename = move || files.iter().filter_map(|file| put_away(file)).collect();
-    Ok(tokio::task::spawn_blocking(rename).await.unwrap_or_default())
+    let all = Arc::clone(transcripts);
+    let archive = move |transcript: &TranscriptRef| match all.archive(transcript) {
+        Ok(archived) => Some(archived),
+        Err(error) => {
+            tracing::warn!(file = %transcript, %error, "cannot archive the transcript");
+            None
+        }
+    };
+    let archive = move || unused.iter().filter_map(archive).collect();
+    Ok(tokio::task::spawn_blocking(archive).await.unwrap_or_default())
 }
 
-/// Whether a row that is still there stands for a file: by its transcript id, or by name.
+/// Whether a row that is still there stands for a transcript: by its id, or by name.
 async fn is_in_use(
     store: &dyn SessionStore,
-    layout: &Layout,
+    transcripts: &dyn Transcripts,
     deleted: &Row,
-    file: &Path,
+    transcript: &TranscriptRef,
 ) -> Result<bool, MethodError> {
-    let named = Query { session_file: Some(file.display().to_string()), ..Query::newest(1) };
+    let named = Query { session_file: Some(transcript.to_string()), ..Query::newest(1) };
     if !store.select(Rows::All, &named).await?.rows.is_empty() {
         return Ok(true);
     }
     let Some(id) = &deleted.entry.session_id else { return Ok(false) };
     let same_id = Query { session_id: Some(id.as_str().to_owned()), ..Query::default() };
     let rows = store.select(Rows::All, &same_id).await?.rows;
-    let is_file = |other: &Row| {
+    let has_it = |other: &Row| {
         let agent = store.rules().agent_of(&other.key);
-        layout.find_transcript(&agent, &other.entry).as_deref() == Some(file)
+        transcripts.find(&agent, &other.entry).as_ref() == Some(transcript)
     };
-    Ok(rows.iter().any(is_file))
-}
-
-/// The files of a row: where its transcript may be, and those of its topics beside them. What a row names elsewhere counts
-/// only when it is a transcript.
-fn transcripts_of(layout: &Layout, agent: &AgentId, row: &Row) -> Vec<PathBuf> {
-    let mut files = layout.transcript_candidates(agent, &row.entry);
-    let dir = layout.sessions_dir(agent);
-    files.retain(|file| file.is_file() && (file.parent() == Some(&dir) || is_transcript(file)));
-    let name = row.entry.session_id.as_ref().and_then(|id| transcript_name(id, None).ok());
-    let prefix = name.and_then(|name| Some(format!("{}-topic-", name.strip_suffix(".jsonl")?)));
-    if let Some(prefix) = prefix {
-        let is_topic = |file: &PathBuf| {
-            let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            name.starts_with(&prefix) && name.ends_with(".jsonl")
-        };
-        let beside = std::fs::read_dir(dir).into_iter().flatten();
-        let mut topics: Vec<PathBuf> =
-            beside.filter_map(|entry| Some(entry.ok()?.path())).filter(is_topic).collect();
-        topics.retain(|topic| !files.contains(topic));
-        topics.sort();
-        files.extend(topics);
-    }
-    files
-}
-
-fn put_away(file: &Path) -> Option<PathBuf> {
-    let target = archive_path(file, ArchiveReason::Deleted, now_ms());
-    match std::fs::rename(file, &target) {
-        Ok(()) => Some(target),
-        Err(error) => {
-            tracing::warn!(file = %file.display(), %error, "cannot archive the transcript");
-            None
-        }
-    }
+    Ok(rows.iter().any(has_it))
 }

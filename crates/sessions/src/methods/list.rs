@@ -1,6 +1,7 @@
 //! `sessions.list`
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::sessions::{
@@ -15,9 +16,9 @@ use crate::entry::names::{self, Names};
 use crate::entry::{SessionEntry, delivery};
 use crate::history;
 use crate::key::{KeyRules, SessionKey};
-use crate::layout::Layout;
 use crate::store::{Hidden, Query, Row, Rows, SessionStore, StoreError};
 use crate::time::now_ms;
+use crate::transcript::Transcripts;
 
 /// Rows that a client gets who names no limit. OpenClaw 2026.2.9 sends all there are; 50,000 of them are 35 MB, more than
 /// its clients take in one frame. Who wants more than these says how many.
@@ -32,7 +33,7 @@ const LAST_MESSAGE_CHARS: usize = 240;
 /// Answers `sessions.list`. `default_model` tells each agent's default.
 pub async fn list(
     store: &dyn SessionStore,
-    layout: &Layout,
+    transcripts: &Arc<dyn Transcripts>,
     params: &SessionsListParams,
     defaults: SessionListDefaults,
     default_model: &(dyn Fn(&AgentId) -> ModelName + Sync),
@@ -50,15 +51,9 @@ pub async fn list(
         sessions.extend(some.iter().map(|row| row_of(row, &default_model(&rules.agent_of(&row.key)))));
     }
     if params.include_derived_titles == Some(true) || params.include_last_message == Some(true) {
-        look_into(&rows, &mut sessions, layout, rules, params).await;
+        look_into(&rows, &mut sessions, transcripts, rules, params).await;
     }
-    Ok(SessionsListResult {
-        ts,
-        path: layout.listed_path(&rules.default_agent),
-        count: sessions.len() as u64,
-        defaults,
-        sessions,
-    })
+    Ok(SessionsListResult { ts, path: store.location(), count: sessions.len() as u64, defaults, sessions })
 }
 
 /// What a client asked for. Alias rows of cron runs are never listed; `global` and `unknown` only when they are wanted.
@@ -177,7 +172,7 @@ pub fn derived_title(entry: &SessionEntry, first_text: impl FnOnce() -> Option<S
 async fn look_into(
     rows: &[Row],
     sessions: &mut [SessionRow],
-    layout: &Layout,
+    transcripts: &Arc<dyn Transcripts>,
     rules: &KeyRules,
     params: &SessionsListParams,
 ) {
@@ -185,13 +180,13 @@ async fn look_into(
         (params.include_derived_titles == Some(true), params.include_last_message == Some(true));
     let work: Vec<(AgentId, Row)> =
         rows.iter().take(MAX_LOOKED_INTO).map(|row| (rules.agent_of(&row.key), row.clone())).collect();
-    let layout = layout.clone();
+    let transcripts = Arc::clone(transcripts);
     let read = move || -> Vec<(Option<String>, Option<String>)> {
         let look = |(agent, row): (AgentId, Row)| {
-            let path = layout.find_transcript(&agent, &row.entry);
-            let first = || history::first_user_text(path.as_deref()?).ok()?;
+            let found = transcripts.find(&agent, &row.entry).map(|found| transcripts.reader(&found));
+            let first = || history::first_user_text(found.as_deref()?).ok()?;
             let title = if titles { derived_title(&row.entry, first) } else { None };
-            let said = || history::last_text(path.as_deref()?, LAST_MESSAGE_CHARS).ok()?;
+            let said = || history::last_text(found.as_deref()?, LAST_MESSAGE_CHARS).ok()?;
             (title, if last { said() } else { None })
         };
         work.into_iter().map(look).collect()

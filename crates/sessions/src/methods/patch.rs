@@ -14,7 +14,6 @@ use crate::entry::{
     ElevatedLevel, GroupActivation, ReasoningLevel, ResponseUsage, SessionEntry, VerboseLevel,
 };
 use crate::key::{KeyRules, SessionKey};
-use crate::layout::Layout;
 use crate::store::{SessionStore, update_with};
 
 /// Finds a model by what a person calls it, or says why not (`invalid model: …`, `model not allowed: …`).
@@ -79,13 +78,12 @@ pub const MAX_LABEL: usize = 64;
 /// Answers `sessions.patch`. The row is made when it is missing.
 pub async fn patch(
     store: &dyn SessionStore,
-    layout: &Layout,
     params: &SessionsPatchParams,
     rules: &PatchRules,
 ) -> Result<SessionsPatchResult, MethodError> {
     let keys = store.rules().clone();
     let key = keys.canonical(&params.key.0)?;
-    let path = layout.store_path(&keys.agent_of(&key)).display().to_string();
+    let path = store.location_of(&keys.agent_of(&key));
     let (work, own_rules, own_key) = (params.clone(), rules.clone(), key.clone());
     let (row, ()) = update_with(store, &key, move |edit| {
         apply_patch(edit.entry, &own_key, &work, &own_rules, &keys)?;

@@ -1,14 +1,16 @@
 //! `sessions.preview`
 
+use std::sync::Arc;
+
 use openclaw_protocol::params::sessions::{
     PreviewItem as WireItem, PreviewRole as WireRole, PreviewStatus, SessionPreview, SessionsPreviewParams,
     SessionsPreviewResult,
 };
 
 use crate::history::{self, PreviewItem, PreviewRole};
-use crate::layout::Layout;
 use crate::store::{SessionStore, StoreError};
 use crate::time::now_ms;
+use crate::transcript::Transcripts;
 
 /// Keys that are looked at.
 const MAX_KEYS: usize = 64;
@@ -21,7 +23,7 @@ const MAX_CHARS: u64 = 2000;
 /// Answers `sessions.preview`, one preview a key in their order.
 pub async fn preview(
     store: &dyn SessionStore,
-    layout: &Layout,
+    transcripts: &Arc<dyn Transcripts>,
     params: &SessionsPreviewParams,
 ) -> Result<SessionsPreviewResult, StoreError> {
     let limit = params.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
@@ -29,7 +31,7 @@ pub async fn preview(
     let (limit, chars) = (usize::try_from(limit).unwrap_or(1), usize::try_from(chars).unwrap_or(1));
     let mut previews = Vec::new();
     for key in params.keys.iter().take(MAX_KEYS) {
-        let (status, items) = one(store, layout, &key.0, limit, chars).await?;
+        let (status, items) = one(store, transcripts, &key.0, limit, chars).await?;
         previews.push(SessionPreview { key: key.0.clone(), status, items });
     }
     Ok(SessionsPreviewResult { ts: now_ms(), previews })
@@ -37,7 +39,7 @@ pub async fn preview(
 
 async fn one(
     store: &dyn SessionStore,
-    layout: &Layout,
+    transcripts: &Arc<dyn Transcripts>,
     key: &str,
     limit: usize,
     chars: usize,
@@ -47,9 +49,9 @@ async fn one(
     if row.entry.session_id.is_none() && row.entry.session_file.is_none() {
         return Ok((PreviewStatus::Missing, Vec::new()));
     }
-    let (layout, agent) = (layout.clone(), store.rules().agent_of(&key));
-    let read = move || match layout.find_transcript(&agent, &row.entry) {
-        Some(path) => history::preview(&path, limit, chars),
+    let (transcripts, agent) = (Arc::clone(transcripts), store.rules().agent_of(&key));
+    let read = move || match transcripts.find(&agent, &row.entry) {
+        Some(found) => history::preview(&*transcripts.reader(&found), limit, chars),
         None => Ok(Vec::new()),
     };
     Ok(match tokio::task::spawn_blocking(read).await {

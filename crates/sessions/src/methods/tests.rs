@@ -14,6 +14,7 @@ use crate::key::KeyRules;
 use crate::layout::Layout;
 use crate::store::{FileStore, FileStoreOptions, SessionStore};
 use crate::time::now_ms;
+use crate::transcript::{FileTranscripts, Transcripts};
 
 struct Bench {
     _dir: tempfile::TempDir,
@@ -36,6 +37,10 @@ impl Bench {
         let store =
             FileStore::open(FileStoreOptions::new(layout.clone(), KeyRules::default(), Vec::new())).unwrap();
         Self { _dir: dir, layout, store }
+    }
+
+    fn transcripts(&self) -> Arc<dyn Transcripts> {
+        Arc::new(FileTranscripts::new(self.layout.clone()))
     }
 
     fn transcript(&self, id: &str, texts: &[(&str, &str)]) -> std::path::PathBuf {
@@ -62,7 +67,7 @@ impl Bench {
         };
         let model = |_: &AgentId| ModelName::new("fake", "fake-1");
         let params: SessionsListParams = read(params);
-        serde_json::to_value(list(&self.store, &self.layout, &params, defaults, &model).await.unwrap())
+        serde_json::to_value(list(&self.store, &self.transcripts(), &params, defaults, &model).await.unwrap())
             .unwrap()
     }
 
@@ -77,7 +82,7 @@ impl Bench {
     }
 
     async fn patch(&self, params: Value) -> Result<Value, String> {
-        let patched = patch(&self.store, &self.layout, &read(params), &rules()).await;
+        let patched = patch(&self.store, &read(params), &rules()).await;
         patched.map(|result| serde_json::to_value(result).unwrap()).map_err(|error| error.to_string())
     }
 
@@ -477,7 +482,7 @@ async fn a_deleted_session_leaves_an_archive() {
         "agent:main:cron:j:run:job": {"sessionId": "job", "updatedAt": 1},
     }));
     let delete = async |params: Value| {
-        let result = super::delete(&bench.store, &bench.layout, &read(params), Duration::ZERO).await;
+        let result = super::delete(&bench.store, &bench.transcripts(), &read(params), Duration::ZERO).await;
         result.map(|result| (result.key, result.deleted, result.archived)).map_err(|error| error.to_string())
     };
     let files = ["side", "keep", "job"].map(|id| bench.transcript(id, &[("user", "x")]));
@@ -521,7 +526,7 @@ async fn previews_answer_a_status_for_each_key() {
         ],
     );
     let params = json!({"keys": ["main", "agent:main:none", "agent:main:empty", "agent:"], "limit": 3, "maxChars": 40});
-    let result = preview(&bench.store, &bench.layout, &read(params)).await.unwrap();
+    let result = preview(&bench.store, &bench.transcripts(), &read(params)).await.unwrap();
     let expect = json!([
         {"key": "main", "status": "ok", "items": [
             {"role": "assistant", "text": "[ops]\n\ninjected note"}, {"role": "user", "text": "hello agent"},
@@ -546,13 +551,13 @@ async fn previews_are_bounded() {
         (json!({"keys": ["main"], "limit": 1, "maxChars": 5}), 1, 20),
     ];
     for (params, items, chars) in rows {
-        let result = preview(&bench.store, &bench.layout, &read(params.clone())).await.unwrap();
+        let result = preview(&bench.store, &bench.transcripts(), &read(params.clone())).await.unwrap();
         let texts: Vec<&str> = result.previews[0].items.iter().map(|item| &*item.text).collect();
         let text = format!("{}...", "x".repeat(chars - 3));
         assert_eq!(texts, vec![text; items], "{params}");
     }
     let keys: Vec<String> = (0..65).map(|n| format!("k{n}")).collect();
-    let result = preview(&bench.store, &bench.layout, &read(json!({"keys": keys}))).await.unwrap();
+    let result = preview(&bench.store, &bench.transcripts(), &read(json!({"keys": keys}))).await.unwrap();
     let asked: Vec<String> = result.previews.into_iter().map(|preview| preview.key).collect();
     assert_eq!(asked, keys[..64]);
 }
@@ -566,7 +571,8 @@ async fn a_transcript_that_may_not_be_read_has_a_preview_that_says_so() {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o000)).unwrap();
     // For root there is no such file.
     if std::fs::File::open(&file).is_err() {
-        let result = preview(&bench.store, &bench.layout, &read(json!({"keys": ["main"]}))).await.unwrap();
+        let result =
+            preview(&bench.store, &bench.transcripts(), &read(json!({"keys": ["main"]}))).await.unwrap();
         let expect = json!([{"key": "main", "status": "error", "items": []}]);
         assert_eq!(serde_json::to_value(result.previews).unwrap(), expect);
     }
@@ -599,7 +605,7 @@ async fn the_main_session_of_another_agent_is_deleted() {
         .map(|agent| (format!("agent:{agent}:main"), json!({"sessionId": agent, "updatedAt": 1})));
     let bench = Bench::in_store(Some("~/all.json"), &rows.into_iter().collect());
     let params = read(json!({"key": "agent:ops:main"}));
-    let result = super::delete(&bench.store, &bench.layout, &params, Duration::ZERO).await.unwrap();
+    let result = super::delete(&bench.store, &bench.transcripts(), &params, Duration::ZERO).await.unwrap();
     assert_eq!((&*result.key, result.deleted), ("agent:ops:main", true));
     assert_eq!(bench.keys(json!({})).await, ["agent:main:main"]);
 }
@@ -621,7 +627,7 @@ async fn a_deleted_session_takes_the_files_of_its_topics_along() {
     });
     bench.store.update(&key, change).await.unwrap();
     let params = read(json!({"key": "telegram:group:1"}));
-    let result = super::delete(&bench.store, &bench.layout, &params, Duration::ZERO).await.unwrap();
+    let result = super::delete(&bench.store, &bench.transcripts(), &params, Duration::ZERO).await.unwrap();
     let begins = [&own, &topic].map(|file| format!("{}.deleted.", file.display()));
     assert_eq!(result.archived.len(), 2, "{result:?}");
     assert!(
@@ -635,13 +641,16 @@ async fn a_deleted_session_takes_the_files_of_its_topics_along() {
 async fn a_session_whose_transcript_is_being_written_is_not_deleted() {
     let bench = Bench::with(&json!({"agent:main:busy": {"sessionId": "busy", "updatedAt": 1}}));
     let file = bench.transcript("busy", &[("user", "x")]);
-    let held = crate::transcript::TranscriptLock::acquire(&file).await.unwrap();
+    let held = crate::transcript::testing::lock(&file).await.unwrap();
     let params = read(json!({"key": "busy"}));
-    let refused = super::delete(&bench.store, &bench.layout, &params, Duration::ZERO).await.unwrap_err();
+    let refused =
+        super::delete(&bench.store, &bench.transcripts(), &params, Duration::ZERO).await.unwrap_err();
     assert_eq!(refused.to_string(), "Session agent:main:busy is still active; try again in a moment.");
     assert!(!refused.is_invalid_request() && file.exists());
     drop(held);
-    assert!(super::delete(&bench.store, &bench.layout, &params, Duration::ZERO).await.unwrap().deleted);
+    assert!(
+        super::delete(&bench.store, &bench.transcripts(), &params, Duration::ZERO).await.unwrap().deleted
+    );
 }
 
 #[tokio::test]
@@ -654,7 +663,7 @@ async fn a_transcript_is_cut_to_its_last_lines_and_the_row_forgets_its_tokens() 
     let said: Vec<(&str, &str)> = [("user", "q"), ("assistant", "a")].repeat(5);
     let file = bench.transcript("long", &said);
     let compact = async |params: Value| {
-        let result = compact(&bench.store, &bench.layout, &read(params), Duration::ZERO).await;
+        let result = compact(&bench.store, &bench.transcripts(), &read(params), Duration::ZERO).await;
         result.map(|result| serde_json::to_value(result).unwrap()).map_err(|error| error.to_string())
     };
     let whole = compact(json!({"key": "main"})).await.unwrap();
@@ -685,7 +694,7 @@ async fn a_transcript_is_cut_to_its_last_lines_and_the_row_forgets_its_tokens() 
     assert!(bench.store.get(&bench.store.rules().canonical("none").unwrap()).await.unwrap().is_none());
     let malformed = compact(json!({"key": "agent:main"})).await.unwrap_err();
     assert!(malformed.starts_with("session key"), "{malformed}");
-    let _held = crate::transcript::TranscriptLock::acquire(&file).await.unwrap();
+    let _held = crate::transcript::testing::lock(&file).await.unwrap();
     let busy = compact(json!({"key": "main", "maxLines": 2})).await.unwrap_err();
     assert_eq!(busy, "Session agent:main:main is still active; try again in a moment.");
 }
@@ -697,7 +706,7 @@ async fn four_hundred_lines_are_kept_unless_told() {
     bench.transcript("long", &[("user", "q"); 401]);
     let params = read(json!({"key": "main"}));
     for compacted in [true, false] {
-        let result = compact(&bench.store, &bench.layout, &params, Duration::ZERO).await.unwrap();
+        let result = compact(&bench.store, &bench.transcripts(), &params, Duration::ZERO).await.unwrap();
         assert_eq!((result.compacted, result.kept), (compacted, Some(400)));
     }
 }

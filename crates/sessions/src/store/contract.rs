@@ -1,5 +1,5 @@
 //! What every implementation of [`SessionStore`] keeps, whatever it keeps rows in. An implementation's tests give
-//! [`keeps_every_law`] a way to make a [`Place`]; other crates find this module behind the feature `contract`.
+//! [`keeps_every_law`] a way to make a [`Storage`]; other crates find this module behind the feature `contract`.
 
 #![allow(
     clippy::unwrap_used,
@@ -19,17 +19,17 @@ use super::{
 };
 use crate::key::SessionKey;
 
-/// Where a store lives. It must take the agents `main` (the default) and `ops`, with the default key rules.
-pub trait Place: Send + Sync {
+/// What outlives a store that is closed or dropped. It must take the agents `main` (the default) and `ops`, with the default key rules.
+pub trait Storage: Send + Sync {
     /// Opens the store, as a process does at its start. The former one, if any, was closed or just dropped.
     fn open(&self) -> Arc<dyn SessionStore>;
 }
 
-/// A law is checked in a place of its own.
-type Law = for<'a> fn(&'a dyn Place) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
+/// A law is checked in a storage of its own.
+type Law = for<'a> fn(&'a dyn Storage) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 macro_rules! laws {
-    ($($law:ident),* $(,)?) => { &[$((stringify!($law), |place| Box::pin($law(place)))),*] };
+    ($($law:ident),* $(,)?) => { &[$((stringify!($law), |storage| Box::pin($law(storage)))),*] };
 }
 
 /// The laws by name.
@@ -53,11 +53,11 @@ const LAWS: &[(&str, Law)] = laws![
     a_closed_store_says_so,
 ];
 
-/// Checks every law, each in a new place. Panics in the first that is broken.
-pub async fn keeps_every_law<P: Place>(new_place: impl Fn() -> P) {
+/// Checks every law, each in a new storage. Panics in the first that is broken.
+pub async fn keeps_every_law<S: Storage>(new_storage: impl Fn() -> S) {
     for (name, law) in LAWS {
         tracing::info!(law = name, "checking");
-        law(&new_place()).await;
+        law(&new_storage()).await;
     }
 }
 
@@ -95,8 +95,8 @@ fn json_row(row: &Row) -> Value {
     serde_json::to_value(&*row.entry).unwrap()
 }
 
-async fn a_new_row_gets_an_id_and_a_time(place: &dyn Place) {
-    let store = place.open();
+async fn a_new_row_gets_an_id_and_a_time(storage: &dyn Storage) {
+    let store = storage.open();
     assert_eq!(row(&*store, "main").await, None);
     let made = put(&*store, "main", json!({"label": "x"})).await;
     assert!(made.entry.session_id.is_some() && made.entry.updated_at.is_some());
@@ -107,16 +107,16 @@ async fn a_new_row_gets_an_id_and_a_time(place: &dyn Place) {
     store.close().await.unwrap();
 }
 
-async fn an_unchanged_row_stays_as_it_is(place: &dyn Place) {
-    let store = place.open();
+async fn an_unchanged_row_stays_as_it_is(storage: &dyn Storage) {
+    let store = storage.open();
     let made = put(&*store, "main", json!({"novel": {"b": 1, "a": 2}})).await;
     let same = put(&*store, "main", json!({})).await;
     assert_eq!(same, made);
     store.close().await.unwrap();
 }
 
-async fn a_refused_change_leaves_the_row_alone(place: &dyn Place) {
-    let store = place.open();
+async fn a_refused_change_leaves_the_row_alone(storage: &dyn Storage) {
+    let store = storage.open();
     let made = put(&*store, "main", json!({"label": "x"})).await;
     let refused: Change = Box::new(|edit| {
         assert!(!edit.is_new);
@@ -135,8 +135,8 @@ async fn a_refused_change_leaves_the_row_alone(place: &dyn Place) {
     store.close().await.unwrap();
 }
 
-async fn a_typed_change_hands_back_its_result_or_its_error(place: &dyn Place) {
-    let store = place.open();
+async fn a_typed_change_hands_back_its_result_or_its_error(storage: &dyn Storage) {
+    let store = storage.open();
     let main = key(&*store, "main");
     let (row, is_new) = update_with(&*store, &main, |edit| Ok::<_, Refused>(edit.is_new)).await.unwrap();
     assert!(is_new && row.entry.session_id.is_some());
@@ -145,8 +145,8 @@ async fn a_typed_change_hands_back_its_result_or_its_error(place: &dyn Place) {
     store.close().await.unwrap();
 }
 
-async fn a_label_belongs_to_one_row_of_an_agent(place: &dyn Place) {
-    let store = place.open();
+async fn a_label_belongs_to_one_row_of_an_agent(storage: &dyn Storage) {
+    let store = storage.open();
     put(&*store, "main", json!({"label": "x"})).await;
     let error = store.update(&key(&*store, "other"), set(json!({"label": "x"}))).await.unwrap_err();
     assert_eq!(error.to_string(), "label already in use: x");
@@ -160,8 +160,8 @@ async fn a_label_belongs_to_one_row_of_an_agent(place: &dyn Place) {
     store.close().await.unwrap();
 }
 
-async fn dm_and_direct_are_the_same_row(place: &dyn Place) {
-    let store = place.open();
+async fn dm_and_direct_are_the_same_row(storage: &dyn Storage) {
+    let store = storage.open();
     put(&*store, "agent:main:telegram:dm:7", json!({"sessionId": "a"})).await;
     put(&*store, "agent:main:telegram:direct:7", json!({"inputTokens": 5})).await;
     let rows = store.rows(Rows::All).await.unwrap();
@@ -174,29 +174,29 @@ async fn dm_and_direct_are_the_same_row(place: &dyn Place) {
     store.close().await.unwrap();
 }
 
-async fn unknown_fields_and_wrong_types_survive(place: &dyn Place) {
+async fn unknown_fields_and_wrong_types_survive(storage: &dyn Storage) {
     let odd = json!({
         "sessionId": "s", "updatedAt": 5, "novel": {"b": [1, null, "é"], "a": {}}, "chatType": "no such type",
         "inputTokens": "many", "thinkingLevel": 7, "origin": [], "nothing": false
     });
     {
-        let store = place.open();
+        let store = storage.open();
         put(&*store, "main", odd.clone()).await;
         assert_eq!(json_of(&*store, "main").await, odd);
         put(&*store, "main", json!({"outputTokens": 1})).await;
     }
     let mut expect = odd;
     expect["outputTokens"] = json!(1);
-    let store = place.open();
+    let store = storage.open();
     assert_eq!(json_of(&*store, "main").await, expect, "after a crash");
     store.close().await.unwrap();
-    let store = place.open();
+    let store = storage.open();
     assert_eq!(json_of(&*store, "main").await, expect, "after a close");
     store.close().await.unwrap();
 }
 
-async fn time_never_runs_backwards(place: &dyn Place) {
-    let store = place.open();
+async fn time_never_runs_backwards(storage: &dyn Storage) {
+    let store = storage.open();
     put(&*store, "main", json!({"updatedAt": 100})).await;
     let back = put(&*store, "main", json!({"updatedAt": 5, "inputTokens": 1})).await;
     assert_eq!((back.entry.updated_at, back.entry.input_tokens), (Some(100), Some(1)));
@@ -205,8 +205,8 @@ async fn time_never_runs_backwards(place: &dyn Place) {
     store.close().await.unwrap();
 }
 
-async fn updates_of_a_row_happen_one_after_the_other(place: &dyn Place) {
-    let store = place.open();
+async fn updates_of_a_row_happen_one_after_the_other(storage: &dyn Storage) {
+    let store = storage.open();
     let main = key(&*store, "main");
     let count = || -> Change {
         Box::new(|edit| {
@@ -225,9 +225,9 @@ async fn updates_of_a_row_happen_one_after_the_other(place: &dyn Place) {
     store.close().await.unwrap();
 }
 
-async fn what_is_acknowledged_survives_the_process(place: &dyn Place) {
+async fn what_is_acknowledged_survives_the_process(storage: &dyn Storage) {
     {
-        let store = place.open();
+        let store = storage.open();
         put(&*store, "a", json!({"sessionId": "a", "updatedAt": 1})).await;
         put(&*store, "b", json!({"sessionId": "b", "updatedAt": 2, "label": "l"})).await;
         put(&*store, "agent:ops:c", json!({"sessionId": "c", "updatedAt": 3})).await;
@@ -235,7 +235,7 @@ async fn what_is_acknowledged_survives_the_process(place: &dyn Place) {
         store.delete(&key(&*store, "a")).await.unwrap().unwrap();
     }
     for _ in 0..2 {
-        let store = place.open();
+        let store = storage.open();
         assert_eq!(row(&*store, "a").await, None);
         assert_eq!(json_of(&*store, "b").await, json!({"sessionId": "b", "updatedAt": 2}));
         assert_eq!(json_of(&*store, "agent:ops:c").await, json!({"sessionId": "c", "updatedAt": 3}));
@@ -244,8 +244,8 @@ async fn what_is_acknowledged_survives_the_process(place: &dyn Place) {
     }
 }
 
-async fn a_deleted_row_is_gone_and_can_be_made_again(place: &dyn Place) {
-    let store = place.open();
+async fn a_deleted_row_is_gone_and_can_be_made_again(storage: &dyn Storage) {
+    let store = storage.open();
     assert_eq!(store.delete(&key(&*store, "main")).await.unwrap(), None);
     let made = put(&*store, "main", json!({"sessionId": "a", "inputTokens": 5})).await;
     assert_eq!(store.delete(&key(&*store, "main")).await.unwrap(), Some(made));
@@ -260,8 +260,8 @@ async fn a_deleted_row_is_gone_and_can_be_made_again(place: &dyn Place) {
     store.close().await.unwrap();
 }
 
-async fn rows_are_those_of_one_agent_or_of_all(place: &dyn Place) {
-    let store = place.open();
+async fn rows_are_those_of_one_agent_or_of_all(storage: &dyn Storage) {
+    let store = storage.open();
     assert_eq!(store.rows(Rows::All).await.unwrap(), []);
     for (text, time) in [("main", 1), ("agent:ops:main", 3), ("other", 2)] {
         put(&*store, text, json!({"updatedAt": time})).await;
@@ -280,8 +280,8 @@ async fn rows_are_those_of_one_agent_or_of_all(place: &dyn Place) {
     store.close().await.unwrap();
 }
 
-async fn a_query_is_answered_with_what_meets_all_of_it(place: &dyn Place) {
-    let store = place.open();
+async fn a_query_is_answered_with_what_meets_all_of_it(storage: &dyn Storage) {
+    let store = storage.open();
     let rows = [
         ("main", json!({"updatedAt": 1, "sessionId": "id-main"})),
         (
@@ -327,8 +327,8 @@ async fn a_query_is_answered_with_what_meets_all_of_it(place: &dyn Place) {
     store.close().await.unwrap();
 }
 
-async fn a_visitor_is_shown_what_a_query_finds(place: &dyn Place) {
-    let store = place.open();
+async fn a_visitor_is_shown_what_a_query_finds(storage: &dyn Storage) {
+    let store = storage.open();
     for number in 0..40 {
         let agent = if number % 3 == 0 { "ops" } else { "main" };
         put(&*store, &format!("agent:{agent}:s{number}"), json!({"updatedAt": number % 7})).await;
@@ -348,16 +348,16 @@ async fn a_visitor_is_shown_what_a_query_finds(place: &dyn Place) {
     store.close().await.unwrap();
 }
 
-async fn delivery_fields_agree(place: &dyn Place) {
-    let store = place.open();
+async fn delivery_fields_agree(storage: &dyn Storage) {
+    let store = storage.open();
     put(&*store, "main", json!({"lastChannel": "slack", "lastTo": "C1"})).await;
     let context = json_of(&*store, "main").await["deliveryContext"].clone();
     assert_eq!(context, json!({"channel": "slack", "to": "C1"}));
     store.close().await.unwrap();
 }
 
-async fn agents_may_come_later(place: &dyn Place) {
-    let store = place.open();
+async fn agents_may_come_later(storage: &dyn Storage) {
+    let store = storage.open();
     let later = AgentId::normalize("later");
     store.set_agents(vec![AgentId::default(), AgentId::normalize("ops"), later.clone()]);
     put(&*store, "agent:later:main", json!({})).await;
@@ -366,8 +366,8 @@ async fn agents_may_come_later(place: &dyn Place) {
     store.close().await.unwrap();
 }
 
-async fn a_closed_store_says_so(place: &dyn Place) {
-    let store = place.open();
+async fn a_closed_store_says_so(storage: &dyn Storage) {
+    let store = storage.open();
     put(&*store, "main", json!({})).await;
     let main = key(&*store, "main");
     store.close().await.unwrap();

@@ -106,11 +106,6 @@ impl FileStore {
         }
     }
 
-    /// The paths of this store.
-    pub fn layout(&self) -> &Layout {
-        &self.inner.options.layout
-    }
-
     /// Agents that are configured or have a directory, the default agent first.
     pub fn agents(&self) -> Vec<AgentId> {
         let options = &self.inner.options;
@@ -242,5 +237,17 @@ impl SessionStore for FileStore {
 
     fn set_agents(&self, agents: Vec<AgentId>) {
         *self.inner.agents.write() = agents;
+    }
+
+    fn found_agents(&self) -> Vec<AgentId> {
+        self.inner.options.layout.agents_on_disk()
+    }
+
+    fn location_of(&self, agent: &AgentId) -> String {
+        self.inner.options.layout.store_path(agent).display().to_string()
+    }
+
+    fn location(&self) -> String {
+        self.inner.options.layout.listed_path(&self.rules().default_agent)
     }
 }

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt as _, HashSet};
@@ -12,8 +13,10 @@ use super::head::Part;
 use super::query::Matcher;
 use super::rows::Rows;
 use super::stored::{RowText, Stored};
-use crate::entry::SessionEntry;
+use super::{Change, Edit, Refused, StoreError};
+use crate::entry::{SessionEntry, new_session_id};
 use crate::key::{KeyRules, SessionKey, legacy};
+use crate::time::now_ms;
 
 /// Rows of one store file.
 #[derive(Debug)]
@@ -102,8 +105,25 @@ impl Table {
         }
     }
 
-    pub(crate) fn label_in_use(&self, label: &str) -> bool {
+    fn label_in_use(&self, label: &str) -> bool {
         self.labels.contains_key(label)
+    }
+
+    /// What a change makes of a row, unless another row has its label.
+    pub(crate) fn changed(
+        &self,
+        old: Option<&SessionEntry>,
+        change: Change,
+    ) -> Result<SessionEntry, StoreError> {
+        let new = changed(old, change)?;
+        match &new.label {
+            Some(label)
+                if old.and_then(|old| old.label.as_ref()) != Some(label) && self.label_in_use(label) =>
+            {
+                Err(StoreError::LabelInUse(label.to_string()))
+            }
+            Some(_) | None => Ok(new),
+        }
     }
 
     /// How many rows a matcher counts.
@@ -315,6 +335,33 @@ impl Table {
             self.shadows.insert(key.clone(), rest);
         }
     }
+}
+
+/// The row after a change, complete and tidy. A change that panics is refused; the store lives on.
+fn changed(old: Option<&SessionEntry>, change: Change) -> Result<SessionEntry, Refused> {
+    let now = now_ms();
+    let mut entry = old.cloned().unwrap_or_default();
+    // What another program did since counts as use.
+    let used_at = entry.last_interaction_at.and_then(|_| entry.last_used_at());
+    entry.last_interaction_at = used_at;
+    let edit = Edit { entry: &mut entry, is_new: old.is_none(), now };
+    let verdict = catch_unwind(AssertUnwindSafe(|| change(edit)));
+    verdict.unwrap_or_else(|_| Err(Refused("the change of the session failed unexpectedly".to_owned())))?;
+    if let Some(old) = old.filter(|_| entry.last_interaction_at == used_at) {
+        entry.last_interaction_at = old.last_interaction_at;
+        if entry == *old {
+            return Ok(entry);
+        }
+        entry.last_interaction_at = used_at;
+    }
+    if entry.session_id.is_none() {
+        entry.session_id = Some(new_session_id());
+    }
+    // A clock that was set back makes nothing older than it was.
+    entry.updated_at = entry.updated_at.or(Some(now)).max(old.and_then(|old| old.updated_at));
+    entry.last_interaction_known_at = entry.last_interaction_at.and(entry.updated_at);
+    entry.normalize();
+    Ok(entry)
 }
 
 #[cfg(test)]

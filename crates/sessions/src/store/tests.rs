@@ -76,7 +76,7 @@ async fn row(store: &dyn SessionStore, text: &str) -> Option<Value> {
     store.get(&key(text)).await.unwrap().map(|row| serde_json::to_value(&*row.entry).unwrap())
 }
 
-impl contract::Place for Bench {
+impl contract::Storage for Bench {
     fn open(&self) -> Arc<dyn SessionStore> {
         Arc::new(FileStore::open(self.options.clone()).unwrap())
     }
@@ -85,6 +85,17 @@ impl contract::Place for Bench {
 #[tokio::test]
 async fn the_file_store_keeps_every_law() {
     contract::keeps_every_law(Bench::new).await;
+}
+
+impl contract::Storage for StoredRows {
+    fn open(&self) -> Arc<dyn SessionStore> {
+        Arc::new(self.open())
+    }
+}
+
+#[tokio::test]
+async fn the_store_in_memory_keeps_every_law() {
+    contract::keeps_every_law(|| StoredRows::new(KeyRules::default())).await;
 }
 
 #[tokio::test]

@@ -3,7 +3,6 @@
 //! by a helper thread from a snapshot, so that a big store does not hold updates up.
 
 use std::collections::{BTreeMap, HashMap};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -17,8 +16,7 @@ use super::file::{FileStoreOptions, Shelf};
 use super::journal::{Op, line};
 use super::stored::RowText;
 use super::table::Undo;
-use super::{Change, Edit, Refused, Row, StoreError};
-use crate::entry::{SessionEntry, new_session_id};
+use super::{Change, Row, StoreError};
 use crate::key::SessionKey;
 use crate::time::now_ms;
 
@@ -236,13 +234,7 @@ impl Writer {
         let table = &mut guard.table;
         let found = table.find(key).map(|(stored, row)| (Arc::clone(stored), Arc::clone(row)));
         let old = found.as_ref().map(|(_, row)| row.entry());
-        let new = changed(old.as_ref(), change)?;
-        if let Some(label) = &new.label
-            && old.as_ref().and_then(|old| old.label.as_ref()) != Some(label)
-            && table.label_in_use(label)
-        {
-            return Err(StoreError::LabelInUse(label.to_string()));
-        }
+        let new = table.changed(old.as_ref(), change)?;
         let spelling = table.spelling_for_write(key);
         if old.as_ref() == Some(&new) && found.as_ref().is_some_and(|(stored, _)| *stored == spelling) {
             return Ok(Row { key: key.clone(), entry: Arc::new(new) });
@@ -381,33 +373,6 @@ impl Answer {
             Self::Deleted(reply, _) => drop(reply.send(Err(error.clone()))),
         }
     }
-}
-
-/// The row after a change, complete and tidy. A change that panics is refused; the store lives on.
-fn changed(old: Option<&SessionEntry>, change: Change) -> Result<SessionEntry, Refused> {
-    let now = now_ms();
-    let mut entry = old.cloned().unwrap_or_default();
-    if entry.last_interaction_at.is_some() {
-        // What another program did since counts as use.
-        entry.last_interaction_at = entry.last_used_at();
-    }
-    let before = entry.clone();
-    let edit = Edit { entry: &mut entry, is_new: old.is_none(), now };
-    let verdict = catch_unwind(AssertUnwindSafe(|| change(edit)));
-    verdict.unwrap_or_else(|_| Err(Refused("the change of the session failed unexpectedly".to_owned())))?;
-    if let Some(old) = old
-        && before == entry
-    {
-        return Ok(old.clone());
-    }
-    if entry.session_id.is_none() {
-        entry.session_id = Some(new_session_id());
-    }
-    // A clock that was set back makes nothing older than it was.
-    entry.updated_at = entry.updated_at.or(Some(now)).max(old.and_then(|old| old.updated_at));
-    entry.last_interaction_known_at = entry.last_interaction_at.and(entry.updated_at);
-    entry.normalize();
-    Ok(entry)
 }
 
 fn io_error(what: &'static str, path: &Path, source: std::io::Error) -> StoreError {

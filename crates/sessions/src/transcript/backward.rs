@@ -102,12 +102,15 @@ impl<R: Read + Seek> LinesBackward<R> {
 /// Visits the entries of the branch that ends with the last entry of the file, leaf first, until `visit` breaks. Lines of
 /// other branches and malformed lines are passed over; an entry whose parent is not in the file goes on from the entry
 /// before it. Blocking.
-pub fn walk_branch(path: &Path, visit: impl FnMut(&LineHead, &[u8]) -> ControlFlow<()>) -> io::Result<()> {
+pub(crate) fn walk_branch(
+    path: &Path,
+    visit: impl FnMut(&LineHead, &[u8]) -> ControlFlow<()>,
+) -> io::Result<()> {
     walk_end(path, u64::MAX, visit)
 }
 
 /// [`walk_branch`] that reads no more than the last `reach` bytes of the file.
-pub fn walk_end(
+pub(crate) fn walk_end(
     path: &Path,
     reach: u64,
     mut visit: impl FnMut(&LineHead, &[u8]) -> ControlFlow<()>,
@@ -190,8 +193,13 @@ fn walk_before(
     Ok(())
 }
 
+/// Whether a file begins with a session header. Blocking.
+pub(crate) fn is_transcript(path: &Path) -> bool {
+    open_regular(path).and_then(|file| header_of(&file)).is_ok_and(|header| header.is_some())
+}
+
 /// Visits the first `count` entries of a file in their order, reading no more than `budget` bytes. Blocking.
-pub fn first_entries(
+pub(crate) fn first_entries(
     path: &Path,
     count: usize,
     budget: u64,

@@ -1,6 +1,5 @@
 //! One open transcript: an index in memory, bodies on disk, appends at the end. Blocking.
 
-mod between;
 mod load;
 mod pieces;
 mod read;
@@ -8,25 +7,27 @@ mod repair;
 mod turns;
 mod window;
 
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::TranscriptError;
-use super::context::Step;
+use super::context::{Context, Step};
 use super::format::{Body, Entry, EntryId, Header, HeaderKind, MODEL_SNAPSHOT, StoredMessage, VERSION};
 use super::guard::{self, PendingCalls};
 use super::index::{At, Index, LineHead, Place};
+use super::storage::TranscriptRef;
 use crate::disk::{self, Stamp};
 use crate::time::{iso, now_ms};
 
-pub(super) use between::Put;
 pub(super) use load::HEADER_WITHIN;
 pub(super) use pieces::Piece;
+#[cfg(any(test, feature = "contract"))]
+pub(super) use turns::failure_text;
 
-use between::Between;
 use load::read_header;
 
 /// What a new transcript's header says.
@@ -64,6 +65,27 @@ pub struct ModelSettings {
     pub thinking_level: String,
 }
 
+impl ModelSettings {
+    /// The entries that say them, but for those that a branch with this context and this last model snapshot says already.
+    pub(super) fn not_in(
+        &self,
+        current: &Context,
+        snapshot: Option<&Value>,
+    ) -> impl Iterator<Item = Body> + use<> {
+        let Self { provider, model_id, api, thinking_level } = self.clone();
+        let is = |name: &str, value: &str| snapshot.and_then(|said| said.get(name)?.as_str()) == Some(value);
+        let has_snapshot = is("provider", &provider) && is("modelApi", &api) && is("modelId", &model_id);
+        let has_model = current.model.as_ref().is_some_and(|(p, m)| *p == provider && *m == model_id);
+        let has_level = current.thinking_level.as_deref() == Some(&thinking_level);
+        let data = json!({"timestamp": now_ms(), "provider": provider, "modelApi": api, "modelId": model_id});
+        let snapshot = Body::Custom { custom_type: MODEL_SNAPSHOT.to_owned(), data: Some(data) };
+        let model = Body::ModelChange { provider, model_id };
+        let level = Body::ThinkingLevelChange { thinking_level };
+        let all = [(has_model, model), (has_level, level), (has_snapshot, snapshot)];
+        all.into_iter().filter_map(|(is_said, body)| (!is_said).then_some(body))
+    }
+}
+
 /// An open transcript file.
 #[derive(Debug)]
 pub struct TranscriptFile {
@@ -85,7 +107,6 @@ pub struct TranscriptFile {
     synced: Option<Stamp>,
     /// The tool calls at the end of the branch that have no result, when they are known.
     pending: Option<PendingCalls>,
-    between: Between,
 }
 
 impl TranscriptFile {
@@ -118,7 +139,6 @@ impl TranscriptFile {
             unended: false,
             synced: None,
             pending: None,
-            between: Between::default(),
         }
     }
 
@@ -198,7 +218,7 @@ impl TranscriptFile {
             Branch::Root => None,
             Branch::At(id) => match self.find(id.as_str())? {
                 Some(at) => Some(at),
-                None => return Err(TranscriptError::UnknownId { path: self.path.clone(), id }),
+                None => return Err(TranscriptError::UnknownId { transcript: self.named(), id }),
             },
         };
         Ok(())
@@ -213,7 +233,7 @@ impl TranscriptFile {
         }
         let id = match id {
             Some(id) if self.index.position(id.as_str()).is_some() => {
-                return Err(TranscriptError::DuplicateId { path: self.path.clone(), id });
+                return Err(TranscriptError::DuplicateId { transcript: self.named(), id });
             }
             Some(id) => id,
             None => self.new_id(),
@@ -234,10 +254,6 @@ impl TranscriptFile {
         pending.after(&message);
         self.write_entry(Body::Message(StoredMessage::Known(message)), id.clone())?;
         self.pending = Some(pending);
-        if let Err(error) = self.write_waiting() {
-            // The entry itself is written. What waits goes on waiting.
-            tracing::warn!(%error, "what others put into the transcript has to wait");
-        }
         Ok(id)
     }
 
@@ -245,7 +261,7 @@ impl TranscriptFile {
         let parent_id = self.leaf().cloned();
         let entry = Entry { id, parent_id, timestamp: iso(now_ms()), body, extra: serde_json::Map::new() };
         let line = entry.to_line().map_err(|error| self.fail("write", error.into()))?;
-        self.write_line(&line)
+        self.write_line(&line, LineHead::of_entry(&entry, &line))
     }
 
     /// Notes model and thinking level as far as the branch does not say them already. Of a long file only the end counts:
@@ -254,25 +270,8 @@ impl TranscriptFile {
         self.refresh()?;
         let branch = self.index.path(self.leaf).path;
         let current = self.context_settings(&branch)?;
-        let model = (settings.provider.clone(), settings.model_id.clone());
-        if current.model.as_ref() != Some(&model) {
-            let (provider, model_id) = model;
-            self.append(Body::ModelChange { provider, model_id }, None)?;
-        }
-        if current.thinking_level.as_deref() != Some(settings.thinking_level.as_str()) {
-            let thinking_level = settings.thinking_level.clone();
-            self.append(Body::ThinkingLevelChange { thinking_level }, None)?;
-        }
-        if !self.snapshot_says(&branch, settings)? {
-            let data = json!({
-                "timestamp": now_ms(),
-                "provider": settings.provider,
-                "modelApi": settings.api,
-                "modelId": settings.model_id,
-            });
-            self.append(Body::Custom { custom_type: MODEL_SNAPSHOT.to_owned(), data: Some(data) }, None)?;
-        }
-        Ok(())
+        let snapshot = self.model_snapshot(&branch)?;
+        settings.not_in(&current, snapshot.as_ref()).try_for_each(|body| self.append(body, None).map(drop))
     }
 
     /// Makes everything appended durable.
@@ -291,7 +290,7 @@ impl TranscriptFile {
     /// Takes in what others did to the file since: appended lines are read, a replaced file is opened anew.
     pub fn refresh(&mut self) -> Result<(), TranscriptError> {
         let on_disk = std::fs::metadata(&self.path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => TranscriptError::Missing(self.path.clone()),
+            std::io::ErrorKind::NotFound => TranscriptError::Missing(self.named()),
             _ => self.fail("read", source),
         })?;
         let open = self.file.metadata().map_err(|source| self.fail("read", source))?;
@@ -344,13 +343,9 @@ impl TranscriptFile {
             .collect()
     }
 
-    fn write_line(&mut self, line: &[u8]) -> Result<(), TranscriptError> {
-        let mut bytes = Vec::with_capacity(line.len() + 1);
-        if self.unended {
-            bytes.push(b'\n');
-        }
-        let offset = self.len + bytes.len() as u64;
-        bytes.extend_from_slice(line);
+    fn write_line(&mut self, line: &[u8], head: Option<LineHead>) -> Result<(), TranscriptError> {
+        let bytes = if self.unended { Cow::Owned([b"\n", line].concat()) } else { Cow::Borrowed(line) };
+        let offset = self.len + (bytes.len() - line.len()) as u64;
         if let Err(source) = self.file.write_all(&bytes) {
             // A short write must not become the beginning of the next line.
             let _ = self.file.set_len(self.len);
@@ -358,8 +353,7 @@ impl TranscriptFile {
         }
         self.len += bytes.len() as u64;
         self.unended = false;
-        let content = line.strip_suffix(b"\n").unwrap_or(line);
-        if let (Some(head), Ok(len)) = (LineHead::parse(content), u32::try_from(content.len())) {
+        if let (Some(head), Ok(len)) = (head, u32::try_from(line.len() - 1)) {
             self.leaf = self.index.push_line(offset, len, head, VERSION).or(self.leaf);
         }
         Ok(())
@@ -374,6 +368,10 @@ impl TranscriptFile {
             }
         }
         EntryId::new(uuid::Uuid::new_v4().to_string())
+    }
+
+    fn named(&self) -> TranscriptRef {
+        TranscriptRef::new(&self.path)
     }
 
     fn fail(&self, what: &'static str, source: std::io::Error) -> TranscriptError {

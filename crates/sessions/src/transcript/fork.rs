@@ -23,39 +23,19 @@ pub fn is_forkable(parent_total_tokens: Option<u64>) -> bool {
 }
 
 /// Where a fork's file is: beside its parent's, named after the moment and its id.
-pub fn fork_path(parent: &Path, id: &SessionId, at_ms: i64) -> PathBuf {
+pub(super) fn fork_path(parent: &Path, id: &SessionId, at_ms: i64) -> PathBuf {
     parent.with_file_name(format!("{}_{id}.jsonl", iso(at_ms).replace([':', '.'], "-")))
 }
 
-/// Copies the branch of `parent`'s last entry into a new file beside it, labels of its entries at the end. Returns the
-/// child's id and file. Blocking.
-///
-/// # Errors
-/// As [`fork_to`].
-pub fn fork(parent: &Path, cwd: &str) -> Result<(SessionId, PathBuf), TranscriptError> {
-    let id = crate::entry::new_session_id();
-    let path = fork_path(parent, &id, now_ms());
-    fork_to(parent, cwd, &id, &path)?;
-    Ok((id, path))
-}
-
-/// [`fork`] with an id and a file that are known before; one that is there already is replaced. Blocking.
-///
-/// # Errors
-/// [`TranscriptError::Missing`] and [`TranscriptError::NotATranscript`] when there is nothing to begin with: the caller
-/// begins a fresh session.
-pub fn fork_to(parent: &Path, cwd: &str, id: &SessionId, path: &Path) -> Result<(), TranscriptError> {
+/// Copies the branch of `parent`'s last entry into another file, labels of its entries at the end. Blocking.
+pub(super) fn fork_to(parent: &Path, path: &Path, new: NewTranscript) -> Result<(), TranscriptError> {
     let mut source = TranscriptFile::open(parent)?;
     source.bring_up_to_date()?;
     let branch = source.branch_pieces()?;
     let kept: Vec<usize> =
         branch.iter().enumerate().filter(|(_, piece)| piece.kind != Kind::Label).map(|(at, _)| at).collect();
     let now = iso(now_ms());
-    let header = new_header(&NewTranscript {
-        session_id: id.to_string(),
-        cwd: cwd.to_owned(),
-        parent: Some(parent.display().to_string()),
-    });
+    let header = new_header(&NewTranscript { parent: Some(parent.display().to_string()), ..new });
     let more = labels(&mut source, &branch, &now)?;
     let copy = Copy { header: &header, branch: &branch, kept: &kept, more };
     disk::Temporary::write(&RealDisk, path, |out| copy.write(&mut source, out))

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use openclaw_protocol::message::Message;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::format::EntryId;
+use super::format::{Body, Entry, EntryId, StoredMessage};
 use crate::mend::mend;
 
 /// Kinds of entries as far as rebuilding a context and reading a history need to tell them apart.
@@ -223,17 +224,57 @@ impl LineHead {
         serde_json::from_str(&mend(object)).ok().map(Self::of)
     }
 
+    /// The head of an entry, as [`Self::parse`] reads it from the line it was written as.
+    pub(crate) fn of_entry(entry: &Entry, line: &[u8]) -> Option<Self> {
+        let (mut first_kept, mut custom) = (None, None);
+        let kind = match &entry.body {
+            Body::Message(StoredMessage::Known(Message::User(_))) => Kind::User,
+            Body::Message(StoredMessage::Known(Message::Assistant(_))) => Kind::Assistant,
+            Body::Message(StoredMessage::Known(Message::ToolResult(_))) => Kind::ToolResult,
+            Body::ModelChange { .. } => Kind::ModelChange,
+            Body::ThinkingLevelChange { .. } => Kind::ThinkingLevelChange,
+            Body::Compaction(compaction) => {
+                first_kept = Some(EntryId::new(&compaction.first_kept_entry_id));
+                Kind::Compaction
+            }
+            Body::BranchSummary(_) => Kind::BranchSummary,
+            Body::Custom { custom_type, .. } => {
+                custom = Some(custom_type);
+                Kind::Custom
+            }
+            Body::CustomMessage(message) => {
+                custom = Some(&message.custom_type);
+                Kind::CustomMessage
+            }
+            Body::Label { .. } => Kind::Label,
+            Body::SessionInfo { .. } => Kind::SessionInfo,
+            // Whatever these say of themselves.
+            Body::Message(StoredMessage::Other(_)) | Body::Other(_) => return Self::parse(line),
+        };
+        Some(Self {
+            kind,
+            id: some_id(Some(entry.id.clone())),
+            is_root: entry.parent_id.is_none(),
+            parent_id: some_id(entry.parent_id.clone()),
+            first_kept: some_id(first_kept),
+            custom_type: custom.cloned(),
+        })
+    }
+
     fn of(raw: RawHead<'_>) -> Self {
-        let id = |id: Option<EntryId>| id.filter(|id| !id.as_str().is_empty());
         Self {
             kind: Kind::of(&raw.kind, &raw.message, &raw.summary),
-            id: id(raw.id),
+            id: some_id(raw.id),
             is_root: raw.parent_id == Some(None),
-            parent_id: id(raw.parent_id.flatten()),
-            first_kept: id(raw.first_kept),
+            parent_id: some_id(raw.parent_id.flatten()),
+            first_kept: some_id(raw.first_kept),
             custom_type: raw.custom_type,
         }
     }
+}
+
+fn some_id(id: Option<EntryId>) -> Option<EntryId> {
+    id.filter(|id| !id.as_str().is_empty())
 }
 
 #[cfg(test)]

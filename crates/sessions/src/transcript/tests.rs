@@ -36,6 +36,15 @@ fn lines(path: &Path) -> Vec<Value> {
     std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// Copies the branch of a file's last entry into one beside it, and tells its id and path.
+fn forked(parent: &Path, cwd: &str) -> (String, std::path::PathBuf) {
+    let id = crate::entry::new_session_id();
+    let path = fork::fork_path(parent, &id, crate::time::now_ms());
+    let (session_id, cwd) = (id.to_string(), cwd.to_owned());
+    fork::fork_to(parent, &path, NewTranscript { session_id, cwd, parent: None }).unwrap();
+    (id.to_string(), path)
+}
+
 fn texts(context: &Context) -> Vec<String> {
     context
         .messages
@@ -57,17 +66,18 @@ fn backups(dir: &Path) -> Vec<std::path::PathBuf> {
 async fn a_fresh_transcript_begins_as_openclaw_begins_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("new/s.jsonl");
-    let mut transcript = Transcript::open_or_create(&path, new()).await.unwrap();
+    let mut transcript = testing::opened(&path, new()).await;
     let settings = ModelSettings {
         provider: "anthropic".into(),
         model_id: "claude".into(),
         api: "anthropic-messages".into(),
         thinking_level: "off".into(),
     };
-    transcript.note_settings(settings.clone()).await.unwrap();
+    transcript.now(|open| open.note_settings(&settings)).unwrap();
     let id = transcript.append_message(user("hi"), Some(EntryId::new("cafe0001"))).await.unwrap();
     transcript.append_message(assistant("hello"), None).await.unwrap();
-    transcript.note_settings(ModelSettings { thinking_level: "high".into(), ..settings }).await.unwrap();
+    let higher = ModelSettings { thinking_level: "high".into(), ..settings };
+    transcript.now(|open| open.note_settings(&higher)).unwrap();
     transcript.sync().await.unwrap();
     let lines = lines(&path);
     let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
@@ -255,7 +265,7 @@ fn a_line_without_an_id_cuts_nothing_off() {
         texts(&TranscriptFile::open(&path).unwrap().context().unwrap()),
         ["one", "two", "three", "four"]
     );
-    assert_eq!(crate::history::read(&path, 10).unwrap().len(), 4);
+    assert_eq!(crate::history::read(&FileReader::new(&path), 10).unwrap().len(), 4);
 }
 
 #[test]
@@ -419,15 +429,15 @@ fn a_fork_holds_the_branch_and_names_its_parent() {
     let u1 = say(&mut file, user("u1"));
     file.append(Body::Label { target_id: u1.clone(), label: Some("l".into()) }, None).unwrap();
     say(&mut file, user("u2"));
-    let (id, forked) = fork(&path, "/child").unwrap();
-    assert_eq!(forked.parent(), path.parent());
-    let lines = lines(&forked);
+    let (id, child) = forked(&path, "/child");
+    assert_eq!(child.parent(), path.parent());
+    let lines = lines(&child);
     assert_eq!(lines[0]["parentSession"], path.to_str().unwrap());
     assert_eq!((lines[0]["id"].as_str(), lines[0]["cwd"].as_str()), (Some(id.as_str()), Some("/child")));
     let kinds: Vec<&str> = lines[1..].iter().map(|line| line["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["message", "message", "label"]);
     assert_eq!(lines[1]["id"], u1.as_str());
-    assert_eq!(texts(&TranscriptFile::open(&forked).unwrap().context().unwrap()), ["u1", "u2"]);
+    assert_eq!(texts(&TranscriptFile::open(&child).unwrap().context().unwrap()), ["u1", "u2"]);
 }
 
 #[test]
@@ -435,16 +445,16 @@ fn a_fork_of_nothing_is_a_header_and_a_cleared_label_is_none() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     let mut file = TranscriptFile::create(&path, &new()).unwrap();
-    let (id, forked) = fork(&path, "/child").unwrap();
-    let header = lines(&forked);
+    let (id, child) = forked(&path, "/child");
+    let header = lines(&child);
     assert_eq!((header.len(), header[0]["id"].as_str()), (1, Some(id.as_str())));
     assert_eq!(header[0]["parentSession"], path.to_str().unwrap());
     let u1 = say(&mut file, user("u1"));
     for label in [Some("l".to_owned()), None] {
         file.append(Body::Label { target_id: u1.clone(), label }, None).unwrap();
     }
-    let (_, forked) = fork(&path, "/child").unwrap();
-    let kinds: Vec<Value> = lines(&forked).iter().map(|line| line["type"].clone()).collect();
+    let (_, child) = forked(&path, "/child");
+    let kinds: Vec<Value> = lines(&child).iter().map(|line| line["type"].clone()).collect();
     assert_eq!(kinds, ["session", "message"]);
 }
 
@@ -458,15 +468,18 @@ async fn a_kept_transcript_is_used_until_somebody_touches_the_file() {
         api: "a".into(),
         thinking_level: "off".into(),
     };
-    let begin = |kept| Transcript::begin(kept, path.clone(), new(), settings.clone());
-    let (mut first, context) = begin(None).await.unwrap();
+    let begin = async |kept| {
+        let lock = testing::lock(&path).await.unwrap();
+        lock.begin(kept, new(), settings.clone()).await.unwrap()
+    };
+    let (mut first, context) = begin(None).await;
     assert_eq!(texts(&context), [""; 0]);
     first.append_message(user("one"), None).await.unwrap();
     first.sync().await.unwrap();
-    let file = Arc::clone(&first.file);
+    let shared = Arc::clone(&first.shared);
 
-    let (mut second, context) = begin(Some(first)).await.unwrap();
-    assert!(Arc::ptr_eq(&second.file, &file), "nobody touched it");
+    let (mut second, context) = begin(Some(first.keep())).await;
+    assert!(Arc::ptr_eq(&second.shared, &shared), "nobody touched it");
     assert_eq!(texts(&context), ["one"]);
     second.append_message(user("two"), None).await.unwrap();
     second.sync().await.unwrap();
@@ -475,19 +488,19 @@ async fn a_kept_transcript_is_used_until_somebody_touches_the_file() {
     let edited = std::fs::read_to_string(&path).unwrap().replace("two", "2.0");
     std::fs::write(dir.path().join("new"), edited).unwrap();
     std::fs::rename(dir.path().join("new"), &path).unwrap();
-    let (mut third, context) = begin(Some(second)).await.unwrap();
-    assert!(!Arc::ptr_eq(&third.file, &file), "somebody did");
+    let (mut third, context) = begin(Some(second.keep())).await;
+    assert!(!Arc::ptr_eq(&third.shared, &shared), "somebody did");
     assert_eq!(texts(&context), ["one", "2.0"]);
 
     // Not synced: what it knows may not be what is on the disk.
     third.append_message(user("three"), None).await.unwrap();
-    let file = Arc::clone(&third.file);
-    let (fourth, context) = begin(Some(third)).await.unwrap();
-    assert!(!Arc::ptr_eq(&fourth.file, &file));
+    let shared = Arc::clone(&third.shared);
+    let (fourth, context) = begin(Some(third.keep())).await;
+    assert!(!Arc::ptr_eq(&fourth.shared, &shared));
     assert_eq!(texts(&context), ["one", "2.0", "three"]);
 
     std::fs::remove_file(&path).unwrap();
-    let (_, context) = begin(Some(fourth)).await.unwrap();
+    let (_, context) = begin(Some(fourth.keep())).await;
     assert_eq!(texts(&context), [""; 0]);
 }
 
@@ -496,8 +509,8 @@ async fn others_write_between_entries_but_never_between_a_call_and_its_result() 
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     let patience = std::time::Duration::from_secs(30);
-    let mut transcript = Transcript::create(&path, new()).await.unwrap();
-    let injector = transcript.lend();
+    let mut transcript = testing::opened(&path, new()).await;
+    let injector = transcript.injector();
     transcript.append_message(user("go"), None).await.unwrap();
     injector.put(assistant("at once"), None, patience).await.unwrap().unwrap();
     let call = Block::ToolCall(ToolCall {
@@ -512,7 +525,7 @@ async fn others_write_between_entries_but_never_between_a_call_and_its_result() 
     assert!(matches!(late, Err(TranscriptError::CallUnderWay(_))), "{late:?}");
     let mut waiting = Box::pin(injector.put(assistant("after it"), None, patience));
     // Until it waits in the file.
-    while !format!("{:?}", transcript.file.lock()).contains("after it") {
+    while !format!("{:?}", transcript.shared.lock()).contains("after it") {
         let _ = tokio::time::timeout(std::time::Duration::from_millis(1), &mut waiting).await;
     }
     let result: Message = serde_json::from_value(
@@ -522,9 +535,50 @@ async fn others_write_between_entries_but_never_between_a_call_and_its_result() 
     transcript.append_message(result, None).await.unwrap();
     waiting.await.unwrap().unwrap();
     transcript.append_message(assistant("end"), None).await.unwrap();
-    transcript.end_lending();
+    transcript.end_injections();
     assert!(injector.put(assistant("over"), None, patience).await.is_none());
     let shown = texts(&transcript.context().await.unwrap());
     assert_eq!(shown, ["go", "at once", "", "1", "after it", "end"]);
     assert_eq!(texts(&TranscriptFile::open(&path).unwrap().context().unwrap()), shown, "one branch");
+    // Whoever gave the transcript back is not written for any more, whatever the next does with it.
+    drop(transcript);
+    assert!(injector.put(assistant("gone"), None, patience).await.is_none());
+}
+
+struct Files(tempfile::TempDir);
+
+impl contract::Storage for Files {
+    fn open(&self) -> Arc<dyn Transcripts> {
+        Arc::new(FileTranscripts::new(crate::Layout::new(self.0.path(), "/", None)))
+    }
+
+    fn hold(&self, transcript: &TranscriptRef, is_held: bool) {
+        let lock = crate::disk::beside(transcript.path(), "lock");
+        if is_held {
+            // The parent process lives as long as this test.
+            std::fs::write(lock, format!("{{\"pid\":{}}}", nix::unistd::getppid())).unwrap();
+        } else {
+            std::fs::remove_file(lock).unwrap();
+        }
+    }
+}
+
+impl contract::Storage for MemoryTranscripts {
+    fn open(&self) -> Arc<dyn Transcripts> {
+        Arc::new(self.clone())
+    }
+
+    fn hold(&self, transcript: &TranscriptRef, is_held: bool) {
+        self.hold(transcript, is_held.then_some(1));
+    }
+}
+
+#[tokio::test]
+async fn transcripts_in_files_keep_every_law() {
+    contract::keeps_every_law(|| Files(tempfile::tempdir().unwrap())).await;
+}
+
+#[tokio::test]
+async fn transcripts_in_memory_keep_every_law() {
+    contract::keeps_every_law(MemoryTranscripts::default).await;
 }

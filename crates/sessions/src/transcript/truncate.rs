@@ -3,13 +3,11 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::file::TranscriptFile;
 use super::index::Kind;
-use super::lock::{LockError, TranscriptLock};
 use super::rewrite::Copy;
-use super::{TranscriptError, keep_old, run};
+use super::{TranscriptError, keep_old};
 use crate::disk;
 use crate::layout::{ArchiveReason, archive_path};
 use crate::time::now_ms;
@@ -23,51 +21,15 @@ pub struct LinesCompacted {
     /// Entries it has now, the header not counted.
     pub kept: usize,
     /// The copy of what it was, `<file>.bak.<ISO time>`; nothing when there was nothing to cut.
-    pub archived: Option<PathBuf>,
+    pub archived: Option<String>,
 }
 
-/// Why a transcript was not cut. It is as it was.
-#[derive(Debug, thiserror::Error)]
-pub enum CompactError {
-    /// A run, or another process, has the transcript; try again when it is over.
-    #[error(transparent)]
-    Locked(#[from] LockError),
-    /// It could not be read or written, or there is none ([`TranscriptError::Missing`]).
-    #[error(transparent)]
-    Transcript(#[from] TranscriptError),
-}
-
-/// Cuts a transcript down to at most `max_lines` entries of its current branch, under its write lock, at once or not at
-/// all. The cut is made where a person's message begins a turn, so that no tool call loses its result; a last turn that is
-/// longer than `max_lines` stays whole. The last compaction summary and the session's name stay whatever their age. Other
-/// branches and malformed lines are in the copy alone.
-///
-/// Waits up to `patience` for a run that has the transcript.
-///
-/// # Errors
-/// [`CompactError`]; nothing was changed then.
-pub async fn compact_lines(
-    path: impl Into<PathBuf>,
-    max_lines: NonZeroUsize,
-    patience: Duration,
-) -> Result<LinesCompacted, CompactError> {
-    let path = path.into();
-    if !tokio::fs::try_exists(&path).await.unwrap_or(true) {
-        // A lock file beside a file that is not there would only be left-over directories.
-        return Err(TranscriptError::Missing(path).into());
-    }
-    let lock = TranscriptLock::acquire_soon(&path, patience).await?;
-    let at = path.clone();
-    let compacted = run(&path, move || {
-        let done = compact_now(&at, max_lines.get());
-        drop(lock);
-        done
-    });
-    Ok(compacted.await?)
-}
-
-/// [`compact_lines`] without its lock. Blocking.
-fn compact_now(path: &Path, max_lines: usize) -> Result<LinesCompacted, TranscriptError> {
+/// Cuts a transcript down to at most `max_lines` entries of its current branch, at once or not at all. The cut is made
+/// where a person's message begins a turn, so that no tool call loses its result; a last turn that is longer than
+/// `max_lines` stays whole. The last compaction summary and the session's name stay whatever their age. Other branches and
+/// malformed lines are in the copy alone. Blocking, under the write lock.
+pub(super) fn truncate_file(path: &Path, max_lines: NonZeroUsize) -> Result<LinesCompacted, TranscriptError> {
+    let max_lines = max_lines.get();
     let mut file = TranscriptFile::open(path)?;
     file.bring_up_to_date()?;
     let branch = file.branch_pieces()?;
@@ -90,19 +52,19 @@ fn compact_now(path: &Path, max_lines: usize) -> Result<LinesCompacted, Transcri
         return Err(fail(source));
     }
     tracing::info!(file = %path.display(), archived = %archived.display(), kept, "cut a transcript down to its last lines");
-    Ok(LinesCompacted { kept, archived: Some(archived) })
+    Ok(LinesCompacted { kept, archived: Some(archived.display().to_string()) })
 }
 
 /// Which entries of a branch stay, as positions on it.
 #[derive(Debug, PartialEq, Eq)]
-struct Plan {
+pub(super) struct Plan {
     /// Entries from before the cut that stay.
-    carried: Vec<usize>,
+    pub(super) carried: Vec<usize>,
     /// Everything from here on stays.
-    from: usize,
+    pub(super) from: usize,
 }
 
-fn plan(branch: &[Kind], max_lines: usize) -> Plan {
+pub(super) fn plan(branch: &[Kind], max_lines: usize) -> Plan {
     let everything = Plan { carried: Vec::new(), from: 0 };
     if branch.len() <= max_lines {
         return everything;
@@ -152,7 +114,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::transcript::{Body, NewTranscript, Transcript};
+    use crate::transcript::Body;
 
     /// `u`: user, `a`: assistant, `r`: tool result, `C`: compaction, `n`: session name, `m`: settings.
     fn kinds(branch: &str) -> Vec<Kind> {
@@ -190,8 +152,6 @@ mod tests {
         }
     }
 
-    const NOW: Duration = Duration::ZERO;
-
     fn lines(path: &Path) -> Vec<Value> {
         let text = std::fs::read_to_string(path).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -211,12 +171,12 @@ mod tests {
         json!({"message": {"role": "assistant", "content": [{"type": "text", "text": text}], "timestamp": 1}})
     }
 
-    async fn compact(path: &Path, max: usize) -> LinesCompacted {
-        compact_lines(path, NonZeroUsize::new(max).unwrap(), NOW).await.unwrap()
+    fn compact(path: &Path, max: usize) -> LinesCompacted {
+        truncate_file(path, NonZeroUsize::new(max).unwrap()).unwrap()
     }
 
-    #[tokio::test]
-    async fn what_is_left_has_a_root_and_the_old_file_stays_beside_it() {
+    #[test]
+    fn what_is_left_has_a_root_and_the_old_file_stays_beside_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.jsonl");
         let header =
@@ -240,11 +200,11 @@ mod tests {
         std::fs::write(&path, &text).unwrap();
         let mut held = TranscriptFile::open(&path).unwrap();
 
-        let done = compact(&path, 4).await;
+        let done = compact(&path, 4);
         let archived = done.archived.unwrap();
         assert_eq!(done.kept, 4);
         assert_eq!(std::fs::read_to_string(&archived).unwrap(), text);
-        let name = archived.file_name().unwrap().to_str().unwrap();
+        let name = archived.rsplit_once('/').unwrap().1;
         assert!(name.starts_with("s.jsonl.bak.2") && name.ends_with('Z') && !name.contains(':'), "{name}");
         let now = lines(&path);
         assert_eq!(std::fs::read_to_string(&path).unwrap().lines().next(), header.lines().next());
@@ -264,12 +224,12 @@ mod tests {
         assert_eq!(lines(&path)[5]["parentId"], "u3");
         assert_eq!(std::fs::read_to_string(&archived).unwrap(), text);
 
-        assert_eq!(compact(&path, 400).await, LinesCompacted { kept: 5, archived: None });
+        assert_eq!(compact(&path, 400), LinesCompacted { kept: 5, archived: None });
         assert!(!disk::beside(&path, "lock").exists());
     }
 
-    #[tokio::test]
-    async fn cutting_again_changes_nothing() {
+    #[test]
+    fn cutting_again_changes_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.jsonl");
         let header = "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n";
@@ -285,39 +245,19 @@ mod tests {
         ]
         .concat();
         std::fs::write(&path, text).unwrap();
-        let done = compact(&path, 1).await;
+        let done = compact(&path, 1);
         assert!(done.archived.is_some());
         let after = std::fs::read_to_string(&path).unwrap();
         let ids: Vec<Value> = lines(&path).into_iter().map(|mut line| line["id"].take()).collect();
         assert_eq!(ids, ["s", "n", "c", "u2", "a2"]);
         let context = TranscriptFile::open(&path).unwrap().context().unwrap();
         assert_eq!(context.messages.len(), 3);
-        assert_eq!(compact(&path, 1).await, LinesCompacted { kept: 4, archived: None });
+        assert_eq!(compact(&path, 1), LinesCompacted { kept: 4, archived: None });
         assert_eq!(std::fs::read_to_string(&path).unwrap(), after);
     }
 
-    #[tokio::test]
-    async fn nothing_is_cut_that_a_run_has_or_that_is_not_there() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("s.jsonl");
-        let missing = compact_lines(&path, DEFAULT_MAX_LINES, NOW).await;
-        assert!(matches!(missing, Err(CompactError::Transcript(TranscriptError::Missing(_)))), "{missing:?}");
-        assert!(std::fs::read_dir(dir.path()).unwrap().next().is_none());
-
-        let new = NewTranscript { session_id: "s".into(), cwd: "/".into(), parent: None };
-        Transcript::create(&path, new).await.unwrap();
-        let lock = TranscriptLock::acquire(&path).await.unwrap();
-        let busy = compact_lines(&path, DEFAULT_MAX_LINES, NOW).await.unwrap_err();
-        let lock_path = disk::beside(&path, "lock");
-        let expect =
-            format!("session file locked (timeout 0ms): pid={} {}", std::process::id(), lock_path.display());
-        assert_eq!(busy.to_string(), expect);
-        drop(lock);
-        assert_eq!(compact(&path, 1).await, LinesCompacted { kept: 0, archived: None });
-    }
-
-    #[tokio::test]
-    async fn a_file_of_the_first_version_is_cut_as_well() {
+    #[test]
+    fn a_file_of_the_first_version_is_cut_as_well() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.jsonl");
         let line = |text: &str| {
@@ -329,7 +269,7 @@ mod tests {
             + &line("one")
             + &line("two");
         std::fs::write(&path, text).unwrap();
-        assert_eq!(compact(&path, 1).await.kept, 1);
+        assert_eq!(compact(&path, 1).kept, 1);
         let now = lines(&path);
         assert_eq!((now.len(), &now[0]["version"], &now[1]["parentId"]), (2, &json!(3), &Value::Null));
         assert_eq!(now[1]["message"]["content"], "two");

@@ -12,13 +12,16 @@ use super::UsageError;
 use super::digest::Digest;
 use super::scan::{Scanned, scan};
 use crate::disk::Stamp;
+use crate::layout::Layout;
 
 /// Files that are remembered; each takes about half a KiB.
 const MOST_FILES: usize = 100_000;
 
-/// Remembers what transcripts used. Clones are the same index.
+/// Counts what transcripts used, and remembers it. Clones are the same index.
 #[derive(Clone)]
 pub struct UsageIndex {
+    /// Where files are.
+    layout: Layout,
     files: Arc<Mutex<HashMap<PathBuf, Arc<Scanned>>>>,
     /// One counts at a time: who comes second finds what the first one counted.
     turn: Arc<Semaphore>,
@@ -31,16 +34,22 @@ pub struct UsageIndex {
 /// Single transcripts that are read at a time.
 const READERS: usize = 4;
 
-impl Default for UsageIndex {
-    fn default() -> Self {
+impl UsageIndex {
+    /// Nothing of these files was counted yet.
+    pub fn new(layout: Layout) -> Self {
         let (turn, readers) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(READERS)));
         Self {
+            layout,
             files: Arc::default(),
             turn,
             readers,
             #[cfg(test)]
             scans: Arc::default(),
         }
+    }
+
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
     }
 }
 

@@ -18,6 +18,7 @@ use super::digest::Counting;
 use super::scan::scan;
 use super::*;
 use crate::key::KeyRules;
+use crate::layout::Layout;
 use crate::store::{FileStore, FileStoreOptions};
 use crate::time::iso;
 
@@ -33,7 +34,7 @@ impl Bench {
     fn new(rows: Value) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path(), dir.path(), None);
-        Self { dir, layout, index: UsageIndex::default(), rows }
+        Self { dir, index: UsageIndex::new(layout.clone()), layout, rows }
     }
 
     fn path(&self, agent: &str, name: &str) -> PathBuf {
@@ -69,7 +70,7 @@ impl Bench {
             let price = Price { input: 1.0, output: 2.0, cache_read: 0.5, cache_write: 4.0 };
             (model == "priced").then_some(price)
         };
-        Ledger { store, layout: &self.layout, index: &self.index, agents: &[], prices: Arc::new(price) }
+        Ledger { store, index: &self.index, agents: &[], prices: Arc::new(price) }
     }
 
     async fn usage(&self, params: Value) -> Value {

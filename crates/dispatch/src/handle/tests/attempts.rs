@@ -1,6 +1,6 @@
 //! Messages that end the process, and those that only look like it (`docs/durability.md`).
 
-use openclaw_sessions::transcript::TranscriptLock;
+use openclaw_sessions::transcript::{TranscriptLock, TranscriptRef};
 
 use super::commands::turn;
 use super::*;
@@ -74,7 +74,7 @@ fn died(dir: &std::path::Path, run_id: &str, times: u32) {
 }
 
 /// A state directory in which one message was answered by nothing and another one waits.
-async fn waiting(run_id: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+async fn waiting(run_id: &str) -> (tempfile::TempDir, TranscriptRef) {
     let (dir, model) = (dir(), FakeModel::start([Answer::Text("hello"), Answer::Held("never")]).await);
     let rig = Rig::start(dir.path(), &model).await;
     assert_eq!(turn(&rig, "r0", "hi").await, "hello");
@@ -88,16 +88,16 @@ async fn waiting(run_id: &str) -> (tempfile::TempDir, std::path::PathBuf) {
             message.finished = Some(RunRecord { run_id: RunId::new("held"), ..ended.clone() });
         }
     });
-    let transcript = format!("agents/main/sessions/{}.jsonl", rig.entry().await.session_id.unwrap());
-    let transcript = crashed.path().join(transcript);
-    assert!(transcript.exists());
+    let all = crate::testing::transcripts(crashed.path());
+    let transcript =
+        all.find(&openclaw_protocol::AgentId::default(), &rig.entry().await).expect("it is there");
     (crashed, transcript)
 }
 
 const GIVEN_UP: [&str; 5] = [
     "user: hi\n[message_id: r0]",
     "assistant: hello",
-    "user: wait\n[message_id: held]",
+    "user: hold on\n[message_id: held]",
     "user: kill me\n[message_id: r1]",
     "assistant:  (error)",
 ];
@@ -106,7 +106,7 @@ const GIVEN_UP: [&str; 5] = [
 async fn a_crash_while_a_message_is_given_up_leaves_it_in_the_history() {
     let (dir, transcript) = waiting("r1").await;
     died(dir.path(), "r1", 3);
-    let lock = TranscriptLock::acquire(&transcript).await.unwrap();
+    let lock = TranscriptLock::acquire(&crate::testing::transcripts(dir.path()), &transcript).await.unwrap();
     let model = FakeModel::start([]).await;
     let _rig = Rig::start(dir.path(), &model).await;
     // It is on its way to the transcript, or has ended.

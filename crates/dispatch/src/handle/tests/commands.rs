@@ -219,6 +219,7 @@ async fn a_command_during_a_run_is_answered_at_once_and_holds_for_the_next() {
 async fn a_command_during_a_run_is_kept_where_the_run_is_wherever_the_row_says() {
     let answers = [Answer::Text("zero"), Answer::Held("one")];
     let (dir, model) = (dir(), FakeModel::start(answers).await);
+    in_files(dir.path());
     let mut rig = started(&dir, &model).await;
     assert_eq!(turn(&rig, "r0", "before").await, "zero");
     let elsewhere = Box::new(|edit: openclaw_sessions::store::Edit<'_>| {

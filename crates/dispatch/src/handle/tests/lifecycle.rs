@@ -247,6 +247,7 @@ async fn what_is_said_in_a_thread_goes_by_the_rule_of_threads_whatever_its_key()
 #[tokio::test]
 async fn a_thread_begins_with_what_was_said_in_its_room() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
+    in_files(dir.path());
     let rig = Rig::start(dir.path(), &model).await;
     said_in(&rig, ChatMessage { session_key: key_of(ROOM), ..chat("r1", "in the room") }).await;
     said_in(&rig, in_thread("r2", "in the thread", ROOM)).await;
@@ -301,6 +302,7 @@ async fn a_thread_of_nothing_of_itself_or_of_too_much_begins_fresh() {
 #[tokio::test]
 async fn a_crash_before_the_row_names_it_makes_the_threads_file_anew() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
+    in_files(dir.path());
     let rig = Rig::start(dir.path(), &model).await;
     said_in(&rig, ChatMessage { session_key: key_of(ROOM), ..chat("r1", "in the room") }).await;
     let receipt = rig.chat(in_thread("r2", "in the thread", ROOM)).await.unwrap();

@@ -1,5 +1,7 @@
 //! `chat.history` (spec `gateway-protocol.md` §6.4).
 
+use std::sync::Arc;
+
 use openclaw_models::failure::user_text;
 use openclaw_protocol::params::chat::{ChatHistoryParams, ChatHistoryResult};
 use openclaw_protocol::{AgentId, ErrorShape};
@@ -29,9 +31,9 @@ pub(in crate::methods) async fn history(
     let session_id = entry.session_id.as_ref().map(|id| id.as_str().to_owned());
     let limit =
         usize::try_from(params.limit.unwrap_or(ChatHistoryParams::DEFAULT_LIMIT)).unwrap_or(usize::MAX);
-    let layout = ctx.gateway.layout.clone();
-    let read = tokio::task::spawn_blocking(move || match layout.find_transcript(&agent, &entry) {
-        Some(path) => transcript::read(&path, limit),
+    let transcripts = Arc::clone(&ctx.gateway.transcripts);
+    let read = tokio::task::spawn_blocking(move || match transcripts.find(&agent, &entry) {
+        Some(found) => transcript::read(&*transcripts.reader(&found), limit),
         None => Ok(Vec::new()),
     });
     let unreadable =

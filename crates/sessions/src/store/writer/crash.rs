@@ -206,7 +206,7 @@ impl World {
             let change: Change = Box::new(move |edit| {
                 let row = serde_json::to_value(&*edit.entry).unwrap();
                 *slot.lock() = Some((!edit.is_new).then(|| seen(&row)));
-                Err(Refused("only looking".to_owned()))
+                Err(crate::store::Refused("only looking".to_owned()))
             });
             let (reply, _answer) = oneshot::channel();
             self.send(vec![Command::Update { target, key: rules().canonical(&key).unwrap(), change, reply }]);

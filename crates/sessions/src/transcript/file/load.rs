@@ -9,6 +9,7 @@ use crate::disk::{self, RealDisk};
 use crate::transcript::format::{EntryId, Header, VERSION};
 use crate::transcript::index::{Index, Kind, LineHead};
 use crate::transcript::scan::{Lines, line_start};
+use crate::transcript::storage::TranscriptRef;
 use crate::transcript::{TranscriptError, migrate};
 
 /// Bytes at the end of a long file that are read when it is opened.
@@ -23,7 +24,7 @@ const BUFFER: usize = 256 * 1024;
 /// Opens a file for reading and appending. Nothing but a regular file: reading from a pipe may never end.
 pub(super) fn open_file(path: &Path) -> Result<File, TranscriptError> {
     let fail = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => TranscriptError::Missing(path.to_path_buf()),
+        io::ErrorKind::NotFound => TranscriptError::Missing(TranscriptRef::new(path)),
         _ => TranscriptError::io("open", path, source),
     };
     if !std::fs::metadata(path).map_err(fail)?.is_file() {
@@ -145,13 +146,11 @@ impl TranscriptFile {
         }
     }
 
-    /// Opens the file anew after somebody put another in its place. Whoever waits goes on waiting, and the leaf stays where
+    /// Opens the file anew after somebody put another in its place. The leaf stays where
     /// it was moved to, if that is still there.
     pub(super) fn reopen(&mut self) -> Result<(), TranscriptError> {
         let moved = if self.leaf == self.index.last() { None } else { self.leaf().cloned() };
-        let new = Self::open(&self.path)?;
-        let between = std::mem::take(&mut self.between);
-        *self = Self { between, ..new };
+        *self = Self::open(&self.path)?;
         if let Some(leaf) = moved
             && let Some(at) = self.find(leaf.as_str())?
         {
@@ -205,5 +204,5 @@ fn is_blank(line: &[u8]) -> bool {
 pub(super) fn read_header(file: &File, path: &Path) -> Result<Header, TranscriptError> {
     let fail = |source| TranscriptError::io("read", path, source);
     let header = crate::transcript::backward::header_of(file).map_err(fail)?;
-    header.ok_or_else(|| TranscriptError::NotATranscript(path.to_path_buf()))
+    header.ok_or_else(|| TranscriptError::NotATranscript(TranscriptRef::new(path)))
 }

@@ -1,9 +1,10 @@
 //! Reading entries: the context of a branch, its settings, its open tool calls.
 
 use openclaw_protocol::message::Message;
+use serde_json::Value;
 
+use super::TranscriptFile;
 use super::window::Window;
-use super::{ModelSettings, TranscriptFile};
 use crate::transcript::context::{self, Context, Step};
 use crate::transcript::format::{Body, Entry, EntryId, MODEL_SNAPSHOT, StoredMessage, VERSION};
 use crate::transcript::guard::PendingCalls;
@@ -26,7 +27,7 @@ impl TranscriptFile {
     pub fn context_of(&mut self, id: &str) -> Result<Context, TranscriptError> {
         match self.find(id)? {
             Some(at) => Ok(self.context_at(Some(at))?.context),
-            None => Err(TranscriptError::UnknownId { path: self.path.clone(), id: EntryId::new(id) }),
+            None => Err(TranscriptError::UnknownId { transcript: self.named(), id: EntryId::new(id) }),
         }
     }
 
@@ -110,12 +111,8 @@ impl TranscriptFile {
         Ok(out)
     }
 
-    /// Whether the last model snapshot of the branch is this one.
-    pub(super) fn snapshot_says(
-        &mut self,
-        branch: &[At],
-        settings: &ModelSettings,
-    ) -> Result<bool, TranscriptError> {
+    /// The last model snapshot of the branch.
+    pub(super) fn model_snapshot(&mut self, branch: &[At]) -> Result<Option<Value>, TranscriptError> {
         for at in branch.iter().rev() {
             if self.place(*at).is_none_or(|place| place.kind != Kind::Custom) {
                 continue;
@@ -124,15 +121,10 @@ impl TranscriptFile {
                 continue;
             };
             if custom_type == MODEL_SNAPSHOT {
-                let says = |name: &str, value: &str| {
-                    data.as_ref().and_then(|d| d.get(name)?.as_str()) == Some(value)
-                };
-                return Ok(says("provider", &settings.provider)
-                    && says("modelApi", &settings.api)
-                    && says("modelId", &settings.model_id));
+                return Ok(data);
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     fn entry_on(&mut self, branch: &[At], at: usize) -> Result<Option<Entry>, TranscriptError> {
@@ -169,7 +161,7 @@ impl TranscriptFile {
     }
 
     /// A line of an old version as the current one has it.
-    pub(super) fn read_old(&self, line: &[u8], at: At) -> Option<serde_json::Value> {
+    pub(super) fn read_old(&self, line: &[u8], at: At) -> Option<Value> {
         let place = self.place(at)?;
         let parent = self.index.parent(at).and_then(|parent| self.place(parent));
         let entry_at = |index: u64| {

@@ -10,6 +10,7 @@ use super::{NewTranscript, TranscriptFile, new_header};
 use crate::disk::{self, RealDisk};
 use crate::transcript::backward::{Beginning, beginning_of};
 use crate::transcript::format::{Header, VERSION};
+use crate::transcript::storage::TranscriptRef;
 use crate::transcript::{TranscriptError, keep_old};
 
 impl TranscriptFile {
@@ -78,7 +79,7 @@ pub(super) fn put_aside(path: &Path, new: &NewTranscript) -> Result<(), Transcri
         repaired.map_err(|source| fail("repair", source))?;
         tracing::warn!(file = %path.display(), kept = %kept.display(), "gave a transcript the header it lacked");
     } else if !is_of(path, &new.session_id) {
-        return Err(TranscriptError::NotATranscript(path.to_path_buf()));
+        return Err(TranscriptError::NotATranscript(TranscriptRef::new(path)));
     } else {
         std::fs::rename(path, &kept).map_err(|source| fail("move aside", source))?;
         tracing::warn!(file = %path.display(), kept = %kept.display(), "no transcript, moved aside and begun anew");

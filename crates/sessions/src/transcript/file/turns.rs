@@ -15,7 +15,7 @@ use crate::transcript::turn::{Mark, TURN_START, Turn, TurnEnd, TurnState, ends_w
 const CLOCK_SLACK_MS: i64 = 48 * 60 * 60 * 1000;
 
 /// What a failed answer says of itself.
-fn failure_text(entry: &Entry) -> String {
+pub(in crate::transcript) fn failure_text(entry: &Entry) -> String {
     match &entry.body {
         Body::Message(StoredMessage::Known(Message::Assistant(answer))) => {
             answer.error_text.clone().or_else(|| answer.error_message.clone()).unwrap_or_default()

@@ -146,7 +146,7 @@ proptest! {
             prop_assert_eq!(&(texts(&context), context.thinking_level, context.model), &expect);
         }
         // What clients see follows the same way.
-        let shown = history::read(&path, 1000).unwrap();
+        let shown = history::read(&FileReader::new(&path), 1000).unwrap();
         let shown: Vec<Value> = shown.iter().map(|item| serde_json::from_str(item.get()).unwrap()).collect();
         let way: Vec<Value> = naive_path(&lines).into_iter().filter_map(|at| match lines[at]["type"].as_str().unwrap() {
             "message" => Some(lines[at]["message"].clone()),
@@ -166,7 +166,7 @@ proptest! {
             leaves.into_iter().enumerate().map(|(at, leaf)| Leaf { id: 20 + at as u8, ..leaf }).collect();
         let lines = write_tree(&path, &unique);
         let before = std::fs::read(&path).unwrap();
-        let (_, child) = fork(&path, "/").unwrap();
+        let (_, child) = forked(&path, "/");
         let mut child = TranscriptFile::open(&child).unwrap();
         prop_assert_eq!(texts(&child.context().unwrap()), naive_context(&lines).0);
         prop_assert_eq!(std::fs::read(&path).unwrap(), before);
@@ -179,9 +179,9 @@ proptest! {
         let path = dir.path().join("s.jsonl");
         let text = if with_header { [HEADER.as_bytes(), &bytes].concat() } else { bytes };
         std::fs::write(&path, &text).unwrap();
-        let _ = history::read(&path, 10).unwrap();
-        let _ = history::preview(&path, 10, 100).unwrap();
-        let _ = (history::first_user_text(&path).unwrap(), history::last_text(&path, 10).unwrap());
+        let _ = history::read(&FileReader::new(&path), 10).unwrap();
+        let _ = history::preview(&FileReader::new(&path), 10, 100).unwrap();
+        let _ = (history::first_user_text(&FileReader::new(&path)).unwrap(), history::last_text(&FileReader::new(&path), 10).unwrap());
         prop_assert_eq!(&std::fs::read(&path).unwrap(), &text, "reading changes nothing");
         let mut file = TranscriptFile::open_or_create(&path, &new()).unwrap();
         say(&mut file, user("next"));

@@ -1,0 +1,147 @@
+//! Rows in memory alone, for tests of what is built on a [`SessionStore`].
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use openclaw_protocol::AgentId;
+use parking_lot::RwLock;
+
+use super::file::Published;
+use super::rows::Rows as RowTexts;
+use super::select::Ask;
+use super::table::Table;
+use super::{Change, Query, Row, Rows, Selection, SessionStore, StoreError, StoreFuture, Visitor};
+use crate::key::{KeyRules, SessionKey};
+
+/// The rows of a [`MemoryStore`]. They outlive it: another store over them sees what the first one left.
+#[derive(Debug, Clone)]
+pub struct StoredRows {
+    rules: KeyRules,
+    rows: Arc<RwLock<Published>>,
+}
+
+impl StoredRows {
+    /// No rows.
+    pub fn new(rules: KeyRules) -> Self {
+        let table = Table::new(RowTexts::default(), rules.default_agent.clone(), rules.clone());
+        Self { rules, rows: Arc::new(RwLock::new(Published { table, stamp: None })) }
+    }
+
+    /// The same rows once more, as a crash would leave them to another process.
+    pub fn copied(&self) -> Self {
+        let rows = self.rows.read().table.rows().clone();
+        let table = Table::new(rows, self.rules.default_agent.clone(), self.rules.clone());
+        Self { rules: self.rules.clone(), rows: Arc::new(RwLock::new(Published { table, stamp: None })) }
+    }
+
+    /// A store over these rows.
+    pub fn open(&self) -> MemoryStore {
+        MemoryStore { stored: self.clone(), is_closed: AtomicBool::new(false) }
+    }
+}
+
+/// [`SessionStore`] in memory.
+#[derive(Debug)]
+pub struct MemoryStore {
+    stored: StoredRows,
+    is_closed: AtomicBool,
+}
+
+impl MemoryStore {
+    fn table<T>(&self, work: impl FnOnce(&mut Table) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.open()?;
+        work(&mut self.stored.rows.write().table)
+    }
+
+    fn open(&self) -> Result<(), StoreError> {
+        if self.is_closed.load(Ordering::Relaxed) { Err(StoreError::Closed) } else { Ok(()) }
+    }
+
+    fn ask(&self, which: Rows<'_>, query: &Query) -> Result<Ask, StoreError> {
+        self.open()?;
+        let owner = match which {
+            Rows::All => None,
+            Rows::Of(agent) => Some(agent.clone()),
+        };
+        let files = vec![Arc::clone(&self.stored.rows)];
+        Ok(Ask { files, query: query.clone(), rules: self.stored.rules.clone(), owner })
+    }
+
+    fn update_now(&self, key: &SessionKey, change: Change) -> Result<Row, StoreError> {
+        self.table(|table| {
+            let old = table.find(key).map(|(_, row)| row.entry());
+            let new = table.changed(old.as_ref(), change)?;
+            let made = table.made(&new).map_err(|source| StoreError::Io {
+                what: "write",
+                path: self.location().into(),
+                source: Arc::new(io::Error::from(source)),
+            })?;
+            let _ = table.put(&Arc::from(key.as_str()), made);
+            Ok(Row { key: key.clone(), entry: Arc::new(new) })
+        })
+    }
+
+    fn delete_now(&self, key: &SessionKey) -> Result<Option<Row>, StoreError> {
+        self.table(|table| {
+            let Some((stored, row)) = table.find(key) else { return Ok(None) };
+            let (stored, entry) = (Arc::clone(stored), Arc::new(row.entry()));
+            let _ = table.remove(&stored);
+            Ok(Some(Row { key: key.clone(), entry }))
+        })
+    }
+}
+
+impl SessionStore for MemoryStore {
+    fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>> {
+        let row = |table: &mut Table| {
+            let entry = table.find(key).map(|(_, row)| Arc::new(row.entry()));
+            Ok(entry.map(|entry| Row { key: key.clone(), entry }))
+        };
+        Box::pin(std::future::ready(self.table(row)))
+    }
+
+    fn select<'a>(&'a self, which: Rows<'a>, query: &'a Query) -> StoreFuture<'a, Selection> {
+        Box::pin(std::future::ready(self.ask(which, query).map(|ask| ask.answer())))
+    }
+
+    fn visit<'a>(&'a self, which: Rows<'a>, query: &'a Query, visitor: Visitor) -> StoreFuture<'a, ()> {
+        Box::pin(std::future::ready(self.ask(which, query).map(|ask| ask.show(visitor))))
+    }
+
+    fn update<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row> {
+        Box::pin(async { self.update_now(key, change) })
+    }
+
+    fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>> {
+        Box::pin(async { self.delete_now(key) })
+    }
+
+    fn flush(&self) -> StoreFuture<'_, ()> {
+        Box::pin(std::future::ready(self.open()))
+    }
+
+    fn close(&self) -> StoreFuture<'_, ()> {
+        let closed =
+            if self.is_closed.swap(true, Ordering::Relaxed) { Err(StoreError::Closed) } else { Ok(()) };
+        Box::pin(std::future::ready(closed))
+    }
+
+    fn rules(&self) -> &KeyRules {
+        &self.stored.rules
+    }
+
+    fn set_agents(&self, _agents: Vec<AgentId>) {}
+
+    fn found_agents(&self) -> Vec<AgentId> {
+        Vec::new()
+    }
+
+    fn location_of(&self, _agent: &AgentId) -> String {
+        self.location()
+    }
+
+    fn location(&self) -> String {
+        "(memory)".to_owned()
+    }
+}

@@ -1,0 +1,243 @@
+//! Transcripts in OpenClaw's files. Paths, lock files and JSONL are known here and below alone.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use openclaw_protocol::{AgentId, SessionId};
+
+use super::backward::{first_entries, is_transcript, walk_end};
+use super::context::Context;
+use super::file::{Branch, ModelSettings, NewTranscript, TranscriptFile};
+use super::format::{Body, Entry, EntryId, Header};
+use super::guard::PendingCalls;
+use super::storage::{
+    HeldLock, Locked, OpenTranscript, Part, TranscriptReader, TranscriptRef, Transcripts, Visit,
+};
+use super::turn::Turn;
+use super::{LinesCompacted, TranscriptError, fork, truncate};
+use crate::disk;
+use crate::entry::SessionEntry;
+use crate::layout::{ArchiveReason, BadSessionId, Layout, archive_path, transcript_name};
+use crate::lockfile::{Acquired, LockFile, LockKind};
+use crate::time::now_ms;
+
+/// [`Transcripts`] in the files of a state directory.
+#[derive(Debug, Clone)]
+pub struct FileTranscripts {
+    layout: Layout,
+}
+
+impl FileTranscripts {
+    /// Transcripts where a layout has them.
+    pub fn new(layout: Layout) -> Self {
+        Self { layout }
+    }
+}
+
+fn lock_path(transcript: &TranscriptRef) -> PathBuf {
+    disk::beside(transcript.path(), "lock")
+}
+
+impl Transcripts for FileTranscripts {
+    fn of_new(&self, agent: &AgentId, id: &SessionId) -> Result<TranscriptRef, BadSessionId> {
+        self.layout.transcript_path(agent, id, None).map(TranscriptRef::new)
+    }
+
+    fn find(&self, agent: &AgentId, row: &SessionEntry) -> Option<TranscriptRef> {
+        self.layout.find_transcript(agent, row).map(TranscriptRef::new)
+    }
+
+    fn to_write(&self, agent: &AgentId, row: &SessionEntry) -> Result<Option<TranscriptRef>, BadSessionId> {
+        Ok(self.layout.transcript_to_write(agent, row)?.map(TranscriptRef::new))
+    }
+
+    /// A row that came with a copied directory names the original's.
+    fn is_named_by(&self, transcript: &TranscriptRef, agent: &AgentId, row: &SessionEntry) -> bool {
+        let named = self.layout.transcript_of(agent, row).ok().flatten();
+        row.session_file.is_some() && named.as_deref() == Some(transcript.path())
+    }
+
+    fn exists(&self, transcript: &TranscriptRef) -> bool {
+        transcript.path().exists()
+    }
+
+    /// What a row names elsewhere counts only when it is a transcript.
+    fn all_of(&self, agent: &AgentId, row: &SessionEntry) -> Vec<TranscriptRef> {
+        let mut files = self.layout.transcript_candidates(agent, row);
+        let dir = self.layout.sessions_dir(agent);
+        files.retain(|file| file.is_file() && (file.parent() == Some(&dir) || is_transcript(file)));
+        let name = row.session_id.as_ref().and_then(|id| transcript_name(id, None).ok());
+        let prefix = name.and_then(|name| Some(format!("{}-topic-", name.strip_suffix(".jsonl")?)));
+        if let Some(prefix) = prefix {
+            let is_topic = |file: &PathBuf| {
+                let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                name.starts_with(&prefix) && name.ends_with(".jsonl")
+            };
+            let beside = std::fs::read_dir(dir).into_iter().flatten();
+            let mut topics: Vec<PathBuf> =
+                beside.filter_map(|entry| Some(entry.ok()?.path())).filter(is_topic).collect();
+            topics.retain(|topic| !files.contains(topic));
+            topics.sort();
+            files.extend(topics);
+        }
+        files.into_iter().map(TranscriptRef::new).collect()
+    }
+
+    fn of_fork(&self, parent: &TranscriptRef, id: &SessionId, at: i64) -> TranscriptRef {
+        TranscriptRef::new(fork::fork_path(parent.path(), id, at))
+    }
+
+    fn reader(&self, transcript: &TranscriptRef) -> Box<dyn TranscriptReader> {
+        Box::new(FileReader::new(transcript.path()))
+    }
+
+    fn try_lock(&self, transcript: &TranscriptRef) -> io::Result<Result<HeldLock, Option<u32>>> {
+        Ok(match LockFile::try_acquire(&disk::real(), &lock_path(transcript), LockKind::Transcript)? {
+            Acquired::Yes(file) => Ok(Box::new(file)),
+            Acquired::HeldBy(pid) => Err(pid),
+        })
+    }
+
+    fn is_locked(&self, transcript: &TranscriptRef) -> io::Result<bool> {
+        LockFile::is_held(&disk::real(), &lock_path(transcript))
+    }
+
+    fn open(&self, lock: Locked<'_>) -> Result<Box<dyn OpenTranscript>, TranscriptError> {
+        Ok(Box::new(TranscriptFile::open(lock.transcript().path())?))
+    }
+
+    fn open_or_create(
+        &self,
+        lock: Locked<'_>,
+        new: &NewTranscript,
+    ) -> Result<Box<dyn OpenTranscript>, TranscriptError> {
+        Ok(Box::new(TranscriptFile::open_or_create(lock.transcript().path(), new)?))
+    }
+
+    fn fork(
+        &self,
+        parent: Locked<'_>,
+        child: &TranscriptRef,
+        new: NewTranscript,
+    ) -> Result<(), TranscriptError> {
+        fork::fork_to(parent.transcript().path(), child.path(), new)
+    }
+
+    fn truncate(&self, lock: Locked<'_>, most: NonZeroUsize) -> Result<LinesCompacted, TranscriptError> {
+        truncate::truncate_file(lock.transcript().path(), most)
+    }
+
+    fn archive(&self, transcript: &TranscriptRef) -> io::Result<String> {
+        let archive = archive_path(transcript.path(), ArchiveReason::Deleted, now_ms());
+        std::fs::rename(transcript.path(), &archive)?;
+        Ok(archive.display().to_string())
+    }
+}
+
+/// Reads one file.
+#[derive(Debug, Clone)]
+pub struct FileReader(PathBuf);
+
+impl FileReader {
+    /// Opens nothing yet.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+}
+
+impl TranscriptReader for FileReader {
+    fn visit(&self, part: Part, visit: &mut Visit<'_>) -> io::Result<()> {
+        match part {
+            Part::Branch => walk_end(&self.0, u64::MAX, visit),
+            Part::End { bytes } => walk_end(&self.0, bytes, visit),
+            Part::Beginning { lines, bytes } => first_entries(&self.0, lines, bytes, visit),
+        }
+    }
+}
+
+impl OpenTranscript for TranscriptFile {
+    fn header(&self) -> &Header {
+        self.header()
+    }
+
+    fn leaf(&self) -> Option<&EntryId> {
+        self.leaf()
+    }
+
+    fn contains(&self, id: &str) -> bool {
+        self.contains(id)
+    }
+
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn append(&mut self, body: Body, id: Option<EntryId>) -> Result<EntryId, TranscriptError> {
+        self.append(body, id)
+    }
+
+    fn note_settings(&mut self, settings: &ModelSettings) -> Result<(), TranscriptError> {
+        self.note_settings(settings)
+    }
+
+    fn begin_turn(&mut self) -> Result<(), TranscriptError> {
+        self.begin_turn()
+    }
+
+    fn sync(&mut self) -> Result<(), TranscriptError> {
+        self.sync()
+    }
+
+    fn is_untouched(&self) -> bool {
+        self.is_untouched()
+    }
+
+    fn branch(&mut self, to: Branch) -> Result<(), TranscriptError> {
+        self.branch(to)
+    }
+
+    fn context(&mut self) -> Result<Context, TranscriptError> {
+        self.context()
+    }
+
+    fn pending_calls(&mut self) -> Result<PendingCalls, TranscriptError> {
+        self.pending_calls()
+    }
+
+    fn turn_of(
+        &mut self,
+        ids: &[EntryId],
+        said_at: i64,
+        is_ours: &dyn Fn(&EntryId) -> bool,
+    ) -> Result<Option<Turn>, TranscriptError> {
+        self.turn_of(ids, said_at, is_ours)
+    }
+
+    fn entries(&mut self) -> Result<Vec<Entry>, TranscriptError> {
+        self.branch_entries()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::transcript::{LockError, Transcript, TranscriptLock};
+
+    /// Transcripts by path alone.
+    pub(crate) fn anywhere() -> Arc<dyn Transcripts> {
+        Arc::new(FileTranscripts::new(Layout::new("/", "/", None)))
+    }
+
+    /// Takes the lock of a file, if no other process has it.
+    pub(crate) async fn lock(path: &Path) -> Result<TranscriptLock, LockError> {
+        TranscriptLock::acquire_now(&anywhere(), &TranscriptRef::new(path)).await
+    }
+
+    pub(crate) async fn opened(path: &Path, new: NewTranscript) -> Transcript {
+        lock(path).await.unwrap().reopen(None, new).await.unwrap()
+    }
+}
