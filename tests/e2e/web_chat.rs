@@ -159,7 +159,7 @@ async fn a_password_signs_in_as_a_token_does() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_conversation_shows_the_command_and_nothing_from_before_also_after_a_reload() -> Result<()> {
     let mut page = browser!();
-    let model = ModelServer::answering(|request| match request.last_user_text().contains("Greet the user") {
+    let model = ModelServer::answering(|request| match request.last_user_text().contains("Welcome them") {
         true => Reply::text("Welcome back."),
         false => Reply::text("Noted."),
     })
