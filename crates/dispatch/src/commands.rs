@@ -2,7 +2,7 @@
 //! a choice of a model among words for the agent. [`read`] is pure: text in, [`Intent`] out, decided once when a message is
 //! accepted, the same for every surface. [`run`] does what a command says.
 //!
-//! [`table`] has one row a command, and each command that is there a file: [`model`], [`models`], [`stop`]; `/new` and `/reset` are
+//! [`COMMANDS`] has one row a command, and each command that is there a file: [`model`], [`models`], [`stop`]; `/new` and `/reset` are
 //! reset triggers (`session.resetTriggers`). [`cards`] are the answers of `/model`; [`mod@line`] cuts directives out of a text.
 
 pub(crate) mod cards;
@@ -27,6 +27,43 @@ use crate::runner::{NotBegun, Runner};
 use model::ModelWish;
 
 pub(crate) use model::ModelChoice;
+use table::{Command, Takes, missing, resets};
+
+/// The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5).
+const COMMANDS: &[Command] = &[
+    model::COMMAND,
+    models::COMMAND,
+    resets("new"),
+    resets("reset"),
+    stop::COMMAND,
+    missing("activation", &[], Takes::Words),
+    missing("allowlist", &[], Takes::Words),
+    missing("approve", &[], Takes::Words),
+    missing("bash", &[], Takes::Words),
+    missing("commands", &[], Takes::Nothing),
+    missing("compact", &[], Takes::Words),
+    missing("config", &[], Takes::Words),
+    missing("context", &[], Takes::Words),
+    missing("debug", &[], Takes::Words),
+    missing("dock-discord", &["dock_discord"], Takes::Nothing),
+    missing("dock-slack", &["dock_slack"], Takes::Nothing),
+    missing("dock-telegram", &["dock_telegram"], Takes::Nothing),
+    missing("elevated", &["elev"], Takes::Level),
+    missing("exec", &[], Takes::Options),
+    missing("help", &[], Takes::Nothing),
+    missing("queue", &[], Takes::Level),
+    missing("reasoning", &["reason"], Takes::Level),
+    missing("restart", &[], Takes::Nothing),
+    missing("send", &[], Takes::Words),
+    missing("skill", &[], Takes::Words),
+    missing("status", &[], Takes::Nothing),
+    missing("subagents", &[], Takes::Words),
+    missing("think", &["thinking", "t"], Takes::Level),
+    missing("tts", &[], Takes::Words),
+    missing("usage", &[], Takes::Words),
+    missing("verbose", &["v"], Takes::Level),
+    missing("whoami", &["id"], Takes::Nothing),
+];
 
 /// What a message is to the gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -10,6 +10,10 @@ pub(crate) mod backward;
 pub mod context;
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
+#[cfg_attr(
+    not(any(test, feature = "contract")),
+    expect(unreachable_pub, reason = "benchmarks look at the file itself")
+)]
 mod file;
 mod files;
 mod fork;

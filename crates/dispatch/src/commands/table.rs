@@ -1,8 +1,7 @@
-//! The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5), one row each: which of them this gateway has and what they do,
-//! what is said of the others, and that a model's alias of such a name is no shortcut.
+//! Rows of the table of commands: what a row says, how a text is found to be one, and what is said of those that are not there.
 
 use super::line::skip_colon;
-use super::{Answering, Context, model, models, stop};
+use super::{Answering, COMMANDS, Context};
 use crate::runner::NotBegun;
 
 /// A command.
@@ -41,48 +40,13 @@ pub(super) enum Does {
     Missing,
 }
 
-const fn missing(name: &'static str, aliases: &'static [&'static str], takes: Takes) -> Command {
+pub(super) const fn missing(name: &'static str, aliases: &'static [&'static str], takes: Takes) -> Command {
     Command { name, aliases, takes, does: Does::Missing }
 }
 
-const fn resets(name: &'static str) -> Command {
+pub(super) const fn resets(name: &'static str) -> Command {
     Command { name, aliases: &[], takes: Takes::Words, does: Does::Resets }
 }
-
-const COMMANDS: &[Command] = &[
-    model::COMMAND,
-    models::COMMAND,
-    resets("new"),
-    resets("reset"),
-    stop::COMMAND,
-    missing("activation", &[], Takes::Words),
-    missing("allowlist", &[], Takes::Words),
-    missing("approve", &[], Takes::Words),
-    missing("bash", &[], Takes::Words),
-    missing("commands", &[], Takes::Nothing),
-    missing("compact", &[], Takes::Words),
-    missing("config", &[], Takes::Words),
-    missing("context", &[], Takes::Words),
-    missing("debug", &[], Takes::Words),
-    missing("dock-discord", &["dock_discord"], Takes::Nothing),
-    missing("dock-slack", &["dock_slack"], Takes::Nothing),
-    missing("dock-telegram", &["dock_telegram"], Takes::Nothing),
-    missing("elevated", &["elev"], Takes::Level),
-    missing("exec", &[], Takes::Options),
-    missing("help", &[], Takes::Nothing),
-    missing("queue", &[], Takes::Level),
-    missing("reasoning", &["reason"], Takes::Level),
-    missing("restart", &[], Takes::Nothing),
-    missing("send", &[], Takes::Words),
-    missing("skill", &[], Takes::Words),
-    missing("status", &[], Takes::Nothing),
-    missing("subagents", &[], Takes::Words),
-    missing("think", &["thinking", "t"], Takes::Level),
-    missing("tts", &[], Takes::Words),
-    missing("usage", &[], Takes::Words),
-    missing("verbose", &["v"], Takes::Level),
-    missing("whoami", &["id"], Takes::Nothing),
-];
 
 impl Command {
     fn is_called(&self, name: &str) -> bool {

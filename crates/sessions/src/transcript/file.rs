@@ -180,11 +180,6 @@ impl TranscriptFile {
         }
     }
 
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The header.
     pub fn header(&self) -> &Header {
         &self.header
@@ -201,13 +196,8 @@ impl TranscriptFile {
     }
 
     /// How many entries are known: all, or the last ones of a long file.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.index.len()
-    }
-
-    /// Whether there is no entry.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Moves the leaf.

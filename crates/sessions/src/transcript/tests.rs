@@ -185,7 +185,7 @@ async fn context_and_settings_follow_the_branch() {
     again.branch(Branch::Latest).unwrap();
     assert_eq!(again.len(), 7);
     assert!(matches!(again.branch(Branch::At(EntryId::new("x"))), Err(TranscriptError::UnknownId { .. })));
-    assert!(again.message(u1.as_str()).unwrap().is_some());
+    assert!(again.contains(u1.as_str()));
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! Reading entries: the context of a branch, its settings, its open tool calls.
 
-use openclaw_protocol::message::Message;
 use serde_json::Value;
 
 use super::TranscriptFile;
 use super::window::Window;
 use crate::transcript::context::{self, Context, Step};
-use crate::transcript::format::{Body, Entry, EntryId, MODEL_SNAPSHOT, StoredMessage, VERSION};
+use crate::transcript::format::{Body, Entry, MODEL_SNAPSHOT, StoredMessage, VERSION};
 use crate::transcript::guard::PendingCalls;
 use crate::transcript::index::{At, Kind};
 use crate::transcript::{TranscriptError, migrate};
@@ -21,14 +20,6 @@ impl TranscriptFile {
         // Lines are not where they were: somebody wrote over the file.
         self.reopen()?;
         Ok(self.context_at(self.leaf)?.context)
-    }
-
-    /// The context as it was when this entry was the last one of its branch. The leaf stays where it is.
-    pub fn context_of(&mut self, id: &str) -> Result<Context, TranscriptError> {
-        match self.find(id)? {
-            Some(at) => Ok(self.context_at(Some(at))?.context),
-            None => Err(TranscriptError::UnknownId { transcript: self.named(), id: EntryId::new(id) }),
-        }
     }
 
     pub(super) fn context_at(&mut self, leaf: Option<At>) -> Result<ReadContext, TranscriptError> {
@@ -75,15 +66,6 @@ impl TranscriptFile {
             out.extend(self.read_entry_through(&mut window, at)?);
         }
         Ok(out)
-    }
-
-    /// The message of an entry, when it is one.
-    pub fn message(&mut self, id: &str) -> Result<Option<Message>, TranscriptError> {
-        let Some(at) = self.find(id)? else { return Ok(None) };
-        match self.read_entry(at)? {
-            Some(Entry { body: Body::Message(StoredMessage::Known(message)), .. }) => Ok(Some(message)),
-            Some(_) | None => Ok(None),
-        }
     }
 
     /// What the branch says of settings, as far as it is known.
