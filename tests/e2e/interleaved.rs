@@ -284,3 +284,28 @@ struct Now {
     /// Whether the conversation is that of the run.
     is_old: bool,
 }
+
+/// What a message means is settled when it is accepted.
+#[tokio::test]
+async fn a_message_goes_by_the_settings_it_was_accepted_with() {
+    let model = ModelServer::answering(answer).await;
+    let config =
+        json!({"agents": {"defaults": {"maxConcurrent": 1}}, "session": {"resetTriggers": ["/fresh"]}});
+    let gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "before main", "r0").await;
+    client.request("chat.send", message("other", "block", "block")).await.unwrap();
+    model.arrived(2).await;
+    client.request("chat.send", message("main", "/fresh work over", "r1")).await.unwrap();
+    let file = gateway.state_dir().join("openclaw.json");
+    let changed = std::fs::read_to_string(&file).unwrap().replace("/fresh", "/begin");
+    std::fs::write(&file, changed).unwrap();
+    gateway.logged("config change applied: session.resetTriggers").await.unwrap();
+    client.request("chat.abort", json!({"sessionKey": "other"})).await.unwrap();
+    end(&mut client, "r1").await;
+    let fresh = ["user: work over", "assistant: well"];
+    assert_eq!(history(&mut client, "main").await, fresh, "it began anew, as the settings were");
+    turn(&mut client, "main", "/fresh work over", "r2").await;
+    let words = [&fresh[..], &["user: /fresh work over", "assistant: well"]].concat();
+    assert_eq!(history(&mut client, "main").await, words, "now these are words");
+}

@@ -1,5 +1,5 @@
 //! The order of one connection's requests that concern sessions: each takes its place in its session before the next does
-//! (`docs/protocol.md`, decision of the order in a session). What needs no place is not held up.
+//! (`docs/durability.md`, decision of the order in a session). What needs no place is not held up.
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
