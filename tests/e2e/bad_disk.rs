@@ -134,3 +134,42 @@ async fn a_gateway_on_a_full_disk_starts_or_says_why_and_loses_nothing() {
     let entries = well_formed(&transcript_path(gateway, "main").await);
     assert_eq!(told(&entries), ["user: first", "assistant: late (stop)"]);
 }
+
+#[tokio::test]
+async fn messages_that_were_accepted_wait_for_space_and_are_tried_again() {
+    const WAITING: usize = 8;
+    let gate = Gate::new();
+    let held = gate.clone();
+    let model = ModelServer::answering(move |request| match request.last_user_text().contains("held") {
+        true => Reply::text("late").after(Step::Wait(held.clone())),
+        false => Reply::text("well"),
+    })
+    .await;
+    let Some(mut small) = small(&model).await else { return };
+    let gateway = &mut small.gateway;
+    let mut client = gateway.client().await.unwrap();
+    // As many as have a place at once.
+    for held in 0..4 {
+        send(&mut client, &format!("held-{held}"), "held", &format!("held-{held}")).await;
+    }
+    model.arrived(4).await;
+    for waiting in 0..WAITING {
+        send(&mut client, &format!("s-{waiting}"), "hello", &format!("run-{waiting}")).await;
+    }
+    fill(&gateway.state_dir());
+    gate.open();
+    gateway.logged("the disk is full: the message waits until there is space").await.unwrap();
+    free(&gateway.state_dir());
+    for waiting in 0..WAITING {
+        let end = end(&mut client, &format!("run-{waiting}")).await;
+        assert_eq!(
+            (&end["state"], &end["message"]["content"][0]["text"]),
+            (&json!("final"), &json!("well")),
+            "{end}"
+        );
+    }
+    for waiting in 0..WAITING {
+        let entries = well_formed(&transcript_path(gateway, &format!("s-{waiting}")).await);
+        assert_eq!(told(&entries), ["user: hello", "assistant: well (stop)"]);
+    }
+}

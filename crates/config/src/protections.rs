@@ -191,6 +191,7 @@ pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
         "a command that needs an approval is refused; tool apply_patch does not exist",
     ),
     (&["hooks", "plugins"], "no webhook is served, no hook and no plugin runs"),
+    (&["auth.profiles.*.email"], "it is a name to show, and nobody is let in by it"),
     (&["gateway.tls"], "TLS is not served: where it is asked for, the gateway does not start"),
     (&["auth.cooldowns"], "they say how long a credential profile that was refused is left alone"),
     (&["gateway.tailscale"], "nothing is published; allowTailscale lets nobody in"),

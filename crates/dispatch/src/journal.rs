@@ -25,6 +25,9 @@ pub enum JournalError {
     /// SQLite said no: full disk, unwritable directory. The caller may try again.
     #[error("{0}")]
     Storage(String),
+    /// There is no space for it. The caller may try again.
+    #[error("the disk is full")]
+    DiskFull,
     /// The file is no database, or its pages are wrong. The next start sets it aside.
     #[error(
         "gateway.sqlite is damaged ({0}); restart the gateway: it sets the file aside and takes over what can be read"

@@ -49,6 +49,7 @@ impl From<rusqlite::Error> for JournalError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged(error.to_string()),
+            Some(ErrorCode::DiskFull) => Self::DiskFull,
             Some(_) | None => Self::Storage(error.to_string()),
         }
     }

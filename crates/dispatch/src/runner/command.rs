@@ -84,7 +84,7 @@ pub(super) async fn work(
         }
         Ok(Err(ending)) => ending,
         Err(_) if shared.kill.is_cancelled() => Ending::Interrupted,
-        Err(NotBegun(message)) => {
+        Err(NotBegun { message, .. }) => {
             tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a command failed");
             done(shared, row, None, RunOutcome::Error { message, result: None }).await
         }
@@ -96,7 +96,7 @@ pub(super) async fn work(
 pub(crate) async fn answer_aside(shared: &Shared, row: &Row) -> Option<Answer> {
     match shared.runner.answer_beside_run(shared, row).await {
         Ok(answer) => answer,
-        Err(NotBegun(message)) => {
+        Err(NotBegun { message, .. }) => {
             tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a command has to wait");
             None
         }
@@ -120,7 +120,7 @@ pub(crate) async fn close<P: Sync>(
         Ok(Some(held)) => {
             tracing::warn!(run_id = %row.run_id, session = %row.session_key, %held, "an answer is not in the history");
         }
-        Err(NotBegun(message)) => {
+        Err(NotBegun { message, .. }) => {
             tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "an answer is not in the history");
         }
     }

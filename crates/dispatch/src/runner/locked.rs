@@ -35,19 +35,19 @@ impl LockWait {
         std::mem::take(&mut tally.over) + current
     }
 
-    fn begin(self: &Arc<Self>) -> Waiting {
+    pub(super) fn begin(self: &Arc<Self>) -> Waiting {
         self.tally.lock().since = Some(Instant::now());
         Waiting(Arc::clone(self))
     }
 
     /// Whether this is the first time.
-    fn tells(&self) -> bool {
+    pub(super) fn tells(&self) -> bool {
         !std::mem::replace(&mut self.tally.lock().is_told, true)
     }
 }
 
 /// Counts until it is dropped.
-struct Waiting(Arc<LockWait>);
+pub(super) struct Waiting(Arc<LockWait>);
 
 impl Drop for Waiting {
     fn drop(&mut self) {

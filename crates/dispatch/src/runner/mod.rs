@@ -1,7 +1,7 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
 //! [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is meant for the gateway; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here, [`asked_model`] the model it asks for,
-//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`inject`] writes into it meanwhile; [`locked`] waits for another process that has the transcript; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`secrets`] is what tools may not say, [`device_secrets`] the part of it that devices bring; [`result`] is what is remembered.
+//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`inject`] writes into it meanwhile; [`locked`] waits for another process that has the transcript, [`disk`] for space; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`secrets`] is what tools may not say, [`device_secrets`] the part of it that devices bring; [`result`] is what is remembered.
 
 pub(crate) mod asked_model;
 mod attempt;
@@ -9,6 +9,7 @@ mod branch;
 pub(crate) mod command;
 mod contact;
 mod device_secrets;
+mod disk;
 mod fork;
 mod given_up;
 mod history_limit;
@@ -113,13 +114,24 @@ pub(crate) enum Ending {
     Interrupted,
 }
 
-/// Why a run could not begin; the text is for people.
+/// Why a run could not begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NotBegun(pub(crate) String);
+pub(crate) struct NotBegun {
+    /// For people.
+    pub(crate) message: String,
+    /// Whether there is no space on disk: then the message waits for some.
+    pub(crate) disk_full: bool,
+}
 
-impl<E: std::error::Error> From<E> for NotBegun {
+impl NotBegun {
+    pub(crate) fn because(message: impl Into<String>) -> Self {
+        Self { message: message.into(), disk_full: false }
+    }
+}
+
+impl<E: std::error::Error + 'static> From<E> for NotBegun {
     fn from(error: E) -> Self {
-        Self(format!("Error: {error}"))
+        Self { message: format!("Error: {error}"), disk_full: disk::is_full(&error) }
     }
 }
 
@@ -173,7 +185,7 @@ async fn answered_or_run(
         Ok(Route::Agent(hint)) => hint,
         Ok(Route::Command) => return command::work(shared, job, &row, control, None).await,
         Ok(Route::Refused(why)) => return command::work(shared, job, &row, control, Some(why)).await,
-        Err(NotBegun(message)) => return failed(shared, &row, message).await,
+        Err(NotBegun { message, .. }) => return failed(shared, &row, message).await,
     };
     loop {
         shared.registry.running(&row.run_id);
@@ -197,7 +209,18 @@ async fn answered_or_run(
                 };
             }
             Err(_) if shared.kill.is_cancelled() => return Ending::Interrupted,
-            Err(NotBegun(message)) => {
+            Err(NotBegun { message, disk_full: true }) => {
+                drop(place.take());
+                control.attempt.prepared(shared, &job.row).await;
+                if let Err(ending) = disk::until_space(shared, &job.row, control, &message).await {
+                    return ending;
+                }
+                place = match enter(shared, job, control).await {
+                    Ok(place) => Some(place),
+                    Err(ending) => return ending,
+                };
+            }
+            Err(NotBegun { message, disk_full: false }) => {
                 tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "run could not begin");
                 return failed(shared, &row, message).await;
             }

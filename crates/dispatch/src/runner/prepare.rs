@@ -148,7 +148,7 @@ impl Runner {
         )?;
         let (Selected { candidates: models, skipped, secrets, .. }, pin) = selected;
         let passed_over = skipped.iter().map(Skipped::to_string).collect();
-        let first = models.first().ok_or_else(|| NotBegun("Error: no model is configured".to_owned()))?;
+        let first = models.first().ok_or_else(|| NotBegun::because("Error: no model is configured"))?;
         let shield = self.secrets.shield(&settings, secrets, self.secrets.of_devices())?;
         let tools = self.tools(&session, &settings, first, &shield);
         let (system_prompt, report) = self.system_prompt(row, &session, &settings, first, &files, &tools);
@@ -158,7 +158,7 @@ impl Runner {
         let mut branch = RunBranch::new(transcript, context.messages, steering, reason, shared.kill.clone());
         let prompt = match branch.prompted(row, shared.inbox.entries_since(row).await).await? {
             Prompted::Yes => Prompt::Resume,
-            Prompted::Failed(why) => return Err(NotBegun(why)),
+            Prompted::Failed(why) => return Err(NotBegun::because(why)),
             Prompted::NotYet(entry_id) | Prompted::Overtaken(entry_id) => {
                 branch.begin_turn().await?;
                 let lines = self.system_events.waiting(&session.key);
@@ -332,7 +332,7 @@ fn asked_thinking(request: &Request) -> Result<Option<ThinkingLevel>, NotBegun> 
     let is_command = request.is_chat() && request.text.trim_start().starts_with('/');
     let Some(asked) = asked.filter(|_| !is_command) else { return Ok(None) };
     asked.parse().map(Some).map_err(|_| {
-        NotBegun("Error: Invalid thinking level. Use one of: off, minimal, low, medium, high.".to_owned())
+        NotBegun::because("Error: Invalid thinking level. Use one of: off, minimal, low, medium, high.")
     })
 }
 

@@ -32,7 +32,7 @@ pub(super) fn check(
         group_channels: &groups,
     };
     match settings.unmet.iter().find(|unmet| unmet.refuses_run(&run)) {
-        Some(unmet) => Err(NotBegun(format!("Error: the run did not begin. {unmet}"))),
+        Some(unmet) => Err(NotBegun::because(format!("Error: the run did not begin. {unmet}"))),
         None => Ok(()),
     }
 }

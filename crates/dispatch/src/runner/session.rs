@@ -210,7 +210,7 @@ impl Runner {
         let child = fork::Child { id, accepted_at: row.accepted_at, workspace: &agent.workspace };
         match self.fork(&parent, &child).await {
             Ok(file) => file,
-            Err(NotBegun(error)) => {
+            Err(NotBegun { message: error, .. }) => {
                 tracing::warn!(session = %key, %parent, %error, "the session begins without its parent's conversation");
                 None
             }

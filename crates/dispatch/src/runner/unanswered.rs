@@ -35,7 +35,7 @@ pub(super) async fn record(
         () = shared.kill.cancelled() => return false,
         recorded = recorded => recorded,
     };
-    if let Err(NotBegun(message)) = recorded {
+    if let Err(NotBegun { message, .. }) = recorded {
         if shared.kill.is_cancelled() {
             return false;
         }
