@@ -287,7 +287,7 @@ async fn a_full_database_refuses_and_goes_on_when_there_is_room() {
     sqlite::run_sql(&journal, "PRAGMA max_page_count = 1").await.unwrap();
     let big = || Delivery { payload: Note("x".repeat(200_000)), ..note("a", "x") };
     let refused = rig.outbox.accept(big()).await.unwrap_err();
-    assert_eq!(refused.to_string(), "the delivery could not be stored: database or disk is full");
+    assert_eq!(refused.to_string(), "the delivery could not be stored: the disk is full");
     assert_eq!(rig.outbox.find("a").await.unwrap(), None);
     sqlite::run_sql(&journal, "PRAGMA max_page_count = 100000").await.unwrap();
     assert_eq!(rig.outbox.accept(big()).await, Ok(Enqueued::New));

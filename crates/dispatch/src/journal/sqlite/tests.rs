@@ -373,7 +373,7 @@ async fn a_full_disk_refuses_changes_and_takes_them_when_there_is_room_again() {
     journal.change(Run("PRAGMA max_page_count = 1")).await.unwrap();
     let big = || Add { run: "big".to_owned(), bytes: 100_000, then_fail: false };
     let refused = journal.change(big()).await.unwrap_err();
-    assert_eq!(refused.to_string(), "database or disk is full");
+    assert_eq!(refused.to_string(), "the disk is full");
     assert_eq!(journal.read(runs).await.unwrap(), [""; 0]);
     journal.change(Run("PRAGMA max_page_count = 1000000")).await.unwrap();
     journal.change(big()).await.unwrap();
