@@ -196,7 +196,7 @@ impl TranscriptFile {
     }
 
     /// How many entries are known: all, or the last ones of a long file.
-    pub(crate) fn len(&self) -> usize {
+    pub fn entry_count(&self) -> usize {
         self.index.len()
     }
 

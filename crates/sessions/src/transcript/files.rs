@@ -170,7 +170,7 @@ impl OpenTranscript for TranscriptFile {
     }
 
     fn len(&self) -> usize {
-        self.len()
+        self.entry_count()
     }
 
     fn append(&mut self, body: Body, id: Option<EntryId>) -> Result<EntryId, TranscriptError> {
