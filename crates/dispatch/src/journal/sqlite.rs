@@ -2,7 +2,7 @@
 //!
 //! One thread writes ([`writer`]): it takes whatever changes have come, applies them in one transaction and syncs once, so
 //! that many share one fsync; readers use a connection of their own beside it. [`queue`] says what the tables have in
-//! common, [`messages`] and [`deliveries`] are the two. [`file`] opens the file, [`mod@salvage`] saves what can be read of a
+//! common, [`messages`] and [`deliveries`] are the two. [`mod@file`] opens the file, [`mod@salvage`] saves what can be read of a
 //! damaged one.
 
 mod deliveries;
