@@ -216,11 +216,11 @@ impl Case<'_> {
                 }
             }
         }
-        if let Progress::Queued = self.progress {
-            client.request("chat.abort", json!({"sessionKey": "other"})).await.unwrap();
-        }
         if now.is_active {
             client.request("chat.abort", json!({"sessionKey": session})).await.unwrap();
+        }
+        if let Progress::Queued = self.progress {
+            client.request("chat.abort", json!({"sessionKey": "other"})).await.unwrap();
         }
         if !matches!(self.progress, Progress::Over) {
             assert_eq!(end(client, &run).await["state"], "aborted", "{context}");
