@@ -132,8 +132,9 @@ fn said(gateway: &GatewayUnderTest) -> BTreeMap<String, usize> {
 }
 
 fn answer(request: &Captured) -> Reply {
-    // What was stopped before may stand in front of it.
+    // What was stopped before, and a note about it, may stand in front of it.
     let text = request.last_user_text();
+    let text = text.rsplit_once(" UTC] ").map_or(text.as_str(), |(_, text)| text);
     let is = |asked: &str| text.contains(asked);
     if is("after ") || is("before ") || is("work over") || is("work queued") {
         Reply::text("well")
