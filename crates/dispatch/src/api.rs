@@ -168,6 +168,9 @@ pub struct Broadcast {
     pub droppable: bool,
     /// Whether no `agent` event of the run comes after it.
     pub ends_run: bool,
+    /// The text that it shows all of so far, by its number in the run: a later event of the same name and number contains it,
+    /// and may be sent in its place.
+    pub growing: Option<u64>,
 }
 
 /// Who gets a [`Broadcast`].

@@ -107,7 +107,7 @@ pub(crate) mod tests {
         connection.respond(Response::ok("r1", "x".repeat(driver::MAX_FRAME_BYTES)));
         connection.respond(Response::ok("r2", "small"));
         let sent = || match outbound.take() {
-            outbound::Next::Write(frame, _) => frame.into_text(),
+            outbound::Next::Write(frame) => frame.text,
             other => panic!("{other:?}"),
         };
         let (first, second) = (sent(), sent());

@@ -49,6 +49,8 @@ pub(crate) struct Emitter {
     seq: u64,
     /// Text of the last assistant message, once any was streamed.
     text: Option<String>,
+    /// How many texts that do not begin with the one before were streamed.
+    texts: u64,
     last_delta: Option<i64>,
     chat: Chat,
 }
@@ -68,6 +70,7 @@ impl Emitter {
             verbose: Verbose::Off,
             seq: 0,
             text: None,
+            texts: 0,
             last_delta: None,
             chat: Chat::Open,
         }
@@ -131,12 +134,20 @@ impl Emitter {
 
     fn assistant(&mut self, now: i64, text: String, delta: &str) -> Vec<Broadcast> {
         let said = AssistantText { text: text.as_str().into(), delta: delta.into() };
-        let mut out = vec![self.agent(now, AgentStream::Assistant(said))];
+        let continues = self
+            .text
+            .as_deref()
+            .is_some_and(|before| text.starts_with(before) && text.get(before.len()..) == Some(delta));
+        if !continues {
+            self.texts += 1;
+        }
+        let growing = Some(self.texts);
+        let mut out = vec![Broadcast { growing, ..self.agent(now, AgentStream::Assistant(said)) }];
         let due = self.last_delta.is_none_or(|last| now - last >= DELTA_EVERY_MS);
         if self.chat == Chat::Open && due {
             self.last_delta = Some(now);
             let delta = self.chat(self.seq, ChatState::Delta, Some(ReplyText::new(&text, now)));
-            out.push(Broadcast { droppable: true, ..chat_broadcast(&delta) });
+            out.push(Broadcast { droppable: true, growing, ..chat_broadcast(&delta) });
         }
         self.text = Some(text);
         out
@@ -212,6 +223,7 @@ impl Emitter {
             audience: Audience::All,
             droppable: false,
             ends_run: false,
+            growing: None,
         }
     }
 }
@@ -250,6 +262,7 @@ fn chat_broadcast<M: Serialize>(event: &ChatEvent<M>) -> Broadcast {
         audience: Audience::All,
         droppable: false,
         ends_run: false,
+        growing: None,
     }
 }
 

@@ -111,6 +111,7 @@ mod tests {
             audience: Audience::All,
             droppable,
             ends_run: false,
+            growing: None,
         }
     }
 

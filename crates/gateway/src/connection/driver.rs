@@ -20,7 +20,7 @@ use tokio_tungstenite::tungstenite::{Error as WsError, Message, Utf8Bytes};
 use super::frame_budget::{FrameBytes, LARGEST};
 use super::frame_gate::{FrameGate, Latch, Overstep};
 use super::hello::hello;
-use super::outbound::{Next, Outbound};
+use super::outbound::{Frame as QueuedFrame, Next, Outbound};
 use super::requests::Requests;
 use super::{ConnId, Connection, ConnectionInfo};
 use crate::clock::now_ms;
@@ -128,15 +128,21 @@ async fn run_both(reading: impl Future<Output = ()>, writing: impl Future<Output
     }
 }
 
-/// Sends what is queued; ends after a close or when nothing can be sent any more.
+/// Sends what is queued, all that waits at once; ends after a close or when nothing can be sent any more.
 async fn write(sink: &mut SplitSink<Socket, Message>, outbound: &Outbound) {
+    let mut unsent = 0;
     loop {
-        match outbound.next().await {
-            Next::Write(frame, bytes) => {
-                if sink.send(Message::text(frame.into_text())).await.is_err() {
+        let next = match unsent {
+            0 => outbound.next().await,
+            1..=BUFFER_BYTES => outbound.take(),
+            _ => Next::Wait,
+        };
+        match next {
+            Next::Write(QueuedFrame { text, bytes }) => {
+                if sink.feed(Message::text(text)).await.is_err() {
                     return;
                 }
-                outbound.written(bytes);
+                unsent += bytes;
             }
             Next::Close(closing) => {
                 let frame = CloseFrame { code: closing.code.into(), reason: closing.reason.into() };
@@ -144,7 +150,12 @@ async fn write(sink: &mut SplitSink<Socket, Message>, outbound: &Outbound) {
                 let _ = sink.send(Message::Close(Some(frame))).await;
                 return;
             }
-            Next::Wait => {}
+            Next::Wait => {
+                if sink.flush().await.is_err() {
+                    return;
+                }
+                outbound.written(std::mem::take(&mut unsent));
+            }
         }
     }
 }

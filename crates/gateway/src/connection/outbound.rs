@@ -16,6 +16,10 @@ pub const SLOW_BYTES: usize = 1_572_864;
 /// never dropped, so this is what bounds the memory of a connection.
 pub const HARD_BYTES: usize = 32 * 1024 * 1024;
 
+/// Bytes waiting above which a run's text is sent as it is now rather than as it grew: an event that shows it takes the place of
+/// the one before, which it contains.
+const BEHIND_BYTES: usize = 64 * 1024;
+
 /// What became of an event for one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
@@ -32,28 +36,34 @@ pub enum Pushed {
 pub(crate) enum Outgoing {
     /// A response or a targeted event, as text.
     Text(String),
-    /// A broadcast; its text is put together when it is sent, so that waiting copies share their memory.
-    Event {
-        /// The event.
-        event: Arc<EncodedEvent>,
-        /// Its number on this connection; targeted events have none.
-        seq: Option<u64>,
-    },
+    /// A broadcast.
+    Event(Waiting),
+}
+
+/// A broadcast that waits; its text is put together when it is sent, so that waiting copies share their memory.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Waiting {
+    event: Arc<EncodedEvent>,
+    /// How far its number on this connection is from the one before: more than 1 where events were missed between them.
+    /// Targeted events have no number.
+    step: Option<u64>,
+    /// The oldest of the events that it is sent in place of.
+    since: Option<Arc<EncodedEvent>>,
+}
+
+/// A frame that is about to be sent.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Frame {
+    pub(crate) text: String,
+    /// What it counted for in the queue.
+    pub(crate) bytes: usize,
 }
 
 impl Outgoing {
     fn bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
-            Self::Event { event, .. } => event.bytes(),
-        }
-    }
-
-    /// The frame's text.
-    pub(crate) fn into_text(self) -> String {
-        match self {
-            Self::Text(text) => text,
-            Self::Event { event, seq } => event.text(seq),
+            Self::Event(waiting) => waiting.event.bytes(),
         }
     }
 }
@@ -64,7 +74,10 @@ pub(crate) struct Backlog {
     queue: VecDeque<Outgoing>,
     /// Bytes in the queue and in the frame that is being written.
     bytes: usize,
+    /// Number of the last event that was sent.
     last_seq: u64,
+    /// Events that were missed since the last one that was queued.
+    missed: u64,
     closing: Option<Closing>,
 }
 
@@ -72,7 +85,7 @@ pub(crate) struct Backlog {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
     /// Write this, then report its size with [`Backlog::written`].
-    Write(Outgoing, usize),
+    Write(Frame),
     /// Everything before it is written: close.
     Close(Closing),
     /// Nothing to do yet.
@@ -99,10 +112,11 @@ impl Backlog {
 
     /// Queues a numbered event, or drops it, or gives the client up.
     pub(crate) fn broadcast(&mut self, event: &Arc<EncodedEvent>) -> Pushed {
-        let seq = self.last_seq + 1;
-        let pushed = self.offer(event, Some(seq));
-        if pushed != Pushed::Closed {
-            self.last_seq = seq;
+        let pushed = self.offer(event, Some(1 + self.missed));
+        match pushed {
+            Pushed::Queued => self.missed = 0,
+            Pushed::Skipped => self.missed += 1,
+            Pushed::Closed => {}
         }
         pushed
     }
@@ -112,12 +126,20 @@ impl Backlog {
         self.offer(event, None)
     }
 
-    fn offer(&mut self, event: &Arc<EncodedEvent>, seq: Option<u64>) -> Pushed {
+    fn offer(&mut self, event: &Arc<EncodedEvent>, step: Option<u64>) -> Pushed {
         if self.closing.is_some() {
             return Pushed::Closed;
         }
+        let mut waiting = Waiting { event: Arc::clone(event), step, since: None };
+        if self.bytes > BEHIND_BYTES
+            && let Some(step) = &mut waiting.step
+            && let Some(older) = self.take_in(event)
+        {
+            *step += older.step.unwrap_or(1) - 1;
+            waiting.since = Some(older.since.unwrap_or(older.event));
+        }
         if self.bytes <= SLOW_BYTES {
-            self.push(Outgoing::Event { event: Arc::clone(event), seq });
+            self.push(Outgoing::Event(waiting));
             return Pushed::Queued;
         }
         if event.droppable() {
@@ -125,6 +147,25 @@ impl Backlog {
         }
         self.close(Closing::policy("slow consumer"));
         Pushed::Closed
+    }
+
+    /// Takes the event out of the queue that this one contains.
+    fn take_in(&mut self, event: &EncodedEvent) -> Option<Waiting> {
+        let run = event.run()?;
+        let of_run = self.queue.iter().enumerate().rev().filter_map(|(at, frame)| {
+            let Outgoing::Event(Waiting { event: older, step: Some(_), .. }) = frame else { return None };
+            (older.run()?.id == run.id).then_some((at, older))
+        });
+        // Other events that show this text say nothing that comes before or after.
+        let same_text = |older: &EncodedEvent| older.run() == Some(run);
+        let at = of_run.take_while(|(_, older)| same_text(older)).find(|(_, older)| event.contains(older))?.0;
+        match self.queue.remove(at)? {
+            Outgoing::Event(older) => {
+                self.bytes -= older.event.bytes();
+                Some(older)
+            }
+            Outgoing::Text(_) => None,
+        }
     }
 
     /// Closes after what is queued; the first reason stays.
@@ -136,11 +177,23 @@ impl Backlog {
         match (self.queue.pop_front(), &self.closing) {
             (Some(frame), _) => {
                 let bytes = frame.bytes();
-                Next::Write(frame, bytes)
+                let text = match frame {
+                    Outgoing::Text(text) => text,
+                    Outgoing::Event(Waiting { event, step, since }) => {
+                        let seq = step.map(|step| self.count(step));
+                        since.map_or_else(|| event.text(seq), |older| event.text_since(&older, seq))
+                    }
+                };
+                Next::Write(Frame { text, bytes })
             }
             (None, Some(closing)) => Next::Close(closing.clone()),
             (None, None) => Next::Wait,
         }
+    }
+
+    fn count(&mut self, step: u64) -> u64 {
+        self.last_seq += step;
+        self.last_seq
     }
 
     /// A frame left for the network.

@@ -1,8 +1,9 @@
 //! An event on its way out: its payload is serialised once, whatever the number of clients.
 
+use openclaw_protocol::RunId;
 use openclaw_protocol::frame::StateVersion;
 
-use super::rules;
+use super::{growing_text, rules};
 use crate::payload::Payload;
 
 /// An event to broadcast or to send to some.
@@ -11,12 +12,28 @@ pub struct Event {
     name: &'static str,
     droppable: bool,
     payload: Payload,
+    run: Option<OfRun>,
+}
+
+/// What a queue has to know of an event of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OfRun {
+    pub(crate) id: RunId,
+    /// The number of the text that it shows all of so far ([`openclaw_dispatch::api::Broadcast::growing`]).
+    pub(crate) growing: Option<u64>,
 }
 
 impl Event {
     /// An event with the delivery rule of its name.
     pub fn named(name: &'static str, payload: Payload) -> Self {
-        Self { name, droppable: rules::droppable(name), payload }
+        Self { name, droppable: rules::droppable(name), payload, run: None }
+    }
+
+    /// The same event; it belongs to a run.
+    #[must_use]
+    pub(crate) fn of_run(mut self, run: OfRun) -> Self {
+        self.run = Some(run);
+        self
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -39,12 +56,16 @@ impl Event {
 
     /// Puts the frame together, but for its number.
     pub(crate) fn encode(self, state_version: Option<StateVersion>) -> EncodedEvent {
-        let head = format!(r#"{{"type":"event","event":"{}","payload":{}"#, self.name, self.payload.as_str());
+        let Self { name, droppable, payload, run } = self;
         let tail = state_version.map_or_else(String::new, |version| {
             format!(r#","stateVersion":{{"presence":{},"health":{}}}"#, version.presence, version.health)
         });
-        EncodedEvent { name: self.name, droppable: self.droppable, head, tail }
+        EncodedEvent { name, droppable, head: head(name, payload.as_str()), tail, run }
     }
+}
+
+fn head(name: &str, payload: &str) -> String {
+    format!(r#"{{"type":"event","event":"{name}","payload":{payload}"#)
 }
 
 /// An event as text but for its number, which differs by connection. Shared by all queues it waits in.
@@ -54,6 +75,7 @@ pub struct EncodedEvent {
     droppable: bool,
     head: String,
     tail: String,
+    run: Option<OfRun>,
 }
 
 impl EncodedEvent {
@@ -71,12 +93,41 @@ impl EncodedEvent {
         self.head.len() + self.tail.len() + NUMBER
     }
 
+    /// The run it belongs to.
+    pub(crate) fn run(&self) -> Option<&OfRun> {
+        self.run.as_ref()
+    }
+
+    /// Whether it shows what an older event shows, and more.
+    pub(crate) fn contains(&self, older: &Self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.growing.is_some())
+            && self.name == older.name
+            && self.run == older.run
+    }
+
     /// The frame's text for one connection.
     pub(crate) fn text(&self, seq: Option<u64>) -> String {
-        match seq {
-            Some(seq) => format!(r#"{},"seq":{seq}{}}}"#, self.head, self.tail),
-            None => format!("{}{}}}", self.head, self.tail),
+        self.frame(&self.head, seq)
+    }
+
+    /// [`Self::text`] for a connection that did not get an older event, which this one contains.
+    pub(crate) fn text_since(&self, older: &Self, seq: Option<u64>) -> String {
+        let joined = || growing_text::joined(self.payload()?, older.payload()?);
+        match joined() {
+            Some(payload) => self.frame(&head(self.name, &payload), seq),
+            None => self.text(seq),
         }
+    }
+
+    fn frame(&self, head: &str, seq: Option<u64>) -> String {
+        match seq {
+            Some(seq) => format!(r#"{head},"seq":{seq}{}}}"#, self.tail),
+            None => format!("{head}{}}}", self.tail),
+        }
+    }
+
+    fn payload(&self) -> Option<&str> {
+        self.head.get(head(self.name, "").len()..)
     }
 }
 

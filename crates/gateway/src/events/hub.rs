@@ -10,7 +10,7 @@ use openclaw_protocol::frame::StateVersion;
 use openclaw_protocol::params::connect::ConnectParams;
 use parking_lot::{Mutex, RwLock};
 
-use super::encoded::{EncodedEvent, Event};
+use super::encoded::{EncodedEvent, Event, OfRun};
 use super::rules;
 use super::tool_listeners::ToolListeners;
 use crate::clock::now_ms;
@@ -103,8 +103,8 @@ impl EventHub {
 
     /// Passes on what a run says.
     pub fn forward(&self, broadcast: Broadcast) {
-        let Broadcast { name, payload, run_id, audience, droppable, ends_run, .. } = broadcast;
-        let event = Event::named(name, payload.into());
+        let Broadcast { name, payload, run_id, audience, droppable, ends_run, growing, .. } = broadcast;
+        let event = Event::named(name, payload.into()).of_run(OfRun { id: run_id.clone(), growing });
         let event = if droppable { event.droppable() } else { event.required() };
         match audience {
             Audience::All => self.publish(event),
@@ -154,7 +154,7 @@ impl EventHub {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::outbound::{Next, Outbound};
+    use crate::connection::outbound::{Frame, Next, Outbound};
     use crate::connection::tests::{connection, with_caps};
     use openclaw_protocol::access::{ADMIN, Role};
     use openclaw_protocol::{AgentId, SessionKey};
@@ -177,9 +177,9 @@ mod tests {
         /// `name#seq` of everything queued.
         fn received(&self) -> Vec<String> {
             let mut frames = Vec::new();
-            while let Next::Write(frame, bytes) = self.outbound.take() {
+            while let Next::Write(Frame { text, bytes }) = self.outbound.take() {
                 self.outbound.written(bytes);
-                let frame: Value = serde_json::from_str(&frame.into_text()).unwrap();
+                let frame: Value = serde_json::from_str(&text).unwrap();
                 frames.push(format!("{}#{}", frame["event"].as_str().unwrap(), frame["seq"]));
             }
             frames
@@ -195,6 +195,7 @@ mod tests {
             audience,
             droppable: false,
             ends_run: false,
+            growing: None,
         }
     }
 

@@ -1,6 +1,7 @@
 use super::*;
-use crate::events::Event;
-use serde_json::json;
+use crate::events::{Event, OfRun};
+use openclaw_protocol::RunId;
+use serde_json::{Value, json};
 
 fn event(droppable: bool, size: usize) -> Arc<EncodedEvent> {
     let payload = json!({ "text": "x".repeat(size) }).into();
@@ -10,16 +11,20 @@ fn event(droppable: bool, size: usize) -> Arc<EncodedEvent> {
 
 /// Pops everything; the numbers of the events and whether a close follows.
 fn drain(backlog: &mut Backlog) -> (Vec<Option<u64>>, Option<Closing>) {
-    let mut seqs = Vec::new();
+    let (frames, closing) = drain_frames(backlog);
+    (frames.iter().map(|frame| frame["seq"].as_u64()).collect(), closing)
+}
+
+fn drain_frames(backlog: &mut Backlog) -> (Vec<Value>, Option<Closing>) {
+    let mut frames = Vec::new();
     loop {
         match backlog.next() {
-            Next::Write(Outgoing::Event { seq, .. }, bytes) => {
-                seqs.push(seq);
+            Next::Write(Frame { text, bytes }) => {
+                frames.push(serde_json::from_str(&text).unwrap());
                 backlog.written(bytes);
             }
-            Next::Write(Outgoing::Text(_), bytes) => backlog.written(bytes),
-            Next::Close(closing) => return (seqs, Some(closing)),
-            Next::Wait => return (seqs, None),
+            Next::Close(closing) => return (frames, Some(closing)),
+            Next::Wait => return (frames, None),
         }
     }
 }
@@ -52,7 +57,7 @@ fn a_slow_client_is_closed_by_an_event_it_may_not_miss_after_what_was_queued() {
 fn a_frame_that_is_being_written_still_counts() {
     let mut backlog = Backlog::default();
     backlog.broadcast(&event(true, SLOW_BYTES + 1));
-    let Next::Write(_, bytes) = backlog.next() else { panic!("something to write") };
+    let Next::Write(Frame { bytes, .. }) = backlog.next() else { panic!("something to write") };
     assert!(backlog.is_slow());
     backlog.written(bytes);
     assert!(!backlog.is_slow());
@@ -78,4 +83,71 @@ fn the_first_reason_to_close_stays() {
     backlog.close(Closing::stopping());
     backlog.close(Closing::too_big());
     assert_eq!(backlog.next(), Next::Close(Closing::stopping()));
+}
+
+/// An `agent` event of a run: the text that many words long, the last of which is new, or something else.
+fn said(run: &str, words: Option<usize>) -> Arc<EncodedEvent> {
+    let data = |words: usize| json!({"text": "word ".repeat(words), "delta": "word "});
+    let (stream, data) = match words {
+        Some(words) => ("assistant", data(words)),
+        None => ("lifecycle", json!({"phase": "start", "startedAt": 1})),
+    };
+    let payload = json!({"runId": run, "stream": stream, "data": data, "seq": 1, "ts": 1});
+    let of_run = OfRun { id: RunId::new(run), growing: words.map(|_| 1) };
+    Arc::new(Event::named("agent", payload.into()).of_run(of_run).required().encode(None))
+}
+
+#[test]
+fn who_falls_behind_gets_the_newest_text_of_a_run_and_what_follows_it() {
+    const LONG: usize = 3_000;
+    let mut backlog = Backlog::default();
+    for words in 1..=LONG {
+        assert_eq!(backlog.broadcast(&said("r", Some(words))), Pushed::Queued);
+    }
+    assert_eq!(backlog.broadcast(&said("r", None)), Pushed::Queued);
+    assert_eq!(backlog.broadcast(&said("r", Some(LONG + 1))), Pushed::Queued);
+    let (frames, closing) = drain_frames(&mut backlog);
+    assert_eq!(closing, None);
+    let seqs: Vec<u64> = frames.iter().filter_map(|frame| frame["seq"].as_u64()).collect();
+    assert_eq!(
+        seqs,
+        (1..=seqs.len() as u64).collect::<Vec<_>>(),
+        "nothing is missing, so nothing looks missing"
+    );
+    let texts: Vec<&str> =
+        frames.iter().filter_map(|frame| frame["payload"]["data"]["text"].as_str()).collect();
+    assert_eq!(texts.last(), Some(&"word ".repeat(LONG + 1).as_str()), "after the event that came between");
+    assert_eq!(texts.iter().rev().nth(1), Some(&"word ".repeat(LONG).as_str()));
+    let deltas = frames.iter().filter_map(|frame| frame["payload"]["data"]["delta"].as_str());
+    assert_eq!(deltas.collect::<String>(), "word ".repeat(LONG + 1), "who adds up what is new has all of it");
+}
+
+#[test]
+fn other_runs_and_targeted_events_are_not_taken_for_the_same_text() {
+    let mut backlog = Backlog::default();
+    backlog.broadcast(&event(false, BEHIND_BYTES + 1));
+    for (run, words) in [("a", 1), ("b", 1), ("a", 2), ("b", 2)] {
+        backlog.broadcast(&said(run, Some(words)));
+    }
+    backlog.target(&said("a", Some(3)));
+    let (frames, _) = drain_frames(&mut backlog);
+    let said: Vec<String> = frames
+        .iter()
+        .skip(1)
+        .map(|frame| format!("{} {}", frame["payload"]["runId"], frame["payload"]["data"]["text"]))
+        .collect();
+    assert_eq!(said, [r#""a" "word word ""#, r#""b" "word word ""#, r#""a" "word word word ""#]);
+}
+
+#[test]
+fn what_was_missed_before_a_text_that_was_taken_in_is_still_missing() {
+    let mut backlog = Backlog::default();
+    backlog.broadcast(&event(false, SLOW_BYTES + 1));
+    backlog.broadcast(&event(true, 1));
+    let Next::Write(Frame { bytes, .. }) = backlog.next() else { panic!("something to write") };
+    backlog.written(bytes);
+    backlog.broadcast(&said("r", Some(1)));
+    backlog.broadcast(&event(false, BEHIND_BYTES));
+    backlog.broadcast(&said("r", Some(2)));
+    assert_eq!(drain(&mut backlog).0, [Some(2), Some(4)]);
 }
