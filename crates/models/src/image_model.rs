@@ -4,8 +4,8 @@
 use std::fmt;
 
 use crate::catalog::Catalog;
-use crate::choose::Allowlist;
 use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId};
+use crate::select::Allowlist;
 use crate::settings::{ModelChoice, ModelSettings};
 
 /// Sees best of MiniMax's, whatever else is listed of it.

@@ -33,6 +33,7 @@ pub mod history;
 pub mod image_model;
 mod json;
 mod model_spec;
+mod models_file;
 pub mod net;
 pub mod oauth;
 pub mod offline;

@@ -1,5 +1,6 @@
 //! From settings and what a session asks for to models that can be called.
 
+mod allowlist;
 mod bind;
 mod look;
 mod plan;
@@ -13,6 +14,7 @@ use openclaw_protocol::AgentId;
 use openclaw_protocol::message::Message;
 use secrecy::SecretString;
 
+pub(crate) use self::allowlist::Allowlist;
 use self::bind::{Run, describe_offline, level_of, soften, window_of};
 use self::look::Look;
 use self::plan::{Plan, candidates_of};
@@ -21,7 +23,6 @@ pub use self::primary::{Origin, Primary};
 pub use self::provider_card::ProviderCard;
 use self::told::Told;
 use crate::background::Background;
-use crate::catalog::file::FileKeeper;
 use crate::catalog::{Catalog, LookupError, ModelRow};
 use crate::clock::Clock;
 use crate::context_window::{ContextWindow, WindowTooSmall};
@@ -30,6 +31,7 @@ use crate::credentials::{
 };
 use crate::debug_log::DebugLogs;
 use crate::discovery::Discovery;
+use crate::models_file::FileKeeper;
 use crate::net::Http;
 use crate::oauth::LoginServers;
 use crate::offline;

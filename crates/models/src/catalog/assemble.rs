@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::file::ModelsFile;
 use super::{BUILT_IN, Catalog, Provider, Source};
 use crate::provider_entry::{ModelEntry, ModelEntryParams, ModelOverride, Price, ProviderEntry};
 use crate::reference::ProviderId;
@@ -14,8 +13,8 @@ use crate::settings::{CatalogMode, ModelSettings};
 pub struct Layers<'a> {
     /// The configuration.
     pub settings: &'a ModelSettings,
-    /// The agent's `models.json`. What it says of providers that are configured does not count.
-    pub file: Option<&'a ModelsFile>,
+    /// The providers of the agent's `models.json`. What it says of those that are configured does not count.
+    pub file: &'a [(ProviderId, ProviderEntry)],
     /// What servers said they have.
     pub found: &'a [Found],
 }
@@ -53,8 +52,7 @@ impl Catalog {
         catalog
     }
 
-    fn add_unconfigured(&mut self, file: Option<&ModelsFile>) {
-        let stated: &[(ProviderId, ProviderEntry)] = file.map_or(&[], ModelsFile::providers);
+    fn add_unconfigured(&mut self, stated: &[(ProviderId, ProviderEntry)]) {
         let is_new =
             |catalog: &Self, id: &str| !catalog.providers.iter().any(|known| known.id.as_str() == id);
         for (id, entry) in stated {

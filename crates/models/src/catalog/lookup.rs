@@ -13,9 +13,9 @@ use crate::reference::ModelRef;
 use crate::wire::Protocol;
 
 /// Window of a model that does not say (spec `models.md` §2.1).
-pub(super) const NEW_CONTEXT_WINDOW: u64 = 200_000;
+pub(crate) const NEW_CONTEXT_WINDOW: u64 = 200_000;
 /// Largest answer of a model that does not say.
-pub(super) const NEW_MAX_TOKENS: u64 = 8_192;
+pub(crate) const NEW_MAX_TOKENS: u64 = 8_192;
 /// Protocol of a model of a configured provider that does not say, when the model is not listed (spec `models.md` §2.2).
 const NEW_API: &str = "openai-responses";
 /// Ids that are made up for tests and exist with any provider.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::{FILE, ModelsFile};
+use super::FILE;
+use super::read::{Providers, read};
 
 /// How often a run looks whether there is something to write. A file that lacks a new model for so long lacks nothing
 /// that a run of ours needs.
@@ -20,8 +21,8 @@ pub(crate) struct FileKeeper {
 /// What a file says.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FileView {
-    /// Absent without a file, and when it breaks a rule.
-    pub(crate) file: Option<Arc<ModelsFile>>,
+    /// None without a file, and when it breaks a rule.
+    pub(crate) providers: Arc<Providers>,
     /// Why the file is ignored, for a person.
     pub(crate) warning: Option<String>,
 }
@@ -49,11 +50,12 @@ impl FileKeeper {
                 Some(_) | None => {}
             }
         }
-        let view = match ModelsFile::read(agent_dir) {
-            Ok(file) => FileView { file: file.map(Arc::new), warning: None },
-            Err(problem) => {
-                FileView { file: None, warning: Some(format!("{} is ignored: {problem}", path.display())) }
-            }
+        let view = match read(agent_dir) {
+            Ok(providers) => FileView { providers: Arc::new(providers), warning: None },
+            Err(problem) => FileView {
+                warning: Some(format!("{} is ignored: {problem}", path.display())),
+                ..FileView::default()
+            },
         };
         let mut known = self.lock();
         let entry = known.entry(agent_dir.to_path_buf()).or_default();

@@ -21,15 +21,12 @@ const CONTEXT_WINDOW: u64 = 128_000;
 /// Largest answer of a model that does not say, in tokens.
 const MAX_TOKENS: u64 = 16_384;
 
-/// What a `models.json` says. Keys that only stand for others are left out: those are found where they are.
-#[derive(Debug, Clone, Default)]
-pub struct ModelsFile {
-    providers: Vec<(ProviderId, ProviderEntry)>,
-}
+/// What a `models.json` says, in its order. Keys that only stand for others are left out: those are found where they are.
+pub(super) type Providers = Vec<(ProviderId, ProviderEntry)>;
 
 /// Why a `models.json` is ignored as a whole. The texts are for people; those of the rules are OpenClaw's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FileProblem {
+pub(super) enum FileProblem {
     /// It can't be read.
     #[error("{0}")]
     Read(String),
@@ -44,47 +41,33 @@ pub enum FileProblem {
     Rule(String),
 }
 
-impl ModelsFile {
-    /// Reads the text of a file.
-    ///
-    /// # Errors
-    /// See [`FileProblem`].
-    pub fn parse(text: &str) -> Result<Self, FileProblem> {
-        let document = serde_json::from_str(text).map_err(|error| FileProblem::Syntax(error.to_string()))?;
-        Self::of(&document)
+/// Reads the file of an agent's directory; without one there are no providers. Blocks.
+pub(super) fn read(agent_dir: &Path) -> Result<Providers, FileProblem> {
+    match std::fs::read_to_string(agent_dir.join(FILE)) {
+        Ok(text) => parse(&text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Providers::new()),
+        Err(error) => Err(FileProblem::Read(error.to_string())),
     }
+}
 
-    pub(super) fn of(document: &Value) -> Result<Self, FileProblem> {
-        check(document)?;
-        let Some(Value::Object(providers)) = document.get("providers").cloned() else {
-            return Ok(Self::default());
-        };
-        let entry = |(id, provider): (String, Value)| {
-            let written: WrittenProvider = serde_json::from_value(provider)
-                .map_err(|error| FileProblem::Schema(format!("/providers/{id} {error}")))?;
-            let id = ProviderId::normalize(&id);
-            let entry = written.entry(&id);
-            Ok((id, entry))
-        };
-        Ok(Self { providers: providers.into_iter().map(entry).collect::<Result<_, _>>()? })
-    }
+/// Reads the text of a file.
+pub(super) fn parse(text: &str) -> Result<Providers, FileProblem> {
+    let document = serde_json::from_str(text).map_err(|error| FileProblem::Syntax(error.to_string()))?;
+    providers_of(&document)
+}
 
-    /// Reads the file of an agent's directory; nothing without one. Blocks.
-    ///
-    /// # Errors
-    /// See [`FileProblem`].
-    pub fn read(agent_dir: &Path) -> Result<Option<Self>, FileProblem> {
-        match std::fs::read_to_string(agent_dir.join(FILE)) {
-            Ok(text) => Self::parse(&text).map(Some),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(FileProblem::Read(error.to_string())),
-        }
-    }
-
-    /// The providers it names.
-    pub(crate) fn providers(&self) -> &[(ProviderId, ProviderEntry)] {
-        &self.providers
-    }
+/// Reads a document.
+pub(super) fn providers_of(document: &Value) -> Result<Providers, FileProblem> {
+    check(document)?;
+    let providers = document.get("providers").and_then(Value::as_object).into_iter().flatten();
+    let entry = |(id, provider): (&String, &Value)| {
+        let written = WrittenProvider::deserialize(provider)
+            .map_err(|error| FileProblem::Schema(format!("/providers/{id} {error}")))?;
+        let id = ProviderId::normalize(id);
+        let entry = written.entry(&id);
+        Ok((id, entry))
+    };
+    providers.map(entry).collect()
 }
 
 #[derive(Deserialize, Default)]

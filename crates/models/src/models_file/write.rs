@@ -7,10 +7,10 @@ use secrecy::ExposeSecret;
 use serde_json::{Map, Number, Value, json};
 
 use super::marker::{CONFIG, NONE, is_marker, profile};
-use super::{FILE, ModelsFile, check};
+use super::read::providers_of;
+use super::{FILE, check};
 use crate::bedrock::{self, credentials as aws};
-use crate::catalog::lookup::{NEW_CONTEXT_WINDOW, NEW_MAX_TOKENS};
-use crate::catalog::{BUILT_IN, Found, key_variables};
+use crate::catalog::{BUILT_IN, Found, NEW_CONTEXT_WINDOW, NEW_MAX_TOKENS, key_variables};
 use crate::credentials::{Connections, Secret, profile_order};
 use crate::provider_entry::{ModelEntry, ModelEntryParams, ProviderAuthKind, ProviderEntry};
 use crate::reference::ProviderId;
@@ -83,7 +83,7 @@ impl Writing {
             Some(Err(error)) => return Err(error.to_string()),
             None => Map::new(),
         };
-        if let Err(problem) = ModelsFile::of(&Value::Object(document.clone()))
+        if let Err(problem) = providers_of(&Value::Object(document.clone()))
             && !document.is_empty()
         {
             return Err(problem.to_string());
