@@ -186,21 +186,17 @@ impl Answer {
 }
 
 fn hung_up() -> ModelFailure {
-    ModelFailure {
-        kind: FailureKind::Transient,
-        status: None,
-        retry_after: None,
-        message: "connection error: the model server hung up before its answer was complete".to_owned(),
-    }
+    ModelFailure::new(
+        FailureKind::Transient,
+        "connection error: the model server hung up before its answer was complete",
+    )
 }
 
 fn web_page(page: &[u8]) -> ModelFailure {
-    ModelFailure {
-        kind: FailureKind::Other,
-        status: None,
-        retry_after: None,
-        message: format!("{}; check the provider's baseUrl", describe_page(&String::from_utf8_lossy(page))),
-    }
+    ModelFailure::new(
+        FailureKind::Other,
+        format!("{}; check the provider's baseUrl", describe_page(&String::from_utf8_lossy(page))),
+    )
 }
 
 /// What a web page says of itself.

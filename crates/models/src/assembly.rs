@@ -266,10 +266,8 @@ impl Assembly {
 
 /// The failure of an answer over its cap.
 pub(crate) fn too_large() -> ModelFailure {
-    ModelFailure {
-        kind: FailureKind::Other,
-        status: None,
-        retry_after: None,
-        message: format!("the model's answer is larger than {} MiB", MAX_ANSWER_BYTES / 1024 / 1024),
-    }
+    ModelFailure::new(
+        FailureKind::Other,
+        format!("the model's answer is larger than {} MiB", MAX_ANSWER_BYTES / 1024 / 1024),
+    )
 }

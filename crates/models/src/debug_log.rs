@@ -9,9 +9,10 @@ mod file;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 pub(crate) use calls::CallLog;
+use parking_lot::Mutex;
 
 use self::calls::Parts;
 use self::file::LogFile;
@@ -115,9 +116,7 @@ impl DebugLogs {
                 state.join("logs").join(name)
             }
         };
-        // A map stays whole also when a thread died while holding it.
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.entry(path.clone()).or_insert_with(|| LogFile::begin(path)).clone()
+        self.open.lock().entry(path.clone()).or_insert_with(|| LogFile::begin(path)).clone()
     }
 }
 

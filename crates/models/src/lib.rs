@@ -71,6 +71,6 @@ pub use reference::{ModelRef, ProviderId};
 pub use request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
 pub use select::{Ask, AskedThinking, Candidate, Models, ProviderCard, SelectError, Selected};
 pub use settings::{BedrockDiscovery, CacheTrace, ModelSettings};
-pub use stream::{FailureKind, Model, ModelEvent, ModelFailure, ModelStream};
+pub use stream::{FailureKind, Model, ModelEvent, ModelFacts, ModelFailure, ModelStream};
 pub use tool_schema::ToolSchema;
 pub use variables::Variables;

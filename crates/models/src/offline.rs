@@ -18,7 +18,7 @@ use crate::history::{self, IdRule, Rules};
 use crate::reference::ModelRef;
 use crate::request::ModelRequest;
 use crate::retry::ABORTED;
-use crate::stream::{Model, ModelEvent, ModelStream};
+use crate::stream::{Model, ModelEvent, ModelFacts, ModelStream};
 use openclaw_config::clock::now_ms;
 
 /// The guide's provider id.
@@ -62,28 +62,8 @@ impl OfflineGuide {
 }
 
 impl Model for OfflineGuide {
-    fn provider(&self) -> &str {
-        PROVIDER
-    }
-
-    fn id(&self) -> &str {
-        MODEL
-    }
-
-    fn api(&self) -> &str {
-        API
-    }
-
-    fn context_window(&self) -> u64 {
-        self.window
-    }
-
-    fn reasons(&self) -> bool {
-        false
-    }
-
-    fn sees(&self) -> bool {
-        false
+    fn facts(&self) -> ModelFacts<'_> {
+        ModelFacts { provider: PROVIDER, id: MODEL, api: API, context_window: self.window, reasons: false }
     }
 
     fn stream(&self, mut request: ModelRequest, cancel: CancellationToken) -> ModelStream {

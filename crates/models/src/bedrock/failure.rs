@@ -46,7 +46,7 @@ pub(super) fn in_stream(name: &str, data: &str) -> ModelFailure {
         Some((_, _, kind)) => *kind,
         None => classify_answer(0, None, &message),
     };
-    ModelFailure { kind, status: None, retry_after: None, message }
+    ModelFailure::new(kind, message)
 }
 
 /// `<type>: <message>`, as far as they are there.

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use openclaw_config::private_file::{self, Durability};
+use parking_lot::Mutex;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -112,8 +113,7 @@ impl Logins {
     }
 
     fn gate(&self, path: &Path) -> Arc<tokio::sync::Mutex<()>> {
-        // A map stays whole also when a thread died while holding it.
-        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut busy = self.busy.lock();
         busy.retain(|_, gate| gate.strong_count() > 0);
         if let Some(gate) = busy.get(path).and_then(Weak::upgrade) {
             return gate;

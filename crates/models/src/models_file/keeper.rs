@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
+
+use parking_lot::Mutex;
 
 use super::FILE;
 use super::read::{Providers, read};
@@ -43,7 +45,7 @@ impl FileKeeper {
         let path = agent_dir.join(FILE);
         let stamp = stamp(&path);
         {
-            let known = self.lock();
+            let known = self.known.lock();
             match known.get(agent_dir) {
                 Some(known) if known.stamp == stamp => return known.view.clone(),
                 None if stamp.is_none() => return FileView::default(),
@@ -57,7 +59,7 @@ impl FileKeeper {
                 ..FileView::default()
             },
         };
-        let mut known = self.lock();
+        let mut known = self.known.lock();
         let entry = known.entry(agent_dir.to_path_buf()).or_default();
         (entry.stamp, entry.view) = (stamp, view.clone());
         view
@@ -65,18 +67,13 @@ impl FileKeeper {
 
     /// Whether it is time to see if the file lacks something; counts as having looked.
     pub(crate) fn is_due(&self, agent_dir: &Path, now: Instant) -> bool {
-        let mut known = self.lock();
+        let mut known = self.known.lock();
         let entry = known.entry(agent_dir.to_path_buf()).or_default();
         let due = entry.looked.is_none_or(|at| now.saturating_duration_since(at) >= LOOK_EVERY);
         if due {
             entry.looked = Some(now);
         }
         due
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, Known>> {
-        // A map stays whole also when a thread died while holding it.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

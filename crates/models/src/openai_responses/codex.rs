@@ -110,14 +110,8 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
 /// The account an access token was made for. The token is the provider's to check; only its content is read here.
 fn account_id(key: &ProviderKey) -> Result<String, ModelFailure> {
     claimed_account(key.expose()).or_else(|| key.part("accountId").map(str::to_owned)).ok_or_else(|| {
-        ModelFailure {
-            kind: FailureKind::Auth,
-            status: None,
-            retry_after: None,
-            message: "the OpenAI Codex login names no ChatGPT account; log in again with \
-                      `openclaw models auth login --provider openai-codex`, or use provider openai with an API key"
-                .to_owned(),
-        }
+        ModelFailure::new(FailureKind::Auth, "the OpenAI Codex login names no ChatGPT account; log in again with \
+                      `openclaw models auth login --provider openai-codex`, or use provider openai with an API key")
     })
 }
 
