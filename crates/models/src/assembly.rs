@@ -245,7 +245,7 @@ impl Assembly {
                 Open::Tool { closed: false, .. } => None,
             })
             .collect();
-        usage::settle(&mut self.message.usage, &spec.price.times(self.price_factor));
+        usage::settle(&mut self.message.usage, &usage::times(spec.price, self.price_factor));
     }
 
     fn open(&mut self, block: Open) -> usize {

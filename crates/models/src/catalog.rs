@@ -14,7 +14,7 @@ pub use lookup::LookupError;
 pub(crate) use lookup::{NEW_CONTEXT_WINDOW, NEW_MAX_TOKENS};
 
 pub use crate::model_spec::ModelSpec;
-pub use crate::provider_entry::{Price, ProviderEntry};
+pub use crate::provider_entry::ProviderEntry;
 
 use crate::net::is_local_url;
 use crate::provider_entry::{Asks, ModelEntry};

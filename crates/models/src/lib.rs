@@ -70,7 +70,7 @@ pub use net::{Http, install_tls};
 pub use reference::{ModelRef, ProviderId};
 pub use request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
 pub use select::{Ask, AskedThinking, Candidate, Models, ProviderCard, SelectError, Selected};
-pub use settings::{BedrockDiscovery, CacheTrace, ModelSettings};
+pub use settings::{BedrockDiscovery, ModelSettings};
 pub use stream::{FailureKind, Model, ModelEvent, ModelFacts, ModelFailure, ModelStream};
 pub use tool_schema::ToolSchema;
 pub use variables::Variables;

@@ -1,12 +1,13 @@
 //! A model with everything needed to call it.
 
+use openclaw_config::settings::ModelCost;
 use std::collections::BTreeMap;
 
 use secrecy::SecretString;
 
 use crate::api::Api;
 use crate::history::{IdRule, Rules};
-use crate::provider_entry::{Compat, Price};
+use crate::provider_entry::Compat;
 use crate::reference::ModelRef;
 #[cfg(test)]
 use crate::request::ModelRequest;
@@ -27,7 +28,7 @@ pub struct ModelSpec {
     /// Whether it takes images.
     pub images: bool,
     /// US dollars for a million tokens.
-    pub price: Price,
+    pub price: ModelCost,
     /// Tokens; absent when neither the catalog nor the configuration says.
     pub context_window: Option<u64>,
     /// The owner set the window, rather than the catalog.
@@ -84,7 +85,7 @@ impl ModelSpec {
             base_url: "http://127.0.0.1:1".to_owned(),
             reasoning: false,
             images: false,
-            price: Price::default(),
+            price: ModelCost::default(),
             context_window: Some(200_000),
             window_configured: false,
             max_tokens: 8192,

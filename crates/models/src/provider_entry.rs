@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use openclaw_config::settings::{ModelCost, ProviderAuth};
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -17,7 +18,7 @@ pub struct ProviderEntry {
     #[serde(deserialize_with = "optional_secret")]
     pub api_key: Option<SecretString>,
     /// How it authenticates.
-    pub auth: Option<ProviderAuthKind>,
+    pub auth: Option<ProviderAuth>,
     /// Protocol of its models unless they say otherwise.
     pub api: Option<Api>,
     /// Headers of every request.
@@ -71,21 +72,6 @@ impl Asks {
     }
 }
 
-/// `models.providers.<id>.auth`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProviderAuthKind {
-    /// A key.
-    ApiKey,
-    /// The AWS credential chain.
-    AwsSdk,
-    /// OAuth.
-    #[serde(rename = "oauth")]
-    OAuth,
-    /// A bearer token.
-    Token,
-}
-
 /// One model of a [`ProviderEntry`].
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -103,7 +89,7 @@ pub struct ModelEntry {
     /// `text`, `image`.
     pub input: Option<Vec<String>>,
     /// Prices.
-    pub cost: Option<Price>,
+    pub cost: Option<ModelCost>,
     /// Tokens.
     pub context_window: Option<u64>,
     /// Largest answer in tokens.
@@ -163,32 +149,6 @@ pub struct PriceOverride {
 pub struct ModelEntryParams {
     /// Whether to ask for a stream when tools are offered.
     pub streaming: Option<bool>,
-}
-
-/// US dollars for a million tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Price {
-    /// Fresh prompt tokens.
-    pub input: f64,
-    /// Completion tokens.
-    pub output: f64,
-    /// Prompt tokens from the cache.
-    pub cache_read: f64,
-    /// Prompt tokens into the cache.
-    pub cache_write: f64,
-}
-
-impl Price {
-    /// The price of a tier that costs this factor of it.
-    pub fn times(self, factor: f64) -> Self {
-        Self {
-            input: self.input * factor,
-            output: self.output * factor,
-            cache_read: self.cache_read * factor,
-            cache_write: self.cache_write * factor,
-        }
-    }
 }
 
 /// What a server that speaks OpenAI's protocol does differently (spec `models.md` §4.2). Absent is detected.

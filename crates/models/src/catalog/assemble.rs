@@ -1,12 +1,14 @@
 //! The catalog out of its sources, later ones over earlier ones (spec `models.md` §2.1).
 
+use openclaw_config::settings::ModelCost;
+use openclaw_config::settings::ModelsMode;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{BUILT_IN, Catalog, Provider, Source};
-use crate::provider_entry::{ModelEntry, ModelEntryParams, ModelOverride, Price, ProviderEntry};
+use crate::provider_entry::{ModelEntry, ModelEntryParams, ModelOverride, ProviderEntry};
 use crate::reference::ProviderId;
-use crate::settings::{CatalogMode, ModelSettings};
+use crate::settings::ModelSettings;
 
 /// What a catalog is made of, besides the built-in list.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +35,7 @@ pub struct Found {
 impl Catalog {
     /// The configured providers in their order, those only `models.json` knows, then the built-in ones by name.
     pub fn assemble(layers: &Layers<'_>) -> Self {
-        let merges = layers.settings.catalog_mode == CatalogMode::Merge;
+        let merges = layers.settings.catalog_mode == ModelsMode::Merge;
         let mut catalog = Self { providers: Vec::new() };
         for (id, entry) in &layers.settings.providers {
             let id = ProviderId::normalize(id);
@@ -183,7 +185,7 @@ impl ModelOverride {
         model.headers.extend(said.headers);
         model.compat = said.compat.over(&model.compat);
         let (old, new) = (model.cost.unwrap_or_default(), said.cost);
-        let price = Price {
+        let price = ModelCost {
             input: new.input.unwrap_or(old.input),
             output: new.output.unwrap_or(old.output),
             cache_read: new.cache_read.unwrap_or(old.cache_read),

@@ -1,5 +1,6 @@
 //! From a reference to a model that can be called (spec `models.md` §2.2).
 
+use openclaw_config::settings::ModelCost;
 use secrecy::SecretString;
 
 use super::forward::{is_edition, newcomer};
@@ -8,7 +9,7 @@ use crate::api::Api;
 use crate::copilot;
 use crate::model_spec::ModelSpec;
 use crate::protocols::protocol;
-use crate::provider_entry::{Compat, ModelEntry, Price, ProviderEntry};
+use crate::provider_entry::{Compat, ModelEntry, ProviderEntry};
 use crate::reference::ModelRef;
 use crate::wire::Protocol;
 
@@ -69,7 +70,7 @@ impl Catalog {
     }
 
     /// What a model costs; nothing when nobody wrote a price down. A dated edition costs what the listed model does.
-    pub fn price(&self, reference: &ModelRef) -> Option<Price> {
+    pub fn price(&self, reference: &ModelRef) -> Option<ModelCost> {
         let models = &self.find(&reference.provider)?.entry.models;
         let listed = models.iter().find(|model| model.id == reference.model);
         listed.or_else(|| models.iter().find(|model| is_edition(&reference.model, &model.id)))?.cost

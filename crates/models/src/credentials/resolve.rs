@@ -1,5 +1,6 @@
 //! The keys with which a provider may be called (spec `models.md` §8.3).
 
+use openclaw_config::settings::ProviderAuth;
 use std::path::Path;
 
 use secrecy::{ExposeSecret, SecretString};
@@ -19,7 +20,6 @@ use crate::bedrock::credentials as aws;
 use crate::catalog::{Catalog, key_variables};
 use crate::google::adc::Adc;
 use crate::oauth::{codex, github};
-use crate::provider_entry::ProviderAuthKind;
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
 use crate::variables::{self, Variables};
@@ -294,9 +294,9 @@ impl Keyring<'_> {
             return Ok(self.catalog.needs_no_key(provider).then(Key::none));
         };
         let mode = match entry.auth {
-            Some(ProviderAuthKind::OAuth) => "oauth",
-            Some(ProviderAuthKind::Token) => "token",
-            Some(ProviderAuthKind::ApiKey | ProviderAuthKind::AwsSdk) | None => "api-key",
+            Some(ProviderAuth::Oauth) => "oauth",
+            Some(ProviderAuth::Token) => "token",
+            Some(ProviderAuth::ApiKey | ProviderAuth::AwsSdk) | None => "api-key",
         };
         let secret = match (written.strip_prefix('!'), reference_name(written)) {
             (Some(command), _) => self
@@ -318,7 +318,7 @@ impl Keyring<'_> {
 
     /// `auth: "aws-sdk"`: nothing but AWS's own chain of credentials counts.
     fn asks_aws_first(&self, provider: &ProviderId) -> bool {
-        self.catalog.provider(provider).is_some_and(|entry| entry.auth == Some(ProviderAuthKind::AwsSdk))
+        self.catalog.provider(provider).is_some_and(|entry| entry.auth == Some(ProviderAuth::AwsSdk))
     }
 
     /// Whether AWS's own chain of credentials is the last to be asked.

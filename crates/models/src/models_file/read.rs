@@ -1,5 +1,7 @@
 //! Reading `models.json`.
 
+use openclaw_config::settings::ModelCost;
+use openclaw_config::settings::ProviderAuth;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -11,9 +13,7 @@ use super::FILE;
 use super::check::check;
 use super::marker::is_marker;
 use crate::api::Api;
-use crate::provider_entry::{
-    Compat, ModelEntry, ModelEntryParams, ModelOverride, Price, ProviderAuthKind, ProviderEntry, whole,
-};
+use crate::provider_entry::{Compat, ModelEntry, ModelEntryParams, ModelOverride, ProviderEntry, whole};
 use crate::reference::ProviderId;
 
 /// Window of a model that does not say, in tokens (spec `models.md` §2.1).
@@ -92,7 +92,7 @@ struct WrittenModel {
     #[serde(default)]
     reasoning: bool,
     input: Option<Vec<String>>,
-    cost: Option<Price>,
+    cost: Option<ModelCost>,
     context_window: Option<f64>,
     max_tokens: Option<f64>,
     #[serde(default)]
@@ -116,7 +116,7 @@ struct WrittenOverride {
 impl WrittenProvider {
     fn entry(self, id: &ProviderId) -> ProviderEntry {
         let key = self.api_key.map(|key| braceless(&key)).filter(|key| !is_marker(id.as_str(), key));
-        let auth = self.auth.and_then(|auth| serde_json::from_value::<ProviderAuthKind>(auth).ok());
+        let auth = self.auth.and_then(|auth| serde_json::from_value::<ProviderAuth>(auth).ok());
         let overrides = self.model_overrides.into_iter();
         ProviderEntry {
             base_url: self.base_url,

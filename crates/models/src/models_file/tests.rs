@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use openclaw_config::settings::ModelsMode;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
@@ -9,7 +10,7 @@ use crate::catalog::{Catalog, Found, Layers};
 use crate::credentials::{AuthStore, Connections, FILE as CREDENTIALS};
 use crate::provider_entry::ProviderEntry;
 use crate::reference::{ModelRef, ProviderId};
-use crate::settings::{CatalogMode, ModelSettings};
+use crate::settings::ModelSettings;
 use crate::variables::Variables;
 
 type Env = &'static [(&'static str, &'static str)];
@@ -213,7 +214,7 @@ fn merge_keeps_what_is_there_and_replace_does_not() {
     let there = json!({"mark": 1, "providers": {
         "kept": {"baseUrl": "http://k", "apiKey": "sk-kept", "api": "openai-completions", "own": true, "models": [{"id": "k"}]},
         "mine": {"baseUrl": "http://old", "apiKey": "old", "api": "openai-completions", "models": [{"id": "old"}]}}});
-    for (mode, expect) in [(CatalogMode::Merge, vec!["kept", "mine"]), (CatalogMode::Replace, vec!["mine"])] {
+    for (mode, expect) in [(ModelsMode::Merge, vec!["kept", "mine"]), (ModelsMode::Replace, vec!["mine"])] {
         let mut place = Place::new(mine("k"));
         place.settings.catalog_mode = mode;
         let dir = tempfile::tempdir().unwrap();
@@ -224,7 +225,7 @@ fn merge_keeps_what_is_there_and_replace_does_not() {
         assert_eq!(ids, expect);
         assert_eq!(written["mark"], 1, "what means nothing to us stays");
         assert_eq!(written["providers"]["mine"]["models"][0]["id"], "a");
-        if mode == CatalogMode::Merge {
+        if mode == ModelsMode::Merge {
             assert_eq!(written["providers"]["kept"], there["providers"]["kept"]);
         }
     }
