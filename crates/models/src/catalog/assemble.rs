@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{BUILT_IN, Catalog, Provider, Source};
-use crate::provider_entry::{ModelEntry, ModelEntryParams, ModelOverride, ProviderEntry};
+use crate::provider_entry::{ModelEntry, ModelOverride, ProviderEntry};
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
 
@@ -162,12 +162,11 @@ fn merge(base: &ProviderEntry, own: &ProviderEntry) -> ProviderEntry {
 impl ModelEntry {
     /// The model, with what it does not say as another one has it.
     fn like(&self, template: &Self) -> Self {
-        let said = self.clone();
         Self {
-            context_window: said.context_window.or(template.context_window),
-            max_tokens: said.max_tokens.or(template.max_tokens),
-            compat: said.compat.over(&template.compat),
-            params: ModelEntryParams { streaming: said.params.streaming.or(template.params.streaming) },
+            context_window: self.context_window.or(template.context_window),
+            max_tokens: self.max_tokens.or(template.max_tokens),
+            compat: self.compat.over(&template.compat),
+            streaming: self.streaming.or(template.streaming),
             ..self.clone()
         }
     }

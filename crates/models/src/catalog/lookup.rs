@@ -118,7 +118,7 @@ fn resolve(
         headers: headers(entry, model),
         auth_header: entry.auth_header.unwrap_or(false),
         compat: post_fixed(provider, model),
-        streaming: model.params.streaming.unwrap_or(true),
+        streaming: model.streaming.unwrap_or(true),
         reference: reference.clone(),
     })
 }

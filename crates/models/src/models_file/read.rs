@@ -1,6 +1,5 @@
 //! Reading `models.json`.
 
-use openclaw_config::settings::ModelCost;
 use openclaw_config::settings::ProviderAuth;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +12,7 @@ use super::FILE;
 use super::check::check;
 use super::marker::is_marker;
 use crate::api::Api;
-use crate::provider_entry::{Compat, ModelEntry, ModelEntryParams, ModelOverride, ProviderEntry, whole};
+use crate::provider_entry::{ModelEntry, ModelOverride, ProviderEntry};
 use crate::reference::ProviderId;
 
 /// Window of a model that does not say, in tokens (spec `models.md` §2.1).
@@ -77,40 +76,10 @@ struct WrittenProvider {
     api_key: Option<String>,
     auth: Option<Value>,
     api: Option<Api>,
-    headers: BTreeMap<String, String>,
+    headers: BTreeMap<String, SecretString>,
     auth_header: Option<bool>,
-    models: Vec<WrittenModel>,
-    model_overrides: BTreeMap<String, WrittenOverride>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WrittenModel {
-    id: String,
-    name: Option<String>,
-    api: Option<Api>,
-    #[serde(default)]
-    reasoning: bool,
-    input: Option<Vec<String>>,
-    cost: Option<ModelCost>,
-    context_window: Option<f64>,
-    max_tokens: Option<f64>,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    #[serde(default)]
-    compat: Compat,
-    #[serde(default)]
-    params: Value,
-}
-
-/// The sizes may be written as `8192.0`; all else is as [`ModelOverride`] has it.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WrittenOverride {
-    #[serde(flatten)]
-    rest: Value,
-    context_window: Option<f64>,
-    max_tokens: Option<f64>,
+    models: Vec<ModelEntry>,
+    model_overrides: BTreeMap<String, Value>,
 }
 
 impl WrittenProvider {
@@ -123,50 +92,30 @@ impl WrittenProvider {
             api_key: key.map(SecretString::from),
             auth,
             api: self.api,
-            headers: secret(self.headers),
+            headers: self.headers,
             auth_header: self.auth_header,
-            models: self.models.into_iter().map(WrittenModel::entry).collect(),
-            model_overrides: overrides.map(|(id, change)| (id, change.entry())).collect(),
+            models: self.models.into_iter().map(filled).collect(),
+            model_overrides: overrides.map(|(id, change)| (id, change_of(change))).collect(),
             ..ProviderEntry::default()
         }
     }
 }
 
-impl WrittenModel {
-    fn entry(self) -> ModelEntry {
-        let streaming = self.params.get("streaming").and_then(Value::as_bool);
-        ModelEntry {
-            name: Some(self.name.unwrap_or_else(|| self.id.clone())),
-            id: self.id,
-            api: self.api,
-            base_url: None,
-            reasoning: Some(self.reasoning),
-            input: self.input,
-            cost: self.cost,
-            context_window: Some(self.context_window.and_then(whole).unwrap_or(CONTEXT_WINDOW)),
-            max_tokens: Some(self.max_tokens.and_then(whole).unwrap_or(MAX_TOKENS)),
-            headers: secret(self.headers),
-            compat: self.compat,
-            params: ModelEntryParams { streaming },
-            lacks_tools: false,
-        }
-    }
+/// The document was checked: what does not fit here is a part that means nothing to us.
+fn change_of(written: Value) -> ModelOverride {
+    serde_json::from_value(written).unwrap_or_default()
 }
 
-impl WrittenOverride {
-    fn entry(self) -> ModelOverride {
-        // The document was checked: what does not fit here is a part that means nothing to us.
-        let rest: ModelOverride = serde_json::from_value(self.rest).unwrap_or_default();
-        ModelOverride {
-            context_window: self.context_window.and_then(whole),
-            max_tokens: self.max_tokens.and_then(whole),
-            ..rest
-        }
+/// A model with what is assumed of one that does not say. Where it is says its provider alone.
+fn filled(model: ModelEntry) -> ModelEntry {
+    ModelEntry {
+        name: Some(model.name.unwrap_or_else(|| model.id.clone())),
+        base_url: None,
+        reasoning: Some(model.reasoning.unwrap_or(false)),
+        context_window: model.context_window.or(Some(CONTEXT_WINDOW)),
+        max_tokens: model.max_tokens.or(Some(MAX_TOKENS)),
+        ..model
     }
-}
-
-fn secret(headers: BTreeMap<String, String>) -> BTreeMap<String, SecretString> {
-    headers.into_iter().map(|(name, value)| (name, SecretString::from(value))).collect()
 }
 
 /// `NAME` of `${NAME}`.

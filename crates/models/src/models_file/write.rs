@@ -14,7 +14,7 @@ use super::{FILE, check};
 use crate::bedrock::{self, credentials as aws};
 use crate::catalog::{BUILT_IN, Found, NEW_CONTEXT_WINDOW, NEW_MAX_TOKENS, key_variables};
 use crate::credentials::{Connections, Secret, profile_order};
-use crate::provider_entry::{ModelEntry, ModelEntryParams, ProviderEntry};
+use crate::provider_entry::{ModelEntry, ProviderEntry};
 use crate::reference::ProviderId;
 use openclaw_config::clock::now_ms;
 
@@ -195,7 +195,7 @@ fn model(entry: &ModelEntry) -> Value {
         Ok(Value::Object(compat)) if !compat.is_empty() => out.insert("compat".to_owned(), compat.into()),
         Ok(_) | Err(_) => None,
     };
-    if let ModelEntryParams { streaming: Some(streaming) } = entry.params {
+    if let Some(streaming) = entry.streaming {
         out.insert("params".to_owned(), json!({"streaming": streaming}));
     }
     Value::Object(out)
