@@ -40,6 +40,7 @@ pub mod offline;
 mod openai_completions;
 mod openai_responses;
 mod openrouter;
+mod parts;
 pub mod probe;
 mod protocols;
 mod provider_entry;

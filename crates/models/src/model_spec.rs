@@ -11,6 +11,8 @@ use crate::provider_entry::Compat;
 use crate::reference::ModelRef;
 #[cfg(test)]
 use crate::request::ModelRequest;
+use crate::request::ThinkingLevel;
+use crate::thinking;
 
 /// A model resolved from the catalog and the configuration, credentials aside.
 #[derive(Debug, Clone)]
@@ -50,6 +52,11 @@ impl ModelSpec {
     pub fn output_cap(&self, asked: Option<u32>) -> u64 {
         const DEFAULT_CAP: u64 = 32_000;
         asked.map_or(self.max_tokens.min(DEFAULT_CAP), u64::from)
+    }
+
+    /// The nearest thinking level it has.
+    pub(crate) fn level(&self, asked: ThinkingLevel) -> ThinkingLevel {
+        thinking::clamp(asked, self.reasoning, thinking::has_xhigh(self.provider(), self.id()))
     }
 
     /// Provider id.

@@ -17,6 +17,7 @@ use self::command::{Command, Request, USAGES};
 use crate::history::{self, IdRule, Rules};
 use crate::reference::ModelRef;
 use crate::request::ModelRequest;
+use crate::result_text::texts;
 use crate::retry::ABORTED;
 use crate::stream::{Model, ModelEvent, ModelFacts, ModelStream};
 use openclaw_config::clock::now_ms;
@@ -179,15 +180,7 @@ fn call(wanted: &Request, offered: &[&str], turn: usize) -> Reply {
 }
 
 fn report(result: &ToolResultMessage) -> String {
-    let text: Vec<&str> = result
-        .content
-        .iter()
-        .filter_map(|block| match block {
-            Block::Text(text) => Some(text.text.as_str()),
-            Block::Thinking(_) | Block::Image(_) | Block::ToolCall(_) | Block::Other(_) => None,
-        })
-        .collect();
-    let text = text.join("\n");
+    let text = texts(result);
     let text = text.trim_end();
     let opening = match (result.is_error, text.is_empty()) {
         (true, _) => format!("The tool `{}` failed:", result.tool_name),

@@ -153,7 +153,7 @@ impl Models {
         let mut headers = Headers::default();
         headers.set("accept", "application/json")?;
         let asked = async {
-            let incoming = self.http().get(&format!("{address}/models"), headers).await?;
+            let incoming = self.http.get(&format!("{address}/models"), headers).await?;
             match incoming.status {
                 200..300 => Ok(incoming.whole(MAX_LIST).await?),
                 status => Err(ScanError::Refused(status)),

@@ -27,7 +27,7 @@ use crate::catalog::{Catalog, LookupError, ModelRow};
 use crate::clock::Clock;
 use crate::context_window::{ContextWindow, WindowTooSmall};
 use crate::credentials::{
-    AuthLabel, AuthStore, CredentialError, KeyCommands, Ledger, Logins, Pin, PinSource, SessionState,
+    AuthLabel, AuthStore, CredentialError, KeyCommands, Keyring, Ledger, Logins, Pin, PinSource, SessionState,
 };
 use crate::debug_log::DebugLogs;
 use crate::discovery::Discovery;
@@ -48,10 +48,10 @@ use crate::variables::Variables;
 /// whole gateway; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Models {
-    http: Http,
-    variables: Variables,
+    pub(crate) http: Http,
+    pub(crate) variables: Variables,
     commands: KeyCommands,
-    logins: Logins,
+    pub(crate) logins: Logins,
     debug: DebugLogs,
     ledger: Ledger,
     clock: Clock,
@@ -327,24 +327,16 @@ impl Models {
         self.settle().await;
     }
 
-    /// The HTTP connections.
-    pub(crate) fn http(&self) -> &Http {
-        &self.http
-    }
-
-    /// The environment.
-    pub(crate) fn variables(&self) -> &Variables {
-        &self.variables
-    }
-
-    /// Answers of key commands.
-    pub(crate) fn commands(&self) -> &KeyCommands {
-        &self.commands
-    }
-
-    /// What renews logins.
-    pub(crate) fn logins(&self) -> &Logins {
-        &self.logins
+    /// What the keys of one agent are looked up in.
+    pub(crate) fn keyring<'a>(
+        &'a self,
+        settings: &'a ModelSettings,
+        catalog: &'a Catalog,
+        store: &'a AuthStore,
+        agent_dir: &'a Path,
+    ) -> Keyring<'a> {
+        let Self { variables, commands, logins, clock, .. } = self;
+        Keyring { store, settings, catalog, variables, commands, logins, agent_dir, now: clock.now_ms() }
     }
 
     /// Chooses and binds the models of a run. Reads the agent's credentials, may run a key command.

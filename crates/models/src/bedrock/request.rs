@@ -73,7 +73,7 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
 
 fn add_limits(body: &mut Json<'_>, spec: &ModelSpec, request: &ModelRequest) {
     let base = spec.output_cap(request.max_tokens);
-    let level = level(spec, request);
+    let level = spec.level(request.thinking);
     let budget = if is_adaptive(spec) { None } else { thinking::budget(level, base, spec.max_tokens) };
     let max = budget.filter(|_| is_claude(spec)).map_or(base, |(max, _)| max);
     let mut config = object! {"maxTokens": max};
@@ -90,7 +90,7 @@ fn thinking_fields(spec: &ModelSpec, request: &ModelRequest) -> Option<Json<'sta
     if !is_claude(spec) {
         return None;
     }
-    let level = level(spec, request);
+    let level = spec.level(request.thinking);
     if is_adaptive(spec) {
         let effort = thinking::adaptive_effort(level)?;
         let thinking = object! {"type": "adaptive"};
@@ -102,10 +102,6 @@ fn thinking_fields(spec: &ModelSpec, request: &ModelRequest) -> Option<Json<'sta
         fields.put("anthropic_beta", [Json::from(INTERLEAVED)]);
     }
     Some(fields)
-}
-
-fn level(spec: &ModelSpec, request: &ModelRequest) -> ThinkingLevel {
-    thinking::clamp(request.thinking, spec.reasoning, thinking::has_xhigh(spec.provider(), spec.id()))
 }
 
 fn is_adaptive(spec: &ModelSpec) -> bool {

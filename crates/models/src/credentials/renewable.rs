@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 
 use super::credential::Secret;
 use super::error::CredentialError;
@@ -47,16 +47,6 @@ impl Renewable {
                 self.logins.copilot(&self.around, account, Because::Refused(refused)).await
             }
             Source::Google(adc) => self.logins.google(adc, Because::Refused(refused)).await,
-        }
-    }
-}
-
-impl Because<'_> {
-    /// Whether a token is the one that was refused.
-    pub(super) fn refuses(self, token: &SecretString) -> bool {
-        match self {
-            Self::Expired => false,
-            Self::Refused(refused) => refused.expose_secret() == token.expose_secret(),
         }
     }
 }

@@ -159,12 +159,12 @@ impl Keyring<'_> {
             }
             return Ok(Some(key));
         }
-        if self.is_bedrock_without_key(provider)
+        if self.is_without_key(provider, &Api::BedrockConverseStream)
             && let Some(key) = self.aws_key().await?
         {
             return Ok(Some(key));
         }
-        if self.is_vertex_without_key(provider)
+        if self.is_without_key(provider, &Api::GoogleVertex)
             && let Some(key) = self.vertex_key().await?
         {
             return Ok(Some(key));
@@ -321,10 +321,11 @@ impl Keyring<'_> {
         self.catalog.provider(provider).is_some_and(|entry| entry.auth == Some(ProviderAuth::AwsSdk))
     }
 
-    /// Whether AWS's own chain of credentials is the last to be asked.
-    fn is_bedrock_without_key(&self, provider: &ProviderId) -> bool {
+    /// Whether a provider speaks a protocol for which there is another chain of credentials, and no key is configured that
+    /// goes before it.
+    fn is_without_key(&self, provider: &ProviderId, api: &Api) -> bool {
         self.catalog.provider(provider).is_some_and(|entry| {
-            entry.api == Some(Api::BedrockConverseStream) && entry.api_key.as_ref().is_none_or(is_blank)
+            entry.api.as_ref() == Some(api) && entry.api_key.as_ref().is_none_or(is_blank)
         })
     }
 
@@ -335,13 +336,6 @@ impl Keyring<'_> {
             secret: Some(secret),
             ..Key::new(shown, "aws-sdk", source)
         }))
-    }
-
-    /// Whether Google's application default credentials are the last to be asked.
-    fn is_vertex_without_key(&self, provider: &ProviderId) -> bool {
-        self.catalog.provider(provider).is_some_and(|entry| {
-            entry.api == Some(Api::GoogleVertex) && entry.api_key.as_ref().is_none_or(is_blank)
-        })
     }
 
     async fn vertex_key(&self) -> Result<Option<Key>, CredentialError> {
@@ -406,7 +400,9 @@ fn is_blank(secret: &SecretString) -> bool {
 impl Key {
     fn new(secret: SecretString, mode: &'static str, source: String) -> Self {
         let text = secret.expose_secret();
-        let label = AuthLabel { mode, source, masked: masked(text), snippet: snippet(text), profile: None };
+        // Of a short key too little is shown to guess it.
+        let (masked, snippet) = (ends(text, 8, "..."), ends(text, 4, "…"));
+        let label = AuthLabel { mode, source, masked, snippet, profile: None };
         Self { secret: Some(secret), base_url: None, label, renewable: None }
     }
 
@@ -421,16 +417,6 @@ impl Key {
         };
         Self { secret: None, base_url: None, label, renewable: None }
     }
-}
-
-/// A key as people may see it: eight characters at either end of a long one; of a short one too little to guess it.
-fn masked(key: &str) -> String {
-    ends(key, 8, "...")
-}
-
-/// Four characters at either end.
-fn snippet(key: &str) -> String {
-    ends(key, 4, "…")
 }
 
 /// At most `keep` characters of either end, and never more than half of the whole.

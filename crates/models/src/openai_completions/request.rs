@@ -12,10 +12,11 @@ use super::compat::{Dialect, ThinkingFormat};
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
+use crate::parts::{arguments, result_images, user_parts};
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
 use crate::result_text::{IMAGES_FOLLOW, result_text};
 use crate::wire::{WireRequest, add_headers};
-use crate::{copilot, openrouter, thinking};
+use crate::{copilot, openrouter};
 
 /// Fields under which servers send reasoning and want it back.
 pub(super) const REASONING_FIELDS: &[&str] = &["reasoning_content", "reasoning", "reasoning_text"];
@@ -97,7 +98,7 @@ fn reasoning(
     if !spec.reasoning {
         return None;
     }
-    let level = thinking::clamp(level, true, thinking::has_xhigh(spec.provider(), spec.id()));
+    let level = spec.level(level);
     let on = level != ThinkingLevel::Off;
     match dialect.thinking_format {
         ThinkingFormat::Zai => Some(("thinking", object! {"type": if on { "enabled" } else { "disabled" }})),
@@ -143,7 +144,7 @@ fn messages<'a>(
     for message in history {
         if let Message::ToolResult(result) = message {
             out.push(tool_result(dialect, result));
-            images.extend(result.content.iter().filter_map(|block| image_part(spec, block)));
+            images.extend(result_images(result).filter_map(|image| image_part(spec, image)));
             after_results = true;
             continue;
         }
@@ -177,17 +178,7 @@ fn push_images<'a>(out: &mut Vec<Json<'a>>, images: Vec<Json<'a>>, bridge: bool)
 }
 
 fn user_message<'a>(spec: &ModelSpec, content: &'a UserContent) -> Option<Json<'a>> {
-    let parts: Vec<Json<'a>> = match content {
-        UserContent::Text(text) => text_part(text).into_iter().collect(),
-        UserContent::Blocks(blocks) => blocks
-            .iter()
-            .filter_map(|block| match block {
-                Block::Text(text) => text_part(&text.text),
-                Block::Image(_) => image_part(spec, block),
-                Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => None,
-            })
-            .collect(),
-    };
+    let parts = user_parts(content, text_part, |image| image_part(spec, image));
     (!parts.is_empty()).then(|| object! {"role": "user", "content": parts})
 }
 
@@ -249,7 +240,7 @@ fn is_marked(spec: &ModelSpec) -> bool {
 }
 
 fn tool_call(call: &ToolCall) -> Json<'_> {
-    let arguments = if call.arguments.is_object() { call.arguments.to_string() } else { "{}".to_owned() };
+    let arguments = arguments(call).to_string();
     let function = object! {"name": &call.name, "arguments": arguments};
     object! {"id": &call.id, "type": "function", "function": function}
 }
@@ -267,8 +258,8 @@ fn text_part(text: &str) -> Option<Json<'_>> {
     (!text.trim().is_empty()).then(|| object! {"type": "text", "text": text})
 }
 
-fn image_part(spec: &ModelSpec, block: &Block) -> Option<Json<'static>> {
-    let Block::Image(ImageBlock { data, mime_type, .. }) = block else { return None };
+fn image_part(spec: &ModelSpec, image: &ImageBlock) -> Option<Json<'static>> {
+    let ImageBlock { data, mime_type, .. } = image;
     let url = format!("data:{mime_type};base64,{data}");
     spec.images.then(|| object! {"type": "image_url", "image_url": object! {"url": url}})
 }

@@ -51,16 +51,7 @@ pub(super) struct Bound {
 
 impl Run<'_> {
     pub(super) fn keyring(&self) -> Keyring<'_> {
-        Keyring {
-            store: &self.store,
-            settings: self.settings,
-            catalog: &self.catalog,
-            variables: &self.models.variables,
-            commands: &self.models.commands,
-            logins: &self.models.logins,
-            agent_dir: self.agent_dir,
-            now: self.now,
-        }
+        self.models.keyring(self.settings, &self.catalog, &self.store, self.agent_dir)
     }
 
     /// The provider of the first model, and its profiles in order.

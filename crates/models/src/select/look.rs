@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::Models;
 use crate::catalog::{Catalog, Found, Layers, ModelRow};
-use crate::credentials::{AuthStore, Connections, StoreError, Surroundings};
+use crate::credentials::{AuthStore, Connections, Surroundings};
 use crate::discovery::{Inquiry, PATIENCE, inquiries as inquiries_of};
 use crate::models_file::{FileView, Writing};
 use crate::reference::ProviderId;
@@ -120,10 +120,7 @@ async fn load(models: &Models, agent_dir: &Path) -> (AuthStore, Option<String>, 
             models.ledger.apply(agent_dir, &mut store);
             (store, None, file)
         }
-        Ok((
-            Err(error @ (StoreError::Read { .. } | StoreError::Damaged { .. } | StoreError::Write { .. })),
-            file,
-        )) => (AuthStore::default(), Some(error.to_string()), file),
+        Ok((Err(error), file)) => (AuthStore::default(), Some(error.to_string()), file),
         Err(_) => {
             let interrupted = "reading the credentials was interrupted".to_owned();
             (AuthStore::default(), Some(interrupted), FileView::default())
