@@ -164,6 +164,14 @@ pub(crate) fn error_in_stream(error: &Value, message: String) -> ModelFailure {
     ModelFailure { kind: class, status, retry_after: None, message }
 }
 
+/// What an error is called and what it says of itself, as far as either is there.
+pub(crate) fn named_words(name: Option<&str>, words: Option<&str>) -> Option<String> {
+    match (name, words) {
+        (Some(name), Some(words)) => Some(format!("{name}: {words}")),
+        (known, None) | (None, known) => known.map(str::to_owned),
+    }
+}
+
 /// The first words of something unexpected, for an error text.
 pub(crate) fn glimpse(text: &str) -> String {
     const SHOWN: usize = 120;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
-use crate::net::{Headers, NetError};
+use crate::net::{Headers, JSON, NetError};
 use crate::parts::{arguments, result_images, user_parts};
 use crate::request::{CacheRetention, ModelRequest, ToolSpec};
 use crate::result_text::texts;
@@ -45,20 +45,18 @@ pub(crate) fn build(
 }
 
 fn headers(spec: &ModelSpec, key: Option<&SecretString>) -> Result<Headers, NetError> {
-    let mut headers = Headers::default();
-    headers.set("accept", "application/json")?;
-    headers.set("content-type", "application/json")?;
+    let mut headers = Headers::posting(JSON);
     headers.set("anthropic-version", VERSION)?;
     match key.map(ExposeSecret::expose_secret) {
         Some(token) if token.contains(TOKEN_MARK) => {
-            headers.set("authorization", &format!("Bearer {token}"))?;
+            headers.bearer(token)?;
             headers.set("anthropic-beta", &format!("{TOKEN_BETA},{BETAS}"))?;
         }
         Some(key) => {
             headers.set("x-api-key", key)?;
             headers.set("anthropic-beta", BETAS)?;
             if spec.auth_header {
-                headers.set("authorization", &format!("Bearer {key}"))?;
+                headers.bearer(key)?;
             }
         }
         None => headers.set("anthropic-beta", BETAS)?,
@@ -112,9 +110,7 @@ fn add_limits(body: &mut Json<'_>, spec: &ModelSpec, request: &ModelRequest) {
         (None, Some(temperature)) => body.put("temperature", temperature),
         (None, None) => {}
     }
-    if let Some(effort) = effort {
-        body.put("output_config", object! {"effort": effort});
-    }
+    body.put_some("output_config", effort.map(|effort| object! {"effort": effort}));
 }
 
 fn cache_marker(spec: &ModelSpec, retention: CacheRetention) -> Option<Json<'static>> {
@@ -128,9 +124,7 @@ fn cache_marker(spec: &ModelSpec, retention: CacheRetention) -> Option<Json<'sta
 }
 
 fn mark(block: &mut Json<'_>, marker: Option<&Json<'static>>) {
-    if let Some(marker) = marker {
-        block.put("cache_control", marker.clone());
-    }
+    block.put_some("cache_control", marker.cloned());
 }
 
 fn tool(tool: &ToolSpec) -> Json<'_> {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::credentials::{self, AwsError};
 use super::{failure, place, sign};
 use crate::api::Api;
-use crate::net::{Headers, Http, NetError};
+use crate::net::{Headers, Http, JSON, NetError};
 use crate::provider_entry::{ModelEntry, ProviderEntry};
 use crate::provider_key::ProviderKey;
 use crate::settings::BedrockDiscovery;
@@ -101,10 +101,9 @@ impl BedrockDiscovery {
             Some(address) => address.clone(),
             None => place::control_address(region)?,
         };
-        let mut headers = Headers::default();
-        headers.set("accept", "application/json")?;
+        let mut headers = Headers::accepting(JSON);
         if let Some(token) = key.part("token") {
-            headers.set("authorization", &format!("Bearer {token}"))?;
+            headers.bearer(token)?;
         }
         let url = format!("{}/foundation-models", base.trim_end_matches('/'));
         let mut request = WireRequest { url, headers, body: Vec::new() };

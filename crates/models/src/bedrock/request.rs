@@ -24,11 +24,9 @@ pub(super) fn build(
     key: Option<&ProviderKey>,
     request: &ModelRequest,
 ) -> Result<WireRequest, NetError> {
-    let mut headers = Headers::default();
-    headers.set("accept", "application/vnd.amazon.eventstream, application/json")?;
-    headers.set("content-type", "application/json")?;
+    let mut headers = Headers::posting("application/vnd.amazon.eventstream, application/json");
     if let Some(key) = key.filter(|key| is_bearer(key)) {
-        headers.set("authorization", &format!("Bearer {}", key.expose()))?;
+        headers.bearer(key.expose())?;
     }
     add_headers(&mut headers, &spec.headers)?;
     let method = if spec.streaming || request.tools.is_empty() { "converse-stream" } else { "converse" };
@@ -65,9 +63,7 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     if !tools.is_empty() {
         body.put("toolConfig", object! {"tools": tools});
     }
-    if let Some(fields) = thinking_fields(spec, request) {
-        body.put("additionalModelRequestFields", fields);
-    }
+    body.put_some("additionalModelRequestFields", thinking_fields(spec, request));
     body.into_bytes()
 }
 
@@ -79,9 +75,7 @@ fn add_limits(body: &mut Json<'_>, spec: &ModelSpec, request: &ModelRequest) {
     let mut config = object! {"maxTokens": max};
     // Claude refuses a temperature while it thinks.
     let thinks = is_claude(spec) && level != ThinkingLevel::Off;
-    if let Some(temperature) = request.temperature.filter(|_| !thinks) {
-        config.put("temperature", temperature);
-    }
+    config.put_some("temperature", request.temperature.filter(|_| !thinks));
     body.put("inferenceConfig", config);
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::inquiry::{Inquiry, KnownAs, Source};
 use super::{llama_cpp, lm_studio, ollama, venice, vllm};
-use crate::net::{Headers, Http};
+use crate::net::{Headers, Http, JSON};
 use crate::provider_entry::{Asks, ModelEntry, ProviderEntry};
 use crate::variables::Variables;
 
@@ -73,17 +73,12 @@ impl Server<'_> {
 
     async fn answer<T: DeserializeOwned>(&self, path: &str, body: Option<&Value>) -> Result<T, String> {
         let url = format!("{}{path}", self.root);
-        let mut headers = Headers::default();
-        let mut set = |name, value: &str| headers.set(name, value).map_err(|error| error.to_string());
-        set("accept", "application/json")?;
+        let mut headers = if body.is_some() { Headers::posting(JSON) } else { Headers::accepting(JSON) };
         if let Some(key) = self.key {
-            set("authorization", &format!("Bearer {}", key.expose_secret()))?;
+            headers.bearer(key.expose_secret()).map_err(|error| error.to_string())?;
         }
         let incoming = match body {
-            Some(body) => {
-                set("content-type", "application/json")?;
-                self.http.post_json(&url, headers, body.to_string().into_bytes()).await
-            }
+            Some(body) => self.http.post_json(&url, headers, body.to_string().into_bytes()).await,
             None => self.http.get(&url, headers).await,
         };
         let incoming = incoming.map_err(|error| error.to_string())?;

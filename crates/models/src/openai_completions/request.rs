@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::compat::{Dialect, ThinkingFormat};
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
-use crate::net::{Headers, NetError};
+use crate::net::{Headers, JSON, NetError};
 use crate::parts::{arguments, result_images, user_parts};
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
 use crate::result_text::{IMAGES_FOLLOW, result_text};
@@ -41,11 +41,9 @@ fn headers(
     key: Option<&SecretString>,
     request: &ModelRequest,
 ) -> Result<Headers, NetError> {
-    let mut headers = Headers::default();
-    headers.set("accept", "application/json")?;
-    headers.set("content-type", "application/json")?;
+    let mut headers = Headers::posting(JSON);
     if let Some(key) = key {
-        headers.set("authorization", &format!("Bearer {}", key.expose_secret()))?;
+        headers.bearer(key.expose_secret())?;
     }
     openrouter::add_headers(&mut headers, spec)?;
     copilot::add_headers(&mut headers, spec, request)?;
@@ -65,9 +63,7 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
         body.put("store", false);
     }
     body.put(&dialect.max_tokens_field, spec.output_cap(request.max_tokens));
-    if let Some(temperature) = request.temperature {
-        body.put("temperature", temperature);
-    }
+    body.put_some("temperature", request.temperature);
     let mut messages = messages(spec, &dialect, &request.system, history);
     if request.cache != CacheRetention::None && is_marked(spec) {
         mark_last_text(&mut messages);
@@ -81,12 +77,9 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     if let Some((name, value)) = reasoning(spec, &dialect, request.thinking) {
         body.put(name, value);
     }
-    if let Some(routing) = &spec.compat.open_router_routing {
-        body.put("provider", routing);
-    }
-    if let Some(routing) = &spec.compat.vercel_gateway_routing {
-        body.put("providerOptions", object! {"gateway": routing});
-    }
+    body.put_some("provider", spec.compat.open_router_routing.as_ref());
+    let gateway = spec.compat.vercel_gateway_routing.as_ref();
+    body.put_some("providerOptions", gateway.map(|routing| object! {"gateway": routing}));
     body.into_bytes()
 }
 

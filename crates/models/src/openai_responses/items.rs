@@ -117,9 +117,7 @@ fn call_item(call: &ToolCall, sibling: bool) -> Json<'_> {
     let (call_id, item_id) = call_and_item(&call.id);
     let arguments = arguments(call).to_string();
     let mut item = object! {"type": "function_call"};
-    if let Some(id) = item_id.filter(|id| !(sibling && id.starts_with("fc_"))) {
-        item.put("id", id);
-    }
+    item.put_some("id", item_id.filter(|id| !(sibling && id.starts_with("fc_"))));
     item.put("call_id", call_id);
     item.put("name", &call.name);
     item.put("arguments", arguments);
