@@ -8,7 +8,6 @@ use super::credential::Secret;
 use super::error::CredentialError;
 use super::legacy::Surroundings;
 use super::logins::{Because, Logins, Place};
-use super::resolve::composite;
 use crate::google::adc::Adc;
 
 /// Where a key comes from that its server may take back before its time.
@@ -41,7 +40,7 @@ impl Renewable {
                 let Secret::OAuth { access, .. } = &credential.secret else {
                     return Err(CredentialError::Expired(id.clone()));
                 };
-                Ok(composite(&credential, access).unwrap_or_else(|| access.clone()))
+                Ok(credential.composite(access).unwrap_or_else(|| access.clone()))
             }
             Source::Copilot(account) => {
                 self.logins.copilot(&self.around, account, Because::Refused(refused)).await

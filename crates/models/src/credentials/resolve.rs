@@ -268,7 +268,7 @@ impl Keyring<'_> {
         }
         let mut key = Key::new(secret.clone(), mode, format!("profile:{id}"));
         key.label.profile = Some(id.to_owned());
-        if let Some(whole) = composite(credential, secret) {
+        if let Some(whole) = credential.composite(secret) {
             key.secret = Some(whole);
         }
         if let Secret::OAuth { refresh, .. } = &credential.secret
@@ -369,17 +369,6 @@ impl Keyring<'_> {
             fix: how_to_add(provider),
         }
     }
-}
-
-/// The key of providers that need more than a token in one string (spec `models.md` §8.4).
-pub(super) fn composite(credential: &Credential, secret: &SecretString) -> Option<SecretString> {
-    let about = &credential.about;
-    let (name, other, value) = match credential.provider.as_str() {
-        codex::PROVIDER => ("access", "accountId", about.account.as_ref()?),
-        "google-gemini-cli" | "google-antigravity" => ("token", "projectId", about.project.as_ref()?),
-        _ => return None,
-    };
-    Some(SecretString::from(serde_json::json!({name: secret.expose_secret(), other: value}).to_string()))
 }
 
 /// The variable of `${NAME}`.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::FILE;
-use super::check::check;
+use super::check::{FileProblem, check};
 use super::marker::is_marker;
 use crate::api::Api;
 use crate::provider_entry::{ModelEntry, ModelOverride, ProviderEntry};
@@ -22,23 +22,6 @@ const MAX_TOKENS: u64 = 16_384;
 
 /// What a `models.json` says, in its order. Keys that only stand for others are left out: those are found where they are.
 pub(super) type Providers = Vec<(ProviderId, ProviderEntry)>;
-
-/// Why a `models.json` is ignored as a whole. The texts are for people; those of the rules are OpenClaw's.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum FileProblem {
-    /// It can't be read.
-    #[error("{0}")]
-    Read(String),
-    /// It is no JSON.
-    #[error("Failed to parse models.json: {0}")]
-    Syntax(String),
-    /// It is other JSON than it should be.
-    #[error("Invalid models.json schema: {0}")]
-    Schema(String),
-    /// Something is missing.
-    #[error("{0}")]
-    Rule(String),
-}
 
 /// Reads the file of an agent's directory; without one there are no providers. Blocks.
 pub(super) fn read(agent_dir: &Path) -> Result<Providers, FileProblem> {

@@ -13,6 +13,9 @@ use crate::select::Models;
 use crate::settings::ModelSettings;
 use openclaw_config::clock::now_ms;
 
+/// What is said of a login that the provider takes no more.
+pub(super) const TOKEN_EXPIRED: &str = "Token expired";
+
 /// What a provider wants to be asked with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wants {
@@ -104,7 +107,7 @@ fn access(credential: &Credential) -> Result<Access, String> {
         Secret::ApiKey(key) => key,
         Secret::Token { token, .. } => token,
         Secret::OAuth { expires, .. } if expires.is_some_and(|at| at <= now_ms()) => {
-            return Err(super::ask::TOKEN_EXPIRED.to_owned());
+            return Err(TOKEN_EXPIRED.to_owned());
         }
         Secret::OAuth { access, .. } => access,
     };

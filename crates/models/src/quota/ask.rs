@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::access::{Access, Wants};
+use super::access::{Access, TOKEN_EXPIRED, Wants};
 use crate::net::{Headers, Http, Incoming, JSON, NetError, redact};
 
 /// How long a provider may take.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
-/// What is said of a login that the provider takes no more.
-pub(super) const TOKEN_EXPIRED: &str = "Token expired";
 /// Characters of a provider's own words that are shown.
 const SHOWN: usize = 200;
 /// Bytes of an answer that are read. Quotas are small; lists of models with theirs are not.
