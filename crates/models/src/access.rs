@@ -1,6 +1,8 @@
 //! The key a model is called with, and how it is had anew once its server refuses it.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 use crate::credentials::{CredentialError, Key, Renewable};
 use crate::provider_key::ProviderKey;
@@ -21,8 +23,7 @@ impl Access {
 
     /// The key as it is now.
     pub(crate) fn key(&self) -> Option<Arc<ProviderKey>> {
-        // Whoever died while holding the lock left a whole key behind.
-        self.key.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.key.read().clone()
     }
 
     /// Another key in place of one that was refused: the one another call has renewed meanwhile, or one renewed now. Nothing
@@ -42,7 +43,7 @@ impl Access {
         if next.expose() == refused.expose() {
             return None;
         }
-        *self.key.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&next));
+        *self.key.write() = Some(Arc::clone(&next));
         Some(Ok(next))
     }
 }

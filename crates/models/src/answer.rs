@@ -6,6 +6,7 @@ use openclaw_protocol::mend::{has_lone_surrogate, mend};
 use openclaw_protocol::message::StopReason;
 
 use crate::assembly::{Assembly, too_large};
+use crate::failure::WEB_PAGE;
 use crate::model_spec::ModelSpec;
 use crate::sse::SseEvent;
 use crate::stream::{FailureKind, ModelEvent, ModelFailure};
@@ -185,25 +186,18 @@ impl Answer {
 }
 
 fn hung_up() -> ModelFailure {
-    ModelFailure {
-        kind: FailureKind::Transient,
-        status: None,
-        retry_after: None,
-        message: "connection error: the model server hung up before its answer was complete".to_owned(),
-    }
+    ModelFailure::new(
+        FailureKind::Transient,
+        "connection error: the model server hung up before its answer was complete",
+    )
 }
 
 fn web_page(page: &[u8]) -> ModelFailure {
-    ModelFailure {
-        kind: FailureKind::Other,
-        status: None,
-        retry_after: None,
-        message: format!("{}; check the provider's baseUrl", describe_page(&String::from_utf8_lossy(page))),
-    }
+    ModelFailure::new(
+        FailureKind::Other,
+        format!("{}; check the provider's baseUrl", describe_page(&String::from_utf8_lossy(page))),
+    )
 }
-
-/// How [`describe_page`] begins.
-pub(crate) const WEB_PAGE: &str = "the server answered with a web page";
 
 /// What a web page says of itself.
 pub(crate) fn describe_page(page: &str) -> String {

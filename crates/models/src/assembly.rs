@@ -245,7 +245,7 @@ impl Assembly {
                 Open::Tool { closed: false, .. } => None,
             })
             .collect();
-        usage::settle(&mut self.message.usage, &spec.price.times(self.price_factor));
+        usage::settle(&mut self.message.usage, &usage::times(spec.price, self.price_factor));
     }
 
     fn open(&mut self, block: Open) -> usize {
@@ -266,10 +266,8 @@ impl Assembly {
 
 /// The failure of an answer over its cap.
 pub(crate) fn too_large() -> ModelFailure {
-    ModelFailure {
-        kind: FailureKind::Other,
-        status: None,
-        retry_after: None,
-        message: format!("the model's answer is larger than {} MiB", MAX_ANSWER_BYTES / 1024 / 1024),
-    }
+    ModelFailure::new(
+        FailureKind::Other,
+        format!("the model's answer is larger than {} MiB", MAX_ANSWER_BYTES / 1024 / 1024),
+    )
 }

@@ -2,7 +2,6 @@
 //! say they have, and how a reference finds its model (spec `models.md` §2).
 
 mod assemble;
-pub(crate) mod file;
 mod forward;
 mod lookup;
 
@@ -11,11 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 pub use assemble::{Found, Layers};
-pub use file::{FILE as MODELS_FILE, FileProblem, ModelsFile};
 pub use lookup::LookupError;
+pub(crate) use lookup::{NEW_CONTEXT_WINDOW, NEW_MAX_TOKENS};
 
 pub use crate::model_spec::ModelSpec;
-pub use crate::provider_entry::{Price, ProviderEntry};
+pub use crate::provider_entry::ProviderEntry;
 
 use crate::net::is_local_url;
 use crate::provider_entry::{Asks, ModelEntry};
@@ -24,7 +23,7 @@ use crate::settings::ModelSettings;
 use crate::variables::Variables;
 
 /// The built-in list. That it parses is tested.
-static BUILT_IN: LazyLock<BTreeMap<String, ProviderEntry>> =
+pub(crate) static BUILT_IN: LazyLock<BTreeMap<String, ProviderEntry>> =
     LazyLock::new(|| serde_json::from_str(include_str!("catalog/builtin.json")).unwrap_or_default());
 
 /// The models of one installation, as one agent sees them. Cheap to make: what is built in is not copied.
@@ -74,7 +73,7 @@ pub struct ModelRow {
 impl Catalog {
     /// What the configuration and the built-in list say.
     pub fn new(settings: &ModelSettings) -> Self {
-        Self::assemble(&Layers { settings, file: None, found: &[] })
+        Self::assemble(&Layers { settings, file: &[], found: &[] })
     }
 
     /// The entry of a provider.
@@ -126,7 +125,7 @@ impl Catalog {
                     id: model.id.clone(),
                     name: model.name.clone().unwrap_or_else(|| model.id.clone()),
                     provider: provider.id.as_str().to_owned(),
-                    context_window: Some(model.context_window.unwrap_or(lookup::NEW_CONTEXT_WINDOW)),
+                    context_window: Some(model.context_window.unwrap_or(NEW_CONTEXT_WINDOW)),
                     reasoning: model.reasoning.unwrap_or(false),
                     input: model.input.clone().unwrap_or_else(|| vec!["text".to_owned()]),
                 })

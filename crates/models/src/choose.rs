@@ -2,9 +2,8 @@
 //! model's name (spec `models.md` §1.2, §1.3). Pure once it is made.
 //!
 //! [`Choices::strict`] takes what is written, [`Choices::find`] also what is nearly written, [`Choices::opening`] the first
-//! words of a message. What may be chosen says `allowlist`; how near a text is to a model says `score`.
+//! words of a message. What may be chosen says [`Allowlist`]; how near a text is to a model says `score`.
 
-mod allowlist;
 mod fuzzy;
 mod opening;
 mod profile;
@@ -15,7 +14,6 @@ use std::path::Path;
 
 use openclaw_protocol::AgentId;
 
-pub(crate) use allowlist::Allowlist;
 pub use opening::Opening;
 pub use profile::ProfileError;
 
@@ -23,7 +21,7 @@ use crate::catalog::Catalog;
 use crate::credentials::how_to_add;
 use crate::offline;
 use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId, usual_model};
-use crate::select::{Models, SelectError};
+use crate::select::{Allowlist, Models, SelectError};
 use crate::settings::ModelSettings;
 
 /// The word that stands for the agent's own model.

@@ -21,7 +21,7 @@ use crate::net::{Http, Incoming, NetError};
 use crate::protocols::protocol;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
-use crate::stream::{FailureKind, Model, ModelEvent, ModelFailure, ModelStream};
+use crate::stream::{FailureKind, Model, ModelEvent, ModelFacts, ModelFailure, ModelStream};
 use crate::wire::{ErrorAnswer, Outgoing, Protocol, WireRequest};
 
 /// Characters of an error answer that are kept in the message.
@@ -202,28 +202,15 @@ impl HttpModel {
 }
 
 impl Model for HttpModel {
-    fn provider(&self) -> &str {
-        self.spec.provider()
-    }
-
-    fn id(&self) -> &str {
-        self.spec.id()
-    }
-
-    fn api(&self) -> &str {
-        self.spec.api.as_str()
-    }
-
-    fn context_window(&self) -> u64 {
-        self.window.tokens
-    }
-
-    fn reasons(&self) -> bool {
-        self.spec.reasoning
-    }
-
-    fn sees(&self) -> bool {
-        self.spec.images
+    fn facts(&self) -> ModelFacts<'_> {
+        let spec = &self.spec;
+        ModelFacts {
+            provider: spec.provider(),
+            id: spec.id(),
+            api: spec.api.as_str(),
+            context_window: self.window.tokens,
+            reasons: spec.reasoning,
+        }
     }
 
     fn stream(&self, mut request: ModelRequest, cancel: CancellationToken) -> ModelStream {

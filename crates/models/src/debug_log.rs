@@ -7,16 +7,17 @@
 mod calls;
 mod file;
 
+use openclaw_config::settings::CacheTrace;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 pub(crate) use calls::CallLog;
+use parking_lot::Mutex;
 
 use self::calls::Parts;
 use self::file::LogFile;
 use crate::model_spec::ModelSpec;
-use crate::settings::CacheTrace;
 use crate::variables::Variables;
 
 /// The logs of this process. Cheap to clone.
@@ -39,7 +40,7 @@ enum Place {
 #[derive(Debug, Clone, Default)]
 struct TraceVariables {
     enabled: Option<bool>,
-    file: Option<PathBuf>,
+    file: Option<String>,
     messages: Option<bool>,
     system: Option<bool>,
 }
@@ -62,7 +63,7 @@ impl From<&Variables> for DebugLogs {
             stream: place("OPENCLAW_RAW_STREAM", "OPENCLAW_RAW_STREAM_PATH", "raw-stream.jsonl"),
             trace: TraceVariables {
                 enabled: switch("OPENCLAW_CACHE_TRACE"),
-                file: variables.get("OPENCLAW_CACHE_TRACE_FILE").map(PathBuf::from),
+                file: variables.get("OPENCLAW_CACHE_TRACE_FILE").map(str::to_owned),
                 messages: switch("OPENCLAW_CACHE_TRACE_MESSAGES"),
                 system: switch("OPENCLAW_CACHE_TRACE_SYSTEM"),
             },
@@ -85,22 +86,23 @@ impl DebugLogs {
     ) -> Option<Arc<CallLog>> {
         let trace = CacheTrace {
             enabled: self.trace.enabled.unwrap_or(settings.enabled),
-            file: self.trace.file.clone().or_else(|| settings.file.clone()),
-            messages: self.trace.messages.unwrap_or(settings.messages),
-            system: self.trace.system.unwrap_or(settings.system),
+            file_path: self.trace.file.clone().or_else(|| settings.file_path.clone()),
+            include_messages: self.trace.messages.unwrap_or(settings.include_messages),
+            include_system: self.trace.system.unwrap_or(settings.include_system),
         };
         let is_anthropic = spec.api == crate::api::Api::AnthropicMessages;
         let payloads = self.payloads.as_ref().filter(|_| is_anthropic);
         if payloads.is_none() && self.stream.is_none() && !trace.enabled {
             return None;
         }
-        let traced = trace.file.clone().map_or(Place::Default("cache-trace.jsonl"), Place::Named);
+        let traced =
+            trace.file_path.map_or(Place::Default("cache-trace.jsonl"), |path| Place::Named(path.into()));
         let parts = Parts {
             payloads: payloads.map(|place| self.file(place, agent_dir)),
             stream: self.stream.as_ref().map(|place| self.file(place, agent_dir)),
             trace: trace.enabled.then(|| self.file(&traced, agent_dir)),
-            with_messages: trace.messages,
-            with_system: trace.system,
+            with_messages: trace.include_messages,
+            with_system: trace.include_system,
         };
         Some(Arc::new(CallLog::new(spec, parts)))
     }
@@ -115,9 +117,7 @@ impl DebugLogs {
                 state.join("logs").join(name)
             }
         };
-        // A map stays whole also when a thread died while holding it.
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.entry(path.clone()).or_insert_with(|| LogFile::begin(path)).clone()
+        self.open.lock().entry(path.clone()).or_insert_with(|| LogFile::begin(path)).clone()
     }
 }
 

@@ -6,6 +6,7 @@
 //! server that nobody configured may be used for.
 
 mod address;
+mod ask;
 mod inquiry;
 mod llama_cpp;
 mod lm_studio;

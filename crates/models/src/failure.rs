@@ -5,4 +5,5 @@ mod pattern;
 mod text;
 
 pub use classify::{classify_answer, classify_text, is_compaction_failure, is_context_overflow};
+pub(crate) use text::WEB_PAGE;
 pub use text::{is_web_page, user_text};

@@ -1,12 +1,13 @@
 //! The models that look at images: `agents.defaults.imageModel`, or what goes with the agent's own model (spec `models.md`
 //! §10). Pure; who calls them is the `image` tool.
 
+use openclaw_config::settings::ModelChoice;
 use std::fmt;
 
 use crate::catalog::Catalog;
-use crate::choose::Allowlist;
 use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId};
-use crate::settings::{ModelChoice, ModelSettings};
+use crate::select::Allowlist;
+use crate::settings::ModelSettings;
 
 /// Sees best of MiniMax's, whatever else is listed of it.
 const MINIMAX: &str = "minimax/MiniMax-VL-01";

@@ -30,6 +30,13 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// Adds a field to an object if there is a value for it.
+    pub(crate) fn put_some(&mut self, name: &'a str, value: Option<impl Into<Json<'a>>>) {
+        if let Some(value) = value {
+            self.put(name, value);
+        }
+    }
+
     /// The value of a field.
     pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Json<'a>> {
         match self {

@@ -1,15 +1,18 @@
 //! A model with everything needed to call it.
 
+use openclaw_config::settings::ModelCost;
 use std::collections::BTreeMap;
 
 use secrecy::SecretString;
 
 use crate::api::Api;
 use crate::history::{IdRule, Rules};
-use crate::provider_entry::{Compat, Price};
+use crate::provider_entry::Compat;
 use crate::reference::ModelRef;
 #[cfg(test)]
 use crate::request::ModelRequest;
+use crate::request::ThinkingLevel;
+use crate::thinking;
 
 /// A model resolved from the catalog and the configuration, credentials aside.
 #[derive(Debug, Clone)]
@@ -27,7 +30,7 @@ pub struct ModelSpec {
     /// Whether it takes images.
     pub images: bool,
     /// US dollars for a million tokens.
-    pub price: Price,
+    pub price: ModelCost,
     /// Tokens; absent when neither the catalog nor the configuration says.
     pub context_window: Option<u64>,
     /// The owner set the window, rather than the catalog.
@@ -49,6 +52,11 @@ impl ModelSpec {
     pub fn output_cap(&self, asked: Option<u32>) -> u64 {
         const DEFAULT_CAP: u64 = 32_000;
         asked.map_or(self.max_tokens.min(DEFAULT_CAP), u64::from)
+    }
+
+    /// The nearest thinking level it has.
+    pub(crate) fn level(&self, asked: ThinkingLevel) -> ThinkingLevel {
+        thinking::clamp(asked, self.reasoning, thinking::has_xhigh(self.provider(), self.id()))
     }
 
     /// Provider id.
@@ -84,7 +92,7 @@ impl ModelSpec {
             base_url: "http://127.0.0.1:1".to_owned(),
             reasoning: false,
             images: false,
-            price: Price::default(),
+            price: ModelCost::default(),
             context_window: Some(200_000),
             window_configured: false,
             max_tokens: 8192,

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use url::{Host, Url};
 
 use crate::stream::FailureKind;
@@ -15,6 +15,9 @@ const MAX_ERROR_BODY: usize = 64 * 1024;
 const ERROR_BODY_DEADLINE: Duration = Duration::from_secs(10);
 /// What we call ourselves towards providers.
 const USER_AGENT: &str = concat!("openclaw/", env!("CARGO_PKG_VERSION"));
+
+/// What nearly everything is that is asked for or posted.
+pub(crate) const JSON: &str = "application/json";
 
 /// How long to wait for a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,6 +126,26 @@ impl Http {
 pub struct Headers(HeaderMap);
 
 impl Headers {
+    /// Those of a question for a document of this kind.
+    pub(crate) fn accepting(kind: &'static str) -> Self {
+        Self([(header::ACCEPT, HeaderValue::from_static(kind))].into_iter().collect())
+    }
+
+    /// The same where a JSON document is posted.
+    pub(crate) fn posting(accept: &'static str) -> Self {
+        let mut headers = Self::accepting(accept);
+        headers.0.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+        headers
+    }
+
+    /// Sets the header that carries a token.
+    ///
+    /// # Errors
+    /// As [`Headers::set`].
+    pub(crate) fn bearer(&mut self, token: &str) -> Result<(), NetError> {
+        self.set("authorization", &format!("Bearer {token}"))
+    }
+
     /// Sets a header, replacing one of the same name. All values are marked sensitive.
     ///
     /// # Errors

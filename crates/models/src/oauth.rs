@@ -10,11 +10,9 @@ pub mod github;
 pub mod pasted;
 pub mod pkce;
 
-use crate::net::is_local_url;
 use crate::variables::Variables;
 
-/// Names a server on this machine that stands in for all login servers; other addresses are ignored, since whoever
-/// answers there is given credentials. For tests.
+/// Names a server on this machine that stands in for all login servers. For tests.
 pub const SERVER_VARIABLE: &str = "OPENCLAW_LOGIN_SERVER";
 
 /// Where logins happen.
@@ -43,10 +41,7 @@ impl Default for LoginServers {
 
 impl From<&Variables> for LoginServers {
     fn from(variables: &Variables) -> Self {
-        match variables.get(SERVER_VARIABLE).filter(|url| is_local_url(url)) {
-            Some(url) => Self::all_at(url),
-            None => Self::default(),
-        }
+        variables.stand_in(SERVER_VARIABLE).map_or_else(Self::default, Self::all_at)
     }
 }
 

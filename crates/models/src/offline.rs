@@ -17,8 +17,9 @@ use self::command::{Command, Request, USAGES};
 use crate::history::{self, IdRule, Rules};
 use crate::reference::ModelRef;
 use crate::request::ModelRequest;
+use crate::result_text::texts;
 use crate::retry::ABORTED;
-use crate::stream::{Model, ModelEvent, ModelStream};
+use crate::stream::{Model, ModelEvent, ModelFacts, ModelStream};
 use openclaw_config::clock::now_ms;
 
 /// The guide's provider id.
@@ -62,28 +63,8 @@ impl OfflineGuide {
 }
 
 impl Model for OfflineGuide {
-    fn provider(&self) -> &str {
-        PROVIDER
-    }
-
-    fn id(&self) -> &str {
-        MODEL
-    }
-
-    fn api(&self) -> &str {
-        API
-    }
-
-    fn context_window(&self) -> u64 {
-        self.window
-    }
-
-    fn reasons(&self) -> bool {
-        false
-    }
-
-    fn sees(&self) -> bool {
-        false
+    fn facts(&self) -> ModelFacts<'_> {
+        ModelFacts { provider: PROVIDER, id: MODEL, api: API, context_window: self.window, reasons: false }
     }
 
     fn stream(&self, mut request: ModelRequest, cancel: CancellationToken) -> ModelStream {
@@ -199,15 +180,7 @@ fn call(wanted: &Request, offered: &[&str], turn: usize) -> Reply {
 }
 
 fn report(result: &ToolResultMessage) -> String {
-    let text: Vec<&str> = result
-        .content
-        .iter()
-        .filter_map(|block| match block {
-            Block::Text(text) => Some(text.text.as_str()),
-            Block::Thinking(_) | Block::Image(_) | Block::ToolCall(_) | Block::Other(_) => None,
-        })
-        .collect();
-    let text = text.join("\n");
+    let text = texts(result);
     let text = text.trim_end();
     let opening = match (result.is_error, text.is_empty()) {
         (true, _) => format!("The tool `{}` failed:", result.tool_name),

@@ -14,7 +14,7 @@ use crate::api::Api;
 use crate::catalog::Catalog;
 use crate::client::HttpModel;
 use crate::context_window::ContextWindow;
-use crate::credentials::{Keyring, Wish};
+use crate::credentials::Wish;
 use crate::model_spec::ModelSpec;
 use crate::request::ModelRequest;
 use crate::select::Models;
@@ -156,16 +156,7 @@ impl Models {
             return Err(refused(damage));
         }
         let catalog = Catalog::new(settings);
-        let keyring = Keyring {
-            store: &store,
-            settings,
-            catalog: &catalog,
-            variables: self.variables(),
-            commands: self.commands(),
-            logins: self.logins(),
-            agent_dir,
-            now: now_ms(),
-        };
+        let keyring = self.keyring(settings, &catalog, &store, agent_dir);
         let keys = keyring.keys(&spec.reference.provider, profile.map_or(Wish::Any, Wish::Only)).await;
         let key = match keys.map(|keys| keys.into_iter().next()) {
             Ok(Some(key)) => key,
@@ -177,7 +168,7 @@ impl Models {
         }
         let api = spec.api.as_str().to_owned();
         let window = ContextWindow::resolve(None, spec.context_window, None);
-        let model = HttpModel::bind(spec, Access::new(key), self.http().clone(), window).map_err(|_| {
+        let model = HttpModel::bind(spec, Access::new(key), self.http.clone(), window).map_err(|_| {
             ProbeError { kind: ProbeFailure::Unknown, message: format!("{api} is not supported yet") }
         })?;
         let mut events = model.stream(request, stop.clone());

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use openclaw_config::settings::{ModelCost, ProviderAuth};
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::api::Api;
 
@@ -14,14 +16,12 @@ pub struct ProviderEntry {
     /// Where its API is.
     pub base_url: Option<String>,
     /// A literal key, the name of a variable, `${NAME}` or `!command`.
-    #[serde(deserialize_with = "optional_secret")]
     pub api_key: Option<SecretString>,
     /// How it authenticates.
-    pub auth: Option<ProviderAuthKind>,
+    pub auth: Option<ProviderAuth>,
     /// Protocol of its models unless they say otherwise.
     pub api: Option<Api>,
     /// Headers of every request.
-    #[serde(deserialize_with = "secret_values")]
     pub headers: BTreeMap<String, SecretString>,
     /// Whether the key is sent as `Authorization: Bearer` besides the protocol's own way.
     pub auth_header: Option<bool>,
@@ -71,21 +71,6 @@ impl Asks {
     }
 }
 
-/// `models.providers.<id>.auth`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProviderAuthKind {
-    /// A key.
-    ApiKey,
-    /// The AWS credential chain.
-    AwsSdk,
-    /// OAuth.
-    #[serde(rename = "oauth")]
-    OAuth,
-    /// A bearer token.
-    Token,
-}
-
 /// One model of a [`ProviderEntry`].
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -103,18 +88,20 @@ pub struct ModelEntry {
     /// `text`, `image`.
     pub input: Option<Vec<String>>,
     /// Prices.
-    pub cost: Option<Price>,
+    pub cost: Option<ModelCost>,
     /// Tokens.
+    #[serde(deserialize_with = "tokens")]
     pub context_window: Option<u64>,
     /// Largest answer in tokens.
+    #[serde(deserialize_with = "tokens")]
     pub max_tokens: Option<u64>,
     /// Headers of its requests, over the provider's.
-    #[serde(deserialize_with = "secret_values")]
     pub headers: BTreeMap<String, SecretString>,
     /// Where it differs from OpenAI's own server.
     pub compat: Compat,
-    /// `params.streaming`
-    pub params: ModelEntryParams,
+    /// Whether to ask for a stream when tools are offered: `streaming` of its `params`, of which nothing else is known.
+    #[serde(rename = "params", deserialize_with = "streaming")]
+    pub streaming: Option<bool>,
     /// Its server says that it takes no tools, without which no agent can work; never written down.
     #[serde(skip)]
     pub lacks_tools: bool,
@@ -133,11 +120,12 @@ pub struct ModelOverride {
     /// Prices, each by itself.
     pub cost: PriceOverride,
     /// Tokens.
+    #[serde(deserialize_with = "tokens")]
     pub context_window: Option<u64>,
     /// Largest answer in tokens.
+    #[serde(deserialize_with = "tokens")]
     pub max_tokens: Option<u64>,
     /// Headers, added to those there are.
-    #[serde(deserialize_with = "secret_values")]
     pub headers: BTreeMap<String, SecretString>,
     /// Where it differs from OpenAI's own server.
     pub compat: Compat,
@@ -155,40 +143,6 @@ pub struct PriceOverride {
     pub cache_read: Option<f64>,
     /// Prompt tokens into the cache.
     pub cache_write: Option<f64>,
-}
-
-/// `models[].params`
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct ModelEntryParams {
-    /// Whether to ask for a stream when tools are offered.
-    pub streaming: Option<bool>,
-}
-
-/// US dollars for a million tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Price {
-    /// Fresh prompt tokens.
-    pub input: f64,
-    /// Completion tokens.
-    pub output: f64,
-    /// Prompt tokens from the cache.
-    pub cache_read: f64,
-    /// Prompt tokens into the cache.
-    pub cache_write: f64,
-}
-
-impl Price {
-    /// The price of a tier that costs this factor of it.
-    pub fn times(self, factor: f64) -> Self {
-        Self {
-            input: self.input * factor,
-            output: self.output * factor,
-            cache_read: self.cache_read * factor,
-            cache_write: self.cache_write * factor,
-        }
-    }
 }
 
 /// What a server that speaks OpenAI's protocol does differently (spec `models.md` §4.2). Absent is detected.
@@ -230,47 +184,30 @@ pub struct Compat {
     pub supports_strict_mode: Option<bool>,
     /// OpenRouter's `provider` field.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub open_router_routing: Option<serde_json::Value>,
+    pub open_router_routing: Option<Value>,
     /// Vercel's `providerOptions.gateway` field.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub vercel_gateway_routing: Option<serde_json::Value>,
+    pub vercel_gateway_routing: Option<Value>,
 }
 
 impl Compat {
     /// What is said here, and what the other says of the rest.
-    pub(super) fn over(self, base: &Self) -> Self {
-        let base = base.clone();
-        Self {
-            supports_store: self.supports_store.or(base.supports_store),
-            supports_developer_role: self.supports_developer_role.or(base.supports_developer_role),
-            supports_reasoning_effort: self.supports_reasoning_effort.or(base.supports_reasoning_effort),
-            supports_usage_in_streaming: self
-                .supports_usage_in_streaming
-                .or(base.supports_usage_in_streaming),
-            max_tokens_field: self.max_tokens_field.or(base.max_tokens_field),
-            requires_tool_result_name: self.requires_tool_result_name.or(base.requires_tool_result_name),
-            requires_assistant_after_tool_result: self
-                .requires_assistant_after_tool_result
-                .or(base.requires_assistant_after_tool_result),
-            requires_thinking_as_text: self.requires_thinking_as_text.or(base.requires_thinking_as_text),
-            requires_mistral_tool_ids: self.requires_mistral_tool_ids.or(base.requires_mistral_tool_ids),
-            thinking_format: self.thinking_format.or(base.thinking_format),
-            supports_strict_mode: self.supports_strict_mode.or(base.supports_strict_mode),
-            open_router_routing: self.open_router_routing.or(base.open_router_routing),
-            vercel_gateway_routing: self.vercel_gateway_routing.or(base.vercel_gateway_routing),
-        }
+    pub(super) fn over(&self, base: &Self) -> Self {
+        // What is not said is not written.
+        let fields = [base, self].into_iter().filter_map(|compat| match serde_json::to_value(compat) {
+            Ok(Value::Object(fields)) => Some(fields),
+            Ok(_) | Err(_) => None,
+        });
+        serde_json::from_value(fields.flatten().collect()).unwrap_or_default()
     }
 }
 
-fn optional_secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretString>, D::Error> {
-    Ok(Option::<String>::deserialize(deserializer)?.map(SecretString::from))
+fn tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Ok(Option::<f64>::deserialize(deserializer)?.and_then(whole))
 }
 
-fn secret_values<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<BTreeMap<String, SecretString>, D::Error> {
-    let plain = BTreeMap::<String, String>::deserialize(deserializer)?;
-    Ok(plain.into_iter().map(|(name, value)| (name, SecretString::from(value))).collect())
+fn streaming<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    Ok(Value::deserialize(deserializer)?.get("streaming").and_then(Value::as_bool))
 }
 
 /// A count of tokens, which the file may write as `8192.0`.

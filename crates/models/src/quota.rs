@@ -70,7 +70,7 @@ impl Models {
     /// login.
     pub async fn quotas(&self, settings: &ModelSettings, agent_dir: &Path) -> Vec<ProviderUsage> {
         let accesses = access::Accesses::load(self, settings, agent_dir).await;
-        let servers = QuotaServers::from(self.variables());
+        let servers = QuotaServers::from(&self.variables);
         let asked = PROVIDERS.iter().map(async |provider| {
             let access = accesses.of(&ProviderId::normalize(provider.id), provider.wants).await?;
             let quota = match access {
@@ -86,7 +86,7 @@ impl Models {
 impl Provider {
     async fn quota(&self, models: &Models, servers: &QuotaServers, access: &Access) -> Result<Quota, String> {
         let questions = (self.ask)(servers, access);
-        let asked = questions.iter().map(|question| ask::ask(models.http(), question, access, self.wants));
+        let asked = questions.iter().map(|question| ask::ask(&models.http, question, access, self.wants));
         let answers = futures_util::future::join_all(asked).await;
         let first_error = answers.iter().find_map(|answer| answer.as_ref().err()).cloned();
         let documents: Vec<Value> = answers.into_iter().map(Result::unwrap_or_default).collect();

@@ -1,12 +1,13 @@
 //! `provider/model`: parsing, normalising, and the lists a person may choose from (spec `models.md` §1.1, §1.2).
 
+use openclaw_config::settings::ModelChoice;
 use std::fmt;
 use std::sync::Arc;
 
 /// Names that listed models get without asking.
 use openclaw_config::MODEL_ALIASES as BUILT_IN_ALIASES;
 
-use crate::settings::{ListedModel, ModelChoice};
+use crate::settings::ListedModel;
 
 /// The provider of a reference without one (spec `models.md` §1.1).
 pub const DEFAULT_PROVIDER: &str = "anthropic";

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::credentials::{Account, Ledger};
 use crate::request::ModelRequest;
-use crate::stream::{FailureKind, Model, ModelEvent, ModelStream};
+use crate::stream::{FailureKind, Model, ModelEvent, ModelFacts, ModelStream};
 
 /// Whom to tell, and of which profile.
 #[derive(Debug, Clone)]
@@ -45,28 +45,8 @@ pub(crate) struct Reported<M> {
 }
 
 impl<M: Model> Model for Reported<M> {
-    fn provider(&self) -> &str {
-        self.model.provider()
-    }
-
-    fn id(&self) -> &str {
-        self.model.id()
-    }
-
-    fn api(&self) -> &str {
-        self.model.api()
-    }
-
-    fn context_window(&self) -> u64 {
-        self.model.context_window()
-    }
-
-    fn reasons(&self) -> bool {
-        self.model.reasons()
-    }
-
-    fn sees(&self) -> bool {
-        self.model.sees()
+    fn facts(&self) -> ModelFacts<'_> {
+        self.model.facts()
     }
 
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> ModelStream {

@@ -7,7 +7,7 @@ use openclaw_protocol::message::StopReason;
 use tokio_util::sync::CancellationToken;
 
 use crate::request::{ModelRequest, ThinkingLevel};
-use crate::stream::{FailureKind, Model, ModelEvent, ModelFailure, ModelStream};
+use crate::stream::{FailureKind, Model, ModelEvent, ModelFacts, ModelFailure, ModelStream};
 use crate::thinking;
 
 /// Most requests of one call to one profile.
@@ -91,28 +91,8 @@ impl Retrying {
 }
 
 impl Model for Retrying {
-    fn provider(&self) -> &str {
-        self.model.provider()
-    }
-
-    fn id(&self) -> &str {
-        self.model.id()
-    }
-
-    fn api(&self) -> &str {
-        self.model.api()
-    }
-
-    fn context_window(&self) -> u64 {
-        self.model.context_window()
-    }
-
-    fn reasons(&self) -> bool {
-        self.model.reasons()
-    }
-
-    fn sees(&self) -> bool {
-        self.model.sees()
+    fn facts(&self) -> ModelFacts<'_> {
+        self.model.facts()
     }
 
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> ModelStream {
@@ -262,28 +242,8 @@ mod tests {
     }
 
     impl Model for Failing {
-        fn provider(&self) -> &str {
-            "p"
-        }
-
-        fn id(&self) -> &str {
-            "m"
-        }
-
-        fn api(&self) -> &str {
-            "a"
-        }
-
-        fn context_window(&self) -> u64 {
-            0
-        }
-
-        fn reasons(&self) -> bool {
-            false
-        }
-
-        fn sees(&self) -> bool {
-            false
+        fn facts(&self) -> ModelFacts<'_> {
+            ModelFacts { provider: "p", id: "m", api: "a", context_window: 0, reasons: false }
         }
 
         fn stream(&self, _: ModelRequest, _: CancellationToken) -> ModelStream {

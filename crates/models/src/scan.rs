@@ -11,7 +11,7 @@ use futures_util::StreamExt as _;
 use serde::Serialize;
 
 use crate::catalog::Catalog;
-use crate::net::{Headers, NetError};
+use crate::net::{Headers, JSON, NetError};
 use crate::reference::ModelRef;
 use crate::select::Models;
 use crate::settings::ModelSettings;
@@ -150,10 +150,8 @@ impl Models {
         let catalog = Catalog::new(settings);
         let entry = catalog.provider(&crate::ProviderId::normalize(PROVIDER)).ok_or(ScanError::NoProvider)?;
         let address = entry.base_url.as_deref().unwrap_or_default().trim_end_matches('/');
-        let mut headers = Headers::default();
-        headers.set("accept", "application/json")?;
         let asked = async {
-            let incoming = self.http().get(&format!("{address}/models"), headers).await?;
+            let incoming = self.http.get(&format!("{address}/models"), Headers::accepting(JSON)).await?;
             match incoming.status {
                 200..300 => Ok(incoming.whole(MAX_LIST).await?),
                 status => Err(ScanError::Refused(status)),

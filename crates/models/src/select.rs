@@ -1,5 +1,6 @@
 //! From settings and what a session asks for to models that can be called.
 
+mod allowlist;
 mod bind;
 mod look;
 mod plan;
@@ -13,6 +14,7 @@ use openclaw_protocol::AgentId;
 use openclaw_protocol::message::Message;
 use secrecy::SecretString;
 
+pub(crate) use self::allowlist::Allowlist;
 use self::bind::{Run, describe_offline, level_of, soften, window_of};
 use self::look::Look;
 use self::plan::{Plan, candidates_of};
@@ -21,15 +23,15 @@ pub use self::primary::{Origin, Primary};
 pub use self::provider_card::ProviderCard;
 use self::told::Told;
 use crate::background::Background;
-use crate::catalog::file::FileKeeper;
 use crate::catalog::{Catalog, LookupError, ModelRow};
 use crate::clock::Clock;
 use crate::context_window::{ContextWindow, WindowTooSmall};
 use crate::credentials::{
-    AuthLabel, AuthStore, CredentialError, KeyCommands, Ledger, Logins, Pin, PinSource, SessionState,
+    AuthLabel, AuthStore, CredentialError, KeyCommands, Keyring, Ledger, Logins, Pin, PinSource, SessionState,
 };
 use crate::debug_log::DebugLogs;
 use crate::discovery::Discovery;
+use crate::models_file::FileKeeper;
 use crate::net::Http;
 use crate::oauth::LoginServers;
 use crate::offline;
@@ -46,10 +48,10 @@ use crate::variables::Variables;
 /// whole gateway; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Models {
-    http: Http,
-    variables: Variables,
+    pub(crate) http: Http,
+    pub(crate) variables: Variables,
     commands: KeyCommands,
-    logins: Logins,
+    pub(crate) logins: Logins,
     debug: DebugLogs,
     ledger: Ledger,
     clock: Clock,
@@ -325,24 +327,16 @@ impl Models {
         self.settle().await;
     }
 
-    /// The HTTP connections.
-    pub(crate) fn http(&self) -> &Http {
-        &self.http
-    }
-
-    /// The environment.
-    pub(crate) fn variables(&self) -> &Variables {
-        &self.variables
-    }
-
-    /// Answers of key commands.
-    pub(crate) fn commands(&self) -> &KeyCommands {
-        &self.commands
-    }
-
-    /// What renews logins.
-    pub(crate) fn logins(&self) -> &Logins {
-        &self.logins
+    /// What the keys of one agent are looked up in.
+    pub(crate) fn keyring<'a>(
+        &'a self,
+        settings: &'a ModelSettings,
+        catalog: &'a Catalog,
+        store: &'a AuthStore,
+        agent_dir: &'a Path,
+    ) -> Keyring<'a> {
+        let Self { variables, commands, logins, clock, .. } = self;
+        Keyring { store, settings, catalog, variables, commands, logins, agent_dir, now: clock.now_ms() }
     }
 
     /// Chooses and binds the models of a run. Reads the agent's credentials, may run a key command.

@@ -3,9 +3,9 @@
 mod read;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
+use openclaw_config::settings::{AuthProfile, CacheTrace, ModelChoice, ModelsMode};
 use openclaw_protocol::AgentId;
 
 use crate::provider_entry::ProviderEntry;
@@ -30,7 +30,7 @@ pub struct ModelSettings {
     /// `agents.defaults.thinkingDefault`
     pub thinking_default: Option<ThinkingLevel>,
     /// `models.mode`
-    pub catalog_mode: CatalogMode,
+    pub catalog_mode: ModelsMode,
     /// `models.providers` in the file's order, ids as written.
     pub providers: Vec<(String, ProviderEntry)>,
     /// `models.bedrockDiscovery`
@@ -38,20 +38,11 @@ pub struct ModelSettings {
     /// `auth.order`: profile ids by provider as written.
     pub auth_order: BTreeMap<String, Vec<String>>,
     /// `auth.profiles` by profile id.
-    pub auth_profiles: BTreeMap<String, AuthProfileSettings>,
+    pub auth_profiles: BTreeMap<String, AuthProfile>,
     /// `auth.cooldowns`
     pub cooldowns: CooldownRules,
     /// `diagnostics.cacheTrace`
     pub cache_trace: CacheTrace,
-}
-
-/// A primary model with what to try when it fails.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ModelChoice {
-    /// Reference or alias.
-    pub primary: Option<String>,
-    /// References or aliases in order. Absent inherits; present and empty means none.
-    pub fallbacks: Option<Vec<String>>,
 }
 
 /// One entry of `agents.defaults.models`.
@@ -69,36 +60,6 @@ pub struct ListedModel {
     pub cache: Option<CacheRetention>,
     /// `streaming`, or `params.streaming`: whether to ask for a stream when tools are offered.
     pub streaming: Option<bool>,
-}
-
-/// `models.mode`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CatalogMode {
-    /// The configured providers extend and override the built-in ones.
-    #[default]
-    Merge,
-    /// Only the configured providers exist.
-    Replace,
-}
-
-/// One entry of `auth.profiles`: which credential is meant, without the secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuthProfileSettings {
-    /// Provider as written.
-    pub provider: String,
-    /// Kind of credential.
-    pub mode: AuthMode,
-}
-
-/// Kinds of credentials in `auth.profiles.<id>.mode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AuthMode {
-    /// A key that does not expire.
-    ApiKey,
-    /// An OAuth login; a stored static token is accepted too.
-    OAuth,
-    /// A static bearer token that may expire.
-    Token,
 }
 
 /// `auth.cooldowns`, in milliseconds.
@@ -156,24 +117,5 @@ impl Default for BedrockDiscovery {
             max_tokens: 4096,
             address: None,
         }
-    }
-}
-
-/// `diagnostics.cacheTrace`, and the same in variables.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CacheTrace {
-    /// Whether it is written.
-    pub enabled: bool,
-    /// Where, in place of `<state>/logs/cache-trace.jsonl`.
-    pub file: Option<PathBuf>,
-    /// With the messages, not only what they add up to.
-    pub messages: bool,
-    /// With the system prompt.
-    pub system: bool,
-}
-
-impl Default for CacheTrace {
-    fn default() -> Self {
-        Self { enabled: false, file: None, messages: true, system: true }
     }
 }

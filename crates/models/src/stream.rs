@@ -8,20 +8,50 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ModelRequest;
 
+/// What a model is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelFacts<'a> {
+    /// Provider id, such as `anthropic`.
+    pub provider: &'a str,
+    /// Model id, such as `claude-opus-4-6`.
+    pub id: &'a str,
+    /// Wire protocol, such as `anthropic-messages`.
+    pub api: &'a str,
+    /// Size of the context window in tokens.
+    pub context_window: u64,
+    /// Whether it reasons at all.
+    pub reasons: bool,
+}
+
 /// A model that can be called: provider, credentials and wire protocol are bound.
 pub trait Model: Send + Sync {
-    /// Provider id, such as `anthropic`.
-    fn provider(&self) -> &str;
-    /// Model id, such as `claude-opus-4-6`.
-    fn id(&self) -> &str;
-    /// Wire protocol, such as `anthropic-messages`.
-    fn api(&self) -> &str;
-    /// Size of the context window in tokens.
-    fn context_window(&self) -> u64;
-    /// Whether it reasons at all.
-    fn reasons(&self) -> bool;
-    /// Whether it takes images.
-    fn sees(&self) -> bool;
+    /// What it is.
+    fn facts(&self) -> ModelFacts<'_>;
+
+    /// See [`ModelFacts::provider`].
+    fn provider(&self) -> &str {
+        self.facts().provider
+    }
+
+    /// See [`ModelFacts::id`].
+    fn id(&self) -> &str {
+        self.facts().id
+    }
+
+    /// See [`ModelFacts::api`].
+    fn api(&self) -> &str {
+        self.facts().api
+    }
+
+    /// See [`ModelFacts::context_window`].
+    fn context_window(&self) -> u64 {
+        self.facts().context_window
+    }
+
+    /// See [`ModelFacts::reasons`].
+    fn reasons(&self) -> bool {
+        self.facts().reasons
+    }
 
     /// Calls the model. Cancelling ends the stream with [`ModelEvent::Done`] and `stopReason: aborted`, closing the
     /// connection at once. Dropping the stream closes it too.
@@ -84,6 +114,13 @@ pub struct ModelFailure {
     pub retry_after: Option<std::time::Duration>,
     /// The provider's own words, unredacted of nothing secret.
     pub message: String,
+}
+
+impl ModelFailure {
+    /// A failure without a status, of which the provider did not say how long to wait.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, status: None, retry_after: None, message: message.into() }
+    }
 }
 
 /// Classes of failure (spec `models.md` §9.1), by what the caller does about them.

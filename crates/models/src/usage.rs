@@ -1,16 +1,25 @@
 //! Tokens to money, and both for people (spec `models.md` §7).
 
+use openclaw_config::settings::ModelCost;
 use openclaw_protocol::message::{Cost, Usage};
-
-use crate::provider_entry::Price;
 
 const PER: f64 = 1_000_000.0;
 /// The most tokens believed of one count, far above any model's. A careless or hostile server may send any number; sums
 /// over all answers of a session must not overflow.
 const MAX_COUNT: u64 = 1_000_000_000_000;
 
+/// The price of a tier that costs this factor of the list's.
+pub(crate) fn times(price: ModelCost, factor: f64) -> ModelCost {
+    ModelCost {
+        input: price.input * factor,
+        output: price.output * factor,
+        cache_read: price.cache_read * factor,
+        cache_write: price.cache_write * factor,
+    }
+}
+
 /// Caps the counts, then fills in total and cost.
-pub fn settle(usage: &mut Usage, price: &Price) {
+pub fn settle(usage: &mut Usage, price: &ModelCost) {
     for count in [&mut usage.input, &mut usage.output, &mut usage.cache_read, &mut usage.cache_write] {
         *count = MAX_COUNT.min(*count);
     }
@@ -55,7 +64,7 @@ mod tests {
     /// Example of `models.md` §4.1.
     #[test]
     fn opus_costs_what_the_spec_says() {
-        let price = Price { input: 5.0, output: 25.0, cache_read: 0.5, cache_write: 6.25 };
+        let price = ModelCost { input: 5.0, output: 25.0, cache_read: 0.5, cache_write: 6.25 };
         let mut usage = Usage { input: 100, output: 9, cache_read: 11, cache_write: 7, ..Usage::default() };
         settle(&mut usage, &price);
         assert_eq!(usage.total_tokens, 127);
@@ -66,7 +75,7 @@ mod tests {
     #[test]
     fn counts_no_model_can_have_do_not_overflow() {
         let mut usage = Usage { input: u64::MAX, output: u64::MAX, cache_read: 1, ..Usage::default() };
-        settle(&mut usage, &Price::default());
+        settle(&mut usage, &ModelCost::default());
         assert_eq!((usage.input, usage.total_tokens), (MAX_COUNT, 2 * MAX_COUNT + 1));
     }
 

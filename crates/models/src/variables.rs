@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::net::is_local_url;
+
 const OF_PROCESS: &str = "env: ";
 const OF_SHELL: &str = "shell env: ";
 
@@ -34,6 +36,12 @@ impl Variables {
     pub fn source(&self, name: &str) -> String {
         let kind = if self.from_shell.contains(name) { OF_SHELL } else { OF_PROCESS };
         format!("{kind}{name}")
+    }
+
+    /// The address in a variable of a server on this machine that stands in for others, without a slash at its end. Other
+    /// addresses are ignored: whoever answers there is given credentials.
+    pub(crate) fn stand_in(&self, name: &str) -> Option<&str> {
+        self.get(name).filter(|url| is_local_url(url)).map(|url| url.trim_end_matches('/'))
     }
 
     /// All of them, for a child process.

@@ -131,7 +131,7 @@ impl Frames for SseParser {
 
 impl From<NetError> for ModelFailure {
     fn from(error: NetError) -> Self {
-        Self { kind: error.kind(), status: None, retry_after: None, message: error.to_string() }
+        Self::new(error.kind(), error.to_string())
     }
 }
 
@@ -145,22 +145,15 @@ pub(crate) enum Flow {
 /// Something that is not what the protocol says. The server, or something between us and it, is broken or not what the
 /// configuration takes it for.
 pub(crate) fn garbage(what: impl std::fmt::Display) -> ModelFailure {
-    ModelFailure {
-        kind: FailureKind::Transient,
-        status: None,
-        retry_after: None,
-        message: format!("the model server sent garbage: {what}"),
-    }
+    ModelFailure::new(FailureKind::Transient, format!("the model server sent garbage: {what}"))
 }
 
 /// A stop reason that says the provider will not answer.
 pub(crate) fn refused(reason: &str) -> ModelFailure {
-    ModelFailure {
-        kind: FailureKind::Other,
-        status: None,
-        retry_after: None,
-        message: format!("the model's provider refused to answer this request ({reason})"),
-    }
+    ModelFailure::new(
+        FailureKind::Other,
+        format!("the model's provider refused to answer this request ({reason})"),
+    )
 }
 
 /// An error that arrived inside a stream, under status 200.
@@ -169,6 +162,14 @@ pub(crate) fn error_in_stream(error: &Value, message: String) -> ModelFailure {
     let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
     let class = failure::classify_answer(status.unwrap_or(0), kind, &message);
     ModelFailure { kind: class, status, retry_after: None, message }
+}
+
+/// What an error is called and what it says of itself, as far as either is there.
+pub(crate) fn named_words(name: Option<&str>, words: Option<&str>) -> Option<String> {
+    match (name, words) {
+        (Some(name), Some(words)) => Some(format!("{name}: {words}")),
+        (known, None) | (None, known) => known.map(str::to_owned),
+    }
 }
 
 /// The first words of something unexpected, for an error text.

@@ -55,7 +55,7 @@ fn ledger<'a>(ctx: &'a RequestContext, agents: &'a [AgentId]) -> Ledger<'a> {
     let catalog = Catalog::new(&gateway.settings().models);
     let prices: Prices = Arc::new(move |provider, model| {
         let price = catalog.price(&ModelRef::new(provider, model))?;
-        let openclaw_models::catalog::Price { input, output, cache_read, cache_write } = price;
+        let openclaw_config::settings::ModelCost { input, output, cache_read, cache_write } = price;
         Some(Price { input, output, cache_read, cache_write })
     });
     let (store, index) = (gateway.sessions.as_ref(), &gateway.usage);

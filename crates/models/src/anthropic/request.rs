@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
-use crate::net::{Headers, NetError};
+use crate::net::{Headers, JSON, NetError};
+use crate::parts::{arguments, result_images, user_parts};
 use crate::request::{CacheRetention, ModelRequest, ToolSpec};
 use crate::result_text::texts;
 use crate::wire::{WireRequest, add_headers};
@@ -44,20 +45,18 @@ pub(crate) fn build(
 }
 
 fn headers(spec: &ModelSpec, key: Option<&SecretString>) -> Result<Headers, NetError> {
-    let mut headers = Headers::default();
-    headers.set("accept", "application/json")?;
-    headers.set("content-type", "application/json")?;
+    let mut headers = Headers::posting(JSON);
     headers.set("anthropic-version", VERSION)?;
     match key.map(ExposeSecret::expose_secret) {
         Some(token) if token.contains(TOKEN_MARK) => {
-            headers.set("authorization", &format!("Bearer {token}"))?;
+            headers.bearer(token)?;
             headers.set("anthropic-beta", &format!("{TOKEN_BETA},{BETAS}"))?;
         }
         Some(key) => {
             headers.set("x-api-key", key)?;
             headers.set("anthropic-beta", BETAS)?;
             if spec.auth_header {
-                headers.set("authorization", &format!("Bearer {key}"))?;
+                headers.bearer(key)?;
             }
         }
         None => headers.set("anthropic-beta", BETAS)?,
@@ -93,8 +92,7 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
 /// `max_tokens`, `stream`, and what depends on the thinking level.
 fn add_limits(body: &mut Json<'_>, spec: &ModelSpec, request: &ModelRequest) {
     let mut max = spec.output_cap(request.max_tokens);
-    let level =
-        thinking::clamp(request.thinking, spec.reasoning, thinking::has_xhigh(spec.provider(), spec.id()));
+    let level = spec.level(request.thinking);
     let mut thinking = None;
     let mut effort = None;
     if ADAPTIVE.iter().any(|part| spec.id().contains(part)) {
@@ -112,9 +110,7 @@ fn add_limits(body: &mut Json<'_>, spec: &ModelSpec, request: &ModelRequest) {
         (None, Some(temperature)) => body.put("temperature", temperature),
         (None, None) => {}
     }
-    if let Some(effort) = effort {
-        body.put("output_config", object! {"effort": effort});
-    }
+    body.put_some("output_config", effort.map(|effort| object! {"effort": effort}));
 }
 
 fn cache_marker(spec: &ModelSpec, retention: CacheRetention) -> Option<Json<'static>> {
@@ -128,9 +124,7 @@ fn cache_marker(spec: &ModelSpec, retention: CacheRetention) -> Option<Json<'sta
 }
 
 fn mark(block: &mut Json<'_>, marker: Option<&Json<'static>>) {
-    if let Some(marker) = marker {
-        block.put("cache_control", marker.clone());
-    }
+    block.put_some("cache_control", marker.cloned());
 }
 
 fn tool(tool: &ToolSpec) -> Json<'_> {
@@ -180,10 +174,7 @@ fn push<'a>(out: &mut Vec<Turn<'a>>, role: &'static str, content: Vec<Json<'a>>)
 }
 
 fn user_blocks<'a>(spec: &ModelSpec, content: &'a UserContent) -> Vec<Json<'a>> {
-    match content {
-        UserContent::Text(text) => text_block(spec, text).into_iter().collect(),
-        UserContent::Blocks(blocks) => blocks.iter().filter_map(|block| plain_block(spec, block)).collect(),
-    }
+    user_parts(content, |text| text_block(spec, text), |image| spec.images.then(|| image_block(image)))
 }
 
 fn answer_blocks<'a>(spec: &ModelSpec, answer: &'a AssistantMessage) -> Vec<Json<'a>> {
@@ -192,14 +183,9 @@ fn answer_blocks<'a>(spec: &ModelSpec, answer: &'a AssistantMessage) -> Vec<Json
         .iter()
         .filter_map(|block| match block {
             Block::Thinking(thinking) => thinking_block(spec, thinking),
-            Block::ToolCall(call) => {
-                let input = if call.arguments.is_object() {
-                    (&call.arguments).into()
-                } else {
-                    object! {}
-                };
-                Some(object! {"type": "tool_use", "id": &call.id, "name": &call.name, "input": input})
-            }
+            Block::ToolCall(call) => Some(
+                object! {"type": "tool_use", "id": &call.id, "name": &call.name, "input": arguments(call)},
+            ),
             Block::Text(_) | Block::Image(_) | Block::Other(_) => plain_block(spec, block),
         })
         .collect()
@@ -218,7 +204,7 @@ fn thinking_block<'a>(spec: &ModelSpec, thinking: &'a ThinkingBlock) -> Option<J
 }
 
 fn tool_result<'a>(spec: &ModelSpec, result: &'a ToolResultMessage) -> Json<'a> {
-    let has_image = spec.images && result.content.iter().any(|block| matches!(block, Block::Image(_)));
+    let has_image = spec.images && result_images(result).next().is_some();
     let content = if has_image {
         let mut blocks: Vec<_> = result.content.iter().filter_map(|block| plain_block(spec, block)).collect();
         if !blocks.iter().any(|block| block.is("type", "text")) {

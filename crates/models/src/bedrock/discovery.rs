@@ -3,6 +3,8 @@
 //! This asks once; when to ask again ([`BedrockDiscovery::refresh`]) and where to keep the answer is the business of
 //! `discovery`.
 
+use openclaw_config::settings::ModelCost;
+use openclaw_config::settings::ProviderAuth;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -11,8 +13,8 @@ use serde_json::Value;
 use super::credentials::{self, AwsError};
 use super::{failure, place, sign};
 use crate::api::Api;
-use crate::net::{Headers, Http, NetError};
-use crate::provider_entry::{ModelEntry, Price, ProviderAuthKind, ProviderEntry};
+use crate::net::{Headers, Http, JSON, NetError};
+use crate::provider_entry::{ModelEntry, ProviderEntry};
 use crate::provider_key::ProviderKey;
 use crate::settings::BedrockDiscovery;
 use crate::variables::Variables;
@@ -88,7 +90,7 @@ impl BedrockDiscovery {
         let models = self.models(&document)?.into_iter().map(here).collect();
         Ok(ProviderEntry {
             api: Some(Api::BedrockConverseStream),
-            auth: Some(ProviderAuthKind::AwsSdk),
+            auth: Some(ProviderAuth::AwsSdk),
             models,
             ..ProviderEntry::default()
         })
@@ -99,10 +101,9 @@ impl BedrockDiscovery {
             Some(address) => address.clone(),
             None => place::control_address(region)?,
         };
-        let mut headers = Headers::default();
-        headers.set("accept", "application/json")?;
+        let mut headers = Headers::accepting(JSON);
         if let Some(token) = key.part("token") {
-            headers.set("authorization", &format!("Bearer {token}"))?;
+            headers.bearer(token)?;
         }
         let url = format!("{}/foundation-models", base.trim_end_matches('/'));
         let mut request = WireRequest { url, headers, body: Vec::new() };
@@ -142,7 +143,7 @@ impl BedrockDiscovery {
             name: Some(name),
             reasoning: Some(REASONING.iter().any(|part| words.contains(part))),
             input: Some(input.into_iter().map(str::to_owned).collect()),
-            cost: Some(Price::default()),
+            cost: Some(ModelCost::default()),
             context_window: Some(self.context_window),
             max_tokens: Some(self.max_tokens),
             ..ModelEntry::default()

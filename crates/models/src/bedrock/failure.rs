@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::failure::{classify_answer, is_context_overflow};
 use crate::stream::{FailureKind, ModelFailure};
-use crate::wire::ErrorAnswer;
+use crate::wire::{ErrorAnswer, named_words};
 
 /// Errors that come inside a stream: what they are called to people (spec `models.md` §4.6) and what they mean.
 const EXCEPTIONS: &[(&str, &str, FailureKind)] = &[
@@ -46,18 +46,14 @@ pub(super) fn in_stream(name: &str, data: &str) -> ModelFailure {
         Some((_, _, kind)) => *kind,
         None => classify_answer(0, None, &message),
     };
-    ModelFailure { kind, status: None, retry_after: None, message }
+    ModelFailure::new(kind, message)
 }
 
 /// `<type>: <message>`, as far as they are there.
 pub(super) fn error_words(error: &Value, body: &str) -> String {
     let kind = error.get("__type").and_then(Value::as_str).and_then(|kind| kind.rsplit('#').next());
-    let words = match (kind, error.as_str().or_else(|| message_of(error))) {
-        (Some(kind), Some(message)) => format!("{kind}: {message}"),
-        (Some(kind), None) => kind.to_owned(),
-        (None, Some(message)) => message.to_owned(),
-        (None, None) => body.to_owned(),
-    };
+    let message = error.as_str().or_else(|| message_of(error));
+    let words = named_words(kind, message).unwrap_or_else(|| body.to_owned());
     let lower = words.to_lowercase();
     if CLOCK.iter().any(|text| lower.contains(text)) {
         return format!("{words} (is the clock of this machine right?)");

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use openclaw_protocol::message::{
-    AssistantMessage, Block, ImageBlock, Message, ThinkingBlock, ToolResultMessage, UserContent,
+    AssistantMessage, Block, ImageBlock, Message, ThinkingBlock, ToolResultMessage,
 };
 use serde_json::Value;
 
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
+use crate::parts::{arguments, result_images, user_parts};
 use crate::result_text::result_text;
 
 /// What a conversation begins with when its own beginning is gone: the first word must be the user's.
@@ -35,7 +36,9 @@ pub(super) fn turns<'a>(spec: &ModelSpec, history: &'a [Message]) -> Vec<Turn<'a
     let mut out: Vec<Turn<'a>> = Vec::with_capacity(history.len() + 1);
     for message in history {
         let (role, content) = match message {
-            Message::User(user) => ("user", user_blocks(spec, &user.content)),
+            Message::User(user) => {
+                ("user", user_parts(&user.content, text_block, |image| image_block(spec, image)))
+            }
             Message::Assistant(answer) => ("assistant", answer_blocks(spec, answer)),
             Message::ToolResult(result) => ("user", vec![result_block(spec, result)]),
         };
@@ -62,13 +65,6 @@ pub(super) fn tools_used(history: &[Message]) -> BTreeSet<&str> {
     answers.flat_map(AssistantMessage::tool_calls).map(|call| call.name.as_str()).collect()
 }
 
-fn user_blocks<'a>(spec: &ModelSpec, content: &'a UserContent) -> Vec<Json<'a>> {
-    match content {
-        UserContent::Text(text) => text_block(text).into_iter().collect(),
-        UserContent::Blocks(blocks) => blocks.iter().filter_map(|block| plain_block(spec, block)).collect(),
-    }
-}
-
 fn answer_blocks<'a>(spec: &ModelSpec, answer: &'a AssistantMessage) -> Vec<Json<'a>> {
     answer
         .content
@@ -77,12 +73,7 @@ fn answer_blocks<'a>(spec: &ModelSpec, answer: &'a AssistantMessage) -> Vec<Json
             Block::Text(text) => text_block(&text.text),
             Block::Thinking(thinking) => thinking_block(spec, thinking),
             Block::ToolCall(call) => {
-                let input = if call.arguments.is_object() {
-                    (&call.arguments).into()
-                } else {
-                    object! {}
-                };
-                Some(object! {"toolUse": object! {"toolUseId": &call.id, "name": &call.name, "input": input}})
+                Some(object! {"toolUse": object! {"toolUseId": &call.id, "name": &call.name, "input": arguments(call)}})
             }
             Block::Image(_) | Block::Other(_) => None,
         })
@@ -109,21 +100,9 @@ fn reasoning(text: Json<'_>) -> Json<'_> {
 
 fn result_block<'a>(spec: &ModelSpec, result: &'a ToolResultMessage) -> Json<'a> {
     let mut content = vec![object! {"text": result_text(result)}];
-    content.extend(result.content.iter().filter_map(|block| match block {
-        Block::Image(image) => image_block(spec, image),
-        Block::Text(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => None,
-    }));
+    content.extend(result_images(result).filter_map(|image| image_block(spec, image)));
     let status = if result.is_error { "error" } else { "success" };
     object! {"toolResult": object! {"toolUseId": &result.tool_call_id, "content": content, "status": status}}
-}
-
-/// Text that is not blank, or an image for a model that sees.
-fn plain_block<'a>(spec: &ModelSpec, block: &'a Block) -> Option<Json<'a>> {
-    match block {
-        Block::Text(text) => text_block(&text.text),
-        Block::Image(image) => image_block(spec, image),
-        Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => None,
-    }
 }
 
 fn text_block(text: &str) -> Option<Json<'_>> {

@@ -24,11 +24,9 @@ pub(super) fn build(
     key: Option<&ProviderKey>,
     request: &ModelRequest,
 ) -> Result<WireRequest, NetError> {
-    let mut headers = Headers::default();
-    headers.set("accept", "application/vnd.amazon.eventstream, application/json")?;
-    headers.set("content-type", "application/json")?;
+    let mut headers = Headers::posting("application/vnd.amazon.eventstream, application/json");
     if let Some(key) = key.filter(|key| is_bearer(key)) {
-        headers.set("authorization", &format!("Bearer {}", key.expose()))?;
+        headers.bearer(key.expose())?;
     }
     add_headers(&mut headers, &spec.headers)?;
     let method = if spec.streaming || request.tools.is_empty() { "converse-stream" } else { "converse" };
@@ -65,23 +63,19 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     if !tools.is_empty() {
         body.put("toolConfig", object! {"tools": tools});
     }
-    if let Some(fields) = thinking_fields(spec, request) {
-        body.put("additionalModelRequestFields", fields);
-    }
+    body.put_some("additionalModelRequestFields", thinking_fields(spec, request));
     body.into_bytes()
 }
 
 fn add_limits(body: &mut Json<'_>, spec: &ModelSpec, request: &ModelRequest) {
     let base = spec.output_cap(request.max_tokens);
-    let level = level(spec, request);
+    let level = spec.level(request.thinking);
     let budget = if is_adaptive(spec) { None } else { thinking::budget(level, base, spec.max_tokens) };
     let max = budget.filter(|_| is_claude(spec)).map_or(base, |(max, _)| max);
     let mut config = object! {"maxTokens": max};
     // Claude refuses a temperature while it thinks.
     let thinks = is_claude(spec) && level != ThinkingLevel::Off;
-    if let Some(temperature) = request.temperature.filter(|_| !thinks) {
-        config.put("temperature", temperature);
-    }
+    config.put_some("temperature", request.temperature.filter(|_| !thinks));
     body.put("inferenceConfig", config);
 }
 
@@ -90,7 +84,7 @@ fn thinking_fields(spec: &ModelSpec, request: &ModelRequest) -> Option<Json<'sta
     if !is_claude(spec) {
         return None;
     }
-    let level = level(spec, request);
+    let level = spec.level(request.thinking);
     if is_adaptive(spec) {
         let effort = thinking::adaptive_effort(level)?;
         let thinking = object! {"type": "adaptive"};
@@ -102,10 +96,6 @@ fn thinking_fields(spec: &ModelSpec, request: &ModelRequest) -> Option<Json<'sta
         fields.put("anthropic_beta", [Json::from(INTERLEAVED)]);
     }
     Some(fields)
-}
-
-fn level(spec: &ModelSpec, request: &ModelRequest) -> ThinkingLevel {
-    thinking::clamp(request.thinking, spec.reasoning, thinking::has_xhigh(spec.provider(), spec.id()))
 }
 
 fn is_adaptive(spec: &ModelSpec) -> bool {

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use hmac::{Hmac, Mac};
 use jiff::Timestamp;
+use sha2::digest::Output;
 use sha2::{Digest, Sha256};
 use url::Url;
 
@@ -92,16 +93,16 @@ impl Signable<'_> {
     fn authorization(&self, keys: &AccessKeys<'_>, region: &str, service: &str, time: &str) -> String {
         let date = time.split('T').next().unwrap_or_default();
         let scope = format!("{date}/{region}/{service}/aws4_request");
-        let digest = hex(&Sha256::digest(self.canonical().as_bytes()));
-        let to_sign = format!("{ALGORITHM}\n{time}\n{scope}\n{digest}");
+        let digest = Sha256::digest(self.canonical());
+        let to_sign = format!("{ALGORITHM}\n{time}\n{scope}\n{digest:x}");
         let secret = format!("AWS4{}", keys.secret);
         let key = [date, region, service, "aws4_request"]
             .iter()
-            .fold(secret.into_bytes(), |key, part| hmac(&key, part.as_bytes()));
-        let signature = hex(&hmac(&key, to_sign.as_bytes()));
+            .fold(secret.into_bytes(), |key, part| hmac(&key, part.as_bytes()).to_vec());
+        let signature = hmac(&key, to_sign.as_bytes());
         let id = keys.id;
         let signed = self.signed_headers();
-        format!("{ALGORITHM} Credential={id}/{scope}, SignedHeaders={signed}, Signature={signature}")
+        format!("{ALGORITHM} Credential={id}/{scope}, SignedHeaders={signed}, Signature={signature:x}")
     }
 
     fn canonical(&self) -> String {
@@ -117,12 +118,12 @@ impl Signable<'_> {
             let _ = writeln!(headers, "{name}:{}", value.join(" "));
         }
         format!(
-            "{}\n{}\n{}\n{headers}\n{}\n{}",
+            "{}\n{}\n{}\n{headers}\n{}\n{:x}",
             self.method,
             segments.join("/"),
             query.join("&"),
             self.signed_headers(),
-            hex(&Sha256::digest(self.body))
+            Sha256::digest(self.body)
         )
     }
 
@@ -152,19 +153,11 @@ fn amz_date(now: i64) -> String {
     time.strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
-fn hmac(key: &[u8], text: &[u8]) -> Vec<u8> {
+fn hmac(key: &[u8], text: &[u8]) -> Output<Sha256> {
     // Keys of any length are taken.
     Hmac::<Sha256>::new_from_slice(key)
-        .map(|mac| mac.chain_update(text).finalize().into_bytes().to_vec())
+        .map(|mac| mac.chain_update(text).finalize().into_bytes())
         .unwrap_or_default()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut out, byte| {
-        // Writing to a string can't fail.
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
 }
 
 #[cfg(test)]

@@ -260,12 +260,10 @@ fn stop_of(reason: &str) -> Result<StopReason, ModelFailure> {
         "end_turn" | "stop_sequence" => Ok(StopReason::Stop),
         "tool_use" => Ok(StopReason::ToolUse),
         "max_tokens" | "model_context_window_exceeded" => Ok(StopReason::Length),
-        reason if FUMBLED.contains(&reason) => Err(ModelFailure {
-            kind: FailureKind::Transient,
-            status: None,
-            retry_after: None,
-            message: format!("the model's answer came to nothing ({reason})"),
-        }),
+        reason if FUMBLED.contains(&reason) => Err(ModelFailure::new(
+            FailureKind::Transient,
+            format!("the model's answer came to nothing ({reason})"),
+        )),
         reason => Err(refused(reason)),
     }
 }

@@ -1,21 +1,22 @@
 //! The catalog out of its sources, later ones over earlier ones (spec `models.md` §2.1).
 
+use openclaw_config::settings::ModelCost;
+use openclaw_config::settings::ModelsMode;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::file::ModelsFile;
 use super::{BUILT_IN, Catalog, Provider, Source};
-use crate::provider_entry::{ModelEntry, ModelEntryParams, ModelOverride, Price, ProviderEntry};
+use crate::provider_entry::{ModelEntry, ModelOverride, ProviderEntry};
 use crate::reference::ProviderId;
-use crate::settings::{CatalogMode, ModelSettings};
+use crate::settings::ModelSettings;
 
 /// What a catalog is made of, besides the built-in list.
 #[derive(Debug, Clone, Copy)]
 pub struct Layers<'a> {
     /// The configuration.
     pub settings: &'a ModelSettings,
-    /// The agent's `models.json`. What it says of providers that are configured does not count.
-    pub file: Option<&'a ModelsFile>,
+    /// The providers of the agent's `models.json`. What it says of those that are configured does not count.
+    pub file: &'a [(ProviderId, ProviderEntry)],
     /// What servers said they have.
     pub found: &'a [Found],
 }
@@ -34,7 +35,7 @@ pub struct Found {
 impl Catalog {
     /// The configured providers in their order, those only `models.json` knows, then the built-in ones by name.
     pub fn assemble(layers: &Layers<'_>) -> Self {
-        let merges = layers.settings.catalog_mode == CatalogMode::Merge;
+        let merges = layers.settings.catalog_mode == ModelsMode::Merge;
         let mut catalog = Self { providers: Vec::new() };
         for (id, entry) in &layers.settings.providers {
             let id = ProviderId::normalize(id);
@@ -53,8 +54,7 @@ impl Catalog {
         catalog
     }
 
-    fn add_unconfigured(&mut self, file: Option<&ModelsFile>) {
-        let stated: &[(ProviderId, ProviderEntry)] = file.map_or(&[], ModelsFile::providers);
+    fn add_unconfigured(&mut self, stated: &[(ProviderId, ProviderEntry)]) {
         let is_new =
             |catalog: &Self, id: &str| !catalog.providers.iter().any(|known| known.id.as_str() == id);
         for (id, entry) in stated {
@@ -162,12 +162,11 @@ fn merge(base: &ProviderEntry, own: &ProviderEntry) -> ProviderEntry {
 impl ModelEntry {
     /// The model, with what it does not say as another one has it.
     fn like(&self, template: &Self) -> Self {
-        let said = self.clone();
         Self {
-            context_window: said.context_window.or(template.context_window),
-            max_tokens: said.max_tokens.or(template.max_tokens),
-            compat: said.compat.over(&template.compat),
-            params: ModelEntryParams { streaming: said.params.streaming.or(template.params.streaming) },
+            context_window: self.context_window.or(template.context_window),
+            max_tokens: self.max_tokens.or(template.max_tokens),
+            compat: self.compat.over(&template.compat),
+            streaming: self.streaming.or(template.streaming),
             ..self.clone()
         }
     }
@@ -185,7 +184,7 @@ impl ModelOverride {
         model.headers.extend(said.headers);
         model.compat = said.compat.over(&model.compat);
         let (old, new) = (model.cost.unwrap_or_default(), said.cost);
-        let price = Price {
+        let price = ModelCost {
             input: new.input.unwrap_or(old.input),
             output: new.output.unwrap_or(old.output),
             cache_read: new.cache_read.unwrap_or(old.cache_read),

@@ -1,5 +1,6 @@
 //! From a reference to a model that can be called (spec `models.md` §2.2).
 
+use openclaw_config::settings::ModelCost;
 use secrecy::SecretString;
 
 use super::forward::{is_edition, newcomer};
@@ -8,14 +9,14 @@ use crate::api::Api;
 use crate::copilot;
 use crate::model_spec::ModelSpec;
 use crate::protocols::protocol;
-use crate::provider_entry::{Compat, ModelEntry, Price, ProviderEntry};
+use crate::provider_entry::{Compat, ModelEntry, ProviderEntry};
 use crate::reference::ModelRef;
 use crate::wire::Protocol;
 
 /// Window of a model that does not say (spec `models.md` §2.1).
-pub(super) const NEW_CONTEXT_WINDOW: u64 = 200_000;
+pub(crate) const NEW_CONTEXT_WINDOW: u64 = 200_000;
 /// Largest answer of a model that does not say.
-pub(super) const NEW_MAX_TOKENS: u64 = 8_192;
+pub(crate) const NEW_MAX_TOKENS: u64 = 8_192;
 /// Protocol of a model of a configured provider that does not say, when the model is not listed (spec `models.md` §2.2).
 const NEW_API: &str = "openai-responses";
 /// Ids that are made up for tests and exist with any provider.
@@ -69,7 +70,7 @@ impl Catalog {
     }
 
     /// What a model costs; nothing when nobody wrote a price down. A dated edition costs what the listed model does.
-    pub fn price(&self, reference: &ModelRef) -> Option<Price> {
+    pub fn price(&self, reference: &ModelRef) -> Option<ModelCost> {
         let models = &self.find(&reference.provider)?.entry.models;
         let listed = models.iter().find(|model| model.id == reference.model);
         listed.or_else(|| models.iter().find(|model| is_edition(&reference.model, &model.id)))?.cost
@@ -117,7 +118,7 @@ fn resolve(
         headers: headers(entry, model),
         auth_header: entry.auth_header.unwrap_or(false),
         compat: post_fixed(provider, model),
-        streaming: model.params.streaming.unwrap_or(true),
+        streaming: model.streaming.unwrap_or(true),
         reference: reference.clone(),
     })
 }

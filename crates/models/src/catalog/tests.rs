@@ -1,11 +1,12 @@
+use openclaw_config::settings::ModelCost;
+use openclaw_config::settings::ModelsMode;
 use secrecy::ExposeSecret;
 use serde_json::json;
 
 use super::*;
 use crate::reference::ModelRef;
-use crate::settings::CatalogMode;
 
-fn settings(mode: CatalogMode, providers: serde_json::Value) -> ModelSettings {
+fn settings(mode: ModelsMode, providers: serde_json::Value) -> ModelSettings {
     let serde_json::Value::Object(providers) = providers else { panic!("an object") };
     let providers =
         providers.into_iter().map(|(id, entry)| (id, serde_json::from_value(entry).unwrap())).collect();
@@ -13,7 +14,7 @@ fn settings(mode: CatalogMode, providers: serde_json::Value) -> ModelSettings {
 }
 
 fn catalog(providers: serde_json::Value) -> Catalog {
-    Catalog::new(&settings(CatalogMode::Merge, providers))
+    Catalog::new(&settings(ModelsMode::Merge, providers))
 }
 
 fn find(catalog: &Catalog, text: &str) -> Result<ModelSpec, String> {
@@ -62,7 +63,7 @@ fn configured_models_come_first_and_get_the_documented_defaults() {
     let catalog = catalog(entry);
     let a = find(&catalog, "local/a").unwrap();
     assert_eq!((a.context_window, a.window_configured, a.max_tokens), (None, false, 8192));
-    assert_eq!((a.reasoning, a.images, a.price), (false, false, Price::default()));
+    assert_eq!((a.reasoning, a.images, a.price), (false, false, ModelCost::default()));
     let b = find(&catalog, "local/b").unwrap();
     assert_eq!(
         (b.context_window, b.window_configured, b.max_tokens, b.images),
@@ -93,7 +94,7 @@ fn an_explicit_model_replaces_the_built_in_one_of_its_id() {
 fn replace_mode_knows_only_what_is_configured() {
     let entry =
         json!({"local": {"baseUrl": "http://l", "api": "openai-completions", "models": [{"id": "a"}]}});
-    let catalog = Catalog::new(&settings(CatalogMode::Replace, entry));
+    let catalog = Catalog::new(&settings(ModelsMode::Replace, entry));
     assert!(find(&catalog, "local/a").is_ok());
     assert_eq!(find(&catalog, "opus-4.6").unwrap_err(), "Unknown model: anthropic/claude-opus-4-6");
     assert_eq!(catalog.rows(|_| true).len(), 1);
@@ -325,7 +326,7 @@ fn a_model_may_speak_another_protocol_at_another_address_than_its_provider() {
 fn newcomers_are_like_their_siblings() {
     let codex = json!({"openai-codex": {"baseUrl": "http://c", "api": "openai-codex-responses", "models": [
         {"id": "gpt-5.2-codex", "contextWindow": 111_111, "maxTokens": 9}]}});
-    let codex = Catalog::new(&settings(CatalogMode::Replace, codex));
+    let codex = Catalog::new(&settings(ModelsMode::Replace, codex));
     let spec = find(&codex, "openai-codex/gpt-5.3-codex").unwrap();
     assert_eq!(
         (spec.name.as_str(), spec.context_window, spec.reasoning),
@@ -333,7 +334,7 @@ fn newcomers_are_like_their_siblings() {
     );
     let opus = json!({"anthropic": {"baseUrl": "http://a", "api": "anthropic-messages", "models": [
         {"id": "claude-opus-4-5", "contextWindow": 222_222, "maxTokens": 9, "input": ["text", "image"]}]}});
-    let opus = Catalog::new(&settings(CatalogMode::Replace, opus));
+    let opus = Catalog::new(&settings(ModelsMode::Replace, opus));
     for id in ["claude-opus-4-6", "claude-opus-4.6", "claude-opus-4-6-20260205", "Claude-Opus-4.6-fast"] {
         let spec = find(&opus, &format!("anthropic/{id}")).unwrap();
         assert_eq!((spec.id(), spec.context_window, spec.images), (id, Some(222_222), true), "{id}");
@@ -360,7 +361,7 @@ fn any_id_of_a_configured_provider_is_a_text_model_like_its_first() {
         (like.api.as_str(), like.context_window, like.max_tokens),
         ("anthropic-messages", Some(30_000), 100)
     );
-    assert_eq!((like.reasoning, like.images, like.price), (false, false, Price::default()));
+    assert_eq!((like.reasoning, like.images, like.price), (false, false, ModelCost::default()));
     let empty = find(&catalog, "empty/new").unwrap();
     assert_eq!(
         (empty.api.as_str(), empty.context_window, empty.max_tokens),

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use secrecy::SecretString;
 use tokio::io::AsyncReadExt;
 
@@ -30,19 +31,14 @@ impl std::fmt::Debug for KeyCommands {
 impl KeyCommands {
     /// Runs a command, or returns what it printed before. The error says what is wrong, without what was printed.
     pub(crate) async fn run(&self, command: &str, variables: &Variables) -> Result<SecretString, String> {
-        if let Some(known) = self.lock().get(command) {
+        if let Some(known) = self.printed.lock().get(command) {
             return Ok(known.clone());
         }
         let key = tokio::time::timeout(DEADLINE, print(command, variables))
             .await
             .map_err(|_| format!("took longer than {DEADLINE:?}"))??;
-        self.lock().insert(command.to_owned(), key.clone());
+        self.printed.lock().insert(command.to_owned(), key.clone());
         Ok(key)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, SecretString>> {
-        // A map stays whole also when a thread died while holding it.
-        self.printed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

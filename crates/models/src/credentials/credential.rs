@@ -4,6 +4,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
 use super::usage::millis;
+use crate::oauth::codex;
 use crate::reference::ProviderId;
 
 /// One profile.
@@ -77,6 +78,18 @@ impl Credential {
     /// A key or token and nothing else.
     pub fn new(provider: ProviderId, secret: Secret) -> Self {
         Self { provider, secret, about: About::default() }
+    }
+
+    /// The key of providers that need more than a token in one string (spec `models.md` §8.4).
+    pub(super) fn composite(&self, secret: &SecretString) -> Option<SecretString> {
+        let (name, other, value) = match self.provider.as_str() {
+            codex::PROVIDER => ("access", "accountId", self.about.account.as_ref()?),
+            "google-gemini-cli" | "google-antigravity" => {
+                ("token", "projectId", self.about.project.as_ref()?)
+            }
+            _ => return None,
+        };
+        Some(SecretString::from(json!({name: secret.expose_secret(), other: value}).to_string()))
     }
 
     /// Reads an entry; nothing for a kind this version does not know, or one that names no provider.

@@ -1,5 +1,7 @@
 //! Why there is no credential.
 
+use std::fmt::Display;
+
 /// Why a provider can't be called. The texts are for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
@@ -70,4 +72,11 @@ pub enum CredentialError {
         /// How to add one.
         fix: String,
     },
+}
+
+impl CredentialError {
+    /// A login that could not be renewed.
+    pub(crate) fn renewal(provider: impl Display, what: impl Display) -> Self {
+        Self::Renewal { provider: provider.to_string(), what: what.to_string() }
+    }
 }

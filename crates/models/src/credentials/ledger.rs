@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::file::{OnDamage, StoreError};
+use super::file::OnDamage;
 use super::legacy::Surroundings;
 use super::store::AuthStore;
 use super::usage::failure_reason;
@@ -211,9 +211,7 @@ impl Writer {
         });
         match written.await {
             Ok(Ok(_)) => true,
-            Ok(Err(
-                error @ (StoreError::Read { .. } | StoreError::Damaged { .. } | StoreError::Write { .. }),
-            )) => {
+            Ok(Err(error)) => {
                 tracing::warn!(%error, "how credentials did is not written; it stays in force until a restart");
                 false
             }

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use openclaw_config::private_file::{self, Durability};
+use parking_lot::Mutex;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -65,6 +66,21 @@ pub enum Because<'a> {
     Refused(&'a SecretString),
 }
 
+impl<'a> Because<'a> {
+    /// The token that was refused.
+    fn refused(self) -> Option<&'a SecretString> {
+        match self {
+            Self::Expired => None,
+            Self::Refused(token) => Some(token),
+        }
+    }
+
+    /// Whether a token is the one that was refused.
+    fn refuses(self, token: &SecretString) -> bool {
+        self.refused().is_some_and(|refused| refused.expose_secret() == token.expose_secret())
+    }
+}
+
 impl Logins {
     /// Asks these servers over this connection pool.
     pub fn new(http: Http, servers: LoginServers) -> Self {
@@ -112,8 +128,7 @@ impl Logins {
     }
 
     fn gate(&self, path: &Path) -> Arc<tokio::sync::Mutex<()>> {
-        // A map stays whole also when a thread died while holding it.
-        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut busy = self.busy.lock();
         busy.retain(|_, gate| gate.strong_count() > 0);
         if let Some(gate) = busy.get(path).and_then(Weak::upgrade) {
             return gate;
@@ -137,7 +152,7 @@ impl Logins {
         let left = LONGEST_HOLD.saturating_sub(held.elapsed());
         let asked = codex::refresh(&self.http, &self.servers, refresh, now_ms());
         let answer = tokio::time::timeout(left, asked).await.unwrap_or(Err(EndpointError::Slow));
-        let login = answer.map_err(|error| request.failed(&stored, &error.to_string()))?;
+        let login = answer.map_err(|error| CredentialError::renewal(&stored.provider, error))?;
         let mut next = stored.clone();
         next.secret =
             Secret::OAuth { access: login.access, refresh: login.refresh, expires: Some(login.expires) };
@@ -170,10 +185,7 @@ impl Logins {
             }
         }
         let answer = github::exchange(&self.http, &self.servers, account).await;
-        let token = answer.map_err(|error| CredentialError::Renewal {
-            provider: github::PROVIDER.to_owned(),
-            what: error.to_string(),
-        })?;
+        let token = answer.map_err(|error| CredentialError::renewal(github::PROVIDER, error))?;
         if let Some(path) = path {
             let kept = token.clone();
             let saved = blocking(move || keep_copilot(&path, &owner, &kept)).await?;
@@ -193,16 +205,8 @@ impl Logins {
         adc: &Adc,
         because: Because<'_>,
     ) -> Result<SecretString, CredentialError> {
-        let refused = match because {
-            Because::Expired => None,
-            Because::Refused(token) => Some(token),
-        };
-        let token = self.google.token(&self.http, &self.servers, adc, refused).await;
-        let token = token.map_err(|error| CredentialError::Renewal {
-            provider: adc::PROVIDER.to_owned(),
-            what: error.to_string(),
-        })?;
-        Ok(adc.key(&token))
+        let token = self.google.token(&self.http, &self.servers, adc, because.refused()).await;
+        Ok(adc.key(&token.map_err(|error| CredentialError::renewal(adc::PROVIDER, error))?))
     }
 }
 
@@ -234,15 +238,11 @@ enum Read {
 
 impl Renewal {
     fn new(place: Place<'_>, id: &str, because: Because<'_>) -> Self {
-        let refused = match because {
-            Because::Expired => None,
-            Because::Refused(access) => Some(access.clone()),
-        };
         Self {
             agent_dir: place.agent_dir.to_path_buf(),
             around: place.around.clone(),
             id: id.to_owned(),
-            refused,
+            refused: because.refused().cloned(),
         }
     }
 
@@ -326,20 +326,14 @@ impl Renewal {
         CredentialError::Expired(self.id.clone())
     }
 
-    fn failed(&self, stored: &Credential, what: &str) -> CredentialError {
-        CredentialError::Renewal { provider: stored.provider.to_string(), what: what.to_owned() }
-    }
-
     fn store_failed(&self, error: &file::StoreError) -> CredentialError {
-        let provider = self.id.split(':').next().unwrap_or_default().to_owned();
-        CredentialError::Renewal { provider, what: error.to_string() }
+        CredentialError::renewal(self.id.split(':').next().unwrap_or_default(), error)
     }
 }
 
 /// Whose token is kept, without saying it.
 fn owner_of(account: &SecretString) -> String {
-    let digest = Sha256::digest(account.expose_secret().trim());
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    format!("{:.16x}", Sha256::digest(account.expose_secret().trim()))
 }
 
 fn kept_copilot(path: &Path, owner: &str, now: i64) -> Option<SecretString> {

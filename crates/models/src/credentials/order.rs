@@ -1,11 +1,12 @@
 //! Which profiles of a provider are asked, and in which order (spec `models.md` §8.2).
 
+use openclaw_config::settings::AuthMode;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::credential::{Credential, Secret};
 use super::store::AuthStore;
 use crate::reference::ProviderId;
-use crate::settings::{AuthMode, ModelSettings};
+use crate::settings::ModelSettings;
 
 /// The usable profiles of a provider at `now` (Unix milliseconds). Those in cooldown come last, the soonest back first.
 pub fn profile_order(
@@ -67,9 +68,9 @@ fn is_usable(id: &str, provider: &ProviderId, store: &AuthStore, settings: &Mode
     let agrees = settings.auth_profiles.get(id).is_none_or(|profile| {
         let mode_fits = match (profile.mode, &credential.secret) {
             (AuthMode::ApiKey, Secret::ApiKey(_))
-            | (AuthMode::Token | AuthMode::OAuth, Secret::Token { .. })
-            | (AuthMode::OAuth, Secret::OAuth { .. }) => true,
-            (AuthMode::ApiKey | AuthMode::Token | AuthMode::OAuth, _) => false,
+            | (AuthMode::Token | AuthMode::Oauth, Secret::Token { .. })
+            | (AuthMode::Oauth, Secret::OAuth { .. }) => true,
+            (AuthMode::ApiKey | AuthMode::Token | AuthMode::Oauth, _) => false,
         };
         ProviderId::normalize(&profile.provider) == *provider && mode_fits
     });
@@ -98,7 +99,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::settings::AuthProfileSettings;
+    use openclaw_config::settings::AuthProfile;
 
     const NOW: i64 = 1_000_000;
 
@@ -211,16 +212,16 @@ mod tests {
         let store = store(&json!({"profiles": {
             "a": key("anthropic"), "b": oauth("anthropic"),
             "t": {"type": "token", "provider": "anthropic", "token": "t"}, "blank": {"type": "api_key", "provider": "anthropic", "key": " "}, "elsewhere": key("anthropic")}}));
-        let profile = |mode| AuthProfileSettings { provider: "anthropic".to_owned(), mode };
+        let profile = |mode| AuthProfile { provider: "anthropic".to_owned(), mode, email: None };
         let settings = ModelSettings {
             auth_profiles: [
-                ("a".to_owned(), profile(AuthMode::OAuth)),
-                ("t".to_owned(), profile(AuthMode::OAuth)),
+                ("a".to_owned(), profile(AuthMode::Oauth)),
+                ("t".to_owned(), profile(AuthMode::Oauth)),
                 ("blank".to_owned(), profile(AuthMode::ApiKey)),
                 ("gone".to_owned(), profile(AuthMode::ApiKey)),
                 (
                     "elsewhere".to_owned(),
-                    AuthProfileSettings { provider: "openai".to_owned(), mode: AuthMode::ApiKey },
+                    AuthProfile { provider: "openai".to_owned(), mode: AuthMode::ApiKey, email: None },
                 ),
             ]
             .into(),

@@ -1,5 +1,6 @@
 //! Which providers could be called: what is there, without fetching it. Runs no key command.
 
+use openclaw_config::settings::ProviderAuth;
 use secrecy::ExposeSecret;
 
 use super::order::profile_order;
@@ -9,7 +10,6 @@ use crate::api::Api;
 use crate::bedrock::credentials as aws;
 use crate::catalog::{Catalog, key_variables, own_key_variables};
 use crate::net::is_local_url;
-use crate::provider_entry::ProviderAuthKind;
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
 use crate::variables::Variables;
@@ -57,7 +57,7 @@ impl Connections<'_> {
     /// Whether AWS's variables give a key for Bedrock; they are often set for other reasons.
     fn has_aws_key(&self, provider: &ProviderId) -> bool {
         let signs = self.catalog.provider(provider).is_some_and(|entry| {
-            entry.api == Some(Api::BedrockConverseStream) || entry.auth == Some(ProviderAuthKind::AwsSdk)
+            entry.api == Some(Api::BedrockConverseStream) || entry.auth == Some(ProviderAuth::AwsSdk)
         });
         signs && aws::variable(self.variables).is_some()
     }

@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 
 use super::credential::Secret;
 use super::error::CredentialError;
 use super::legacy::Surroundings;
 use super::logins::{Because, Logins, Place};
-use super::resolve::composite;
 use crate::google::adc::Adc;
 
 /// Where a key comes from that its server may take back before its time.
@@ -41,22 +40,12 @@ impl Renewable {
                 let Secret::OAuth { access, .. } = &credential.secret else {
                     return Err(CredentialError::Expired(id.clone()));
                 };
-                Ok(composite(&credential, access).unwrap_or_else(|| access.clone()))
+                Ok(credential.composite(access).unwrap_or_else(|| access.clone()))
             }
             Source::Copilot(account) => {
                 self.logins.copilot(&self.around, account, Because::Refused(refused)).await
             }
             Source::Google(adc) => self.logins.google(adc, Because::Refused(refused)).await,
-        }
-    }
-}
-
-impl Because<'_> {
-    /// Whether a token is the one that was refused.
-    pub(super) fn refuses(self, token: &SecretString) -> bool {
-        match self {
-            Self::Expired => false,
-            Self::Refused(refused) => refused.expose_secret() == token.expose_secret(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The keys with which a provider may be called (spec `models.md` §8.3).
 
+use openclaw_config::settings::ProviderAuth;
 use std::path::Path;
 
 use secrecy::{ExposeSecret, SecretString};
@@ -19,7 +20,6 @@ use crate::bedrock::credentials as aws;
 use crate::catalog::{Catalog, key_variables};
 use crate::google::adc::Adc;
 use crate::oauth::{codex, github};
-use crate::provider_entry::ProviderAuthKind;
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
 use crate::variables::{self, Variables};
@@ -159,12 +159,12 @@ impl Keyring<'_> {
             }
             return Ok(Some(key));
         }
-        if self.is_bedrock_without_key(provider)
+        if self.is_without_key(provider, &Api::BedrockConverseStream)
             && let Some(key) = self.aws_key().await?
         {
             return Ok(Some(key));
         }
-        if self.is_vertex_without_key(provider)
+        if self.is_without_key(provider, &Api::GoogleVertex)
             && let Some(key) = self.vertex_key().await?
         {
             return Ok(Some(key));
@@ -268,7 +268,7 @@ impl Keyring<'_> {
         }
         let mut key = Key::new(secret.clone(), mode, format!("profile:{id}"));
         key.label.profile = Some(id.to_owned());
-        if let Some(whole) = composite(credential, secret) {
+        if let Some(whole) = credential.composite(secret) {
             key.secret = Some(whole);
         }
         if let Secret::OAuth { refresh, .. } = &credential.secret
@@ -294,9 +294,9 @@ impl Keyring<'_> {
             return Ok(self.catalog.needs_no_key(provider).then(Key::none));
         };
         let mode = match entry.auth {
-            Some(ProviderAuthKind::OAuth) => "oauth",
-            Some(ProviderAuthKind::Token) => "token",
-            Some(ProviderAuthKind::ApiKey | ProviderAuthKind::AwsSdk) | None => "api-key",
+            Some(ProviderAuth::Oauth) => "oauth",
+            Some(ProviderAuth::Token) => "token",
+            Some(ProviderAuth::ApiKey | ProviderAuth::AwsSdk) | None => "api-key",
         };
         let secret = match (written.strip_prefix('!'), reference_name(written)) {
             (Some(command), _) => self
@@ -318,13 +318,14 @@ impl Keyring<'_> {
 
     /// `auth: "aws-sdk"`: nothing but AWS's own chain of credentials counts.
     fn asks_aws_first(&self, provider: &ProviderId) -> bool {
-        self.catalog.provider(provider).is_some_and(|entry| entry.auth == Some(ProviderAuthKind::AwsSdk))
+        self.catalog.provider(provider).is_some_and(|entry| entry.auth == Some(ProviderAuth::AwsSdk))
     }
 
-    /// Whether AWS's own chain of credentials is the last to be asked.
-    fn is_bedrock_without_key(&self, provider: &ProviderId) -> bool {
+    /// Whether a provider speaks a protocol for which there is another chain of credentials, and no key is configured that
+    /// goes before it.
+    fn is_without_key(&self, provider: &ProviderId, api: &Api) -> bool {
         self.catalog.provider(provider).is_some_and(|entry| {
-            entry.api == Some(Api::BedrockConverseStream) && entry.api_key.as_ref().is_none_or(is_blank)
+            entry.api.as_ref() == Some(api) && entry.api_key.as_ref().is_none_or(is_blank)
         })
     }
 
@@ -335,13 +336,6 @@ impl Keyring<'_> {
             secret: Some(secret),
             ..Key::new(shown, "aws-sdk", source)
         }))
-    }
-
-    /// Whether Google's application default credentials are the last to be asked.
-    fn is_vertex_without_key(&self, provider: &ProviderId) -> bool {
-        self.catalog.provider(provider).is_some_and(|entry| {
-            entry.api == Some(Api::GoogleVertex) && entry.api_key.as_ref().is_none_or(is_blank)
-        })
     }
 
     async fn vertex_key(&self) -> Result<Option<Key>, CredentialError> {
@@ -377,17 +371,6 @@ impl Keyring<'_> {
     }
 }
 
-/// The key of providers that need more than a token in one string (spec `models.md` §8.4).
-pub(super) fn composite(credential: &Credential, secret: &SecretString) -> Option<SecretString> {
-    let about = &credential.about;
-    let (name, other, value) = match credential.provider.as_str() {
-        codex::PROVIDER => ("access", "accountId", about.account.as_ref()?),
-        "google-gemini-cli" | "google-antigravity" => ("token", "projectId", about.project.as_ref()?),
-        _ => return None,
-    };
-    Some(SecretString::from(serde_json::json!({name: secret.expose_secret(), other: value}).to_string()))
-}
-
 /// The variable of `${NAME}`.
 pub(super) fn reference_name(text: &str) -> Option<&str> {
     text.strip_prefix("${")?.strip_suffix('}')
@@ -406,7 +389,9 @@ fn is_blank(secret: &SecretString) -> bool {
 impl Key {
     fn new(secret: SecretString, mode: &'static str, source: String) -> Self {
         let text = secret.expose_secret();
-        let label = AuthLabel { mode, source, masked: masked(text), snippet: snippet(text), profile: None };
+        // Of a short key too little is shown to guess it.
+        let (masked, snippet) = (ends(text, 8, "..."), ends(text, 4, "…"));
+        let label = AuthLabel { mode, source, masked, snippet, profile: None };
         Self { secret: Some(secret), base_url: None, label, renewable: None }
     }
 
@@ -421,16 +406,6 @@ impl Key {
         };
         Self { secret: None, base_url: None, label, renewable: None }
     }
-}
-
-/// A key as people may see it: eight characters at either end of a long one; of a short one too little to guess it.
-fn masked(key: &str) -> String {
-    ends(key, 8, "...")
-}
-
-/// Four characters at either end.
-fn snippet(key: &str) -> String {
-    ends(key, 4, "…")
 }
 
 /// At most `keep` characters of either end, and never more than half of the whole.

@@ -100,7 +100,12 @@ fn every_log_has_its_lines_and_no_keys() {
 fn a_trace_may_leave_out_what_was_said() {
     let state = tempfile::tempdir().unwrap();
     let file = state.path().join("t.jsonl");
-    let settings = CacheTrace { enabled: true, file: Some(file.clone()), messages: false, system: true };
+    let settings = CacheTrace {
+        enabled: true,
+        file_path: Some(file.display().to_string()),
+        include_messages: false,
+        include_system: true,
+    };
     let quiet: Variables = [("OPENCLAW_CACHE_TRACE_SYSTEM", "0")].into_iter().collect();
     let spec = ModelSpec::sample("p", "m", "openai-completions");
     call(&DebugLogs::from(&quiet).of(&spec, &settings, &agent_dir(state.path())).unwrap());

@@ -1,26 +1,14 @@
 //! Asking a server, whatever it is.
 
-use std::time::Duration;
-
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::inquiry::{Inquiry, KnownAs, Source};
-use super::{llama_cpp, lm_studio, ollama, venice, vllm};
-use crate::net::{Headers, Http};
-use crate::provider_entry::{Asks, ModelEntry, ProviderEntry};
-use crate::variables::Variables;
+use super::inquiry::KnownAs;
+use crate::net::{Headers, Http, JSON};
 
 /// Largest list that is read.
 const MAX_LIST: usize = 4 * 1024 * 1024;
-/// Most models that are taken from one server.
-const MAX_MODELS: usize = 1000;
-/// How long a program for local models may take in all (spec `models.md` §2.3).
-const LOCAL_DEADLINE: Duration = Duration::from_secs(5);
-/// How long a service on the internet may take.
-const SERVICE_DEADLINE: Duration = Duration::from_secs(10);
-
 /// A server to ask.
 #[derive(Debug, Clone)]
 pub(super) struct Server<'a> {
@@ -31,38 +19,7 @@ pub(super) struct Server<'a> {
     pub(super) known_as: KnownAs,
 }
 
-impl Inquiry {
-    /// Asks; the error is for the log.
-    pub(super) async fn ask(&self, http: &Http, variables: &Variables) -> Result<ProviderEntry, String> {
-        match &self.source {
-            Source::Bedrock(discovery) => {
-                discovery.run(http, variables).await.map_err(|error| error.to_string())
-            }
-            Source::Server { asks, root, known_as } => {
-                let server = Server { http, root, key: self.key.as_ref(), known_as: *known_as };
-                let deadline = if asks.is_local() { LOCAL_DEADLINE } else { SERVICE_DEADLINE };
-                let mut models = tokio::time::timeout(deadline, server.models(*asks))
-                    .await
-                    .map_err(|_| format!("no answer within {deadline:?}"))??;
-                models.truncate(MAX_MODELS);
-                let base_url = if asks.is_local() { format!("{root}/v1") } else { root.clone() };
-                Ok(ProviderEntry { base_url: Some(base_url), models, ..ProviderEntry::default() })
-            }
-        }
-    }
-}
-
 impl Server<'_> {
-    async fn models(&self, asks: Asks) -> Result<Vec<ModelEntry>, String> {
-        match asks {
-            Asks::Ollama => ollama::models(self).await,
-            Asks::LmStudio => lm_studio::models(self).await,
-            Asks::LlamaCpp => llama_cpp::models(self).await,
-            Asks::Vllm => vllm::models(self).await,
-            Asks::Venice => venice::models(self).await,
-        }
-    }
-
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, String> {
         self.answer(path, None).await
     }
@@ -73,17 +30,12 @@ impl Server<'_> {
 
     async fn answer<T: DeserializeOwned>(&self, path: &str, body: Option<&Value>) -> Result<T, String> {
         let url = format!("{}{path}", self.root);
-        let mut headers = Headers::default();
-        let mut set = |name, value: &str| headers.set(name, value).map_err(|error| error.to_string());
-        set("accept", "application/json")?;
+        let mut headers = if body.is_some() { Headers::posting(JSON) } else { Headers::accepting(JSON) };
         if let Some(key) = self.key {
-            set("authorization", &format!("Bearer {}", key.expose_secret()))?;
+            headers.bearer(key.expose_secret()).map_err(|error| error.to_string())?;
         }
         let incoming = match body {
-            Some(body) => {
-                set("content-type", "application/json")?;
-                self.http.post_json(&url, headers, body.to_string().into_bytes()).await
-            }
+            Some(body) => self.http.post_json(&url, headers, body.to_string().into_bytes()).await,
             None => self.http.get(&url, headers).await,
         };
         let incoming = incoming.map_err(|error| error.to_string())?;

@@ -1,9 +1,10 @@
 //! Answers of servers: kept, renewed in the background, waited for once.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -73,7 +74,7 @@ impl Discovery {
 
     /// What is known already.
     pub(crate) fn known(&self, inquiries: &[Inquiry]) -> Vec<Found> {
-        let slots = self.shared.lock();
+        let slots = self.shared.slots.lock();
         let found = |inquiry: &Inquiry| {
             let provider = inquiry.provider.clone();
             let answer = slots.get(&inquiry.source).and_then(|slot| slot.answer.clone());
@@ -101,7 +102,7 @@ impl Discovery {
 
     /// Begins to ask if it is time to. What is returned is worth waiting for: nothing is known yet.
     fn begin(&self, inquiry: &Inquiry) -> Option<watch::Receiver<bool>> {
-        let mut slots = self.shared.lock();
+        let mut slots = self.shared.slots.lock();
         if slots.len() >= MAX_SLOTS && !slots.contains_key(&inquiry.source) {
             slots.clear();
         }
@@ -135,7 +136,7 @@ impl Discovery {
 
 impl Shared {
     fn keep(&self, inquiry: &Inquiry, answer: Result<ProviderEntry, String>) {
-        let mut slots = self.lock();
+        let mut slots = self.slots.lock();
         let slot = slots.entry(inquiry.source.clone()).or_default();
         let provider = &inquiry.provider;
         let outcome = match answer {
@@ -159,11 +160,6 @@ impl Shared {
             }
         };
         slot.asked = Some((Instant::now(), outcome));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Source, Slot>> {
-        // A map stays whole also when a thread died while holding it.
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

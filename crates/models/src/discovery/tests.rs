@@ -245,7 +245,7 @@ async fn a_server_on_another_machine_is_never_chosen_by_itself() {
             serde_json::from_value(json!({"baseUrl": address, "models": [{"id": "m"}]})).unwrap();
         let found =
             [Found { provider: ProviderId::normalize("ollama"), entry: entry.into(), answered: true }];
-        let catalog = Catalog::assemble(&Layers { settings: &settings, file: None, found: &found });
+        let catalog = Catalog::assemble(&Layers { settings: &settings, file: &[], found: &found });
         assert_eq!(catalog.on_this_machine().count(), expect, "{address}");
     }
 }
@@ -373,7 +373,7 @@ async fn a_run_writes_models_json_behind_its_back_and_a_look_writes_nothing() {
     let entry = json!({"mine": {"baseUrl": "http://m", "apiKey": "sk-secret", "api": "openai-completions", "models": [{"id": "m"}]}});
     let place = Place::new(entry, &[("OPENCLAW_LOCAL_MODELS", "off")]);
     std::fs::write(place.dir.path().join(CREDENTIALS), "{}").unwrap();
-    let path = place.dir.path().join(crate::catalog::MODELS_FILE);
+    let path = place.dir.path().join(crate::models_file::FILE);
     let agent = AgentId::default();
     let thinking = AskedThinking::Default;
     let ask = Ask { thinking, ..Ask::new(&agent, place.dir.path()) };

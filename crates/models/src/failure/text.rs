@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::classify::{classify_text, is_context_overflow};
 use super::pattern::{Pattern, any};
-use crate::answer::WEB_PAGE;
 use crate::stream::FailureKind;
 use Pattern::{Has, Then};
 
@@ -61,6 +60,9 @@ pub fn user_text(raw: &str) -> String {
     }
     error.map_or_else(|| cut(raw), |error| cut(&error.to_string()))
 }
+
+/// How the message begins of a call that a web page answered.
+pub(crate) const WEB_PAGE: &str = "the server answered with a web page";
 
 /// Whether it was a web page that refused a call, as a proxy or a firewall shows one, and not the provider.
 pub fn is_web_page(raw: &str) -> bool {

@@ -8,6 +8,7 @@ use openclaw_protocol::message::{
 
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
+use crate::parts::{arguments, result_images, user_parts};
 use crate::result_text::result_text;
 
 /// What a conversation begins with when its own beginning is gone: the first word must be the user's.
@@ -69,17 +70,7 @@ struct Results<'a> {
 impl<'a> Writer<'a> {
     fn user(&mut self, content: &'a UserContent) {
         self.end_results();
-        let parts = match content {
-            UserContent::Text(text) => text_part(text, None).into_iter().collect(),
-            UserContent::Blocks(blocks) => blocks
-                .iter()
-                .filter_map(|block| match block {
-                    Block::Text(text) => text_part(&text.text, None),
-                    Block::Image(image) => self.image_part(image),
-                    Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => None,
-                })
-                .collect(),
-        };
+        let parts = user_parts(content, |text| text_part(text, None), |image| self.image_part(image));
         self.push("user", parts);
     }
 
@@ -106,15 +97,13 @@ impl<'a> Writer<'a> {
 
     fn call(&mut self, call: &'a ToolCall, proven: bool) -> Json<'a> {
         self.names.insert(&call.id, &call.name);
-        let arguments = Some(&call.arguments).filter(|arguments| arguments.is_object());
+        let arguments = arguments(call);
         if self.proving && !proven {
             self.told.insert(&call.id);
-            let arguments = arguments.map_or_else(|| "{}".to_owned(), ToString::to_string);
             return object! {"text": format!(
             "[From earlier in this conversation: another model used the tool \"{}\" with these arguments: {arguments}. \
              This note is a record, not a format to imitate: to use a tool, call it.]", call.name)};
         }
-        let arguments = arguments.map_or_else(|| object! {}, Json::from);
         let mut function = object! {"name": &call.name, "args": arguments};
         if self.with_ids {
             function.put("id", &call.id);
@@ -127,14 +116,8 @@ impl<'a> Writer<'a> {
     fn result(&mut self, result: &'a ToolResultMessage) {
         let name = self.names.get(result.tool_call_id.as_str()).copied().unwrap_or(&result.tool_name);
         let text = result_text(result);
-        let images: Vec<Json<'a>> = result
-            .content
-            .iter()
-            .filter_map(|block| match block {
-                Block::Image(image) => self.image_part(image),
-                Block::Text(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => None,
-            })
-            .collect();
+        let images: Vec<Json<'a>> =
+            result_images(result).filter_map(|image| self.image_part(image)).collect();
         if self.told.contains(result.tool_call_id.as_str()) {
             let told = format!("[The tool \"{name}\" answered: {text}]");
             self.results.told.push(object! {"text": told});

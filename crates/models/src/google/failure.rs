@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::failure::{classify_answer, is_context_overflow};
 use crate::stream::{FailureKind, ModelFailure};
-use crate::wire::ErrorAnswer;
+use crate::wire::{ErrorAnswer, named_words};
 
 /// What the canonical status of an error means for us; the others are told by their HTTP status and their words.
 const STATUSES: &[(&str, FailureKind)] = &[
@@ -40,12 +40,7 @@ pub(super) fn in_stream(error: &Value) -> ModelFailure {
 pub(super) fn error_words(error: &Value, body: &str) -> String {
     let error = inner(error);
     let message = error.as_str().or_else(|| text_of(error, "message"));
-    match (text_of(error, "status"), message) {
-        (Some(status), Some(message)) => format!("{status}: {message}"),
-        (Some(status), None) => status.to_owned(),
-        (None, Some(message)) => message.to_owned(),
-        (None, None) => body.to_owned(),
-    }
+    named_words(text_of(error, "status"), message).unwrap_or_else(|| body.to_owned())
 }
 
 /// Asked for a stream that is not server-sent events, Google wraps the error into a list.

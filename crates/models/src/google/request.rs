@@ -16,23 +16,15 @@ pub(super) fn build(
     key: Option<&SecretString>,
     request: &ModelRequest,
 ) -> Result<WireRequest, NetError> {
-    let mut headers = plain_headers()?;
+    let mut headers = Headers::posting("*/*");
     if let Some(key) = key.map(ExposeSecret::expose_secret) {
         headers.set("x-goog-api-key", key)?;
         if spec.auth_header {
-            headers.set("authorization", &format!("Bearer {key}"))?;
+            headers.bearer(key)?;
         }
     }
     add_headers(&mut headers, &spec.headers)?;
     Ok(WireRequest { url: url(spec, request), headers, body: body(spec, request) })
-}
-
-/// The headers of every request.
-pub(super) fn plain_headers() -> Result<Headers, NetError> {
-    let mut headers = Headers::default();
-    headers.set("accept", "*/*")?;
-    headers.set("content-type", "application/json")?;
-    Ok(headers)
 }
 
 fn url(spec: &ModelSpec, request: &ModelRequest) -> String {
@@ -70,13 +62,9 @@ pub(super) fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
 fn generation(spec: &ModelSpec, request: &ModelRequest) -> Json<'static> {
     let (max, thinks) = thinking::plan(spec, request.thinking, spec.output_cap(request.max_tokens));
     let mut config = object! {};
-    if let Some(temperature) = request.temperature {
-        config.put("temperature", temperature);
-    }
+    config.put_some("temperature", request.temperature);
     config.put("maxOutputTokens", max);
-    if let Some(thinks) = thinks {
-        config.put("thinkingConfig", thinks);
-    }
+    config.put_some("thinkingConfig", thinks);
     config
 }
 

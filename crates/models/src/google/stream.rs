@@ -204,12 +204,10 @@ fn stop_of(reason: &str, message: Option<&str>) -> Result<StopReason, ModelFailu
     match reason {
         "STOP" => Ok(StopReason::Stop),
         "MAX_TOKENS" => Ok(StopReason::Length),
-        reason if FUMBLED.contains(&reason) => Err(ModelFailure {
-            kind: FailureKind::Transient,
-            status: None,
-            retry_after: None,
-            message: format!("the model's tool call came to nothing ({})", with(reason, message)),
-        }),
+        reason if FUMBLED.contains(&reason) => Err(ModelFailure::new(
+            FailureKind::Transient,
+            format!("the model's tool call came to nothing ({})", with(reason, message)),
+        )),
         reason => Err(refused(&with(reason, message))),
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::model_spec::ModelSpec;
 use crate::request::ThinkingLevel;
-use crate::thinking::{clamp, fit_budget, has_xhigh};
+use crate::thinking::fit_budget;
 
 /// Models whose id contains all of `id`. The values stand for off, minimal, low, medium, and high or more.
 struct Family {
@@ -40,7 +40,7 @@ pub(super) fn plan(spec: &ModelSpec, level: ThinkingLevel, base: u64) -> (u64, O
     if !spec.reasoning {
         return (base, None);
     }
-    let level = clamp(level, spec.reasoning, has_xhigh(spec.provider(), spec.id()));
+    let level = spec.level(level);
     let thinks = level != ThinkingLevel::Off;
     let family = FAMILIES.iter().find(|family| family.id.iter().all(|part| spec.id().contains(part)));
     let (max, key, value) = match family.map(|family| &family.asks) {

@@ -8,7 +8,7 @@ use crate::region_name;
 use crate::request::ModelRequest;
 use crate::wire::{WireRequest, add_headers};
 
-use super::request::{body, method, plain_headers};
+use super::request::{body, method};
 
 /// The version of the interface unless the address names one: the one with JSON Schema for tools.
 const VERSION: &str = "v1beta1";
@@ -23,10 +23,10 @@ pub(super) fn build(
     key: Option<&ProviderKey>,
     request: &ModelRequest,
 ) -> Result<WireRequest, NetError> {
-    let mut headers: Headers = plain_headers()?;
+    let mut headers = Headers::posting("*/*");
     match key {
         Some(key) if key.part("projectId").is_some() => {
-            headers.set("authorization", &format!("Bearer {}", key.expose()))?;
+            headers.bearer(key.expose())?;
             if let Some(project) = key.part("quotaProjectId") {
                 headers.set("x-goog-user-project", project)?;
             }

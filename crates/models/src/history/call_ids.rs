@@ -119,7 +119,7 @@ fn head(text: &str, len: usize) -> &str {
 }
 
 fn sha1_hex(text: &str) -> String {
-    Sha1::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha1::digest(text))
 }
 
 /// Renames the ids of one request: same id in, same id out, and two ids never become one. Ids of the model's own calls

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::net::{Headers, Http, Incoming, NetError, redact};
+use crate::net::{Headers, Http, Incoming, JSON, NetError, redact};
 
 /// How long a server may take for an answer. Shorter than the time for which a store may stay locked.
 pub const DEADLINE: Duration = Duration::from_secs(15);
@@ -49,9 +49,8 @@ pub async fn post_form(
 ) -> Result<Map<String, Value>, EndpointError> {
     let form =
         url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish().into_bytes();
-    let mut headers = Headers::default();
+    let mut headers = Headers::accepting(JSON);
     headers.set("content-type", "application/x-www-form-urlencoded")?;
-    headers.set("accept", "application/json")?;
     let asked = async { read(http.post_json(url, headers, form).await?, fields).await };
     tokio::time::timeout(DEADLINE, asked).await.map_err(|_| EndpointError::Slow)?
 }
@@ -61,9 +60,8 @@ pub async fn post_form(
 /// # Errors
 /// See [`EndpointError`].
 pub async fn get(http: &Http, url: &str, token: &str) -> Result<Map<String, Value>, EndpointError> {
-    let mut headers = Headers::default();
-    headers.set("authorization", &format!("Bearer {token}"))?;
-    headers.set("accept", "application/json")?;
+    let mut headers = Headers::accepting(JSON);
+    headers.bearer(token)?;
     let asked = async { read(http.get(url, headers).await?, &[("token", token)]).await };
     tokio::time::timeout(DEADLINE, asked).await.map_err(|_| EndpointError::Slow)?
 }

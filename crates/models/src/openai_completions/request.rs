@@ -11,11 +11,12 @@ use serde_json::Value;
 use super::compat::{Dialect, ThinkingFormat};
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
-use crate::net::{Headers, NetError};
+use crate::net::{Headers, JSON, NetError};
+use crate::parts::{arguments, result_images, user_parts};
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
 use crate::result_text::{IMAGES_FOLLOW, result_text};
 use crate::wire::{WireRequest, add_headers};
-use crate::{copilot, openrouter, thinking};
+use crate::{copilot, openrouter};
 
 /// Fields under which servers send reasoning and want it back.
 pub(super) const REASONING_FIELDS: &[&str] = &["reasoning_content", "reasoning", "reasoning_text"];
@@ -40,11 +41,9 @@ fn headers(
     key: Option<&SecretString>,
     request: &ModelRequest,
 ) -> Result<Headers, NetError> {
-    let mut headers = Headers::default();
-    headers.set("accept", "application/json")?;
-    headers.set("content-type", "application/json")?;
+    let mut headers = Headers::posting(JSON);
     if let Some(key) = key {
-        headers.set("authorization", &format!("Bearer {}", key.expose_secret()))?;
+        headers.bearer(key.expose_secret())?;
     }
     openrouter::add_headers(&mut headers, spec)?;
     copilot::add_headers(&mut headers, spec, request)?;
@@ -64,9 +63,7 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
         body.put("store", false);
     }
     body.put(&dialect.max_tokens_field, spec.output_cap(request.max_tokens));
-    if let Some(temperature) = request.temperature {
-        body.put("temperature", temperature);
-    }
+    body.put_some("temperature", request.temperature);
     let mut messages = messages(spec, &dialect, &request.system, history);
     if request.cache != CacheRetention::None && is_marked(spec) {
         mark_last_text(&mut messages);
@@ -80,12 +77,9 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     if let Some((name, value)) = reasoning(spec, &dialect, request.thinking) {
         body.put(name, value);
     }
-    if let Some(routing) = &spec.compat.open_router_routing {
-        body.put("provider", routing);
-    }
-    if let Some(routing) = &spec.compat.vercel_gateway_routing {
-        body.put("providerOptions", object! {"gateway": routing});
-    }
+    body.put_some("provider", spec.compat.open_router_routing.as_ref());
+    let gateway = spec.compat.vercel_gateway_routing.as_ref();
+    body.put_some("providerOptions", gateway.map(|routing| object! {"gateway": routing}));
     body.into_bytes()
 }
 
@@ -97,7 +91,7 @@ fn reasoning(
     if !spec.reasoning {
         return None;
     }
-    let level = thinking::clamp(level, true, thinking::has_xhigh(spec.provider(), spec.id()));
+    let level = spec.level(level);
     let on = level != ThinkingLevel::Off;
     match dialect.thinking_format {
         ThinkingFormat::Zai => Some(("thinking", object! {"type": if on { "enabled" } else { "disabled" }})),
@@ -143,7 +137,7 @@ fn messages<'a>(
     for message in history {
         if let Message::ToolResult(result) = message {
             out.push(tool_result(dialect, result));
-            images.extend(result.content.iter().filter_map(|block| image_part(spec, block)));
+            images.extend(result_images(result).filter_map(|image| image_part(spec, image)));
             after_results = true;
             continue;
         }
@@ -177,17 +171,7 @@ fn push_images<'a>(out: &mut Vec<Json<'a>>, images: Vec<Json<'a>>, bridge: bool)
 }
 
 fn user_message<'a>(spec: &ModelSpec, content: &'a UserContent) -> Option<Json<'a>> {
-    let parts: Vec<Json<'a>> = match content {
-        UserContent::Text(text) => text_part(text).into_iter().collect(),
-        UserContent::Blocks(blocks) => blocks
-            .iter()
-            .filter_map(|block| match block {
-                Block::Text(text) => text_part(&text.text),
-                Block::Image(_) => image_part(spec, block),
-                Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => None,
-            })
-            .collect(),
-    };
+    let parts = user_parts(content, text_part, |image| image_part(spec, image));
     (!parts.is_empty()).then(|| object! {"role": "user", "content": parts})
 }
 
@@ -249,7 +233,7 @@ fn is_marked(spec: &ModelSpec) -> bool {
 }
 
 fn tool_call(call: &ToolCall) -> Json<'_> {
-    let arguments = if call.arguments.is_object() { call.arguments.to_string() } else { "{}".to_owned() };
+    let arguments = arguments(call).to_string();
     let function = object! {"name": &call.name, "arguments": arguments};
     object! {"id": &call.id, "type": "function", "function": function}
 }
@@ -267,8 +251,8 @@ fn text_part(text: &str) -> Option<Json<'_>> {
     (!text.trim().is_empty()).then(|| object! {"type": "text", "text": text})
 }
 
-fn image_part(spec: &ModelSpec, block: &Block) -> Option<Json<'static>> {
-    let Block::Image(ImageBlock { data, mime_type, .. }) = block else { return None };
+fn image_part(spec: &ModelSpec, image: &ImageBlock) -> Option<Json<'static>> {
+    let ImageBlock { data, mime_type, .. } = image;
     let url = format!("data:{mime_type};base64,{data}");
     spec.images.then(|| object! {"type": "image_url", "image_url": object! {"url": url}})
 }

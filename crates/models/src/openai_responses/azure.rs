@@ -11,7 +11,7 @@ use super::request;
 use super::stream::ResponsesDecoder;
 use crate::history::IdRule;
 use crate::model_spec::ModelSpec;
-use crate::net::{Headers, NetError};
+use crate::net::{Headers, JSON, NetError};
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, Outgoing, Protocol, WireRequest, add_headers};
 
@@ -29,11 +29,11 @@ impl Protocol for Azure {
 
     fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
         let Outgoing { spec, key, request } = *call;
-        let mut headers: Headers = request::plain_headers()?;
+        let mut headers = Headers::posting(JSON);
         if let Some(key) = key {
             headers.set("api-key", key.expose())?;
             if spec.auth_header {
-                headers.set("authorization", &format!("Bearer {}", key.expose()))?;
+                headers.bearer(key.expose())?;
             }
         }
         add_headers(&mut headers, &spec.headers)?;

@@ -9,11 +9,12 @@ use serde_json::Value;
 use super::effort;
 use super::failure::{Backend, error_words, plan_limit};
 use super::items::items;
-use super::request::{add_cache, add_include, add_reasoning, plain_headers, tool};
+use super::request::{add_cache, add_include, add_reasoning, tool};
 use super::stream::ResponsesDecoder;
 use crate::history::IdRule;
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
+use crate::net::Headers;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::{FailureKind, ModelFailure};
@@ -38,15 +39,14 @@ impl Protocol for Codex {
 
     fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
         let Outgoing { spec, key, request } = *call;
-        let mut headers = plain_headers()?;
-        headers.set("accept", "text/event-stream")?;
+        let mut headers = Headers::posting("text/event-stream");
         headers.set("openai-beta", "responses=experimental")?;
         headers.set("originator", ORIGINATOR)?;
         if let Some(session) = request.session_id.as_deref().filter(|id| !id.is_empty()) {
             headers.set("session_id", session)?;
         }
         if let Some(key) = key {
-            headers.set("authorization", &format!("Bearer {}", key.expose()))?;
+            headers.bearer(key.expose())?;
             headers.set("chatgpt-account-id", &account_id(key)?)?;
         }
         add_headers(&mut headers, &spec.headers)?;
@@ -96,9 +96,7 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     add_cache(&mut body, spec, request);
     body.put("tool_choice", "auto");
     body.put("parallel_tool_calls", true);
-    if let Some(temperature) = request.temperature.filter(|_| !spec.reasoning) {
-        body.put("temperature", temperature);
-    }
+    body.put_some("temperature", request.temperature.filter(|_| !spec.reasoning));
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|offered| tool(offered, Value::Null.into()));
         body.put("tools", Json::from_iter(tools));
@@ -110,14 +108,8 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
 /// The account an access token was made for. The token is the provider's to check; only its content is read here.
 fn account_id(key: &ProviderKey) -> Result<String, ModelFailure> {
     claimed_account(key.expose()).or_else(|| key.part("accountId").map(str::to_owned)).ok_or_else(|| {
-        ModelFailure {
-            kind: FailureKind::Auth,
-            status: None,
-            retry_after: None,
-            message: "the OpenAI Codex login names no ChatGPT account; log in again with \
-                      `openclaw models auth login --provider openai-codex`, or use provider openai with an API key"
-                .to_owned(),
-        }
+        ModelFailure::new(FailureKind::Auth, "the OpenAI Codex login names no ChatGPT account; log in again with \
+                      `openclaw models auth login --provider openai-codex`, or use provider openai with an API key")
     })
 }
 

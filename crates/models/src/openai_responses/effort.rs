@@ -2,7 +2,6 @@
 
 use crate::model_spec::ModelSpec;
 use crate::request::ThinkingLevel;
-use crate::thinking;
 
 use ThinkingLevel::{High, Low, Medium, Minimal, XHigh};
 
@@ -37,7 +36,7 @@ pub(super) const NONE: &str = "none";
 /// The effort for a level the model has; nothing for `off`.
 pub(super) fn effort(spec: &ModelSpec, level: ThinkingLevel) -> Option<&'static str> {
     let id = bare_id(spec);
-    let level = thinking::clamp(level, spec.reasoning, thinking::has_xhigh(spec.provider(), spec.id()));
+    let level = spec.level(level);
     let clamp = CLAMPS.iter().find(|clamp| names(clamp.model, id) && clamp.asked.contains(&level));
     match clamp.map_or(level, |clamp| clamp.given) {
         ThinkingLevel::Off => None,

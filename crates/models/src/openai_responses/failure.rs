@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::stream::{FailureKind, ModelFailure};
-use crate::wire::error_in_stream;
+use crate::wire::{error_in_stream, named_words};
 
 /// Who answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,13 +28,9 @@ pub(super) fn reported(backend: Backend, data: &str, now: i64) -> ModelFailure {
     if let Some(failure) = plan_limit(backend, error, None, now) {
         return failure;
     }
-    let words = match (code_of(error), text_of(error, "message")) {
-        (Some(code), Some(message)) => format!("Error Code {code}: {message}"),
-        (Some(code), None) => format!("Error Code {code}"),
-        (None, Some(message)) => message.to_owned(),
-        (None, None) => data.to_owned(),
-    };
-    error_in_stream(&coded(error), words)
+    let code = code_of(error).map(|code| format!("Error Code {code}"));
+    let words = named_words(code.as_deref(), text_of(error, "message"));
+    error_in_stream(&coded(error), words.unwrap_or_else(|| data.to_owned()))
 }
 
 /// The failure of a response that ended with `status`.
@@ -42,12 +38,8 @@ pub(super) fn failed(backend: Backend, error: &Value, status: &str, now: i64) ->
     if let Some(failure) = plan_limit(backend, error, None, now) {
         return failure;
     }
-    let words = match (code_of(error), text_of(error, "message")) {
-        (Some(code), Some(message)) => format!("{code}: {message}"),
-        (Some(code), None) => code.to_owned(),
-        (None, Some(message)) => message.to_owned(),
-        (None, None) => format!("the model server ended the response as {status} and did not say why"),
-    };
+    let silent = || format!("the model server ended the response as {status} and did not say why");
+    let words = named_words(code_of(error), text_of(error, "message")).unwrap_or_else(silent);
     error_in_stream(&coded(error), words)
 }
 

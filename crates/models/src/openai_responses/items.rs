@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
+use crate::parts::{arguments, result_images, user_parts};
 use crate::result_text::{IMAGES_FOLLOW, result_text};
 
 /// Longest id the server takes, in bytes.
@@ -30,7 +31,7 @@ pub(super) fn items<'a>(spec: &ModelSpec, history: &'a [Message]) -> Vec<Json<'a
                 let (call, _) = call_and_item(&result.tool_call_id);
                 let output = result_text(result);
                 out.push(object! {"type": "function_call_output", "call_id": call, "output": output});
-                images.extend(result.content.iter().filter_map(|block| image_part(spec, block)));
+                images.extend(result_images(result).filter_map(|image| image_part(spec, image)));
             }
         }
     }
@@ -49,17 +50,7 @@ fn push_images<'a>(out: &mut Vec<Json<'a>>, images: &mut Vec<Json<'a>>) {
 }
 
 fn user_item<'a>(spec: &ModelSpec, content: &'a UserContent) -> Option<Json<'a>> {
-    let parts: Vec<Json<'a>> = match content {
-        UserContent::Text(text) => text_part(text).into_iter().collect(),
-        UserContent::Blocks(blocks) => blocks
-            .iter()
-            .filter_map(|block| match block {
-                Block::Text(text) => text_part(&text.text),
-                Block::Image(_) => image_part(spec, block),
-                Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => None,
-            })
-            .collect(),
-    };
+    let parts = user_parts(content, text_part, |image| image_part(spec, image));
     (!parts.is_empty()).then(|| object! {"role": "user", "content": parts})
 }
 
@@ -67,8 +58,8 @@ fn text_part(text: &str) -> Option<Json<'_>> {
     (!text.trim().is_empty()).then(|| object! {"type": "input_text", "text": text})
 }
 
-fn image_part(spec: &ModelSpec, block: &Block) -> Option<Json<'static>> {
-    let Block::Image(ImageBlock { data, mime_type, .. }) = block else { return None };
+fn image_part(spec: &ModelSpec, image: &ImageBlock) -> Option<Json<'static>> {
+    let ImageBlock { data, mime_type, .. } = image;
     let url = format!("data:{mime_type};base64,{data}");
     spec.images.then(|| object! {"type": "input_image", "detail": "auto", "image_url": url})
 }
@@ -117,20 +108,16 @@ pub(super) fn fit_id<'a>(prefix: &str, id: &'a str) -> Cow<'a, str> {
     if id.len() <= MAX_ID {
         return Cow::Borrowed(id);
     }
-    let digest = Sha256::digest(id.as_bytes());
-    let hex: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    Cow::Owned(format!("{prefix}{hex}"))
+    Cow::Owned(format!("{prefix}{:.24x}", Sha256::digest(id)))
 }
 
 /// `sibling`: another model of this provider made the call. The server knows which reasoning belongs to its items and
 /// wants it back with them; that was dropped, so the item must not be known.
 fn call_item(call: &ToolCall, sibling: bool) -> Json<'_> {
     let (call_id, item_id) = call_and_item(&call.id);
-    let arguments = if call.arguments.is_object() { call.arguments.to_string() } else { "{}".to_owned() };
+    let arguments = arguments(call).to_string();
     let mut item = object! {"type": "function_call"};
-    if let Some(id) = item_id.filter(|id| !(sibling && id.starts_with("fc_"))) {
-        item.put("id", id);
-    }
+    item.put_some("id", item_id.filter(|id| !(sibling && id.starts_with("fc_"))));
     item.put("call_id", call_id);
     item.put("name", &call.name);
     item.put("arguments", arguments);

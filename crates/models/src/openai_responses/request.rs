@@ -6,7 +6,7 @@ use super::effort::{self, NONE};
 use super::items::{fit_id, items};
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
-use crate::net::{Headers, NetError};
+use crate::net::{Headers, JSON, NetError};
 use crate::request::{CacheRetention, ModelRequest, ToolSpec};
 use crate::wire::{WireRequest, add_headers};
 use crate::{copilot, openrouter};
@@ -22,22 +22,14 @@ pub(super) fn build(
     key: Option<&SecretString>,
     request: &ModelRequest,
 ) -> Result<WireRequest, NetError> {
-    let mut headers = plain_headers()?;
+    let mut headers = Headers::posting(JSON);
     if let Some(key) = key {
-        headers.set("authorization", &format!("Bearer {}", key.expose_secret()))?;
+        headers.bearer(key.expose_secret())?;
     }
     openrouter::add_headers(&mut headers, spec)?;
     copilot::add_headers(&mut headers, spec, request)?;
     add_headers(&mut headers, &spec.headers)?;
     Ok(WireRequest { url: format!("{}/responses", spec.base_url), headers, body: body(spec, request) })
-}
-
-/// The headers of every request.
-pub(super) fn plain_headers() -> Result<Headers, NetError> {
-    let mut headers = Headers::default();
-    headers.set("accept", "application/json")?;
-    headers.set("content-type", "application/json")?;
-    Ok(headers)
 }
 
 /// The body for the public API.
@@ -49,9 +41,7 @@ pub(super) fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     body.put("store", false);
     body.put("max_output_tokens", spec.output_cap(request.max_tokens).max(LEAST_OUTPUT));
     // A model that thinks refuses a temperature.
-    if let Some(temperature) = request.temperature.filter(|_| !spec.reasoning || effort == Some(NONE)) {
-        body.put("temperature", temperature);
-    }
+    body.put_some("temperature", request.temperature.filter(|_| !spec.reasoning || effort == Some(NONE)));
     add_reasoning(&mut body, effort);
     if spec.reasoning {
         add_include(&mut body);

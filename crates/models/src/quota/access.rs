@@ -6,12 +6,15 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::catalog::{Catalog, own_key_variables};
 use crate::credentials::{
-    AuthStore, Because, Credential, Keyring, Logins, Place, Secret, Surroundings, Wish, profile_order,
+    AuthStore, Because, Credential, Logins, Place, Secret, Surroundings, Wish, profile_order,
 };
 use crate::reference::ProviderId;
 use crate::select::Models;
 use crate::settings::ModelSettings;
 use openclaw_config::clock::now_ms;
+
+/// What is said of a login that the provider takes no more.
+pub(super) const TOKEN_EXPIRED: &str = "Token expired";
 
 /// What a provider wants to be asked with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,9 +81,9 @@ impl<'a> Accesses<'a> {
 
     async fn stored(&self, id: &str, stored: &Credential) -> Result<Access, String> {
         if Logins::is_due(stored, now_ms()) {
-            let around = Surroundings::of(self.models.variables(), self.agent_dir);
+            let around = Surroundings::of(&self.models.variables, self.agent_dir);
             let place = Place { agent_dir: self.agent_dir, around: &around };
-            let renewed = self.models.logins().renewed(place, id, Because::Expired).await;
+            let renewed = self.models.logins.renewed(place, id, Because::Expired).await;
             return access(&renewed.map_err(|error| error.to_string())?);
         }
         access(stored)
@@ -88,21 +91,12 @@ impl<'a> Accesses<'a> {
 
     fn variable(&self, provider: &ProviderId) -> Option<Access> {
         let tokens = own_key_variables(provider).filter(|name| name.contains("TOKEN"));
-        let (_, token) = self.models.variables().first(tokens)?;
+        let (_, token) = self.models.variables.first(tokens)?;
         Some(Access::new(SecretString::from(token)))
     }
 
     async fn key(&self, provider: &ProviderId) -> Option<Access> {
-        let keyring = Keyring {
-            store: &self.store,
-            settings: self.settings,
-            catalog: &self.catalog,
-            variables: self.models.variables(),
-            commands: self.models.commands(),
-            logins: self.models.logins(),
-            agent_dir: self.agent_dir,
-            now: now_ms(),
-        };
+        let keyring = self.models.keyring(self.settings, &self.catalog, &self.store, self.agent_dir);
         let keys = keyring.keys(provider, Wish::Any).await.ok()?;
         keys.into_iter().find_map(|key| key.secret).map(Access::new)
     }
@@ -113,7 +107,7 @@ fn access(credential: &Credential) -> Result<Access, String> {
         Secret::ApiKey(key) => key,
         Secret::Token { token, .. } => token,
         Secret::OAuth { expires, .. } if expires.is_some_and(|at| at <= now_ms()) => {
-            return Err(super::ask::TOKEN_EXPIRED.to_owned());
+            return Err(TOKEN_EXPIRED.to_owned());
         }
         Secret::OAuth { access, .. } => access,
     };

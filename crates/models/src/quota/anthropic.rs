@@ -16,7 +16,7 @@ const WINDOWS: &[(&str, &str)] =
     &[("five_hour", "5h"), ("seven_day", "Week"), ("seven_day_sonnet", "Sonnet"), ("seven_day_opus", "Opus")];
 
 fn ask(servers: &QuotaServers, access: &Access) -> Vec<Question> {
-    let url = format!("{}/api/oauth/usage", servers.anthropic);
+    let url = format!("{}/api/oauth/usage", servers.at("https://api.anthropic.com"));
     let question = Question::get(url, access);
     vec![question.with("anthropic-version", "2023-06-01").with("anthropic-beta", "oauth-2025-04-20")]
 }

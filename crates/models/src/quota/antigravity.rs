@@ -18,7 +18,8 @@ const MODELS: usize = 10;
 const INTERNAL: &[&str] = &["chat_", "tab_"];
 
 fn ask(servers: &QuotaServers, access: &Access) -> Vec<Question> {
-    let at = |method: &str| format!("{}/v1internal:{method}", servers.cloud_code);
+    let at =
+        |method: &str| format!("{}/v1internal:{method}", servers.at("https://cloudcode-pa.googleapis.com"));
     let project = access.project.as_ref().map_or_else(|| json!({}), |project| json!({ "project": project }));
     let metadata = json!({ "metadata": { "ideType": "IDE_UNSPECIFIED", "pluginType": "GEMINI" } });
     vec![

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::access::{Access, Wants};
-use crate::net::{Headers, Http, Incoming, NetError, redact};
+use super::access::{Access, TOKEN_EXPIRED, Wants};
+use crate::net::{Headers, Http, Incoming, JSON, NetError, redact};
 
 /// How long a provider may take.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
-/// What is said of a login that the provider takes no more.
-pub(super) const TOKEN_EXPIRED: &str = "Token expired";
 /// Characters of a provider's own words that are shown.
 const SHOWN: usize = 200;
 /// Bytes of an answer that are read. Quotas are small; lists of models with theirs are not.
@@ -61,17 +59,13 @@ pub(super) async fn ask(
 }
 
 async fn send(http: &Http, question: &Question) -> Result<Incoming, NetError> {
-    let mut headers = Headers::default();
-    headers.set("accept", "application/json")?;
+    let mut headers = if question.body.is_some() { Headers::posting(JSON) } else { Headers::accepting(JSON) };
     for (name, value) in &question.headers {
         headers.set(name, value)?;
     }
     match &question.body {
         None => http.get(&question.url, headers).await,
-        Some(body) => {
-            headers.set("content-type", "application/json")?;
-            http.post_json(&question.url, headers, body.to_string().into_bytes()).await
-        }
+        Some(body) => http.post_json(&question.url, headers, body.to_string().into_bytes()).await,
     }
 }
 

@@ -15,7 +15,8 @@ pub(super) const PROVIDER: Provider =
 const WEEKLY_GAP: f64 = 3.0 * 86_400.0;
 
 fn ask(servers: &QuotaServers, access: &Access) -> Vec<Question> {
-    let question = Question::get(format!("{}/backend-api/wham/usage", servers.chatgpt), access);
+    let question =
+        Question::get(format!("{}/backend-api/wham/usage", servers.at("https://chatgpt.com")), access);
     vec![match &access.account {
         Some(account) => question.with("chatgpt-account-id", account),
         None => question,

@@ -15,7 +15,7 @@ pub(super) const PROVIDER: Provider =
 const WINDOWS: &[(&str, &str)] = &[("premium_interactions", "Premium"), ("chat", "Chat")];
 
 fn ask(servers: &QuotaServers, access: &Access) -> Vec<Question> {
-    let url = format!("{}/copilot_internal/user", servers.github);
+    let url = format!("{}/copilot_internal/user", servers.at("https://api.github.com"));
     vec![Question::get(url, access).with("x-github-api-version", "2025-04-01")]
 }
 

@@ -15,7 +15,7 @@ pub(super) const PROVIDER: Provider =
 const FAMILIES: &[(&str, &str)] = &[("pro", "Pro"), ("flash", "Flash")];
 
 fn ask(servers: &QuotaServers, access: &Access) -> Vec<Question> {
-    let url = format!("{}/v1internal:retrieveUserQuota", servers.cloud_code);
+    let url = format!("{}/v1internal:retrieveUserQuota", servers.at("https://cloudcode-pa.googleapis.com"));
     let body = access.project.as_ref().map_or_else(|| json!({}), |project| json!({ "project": project }));
     vec![Question::post(url, access, body)]
 }

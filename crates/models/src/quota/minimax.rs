@@ -13,14 +13,14 @@ pub(super) const PROVIDER: Provider = Provider {
     id: "minimax",
     name: "MiniMax",
     wants: Wants::Key,
-    ask: |servers, access| ask(&servers.minimax, access),
+    ask: |servers, access| ask(servers.at("https://api.minimax.io"), access),
     read,
 };
 pub(super) const CHINA: Provider = Provider {
     id: "minimax-cn",
     name: "MiniMax (China)",
     wants: Wants::Key,
-    ask: |servers: &QuotaServers, access| ask(&servers.minimax_china, access),
+    ask: |servers: &QuotaServers, access| ask(servers.at("https://api.minimaxi.com"), access),
     read,
 };
 

@@ -14,7 +14,7 @@ pub(super) const PROVIDER: Provider = Provider { id: "zai", name: "z.ai", wants:
 const UNITS: &[(f64, &str)] = &[(1.0, "d"), (3.0, "h"), (5.0, "m"), (6.0, "w")];
 
 fn ask(servers: &QuotaServers, access: &Access) -> Vec<Question> {
-    vec![Question::get(format!("{}/api/monitor/usage/quota/limit", servers.zai), access)]
+    vec![Question::get(format!("{}/api/monitor/usage/quota/limit", servers.at("https://api.z.ai")), access)]
 }
 
 fn read(answers: &[Value]) -> Result<Quota, String> {

@@ -1,5 +1,6 @@
 //! Binds planned models to their credentials and settings.
 
+use openclaw_config::settings::ModelCost;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::credentials::{Account, AuthStore, Key, Keyring, Pin, Surroundings, Wi
 use crate::debug_log::CallLog;
 use crate::model_spec::ModelSpec;
 use crate::offline::{self, OfflineGuide};
-use crate::provider_entry::{Compat, Price};
+use crate::provider_entry::Compat;
 use crate::provider_key::ProviderKey;
 use crate::reference::{DEFAULT_PROVIDER, ModelRef, ProviderId};
 use crate::reporting::{Reported, Reporter};
@@ -50,16 +51,7 @@ pub(super) struct Bound {
 
 impl Run<'_> {
     pub(super) fn keyring(&self) -> Keyring<'_> {
-        Keyring {
-            store: &self.store,
-            settings: self.settings,
-            catalog: &self.catalog,
-            variables: &self.models.variables,
-            commands: &self.models.commands,
-            logins: &self.models.logins,
-            agent_dir: self.agent_dir,
-            now: self.now,
-        }
+        self.models.keyring(self.settings, &self.catalog, &self.store, self.agent_dir)
     }
 
     /// The provider of the first model, and its profiles in order.
@@ -251,7 +243,7 @@ fn offline_spec() -> ModelSpec {
         base_url: String::new(),
         reasoning: false,
         images: false,
-        price: Price::default(),
+        price: ModelCost::default(),
         context_window: None,
         window_configured: false,
         max_tokens: 8_192,

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::Models;
-use crate::catalog::file::{FileView, Writing};
 use crate::catalog::{Catalog, Found, Layers, ModelRow};
-use crate::credentials::{AuthStore, Connections, StoreError, Surroundings};
+use crate::credentials::{AuthStore, Connections, Surroundings};
 use crate::discovery::{Inquiry, PATIENCE, inquiries as inquiries_of};
+use crate::models_file::{FileView, Writing};
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
 
@@ -29,7 +29,7 @@ impl<'a> Look<'a> {
     /// Reads the agent's files. Asks no server.
     pub(super) async fn at(models: &'a Models, settings: &'a ModelSettings, agent_dir: &'a Path) -> Self {
         let (store, damage, file) = load(models, agent_dir).await;
-        let layers = Layers { settings, file: file.file.as_deref(), found: &[] };
+        let layers = Layers { settings, file: &file.providers, found: &[] };
         let catalog = Catalog::assemble(&layers);
         let (inquiries, found) = (Vec::new(), Vec::new());
         let mut look = Self { models, settings, agent_dir, catalog, store, damage, file, inquiries, found };
@@ -102,7 +102,7 @@ impl<'a> Look<'a> {
     fn take_answers(&mut self) {
         self.found = self.models.discovery.known(&self.inquiries);
         if !self.found.is_empty() {
-            let file = self.file.file.as_deref();
+            let file = &self.file.providers;
             self.catalog = Catalog::assemble(&Layers { settings: self.settings, file, found: &self.found });
         }
     }
@@ -120,10 +120,7 @@ async fn load(models: &Models, agent_dir: &Path) -> (AuthStore, Option<String>, 
             models.ledger.apply(agent_dir, &mut store);
             (store, None, file)
         }
-        Ok((
-            Err(error @ (StoreError::Read { .. } | StoreError::Damaged { .. } | StoreError::Write { .. })),
-            file,
-        )) => (AuthStore::default(), Some(error.to_string()), file),
+        Ok((Err(error), file)) => (AuthStore::default(), Some(error.to_string()), file),
         Err(_) => {
             let interrupted = "reading the credentials was interrupted".to_owned();
             (AuthStore::default(), Some(interrupted), FileView::default())

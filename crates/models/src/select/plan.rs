@@ -1,9 +1,8 @@
 //! Which models a run may use, in order: pure, before anything is bound (spec `models.md` §1.2, §9.3).
 
 use super::primary::{Origin, Primary};
-use super::{Ask, SelectError};
+use super::{Allowlist, Ask, SelectError};
 use crate::catalog::Catalog;
-use crate::choose::Allowlist;
 use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef};
 use crate::settings::ModelSettings;
 

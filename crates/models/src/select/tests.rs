@@ -1,9 +1,10 @@
 use std::path::PathBuf;
 
+use openclaw_config::settings::ModelChoice;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::settings::{ListedModel, ModelChoice};
+use crate::settings::ListedModel;
 use openclaw_config::clock::now_ms;
 
 /// An installation with an agent directory of its own.

@@ -1,7 +1,9 @@
 //! What is told once in the life of a process, not with every run.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::Candidate;
 use crate::context_window::{ContextWindow, WARN_BELOW};
@@ -33,8 +35,7 @@ impl Told {
     }
 
     fn is_news(&self, model: &ModelRef, window: ContextWindow) -> bool {
-        // A set stays whole also when a thread died while holding it.
-        let mut small = self.small.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut small = self.small.lock();
         if small.len() >= MAX_TOLD {
             small.clear();
         }

@@ -1,41 +1,33 @@
 //! The settings as the typed view of the file has them.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use openclaw_config::settings as config;
-use openclaw_config::settings::{Config, ModelsMode, ProviderAuth};
+use openclaw_config::settings::Config;
 use openclaw_protocol::AgentId;
-use secrecy::SecretString;
 use serde_json::Value;
 
-use super::{
-    AuthMode, AuthProfileSettings, BedrockDiscovery, CacheTrace, CatalogMode, CooldownRules, HOUR,
-    ListedModel, ModelChoice, ModelSettings,
-};
+use super::{BedrockDiscovery, CooldownRules, HOUR, ListedModel, ModelSettings};
 use crate::api::Api;
-use crate::provider_entry::{Compat, ModelEntry, Price, ProviderAuthKind, ProviderEntry, whole};
+use crate::provider_entry::{Compat, ModelEntry, ProviderEntry, whole};
 use crate::request::CacheRetention;
 
 impl From<&Config> for ModelSettings {
     fn from(config: &Config) -> Self {
         let defaults = &config.agents.defaults;
         Self {
-            default_model: defaults.model.as_ref().map(ModelChoice::from).unwrap_or_default(),
-            image_model: defaults.image_model.as_ref().map(ModelChoice::from).unwrap_or_default(),
+            default_model: defaults.model.clone().unwrap_or_default(),
+            image_model: defaults.image_model.clone().unwrap_or_default(),
             agent_models: config
                 .agents
                 .list
                 .iter()
-                .filter_map(|agent| Some((AgentId::normalize(&agent.id), agent.model.as_ref()?.into())))
+                .filter_map(|agent| Some((AgentId::normalize(&agent.id), agent.model.clone()?)))
                 .collect(),
             listed: defaults.models.iter().map(|(key, entry)| listed(key, entry)).collect(),
             context_tokens: defaults.context_tokens,
             thinking_default: defaults.thinking_default.as_deref().and_then(|level| level.parse().ok()),
-            catalog_mode: match config.models.mode {
-                ModelsMode::Merge => CatalogMode::Merge,
-                ModelsMode::Replace => CatalogMode::Replace,
-            },
+            catalog_mode: config.models.mode,
             providers: config
                 .models
                 .providers
@@ -45,38 +37,9 @@ impl From<&Config> for ModelSettings {
             bedrock: bedrock_discovery(&config.models.bedrock_discovery),
             auth_order: config.auth.order.clone(),
             cooldowns: CooldownRules::from(&config.auth.cooldowns),
-            auth_profiles: config
-                .auth
-                .profiles
-                .iter()
-                .map(|(id, profile)| {
-                    let mode = match profile.mode {
-                        config::AuthMode::ApiKey => AuthMode::ApiKey,
-                        config::AuthMode::Oauth => AuthMode::OAuth,
-                        config::AuthMode::Token => AuthMode::Token,
-                    };
-                    (id.clone(), AuthProfileSettings { provider: profile.provider.clone(), mode })
-                })
-                .collect(),
-            cache_trace: CacheTrace::from(&config.diagnostics.cache_trace),
+            auth_profiles: config.auth.profiles.clone(),
+            cache_trace: config.diagnostics.cache_trace.clone(),
         }
-    }
-}
-
-impl From<&config::CacheTrace> for CacheTrace {
-    fn from(settings: &config::CacheTrace) -> Self {
-        Self {
-            enabled: settings.enabled,
-            file: settings.file_path.as_ref().map(std::path::PathBuf::from),
-            messages: settings.include_messages,
-            system: settings.include_system,
-        }
-    }
-}
-
-impl From<&config::ModelChoice> for ModelChoice {
-    fn from(choice: &config::ModelChoice) -> Self {
-        Self { primary: choice.primary.clone(), fallbacks: choice.fallbacks.clone() }
     }
 }
 
@@ -107,14 +70,9 @@ fn provider_entry(provider: &config::Provider) -> ProviderEntry {
     ProviderEntry {
         base_url: Some(provider.base_url.clone()),
         api_key: provider.api_key.clone(),
-        auth: provider.auth.map(|auth| match auth {
-            ProviderAuth::ApiKey => ProviderAuthKind::ApiKey,
-            ProviderAuth::AwsSdk => ProviderAuthKind::AwsSdk,
-            ProviderAuth::Oauth => ProviderAuthKind::OAuth,
-            ProviderAuth::Token => ProviderAuthKind::Token,
-        }),
+        auth: provider.auth,
         api: provider.api.map(|api| Api::from(api.as_str())),
-        headers: plain_headers(&provider.headers),
+        headers: provider.headers.clone(),
         auth_header: provider.auth_header,
         models: provider.models.iter().map(model_entry).collect(),
         ..ProviderEntry::default()
@@ -128,15 +86,10 @@ fn model_entry(model: &config::CustomModel) -> ModelEntry {
         api: model.api.map(|api| Api::from(api.as_str())),
         reasoning: Some(model.reasoning),
         input: Some(model.input.clone()).filter(|input| !input.is_empty()),
-        cost: Some(Price {
-            input: model.cost.input,
-            output: model.cost.output,
-            cache_read: model.cost.cache_read,
-            cache_write: model.cost.cache_write,
-        }),
+        cost: Some(model.cost),
         context_window: model.context_window.and_then(whole),
         max_tokens: model.max_tokens.and_then(whole),
-        headers: plain_headers(&model.headers),
+        headers: model.headers.clone(),
         compat: Compat {
             supports_store: model.compat.supports_store,
             supports_developer_role: model.compat.supports_developer_role,
@@ -159,10 +112,6 @@ fn bedrock_discovery(config: &config::BedrockDiscovery) -> BedrockDiscovery {
         max_tokens: config.default_max_tokens.unwrap_or(default.max_tokens),
         address: None,
     }
-}
-
-fn plain_headers(headers: &BTreeMap<String, config::Secret>) -> BTreeMap<String, SecretString> {
-    headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 impl From<&config::AuthCooldowns> for CooldownRules {
@@ -229,7 +178,7 @@ mod tests {
         );
         assert_eq!(found.listed[0].streaming, Some(false));
         assert_eq!((found.context_tokens, found.thinking_default), (Some(50_000), Some(ThinkingLevel::High)));
-        assert_eq!(found.catalog_mode, CatalogMode::Replace);
+        assert_eq!(found.catalog_mode, config::ModelsMode::Replace);
         let ids: Vec<_> = found.providers.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(ids, ["zed", "abc"]);
         let bedrock = BedrockDiscovery {
@@ -243,7 +192,7 @@ mod tests {
         assert_eq!(found.bedrock, bedrock);
         let model = &found.providers[0].1.models[0];
         assert_eq!((model.context_window, model.compat.supports_store), (Some(4096), Some(false)));
-        assert_eq!(found.auth_profiles["p:1"].mode, AuthMode::OAuth);
+        assert_eq!(found.auth_profiles["p:1"].mode, config::AuthMode::Oauth);
         assert_eq!(found.auth_order["p"], ["p:1"]);
     }
 }

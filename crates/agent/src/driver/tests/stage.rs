@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::stream;
 use openclaw_models::history::{self, IdRule, Rules};
-use openclaw_models::{FailureKind, Model, ModelEvent, ModelFailure, ModelRequest, ModelStream};
+use openclaw_models::{FailureKind, Model, ModelEvent, ModelFacts, ModelFailure, ModelRequest, ModelStream};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage, UserMessage,
@@ -152,23 +152,14 @@ struct Scripted {
 }
 
 impl Model for Scripted {
-    fn provider(&self) -> &str {
-        "fake"
-    }
-    fn id(&self) -> &str {
-        &self.id
-    }
-    fn api(&self) -> &str {
-        "openai-completions"
-    }
-    fn context_window(&self) -> u64 {
-        200_000
-    }
-    fn reasons(&self) -> bool {
-        false
-    }
-    fn sees(&self) -> bool {
-        false
+    fn facts(&self) -> ModelFacts<'_> {
+        ModelFacts {
+            provider: "fake",
+            id: &self.id,
+            api: "openai-completions",
+            context_window: 200_000,
+            reasons: false,
+        }
     }
 
     fn stream(&self, mut request: ModelRequest, cancel: CancellationToken) -> ModelStream {

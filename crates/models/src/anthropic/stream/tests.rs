@@ -1,15 +1,15 @@
+use openclaw_config::settings::ModelCost;
 use openclaw_protocol::message::Block;
 use serde_json::json;
 
 use crate::answer::tests::{check_stream, failure_of, message_of};
 use crate::model_spec::ModelSpec;
-use crate::provider_entry::Price;
 
 use super::*;
 
 fn spec() -> ModelSpec {
     let mut spec = ModelSpec::sample("anthropic", "claude-opus-4-6", "anthropic-messages");
-    spec.price = Price { input: 5.0, output: 25.0, cache_read: 0.5, cache_write: 6.25 };
+    spec.price = ModelCost { input: 5.0, output: 25.0, cache_read: 0.5, cache_write: 6.25 };
     spec
 }
 

@@ -1,3 +1,4 @@
+use openclaw_config::settings::ModelCost;
 use openclaw_protocol::message::{
     AssistantMessage, Block, Message, ToolResultMessage, UserContent, UserMessage,
 };
@@ -6,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::history::IdRule;
-use crate::provider_entry::Price;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
@@ -166,7 +166,7 @@ fn prompts_are_kept_by_models_that_can() {
     let some = |point: &Value| (point.clone(), Some(point.clone()));
     let none = (Value::Null, None);
     let mut priced = model("amazon.nova-pro-v1:0");
-    priced.price = Price { cache_read: 0.2, ..Price::default() };
+    priced.price = ModelCost { cache_read: 0.2, ..ModelCost::default() };
     let rows = [
         (model(SONNET), some(&short)),
         (model("anthropic.claude-opus-4-6-v1"), some(&short)),

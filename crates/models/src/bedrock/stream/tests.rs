@@ -1,16 +1,16 @@
 #![expect(clippy::needless_pass_by_value, reason = "JSON written in place reads better")]
 
+use openclaw_config::settings::ModelCost;
 use serde_json::json;
 
 use super::*;
 use crate::answer::tests::{check_bytes, failure_of, message_of};
 use crate::bedrock::event_stream::tests::{event_of, message_of as raw};
 use crate::model_spec::ModelSpec;
-use crate::provider_entry::Price;
 use crate::stream::ModelEvent;
 
 fn spec() -> ModelSpec {
-    let price = Price { input: 1.0, output: 2.0, cache_read: 0.1, cache_write: 1.25 };
+    let price = ModelCost { input: 1.0, output: 2.0, cache_read: 0.1, cache_write: 1.25 };
     ModelSpec {
         price,
         ..ModelSpec::sample("amazon-bedrock", "anthropic.claude-x", "bedrock-converse-stream")

@@ -1,16 +1,16 @@
 #![expect(clippy::needless_pass_by_value, reason = "JSON written in place reads better")]
 
+use openclaw_config::settings::ModelCost;
 use serde_json::json;
 
 use super::*;
 use crate::answer::tests::{check_stream, failure_of, message_of};
 use crate::model_spec::ModelSpec;
-use crate::provider_entry::Price;
 use crate::replay::replay;
 use crate::stream::ModelEvent;
 
 fn spec() -> ModelSpec {
-    let price = Price { input: 1.0, output: 2.0, cache_read: 0.1, cache_write: 0.0 };
+    let price = ModelCost { input: 1.0, output: 2.0, cache_read: 0.1, cache_write: 0.0 };
     ModelSpec { price, ..ModelSpec::sample("google", "gemini-3-pro-preview", "google-generative-ai") }
 }
 

@@ -1,5 +1,7 @@
 //! Writing `models.json`: the configured providers and those a credential connects, beside what is there already.
 
+use openclaw_config::settings::ModelsMode;
+use openclaw_config::settings::ProviderAuth;
 use std::path::Path;
 
 use openclaw_config::private_file::{self, Durability};
@@ -7,14 +9,13 @@ use secrecy::ExposeSecret;
 use serde_json::{Map, Number, Value, json};
 
 use super::marker::{CONFIG, NONE, is_marker, profile};
-use super::{FILE, ModelsFile, check};
+use super::read::providers_of;
+use super::{FILE, check};
 use crate::bedrock::{self, credentials as aws};
-use crate::catalog::lookup::{NEW_CONTEXT_WINDOW, NEW_MAX_TOKENS};
-use crate::catalog::{BUILT_IN, Found, key_variables};
+use crate::catalog::{BUILT_IN, Found, NEW_CONTEXT_WINDOW, NEW_MAX_TOKENS, key_variables};
 use crate::credentials::{Connections, Secret, profile_order};
-use crate::provider_entry::{ModelEntry, ModelEntryParams, ProviderAuthKind, ProviderEntry};
+use crate::provider_entry::{ModelEntry, ProviderEntry};
 use crate::reference::ProviderId;
-use crate::settings::CatalogMode;
 use openclaw_config::clock::now_ms;
 
 /// Parts of the names of variables that hold keys.
@@ -23,7 +24,7 @@ const KEY_WORDS: [&str; 3] = ["KEY", "TOKEN", "SECRET"];
 /// What a run wants `models.json` to say.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Writing {
-    mode: CatalogMode,
+    mode: ModelsMode,
     /// Providers by id as the owner writes them.
     providers: Vec<(String, Value)>,
 }
@@ -40,7 +41,7 @@ impl Writing {
             providers
                 .extend(provider(&id, entry, connections).map(|value| (written.trim().to_owned(), value)));
         }
-        if settings.catalog_mode == CatalogMode::Merge {
+        if settings.catalog_mode == ModelsMode::Merge {
             for (id, base) in BUILT_IN.iter().map(|(id, base)| (ProviderId::normalize(id), base)) {
                 if connections.catalog.is_configured(&id) {
                     continue;
@@ -83,14 +84,14 @@ impl Writing {
             Some(Err(error)) => return Err(error.to_string()),
             None => Map::new(),
         };
-        if let Err(problem) = ModelsFile::of(&Value::Object(document.clone()))
+        if let Err(problem) = providers_of(&Value::Object(document.clone()))
             && !document.is_empty()
         {
             return Err(problem.to_string());
         }
         let mut providers = match (self.mode, document.remove("providers")) {
-            (CatalogMode::Merge, Some(Value::Object(kept))) => kept,
-            (CatalogMode::Merge | CatalogMode::Replace, _) => Map::new(),
+            (ModelsMode::Merge, Some(Value::Object(kept))) => kept,
+            (ModelsMode::Merge | ModelsMode::Replace, _) => Map::new(),
         };
         providers.extend(self.providers.iter().cloned());
         let mut whole = Map::new();
@@ -107,7 +108,7 @@ fn with_found(
     connections: &Connections<'_>,
     found: &[Found],
 ) -> ProviderEntry {
-    let base = BUILT_IN.get(id.as_str()).filter(|_| connections.settings.catalog_mode == CatalogMode::Merge);
+    let base = BUILT_IN.get(id.as_str()).filter(|_| connections.settings.catalog_mode == ModelsMode::Merge);
     let implied = base.and_then(|base| implied(id, base, connections, found));
     let mut entry = entry.clone();
     let others = implied.map(|implied| implied.models).unwrap_or_default();
@@ -194,7 +195,7 @@ fn model(entry: &ModelEntry) -> Value {
         Ok(Value::Object(compat)) if !compat.is_empty() => out.insert("compat".to_owned(), compat.into()),
         Ok(_) | Err(_) => None,
     };
-    if let ModelEntryParams { streaming: Some(streaming) } = entry.params {
+    if let Some(streaming) = entry.streaming {
         out.insert("params".to_owned(), json!({"streaming": streaming}));
     }
     Value::Object(out)
@@ -217,7 +218,7 @@ fn key(id: &ProviderId, entry: &ProviderEntry, connections: &Connections<'_>) ->
         return None;
     }
     let variables = connections.variables;
-    let signs = entry.auth == Some(ProviderAuthKind::AwsSdk);
+    let signs = entry.auth == Some(ProviderAuth::AwsSdk);
     if signs {
         return Some(aws::variable(variables).unwrap_or(aws::PROFILE).to_owned());
     }

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use openclaw_config::settings::ModelsMode;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
@@ -9,7 +10,7 @@ use crate::catalog::{Catalog, Found, Layers};
 use crate::credentials::{AuthStore, Connections, FILE as CREDENTIALS};
 use crate::provider_entry::ProviderEntry;
 use crate::reference::{ModelRef, ProviderId};
-use crate::settings::{CatalogMode, ModelSettings};
+use crate::settings::ModelSettings;
 use crate::variables::Variables;
 
 type Env = &'static [(&'static str, &'static str)];
@@ -49,7 +50,7 @@ impl Place {
                 .unwrap();
         }
         let store = AuthStore::load(dir.path()).unwrap();
-        let layers = Layers { settings: &self.settings, file: None, found: &self.found };
+        let layers = Layers { settings: &self.settings, file: &[], found: &self.found };
         let catalog = Catalog::assemble(&layers);
         let connections = Connections {
             store: &store,
@@ -213,7 +214,7 @@ fn merge_keeps_what_is_there_and_replace_does_not() {
     let there = json!({"mark": 1, "providers": {
         "kept": {"baseUrl": "http://k", "apiKey": "sk-kept", "api": "openai-completions", "own": true, "models": [{"id": "k"}]},
         "mine": {"baseUrl": "http://old", "apiKey": "old", "api": "openai-completions", "models": [{"id": "old"}]}}});
-    for (mode, expect) in [(CatalogMode::Merge, vec!["kept", "mine"]), (CatalogMode::Replace, vec!["mine"])] {
+    for (mode, expect) in [(ModelsMode::Merge, vec!["kept", "mine"]), (ModelsMode::Replace, vec!["mine"])] {
         let mut place = Place::new(mine("k"));
         place.settings.catalog_mode = mode;
         let dir = tempfile::tempdir().unwrap();
@@ -224,7 +225,7 @@ fn merge_keeps_what_is_there_and_replace_does_not() {
         assert_eq!(ids, expect);
         assert_eq!(written["mark"], 1, "what means nothing to us stays");
         assert_eq!(written["providers"]["mine"]["models"][0]["id"], "a");
-        if mode == CatalogMode::Merge {
+        if mode == ModelsMode::Merge {
             assert_eq!(written["providers"]["kept"], there["providers"]["kept"]);
         }
     }
@@ -249,11 +250,11 @@ fn what_is_written_can_be_read_by_the_rules_of_the_loader() {
         ("SYNTHETIC_API_KEY", "k"),
     ]);
     let written = place.written().to_string();
-    let file = ModelsFile::parse(&written).unwrap();
-    let ids: Vec<_> = file.providers().iter().map(|(id, _)| id.as_str()).collect();
+    let file = read::parse(&written).unwrap();
+    let ids: Vec<_> = file.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(ids, ["mine", "minimax", "synthetic", "venice"]);
-    assert!(file.providers()[0].1.api_key.is_none(), "a reference is no key");
-    assert_eq!(file.providers()[1].1.api_key.as_ref().unwrap().expose_secret(), "MINIMAX_API_KEY");
+    assert!(file[0].1.api_key.is_none(), "a reference is no key");
+    assert_eq!(file[1].1.api_key.as_ref().unwrap().expose_secret(), "MINIMAX_API_KEY");
     let bare = json!({"bare": {"baseUrl": "http://b", "models": [{"id": "a"}]}});
     assert!(
         Place::new(bare).writing().is_none(),
@@ -262,7 +263,7 @@ fn what_is_written_can_be_read_by_the_rules_of_the_loader() {
 }
 
 fn problem(document: &Value) -> String {
-    ModelsFile::parse(&document.to_string()).unwrap_err().to_string()
+    read::parse(&document.to_string()).unwrap_err().to_string()
 }
 
 #[test]
@@ -326,13 +327,13 @@ fn a_file_that_breaks_a_rule_is_named_by_it() {
     for (document, expect) in rows {
         assert_eq!(problem(&document), expect, "{document}");
     }
-    assert!(ModelsFile::parse("{").unwrap_err().to_string().starts_with("Failed to parse models.json: "));
+    assert!(read::parse("{").unwrap_err().to_string().starts_with("Failed to parse models.json: "));
 }
 
 fn lookup(file: &Value, config: Value, key: &str) -> crate::model_spec::ModelSpec {
     let place = Place::new(config);
-    let file = ModelsFile::parse(&file.to_string()).unwrap();
-    let layers = Layers { settings: &place.settings, file: Some(&file), found: &[] };
+    let file = read::parse(&file.to_string()).unwrap();
+    let layers = Layers { settings: &place.settings, file: &file, found: &[] };
     Catalog::assemble(&layers).lookup(&ModelRef::parse(key, "anthropic").unwrap()).unwrap()
 }
 
@@ -391,12 +392,12 @@ fn a_file_written_by_openclaw_is_read() {
 fn a_changed_file_is_noticed_and_a_broken_one_told() {
     let dir = tempfile::tempdir().unwrap();
     let keeper = FileKeeper::default();
-    assert!(keeper.view(dir.path()).file.is_none());
+    assert!(keeper.view(dir.path()).providers.is_empty());
     let path = dir.path().join(FILE);
     std::fs::write(&path, json!({"providers": {"x": {"baseUrl": "http://x"}}}).to_string()).unwrap();
     let view = keeper.view(dir.path());
     let again = keeper.view(dir.path());
-    assert!(std::sync::Arc::ptr_eq(view.file.as_ref().unwrap(), again.file.as_ref().unwrap()), "read once");
+    assert!(std::sync::Arc::ptr_eq(&view.providers, &again.providers), "read once");
     std::fs::write(&path, "{}").unwrap();
     let warning = keeper.view(dir.path()).warning.unwrap();
     assert_eq!(

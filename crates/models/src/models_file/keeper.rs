@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::{FILE, ModelsFile};
+use parking_lot::Mutex;
+
+use super::FILE;
+use super::read::{Providers, read};
 
 /// How often a run looks whether there is something to write. A file that lacks a new model for so long lacks nothing
 /// that a run of ours needs.
@@ -20,8 +23,8 @@ pub(crate) struct FileKeeper {
 /// What a file says.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FileView {
-    /// Absent without a file, and when it breaks a rule.
-    pub(crate) file: Option<Arc<ModelsFile>>,
+    /// None without a file, and when it breaks a rule.
+    pub(crate) providers: Arc<Providers>,
     /// Why the file is ignored, for a person.
     pub(crate) warning: Option<String>,
 }
@@ -42,20 +45,21 @@ impl FileKeeper {
         let path = agent_dir.join(FILE);
         let stamp = stamp(&path);
         {
-            let known = self.lock();
+            let known = self.known.lock();
             match known.get(agent_dir) {
                 Some(known) if known.stamp == stamp => return known.view.clone(),
                 None if stamp.is_none() => return FileView::default(),
                 Some(_) | None => {}
             }
         }
-        let view = match ModelsFile::read(agent_dir) {
-            Ok(file) => FileView { file: file.map(Arc::new), warning: None },
-            Err(problem) => {
-                FileView { file: None, warning: Some(format!("{} is ignored: {problem}", path.display())) }
-            }
+        let view = match read(agent_dir) {
+            Ok(providers) => FileView { providers: Arc::new(providers), warning: None },
+            Err(problem) => FileView {
+                warning: Some(format!("{} is ignored: {problem}", path.display())),
+                ..FileView::default()
+            },
         };
-        let mut known = self.lock();
+        let mut known = self.known.lock();
         let entry = known.entry(agent_dir.to_path_buf()).or_default();
         (entry.stamp, entry.view) = (stamp, view.clone());
         view
@@ -63,18 +67,13 @@ impl FileKeeper {
 
     /// Whether it is time to see if the file lacks something; counts as having looked.
     pub(crate) fn is_due(&self, agent_dir: &Path, now: Instant) -> bool {
-        let mut known = self.lock();
+        let mut known = self.known.lock();
         let entry = known.entry(agent_dir.to_path_buf()).or_default();
         let due = entry.looked.is_none_or(|at| now.saturating_duration_since(at) >= LOOK_EVERY);
         if due {
             entry.looked = Some(now);
         }
         due
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, Known>> {
-        // A map stays whole also when a thread died while holding it.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,10 +2,25 @@
 
 use serde_json::{Map, Value};
 
-use super::read::FileProblem;
-
 /// Faults that are named; more say nothing new.
 const MAX_NAMED: usize = 5;
+
+/// Why a `models.json` is ignored as a whole. The texts are for people; those of the rules are OpenClaw's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum FileProblem {
+    /// It can't be read.
+    #[error("{0}")]
+    Read(String),
+    /// It is no JSON.
+    #[error("Failed to parse models.json: {0}")]
+    Syntax(String),
+    /// It is other JSON than it should be.
+    #[error("Invalid models.json schema: {0}")]
+    Schema(String),
+    /// Something is missing.
+    #[error("{0}")]
+    Rule(String),
+}
 
 /// What a field must be.
 #[derive(Debug, Clone, Copy)]

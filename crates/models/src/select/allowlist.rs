@@ -1,9 +1,9 @@
 //! `agents.defaults.models` as a restriction (spec `models.md` §1.2).
 
+use super::SelectError;
 use crate::catalog::Catalog;
 use crate::offline;
 use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef};
-use crate::select::SelectError;
 
 /// The models a session may be switched to; the agent's own model is always allowed besides.
 #[derive(Debug, Clone, PartialEq, Eq)]

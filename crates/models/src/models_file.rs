@@ -5,16 +5,15 @@
 
 mod check;
 mod keeper;
-pub(crate) mod marker;
+mod marker;
 mod read;
 mod write;
 
 pub(crate) use keeper::{FileKeeper, FileView};
-pub use read::{FileProblem, ModelsFile};
 pub(crate) use write::Writing;
 
 /// Name of the file in an agent's directory.
-pub const FILE: &str = "models.json";
+pub(crate) const FILE: &str = "models.json";
 
 #[cfg(test)]
 mod tests;
