@@ -67,11 +67,6 @@ impl<P> Response<P> {
     pub fn failed(id: impl Into<String>, error: ErrorShape) -> Self {
         Self { id: id.into(), ok: false, payload: None, error: Some(error) }
     }
-
-    /// A failure that also says what there is (`agent`, `chat.send`).
-    pub fn failed_with(id: impl Into<String>, payload: P, error: ErrorShape) -> Self {
-        Self { id: id.into(), ok: false, payload: Some(payload), error: Some(error) }
-    }
 }
 
 /// `{type:"event", event, payload?, seq?, stateVersion?}`

@@ -7,17 +7,13 @@ use serde_with_macros::skip_serializing_none;
 
 use super::{IdempotencyKey, Label, NonEmpty};
 
-super::call! {
+super::calls! {
     /// Runs an agent: acknowledged at once, answered again when it has ended.
-    Agent: "agent" as Strict, AgentParams => AgentAnswer
-}
-super::call! {
+    Agent: "agent" as Strict, AgentParams => AgentAnswer;
     /// Waits for a run to end.
-    AgentWait: "agent.wait" as Strict, AgentWaitParams => AgentWaitResult
-}
-super::call! {
+    AgentWait: "agent.wait" as Strict, AgentWaitParams => AgentWaitResult;
     /// Name and face of an agent.
-    AgentIdentityGet: "agent.identity.get" as Strict, AgentIdentityParams => AgentIdentity
+    AgentIdentityGet: "agent.identity.get" as Strict, AgentIdentityParams => AgentIdentity;
 }
 
 /// Params of `agent`.

@@ -6,33 +6,21 @@ use serde_with_macros::skip_serializing_none;
 
 use super::NonEmpty;
 
-super::call! {
+super::calls! {
     /// The agents, default first.
-    AgentsList: "agents.list" as Strict, super::Nothing => AgentsListResult
-}
-super::call! {
+    AgentsList: "agents.list" as Strict, super::Nothing => AgentsListResult;
     /// Adds an agent: config, workspace, sessions directory.
-    AgentsCreate: "agents.create" as Strict, AgentsCreateParams => AgentsCreateResult
-}
-super::call! {
+    AgentsCreate: "agents.create" as Strict, AgentsCreateParams => AgentsCreateResult;
     /// Changes an agent.
-    AgentsUpdate: "agents.update" as Strict, AgentsUpdateParams => AgentsUpdateResult
-}
-super::call! {
+    AgentsUpdate: "agents.update" as Strict, AgentsUpdateParams => AgentsUpdateResult;
     /// Removes an agent; its directories go to the trash.
-    AgentsDelete: "agents.delete" as Strict, AgentsDeleteParams => AgentsDeleteResult
-}
-super::call! {
+    AgentsDelete: "agents.delete" as Strict, AgentsDeleteParams => AgentsDeleteResult;
     /// The files of an agent's workspace that can be edited.
-    AgentsFilesList: "agents.files.list" as Strict, AgentsFilesListParams => AgentsFilesListResult
-}
-super::call! {
+    AgentsFilesList: "agents.files.list" as Strict, AgentsFilesListParams => AgentsFilesListResult;
     /// One of them with its content.
-    AgentsFilesGet: "agents.files.get" as Strict, AgentsFilesGetParams => AgentsFilesGetResult
-}
-super::call! {
+    AgentsFilesGet: "agents.files.get" as Strict, AgentsFilesGetParams => AgentsFilesGetResult;
     /// Replaces the content of one of them.
-    AgentsFilesSet: "agents.files.set" as Strict, AgentsFilesSetParams => AgentsFilesSetResult
+    AgentsFilesSet: "agents.files.set" as Strict, AgentsFilesSetParams => AgentsFilesSetResult;
 }
 
 /// Result of `agents.list`.

@@ -7,21 +7,15 @@ use serde_with_macros::skip_serializing_none;
 
 use super::{IdempotencyKey, NonEmpty};
 
-super::call! {
+super::calls! {
     /// The messages of a session.
-    ChatHistory: "chat.history" as Strict, ChatHistoryParams => ChatHistoryResult
-}
-super::call! {
+    ChatHistory: "chat.history" as Strict, ChatHistoryParams => ChatHistoryResult;
     /// A message of a person; answered at once, the reply comes as events.
-    ChatSend: "chat.send" as Strict, ChatSendParams => ChatSendResult
-}
-super::call! {
+    ChatSend: "chat.send" as Strict, ChatSendParams => ChatSendResult;
     /// Stops runs.
-    ChatAbort: "chat.abort" as Strict, ChatAbortParams => ChatAborted
-}
-super::call! {
+    ChatAbort: "chat.abort" as Strict, ChatAbortParams => ChatAborted;
     /// Puts a note into a transcript in the assistant's name.
-    ChatInject: "chat.inject" as Strict, ChatInjectParams => ChatInjected
+    ChatInject: "chat.inject" as Strict, ChatInjectParams => ChatInjected;
 }
 
 /// Params of `chat.history`.

@@ -12,9 +12,9 @@ use crate::access::Role;
 use crate::event::PresenceEntry;
 use crate::frame::StateVersion;
 
-super::call! {
+super::calls! {
     /// The first request of every connection.
-    Connect: "connect" as Strict, ConnectParams => HelloOk
+    Connect: "connect" as Strict, ConnectParams => HelloOk;
 }
 
 /// Params of `connect`; strict at every level.
@@ -54,7 +54,7 @@ pub struct ConnectParams {
 }
 
 impl ConnectParams {
-    /// The capability that asks for tool events.
+    /// The capability that asks for the tool events of the runs a client starts.
     pub const TOOL_EVENTS: &'static str = "tool-events";
 
     /// The capability that asks for the tool events of every run, also where the session's verbose level hides them:

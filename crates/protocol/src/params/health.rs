@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use serde_with_macros::skip_serializing_none;
 
-super::call! {
+super::calls! {
     /// The last health snapshot, or a fresh one.
-    Health: "health" as Loose, HealthParams => HealthSnapshot
+    Health: "health" as Loose, HealthParams => HealthSnapshot;
 }
 
 /// Params of `health`.

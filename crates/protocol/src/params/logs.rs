@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with_macros::skip_serializing_none;
 
-super::call! {
+super::calls! {
     /// The end of the log file, or what was added since a cursor.
-    LogsTail: "logs.tail" as Strict, LogsTailParams => LogsTailResult
+    LogsTail: "logs.tail" as Strict, LogsTailParams => LogsTailResult;
 }
 
 /// Params of `logs.tail`.

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with_macros::skip_serializing_none;
 
-super::call! {
+super::calls! {
     /// The whole catalogue.
-    ModelsList: "models.list" as Strict, super::Nothing => ModelsListResult
+    ModelsList: "models.list" as Strict, super::Nothing => ModelsListResult;
 }
 
 /// Result of `models.list`.

@@ -7,33 +7,21 @@ use serde_with_macros::skip_serializing_none;
 
 use super::{Change, Label, NonEmpty};
 
-super::call! {
+super::calls! {
     /// Sessions, newest first.
-    SessionsList: "sessions.list" as Strict, SessionsListParams => SessionsListResult
-}
-super::call! {
+    SessionsList: "sessions.list" as Strict, SessionsListParams => SessionsListResult;
     /// The last messages of several sessions in short.
-    SessionsPreview: "sessions.preview" as Strict, SessionsPreviewParams => SessionsPreviewResult
-}
-super::call! {
+    SessionsPreview: "sessions.preview" as Strict, SessionsPreviewParams => SessionsPreviewResult;
     /// The canonical key of a session.
-    SessionsResolve: "sessions.resolve" as Strict, SessionsResolveParams => SessionsResolveResult
-}
-super::call! {
+    SessionsResolve: "sessions.resolve" as Strict, SessionsResolveParams => SessionsResolveResult;
     /// Changes settings of a session.
-    SessionsPatch: "sessions.patch" as Strict, SessionsPatchParams => SessionsPatchResult
-}
-super::call! {
+    SessionsPatch: "sessions.patch" as Strict, SessionsPatchParams => SessionsPatchResult;
     /// Starts a session afresh.
-    SessionsReset: "sessions.reset" as Strict, SessionsResetParams => SessionsResetResult
-}
-super::call! {
+    SessionsReset: "sessions.reset" as Strict, SessionsResetParams => SessionsResetResult;
     /// Removes a session.
-    SessionsDelete: "sessions.delete" as Strict, SessionsDeleteParams => SessionsDeleteResult
-}
-super::call! {
+    SessionsDelete: "sessions.delete" as Strict, SessionsDeleteParams => SessionsDeleteResult;
     /// Cuts a session's transcript down to its last lines.
-    SessionsCompact: "sessions.compact" as Strict, SessionsCompactParams => SessionsCompactResult
+    SessionsCompact: "sessions.compact" as Strict, SessionsCompactParams => SessionsCompactResult;
 }
 
 /// Params of `sessions.list`.

@@ -6,9 +6,9 @@ use serde_with_macros::skip_serializing_none;
 
 use super::health::UnmetProtection;
 
-super::call! {
+super::calls! {
     /// Sessions, heartbeat and channels in short.
-    Status: "status" as Loose, super::Ignored => StatusSummary
+    Status: "status" as Loose, super::Ignored => StatusSummary;
 }
 
 /// Result of `status`.

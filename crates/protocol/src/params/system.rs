@@ -6,13 +6,11 @@ use serde_with_macros::skip_serializing_none;
 
 use crate::event::PresenceEntry;
 
-super::call! {
+super::calls! {
     /// Who is here, newest first.
-    SystemPresence: "system-presence" as Loose, super::Ignored => Vec<PresenceEntry>
-}
-super::call! {
+    SystemPresence: "system-presence" as Loose, super::Ignored => Vec<PresenceEntry>;
     /// A note or a beacon of a companion app.
-    SystemEvent: "system-event" as Loose, SystemEventParams => Done
+    SystemEvent: "system-event" as Loose, SystemEventParams => Done;
 }
 
 /// `{ok:true}`

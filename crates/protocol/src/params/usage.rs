@@ -9,25 +9,17 @@ use serde_with_macros::skip_serializing_none;
 use super::NonEmpty;
 use crate::message::js_number;
 
-super::call! {
+super::calls! {
     /// How much of their quota the providers say is used.
-    UsageStatus: "usage.status" as Loose, super::Ignored => UsageStatusResult
-}
-super::call! {
+    UsageStatus: "usage.status" as Loose, super::Ignored => UsageStatusResult;
     /// Tokens and cost by day, all sessions together.
-    UsageCost: "usage.cost" as Loose, UsageCostParams => UsageCostResult
-}
-super::call! {
+    UsageCost: "usage.cost" as Loose, UsageCostParams => UsageCostResult;
     /// Tokens and cost by session, with sums by model, agent, channel and day.
-    SessionsUsage: "sessions.usage" as Strict, SessionsUsageParams => SessionsUsageResult
-}
-super::call! {
+    SessionsUsage: "sessions.usage" as Strict, SessionsUsageParams => SessionsUsageResult;
     /// Tokens and cost of one session over time.
-    SessionsUsageTimeseries: "sessions.usage.timeseries" as Loose, SessionsUsageTimeseriesParams => SessionsUsageTimeseriesResult
-}
-super::call! {
+    SessionsUsageTimeseries: "sessions.usage.timeseries" as Loose, SessionsUsageTimeseriesParams => SessionsUsageTimeseriesResult;
     /// What was said in one session, with what each answer cost.
-    SessionsUsageLogs: "sessions.usage.logs" as Loose, SessionsUsageLogsParams => SessionsUsageLogsResult
+    SessionsUsageLogs: "sessions.usage.logs" as Loose, SessionsUsageLogsParams => SessionsUsageLogsResult;
 }
 
 /// Result of `usage.status`.
