@@ -16,25 +16,16 @@ pub struct Event {
 impl Event {
     /// An event with the delivery rule of its name.
     pub fn named(name: &'static str, payload: Payload) -> Self {
-        Self { name, droppable: rules::droppable(name), payload }
+        Self::new(name, payload, rules::droppable(name))
+    }
+
+    /// An event that a slow client may miss, or else one without which it is closed.
+    pub fn new(name: &'static str, payload: Payload, droppable: bool) -> Self {
+        Self { name, droppable, payload }
     }
 
     pub(crate) fn name(&self) -> &'static str {
         self.name
-    }
-
-    /// The same event; a slow client may miss it.
-    #[must_use]
-    pub fn droppable(mut self) -> Self {
-        self.droppable = true;
-        self
-    }
-
-    /// The same event; a slow client is closed rather than left without it.
-    #[must_use]
-    pub fn required(mut self) -> Self {
-        self.droppable = false;
-        self
     }
 
     /// Puts the frame together, but for its number.

@@ -104,8 +104,7 @@ impl EventHub {
     /// Passes on what a run says.
     pub fn forward(&self, broadcast: Broadcast) {
         let Broadcast { name, payload, run_id, audience, droppable, ends_run, .. } = broadcast;
-        let event = Event::named(name, payload.into());
-        let event = if droppable { event.droppable() } else { event.required() };
+        let event = Event::new(name, payload.into(), droppable);
         match audience {
             Audience::All => self.publish(event),
             Audience::ToolListeners => {

@@ -69,21 +69,29 @@ pub struct AgentParams {
     pub spawned_by: Option<String>,
 }
 
-/// Payload of the answers to `agent`: first [`AgentAnswer::Accepted`], then one of the others.
+/// Payload of the answers to `agent`: first [`AgentStatus::Accepted`], then one of the others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(into = "AnswerFields", try_from = "AnswerFields")]
-pub enum AgentAnswer {
+#[serde(rename_all = "camelCase")]
+pub struct AgentAnswer {
+    /// The run.
+    pub run_id: String,
+    /// How it stands.
+    #[serde(flatten)]
+    pub status: AgentStatus,
+}
+
+/// How a run stands.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "status", rename_all = "lowercase", rename_all_fields = "camelCase")]
+pub enum AgentStatus {
     /// The message is stored and will be answered.
     Accepted {
-        /// The run.
-        run_id: String,
         /// Unix milliseconds.
         accepted_at: i64,
     },
     /// The run has ended.
     Ok {
-        /// The run.
-        run_id: String,
         /// `completed`, or how else it ended.
         summary: String,
         /// `{payloads:[…], meta:{…}}`
@@ -91,81 +99,11 @@ pub enum AgentAnswer {
     },
     /// The run failed.
     Error {
-        /// The run.
-        run_id: String,
         /// Why.
         summary: String,
         /// `{payloads:[…], meta:{…}}` where the run had begun.
         result: Option<Value>,
     },
-}
-
-/// [`AgentAnswer`] as it stands on the wire, keys in OpenClaw's order.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "AgentAnswer")]
-struct AnswerFields {
-    run_id: String,
-    status: AnswerStatus,
-    accepted_at: Option<i64>,
-    summary: Option<String>,
-    result: Option<Value>,
-}
-
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum AnswerStatus {
-    Accepted,
-    Ok,
-    Error,
-}
-
-impl From<AgentAnswer> for AnswerFields {
-    fn from(answer: AgentAnswer) -> Self {
-        match answer {
-            AgentAnswer::Accepted { run_id, accepted_at } => Self {
-                run_id,
-                status: AnswerStatus::Accepted,
-                accepted_at: Some(accepted_at),
-                summary: None,
-                result: None,
-            },
-            AgentAnswer::Ok { run_id, summary, result } => Self {
-                run_id,
-                status: AnswerStatus::Ok,
-                accepted_at: None,
-                summary: Some(summary),
-                result: Some(result),
-            },
-            AgentAnswer::Error { run_id, summary, result } => Self {
-                run_id,
-                status: AnswerStatus::Error,
-                accepted_at: None,
-                summary: Some(summary),
-                result,
-            },
-        }
-    }
-}
-
-impl TryFrom<AnswerFields> for AgentAnswer {
-    type Error = &'static str;
-
-    fn try_from(fields: AnswerFields) -> Result<Self, &'static str> {
-        let AnswerFields { run_id, status, accepted_at, summary, result } = fields;
-        let summary = summary.unwrap_or_default();
-        match status {
-            AnswerStatus::Accepted => {
-                let accepted_at = accepted_at.ok_or("an accepted run has no acceptedAt")?;
-                Ok(Self::Accepted { run_id, accepted_at })
-            }
-            AnswerStatus::Ok => {
-                Ok(Self::Ok { run_id, summary, result: result.ok_or("a run that is ok has no result")? })
-            }
-            AnswerStatus::Error => Ok(Self::Error { run_id, summary, result }),
-        }
-    }
 }
 
 /// Params of `agent.wait`.

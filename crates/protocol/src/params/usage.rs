@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use serde_with_macros::skip_serializing_none;
+use serde_with_macros::{apply, skip_serializing_none};
 
 use super::NonEmpty;
 use crate::message::js_number;
@@ -70,18 +70,16 @@ pub struct UsageWindow {
 pub struct Date(#[schemars(regex(pattern = r"^\d{4}-\d{2}-\d{2}$"))] pub String);
 
 /// Params of `usage.cost`.
+#[apply(crate = "serde_with_macros", Option => #[serde(default, deserialize_with = "super::lenient")])]
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageCostParams {
     /// First day.
-    #[serde(default, deserialize_with = "super::lenient")]
     pub start_date: Option<String>,
     /// Last day; today unless told.
-    #[serde(default, deserialize_with = "super::lenient")]
     pub end_date: Option<String>,
     /// How many days when `startDate` is not given; 30 unless told. A number or its text.
-    #[serde(default, deserialize_with = "super::lenient")]
     pub days: Option<Days>,
 }
 

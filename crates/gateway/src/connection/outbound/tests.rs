@@ -4,8 +4,7 @@ use serde_json::json;
 
 fn event(droppable: bool, size: usize) -> Arc<EncodedEvent> {
     let payload = json!({ "text": "x".repeat(size) }).into();
-    let event = Event::named("chat", payload);
-    Arc::new(if droppable { event.droppable() } else { event.required() }.encode(None))
+    Arc::new(Event::new("chat", payload, droppable).encode(None))
 }
 
 /// Pops everything; the numbers of the events and whether a close follows.
