@@ -61,7 +61,49 @@ export type GroupActivation = "mention" | "always";
  * `sessions.compact.reason`
  */
 export type NotCompacted = "no sessionId" | "no transcript";
-export type AnswerStatus = "accepted" | "ok" | "error";
+/**
+ * Payload of the answers to `agent`: first [`AgentStatus::Accepted`], then one of the others.
+ */
+export type AgentAnswer = {
+  /**
+   * The run.
+   */
+  runId: string;
+} & AgentAnswer1;
+export type AgentAnswer1 =
+  | {
+      status: "accepted";
+      /**
+       * Unix milliseconds.
+       */
+      acceptedAt: number;
+    }
+  | {
+      status: "ok";
+      /**
+       * `completed`, or how else it ended.
+       */
+      summary: string;
+      /**
+       * `{payloads:[…], meta:{…}}`
+       */
+      result: {
+        [k: string]: unknown;
+      };
+    }
+  | {
+      status: "error";
+      /**
+       * Why.
+       */
+      summary: string;
+      /**
+       * `{payloads:[…], meta:{…}}` where the run had begun.
+       */
+      result?: {
+        [k: string]: unknown;
+      };
+    };
 /**
  * How a wait ended.
  */
@@ -378,7 +420,6 @@ export interface Definitions {
   Done?: Done;
   AgentParams?: AgentParams;
   AgentAnswer?: AgentAnswer;
-  AnswerStatus?: AnswerStatus;
   AgentIdentityParams?: AgentIdentityParams;
   AgentIdentity?: AgentIdentity;
   AgentWaitParams?: AgentWaitParams;
@@ -2680,16 +2721,6 @@ export interface AgentParams {
    * Session that spawned this one.
    */
   spawnedBy?: string;
-}
-/**
- * Payload of the answers to `agent`: first [`AgentAnswer::Accepted`], then one of the others.
- */
-export interface AgentAnswer {
-  runId: string;
-  status: AnswerStatus;
-  acceptedAt?: number;
-  summary?: string;
-  result?: unknown;
 }
 /**
  * Params of `agent.identity.get`.

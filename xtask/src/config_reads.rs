@@ -9,6 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 
+/// How the paths of the files with the typed config begin: `settings.rs` and the folder `settings`.
 const SETTINGS: &str = "crates/config/src/settings";
 const ROOT: &str = "Config";
 /// Made from the file's types for one agent: what is only copied into it is not read.
@@ -330,12 +331,10 @@ mod tests {}
 
     #[test]
     fn the_types_of_the_product_are_seen() {
-        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/config/src/settings");
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         let mut types = Types::new();
-        for file in
-            std::fs::read_dir(dir).unwrap().map(|file| file.unwrap().path()).filter(|file| file.is_file())
-        {
-            types.extend(types_of(&std::fs::read_to_string(file).unwrap()));
+        for file in tracked(root).unwrap().iter().filter(|file| file.starts_with(SETTINGS)) {
+            types.extend(types_of(&std::fs::read_to_string(root.join(file)).unwrap()));
         }
         let keys: Vec<String> = keys(&types).iter().map(|(path, _)| path.join(".")).collect();
         for known in

@@ -41,10 +41,8 @@ These keys guard something that does not exist yet. Without it there is nothing 
 
 /// The page.
 pub(crate) fn page() -> String {
-    let mut document = openclaw_config::config_schema();
-    let schema = document["schema"].take();
     let mut found = Found::default();
-    walk(&schema, &mut Vec::new(), &mut found);
+    walk(&openclaw_config::config_schema().schema, &mut Vec::new(), &mut found);
     for (path, schema) in openclaw_config::unlisted_keys() {
         walk(&schema, &mut path.split('.').map(str::to_owned).collect(), &mut found);
     }

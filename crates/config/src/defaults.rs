@@ -6,6 +6,7 @@ use crate::Environment;
 use crate::check::schema::{accepted, fill_defaults};
 use crate::legacy::object_at;
 use crate::settings::{AgentDefaults, SubagentDefaults, is_session_name};
+use crate::value_path::texts;
 
 /// Names that listed models get without asking, and what they stand for (spec `models.md` §1.2).
 pub const MODEL_ALIASES: &[(&str, &str)] = &[
@@ -161,8 +162,7 @@ fn anthropic_mode(document: &Value, env: &Environment) -> Option<AnthropicMode> 
         Some("oauth" | "token") => Some(AnthropicMode::Oauth),
         _ => None,
     };
-    let order = document.pointer("/auth/order/anthropic").and_then(Value::as_array);
-    let head = order.into_iter().flatten().find_map(|id| profiles?.get(id.as_str()?));
+    let head = texts(document.pointer("/auth/order/anthropic")).find_map(|id| profiles?.get(id));
     if let Some(mode) = head.and_then(mode_of) {
         return Some(mode);
     }

@@ -64,7 +64,7 @@ fn change(text: &str, node: &Node, next: &Value, edits: &mut Vec<Edit>) {
 /// A list with items added at its end, or with some items gone; `false` when it changed in another way.
 fn change_length(text: &str, node: &Node, items: &[Node], values: &[Value], edits: &mut Vec<Edit>) -> bool {
     let old: Vec<Value> = items.iter().map(Node::to_value).collect();
-    let parts: Vec<Part> = items.iter().map(Part::of_item).collect();
+    let parts: Vec<Range<usize>> = items.iter().map(|item| item.span.clone()).collect();
     if let (Some(added), Some(last)) = (values.strip_prefix(old.as_slice()), parts.last()) {
         let is_multiline = is_multiline(text, node);
         let indent = indent_of(text, last.start);
@@ -81,22 +81,6 @@ fn change_length(text: &str, node: &Node, items: &[Node], values: &[Value], edit
         edits.push(Edit { range: removal(text, &parts, at, true), text: String::new() });
     }
     true
-}
-
-/// Where an entry of an object or list begins and where its value ends.
-struct Part {
-    start: usize,
-    end: usize,
-}
-
-impl Part {
-    fn of_member(member: &Member) -> Self {
-        Self { start: member.key_span.start, end: member.value.span.end }
-    }
-
-    fn of_item(item: &Node) -> Self {
-        Self { start: item.span.start, end: item.span.end }
-    }
 }
 
 fn has_unique_keys(members: &[Member]) -> bool {
@@ -122,7 +106,7 @@ fn change_object(
         edits.push(Edit { range: node.span.clone(), text: pretty(&Value::Object(next.clone()), &indent) });
         return;
     }
-    let parts: Vec<Part> = members.iter().map(Part::of_member).collect();
+    let parts: Vec<Range<usize>> = members.iter().map(span_of).collect();
     for (at, member) in members.iter().enumerate() {
         match next.get(&member.key) {
             Some(value) => change(text, &member.value, value, edits),
@@ -135,7 +119,7 @@ fn change_object(
     if let Some(last) = members.iter().rfind(|member| next.contains_key(&member.key))
         && !added.is_empty()
     {
-        let last = Part::of_member(last);
+        let last = span_of(last);
         let is_multiline = is_multiline(text, node);
         let plain_keys = members.iter().all(|member| !is_quoted(text, &member.key_span));
         let indent = indent_of(text, last.start);
@@ -149,7 +133,7 @@ fn change_object(
 
 /// The span of a part with its comma, and with its line when nothing else is on it. `is_end_free`: nothing will be put
 /// after it, so that the comma before a last part can go too.
-fn removal(text: &str, parts: &[Part], at: usize, is_end_free: bool) -> Range<usize> {
+fn removal(text: &str, parts: &[Range<usize>], at: usize, is_end_free: bool) -> Range<usize> {
     let Some(part) = parts.get(at) else { return 0..0 };
     let mut start = part.start;
     let mut end = part.end;
@@ -185,7 +169,7 @@ fn is_multiline(text: &str, node: &Node) -> bool {
 }
 
 /// Puts entries behind the last one that stays.
-fn insert(text: &str, node: &Node, last: &Part, entries: &[String], edits: &mut Vec<Edit>) {
+fn insert(text: &str, node: &Node, last: &Range<usize>, entries: &[String], edits: &mut Vec<Edit>) {
     let value_end = last.end;
     if !is_multiline(text, node) {
         let joined = entries.join(", ");
@@ -226,6 +210,11 @@ fn comma_after(text: &str, mut at: usize) -> Option<usize> {
         };
         at += length;
     }
+}
+
+/// Where a member stands, key and value.
+fn span_of(member: &Member) -> Range<usize> {
+    member.key_span.start..member.value.span.end
 }
 
 fn is_quoted(text: &str, span: &Range<usize>) -> bool {

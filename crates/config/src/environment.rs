@@ -45,7 +45,7 @@ impl Environment {
             account_home: std::env::home_dir(),
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
             temp_dir: std::env::temp_dir(),
-            user_id: effective_user_id(),
+            user_id: Some(nix::unistd::getuid().as_raw()),
             ..Self::default()
         }
     }
@@ -60,7 +60,7 @@ impl Environment {
             account_home: None,
             cwd: cwd.into(),
             temp_dir: std::env::temp_dir(),
-            user_id: effective_user_id(),
+            user_id: Some(nix::unistd::getuid().as_raw()),
             ..Self::default()
         }
     }
@@ -233,17 +233,6 @@ fn expand_with(text: &str, home: &Path) -> PathBuf {
         Some(rest) if rest.starts_with(['/', '\\']) => home.join(rest.trim_start_matches(['/', '\\'])),
         Some(_) | None => PathBuf::from(text),
     }
-}
-
-#[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "other systems have no user id")]
-fn effective_user_id() -> Option<u32> {
-    Some(nix::unistd::getuid().as_raw())
-}
-
-#[cfg(not(unix))]
-fn effective_user_id() -> Option<u32> {
-    None
 }
 
 #[cfg(test)]

@@ -208,13 +208,7 @@ fn resolve_auth(
         .or_else(|| configured.password.clone());
     let token = token.filter(is_set);
     let password = password.filter(is_set);
-    let implied = if flags.token.is_some() && flags.password.is_none() {
-        AuthKind::Token
-    } else if password.is_some() {
-        AuthKind::Password
-    } else {
-        AuthKind::Token
-    };
+    let implied = if password.is_some() { AuthKind::Password } else { AuthKind::Token };
     let flagged = flags.auth.or_else(|| match (flags.token.is_some(), flags.password.is_some()) {
         (true, false) => Some(AuthKind::Token),
         (false, true) => Some(AuthKind::Password),

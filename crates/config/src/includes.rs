@@ -222,15 +222,9 @@ impl Resolver {
     }
 }
 
-#[cfg(unix)]
 fn is_world_writable(metadata: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt;
     metadata.permissions().mode() & 0o002 != 0
-}
-
-#[cfg(not(unix))]
-fn is_world_writable(_metadata: &std::fs::Metadata) -> bool {
-    false
 }
 
 /// Objects merge, arrays are joined, everything else is replaced.

@@ -155,11 +155,6 @@ impl Paths {
     pub fn database(&self) -> PathBuf {
         self.state_dir.join("gateway.sqlite")
     }
-
-    /// The config that last started a gateway (spec `config.md` §9.4).
-    pub fn last_good_config(&self) -> PathBuf {
-        self.state_dir.join("config-last-good.json5")
-    }
 }
 
 /// Workspaces lie in `~/.openclaw`, also those of a profile, whose name tells them apart. Below a state directory that was

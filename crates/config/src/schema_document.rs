@@ -1,6 +1,7 @@
 //! The answer to `config.schema` (spec `config.md` §10): the schema from which the web UI builds its forms, and hints.
 
-use serde_json::{Value, json};
+use openclaw_protocol::params::config::ConfigSchemaResult;
+use serde_json::Value;
 
 use crate::check::schema;
 
@@ -13,12 +14,12 @@ pub fn unlisted_keys() -> Vec<(String, Value)> {
     schema::unlisted()
 }
 
-/// `{schema, uiHints, version, generatedAt}`.
-pub fn config_schema() -> Value {
-    json!({
-        "schema": schema::served(),
-        "uiHints": serde_json::from_str::<Value>(HINTS).unwrap_or_default(),
-        "version": env!("CARGO_PKG_VERSION"),
-        "generatedAt": format!("{:.3}", jiff::Timestamp::now()),
-    })
+/// The schema, the hints and when they were made.
+pub fn config_schema() -> ConfigSchemaResult {
+    ConfigSchemaResult {
+        schema: schema::served(),
+        ui_hints: serde_json::from_str(HINTS).unwrap_or_default(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        generated_at: format!("{:.3}", jiff::Timestamp::now()),
+    }
 }

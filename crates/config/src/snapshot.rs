@@ -2,23 +2,21 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use openclaw_protocol::params::config::{ConfigGetResult, ConfigIssue};
 use serde_json::Value;
 
 use crate::redact::{redact, redact_text};
 
 /// One finding about the config.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
     /// Dotted path with numeric indices; empty is the root.
     pub path: String,
     /// What is wrong, in the texts that OpenClaw's clients know (spec `config.md` §4.1).
     pub message: String,
     /// The known key that an unknown one looks like. Shown to people, not sent on the wire.
-    #[serde(skip)]
     pub suggestion: Option<String>,
     /// What was found and what would have fitted, or the place in the text. Shown to people, not sent on the wire.
-    #[serde(skip)]
     pub detail: Option<String>,
 }
 
@@ -42,6 +40,11 @@ impl Issue {
             Some(advice) => format!("{path}: {} ({advice})", self.message),
             None => format!("{path}: {}", self.message),
         }
+    }
+
+    /// As clients are told.
+    pub fn to_wire(&self) -> ConfigIssue {
+        ConfigIssue { path: self.path.clone(), message: self.message.clone() }
     }
 
     /// What helps a person beyond the message.
@@ -85,23 +88,24 @@ impl Snapshot {
     }
 
     /// The answer to `config.get`: everything, secrets taken out.
-    pub fn to_redacted_json(&self) -> Value {
+    pub fn redacted(&self) -> ConfigGetResult {
         let hidden = |value: &Value| {
             let mut value = value.clone();
             redact(&mut value);
             value
         };
-        serde_json::json!({
-            "path": self.path.display().to_string(),
-            "exists": self.exists,
-            "raw": self.raw.as_deref().map(|raw| redact_text(raw, &self.config)),
-            "parsed": hidden(&self.parsed),
-            "valid": self.valid,
-            "config": hidden(&self.config),
-            "hash": self.hash,
-            "issues": self.issues,
-            "warnings": self.warnings,
-            "legacyIssues": self.legacy_issues,
-        })
+        let told = |issues: &[Issue]| issues.iter().map(Issue::to_wire).collect();
+        ConfigGetResult {
+            path: self.path.display().to_string(),
+            exists: self.exists,
+            raw: self.raw.as_deref().map(|raw| redact_text(raw, &self.config)),
+            parsed: hidden(&self.parsed),
+            valid: self.valid,
+            config: hidden(&self.config),
+            hash: self.hash.clone(),
+            issues: told(&self.issues),
+            warnings: told(&self.warnings),
+            legacy_issues: told(&self.legacy_issues),
+        }
     }
 }

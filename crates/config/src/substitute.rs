@@ -111,11 +111,6 @@ fn reference(text: &str) -> Option<(&str, &str)> {
     (starts_well && is_plain).then_some((name, after))
 }
 
-/// Whether a text refers to a variable.
-pub(crate) fn has_reference(text: &str) -> bool {
-    text.match_indices("${").any(|(at, _)| text.get(at..).and_then(reference).is_some())
-}
-
 /// Adds the config's `env.vars` and other string entries of `env` where the environment has no value.
 pub(crate) fn apply_config_env(document: &Value, env: &mut Environment) {
     let Some(section) = document.get("env").and_then(Value::as_object) else { return };

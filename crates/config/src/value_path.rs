@@ -48,6 +48,16 @@ pub fn get<'a>(root: &'a Value, path: &[String]) -> Option<&'a Value> {
     })
 }
 
+/// The entries of a value that is a list; none of another.
+pub(crate) fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
+    value.and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The texts among them.
+pub(crate) fn texts(value: Option<&Value>) -> impl Iterator<Item = &str> {
+    items(value).filter_map(Value::as_str)
+}
+
 /// Puts a value at a path. Objects are made on the way; something else in the way is replaced. An index may be at most one
 /// past the end of a list.
 pub fn set(root: &mut Value, path: &[String], value: Value) {

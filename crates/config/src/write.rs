@@ -14,7 +14,7 @@ use crate::edit::{edit_text, new_text};
 use crate::load::{self, Loaded, hash_of};
 use crate::private_file::{self, Durability};
 use crate::redact::REDACTED;
-use crate::{InvalidConfig, Issue, diff, includes, substitute, value_path};
+use crate::{InvalidConfig, Issue, diff, includes, value_path};
 
 /// Backups kept beside the file: `.bak`, `.bak.1` … `.bak.4`.
 const BACKUPS: usize = 5;
@@ -266,9 +266,4 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
         }
     }
     private_file::append(path)?.write_all(format!("{line}\n").as_bytes())
-}
-
-/// The value of a path as written in the file when it is a reference to a variable.
-pub fn is_reference(source: &Value, path: &[String]) -> bool {
-    value_path::get(source, path).and_then(Value::as_str).is_some_and(substitute::has_reference)
 }

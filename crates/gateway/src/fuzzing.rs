@@ -4,10 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_config::settings::{AuthKind, ControlUi};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::handshake::client_address::{AddressBook, ClientAddress, Origination};
-use crate::handshake::machine::{Attempt, ControlUiRules, Door, Proof, judge};
+use crate::handshake::machine::{Attempt, Door, Proof, judge};
 use crate::handshake::origin::PageRules;
 use crate::handshake::settle::settle;
 use crate::handshake::{SecretDigest, SharedSecret};
@@ -48,15 +49,15 @@ pub fn handshake(token: &str, stranger: &Stranger<'_>) -> bool {
     origination.origin = stranger.origin.map(str::to_owned);
     origination.forwarded_for = stranger.forwarded_for.map(str::to_owned);
     let door = Door {
-        secret: SharedSecret::Token(Some(SecretDigest::of(token))),
+        secret: SharedSecret { kind: AuthKind::Token, digest: Some(SecretDigest::of(token)) },
         addresses: AddressBook { trusted_proxies: vec![loopback.into()], own: vec![remote] },
-        control_ui: ControlUiRules::default(),
+        control_ui: ControlUi::default(),
         pages: PageRules::new("box", &["https://ui.example.com".to_owned()]),
     };
     let address = ClientAddress::of(&origination, &door.addresses);
     let attempt = Attempt { origination: &origination, address, nonce: "nonce", locked_for: None, now: 0 };
     let Ok(claim) = judge(&door, &attempt, stranger.frame) else { return false };
-    let knows_token = matches!(claim.proof, Proof::Shared(_));
+    let knows_token = claim.proof == Proof::Shared;
     let settled = settle(&claim, &mut PairingBook::default(), 0, &mut || "00000000-id".to_owned());
     settled.outcome.is_ok() && knows_token
 }

@@ -15,4 +15,4 @@ pub(crate) mod throttle;
 
 pub use client_address::{AddressBook, ClientAddress, ClientIp, Origination};
 pub use close::Closing;
-pub use shared_auth::{AuthFailure, AuthMethod, Credentials, SecretDigest, SharedSecret, authorize};
+pub use shared_auth::{AuthFailure, Credentials, SecretDigest, SecretProblem, SharedSecret, authorize};

@@ -67,11 +67,11 @@ impl LogPlan {
             None => Some(LogFile::Daily(log_dir.to_owned())),
         };
         let plain = if console.is_terminal { ConsoleStyle::Pretty } else { ConsoleStyle::Compact };
-        let verbose = console.verbose && rank(logging.console_level) < rank(LogLevel::Debug);
+        let least = if console.verbose { LogLevel::Debug } else { LogLevel::Silent };
         Self {
             file,
             file_level: logging.level,
-            console_level: if verbose { LogLevel::Debug } else { logging.console_level },
+            console_level: logging.console_level.max(least),
             console_style: logging.console_style.unwrap_or(plain),
             colour: console.is_terminal && !console.no_colour,
             redactor: Arc::new(match logging.redact_sensitive {
@@ -84,11 +84,7 @@ impl LogPlan {
     /// Starts logging for the whole process. The guard writes what is left when it is dropped. When another subscriber is
     /// installed already (tests), that one stays.
     pub fn install(self) -> LogGuard {
-        let most = if rank(self.file_level) > rank(self.console_level) {
-            self.file_level
-        } else {
-            self.console_level
-        };
+        let most = self.file_level.max(self.console_level);
         let (sender, guard) = sink::start(self);
         let layer = capture::Capture::new(sender, most);
         // An error means that there is a subscriber already.
@@ -108,17 +104,4 @@ pub struct ConsoleFacts {
     pub verbose: bool,
     /// `JOURNAL_STREAM` is set: systemd keeps what is printed.
     pub is_journald: bool,
-}
-
-/// More is chattier.
-fn rank(level: LogLevel) -> u8 {
-    match level {
-        LogLevel::Silent => 0,
-        LogLevel::Fatal => 1,
-        LogLevel::Error => 2,
-        LogLevel::Warn => 3,
-        LogLevel::Info => 4,
-        LogLevel::Debug => 5,
-        LogLevel::Trace => 6,
-    }
 }

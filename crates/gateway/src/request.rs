@@ -5,8 +5,10 @@ use std::sync::Arc;
 use openclaw_dispatch::{Placed, Receipt};
 use openclaw_protocol::error::ErrorShape;
 use openclaw_protocol::frame::{Frame, Response};
+use openclaw_protocol::params::connect::ConnectParams;
 use parking_lot::Mutex;
 use serde::Serialize;
+use tokio::task::JoinError;
 
 use crate::ack_pause;
 use crate::connection::frame_budget::FrameBytes;
@@ -42,6 +44,12 @@ impl From<ErrorShape> for Failure {
 
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
+        ErrorShape::unavailable(format!("Error: {error}")).into()
+    }
+}
+
+impl From<JoinError> for Failure {
+    fn from(error: JoinError) -> Self {
         ErrorShape::unavailable(format!("Error: {error}")).into()
     }
 }
@@ -89,7 +97,7 @@ impl RequestContext {
 
     /// Registers the caller for the tool events of a run, if it has the cap `tool-events`.
     pub fn listen_to_tools(&self, run_id: &openclaw_protocol::RunId) {
-        if self.connection().has_cap("tool-events") {
+        if self.connection().has_cap(ConnectParams::TOOL_EVENTS) {
             self.gateway.events.listen_to_tools(run_id, self.connection().conn_id.clone());
         }
     }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 /// The class of a failure; clients decide by it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +39,7 @@ impl ErrorCode {
 }
 
 /// The `error` of a response.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 #[error("{message}")]
@@ -47,13 +49,10 @@ pub struct ErrorShape {
     /// For people; clients show it as it is.
     pub message: String,
     /// Machine-readable extra, such as `{"expectedProtocol":3}`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<Value>>,
     /// Whether the same request may succeed later.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
     /// Earliest sensible retry, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 use crate::access::Access;
 use crate::export::schema_in;
@@ -88,13 +89,13 @@ pub struct Tick {
 }
 
 /// `shutdown`: the gateway is about to close the connection.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shutdown {
     /// `gateway stopping` or `gateway restarting`.
     pub reason: String,
     /// When to come back, in milliseconds; absent when it is not restarting (KB-39).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_expected_ms: Option<u64>,
 }
 
@@ -106,59 +107,46 @@ pub struct PresenceEvent {
 }
 
 /// Someone who is here (spec §8.1).
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PresenceEntry {
     /// Host or display name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Address, when not local.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ip: Option<String>,
     /// App version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Operating system.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
     /// Such as `iPhone`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_family: Option<String>,
     /// Such as `iPhone18,1`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_identifier: Option<String>,
     /// Client mode, or `gateway`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// Seconds since the last input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_input_seconds: Option<u64>,
     /// Paired device.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_id: Option<String>,
     /// Roles of its connections.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roles: Option<Vec<String>>,
     /// Scopes of its connections.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
     /// Stable id of the client.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance_id: Option<String>,
     /// Why the entry changed last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Labels.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
     /// One line for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Unix milliseconds of the last change.
     pub ts: i64,
 }
 
 /// `agent`: what a run does (spec §7.3).
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentEvent<'a> {
@@ -169,7 +157,6 @@ pub struct AgentEvent<'a> {
     #[serde(flatten)]
     pub stream: AgentStream<'a>,
     /// The run's session; 2.9 leaves it out of the events of a compaction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub session_key: Option<SessionKey>,
     /// Counts from 1 within the run, also events that were not sent to you.
@@ -193,6 +180,7 @@ pub enum AgentStream<'a> {
 }
 
 /// `lifecycle`
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "phase", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum Lifecycle {
@@ -206,7 +194,6 @@ pub enum Lifecycle {
         /// Unix milliseconds.
         ended_at: i64,
         /// Whether it was stopped.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         aborted: Option<bool>,
     },
     /// The run failed.
@@ -228,6 +215,7 @@ pub struct AssistantText<'a> {
 }
 
 /// `tool`
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "phase", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum ToolEvent {
@@ -247,7 +235,6 @@ pub enum ToolEvent {
         /// The call.
         tool_call_id: String,
         /// What there is so far, at verbose level `full`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         partial_result: Option<Value>,
     },
     /// A call has ended.
@@ -257,12 +244,10 @@ pub enum ToolEvent {
         /// The call.
         tool_call_id: String,
         /// Short label for people.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         meta: Option<String>,
         /// Whether it failed.
         is_error: bool,
         /// What it gave, at verbose level `full`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
     },
 }
@@ -282,6 +267,7 @@ pub enum Compaction {
 
 /// `chat`: the reply as a chat client shows it (spec §7.4). One terminal state a run. `M` is the message: a [`ReplyText`],
 /// or a whole one of the transcript where the gateway itself answered.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChatEvent<M = Value> {
@@ -296,13 +282,10 @@ pub struct ChatEvent<M = Value> {
     /// Where the reply stands.
     pub state: ChatState,
     /// `{role:"assistant", content:[{type:"text", text}], timestamp}`; absent when there is no text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<M>,
     /// Why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
     /// Who stopped it: `rpc`, `stop` or `timeout`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
 }
 

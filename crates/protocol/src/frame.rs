@@ -5,6 +5,7 @@ mod inbound;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 use crate::error::ErrorShape;
 
@@ -29,6 +30,7 @@ pub enum Frame<P = Value> {
 }
 
 /// `{type:"req", id, method, params?}`
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
     /// Opaque; the answer carries it. Its uniqueness is the client's business.
@@ -36,11 +38,11 @@ pub struct Request {
     /// Name of the method.
     pub method: String,
     /// Absent reads as `{}`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params: Option<Value>,
 }
 
 /// `{type:"res", id, ok, payload?, error?}`. A failed one may carry both payload and error.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(bound(deserialize = "P: Deserialize<'de>"))]
 pub struct Response<P = Value> {
@@ -49,10 +51,9 @@ pub struct Response<P = Value> {
     /// Whether it succeeded.
     pub ok: bool,
     /// The result; absent is not the same as `null`.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present")]
     pub payload: Option<P>,
     /// Why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorShape>,
 }
 
@@ -66,27 +67,21 @@ impl<P> Response<P> {
     pub fn failed(id: impl Into<String>, error: ErrorShape) -> Self {
         Self { id: id.into(), ok: false, payload: None, error: Some(error) }
     }
-
-    /// A failure that also says what there is (`agent`, `chat.send`).
-    pub fn failed_with(id: impl Into<String>, payload: P, error: ErrorShape) -> Self {
-        Self { id: id.into(), ok: false, payload: Some(payload), error: Some(error) }
-    }
 }
 
 /// `{type:"event", event, payload?, seq?, stateVersion?}`
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", bound(deserialize = "P: Deserialize<'de>"))]
 pub struct Event<P = Value> {
     /// Name of the event.
     pub event: String,
     /// What happened.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present")]
     pub payload: Option<P>,
     /// Number of the frame on this connection; targeted frames have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     /// Only on `presence` and `health`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_version: Option<StateVersion>,
 }
 

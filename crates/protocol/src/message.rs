@@ -7,6 +7,7 @@ mod read;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 
 /// Text of the tool result that stands for one that never came. OpenClaw writes and recognises the same.
 pub const MISSING_RESULT: &str = "[openclaw] missing tool result in session history; inserted synthetic error result for transcript repair.";
@@ -38,6 +39,7 @@ impl Message {
 }
 
 /// A `user` message.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct UserMessage {
     /// Text and images.
@@ -46,7 +48,6 @@ pub struct UserMessage {
     #[serde(default)]
     pub timestamp: i64,
     /// Where the message came from when it was not an outside user (seeds: `inter_session`). Never sent to a provider.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
     /// Fields this version does not know.
     #[serde(flatten)]
@@ -87,19 +88,17 @@ impl UserContent {
 }
 
 /// Why a user message exists.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Provenance {
     /// `external_user`, `inter_session` or `internal_system`.
     pub kind: ProvenanceKind,
     /// Key of the session that sent it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_session_key: Option<String>,
     /// Channel it came through.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_channel: Option<String>,
     /// Tool that sent it, such as `sessions_send`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_tool: Option<String>,
 }
 
@@ -116,6 +115,7 @@ pub enum ProvenanceKind {
 }
 
 /// An `assistant` message.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
@@ -137,10 +137,8 @@ pub struct AssistantMessage {
     #[serde(default)]
     pub stop_reason: StopReason,
     /// Set with `error` and, where known, `aborted`: the provider's own words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
     /// What people were told when this message ended a run. Ours: OpenClaw neither writes nor reads it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_text: Option<String>,
     /// Unix milliseconds.
     #[serde(default)]
@@ -166,6 +164,7 @@ impl AssistantMessage {
 }
 
 /// A `toolResult` message.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultMessage {
@@ -179,7 +178,6 @@ pub struct ToolResultMessage {
     #[serde(default)]
     pub content: Vec<Block>,
     /// Structured outcome for clients; never sent to a model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     /// Whether the tool failed.
     #[serde(default)]
@@ -215,13 +213,13 @@ impl Block {
 }
 
 /// `{"type":"text","text":…,"textSignature"?:…}`
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TextBlock {
     /// The text.
     pub text: String,
     /// Provider's id of this output item.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_signature: Option<String>,
     /// Fields this version does not know.
     #[serde(flatten)]
@@ -229,13 +227,13 @@ pub struct TextBlock {
 }
 
 /// `{"type":"thinking","thinking":…,"thinkingSignature"?:…}`
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ThinkingBlock {
     /// The reasoning text; may be empty when only the signature matters.
     pub thinking: String,
     /// Opaque proof the provider wants back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_signature: Option<String>,
     /// Fields this version does not know (`redacted`, …).
     #[serde(flatten)]
@@ -258,6 +256,7 @@ pub struct ImageBlock {
 }
 
 /// `{"type":"toolCall","id":…,"name":…,"arguments":{…},"thoughtSignature"?:…}`
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
@@ -271,7 +270,6 @@ pub struct ToolCall {
     #[serde(default, alias = "input")]
     pub arguments: Value,
     /// Google's opaque proof.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought_signature: Option<String>,
     /// Fields this version does not know.
     #[serde(flatten)]

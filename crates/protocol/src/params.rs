@@ -68,9 +68,9 @@ pub trait Call {
     }
 }
 
-/// Declares the empty type of a method.
-macro_rules! call {
-    ($(#[$doc:meta])* $kind:ident: $name:literal as $strictness:ident, $params:ty => $output:ty) => {
+/// Declares the empty types of a family's methods.
+macro_rules! calls {
+    ($($(#[$doc:meta])* $kind:ident: $name:literal as $strictness:ident, $params:ty => $output:ty;)+) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy)]
         pub enum $kind {}
@@ -86,9 +86,9 @@ macro_rules! call {
                 &SCHEMA
             }
         }
-    };
+    )+};
 }
-pub(crate) use call;
+pub(crate) use calls;
 
 /// A schema that is compiled when it is first needed.
 pub(crate) type Compiled = LazyLock<Schema>;

@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 
+use openclaw_config::Issue;
 use openclaw_config::gateway_options::gateway_port;
 use openclaw_config::settings::BindMode;
 use serde_json::{Value, json};
@@ -58,7 +59,8 @@ fn document(context: &Context, target: &Target, bind: BindMode, port: u16, probe
     let config = json!({ "path": path, "exists": snapshot.exists, "valid": snapshot.valid });
     let mut cli = config.clone();
     if let (false, Some(cli)) = (snapshot.issues.is_empty(), cli.as_object_mut()) {
-        cli.insert("issues".to_owned(), json!(snapshot.issues));
+        let issues: Vec<_> = snapshot.issues.iter().map(Issue::to_wire).collect();
+        cli.insert("issues".to_owned(), json!(issues));
     }
     let host = match bind {
         BindMode::Lan => "0.0.0.0",

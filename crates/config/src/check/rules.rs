@@ -11,6 +11,7 @@ use super::telegram;
 use crate::Issue;
 use crate::byte_size::parse_byte_size;
 use crate::duration::{DurationUnit, parse_duration};
+use crate::value_path::items;
 
 type Rule = fn(&Value, &Place<'_>, &mut Vec<Issue>);
 
@@ -99,12 +100,8 @@ fn places<'a>(document: &'a Value, pattern: &str) -> Vec<(String, &'a Value)> {
                     items.iter().enumerate().map(|(index, each)| (join(&path, &index.to_string()), each)),
                 ),
                 (_, Value::Array(items)) => {
-                    next.extend(
-                        part.parse::<usize>()
-                            .ok()
-                            .and_then(|at| items.get(at))
-                            .map(|v| (join(&path, part), v)),
-                    );
+                    let item = part.parse::<usize>().ok().and_then(|at| items.get(at));
+                    next.extend(item.map(|each| (join(&path, part), each)));
                 }
                 (_, other) => next.extend(other.get(part).map(|each| (join(&path, part), each))),
             }
@@ -115,8 +112,7 @@ fn places<'a>(document: &'a Value, pattern: &str) -> Vec<(String, &'a Value)> {
 }
 
 fn exclusive(label: &str, value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
-    let has_items =
-        |key: &str| value.get(key).and_then(Value::as_array).is_some_and(|items| !items.is_empty());
+    let has_items = |key: &str| items(value.get(key)).next().is_some();
     if has_items("allow") && has_items("alsoAllow") {
         out.push(Issue::new(
             &place.path,
@@ -184,19 +180,13 @@ fn time_problem(text: &str, may_be_midnight: bool) -> Option<&'static str> {
 }
 
 fn broadcast(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
-    let ids: Vec<&str> = place
-        .root
-        .pointer("/agents/list")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|agent| agent.get("id")?.as_str())
-        .collect();
+    let agents = items(place.root.pointer("/agents/list"));
+    let ids: Vec<&str> = agents.filter_map(|agent| agent.get("id")?.as_str()).collect();
     if ids.is_empty() {
         return;
     }
     for (peer, agents) in value.as_object().into_iter().flatten() {
-        for (index, agent) in agents.as_array().into_iter().flatten().enumerate() {
+        for (index, agent) in items(Some(agents)).enumerate() {
             if let Some(id) = agent.as_str().filter(|id| !ids.contains(id)) {
                 out.push(Issue::new(
                     join(&place.path, &format!("{peer}.{index}")),
@@ -207,52 +197,35 @@ fn broadcast(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
     }
 }
 
-/// Whether a list of senders lets everybody in.
-fn is_open_list(list: Option<&Value>) -> bool {
-    list.and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .any(|entry| entry.as_str().is_some_and(|text| text.trim() == "*"))
-}
-
 /// The channel id in `channels.<id>…`.
 fn channel_of(path: &str) -> &str {
     path.split('.').nth(1).unwrap_or_default()
 }
 
-/// An open door has to be stated twice, so that it is never an accident.
-pub(super) fn dm_policy(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
-    let is_open = value.get("dmPolicy").and_then(Value::as_str) == Some("open");
-    if is_open && !is_open_list(value.get("allowFrom")) {
-        let channel = channel_of(&place.path);
-        out.push(Issue::new(
-            join(&place.path, "allowFrom"),
-            format!(
-                "channels.{channel}.dmPolicy=\"open\" requires channels.{channel}.allowFrom to include \"*\""
-            ),
-        ));
+/// An open door has to be stated twice, so that it is never an accident: as the policy, and in the list of senders.
+fn open_door(policy: &str, text: String, value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+    let is_open = value.get(policy).and_then(Value::as_str) == Some("open");
+    let lets_all_in = items(value.get("allowFrom")).any(|entry| entry.as_str().map(str::trim) == Some("*"));
+    if is_open && !lets_all_in {
+        out.push(Issue::new(join(&place.path, "allowFrom"), text));
     }
+}
+
+pub(super) fn dm_policy(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+    let section = format!("channels.{}", channel_of(&place.path));
+    let text = format!("{section}.dmPolicy=\"open\" requires {section}.allowFrom to include \"*\"");
+    open_door("dmPolicy", text, value, place, out);
 }
 
 fn whatsapp_account(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
-    let is_open = value.get("dmPolicy").and_then(Value::as_str) == Some("open");
-    if is_open && !is_open_list(value.get("allowFrom")) {
-        out.push(Issue::new(
-            join(&place.path, "allowFrom"),
-            "channels.whatsapp.accounts.*.dmPolicy=\"open\" requires allowFrom to include \"*\"",
-        ));
-    }
+    let text = "channels.whatsapp.accounts.*.dmPolicy=\"open\" requires allowFrom to include \"*\"";
+    open_door("dmPolicy", text.to_owned(), value, place, out);
 }
 
 fn nested_dm_policy(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
-    let is_open = value.get("policy").and_then(Value::as_str) == Some("open");
-    if is_open && !is_open_list(value.get("allowFrom")) {
-        let channel = channel_of(&place.path);
-        out.push(Issue::new(
-            join(&place.path, "allowFrom"),
-            format!("channels.{channel}.dm.policy=\"open\" requires channels.{channel}.dm.allowFrom to include \"*\""),
-        ));
-    }
+    let section = format!("channels.{}.dm", channel_of(&place.path));
+    let text = format!("{section}.policy=\"open\" requires {section}.allowFrom to include \"*\"");
+    open_door("policy", text, value, place, out);
 }
 
 fn slack_http(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {

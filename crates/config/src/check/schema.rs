@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::choices;
 use crate::Issue;
+use crate::value_path::texts;
 
 /// What `config.schema` answers.
 const SCHEMA: &str = include_str!("../../data/schema.json");
@@ -114,15 +115,15 @@ enum FaultKind {
         keys: Vec<String>,
         suggestion: Option<String>,
     },
-    Bound(String),
     RecordKey,
-    Pattern(String),
+    /// The value has the right shape and misses a limit.
+    Limit(String),
 }
 
 impl Fault {
-    /// Whether the value has the right shape and only a limit is missed. A union shows such a fault of its only such member.
+    /// Whether only a limit is missed. A union shows such a fault of its only such member.
     fn is_soft(&self) -> bool {
-        matches!(self.kind, FaultKind::Bound(_) | FaultKind::Pattern(_))
+        matches!(self.kind, FaultKind::Limit(_))
     }
 
     /// The fault in words.
@@ -153,7 +154,7 @@ impl Fault {
                 let list = keys.iter().map(|key| format!("\"{key}\"")).collect::<Vec<_>>().join(", ");
                 format!("Unrecognized key{}: {list}", if keys.len() > 1 { "s" } else { "" })
             }
-            FaultKind::Bound(text) | FaultKind::Pattern(text) => text,
+            FaultKind::Limit(text) => text,
             FaultKind::RecordKey => "Invalid key in record".to_owned(),
         };
         Issue { path: self.path, message, suggestion: suggested, detail }
@@ -181,7 +182,7 @@ pub(crate) fn check_plugin_config(plugin: &str, config: &Value) -> Vec<String> {
             FaultKind::Type { received: "undefined", .. } => "must be present".to_owned(),
             FaultKind::Type { expected, .. } => format!("must be {expected}"),
             FaultKind::Unknown { .. } => "must NOT have additional properties".to_owned(),
-            FaultKind::Bound(text) | FaultKind::Pattern(text) => text,
+            FaultKind::Limit(text) => text,
             FaultKind::RecordKey => "property name must be valid".to_owned(),
         };
         format!("{}: {text}", if fault.path.is_empty() { "<root>" } else { &fault.path })
@@ -286,11 +287,7 @@ fn check_object(schema: &Value, map: &Map<String, Value>, path: &str) -> Vec<Fau
 
 /// Fields with a default are listed as required in the schema; on input they are not.
 fn is_required(schema: &Value, key: &str, property: &Value) -> bool {
-    let listed = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .is_some_and(|keys| keys.iter().any(|required| required.as_str() == Some(key)));
-    listed && property.get("default").is_none()
+    texts(schema.get("required")).any(|required| required == key) && property.get("default").is_none()
 }
 
 fn missing(property: &Value, path: &str) -> Fault {
@@ -330,10 +327,10 @@ fn check_string(schema: &Value, text: &str) -> Option<FaultKind> {
     let limit = |keyword: &str| schema.get(keyword).and_then(Value::as_u64);
     let length = text.encode_utf16().count() as u64;
     if let Some(least) = limit("minLength").filter(|least| length < *least) {
-        return Some(FaultKind::Bound(format!("Too small: expected string to have >={least} characters")));
+        return Some(FaultKind::Limit(format!("Too small: expected string to have >={least} characters")));
     }
     if let Some(most) = limit("maxLength").filter(|most| length > *most) {
-        return Some(FaultKind::Bound(format!("Too big: expected string to have <={most} characters")));
+        return Some(FaultKind::Limit(format!("Too big: expected string to have <={most} characters")));
     }
     let pattern = schema.get("pattern").and_then(Value::as_str)?;
     if matches(pattern, text) {
@@ -344,7 +341,7 @@ fn check_string(schema: &Value, text: &str) -> Option<FaultKind> {
         || format!("Invalid string: must match pattern /{pattern}/"),
         |(_, text)| (*text).to_owned(),
     );
-    Some(FaultKind::Pattern(text))
+    Some(FaultKind::Limit(text))
 }
 
 fn matches(pattern: &str, text: &str) -> bool {
@@ -361,7 +358,7 @@ fn check_number(schema: &Value, number: Option<f64>) -> Option<FaultKind> {
     ];
     let (keyword, size, sign, _) = rows.into_iter().find(|(_, _, _, holds)| !holds)?;
     let limit = schema.get(keyword)?;
-    Some(FaultKind::Bound(format!("{size}: expected number to be {sign}{limit}")))
+    Some(FaultKind::Limit(format!("{size}: expected number to be {sign}{limit}")))
 }
 
 fn bound(schema: &Value, keyword: &str, absent: f64) -> f64 {

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::rules::{Place, dm_policy, has_text};
 use super::schema::join;
 use crate::Issue;
+use crate::value_path::items;
 
 /// Longest command name that Telegram takes.
 const MAX_COMMAND_LENGTH: usize = 32;
@@ -49,9 +50,7 @@ pub(crate) fn command_name(text: &str) -> String {
 
 fn custom_commands(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
     let mut seen: Vec<String> = Vec::new();
-    for (index, entry) in
-        value.get("customCommands").and_then(Value::as_array).into_iter().flatten().enumerate()
-    {
+    for (index, entry) in items(value.get("customCommands")).enumerate() {
         let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
         let name = command_name(text("command"));
         let base = join(&place.path, &format!("customCommands.{index}"));

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::Findings;
 use super::schema::check_plugin_config;
 use crate::environment::without_dots;
+use crate::value_path::{items, texts};
 use crate::{Environment, Issue, Paths};
 
 /// Channels that exist, built in or by a bundled plugin.
@@ -72,12 +73,7 @@ pub(super) fn check(document: &Value, paths: &Paths, env: &Environment) -> Findi
 }
 
 fn agents(document: &Value) -> impl Iterator<Item = &Map<String, Value>> {
-    document
-        .pointer("/agents/list")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_object)
+    items(document.pointer("/agents/list")).filter_map(Value::as_object)
 }
 
 fn text<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
@@ -157,16 +153,7 @@ fn is_known_plugin(id: &str) -> bool {
 
 fn plugins(document: &Value, env: &Environment, findings: &mut Findings) {
     let Some(section) = document.get("plugins") else { return };
-    let strings = |pointer: &str| -> Vec<&str> {
-        section
-            .pointer(pointer)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect()
-    };
-    let load_paths = strings("/load/paths");
+    let load_paths: Vec<&str> = texts(section.pointer("/load/paths")).collect();
     for path in &load_paths {
         if !env.expand_path(path).exists() {
             findings
@@ -182,7 +169,7 @@ fn plugins(document: &Value, env: &Environment, findings: &mut Findings) {
         findings.issues.push(not_found(format!("plugins.entries.{id}"), id));
     }
     for list in ["allow", "deny"] {
-        for id in strings(&format!("/{list}")).into_iter().filter(|id| is_missing(id)) {
+        for id in texts(section.get(list)).filter(|id| is_missing(id)) {
             findings.issues.push(not_found(format!("plugins.{list}"), id));
         }
     }

@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::routing;
+use crate::value_path::texts;
 
 /// Channels whose sections stood at the root once.
 const ROOT_CHANNELS: &[&str] = &["whatsapp", "telegram", "discord", "slack", "signal", "imessage", "msteams"];
@@ -65,6 +66,25 @@ pub(crate) fn object_at<'a>(
     path: &[&str],
 ) -> Option<&'a mut Map<String, Value>> {
     path.iter().try_fold(map, |node, key| object(node, key))
+}
+
+/// Puts a value where it belongs now, unless there is one already, and says which of the two.
+pub(super) fn place(
+    root: &mut Map<String, Value>,
+    value: Value,
+    source: &str,
+    target: &[&str],
+    changes: &mut Vec<String>,
+) {
+    let Some((key, parents)) = target.split_last() else { return };
+    let Some(parent) = object_at(root, parents) else { return };
+    let shown = target.join(".").replace('*', "\"*\"");
+    if parent.contains_key(*key) {
+        changes.push(format!("Removed {source} ({shown} already set)."));
+    } else {
+        parent.insert((*key).to_owned(), value);
+        changes.push(format!("Moved {source} → {shown}."));
+    }
 }
 
 /// Fills gaps of `target` from `source`, recursively. What is there stays.
@@ -190,18 +210,9 @@ fn agent_models(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
     }
     let allowed = agent.shift_remove("allowedModels");
     let aliases = agent.shift_remove("modelAliases");
-    let names = |list: &Option<Value>| -> Vec<String> {
-        list.as_ref()
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect()
-    };
     let had_lists = allowed.is_some() || aliases.is_some();
     if let Some(models) = had_lists.then(|| object(agent, "models")).flatten() {
-        for name in names(&allowed).into_iter().chain(old_model).chain(old_image) {
+        for name in texts(allowed.as_ref()).map(str::to_owned).chain(old_model).chain(old_image) {
             models.entry(name).or_insert_with(|| json!({}));
         }
         for (alias, target) in aliases.as_ref().and_then(Value::as_object).into_iter().flatten() {
@@ -230,14 +241,8 @@ fn claude_cli_profile(root: &mut Map<String, Value>, changes: &mut Vec<String>) 
 }
 
 fn tools_bash(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
-    let Some(tools) = root.get_mut("tools").and_then(Value::as_object_mut) else { return };
-    let Some(bash) = tools.shift_remove("bash") else { return };
-    if tools.contains_key("exec") {
-        changes.push("Removed tools.bash (tools.exec already set).".to_owned());
-    } else {
-        tools.insert("exec".to_owned(), bash);
-        changes.push("Moved tools.bash → tools.exec.".to_owned());
-    }
+    let Some(bash) = take(root, &["tools", "bash"]) else { return };
+    place(root, bash, "tools.bash", &["tools", "exec"], changes);
 }
 
 fn tts_enabled(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
@@ -256,29 +261,20 @@ fn tts_enabled(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
 
 /// Parts of `agent` that are tool settings now: source path, target path.
 const AGENT_TOOL_PARTS: &[(&[&str], &[&str])] = &[
-    (&["tools", "allow"], &["allow"]),
-    (&["tools", "deny"], &["deny"]),
-    (&["elevated"], &["elevated"]),
-    (&["bash"], &["exec"]),
-    (&["sandbox", "tools"], &["sandbox", "tools"]),
-    (&["subagents", "tools"], &["subagents", "tools"]),
+    (&["tools", "allow"], &["tools", "allow"]),
+    (&["tools", "deny"], &["tools", "deny"]),
+    (&["elevated"], &["tools", "elevated"]),
+    (&["bash"], &["tools", "exec"]),
+    (&["sandbox", "tools"], &["tools", "sandbox", "tools"]),
+    (&["subagents", "tools"], &["tools", "subagents", "tools"]),
 ];
 
 fn agent(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
     let Some(Value::Object(mut agent)) = root.get("agent").cloned() else { return };
     root.shift_remove("agent");
     for (from, to) in AGENT_TOOL_PARTS {
-        let Some(value) = take(&mut agent, from) else { continue };
-        let (source, target) = (from.join("."), to.join("."));
-        let Some((last, parents)) = to.split_last() else { continue };
-        let Some(parent) = object(root, "tools").and_then(|tools| object_at(tools, parents)) else {
-            continue;
-        };
-        if parent.contains_key(*last) {
-            changes.push(format!("Removed agent.{source} (tools.{target} already set)."));
-        } else {
-            parent.insert((*last).to_owned(), value);
-            changes.push(format!("Moved agent.{source} → tools.{target}."));
+        if let Some(value) = take(&mut agent, from) {
+            place(root, value, &format!("agent.{}", from.join(".")), to, changes);
         }
     }
     if agent.get("tools").and_then(Value::as_object).is_some_and(Map::is_empty) {

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::migrate::{fill_gaps, object, object_at};
+use super::migrate::{fill_gaps, object, object_at, place};
+use crate::value_path::texts;
 
 /// Command-line transcribers that may be carried over.
 const TRANSCRIBERS: &[&str] = &["whisper"];
@@ -35,13 +36,7 @@ pub(super) fn allow_from(root: &mut Map<String, Value>, changes: &mut Vec<String
         changes.push("Removed routing.allowFrom (channels.whatsapp not configured).".to_owned());
         return;
     }
-    let Some(whatsapp) = object_at(root, &["channels", "whatsapp"]) else { return };
-    if whatsapp.contains_key("allowFrom") {
-        changes.push("Removed routing.allowFrom (channels.whatsapp.allowFrom already set).".to_owned());
-    } else {
-        whatsapp.insert("allowFrom".to_owned(), list);
-        changes.push("Moved routing.allowFrom → channels.whatsapp.allowFrom.".to_owned());
-    }
+    place(root, list, "routing.allowFrom", &["channels", "whatsapp", "allowFrom"], changes);
 }
 
 /// `routing.groupChat.requireMention`.
@@ -50,14 +45,8 @@ pub(super) fn require_mention(root: &mut Map<String, Value>, changes: &mut Vec<S
     let channels = ["whatsapp", "telegram", "imessage"];
     let skipped = if has_whatsapp(root) { 0 } else { 1 };
     for id in channels.into_iter().skip(skipped) {
-        let Some(group) = object_at(root, &["channels", id, "groups", "*"]) else { continue };
-        let target = format!("channels.{id}.groups.\"*\".requireMention");
-        if group.contains_key("requireMention") {
-            changes.push(format!("Removed routing.groupChat.requireMention ({target} already set)."));
-        } else {
-            group.insert("requireMention".to_owned(), value.clone());
-            changes.push(format!("Moved routing.groupChat.requireMention → {target}."));
-        }
+        let target = ["channels", id, "groups", "*", "requireMention"];
+        place(root, value.clone(), "routing.groupChat.requireMention", &target, changes);
     }
 }
 
@@ -121,19 +110,20 @@ fn entry_of<'a>(root: &'a mut Map<String, Value>, id: &str) -> Option<&'a mut Ma
 
 /// What is left: bindings, agentToAgent, queue, group chat, transcription.
 pub(super) fn rest(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
-    let moves: [(&str, &[&str], &str); 3] = [
-        ("bindings", &[], "bindings"),
-        ("agentToAgent", &["tools"], "agentToAgent"),
-        ("queue", &["messages"], "queue"),
+    let moves: [(&str, &[&str]); 3] = [
+        ("bindings", &["bindings"]),
+        ("agentToAgent", &["tools", "agentToAgent"]),
+        ("queue", &["messages", "queue"]),
     ];
-    for (key, parents, target) in moves {
+    for (key, target) in moves {
         if let Some(value) = take(root, key) {
-            place(root, value, &format!("routing.{key}"), parents, target, changes);
+            place(root, value, &format!("routing.{key}"), target, changes);
         }
     }
     for key in ["historyLimit", "mentionPatterns"] {
         if let Some(value) = take_group_chat(root, key) {
-            place(root, value, &format!("routing.groupChat.{key}"), &["messages", "groupChat"], key, changes);
+            let target = ["messages", "groupChat", key];
+            place(root, value, &format!("routing.groupChat.{key}"), &target, changes);
         }
     }
     if let Some(old) = take(root, "transcribeAudio") {
@@ -144,32 +134,8 @@ pub(super) fn rest(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
     }
 }
 
-fn place(
-    root: &mut Map<String, Value>,
-    value: Value,
-    source: &str,
-    parents: &[&str],
-    key: &str,
-    changes: &mut Vec<String>,
-) {
-    let target = parents.iter().chain([&key]).copied().collect::<Vec<_>>().join(".");
-    let Some(parent) = object_at(root, parents) else { return };
-    if parent.contains_key(key) {
-        changes.push(format!("Removed {source} ({target} already set)."));
-    } else {
-        parent.insert(key.to_owned(), value);
-        changes.push(format!("Moved {source} → {target}."));
-    }
-}
-
 fn transcription(root: &mut Map<String, Value>, old: &Value, changes: &mut Vec<String>) {
-    let words: Vec<&str> = old
-        .get("command")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let words: Vec<&str> = texts(old.get("command")).collect();
     let is_known =
         |program: &&str| program.rsplit(['/', '\\']).next().is_some_and(|n| TRANSCRIBERS.contains(&n));
     let Some((program, args)) = words.split_first().filter(|(program, _)| is_known(program)) else {

@@ -24,7 +24,6 @@ pub struct AuthProfile {
     /// Kind of credential.
     pub mode: AuthMode,
     /// Account it belongs to.
-    #[serde(default)]
     pub email: Option<String>,
 }
 

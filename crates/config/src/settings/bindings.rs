@@ -23,16 +23,12 @@ pub struct BindingMatch {
     /// Channel id.
     pub channel: String,
     /// Account; `*` is any, absent is the default account.
-    #[serde(default)]
     pub account_id: Option<String>,
     /// One chat.
-    #[serde(default)]
     pub peer: Option<Peer>,
     /// Discord server.
-    #[serde(default)]
     pub guild_id: Option<String>,
     /// Slack or Teams team.
-    #[serde(default)]
     pub team_id: Option<String>,
 }
 

@@ -20,8 +20,8 @@ pub struct Logging {
     pub redact_patterns: Vec<String>,
 }
 
-/// A level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+/// A level; a greater one says more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
     /// Nothing.

@@ -55,19 +55,15 @@ pub struct Provider {
     /// Base URL, without the protocol's own path.
     pub base_url: String,
     /// Key, or the name of the environment variable that holds it.
-    #[serde(default)]
     pub api_key: Option<Secret>,
     /// Kind of credential.
-    #[serde(default)]
     pub auth: Option<ProviderAuth>,
     /// Wire protocol of its models.
-    #[serde(default)]
     pub api: Option<ModelApi>,
     /// Added to every request; values may be secrets.
     #[serde(default)]
     pub headers: BTreeMap<String, Secret>,
     /// Send the key as `Authorization: Bearer`.
-    #[serde(default)]
     pub auth_header: Option<bool>,
     /// Its models.
     #[serde(default)]
@@ -129,7 +125,6 @@ pub struct CustomModel {
     /// Display name.
     pub name: String,
     /// Protocol, when it differs from the provider's.
-    #[serde(default)]
     pub api: Option<ModelApi>,
     /// Whether it thinks.
     #[serde(default)]

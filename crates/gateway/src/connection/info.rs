@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use openclaw_protocol::access::{self, Role};
+use openclaw_protocol::access::Role;
 use openclaw_protocol::params::connect::ClientDescription;
 
 /// Identifies a connection: the `server.connId` of its `hello-ok`.
@@ -53,11 +53,6 @@ pub struct ConnectionInfo {
 }
 
 impl ConnectionInfo {
-    /// Whether the scope, or admin, is in force.
-    pub fn has_scope(&self, scope: &str) -> bool {
-        self.scopes.iter().any(|own| own == access::ADMIN || own == scope)
-    }
-
     /// Whether the client announced the capability.
     pub fn has_cap(&self, cap: &str) -> bool {
         self.caps.iter().any(|own| own == cap)

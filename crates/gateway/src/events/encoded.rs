@@ -26,7 +26,12 @@ pub(crate) struct OfRun {
 impl Event {
     /// An event with the delivery rule of its name.
     pub fn named(name: &'static str, payload: Payload) -> Self {
-        Self { name, droppable: rules::droppable(name), payload, run: None }
+        Self::new(name, payload, rules::droppable(name))
+    }
+
+    /// An event that a slow client may miss, or else one without which it is closed.
+    pub fn new(name: &'static str, payload: Payload, droppable: bool) -> Self {
+        Self { name, droppable, payload, run: None }
     }
 
     /// The same event; it belongs to a run.
@@ -38,20 +43,6 @@ impl Event {
 
     pub(crate) fn name(&self) -> &'static str {
         self.name
-    }
-
-    /// The same event; a slow client may miss it.
-    #[must_use]
-    pub fn droppable(mut self) -> Self {
-        self.droppable = true;
-        self
-    }
-
-    /// The same event; a slow client is closed rather than left without it.
-    #[must_use]
-    pub fn required(mut self) -> Self {
-        self.droppable = false;
-        self
     }
 
     /// Puts the frame together, but for its number.

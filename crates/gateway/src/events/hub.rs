@@ -104,8 +104,8 @@ impl EventHub {
     /// Passes on what a run says.
     pub fn forward(&self, broadcast: Broadcast) {
         let Broadcast { name, payload, run_id, audience, droppable, ends_run, growing, .. } = broadcast;
-        let event = Event::named(name, payload.into()).of_run(OfRun { id: run_id.clone(), growing });
-        let event = if droppable { event.droppable() } else { event.required() };
+        let of_run = OfRun { id: run_id.clone(), growing };
+        let event = Event::new(name, payload.into(), droppable).of_run(of_run);
         match audience {
             Audience::All => self.publish(event),
             Audience::ToolListeners => {

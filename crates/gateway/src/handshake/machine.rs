@@ -1,6 +1,7 @@
 //! The decision on the first frame of a socket, step by step in the order that clients observe
 //! (spec `gateway-protocol.md` §3.3). Values in, values out.
 
+use openclaw_config::settings::ControlUi;
 use openclaw_protocol::access::Role;
 use openclaw_protocol::error::ErrorShape;
 use openclaw_protocol::frame::{Envelope, Inbound, PROTOCOL_VERSION, Response, parse_inbound};
@@ -13,34 +14,19 @@ use super::client_kind::{is_browser, is_control_ui};
 use super::close::Closing;
 use super::device::{self, DeviceClaim, SignedFacts, VerifiedDevice};
 use super::origin::{self, PageRules};
-use super::shared_auth::{AuthFailure, AuthMethod, Credentials, SharedSecret, authorize};
+use super::shared_auth::{AuthFailure, Credentials, SharedSecret, authorize};
 
 /// What the gateway asks of those who connect.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Door {
     /// The shared secret.
     pub(crate) secret: SharedSecret,
     /// Who counts as local.
     pub(crate) addresses: AddressBook,
-    /// `gateway.controlUi`, as far as it concerns connecting.
-    pub(crate) control_ui: ControlUiRules,
+    /// `gateway.controlUi`
+    pub(crate) control_ui: ControlUi,
     /// Which pages may connect.
     pub(crate) pages: PageRules,
-}
-
-/// `gateway.controlUi`, as far as it concerns connecting.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ControlUiRules {
-    /// A secret is enough without a device identity.
-    pub(crate) allow_insecure_auth: bool,
-    /// A device identity is not even looked at.
-    pub(crate) disable_device_auth: bool,
-}
-
-impl ControlUiRules {
-    fn waives_devices(&self) -> bool {
-        self.allow_insecure_auth || self.disable_device_auth
-    }
 }
 
 /// One attempt to come in.
@@ -94,7 +80,7 @@ pub(crate) struct Claim {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Proof {
     /// It knows the shared secret.
-    Shared(AuthMethod),
+    Shared,
     /// It has given something else, which may be the token of its device.
     DeviceToken {
         /// `auth.token`
@@ -152,7 +138,7 @@ pub(crate) fn judge(door: &Door, attempt: &Attempt<'_>, text: &str) -> Result<Cl
     }
     let device = claimed_device(door, attempt, &params, role, shared).map_err(refuse)?;
     let proof = match (shared, &device, token(&params)) {
-        (Ok(method), _, _) => Proof::Shared(method),
+        (Ok(()), _, _) => Proof::Shared,
         (Err(otherwise), ClaimedDevice::Pairing(_) | ClaimedDevice::Unpaired(_), Some(token)) => {
             Proof::DeviceToken { token: token.to_owned(), otherwise }
         }
@@ -195,15 +181,15 @@ fn claimed_device(
     attempt: &Attempt<'_>,
     params: &ConnectParams,
     role: Role,
-    shared: Result<AuthMethod, AuthFailure>,
+    shared: Result<(), AuthFailure>,
 ) -> Result<ClaimedDevice, ErrorShape> {
     let control_ui = is_control_ui(&params.client);
     let Some(proof) = door.device_of(params) else {
         return match shared {
-            _ if control_ui && !door.control_ui.waives_devices() => {
+            _ if control_ui && !door.waives_devices() => {
                 Err(ErrorShape::invalid("control ui requires HTTPS or localhost (secure context)"))
             }
-            Ok(_) => Ok(ClaimedDevice::None),
+            Ok(()) => Ok(ClaimedDevice::None),
             Err(_) => Err(ErrorShape::not_paired("device identity required")),
         };
     };
@@ -223,7 +209,7 @@ fn claimed_device(
     };
     let device = device::verify(&claim, &facts, attempt.nonce, attempt.address.is_local, attempt.now)
         .map_err(|refusal| ErrorShape::invalid(refusal.to_string()))?;
-    let is_waived = control_ui && door.control_ui.waives_devices() && shared.is_ok();
+    let is_waived = control_ui && door.waives_devices() && shared.is_ok();
     Ok(if is_waived { ClaimedDevice::Unpaired(device) } else { ClaimedDevice::Pairing(device) })
 }
 
@@ -231,9 +217,9 @@ fn claimed_device(
 fn wrong_without_device(
     door: &Door,
     params: &ConnectParams,
-    shared: Result<AuthMethod, AuthFailure>,
+    shared: Result<(), AuthFailure>,
 ) -> Option<AuthFailure> {
-    let needs_device = is_control_ui(&params.client) && !door.control_ui.waives_devices();
+    let needs_device = is_control_ui(&params.client) && !door.waives_devices();
     let is_wrong = door.device_of(params).is_none() && !needs_device && !credentials(params).is_empty();
     shared.err().filter(|_| is_wrong)
 }
@@ -241,8 +227,13 @@ fn wrong_without_device(
 impl Door {
     /// The device a client gave, unless the config says not to look at it.
     fn device_of<'a>(&self, params: &'a ConnectParams) -> Option<&'a DeviceProof> {
-        let is_ignored = is_control_ui(&params.client) && self.control_ui.disable_device_auth;
+        let is_ignored = is_control_ui(&params.client) && self.control_ui.dangerously_disable_device_auth;
         params.device.as_ref().filter(|_| !is_ignored)
+    }
+
+    /// Whether a Control UI may connect without a device.
+    fn waives_devices(&self) -> bool {
+        self.control_ui.allow_insecure_auth || self.control_ui.dangerously_disable_device_auth
     }
 
     fn admits_origin(&self, origination: &Origination) -> bool {

@@ -2,6 +2,7 @@
 
 use openclaw_protocol::access::{self, Role};
 
+use super::device::VerifiedDevice;
 use super::machine::{Claim, ClaimedDevice, Proof, Refusal, text};
 use crate::pairing::{Announcement, ConnectingDevice, DeviceToken, PairingBook, Settled};
 
@@ -40,13 +41,10 @@ pub(crate) fn settle(
         Ok(scopes) => scopes,
         Err(refusal) => return Settlement::quiet(Err(refusal)),
     };
-    let ClaimedDevice::Pairing(_) = claim.device else {
+    let ClaimedDevice::Pairing(device) = &claim.device else {
         return Settlement::quiet(Ok(Entry { scopes, token: None }));
     };
-    let Some(device) = connecting(claim, &scopes) else {
-        return Settlement::quiet(Ok(Entry { scopes, token: None }));
-    };
-    match book.settle(&device, now, mint) {
+    match book.settle(&connecting(claim, device, &scopes), now, mint) {
         Settled::Admitted(admission) => Settlement {
             outcome: Ok(Entry { scopes, token: Some(admission.token) }),
             announcement: admission.announcement,
@@ -61,10 +59,10 @@ pub(crate) fn settle(
 /// The scopes in force. Without any, the shared secret gives an operator admin, a device token what it is for (KB-6).
 fn authorize(claim: &Claim, book: &mut PairingBook, now: i64) -> Result<Vec<String>, Box<Refusal>> {
     match &claim.proof {
-        Proof::Shared(_) if claim.scopes.is_empty() && claim.role == Role::Operator => {
+        Proof::Shared if claim.scopes.is_empty() && claim.role == Role::Operator => {
             Ok(vec![access::ADMIN.to_owned()])
         }
-        Proof::Shared(_) => Ok(claim.scopes.clone()),
+        Proof::Shared => Ok(claim.scopes.clone()),
         Proof::DeviceToken { token, otherwise } => {
             let refusal = || Refusal::unauthorized(&claim.request_id, *otherwise, &claim.client);
             let device = claim.device.verified().ok_or_else(refusal)?;
@@ -80,9 +78,8 @@ fn authorize(claim: &Claim, book: &mut PairingBook, now: i64) -> Result<Vec<Stri
     }
 }
 
-fn connecting(claim: &Claim, scopes: &[String]) -> Option<ConnectingDevice> {
-    let device = claim.device.verified()?;
-    Some(ConnectingDevice {
+fn connecting(claim: &Claim, device: &VerifiedDevice, scopes: &[String]) -> ConnectingDevice {
+    ConnectingDevice {
         device_id: device.id.clone(),
         public_key: device.public_key.clone(),
         display_name: text(claim.client.display_name.as_ref()),
@@ -93,7 +90,7 @@ fn connecting(claim: &Claim, scopes: &[String]) -> Option<ConnectingDevice> {
         scopes: scopes.to_vec(),
         remote_ip: claim.address.remote_ip().map(|ip| ip.to_string()),
         is_local: claim.address.is_local,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -101,8 +98,8 @@ mod tests {
     use super::*;
     use crate::connection::tests::client;
     use crate::handshake::client_address::{ClientAddress, ClientIp};
-    use crate::handshake::device::VerifiedDevice;
-    use crate::handshake::shared_auth::{AuthFailure, AuthMethod};
+    use crate::handshake::shared_auth::{AuthFailure, SecretProblem};
+    use openclaw_config::settings::AuthKind;
     use openclaw_protocol::access::{ADMIN, READ};
     use openclaw_protocol::params::connect::{ClientId, ClientMode};
 
@@ -122,12 +119,14 @@ mod tests {
         }
     }
 
+    const MISMATCH: AuthFailure = AuthFailure { kind: AuthKind::Token, problem: SecretProblem::Mismatch };
+
     fn shared() -> Proof {
-        Proof::Shared(AuthMethod::Token)
+        Proof::Shared
     }
 
     fn with_token(token: &str) -> Proof {
-        Proof::DeviceToken { token: token.to_owned(), otherwise: AuthFailure::TokenMismatch }
+        Proof::DeviceToken { token: token.to_owned(), otherwise: MISMATCH }
     }
 
     fn run(book: &mut PairingBook, claim: &Claim) -> Result<Vec<String>, String> {
@@ -146,7 +145,7 @@ mod tests {
         let by_token = |scopes: &[&str], token| claim(with_token(token), true, Role::Operator, scopes);
         assert_eq!(run(&mut book, &by_token(&[], "token")), Ok(vec![READ.to_owned()]));
         assert_eq!(run(&mut book, &by_token(&[READ], "token")), Ok(vec![READ.to_owned()]));
-        let mismatch = AuthFailure::TokenMismatch.message(&client(ClientId::Cli, ClientMode::Cli));
+        let mismatch = MISMATCH.message(&client(ClientId::Cli, ClientMode::Cli));
         assert_eq!(run(&mut book, &by_token(&[ADMIN], "token")), Err(mismatch.clone()));
         assert_eq!(run(&mut book, &by_token(&[], "other")), Err(mismatch));
         assert_eq!(run(&mut book, &claim(shared(), true, Role::Operator, &[])), Ok(vec![ADMIN.to_owned()]));

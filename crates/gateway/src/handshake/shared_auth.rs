@@ -1,5 +1,6 @@
 //! The shared secret: a token or a password (spec `gateway-protocol.md` §3.8).
 
+use openclaw_config::settings::AuthKind;
 use openclaw_protocol::params::connect::ClientDescription;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -30,11 +31,11 @@ impl std::fmt::Debug for SecretDigest {
 
 /// What a client must know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SharedSecret {
-    /// `gateway.auth.mode: "token"`; without a token nobody gets in by it.
-    Token(Option<SecretDigest>),
-    /// `gateway.auth.mode: "password"`; without a password nobody gets in by it.
-    Password(Option<SecretDigest>),
+pub struct SharedSecret {
+    /// `gateway.auth.mode`
+    pub kind: AuthKind,
+    /// Without one nobody gets in by it.
+    pub digest: Option<SecretDigest>,
 }
 
 /// What a client gave.
@@ -58,53 +59,42 @@ impl<'a> Credentials<'a> {
     }
 }
 
-/// How a client proved that it knows the secret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AuthMethod {
-    /// The token.
-    Token,
-    /// The password.
-    Password,
-    /// A device token.
-    DeviceToken,
-}
-
 /// Why the shared secret was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AuthFailure {
-    /// No token was given.
-    TokenMissing,
-    /// Another token was given.
-    TokenMismatch,
-    /// The gateway has no token.
-    TokenNotConfigured,
-    /// No password was given.
-    PasswordMissing,
-    /// Another password was given.
-    PasswordMismatch,
-    /// The gateway has no password.
-    PasswordNotConfigured,
+pub struct AuthFailure {
+    /// Which secret counts.
+    pub kind: AuthKind,
+    /// What is wrong with the one given.
+    pub problem: SecretProblem,
+}
+
+/// What is wrong with a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretProblem {
+    /// None was given.
+    Missing,
+    /// Another one was given.
+    Mismatch,
+    /// The gateway has none.
+    NotConfigured,
 }
 
 /// Compares what was given with what is asked for.
 ///
 /// # Errors
 /// Says what is missing or wrong.
-pub fn authorize(secret: &SharedSecret, given: Credentials<'_>) -> Result<AuthMethod, AuthFailure> {
-    match secret {
-        SharedSecret::Token(None) => Err(AuthFailure::TokenNotConfigured),
-        SharedSecret::Token(Some(digest)) => match present(given.token) {
-            None => Err(AuthFailure::TokenMissing),
-            Some(token) if digest.matches(token) => Ok(AuthMethod::Token),
-            Some(_) => Err(AuthFailure::TokenMismatch),
-        },
-        SharedSecret::Password(None) => Err(AuthFailure::PasswordNotConfigured),
-        SharedSecret::Password(Some(digest)) => match present(given.password) {
-            None => Err(AuthFailure::PasswordMissing),
-            Some(password) if digest.matches(password) => Ok(AuthMethod::Password),
-            Some(_) => Err(AuthFailure::PasswordMismatch),
-        },
-    }
+pub fn authorize(secret: &SharedSecret, given: Credentials<'_>) -> Result<(), AuthFailure> {
+    let given = match secret.kind {
+        AuthKind::Token => given.token,
+        AuthKind::Password => given.password,
+    };
+    let problem = match (&secret.digest, present(given)) {
+        (None, _) => SecretProblem::NotConfigured,
+        (Some(_), None) => SecretProblem::Missing,
+        (Some(digest), Some(given)) if digest.matches(given) => return Ok(()),
+        (Some(_), Some(_)) => SecretProblem::Mismatch,
+    };
+    Err(AuthFailure { kind: secret.kind, problem })
 }
 
 fn present(text: Option<&str>) -> Option<&str> {
@@ -114,63 +104,38 @@ fn present(text: Option<&str>) -> Option<&str> {
 impl AuthFailure {
     /// Whether a wrong secret was given, as opposed to none: guessing is throttled.
     pub fn is_guess(self) -> bool {
-        matches!(self, Self::TokenMismatch | Self::PasswordMismatch)
+        self.problem == SecretProblem::Mismatch
     }
 
     /// Error text and close reason, with a hint that fits the client.
     pub fn message(self, client: &ClientDescription) -> String {
-        let hint = Hint::of(client);
-        match self {
-            Self::TokenMissing => format!("unauthorized: gateway token missing ({})", hint.token()),
-            Self::TokenMismatch => format!("unauthorized: gateway token mismatch ({})", hint.token()),
-            Self::TokenNotConfigured => {
-                "unauthorized: gateway token not configured on gateway (set gateway.auth.token)".to_owned()
+        let kind = self.kind.as_str();
+        let problem = match self.problem {
+            SecretProblem::Missing => "missing",
+            SecretProblem::Mismatch => "mismatch",
+            SecretProblem::NotConfigured => {
+                return format!(
+                    "unauthorized: gateway {kind} not configured on gateway (set gateway.auth.{kind})"
+                );
             }
-            Self::PasswordMissing => format!("unauthorized: gateway password missing ({})", hint.password()),
-            Self::PasswordMismatch => {
-                format!("unauthorized: gateway password mismatch ({})", hint.password())
-            }
-            Self::PasswordNotConfigured => {
-                "unauthorized: gateway password not configured on gateway (set gateway.auth.password)"
-                    .to_owned()
-            }
-        }
+        };
+        format!("unauthorized: gateway {kind} {problem} ({})", hint(self.kind, client))
     }
 }
 
-/// Which advice helps the person in front of the client.
-enum Hint {
-    Cli,
-    Browser,
-    Other,
-}
-
-impl Hint {
-    fn of(client: &ClientDescription) -> Self {
-        if is_cli(client) {
-            Self::Cli
-        } else if is_browser(client) {
-            Self::Browser
-        } else {
-            Self::Other
-        }
+/// The advice that helps the person in front of the client.
+fn hint(kind: AuthKind, client: &ClientDescription) -> String {
+    let secret = kind.as_str();
+    if is_cli(client) {
+        return format!("set gateway.remote.{secret} to match gateway.auth.{secret}");
     }
-
-    fn token(&self) -> &'static str {
-        match self {
-            Self::Cli => "set gateway.remote.token to match gateway.auth.token",
-            Self::Browser => "open the dashboard URL and paste the token in Control UI settings",
-            Self::Other => "provide gateway auth token",
-        }
-    }
-
-    fn password(&self) -> &'static str {
-        match self {
-            Self::Cli => "set gateway.remote.password to match gateway.auth.password",
-            Self::Browser => "enter the password in Control UI settings",
-            Self::Other => "provide gateway auth password",
-        }
-    }
+    let text = match (kind, is_browser(client)) {
+        (AuthKind::Token, true) => "open the dashboard URL and paste the token in Control UI settings",
+        (AuthKind::Password, true) => "enter the password in Control UI settings",
+        (AuthKind::Token, false) => "provide gateway auth token",
+        (AuthKind::Password, false) => "provide gateway auth password",
+    };
+    text.to_owned()
 }
 
 #[cfg(test)]
@@ -178,32 +143,57 @@ mod tests {
     use super::*;
 
     fn token(text: Option<&str>) -> SharedSecret {
-        SharedSecret::Token(text.map(SecretDigest::of))
+        SharedSecret { kind: AuthKind::Token, digest: text.map(SecretDigest::of) }
     }
 
     fn password(text: Option<&str>) -> SharedSecret {
-        SharedSecret::Password(text.map(SecretDigest::of))
+        SharedSecret { kind: AuthKind::Password, digest: text.map(SecretDigest::of) }
     }
 
     /// Vectors of §16.1.
     #[test]
     fn the_secret_that_the_mode_asks_for_decides() {
         let nothing = Credentials::default();
+        let refused = |kind, problem| Err(AuthFailure { kind, problem });
         let given = |token, password| Credentials { token, password };
         let rows = [
-            (token(Some("secret")), nothing, Err(AuthFailure::TokenMissing)),
-            (token(Some("secret")), given(Some(""), None), Err(AuthFailure::TokenMissing)),
-            (token(Some("secret")), given(None, Some("secret")), Err(AuthFailure::TokenMissing)),
-            (token(Some("secret")), given(Some("wrong"), None), Err(AuthFailure::TokenMismatch)),
-            (token(Some("secret")), given(Some("sécret"), None), Err(AuthFailure::TokenMismatch)),
-            (token(Some("secret")), given(Some("secret"), None), Ok(AuthMethod::Token)),
-            (token(Some("secret")), Credentials::bearer("secret"), Ok(AuthMethod::Token)),
-            (token(None), given(Some("x"), None), Err(AuthFailure::TokenNotConfigured)),
-            (password(Some("secret")), nothing, Err(AuthFailure::PasswordMissing)),
-            (password(Some("secret")), given(Some("secret"), None), Err(AuthFailure::PasswordMissing)),
-            (password(Some("secret")), given(None, Some("wrong")), Err(AuthFailure::PasswordMismatch)),
-            (password(Some("secret")), given(None, Some("secret")), Ok(AuthMethod::Password)),
-            (password(None), given(None, Some("x")), Err(AuthFailure::PasswordNotConfigured)),
+            (token(Some("secret")), nothing, refused(AuthKind::Token, SecretProblem::Missing)),
+            (token(Some("secret")), given(Some(""), None), refused(AuthKind::Token, SecretProblem::Missing)),
+            (
+                token(Some("secret")),
+                given(None, Some("secret")),
+                refused(AuthKind::Token, SecretProblem::Missing),
+            ),
+            (
+                token(Some("secret")),
+                given(Some("wrong"), None),
+                refused(AuthKind::Token, SecretProblem::Mismatch),
+            ),
+            (
+                token(Some("secret")),
+                given(Some("sécret"), None),
+                refused(AuthKind::Token, SecretProblem::Mismatch),
+            ),
+            (token(Some("secret")), given(Some("secret"), None), Ok(())),
+            (token(Some("secret")), Credentials::bearer("secret"), Ok(())),
+            (token(None), given(Some("x"), None), refused(AuthKind::Token, SecretProblem::NotConfigured)),
+            (password(Some("secret")), nothing, refused(AuthKind::Password, SecretProblem::Missing)),
+            (
+                password(Some("secret")),
+                given(Some("secret"), None),
+                refused(AuthKind::Password, SecretProblem::Missing),
+            ),
+            (
+                password(Some("secret")),
+                given(None, Some("wrong")),
+                refused(AuthKind::Password, SecretProblem::Mismatch),
+            ),
+            (password(Some("secret")), given(None, Some("secret")), Ok(())),
+            (
+                password(None),
+                given(None, Some("x")),
+                refused(AuthKind::Password, SecretProblem::NotConfigured),
+            ),
         ];
         for (secret, given, expect) in rows {
             assert_eq!(authorize(&secret, given), expect, "{secret:?} {given:?}");
@@ -212,6 +202,9 @@ mod tests {
 
     #[test]
     fn secrets_are_not_printed() {
-        assert_eq!(format!("{:?}", token(Some("hush"))), "Token(Some([redacted]))");
+        assert_eq!(
+            format!("{:?}", token(Some("hush"))),
+            "SharedSecret { kind: Token, digest: Some([redacted]) }"
+        );
     }
 }

@@ -10,7 +10,6 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-use super::rank;
 use super::record::{Record, subsystem};
 use super::sink::Sender;
 
@@ -44,7 +43,7 @@ impl<S: Subscriber> Layer<S> for Capture {
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
         let level = *metadata.level();
         let is_ours = metadata.target().starts_with("openclaw");
-        rank(needed(level)) <= rank(self.most) && (is_ours || level <= Level::WARN)
+        needed(level) <= self.most && (is_ours || level <= Level::WARN)
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {

@@ -12,7 +12,7 @@ use tracing::Level;
 use super::capture::needed;
 use super::file::RollingFile;
 use super::record::Record;
-use super::{LogPlan, console, rank};
+use super::{LogPlan, console};
 
 /// Records that may wait. When the disk doesn't keep up, further ones are lost and counted: the gateway does not wait
 /// for its log.
@@ -135,12 +135,12 @@ impl Writer {
     }
 
     fn write(&mut self, record: &Record) {
-        let needed = rank(needed(record.level));
-        if needed <= rank(self.plan.console_level) {
+        let needed = needed(record.level);
+        if needed <= self.plan.console_level {
             let line = console::line(record, self.plan.console_style, self.plan.colour, &self.hostname);
             console::print(record, &line);
         }
-        if needed > rank(self.plan.file_level) {
+        if needed > self.plan.file_level {
             return;
         }
         let line = record.json_line(&self.hostname);

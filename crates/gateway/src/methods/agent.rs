@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use openclaw_channels::registry;
-use openclaw_dispatch::api::{Accepted, AgentMessage, Occasion, RunOutcome, RunRecord, Waited};
+use openclaw_dispatch::api::{Accepted, AgentMessage, Occasion, RunOutcome, Waited};
 use openclaw_protocol::params::agent::{
-    AgentAnswer, AgentParams, AgentWaitParams, AgentWaitResult, WaitStatus,
+    AgentAnswer, AgentParams, AgentStatus, AgentWaitParams, AgentWaitResult, WaitStatus,
 };
 use openclaw_protocol::text_length::utf16_len;
 use openclaw_protocol::{AgentId, Call, ErrorShape, RunId, SessionId, params};
@@ -32,37 +32,37 @@ pub(super) async fn run(ctx: RequestContext, params: AgentParams) -> Result<Agen
     let record = match receipt.accepted.clone() {
         Accepted::Finished(record) => Some(record),
         Accepted::New { accepted_at } | Accepted::InFlight { accepted_at } => {
-            let ack = AgentAnswer::Accepted { run_id: run_id.as_str().to_owned(), accepted_at };
+            let ack = answer(&run_id, AgentStatus::Accepted { accepted_at });
             ctx.respond_early(&Payload::of(&ack)?);
             drop(receipt);
             ctx.gateway.dispatch.ended(&run_id).await
         }
     };
-    Ok(match record {
-        Some(record) => outcome(record),
-        None => interrupted(&run_id),
-    })
+    Ok(answer(&run_id, record.map_or_else(interrupted, |record| ended(record.outcome))))
+}
+
+fn answer(run_id: &RunId, status: AgentStatus) -> AgentAnswer {
+    AgentAnswer { run_id: run_id.as_str().to_owned(), status }
 }
 
 /// The run is on disk and goes on at the next start; who asks again with the key then gets its outcome. A success on the
 /// wire, as a failed run is: OpenClaw 2026.2.9's command line would run the turn again by itself.
-fn interrupted(run_id: &RunId) -> AgentAnswer {
+fn interrupted() -> AgentStatus {
     let summary = "The gateway is stopping. The run goes on at its next start.".to_owned();
-    AgentAnswer::Error { run_id: run_id.as_str().to_owned(), summary, result: None }
+    AgentStatus::Error { summary, result: None }
 }
 
 /// The final answer of a run that has ended. A failed one is a success on the wire with status `error`: OpenClaw 2026.2.9's
 /// command line takes `ok: false` for a dead gateway and runs the turn again by itself. It prints the texts of
 /// `result.payloads`, or else the summary.
-fn outcome(record: RunRecord) -> AgentAnswer {
-    let run_id = record.run_id.as_str().to_owned();
-    match record.outcome {
-        RunOutcome::Ok { result } => AgentAnswer::Ok { run_id, summary: "completed".to_owned(), result },
+fn ended(outcome: RunOutcome) -> AgentStatus {
+    match outcome {
+        RunOutcome::Ok { result } => AgentStatus::Ok { summary: "completed".to_owned(), result },
         RunOutcome::Aborted { reason: _, result } => {
             let result = result.unwrap_or_else(|| json!({"payloads": [], "meta": {"aborted": true}}));
-            AgentAnswer::Ok { run_id, summary: "aborted".to_owned(), result }
+            AgentStatus::Ok { summary: "aborted".to_owned(), result }
         }
-        RunOutcome::Error { message, result } => AgentAnswer::Error { run_id, summary: message, result },
+        RunOutcome::Error { message, result } => AgentStatus::Error { summary: message, result },
     }
 }
 
@@ -248,6 +248,8 @@ fn wait_result(run_id: &RunId, waited: Waited) -> AgentWaitResult {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_dispatch::api::RunRecord;
+
     use super::*;
 
     fn params(value: &Value) -> AgentParams {
@@ -262,17 +264,18 @@ mod tests {
 
     #[test]
     fn outcomes_are_answered_as_clients_know_them() {
-        let ok = outcome(record(RunOutcome::Ok { result: json!({"payloads": []}) }));
+        let told = |outcome| serde_json::to_string(&answer(&RunId::new("r"), ended(outcome))).unwrap();
+        let ok = told(RunOutcome::Ok { result: json!({"payloads": []}) });
         let expect =
             json!({"runId": "r", "status": "ok", "summary": "completed", "result": {"payloads": []}});
-        assert_eq!(serde_json::to_value(ok).unwrap(), expect);
-        let aborted = outcome(record(RunOutcome::Aborted { reason: "rpc".into(), result: None }));
+        assert_eq!(ok, expect.to_string());
+        let aborted = told(RunOutcome::Aborted { reason: "rpc".into(), result: None });
         let result = json!({"payloads": [], "meta": {"aborted": true}});
         let expect = json!({"runId": "r", "status": "ok", "summary": "aborted", "result": result});
-        assert_eq!(serde_json::to_value(aborted).unwrap(), expect);
-        let failed = outcome(record(RunOutcome::Error { message: "boom".into(), result: None }));
+        assert_eq!(aborted, expect.to_string());
+        let failed = told(RunOutcome::Error { message: "boom".into(), result: None });
         let expect = json!({"runId": "r", "status": "error", "summary": "boom"});
-        assert_eq!(serde_json::to_value(failed).unwrap(), expect);
+        assert_eq!(failed, expect.to_string());
     }
 
     #[test]

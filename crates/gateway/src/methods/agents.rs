@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use openclaw_config::Config;
 use openclaw_config::settings::Identity;
+use openclaw_protocol::AgentId;
 use openclaw_protocol::params::Nothing;
 use openclaw_protocol::params::agents::{AgentRow, AgentsListResult, IdentityRow};
-use openclaw_protocol::{AgentId, ErrorShape};
 
 use super::identity::avatar::{self, Avatar};
 use crate::request::{Failure, RequestContext};
@@ -28,7 +28,7 @@ pub(super) async fn list(ctx: RequestContext, _params: Nothing) -> Result<Agents
         default_id: defaults.default_agent_id,
         main_key: defaults.main_key,
         scope: defaults.scope,
-        agents: rows.await.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?,
+        agents: rows.await?,
     })
 }
 

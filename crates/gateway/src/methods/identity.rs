@@ -7,7 +7,7 @@ use std::path::Path;
 use openclaw_agent::identity::Identity as IdentityFile;
 use openclaw_config::settings::{Assistant, Identity};
 use openclaw_protocol::params::agent::{AgentIdentity, AgentIdentityGet, AgentIdentityParams};
-use openclaw_protocol::{AgentId, Call, ErrorShape};
+use openclaw_protocol::{AgentId, Call};
 
 use self::avatar::Avatar;
 use super::keys::{canonical, given, require_same_agent};
@@ -29,7 +29,7 @@ pub(super) async fn get(ctx: RequestContext, params: AgentIdentityParams) -> Res
         let file = IdentityFile::of_workspace(&agent.workspace);
         identity(&id, &config.ui.assistant, &agent.identity, &file, &agent.workspace, &base_path)
     });
-    Ok(made.await.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?)
+    Ok(made.await?)
 }
 
 /// The agent named, that of the session named, or the default one.

@@ -13,12 +13,8 @@ pub(super) async fn tail(ctx: RequestContext, params: LogsTailParams) -> Result<
     let Some(file) = ctx.gateway.log_file.as_ref().map(crate::logging::LogFile::current) else {
         return Err(ErrorShape::unavailable("log read failed: this gateway writes no log file").into());
     };
-    let read = tokio::task::spawn_blocking(move || read_tail(&file, params)).await;
-    match read {
-        Ok(Ok(result)) => Ok(result),
-        Ok(Err(error)) => Err(ErrorShape::unavailable(format!("log read failed: {error}")).into()),
-        Err(error) => Err(ErrorShape::unavailable(format!("log read failed: {error}")).into()),
-    }
+    let read = tokio::task::spawn_blocking(move || read_tail(&file, params)).await?;
+    read.map_err(|error| ErrorShape::unavailable(format!("log read failed: {error}")).into())
 }
 
 /// Which part of the file to read.

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 
 /// A device that waits for a person's approval.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pending {
@@ -16,19 +18,14 @@ pub struct Pending {
     /// base64url of the 32 raw bytes.
     pub public_key: String,
     /// Name for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// Such as `ios 26.0`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
     /// `connect.client.id`
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
     /// `connect.client.mode`
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_mode: Option<String>,
     /// The role asked for last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// All roles asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -37,7 +34,6 @@ pub struct Pending {
     #[serde(default)]
     pub scopes: Vec<String>,
     /// Where it connected from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote_ip: Option<String>,
     /// Whether it was approved without asking.
     #[serde(default)]
@@ -53,6 +49,7 @@ pub struct Pending {
 }
 
 /// A device that may connect.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Paired {
@@ -61,19 +58,14 @@ pub struct Paired {
     /// base64url of the 32 raw bytes.
     pub public_key: String,
     /// Name for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// Such as `ios 26.0`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
     /// `connect.client.id`
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
     /// `connect.client.mode`
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_mode: Option<String>,
     /// The role it connected with last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// Approved roles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,7 +74,6 @@ pub struct Paired {
     #[serde(default)]
     pub scopes: Vec<String>,
     /// Where it connected from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote_ip: Option<String>,
     /// One token a role.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -97,6 +88,7 @@ pub struct Paired {
 }
 
 /// A device's secret for one role.
+#[skip_serializing_none]
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeviceToken {
@@ -109,13 +101,10 @@ pub struct DeviceToken {
     /// Unix milliseconds.
     pub created_at_ms: i64,
     /// Unix milliseconds of the last change of the token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotated_at_ms: Option<i64>,
     /// Unix milliseconds; set when it is no longer accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at_ms: Option<i64>,
     /// Unix milliseconds of the last use as `auth.token`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at_ms: Option<i64>,
     /// Whatever else the file has.
     #[serde(flatten)]

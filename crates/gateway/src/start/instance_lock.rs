@@ -14,6 +14,7 @@ use openclaw_config::private_file;
 use openclaw_config::shared_place::OwnDir;
 use openclaw_sessions::process::{self, ProcessIdentity};
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 use sha1::{Digest, Sha1};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -53,6 +54,7 @@ fn pid_text(pid: Option<u32>) -> String {
 }
 
 /// Who holds a lock. OpenClaw 2026.2.9 reads and writes `pid`, `createdAt`, `configPath` and `startTime`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Owner {
@@ -62,10 +64,8 @@ struct Owner {
     created_at: String,
     config_path: String,
     /// The same for all gateways that took over from each other after a crash.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     instance: Option<String>,
     /// Where it listens, once it does. Ours alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     port: Option<u16>,
 }
 

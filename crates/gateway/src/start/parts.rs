@@ -27,7 +27,7 @@ use super::run::StartError;
 use crate::connection::frame_budget::FrameBudget;
 use crate::events::EventHub;
 use crate::handshake::client_address::proxy_range;
-use crate::handshake::machine::{ControlUiRules, Door};
+use crate::handshake::machine::Door;
 use crate::handshake::throttle::Throttle;
 use crate::handshake::{AddressBook, SecretDigest, SharedSecret};
 use crate::health::HealthMonitor;
@@ -134,17 +134,16 @@ fn door(config: &Config, auth: &ResolvedAuth, front: &Front) -> Door {
     let digest = |secret: &Option<SecretString>| {
         secret.as_ref().map(|secret| SecretDigest::of(secret.expose_secret()))
     };
-    let control_ui = &config.gateway.control_ui;
     Door {
-        secret: match auth.mode {
-            AuthKind::Token => SharedSecret::Token(digest(&auth.token)),
-            AuthKind::Password => SharedSecret::Password(digest(&auth.password)),
+        secret: SharedSecret {
+            kind: auth.mode,
+            digest: match auth.mode {
+                AuthKind::Token => digest(&auth.token),
+                AuthKind::Password => digest(&auth.password),
+            },
         },
         addresses: AddressBook { trusted_proxies: trusted_proxies(config), own: Vec::new() },
-        control_ui: ControlUiRules {
-            allow_insecure_auth: control_ui.allow_insecure_auth,
-            disable_device_auth: control_ui.dangerously_disable_device_auth,
-        },
+        control_ui: config.gateway.control_ui.clone(),
         pages: front.pages.clone(),
     }
 }

@@ -3,110 +3,95 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 use super::{IdempotencyKey, Label, NonEmpty};
 
-super::call! {
+super::calls! {
     /// Runs an agent: acknowledged at once, answered again when it has ended.
-    Agent: "agent" as Strict, AgentParams => AgentAnswer
-}
-super::call! {
+    Agent: "agent" as Strict, AgentParams => AgentAnswer;
     /// Waits for a run to end.
-    AgentWait: "agent.wait" as Strict, AgentWaitParams => AgentWaitResult
-}
-super::call! {
+    AgentWait: "agent.wait" as Strict, AgentWaitParams => AgentWaitResult;
     /// Name and face of an agent.
-    AgentIdentityGet: "agent.identity.get" as Strict, AgentIdentityParams => AgentIdentity
+    AgentIdentityGet: "agent.identity.get" as Strict, AgentIdentityParams => AgentIdentity;
 }
 
 /// Params of `agent`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentParams {
     /// What the agent is told.
     pub message: NonEmpty,
     /// Which agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<NonEmpty>,
     /// Chooses the session of this recipient.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Recipient of the reply.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
     /// Continue this transcript.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Which session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
     /// Thinking level of this run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<String>,
     /// Whether the reply goes to a chat.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliver: Option<bool>,
     /// Images; items that are no attachments are ignored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachments: Option<Vec<Value>>,
     /// Channel of the conversation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
     /// Channel of the reply.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_channel: Option<String>,
     /// Account of the conversation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account_id: Option<String>,
     /// Account of the reply.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_account_id: Option<String>,
     /// Thread of the conversation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// Group of the conversation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_id: Option<String>,
     /// Name of the group's channel.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_channel: Option<String>,
     /// Workspace or server of the group.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_space: Option<String>,
     /// Seconds; 0 is no timeout.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
     /// Global lane.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<String>,
     /// Added to the system prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_system_prompt: Option<String>,
     /// Identifies the message; becomes the run id.
     pub idempotency_key: IdempotencyKey,
     /// Label of the session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Label>,
     /// Session that spawned this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<String>,
 }
 
-/// Payload of the answers to `agent`: first [`AgentAnswer::Accepted`], then one of the others.
+/// Payload of the answers to `agent`: first [`AgentStatus::Accepted`], then one of the others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(into = "AnswerFields", try_from = "AnswerFields")]
-pub enum AgentAnswer {
+#[serde(rename_all = "camelCase")]
+pub struct AgentAnswer {
+    /// The run.
+    pub run_id: String,
+    /// How it stands.
+    #[serde(flatten)]
+    pub status: AgentStatus,
+}
+
+/// How a run stands.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "status", rename_all = "lowercase", rename_all_fields = "camelCase")]
+pub enum AgentStatus {
     /// The message is stored and will be answered.
     Accepted {
-        /// The run.
-        run_id: String,
         /// Unix milliseconds.
         accepted_at: i64,
     },
     /// The run has ended.
     Ok {
-        /// The run.
-        run_id: String,
         /// `completed`, or how else it ended.
         summary: String,
         /// `{payloads:[…], meta:{…}}`
@@ -114,8 +99,6 @@ pub enum AgentAnswer {
     },
     /// The run failed.
     Error {
-        /// The run.
-        run_id: String,
         /// Why.
         summary: String,
         /// `{payloads:[…], meta:{…}}` where the run had begun.
@@ -123,84 +106,14 @@ pub enum AgentAnswer {
     },
 }
 
-/// [`AgentAnswer`] as it stands on the wire, keys in OpenClaw's order.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "AgentAnswer")]
-struct AnswerFields {
-    run_id: String,
-    status: AnswerStatus,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    accepted_at: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    summary: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    result: Option<Value>,
-}
-
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum AnswerStatus {
-    Accepted,
-    Ok,
-    Error,
-}
-
-impl From<AgentAnswer> for AnswerFields {
-    fn from(answer: AgentAnswer) -> Self {
-        match answer {
-            AgentAnswer::Accepted { run_id, accepted_at } => Self {
-                run_id,
-                status: AnswerStatus::Accepted,
-                accepted_at: Some(accepted_at),
-                summary: None,
-                result: None,
-            },
-            AgentAnswer::Ok { run_id, summary, result } => Self {
-                run_id,
-                status: AnswerStatus::Ok,
-                accepted_at: None,
-                summary: Some(summary),
-                result: Some(result),
-            },
-            AgentAnswer::Error { run_id, summary, result } => Self {
-                run_id,
-                status: AnswerStatus::Error,
-                accepted_at: None,
-                summary: Some(summary),
-                result,
-            },
-        }
-    }
-}
-
-impl TryFrom<AnswerFields> for AgentAnswer {
-    type Error = &'static str;
-
-    fn try_from(fields: AnswerFields) -> Result<Self, &'static str> {
-        let AnswerFields { run_id, status, accepted_at, summary, result } = fields;
-        let summary = summary.unwrap_or_default();
-        match status {
-            AnswerStatus::Accepted => {
-                let accepted_at = accepted_at.ok_or("an accepted run has no acceptedAt")?;
-                Ok(Self::Accepted { run_id, accepted_at })
-            }
-            AnswerStatus::Ok => {
-                Ok(Self::Ok { run_id, summary, result: result.ok_or("a run that is ok has no result")? })
-            }
-            AnswerStatus::Error => Ok(Self::Error { run_id, summary, result }),
-        }
-    }
-}
-
 /// Params of `agent.wait`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentWaitParams {
     /// The run.
     pub run_id: NonEmpty,
     /// Milliseconds; 0 only looks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
@@ -210,6 +123,7 @@ impl AgentWaitParams {
 }
 
 /// Result of `agent.wait`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentWaitResult {
@@ -218,13 +132,10 @@ pub struct AgentWaitResult {
     /// How it ended, or that it has not.
     pub status: WaitStatus,
     /// Unix milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<i64>,
     /// Unix milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<i64>,
     /// Why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
@@ -241,18 +152,18 @@ pub enum WaitStatus {
 }
 
 /// Params of `agent.identity.get`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentIdentityParams {
     /// Which agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<NonEmpty>,
     /// Or the agent of this session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
 }
 
 /// Result of `agent.identity.get`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentIdentity {
@@ -263,6 +174,5 @@ pub struct AgentIdentity {
     /// Text, emoji, URL or path; at most 200 characters.
     pub avatar: String,
     /// Its emoji.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emoji: Option<String>,
 }

@@ -2,36 +2,25 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 use super::NonEmpty;
 
-super::call! {
+super::calls! {
     /// The agents, default first.
-    AgentsList: "agents.list" as Strict, super::Nothing => AgentsListResult
-}
-super::call! {
+    AgentsList: "agents.list" as Strict, super::Nothing => AgentsListResult;
     /// Adds an agent: config, workspace, sessions directory.
-    AgentsCreate: "agents.create" as Strict, AgentsCreateParams => AgentsCreateResult
-}
-super::call! {
+    AgentsCreate: "agents.create" as Strict, AgentsCreateParams => AgentsCreateResult;
     /// Changes an agent.
-    AgentsUpdate: "agents.update" as Strict, AgentsUpdateParams => AgentsUpdateResult
-}
-super::call! {
+    AgentsUpdate: "agents.update" as Strict, AgentsUpdateParams => AgentsUpdateResult;
     /// Removes an agent; its directories go to the trash.
-    AgentsDelete: "agents.delete" as Strict, AgentsDeleteParams => AgentsDeleteResult
-}
-super::call! {
+    AgentsDelete: "agents.delete" as Strict, AgentsDeleteParams => AgentsDeleteResult;
     /// The files of an agent's workspace that can be edited.
-    AgentsFilesList: "agents.files.list" as Strict, AgentsFilesListParams => AgentsFilesListResult
-}
-super::call! {
+    AgentsFilesList: "agents.files.list" as Strict, AgentsFilesListParams => AgentsFilesListResult;
     /// One of them with its content.
-    AgentsFilesGet: "agents.files.get" as Strict, AgentsFilesGetParams => AgentsFilesGetResult
-}
-super::call! {
+    AgentsFilesGet: "agents.files.get" as Strict, AgentsFilesGetParams => AgentsFilesGetResult;
     /// Replaces the content of one of them.
-    AgentsFilesSet: "agents.files.set" as Strict, AgentsFilesSetParams => AgentsFilesSetResult
+    AgentsFilesSet: "agents.files.set" as Strict, AgentsFilesSetParams => AgentsFilesSetResult;
 }
 
 /// Result of `agents.list`.
@@ -49,40 +38,36 @@ pub struct AgentsListResult {
 }
 
 /// One agent.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRow {
     /// Its id.
     pub id: String,
     /// Its configured name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Its configured identity.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<IdentityRow>,
 }
 
 /// Identity in an [`AgentRow`].
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IdentityRow {
     /// What it is called.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What it is like.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theme: Option<String>,
     /// Its emoji.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emoji: Option<String>,
     /// As configured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avatar: Option<String>,
     /// A URL a page can show; a data URL for files of the workspace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avatar_url: Option<String>,
 }
 
 /// Params of `agents.create`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentsCreateParams {
@@ -91,10 +76,8 @@ pub struct AgentsCreateParams {
     /// Its workspace; `~` is the gateway's home.
     pub workspace: NonEmpty,
     /// For its `IDENTITY.md`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emoji: Option<String>,
     /// For its `IDENTITY.md`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avatar: Option<String>,
 }
 
@@ -113,22 +96,19 @@ pub struct AgentsCreateResult {
 }
 
 /// Params of `agents.update`: what is absent stays.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentsUpdateParams {
     /// Which agent.
     pub agent_id: NonEmpty,
     /// Display name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<NonEmpty>,
     /// Its workspace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<NonEmpty>,
     /// `provider/id` or an alias.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<NonEmpty>,
     /// For its `IDENTITY.md`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avatar: Option<String>,
 }
 
@@ -143,13 +123,13 @@ pub struct AgentsUpdateResult {
 }
 
 /// Params of `agents.delete`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentsDeleteParams {
     /// Which agent.
     pub agent_id: NonEmpty,
     /// Whether its directories go to the trash; default true.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_files: Option<bool>,
 }
 
@@ -186,6 +166,7 @@ pub struct AgentsFilesListResult {
 }
 
 /// One file of a workspace.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentFile {
@@ -196,13 +177,10 @@ pub struct AgentFile {
     /// Whether it is not there.
     pub missing: bool,
     /// Bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// Unix milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at_ms: Option<i64>,
     /// What it says; only where one file was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
 }
 

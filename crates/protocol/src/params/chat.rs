@@ -3,34 +3,29 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 use super::{IdempotencyKey, NonEmpty};
 
-super::call! {
+super::calls! {
     /// The messages of a session.
-    ChatHistory: "chat.history" as Strict, ChatHistoryParams => ChatHistoryResult
-}
-super::call! {
+    ChatHistory: "chat.history" as Strict, ChatHistoryParams => ChatHistoryResult;
     /// A message of a person; answered at once, the reply comes as events.
-    ChatSend: "chat.send" as Strict, ChatSendParams => ChatSendResult
-}
-super::call! {
+    ChatSend: "chat.send" as Strict, ChatSendParams => ChatSendResult;
     /// Stops runs.
-    ChatAbort: "chat.abort" as Strict, ChatAbortParams => ChatAborted
-}
-super::call! {
+    ChatAbort: "chat.abort" as Strict, ChatAbortParams => ChatAborted;
     /// Puts a note into a transcript in the assistant's name.
-    ChatInject: "chat.inject" as Strict, ChatInjectParams => ChatInjected
+    ChatInject: "chat.inject" as Strict, ChatInjectParams => ChatInjected;
 }
 
 /// Params of `chat.history`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChatHistoryParams {
     /// Which session.
     pub session_key: NonEmpty,
     /// The last so many messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub limit: Option<u64>,
 }
@@ -41,25 +36,24 @@ impl ChatHistoryParams {
 }
 
 /// Result of `chat.history`. `M` is a message: a [`Value`] when read, anything serialisable when written.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChatHistoryResult<M = Value> {
     /// The key as the client sent it.
     pub session_key: String,
     /// Absent when the session does not exist.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Stored messages ([`crate::message::Message`]), oldest first.
     pub messages: Vec<M>,
     /// Effective level.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,
     /// The session's override.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbose_level: Option<String>,
 }
 
 /// Params of `chat.send`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChatSendParams {
@@ -68,22 +62,19 @@ pub struct ChatSendParams {
     /// The text; may be empty beside an attachment.
     pub message: String,
     /// Thinking level of this message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<String>,
     /// Accepted and ignored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliver: Option<bool>,
     /// Images; items that are no attachments are ignored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachments: Option<Vec<Value>>,
     /// Deadline of the run in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// Identifies the message; becomes the run id.
     pub idempotency_key: IdempotencyKey,
 }
 
 /// Result of `chat.send`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ChatSendResult {
@@ -95,7 +86,6 @@ pub enum ChatSendResult {
         /// What becomes of it.
         status: ChatSendStatus,
         /// Why it failed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
     },
     /// The message was a stop command.
@@ -117,13 +107,13 @@ pub enum ChatSendStatus {
 }
 
 /// Params of `chat.abort`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChatAbortParams {
     /// Which session.
     pub session_key: NonEmpty,
     /// Only this run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<NonEmpty>,
 }
 
@@ -140,6 +130,7 @@ pub struct ChatAborted {
 }
 
 /// Params of `chat.inject`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChatInjectParams {
@@ -148,7 +139,6 @@ pub struct ChatInjectParams {
     /// The note.
     pub message: NonEmpty,
     /// Put before it in brackets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 100))]
     pub label: Option<String>,
 }

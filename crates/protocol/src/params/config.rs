@@ -4,13 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-super::call! {
+super::calls! {
     /// The config file and what it means, secrets redacted.
-    ConfigGet: "config.get" as Strict, super::Nothing => ConfigGetResult
-}
-super::call! {
+    ConfigGet: "config.get" as Strict, super::Nothing => ConfigGetResult;
     /// JSON Schema of the config file with hints for forms.
-    ConfigSchema: "config.schema" as Strict, super::Nothing => ConfigSchemaResult
+    ConfigSchema: "config.schema" as Strict, super::Nothing => ConfigSchemaResult;
 }
 
 /// Result of `config.get`.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 use super::NonEmpty;
 use super::health::HealthSnapshot;
@@ -11,12 +12,13 @@ use crate::access::Role;
 use crate::event::PresenceEntry;
 use crate::frame::StateVersion;
 
-super::call! {
+super::calls! {
     /// The first request of every connection.
-    Connect: "connect" as Strict, ConnectParams => HelloOk
+    Connect: "connect" as Strict, ConnectParams => HelloOk;
 }
 
 /// Params of `connect`; strict at every level.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConnectParams {
@@ -30,39 +32,29 @@ pub struct ConnectParams {
     pub client: ClientDescription,
     /// Capability labels; `tool-events` asks for the tool events of runs this connection starts, `tool-activity` for those
     /// of all runs, whatever their verbose level.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caps: Option<Vec<NonEmpty>>,
     /// Commands a node can execute.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commands: Option<Vec<NonEmpty>>,
     /// A node's permissions in its operating system.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<BTreeMap<String, bool>>,
     /// A node's `PATH`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_env: Option<String>,
     /// `operator` (default) or `node`; anything else is refused as `invalid role` after the schema check.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<NonEmpty>,
     /// Scopes asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<NonEmpty>>,
     /// Device identity with proof.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceProof>,
     /// Shared secret or device token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<ConnectAuth>,
     /// Informational.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locale: Option<String>,
     /// Informational.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
 }
 
 impl ConnectParams {
-    /// The capability that asks for tool events.
+    /// The capability that asks for the tool events of the runs a client starts.
     pub const TOOL_EVENTS: &'static str = "tool-events";
 
     /// The capability that asks for the tool events of every run, also where the session's verbose level hides them:
@@ -81,28 +73,25 @@ impl ConnectParams {
 }
 
 /// `connect.client`
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClientDescription {
     /// Which client.
     pub id: ClientId,
     /// For people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<NonEmpty>,
     /// The client's own version.
     pub version: NonEmpty,
     /// Such as `linux` or `ios 26.0`.
     pub platform: NonEmpty,
     /// Such as `iPhone`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_family: Option<NonEmpty>,
     /// Such as `iPhone18,1`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_identifier: Option<NonEmpty>,
     /// What it is used for.
     pub mode: ClientMode,
     /// Stable id for presence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance_id: Option<NonEmpty>,
 }
 
@@ -197,6 +186,7 @@ impl ClientMode {
 }
 
 /// `connect.device`
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeviceProof {
@@ -209,19 +199,17 @@ pub struct DeviceProof {
     /// Unix milliseconds.
     pub signed_at: u64,
     /// The challenge's nonce; makes the signature one of version 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<NonEmpty>,
 }
 
 /// `connect.auth`
+#[skip_serializing_none]
 #[derive(Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConnectAuth {
     /// Shared token or device token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     /// Shared password.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
 }
 
@@ -236,6 +224,7 @@ impl std::fmt::Debug for ConnectAuth {
 }
 
 /// Payload of the answer to a good `connect`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HelloOk {
@@ -251,10 +240,8 @@ pub struct HelloOk {
     /// How things stand.
     pub snapshot: Snapshot,
     /// Where canvas pages are, when there is a canvas host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canvas_host_url: Option<String>,
     /// Present when the device is paired.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<HelloAuth>,
     /// Limits.
     pub policy: Policy,
@@ -270,13 +257,13 @@ pub enum HelloKind {
 }
 
 /// `hello-ok.server`
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HelloServer {
     /// Version of the gateway.
     pub version: String,
     /// Commit it was built from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// Host name.
     pub host: String,

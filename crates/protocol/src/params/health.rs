@@ -3,17 +3,19 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 
-super::call! {
+super::calls! {
     /// The last health snapshot, or a fresh one.
-    Health: "health" as Loose, HealthParams => HealthSnapshot
+    Health: "health" as Loose, HealthParams => HealthSnapshot;
 }
 
 /// Params of `health`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HealthParams {
     /// Whether to look again, asking the channels.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::lenient")]
+    #[serde(default, deserialize_with = "super::lenient")]
     pub probe: Option<bool>,
 }
 
@@ -59,13 +61,13 @@ pub struct UnmetProtection {
 }
 
 /// One agent in a [`HealthSnapshot`].
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentHealth {
     /// Its id.
     pub agent_id: String,
     /// Its configured name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Whether it answers by default.
     pub is_default: bool,
@@ -76,6 +78,7 @@ pub struct AgentHealth {
 }
 
 /// The heartbeat settings of an agent.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentHeartbeat {
@@ -84,13 +87,13 @@ pub struct AgentHeartbeat {
     /// Interval as configured, or `disabled`.
     pub every: String,
     /// Interval in milliseconds.
+    #[serialize_always]
     pub every_ms: Option<u64>,
     /// What the agent is told.
     pub prompt: String,
     /// Where alerts go.
     pub target: String,
     /// Its own model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Longest acknowledgement that is not delivered.
     pub ack_max_chars: u64,

@@ -2,25 +2,24 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
-super::call! {
+super::calls! {
     /// The end of the log file, or what was added since a cursor.
-    LogsTail: "logs.tail" as Strict, LogsTailParams => LogsTailResult
+    LogsTail: "logs.tail" as Strict, LogsTailParams => LogsTailResult;
 }
 
 /// Params of `logs.tail`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogsTailParams {
     /// Where the last answer ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<u64>,
     /// Lines at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 5000))]
     pub limit: Option<u64>,
     /// Bytes at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_bytes: Option<u64>,
 }

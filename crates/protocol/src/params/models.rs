@@ -2,10 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
-super::call! {
+super::calls! {
     /// The whole catalogue.
-    ModelsList: "models.list" as Strict, super::Nothing => ModelsListResult
+    ModelsList: "models.list" as Strict, super::Nothing => ModelsListResult;
 }
 
 /// Result of `models.list`.
@@ -16,6 +17,7 @@ pub struct ModelsListResult {
 }
 
 /// One model.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelChoice {
@@ -26,12 +28,9 @@ pub struct ModelChoice {
     /// Provider id.
     pub provider: String,
     /// Tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// Whether it can think.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<bool>,
     /// `text`, `image`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Vec<String>>,
 }

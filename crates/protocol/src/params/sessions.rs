@@ -3,73 +3,53 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
 
 use super::{Change, Label, NonEmpty};
 
-super::call! {
+super::calls! {
     /// Sessions, newest first.
-    SessionsList: "sessions.list" as Strict, SessionsListParams => SessionsListResult
-}
-super::call! {
+    SessionsList: "sessions.list" as Strict, SessionsListParams => SessionsListResult;
     /// The last messages of several sessions in short.
-    SessionsPreview: "sessions.preview" as Strict, SessionsPreviewParams => SessionsPreviewResult
-}
-super::call! {
+    SessionsPreview: "sessions.preview" as Strict, SessionsPreviewParams => SessionsPreviewResult;
     /// The canonical key of a session.
-    SessionsResolve: "sessions.resolve" as Strict, SessionsResolveParams => SessionsResolveResult
-}
-super::call! {
+    SessionsResolve: "sessions.resolve" as Strict, SessionsResolveParams => SessionsResolveResult;
     /// Changes settings of a session.
-    SessionsPatch: "sessions.patch" as Strict, SessionsPatchParams => SessionsPatchResult
-}
-super::call! {
+    SessionsPatch: "sessions.patch" as Strict, SessionsPatchParams => SessionsPatchResult;
     /// Starts a session afresh.
-    SessionsReset: "sessions.reset" as Strict, SessionsResetParams => SessionsResetResult
-}
-super::call! {
+    SessionsReset: "sessions.reset" as Strict, SessionsResetParams => SessionsResetResult;
     /// Removes a session.
-    SessionsDelete: "sessions.delete" as Strict, SessionsDeleteParams => SessionsDeleteResult
-}
-super::call! {
+    SessionsDelete: "sessions.delete" as Strict, SessionsDeleteParams => SessionsDeleteResult;
     /// Cuts a session's transcript down to its last lines.
-    SessionsCompact: "sessions.compact" as Strict, SessionsCompactParams => SessionsCompactResult
+    SessionsCompact: "sessions.compact" as Strict, SessionsCompactParams => SessionsCompactResult;
 }
 
 /// Params of `sessions.list`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionsListParams {
     /// Rows at most; absent is all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub limit: Option<u64>,
     /// Only sessions used in the last so many minutes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub active_minutes: Option<u64>,
     /// Whether `global` is listed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_global: Option<bool>,
     /// Whether `unknown` is listed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_unknown: Option<bool>,
     /// Whether rows get a title.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_derived_titles: Option<bool>,
     /// Whether rows get their last message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_last_message: Option<bool>,
     /// Only the session with this label.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Label>,
     /// Only children of this session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<NonEmpty>,
     /// Only this agent's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<NonEmpty>,
     /// Only rows that contain this text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
 }
 
@@ -115,6 +95,7 @@ pub enum SessionKind {
 }
 
 /// One session of `sessions.list`; keys are absent when unset.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRow {
@@ -123,97 +104,70 @@ pub struct SessionRow {
     /// What it is.
     pub kind: SessionKind,
     /// Label given by a person or a parent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// For people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// Channel of a group.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
     /// A group's subject.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// A group's channel name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_channel: Option<String>,
     /// A group's workspace or server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// `direct`, `group` or `channel`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat_type: Option<String>,
     /// Where it came from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Map<String, Value>>,
     /// Unix milliseconds.
+    #[serialize_always]
     pub updated_at: Option<i64>,
     /// Its transcript.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Whether the first system prompt was sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_sent: Option<bool>,
     /// Whether its last run was stopped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aborted_last_run: Option<bool>,
     /// Override.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,
     /// Override.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbose_level: Option<String>,
     /// Override.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_level: Option<String>,
     /// Override.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elevated_level: Option<String>,
     /// Override.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_policy: Option<String>,
     /// Prompt tokens of the last turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
     /// Completion tokens of the last turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// Tokens in context.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
     /// Whether replies show usage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_usage: Option<String>,
     /// Provider of the resolved model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_provider: Option<String>,
     /// The resolved model: override or default, not the last used one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Size of its context.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
     /// Where replies go.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery_context: Option<Map<String, Value>>,
     /// Last channel.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_channel: Option<String>,
     /// Last recipient.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_to: Option<String>,
     /// Last account.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_account_id: Option<String>,
     /// Title, when asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub derived_title: Option<String>,
     /// Last message, when asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_message_preview: Option<String>,
 }
 
 /// Params of `sessions.preview`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionsPreviewParams {
@@ -221,11 +175,9 @@ pub struct SessionsPreviewParams {
     #[schemars(length(min = 1))]
     pub keys: Vec<NonEmpty>,
     /// Messages of each; 12 unless told, 50 at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub limit: Option<u64>,
     /// Characters of each message; 240 unless told, 2000 at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 20))]
     pub max_chars: Option<u64>,
 }
@@ -290,29 +242,23 @@ pub enum PreviewRole {
 }
 
 /// Params of `sessions.resolve`: exactly one of the first three.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionsResolveParams {
     /// Any spelling of a key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<NonEmpty>,
     /// A transcript.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<NonEmpty>,
     /// A label.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Label>,
     /// Only this agent's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<NonEmpty>,
     /// Only children of this session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<NonEmpty>,
     /// Whether `global` counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_global: Option<bool>,
     /// Whether `unknown` counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_unknown: Option<bool>,
 }
 
@@ -454,13 +400,13 @@ pub struct SessionsResetResult {
 }
 
 /// Params of `sessions.delete`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionsDeleteParams {
     /// Which session.
     pub key: NonEmpty,
     /// Whether the transcript is put away too; true unless told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_transcript: Option<bool>,
 }
 
@@ -478,18 +424,19 @@ pub struct SessionsDeleteResult {
 }
 
 /// Params of `sessions.compact`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionsCompactParams {
     /// Which session.
     pub key: NonEmpty,
     /// Lines that stay at most; 400 unless told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_lines: Option<u64>,
 }
 
 /// Result of `sessions.compact`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionsCompactResult {
     /// Always true.
@@ -499,13 +446,10 @@ pub struct SessionsCompactResult {
     /// Whether anything was cut.
     pub compacted: bool,
     /// Why there was nothing to cut: `no sessionId` or `no transcript`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<NotCompacted>,
     /// The copy of what it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<String>,
     /// Lines it has now, the header not counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<u64>,
 }
 

@@ -2,20 +2,21 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 use super::health::UnmetProtection;
 
-super::call! {
+super::calls! {
     /// Sessions, heartbeat and channels in short.
-    Status: "status" as Loose, super::Ignored => StatusSummary
+    Status: "status" as Loose, super::Ignored => StatusSummary;
 }
 
 /// Result of `status`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusSummary {
     /// The channel that is linked like a phone, when there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_channel: Option<LinkChannel>,
     /// Heartbeats.
     pub heartbeat: HeartbeatSummary,
@@ -109,56 +110,53 @@ pub struct AgentSessions {
 }
 
 /// One session in `status`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusRow {
     /// Its agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Canonical key.
     pub key: String,
     /// `direct`, `group`, `global` or `unknown`.
     pub kind: super::sessions::SessionKind,
     /// Its transcript.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Unix milliseconds.
+    #[serialize_always]
     pub updated_at: Option<i64>,
     /// Milliseconds since.
+    #[serialize_always]
     pub age: Option<i64>,
     /// Override.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,
     /// Override.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbose_level: Option<String>,
     /// Override.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_level: Option<String>,
     /// Override.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elevated_level: Option<String>,
     /// Whether the first system prompt was sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_sent: Option<bool>,
     /// Whether its last run was stopped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aborted_last_run: Option<bool>,
     /// Prompt tokens of the last turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
     /// Completion tokens of the last turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// Tokens in context.
     pub total_tokens: u64,
     /// What is left.
+    #[serialize_always]
     pub remaining_tokens: Option<u64>,
     /// `min(999, round(total / context * 100))`
+    #[serialize_always]
     pub percent_used: Option<u64>,
     /// Model id.
+    #[serialize_always]
     pub model: Option<String>,
     /// Size of its context.
+    #[serialize_always]
     pub context_tokens: Option<u64>,
     /// For people, such as `system` or `id:<sessionId>`.
     pub flags: Vec<String>,

@@ -4,29 +4,22 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with_macros::{apply, skip_serializing_none};
 
 use super::NonEmpty;
 use crate::message::js_number;
 
-super::call! {
+super::calls! {
     /// How much of their quota the providers say is used.
-    UsageStatus: "usage.status" as Loose, super::Ignored => UsageStatusResult
-}
-super::call! {
+    UsageStatus: "usage.status" as Loose, super::Ignored => UsageStatusResult;
     /// Tokens and cost by day, all sessions together.
-    UsageCost: "usage.cost" as Loose, UsageCostParams => UsageCostResult
-}
-super::call! {
+    UsageCost: "usage.cost" as Loose, UsageCostParams => UsageCostResult;
     /// Tokens and cost by session, with sums by model, agent, channel and day.
-    SessionsUsage: "sessions.usage" as Strict, SessionsUsageParams => SessionsUsageResult
-}
-super::call! {
+    SessionsUsage: "sessions.usage" as Strict, SessionsUsageParams => SessionsUsageResult;
     /// Tokens and cost of one session over time.
-    SessionsUsageTimeseries: "sessions.usage.timeseries" as Loose, SessionsUsageTimeseriesParams => SessionsUsageTimeseriesResult
-}
-super::call! {
+    SessionsUsageTimeseries: "sessions.usage.timeseries" as Loose, SessionsUsageTimeseriesParams => SessionsUsageTimeseriesResult;
     /// What was said in one session, with what each answer cost.
-    SessionsUsageLogs: "sessions.usage.logs" as Loose, SessionsUsageLogsParams => SessionsUsageLogsResult
+    SessionsUsageLogs: "sessions.usage.logs" as Loose, SessionsUsageLogsParams => SessionsUsageLogsResult;
 }
 
 /// Result of `usage.status`.
@@ -40,6 +33,7 @@ pub struct UsageStatusResult {
 }
 
 /// What one provider says of its quota.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderUsage {
@@ -50,14 +44,13 @@ pub struct ProviderUsage {
     /// Its windows; empty when it says none, or when there is an error.
     pub windows: Vec<UsageWindow>,
     /// What the account pays for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
     /// Why nothing is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 /// A span of time for which a provider counts.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageWindow {
@@ -67,7 +60,6 @@ pub struct UsageWindow {
     #[serde(serialize_with = "js_number")]
     pub used_percent: f64,
     /// When it begins anew.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset_at: Option<i64>,
 }
 
@@ -78,17 +70,16 @@ pub struct UsageWindow {
 pub struct Date(#[schemars(regex(pattern = r"^\d{4}-\d{2}-\d{2}$"))] pub String);
 
 /// Params of `usage.cost`.
+#[apply(crate = "serde_with_macros", Option => #[serde(default, deserialize_with = "super::lenient")])]
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageCostParams {
     /// First day.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::lenient")]
     pub start_date: Option<String>,
     /// Last day; today unless told.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::lenient")]
     pub end_date: Option<String>,
     /// How many days when `startDate` is not given; 30 unless told. A number or its text.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::lenient")]
     pub days: Option<Days>,
 }
 
@@ -160,24 +151,20 @@ pub struct UsageTotals {
 }
 
 /// Params of `sessions.usage`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionsUsageParams {
     /// Only this session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<NonEmpty>,
     /// First day; 30 days up to the last one unless told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_date: Option<Date>,
     /// Last day; today unless told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_date: Option<Date>,
     /// Sessions at most, those used last; 50 unless told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub limit: Option<u64>,
     /// Whether sessions say what their prompt is made of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_context_weight: Option<bool>,
 }
 
@@ -205,13 +192,13 @@ pub struct SessionsUsageResult {
 }
 
 /// One session of `sessions.usage`; keys are absent when unset.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionUsage {
     /// Canonical key; `agent:<id>:<file name>` of a transcript no session stands for any more.
     pub key: String,
     /// Its label.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Its transcript's id.
     pub session_id: String,
@@ -220,30 +207,23 @@ pub struct SessionUsage {
     /// Whose it is.
     pub agent_id: String,
     /// Channel it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
     /// `direct`, `group` or `channel`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat_type: Option<String>,
     /// Where it came from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Map<String, Value>>,
     /// Override.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_override: Option<String>,
     /// Override.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_override: Option<String>,
     /// Provider used last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_provider: Option<String>,
     /// Model used last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// What it used.
     pub usage: SessionUsageSummary,
     /// What its prompt is made of; `null` when nobody noted it, absent when nobody asked.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present")]
     pub context_weight: Option<Value>,
 }
 
@@ -253,6 +233,7 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 }
 
 /// What one session used in the days asked for.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionUsageSummary {
@@ -261,13 +242,10 @@ pub struct SessionUsageSummary {
     /// Its transcript.
     pub session_file: String,
     /// First message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_activity: Option<i64>,
     /// Last message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_activity: Option<i64>,
     /// Milliseconds between the two.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<i64>,
     /// Days with messages.
     pub activity_dates: Vec<String>,
@@ -284,13 +262,11 @@ pub struct SessionUsageSummary {
     /// Messages.
     pub message_counts: MessageCounts,
     /// Tools called.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_usage: Option<ToolUsage>,
     /// By model, the dearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model_usage: Vec<ModelUsage>,
     /// How long answers took.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
     /// Its sums.
     #[serde(flatten)]
@@ -365,15 +341,14 @@ pub struct DailyLatency {
 }
 
 /// Tokens and cost of a model on a day.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DailyModelUsage {
     /// The day.
     pub date: String,
     /// Provider id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// Model id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Tokens.
     pub tokens: u64,
@@ -385,13 +360,12 @@ pub struct DailyModelUsage {
 }
 
 /// Sums of a model or of a provider.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelUsage {
     /// Provider id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// Model id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Answers.
     pub count: u64,
@@ -421,6 +395,7 @@ pub struct ToolCount {
 }
 
 /// The sums of `sessions.usage`, divided.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageAggregates {
@@ -437,7 +412,6 @@ pub struct UsageAggregates {
     /// By channel, the dearest first.
     pub by_channel: Vec<ChannelUsage>,
     /// How long answers took; `p95Ms` is the highest one of a session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
     /// The same by day.
     pub daily_latency: Vec<DailyLatency>,
@@ -486,10 +460,11 @@ pub struct DailyUsage {
 }
 
 /// Params of `sessions.usage.timeseries`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SessionsUsageTimeseriesParams {
     /// Which session; required.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::lenient")]
+    #[serde(default, deserialize_with = "super::lenient")]
     pub key: Option<String>,
 }
 
@@ -536,13 +511,14 @@ pub struct UsagePoint {
 }
 
 /// Params of `sessions.usage.logs`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SessionsUsageLogsParams {
     /// Which session; required.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::lenient")]
+    #[serde(default, deserialize_with = "super::lenient")]
     pub key: Option<String>,
     /// Messages at most, the last ones; 200 unless told, 1000 at most.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::lenient")]
+    #[serde(default, deserialize_with = "super::lenient")]
     pub limit: Option<f64>,
 }
 
@@ -561,6 +537,7 @@ impl SessionsUsageLogsResult {
 }
 
 /// One message of a session.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageLog {
     /// When.
@@ -570,10 +547,9 @@ pub struct UsageLog {
     /// What, cut.
     pub content: String,
     /// Tokens of an answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Cost of an answer, where known.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_number")]
+    #[serde(serialize_with = "optional_number")]
     pub cost: Option<f64>,
 }
 

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 
 fn event(droppable: bool, size: usize) -> Arc<EncodedEvent> {
     let payload = json!({ "text": "x".repeat(size) }).into();
-    let event = Event::named("chat", payload);
-    Arc::new(if droppable { event.droppable() } else { event.required() }.encode(None))
+    Arc::new(Event::new("chat", payload, droppable).encode(None))
 }
 
 /// Pops everything; the numbers of the events and whether a close follows.
@@ -94,7 +93,7 @@ fn said(run: &str, words: Option<usize>) -> Arc<EncodedEvent> {
     };
     let payload = json!({"runId": run, "stream": stream, "data": data, "seq": 1, "ts": 1});
     let of_run = OfRun { id: RunId::new(run), growing: words.map(|_| 1) };
-    Arc::new(Event::named("agent", payload.into()).of_run(of_run).required().encode(None))
+    Arc::new(Event::new("agent", payload.into(), false).of_run(of_run).encode(None))
 }
 
 #[test]

@@ -1,21 +1,23 @@
 use super::*;
-use crate::handshake::shared_auth::SecretDigest;
+use crate::handshake::shared_auth::{SecretDigest, SecretProblem};
+use openclaw_config::settings::AuthKind;
 use openclaw_protocol::frame::Frame;
 use std::net::SocketAddr;
 
+const MISMATCH: AuthFailure = AuthFailure { kind: AuthKind::Token, problem: SecretProblem::Mismatch };
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden");
 
 fn door(secret: SharedSecret) -> Door {
     Door {
         secret,
         addresses: AddressBook::default(),
-        control_ui: ControlUiRules::default(),
+        control_ui: ControlUi::default(),
         pages: PageRules::default(),
     }
 }
 
 fn token_door() -> Door {
-    door(SharedSecret::Token(Some(SecretDigest::of("<TOKEN>"))))
+    door(SharedSecret { kind: AuthKind::Token, digest: Some(SecretDigest::of("<TOKEN>")) })
 }
 
 fn local(origin: Option<&str>) -> Origination {
@@ -125,7 +127,8 @@ fn recorded_refusals_are_repeated() {
     for (file, origin) in rows {
         check(&token_door(), file, origin);
     }
-    let password = door(SharedSecret::Password(Some(SecretDigest::of("<PASSWORD>"))));
+    let password =
+        door(SharedSecret { kind: AuthKind::Password, digest: Some(SecretDigest::of("<PASSWORD>")) });
     check(&password, "gw-auth-password-mode", None);
 }
 
@@ -187,17 +190,18 @@ fn a_control_ui_needs_no_device_only_when_the_config_waives_it() {
             "auth": auth,
         }))
     };
-    let waived = |allow_insecure_auth, disable_device_auth| {
-        let rules = ControlUiRules { allow_insecure_auth, disable_device_auth };
-        Door { control_ui: rules, ..token_door() }
+    let waived = |allow_insecure_auth, dangerously_disable_device_auth| {
+        let control_ui =
+            ControlUi { allow_insecure_auth, dangerously_disable_device_auth, ..ControlUi::default() };
+        Door { control_ui, ..token_door() }
     };
     let right = json!({"token": "<TOKEN>"});
     let needs = "control ui requires HTTPS or localhost (secure context)";
     let hint = "unauthorized: gateway token mismatch (open the dashboard URL and paste the token in Control UI settings)";
     let rows = [
         (waived(false, false), right.clone(), needs),
-        (waived(true, false), right.clone(), "Shared(Token) None"),
-        (waived(false, true), right, "Shared(Token) None"),
+        (waived(true, false), right.clone(), "Shared None"),
+        (waived(false, true), right, "Shared None"),
         (waived(true, false), json!({"token": "wrong"}), hint),
         (waived(true, false), json!({}), "device identity required"),
     ];
@@ -225,7 +229,7 @@ fn an_unknown_token_of_a_genuine_device_is_left_to_the_pairing_book() {
     }});
     let nonce = "11111111-2222-4333-8444-555555555555";
     let claim = judge_at(&token_door(), &local(None), nonce, 1_770_000_000_000, &text.to_string()).unwrap();
-    let expect = Proof::DeviceToken { token: "tok-123".to_owned(), otherwise: AuthFailure::TokenMismatch };
+    let expect = Proof::DeviceToken { token: "tok-123".to_owned(), otherwise: MISMATCH };
     assert_eq!(claim.proof, expect);
 }
 
@@ -241,8 +245,8 @@ fn a_page_that_addresses_the_gateway_by_a_strange_name_stays_outside() {
     for (origination, expect) in [
         (from(page, Some("evil.example:18789")), origin::REFUSAL),
         (from(page, None), origin::REFUSAL),
-        (from(Some("http://localhost:18789"), Some("localhost:18789")), "Shared(Token) None"),
-        (from(None, Some("evil.example:18789")), "Shared(Token) None"),
+        (from(Some("http://localhost:18789"), Some("localhost:18789")), "Shared None"),
+        (from(None, Some("evil.example:18789")), "Shared None"),
     ] {
         let outcome = reason(judge_at(&token_door(), &origination, "n", 0, &text));
         let expect: String = expect.chars().take(120).collect();

@@ -55,8 +55,7 @@ fn workspace_of(ctx: &RequestContext, agent: &str) -> Result<(String, std::path:
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
 ) -> Result<T, Failure> {
-    let done = tokio::task::spawn_blocking(work).await;
-    Ok(done.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))??)
+    Ok(tokio::task::spawn_blocking(work).await??)
 }
 
 fn shown(file: WorkspaceFile, content: Option<String>) -> AgentFile {

@@ -6,11 +6,11 @@ use std::time::Duration;
 use openclaw_agent::roster::{self, AgentChange, Files, IdentityLines, NewAgent, RosterError};
 use openclaw_config::write::{Actor, WriteError};
 use openclaw_config::{Loaded, load};
+use openclaw_protocol::AgentId;
 use openclaw_protocol::params::agents::{
     AgentsCreateParams, AgentsCreateResult, AgentsDeleteParams, AgentsDeleteResult, AgentsUpdateParams,
     AgentsUpdateResult,
 };
-use openclaw_protocol::{AgentId, ErrorShape};
 use openclaw_sessions::store::{Query, Row, Rows, gather};
 
 use crate::request::{Failure, RequestContext};
@@ -121,8 +121,7 @@ async fn change<T: Send + 'static>(
         }
         change(&load(&environment))
     };
-    let written = tokio::task::spawn_blocking(write).await;
-    let written = written.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))??;
+    let written = tokio::task::spawn_blocking(write).await??;
     ctx.gateway.reload.now().await;
     Ok(written)
 }

@@ -7,7 +7,7 @@ use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::fields::{Name, Said, collect, collect_into};
+use super::fields::{Name, Said, collect, collect_into, keep_as_is};
 use crate::message::{Block, ImageBlock, TextBlock, ThinkingBlock, ToolCall};
 
 impl<'de> Deserialize<'de> for Block {
@@ -24,29 +24,11 @@ impl<'de> Deserialize<'de> for Block {
                 block(map)
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Block, A::Error> {
-                Value::deserialize(SeqAccessDeserializer::new(seq)).map(Block::Other)
-            }
-
             fn visit_str<E: Error>(self, text: &str) -> Result<Block, E> {
                 Ok(Block::Other(text.into()))
             }
 
-            fn visit_bool<E: Error>(self, value: bool) -> Result<Block, E> {
-                Ok(Block::Other(value.into()))
-            }
-
-            fn visit_i64<E: Error>(self, value: i64) -> Result<Block, E> {
-                Ok(Block::Other(value.into()))
-            }
-
-            fn visit_u64<E: Error>(self, value: u64) -> Result<Block, E> {
-                Ok(Block::Other(value.into()))
-            }
-
-            fn visit_f64<E: Error>(self, value: f64) -> Result<Block, E> {
-                Ok(Block::Other(value.into()))
-            }
+            keep_as_is!(Block);
 
             fn visit_unit<E: Error>(self) -> Result<Block, E> {
                 Ok(Block::Other(Value::Null))

@@ -73,6 +73,23 @@ impl<'de> Deserialize<'de> for Name<'de> {
     }
 }
 
+/// The visits of a reader that keeps as it is, as `Other`, what is neither a text, an object nor null.
+macro_rules! keep_as_is {
+    ($type:ident) => {
+        keep_as_is!($type, visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64);
+
+        fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<$type, A::Error> {
+            Value::deserialize(SeqAccessDeserializer::new(seq)).map($type::Other)
+        }
+    };
+    ($type:ident, $($visit:ident: $kind:ty),+) => {$(
+        fn $visit<E: Error>(self, value: $kind) -> Result<$type, E> {
+            Ok($type::Other(value.into()))
+        }
+    )+};
+}
+pub(super) use keep_as_is;
+
 /// A field that ought to be a text.
 #[derive(Debug)]
 pub(super) enum Said {
@@ -117,25 +134,7 @@ impl<'de> Deserialize<'de> for Said {
                 Ok(Said::Null)
             }
 
-            fn visit_bool<E: Error>(self, value: bool) -> Result<Said, E> {
-                Ok(Said::Other(value.into()))
-            }
-
-            fn visit_i64<E: Error>(self, value: i64) -> Result<Said, E> {
-                Ok(Said::Other(value.into()))
-            }
-
-            fn visit_u64<E: Error>(self, value: u64) -> Result<Said, E> {
-                Ok(Said::Other(value.into()))
-            }
-
-            fn visit_f64<E: Error>(self, value: f64) -> Result<Said, E> {
-                Ok(Said::Other(value.into()))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Said, A::Error> {
-                Value::deserialize(SeqAccessDeserializer::new(seq)).map(Said::Other)
-            }
+            keep_as_is!(Said);
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Said, A::Error> {
                 Value::deserialize(MapAccessDeserializer::new(map)).map(Said::Other)
