@@ -39,8 +39,8 @@ pub fn read(transcript: &dyn TranscriptReader, limit: usize) -> io::Result<Vec<B
     let limit = limit.clamp(1, MAX_LIMIT);
     let mut items = Vec::new();
     let mut bytes = 2;
-    let walked = transcript.visit(Part::Branch, &mut |head, line| {
-        let item = match head.kind {
+    let walked = transcript.visit(Part::Branch, &mut |kind, _, line| {
+        let item = match kind {
             Kind::Compaction => compaction_marker(line),
             kind if kind.is_message() => message(kind, line),
             _ => None,
@@ -146,9 +146,9 @@ pub fn preview(
 ) -> io::Result<Vec<PreviewItem>> {
     let mut items = Vec::new();
     let mut seen = 0;
-    transcript.visit(Part::End { bytes: PREVIEW_REACH }, &mut |head, line| {
+    transcript.visit(Part::End { bytes: PREVIEW_REACH }, &mut |kind, _, line| {
         seen += 1;
-        if head.kind.is_message() {
+        if kind.is_message() {
             items.extend(preview_item(line, max_chars));
         }
         if items.len() < limit && seen < PREVIEW_ENTRIES {
@@ -193,8 +193,8 @@ const TITLE_BYTES: u64 = 64 * 1024;
 pub fn first_user_text(transcript: &dyn TranscriptReader) -> io::Result<Option<String>> {
     let mut found = None;
     let beginning = Part::Beginning { lines: TITLE_ENTRIES, bytes: TITLE_BYTES };
-    transcript.visit(beginning, &mut |head, line| {
-        if head.kind != Kind::User {
+    transcript.visit(beginning, &mut |kind, _, line| {
+        if kind != Kind::User {
             return ControlFlow::Continue(());
         }
         found = preview_item(line, usize::MAX)
@@ -214,9 +214,9 @@ const LAST_REACH: u64 = 256 * 1024;
 pub fn last_text(transcript: &dyn TranscriptReader, max_chars: usize) -> io::Result<Option<String>> {
     let mut found = None;
     let mut seen = 0;
-    transcript.visit(Part::End { bytes: LAST_REACH }, &mut |head, line| {
+    transcript.visit(Part::End { bytes: LAST_REACH }, &mut |kind, _, line| {
         seen += 1;
-        if matches!(head.kind, Kind::User | Kind::Assistant) {
+        if matches!(kind, Kind::User | Kind::Assistant) {
             let said = |item: &PreviewItem| matches!(item.role, PreviewRole::User | PreviewRole::Assistant);
             found = preview_item(line, max_chars).filter(said).map(|item| item.text);
         }

@@ -30,6 +30,7 @@ mod migrate;
 mod rewrite;
 pub(crate) mod scan;
 mod storage;
+mod tail;
 mod truncate;
 mod turn;
 

@@ -18,8 +18,9 @@ use super::TranscriptError;
 use super::context::{Context, Step};
 use super::format::{Body, Entry, EntryId, Header, HeaderKind, MODEL_SNAPSHOT, StoredMessage, VERSION};
 use super::guard::{self, PendingCalls};
-use super::index::{At, Index, LineHead, Place};
+use super::index::{At, LineHead, Place};
 use super::storage::TranscriptRef;
+use super::tail::Tail;
 use crate::disk::{self, Stamp};
 use crate::time::{iso, now_ms};
 
@@ -27,6 +28,7 @@ pub(super) use load::HEADER_WITHIN;
 pub(super) use pieces::Piece;
 #[cfg(any(test, feature = "contract"))]
 pub(super) use turns::failure_text;
+pub(super) use window::Window;
 
 use load::read_header;
 
@@ -92,13 +94,9 @@ pub struct TranscriptFile {
     path: PathBuf,
     file: File,
     header: Header,
-    /// Of the last part of the file; what is before is read when something asks for it.
-    index: Index,
+    /// What is before is read when something asks for it.
+    tail: Tail,
     leaf: Option<At>,
-    /// Where the part that is known begins.
-    start: u64,
-    /// How much more is read next.
-    step: u64,
     /// Bytes of the file that are accounted for.
     len: u64,
     /// Whether the last line lacks its newline.
@@ -117,12 +115,11 @@ impl TranscriptFile {
     }
 
     /// [`Self::open`] that reads another number of bytes at first.
-    pub(super) fn open_tail(path: &Path, tail: u64) -> Result<Self, TranscriptError> {
+    pub(super) fn open_tail(path: &Path, bytes: u64) -> Result<Self, TranscriptError> {
         let file = load::open_file(path)?;
         let header = read_header(&file, path)?;
         let mut out = Self::empty(path, file, header);
-        out.step = tail;
-        out.load()?;
+        out.load(bytes)?;
         Ok(out)
     }
 
@@ -131,10 +128,8 @@ impl TranscriptFile {
             path: path.to_path_buf(),
             file,
             header,
-            index: Index::default(),
+            tail: Tail::new(0, 0, load::TAIL),
             leaf: None,
-            start: 0,
-            step: load::TAIL,
             len: 0,
             unended: false,
             synced: None,
@@ -192,19 +187,19 @@ impl TranscriptFile {
 
     /// Whether there is an entry with this id, or may be in the part of a long file that has not been read.
     pub fn contains(&self, id: &str) -> bool {
-        !self.index.is_whole() || self.index.position(id).is_some()
+        !self.tail.index.is_whole() || self.tail.index.position(id).is_some()
     }
 
     /// How many entries are known: all, or the last ones of a long file.
     pub fn entry_count(&self) -> usize {
-        self.index.len()
+        self.tail.index.len()
     }
 
     /// Moves the leaf.
     pub fn branch(&mut self, to: Branch) -> Result<(), TranscriptError> {
         self.pending = None;
         self.leaf = match to {
-            Branch::Latest => self.index.last(),
+            Branch::Latest => self.tail.index.last(),
             Branch::Root => None,
             Branch::At(id) => match self.find(id.as_str())? {
                 Some(at) => Some(at),
@@ -222,7 +217,7 @@ impl TranscriptFile {
             self.upgrade()?;
         }
         let id = match id {
-            Some(id) if self.index.position(id.as_str()).is_some() => {
+            Some(id) if self.tail.index.position(id.as_str()).is_some() => {
                 return Err(TranscriptError::DuplicateId { transcript: self.named(), id });
             }
             Some(id) => id,
@@ -251,14 +246,14 @@ impl TranscriptFile {
         let parent_id = self.leaf().cloned();
         let entry = Entry { id, parent_id, timestamp: iso(now_ms()), body, extra: serde_json::Map::new() };
         let line = entry.to_line().map_err(|error| self.fail("write", error.into()))?;
-        self.write_line(&line, LineHead::of_entry(&entry, &line))
+        self.write_line(&line, LineHead::of_entry(&entry))
     }
 
     /// Notes model and thinking level as far as the branch does not say them already. Of a long file only the end counts:
     /// what was said before that is said again.
     pub fn note_settings(&mut self, settings: &ModelSettings) -> Result<(), TranscriptError> {
         self.refresh()?;
-        let branch = self.index.path(self.leaf).path;
+        let branch = self.tail.index.path(self.leaf).path;
         let current = self.context_settings(&branch)?;
         let snapshot = self.model_snapshot(&branch)?;
         settings.not_in(&current, snapshot.as_ref()).try_for_each(|body| self.append(body, None).map(drop))
@@ -294,14 +289,14 @@ impl TranscriptFile {
     }
 
     fn place(&self, at: At) -> Option<&Place> {
-        self.index.get(at)
+        self.tail.index.get(at)
     }
 
     /// The last entry of this id, wherever it is.
     fn find(&mut self, id: &str) -> Result<Option<At>, TranscriptError> {
         loop {
-            match self.index.position(id) {
-                None if !self.index.is_whole() => self.load_more()?,
+            match self.tail.index.position(id) {
+                None if !self.tail.index.is_whole() => self.load_more()?,
                 found => return Ok(found),
             }
         }
@@ -314,7 +309,7 @@ impl TranscriptFile {
         enough: impl Fn(&[Step<'_>]) -> bool,
     ) -> Result<Vec<At>, TranscriptError> {
         loop {
-            let branch = self.index.path(leaf);
+            let branch = self.tail.index.path(leaf);
             if branch.is_whole || enough(&self.steps(&branch.path)) {
                 return Ok(branch.path);
             }
@@ -327,7 +322,7 @@ impl TranscriptFile {
             .iter()
             .filter_map(|at| {
                 let place = self.place(*at)?;
-                let first_kept = self.index.first_kept(*at).map(EntryId::as_str);
+                let first_kept = self.tail.index.first_kept(*at).map(EntryId::as_str);
                 Some(Step { id: place.id.as_str(), kind: place.kind, first_kept })
             })
             .collect()
@@ -344,7 +339,7 @@ impl TranscriptFile {
         self.len += bytes.len() as u64;
         self.unended = false;
         if let (Some(head), Ok(len)) = (head, u32::try_from(line.len() - 1)) {
-            self.leaf = self.index.push_line(offset, len, head, VERSION).or(self.leaf);
+            self.leaf = self.tail.index.push_line(offset, len, head, VERSION).or(self.leaf);
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use openclaw_protocol::{AgentId, SessionId};
 
-use super::backward::{first_entries, is_transcript, walk_end};
+use super::backward::{first_entries, is_transcript, walk_branch};
 use super::context::Context;
 use super::file::{Branch, ModelSettings, NewTranscript, TranscriptFile};
 use super::format::{Body, Entry, EntryId, Header};
@@ -149,8 +149,8 @@ impl FileReader {
 impl TranscriptReader for FileReader {
     fn visit(&self, part: Part, visit: &mut Visit<'_>) -> io::Result<()> {
         match part {
-            Part::Branch => walk_end(&self.0, u64::MAX, visit),
-            Part::End { bytes } => walk_end(&self.0, bytes, visit),
+            Part::Branch => walk_branch(&self.0, u64::MAX, visit),
+            Part::End { bytes } => walk_branch(&self.0, bytes, visit),
             Part::Beginning { lines, bytes } => first_entries(&self.0, lines, bytes, visit),
         }
     }

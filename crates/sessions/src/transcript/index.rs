@@ -256,7 +256,6 @@ mod tests {
             is_root: *parent == 0,
             parent_id: (1..10).contains(parent).then(|| name(*parent)),
             first_kept: (*parent == 3).then(|| name(*id)),
-            custom_type: None,
         }
     }
 

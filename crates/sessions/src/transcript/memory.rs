@@ -83,14 +83,8 @@ impl Stored {
     }
 }
 
-fn line_of(entry: &Entry) -> io::Result<(LineHead, Vec<u8>)> {
-    let line = entry.to_line()?;
-    let head = LineHead::parse(&line).ok_or(io::ErrorKind::InvalidData)?;
-    Ok((head, line))
-}
-
 fn kind_of(entry: &Entry) -> Kind {
-    line_of(entry).map_or(Kind::Other, |(head, _)| head.kind)
+    LineHead::of_entry(entry).map_or(Kind::Other, |head| head.kind)
 }
 
 impl Default for MemoryTranscripts {
@@ -337,10 +331,10 @@ impl TranscriptReader for MemoryReader {
             }
         };
         for entry in entries {
-            let (head, line) = line_of(entry)?;
+            let line = entry.to_line()?;
             let Some(left) = bytes.checked_sub(line.len() as u64) else { return Ok(()) };
             bytes = left;
-            if let ControlFlow::Break(()) = visit(&head, &line) {
+            if let ControlFlow::Break(()) = visit(kind_of(entry), Some(&entry.id), &line) {
                 return Ok(());
             }
         }

@@ -15,7 +15,7 @@ use super::context::Context;
 use super::file::{Branch, ModelSettings, NewTranscript};
 use super::format::{Body, Entry, EntryId, Header};
 use super::guard::PendingCalls;
-use super::head::LineHead;
+use super::head::Kind;
 use super::turn::Turn;
 use super::{LinesCompacted, TranscriptError};
 use crate::entry::SessionEntry;
@@ -142,7 +142,7 @@ pub trait Transcripts: fmt::Debug + Send + Sync {
 }
 
 /// Is shown entries: what they are, and their JSON text.
-pub type Visit<'a> = dyn FnMut(&LineHead, &[u8]) -> ControlFlow<()> + 'a;
+pub type Visit<'a> = dyn FnMut(Kind, Option<&EntryId>, &[u8]) -> ControlFlow<()> + 'a;
 
 /// Which entries [`TranscriptReader::visit`] shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -50,8 +50,8 @@ fn whole(limit: f64) -> usize {
 
 fn read(path: &Path, limit: usize, prices: &Prices) -> io::Result<Vec<UsageLog>> {
     let mut logs = Vec::new();
-    walk_branch(path, |head, line| {
-        if head.kind.is_message() {
+    walk_branch(path, u64::MAX, &mut |kind, _, line| {
+        if kind.is_message() {
             logs.extend(log(line, prices));
         }
         if logs.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

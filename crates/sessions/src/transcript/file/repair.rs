@@ -28,7 +28,7 @@ impl TranscriptFile {
         tracing::info!(%file, %kept, from = self.header.version, "rewrote a transcript of an old version");
         self.reopen()?;
         self.leaf = match leaf {
-            Some(id) => self.index.position(id.as_str()),
+            Some(id) => self.tail.index.position(id.as_str()),
             None => None,
         };
         Ok(())
@@ -40,7 +40,7 @@ impl TranscriptFile {
         serde_json::to_writer(&mut out, header)?;
         out.write_all(b"\n")?;
         let mut window = Window::ahead();
-        for at in self.index.all() {
+        for at in self.tail.index.all() {
             let Some(place) = self.place(at).cloned() else { continue };
             let line = window.line(&mut self.file, place.offset, place.len, self.len)?;
             if let Some(entry) = self.read_old(line, at) {

@@ -94,7 +94,7 @@ impl TranscriptFile {
         said_at: i64,
     ) -> Result<Option<(Vec<At>, usize)>, TranscriptError> {
         loop {
-            let branch = self.index.path(self.leaf);
+            let branch = self.tail.index.path(self.leaf);
             for (at, entry) in branch.path.iter().enumerate().rev() {
                 let named = self
                     .place(*entry)
