@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 
 use openclaw_protocol::params::sessions::SendPolicy as AskedSendPolicy;
 use openclaw_protocol::{PeerKind, SessionId};
-use serde::{Deserialize, Serialize};
 
 use crate::ordered::{ordered_object, text_enum};
 
@@ -218,7 +217,7 @@ ordered_object! {
         memory_flush_compaction_count: u64 => "memoryFlushCompactionCount",
         /// When memory was last flushed, Unix milliseconds.
         memory_flush_at: i64 => "memoryFlushAt",
-        /// Frozen skills prompt, as the agent wrote it; [`SkillsSnapshot`] reads it.
+        /// Frozen skills prompt, as the agent wrote it.
         skills_snapshot: Json => "skillsSnapshot",
         /// Prompt tokens of the last run.
         input_tokens: u64 => "inputTokens",
@@ -273,36 +272,6 @@ ordered_object! {
         /// that does not know the field has used the session since.
         last_interaction_known_at: i64 => "lastInteractionKnownAt",
     }
-}
-
-/// The frozen skills prompt of a session.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SkillsSnapshot {
-    /// Prompt text.
-    pub prompt: String,
-    /// Skills in it.
-    pub skills: Vec<SkillRef>,
-    /// The skills as loaded.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resolved_skills: Option<Vec<serde_json::Value>>,
-    /// Version of the skill set.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<u64>,
-    /// Fields this version does not know.
-    #[serde(flatten)]
-    pub extra: serde_json::Map<String, serde_json::Value>,
-}
-
-/// One skill of a [`SkillsSnapshot`].
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SkillRef {
-    /// Name.
-    pub name: String,
-    /// Variable that unlocks it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub primary_env: Option<String>,
 }
 
 impl SessionEntry {

@@ -4,6 +4,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use openclaw_protocol::params::sessions::{PreviewItem, PreviewRole};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -63,20 +64,6 @@ pub fn read(transcript: &dyn TranscriptReader, limit: usize) -> io::Result<Vec<B
     Ok(items)
 }
 
-/// How many of the last items fit into `max` bytes as a JSON array; the last one always counts as fitting.
-pub fn fitting(lengths: &[usize], max: usize) -> usize {
-    let mut bytes = 2;
-    let mut count = 0;
-    for length in lengths.iter().rev() {
-        bytes += length + usize::from(count > 0);
-        if bytes > max && count > 0 {
-            break;
-        }
-        count += 1;
-    }
-    count
-}
-
 fn message(kind: Kind, line: &[u8]) -> Option<Box<RawValue>> {
     let mended;
     let line: MessageLine<'_> = match serde_json::from_slice(line) {
@@ -106,31 +93,6 @@ fn compaction_marker(line: &[u8]) -> Option<Box<RawValue>> {
         "__openclaw": {"kind": "compaction", "id": line.id},
     });
     serde_json::value::to_raw_value(&marker).ok()
-}
-
-/// Who says something in a preview.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PreviewRole {
-    /// A person or channel.
-    User,
-    /// The agent.
-    Assistant,
-    /// A tool, or the agent calling one without saying anything.
-    Tool,
-    /// The gateway.
-    System,
-    /// Anything else.
-    Other,
-}
-
-/// One item of a preview.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct PreviewItem {
-    /// Who.
-    pub role: PreviewRole,
-    /// What, cut to the asked length.
-    pub text: String,
 }
 
 /// Entries looked at for a preview; tool chatter in between does not make it endless.
