@@ -67,34 +67,30 @@ pub(crate) struct LockFile {
     stamp: Option<Stamp>,
 }
 
-/// The outcome of one attempt.
-#[derive(Debug)]
-pub(crate) enum Acquired {
-    /// It is ours.
-    Yes(LockFile),
-    /// Another process has it, or another part of this one.
-    HeldBy(Option<u32>),
-}
-
 impl LockFile {
-    /// Tries once. A lock left behind is removed and taken over.
-    pub(crate) fn try_acquire(disk: &SharedDisk, path: &Path, kind: LockKind) -> io::Result<Acquired> {
-        let Some(claim) = Claim::new(path) else { return Ok(Acquired::HeldBy(Some(std::process::id()))) };
+    /// Tries once. A lock left behind is removed and taken over. One that another process has, or another part of this one,
+    /// is told by the id of that process, where it is known.
+    pub(crate) fn try_acquire(
+        disk: &SharedDisk,
+        path: &Path,
+        kind: LockKind,
+    ) -> io::Result<Result<Self, Option<u32>>> {
+        let Some(claim) = Claim::new(path) else { return Ok(Err(Some(std::process::id()))) };
         sweep(disk, path, kind, &claim)?;
         let mut file = match disk.create_new(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                disk::create_parent_on(&**disk, path)?;
+                disk::create_parent(&**disk, path)?;
                 disk.create_new(path)?
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Ok(Acquired::HeldBy(holder_of(disk, path).map(|holder| holder.process.pid)));
+                return Ok(Err(holder_of(disk, path).map(|holder| holder.process.pid)));
             }
             other => other?,
         };
         let mut lock = Self { disk: SharedDisk::clone(disk), claim, stamp: None };
         file.write_all(&kind.content()?)?;
         lock.stamp = Some(file.stamp()?);
-        Ok(Acquired::Yes(lock))
+        Ok(Ok(lock))
     }
 
     /// Whether there is a lock that counts, of whatever process.
@@ -226,12 +222,12 @@ mod tests {
         let outcome = LockFile::try_acquire(&disk::real(), &path, LockKind::Store).unwrap();
         let is_there = path.exists();
         match outcome {
-            Acquired::Yes(lock) => {
+            Ok(lock) => {
                 drop(lock);
                 assert!(!path.exists(), "a lock of ours is removed");
                 "ours"
             }
-            Acquired::HeldBy(pid) => {
+            Err(pid) => {
                 assert!(
                     is_there && std::fs::read_to_string(&path).unwrap() == content,
                     "theirs is left alone"
@@ -296,8 +292,7 @@ mod tests {
     fn a_lock_that_was_taken_away_is_not_taken_back() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sessions.json.lock");
-        let Acquired::Yes(lock) = LockFile::try_acquire(&disk::real(), &path, LockKind::Store).unwrap()
-        else {
+        let Ok(lock) = LockFile::try_acquire(&disk::real(), &path, LockKind::Store).unwrap() else {
             panic!("nobody has it");
         };
         std::fs::remove_file(&path).unwrap();
@@ -312,9 +307,9 @@ mod tests {
         let path = dir.path().join("sessions.json.lock");
         let take = || LockFile::try_acquire(&disk::real(), &path, LockKind::Store).unwrap();
         let first = take();
-        assert!(matches!(&first, Acquired::Yes(_)));
-        assert!(matches!(take(), Acquired::HeldBy(Some(pid)) if pid == std::process::id()));
+        assert!(matches!(&first, Ok(_)));
+        assert!(matches!(take(), Err(Some(pid)) if pid == std::process::id()));
         drop(first);
-        assert!(matches!(take(), Acquired::Yes(_)));
+        assert!(matches!(take(), Ok(_)));
     }
 }

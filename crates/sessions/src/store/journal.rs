@@ -386,7 +386,7 @@ impl Journal {
             let path = self.path(self.last);
             let created = match self.disk.create_new(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    disk::create_parent_on(&*self.disk, &path)?;
+                    disk::create_parent(&*self.disk, &path)?;
                     self.disk.create_new(&path)
                 }
                 other => other,
@@ -396,7 +396,7 @@ impl Journal {
                     file.hold();
                     self.segments.push(self.last);
                     if self.is_rooted {
-                        disk::sync_parent_on(&*self.disk, &path)?;
+                        disk::sync_parent(&*self.disk, &path)?;
                     } else {
                         disk::sync_way_to(&*self.disk, &path)?;
                         self.is_rooted = true;
@@ -421,7 +421,7 @@ pub(crate) fn remove_segments(disk: &SharedDisk, store: &Path, numbers: &[u64]) 
     let mut gone = Vec::new();
     for number in numbers {
         let path = segment_path(store, *number);
-        if let Err(error) = disk.remove(&path).and_then(|()| disk::sync_parent_on(&**disk, &path)) {
+        if let Err(error) = disk.remove(&path).and_then(|()| disk::sync_parent(&**disk, &path)) {
             tracing::warn!(journal = %path.display(), %error, "cannot remove a journal that is done with");
             break;
         }

@@ -14,7 +14,7 @@ use super::rows::Rows;
 use super::stored::{RowText, Stored};
 use crate::disk::{self, SharedDisk, Stamp};
 use crate::entry::SessionEntry;
-use crate::lockfile::{Acquired, LockFile, LockKind};
+use crate::lockfile::{LockFile, LockKind};
 
 /// A row by the file's spelling of its key.
 pub type StoredRow = (String, Arc<SessionEntry>);
@@ -178,9 +178,9 @@ pub(crate) fn lock(store: &Path) -> io::Result<LockFile> {
     let begun = Instant::now();
     loop {
         match LockFile::try_acquire(&disk::real(), &lock_path(store), LockKind::Store)? {
-            Acquired::Yes(lock) => return Ok(lock),
-            Acquired::HeldBy(_) if begun.elapsed() < LOCK_PATIENCE => std::thread::sleep(LOCK_PAUSE),
-            Acquired::HeldBy(pid) => return Err(lock_timeout(store, pid)),
+            Ok(lock) => return Ok(lock),
+            Err(_) if begun.elapsed() < LOCK_PATIENCE => std::thread::sleep(LOCK_PAUSE),
+            Err(pid) => return Err(lock_timeout(store, pid)),
         }
     }
 }

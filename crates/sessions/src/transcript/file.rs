@@ -19,8 +19,9 @@ use super::context::{Context, Step};
 use super::format::{Body, Entry, EntryId, Header, HeaderKind, MODEL_SNAPSHOT, StoredMessage, VERSION};
 use super::guard::{self, PendingCalls};
 use super::index::{At, LineHead, Place};
-use super::storage::TranscriptRef;
+use super::storage::{OpenTranscript, TranscriptRef};
 use super::tail::Tail;
+use super::turn::Turn;
 use crate::disk::{self, Stamp};
 use crate::time::{iso, now_ms};
 
@@ -140,15 +141,17 @@ impl TranscriptFile {
     /// Creates a file with its header, readable by its owner alone, and makes it durable.
     pub fn create(path: &Path, new: &NewTranscript) -> Result<Self, TranscriptError> {
         let fail = |source| TranscriptError::io("create", path, source);
-        disk::create_parent(path).map_err(fail)?;
+        disk::create_parent(&disk::RealDisk, path).map_err(fail)?;
         let header = new_header(new);
         let mut line = serde_json::to_vec(&header).map_err(|error| fail(error.into()))?;
         line.push(b'\n');
         let mut file = disk::private(OpenOptions::new().read(true).append(true).create_new(true))
             .open(path)
             .map_err(fail)?;
-        let written =
-            file.write_all(&line).and_then(|()| file.sync_data()).and_then(|()| disk::sync_parent(path));
+        let written = file
+            .write_all(&line)
+            .and_then(|()| file.sync_data())
+            .and_then(|()| disk::sync_parent(&disk::RealDisk, path));
         if let Err(source) = written {
             // Half a header is no transcript; without it the next attempt starts clean.
             let _ = std::fs::remove_file(path);
@@ -175,101 +178,11 @@ impl TranscriptFile {
         }
     }
 
-    /// The header.
-    pub fn header(&self) -> &Header {
-        &self.header
-    }
-
-    /// The entry that the next append will be a child of.
-    pub fn leaf(&self) -> Option<&EntryId> {
-        self.place(self.leaf?).map(|place| &place.id)
-    }
-
-    /// Whether there is an entry with this id, or may be in the part of a long file that has not been read.
-    pub fn contains(&self, id: &str) -> bool {
-        !self.tail.index.is_whole() || self.tail.index.position(id).is_some()
-    }
-
-    /// How many entries are known: all, or the last ones of a long file.
-    pub fn entry_count(&self) -> usize {
-        self.tail.index.len()
-    }
-
-    /// Moves the leaf.
-    pub fn branch(&mut self, to: Branch) -> Result<(), TranscriptError> {
-        self.pending = None;
-        self.leaf = match to {
-            Branch::Latest => self.tail.index.last(),
-            Branch::Root => None,
-            Branch::At(id) => match self.find(id.as_str())? {
-                Some(at) => Some(at),
-                None => return Err(TranscriptError::UnknownId { transcript: self.named(), id }),
-            },
-        };
-        Ok(())
-    }
-
-    /// Appends an entry under the leaf. A message is written as it may be stored ([`super::guard`]), after results for tool
-    /// calls that have none and get none any more. After an error the file is as it was, such results aside.
-    pub fn append(&mut self, body: Body, id: Option<EntryId>) -> Result<EntryId, TranscriptError> {
-        self.refresh()?;
-        if self.header.version < VERSION {
-            self.upgrade()?;
-        }
-        let id = match id {
-            Some(id) if self.tail.index.position(id.as_str()).is_some() => {
-                return Err(TranscriptError::DuplicateId { transcript: self.named(), id });
-            }
-            Some(id) => id,
-            None => self.new_id(),
-        };
-        let Body::Message(StoredMessage::Known(message)) = body else {
-            self.write_entry(body, id.clone())?;
-            return Ok(id);
-        };
-        let message = guard::checked(message);
-        let mut pending = match self.pending.take() {
-            Some(pending) => pending,
-            None => self.pending_calls()?,
-        };
-        for missing in pending.before(&message, now_ms()) {
-            let id = self.new_id();
-            self.write_entry(Body::Message(StoredMessage::Known(missing)), id)?;
-        }
-        pending.after(&message);
-        self.write_entry(Body::Message(StoredMessage::Known(message)), id.clone())?;
-        self.pending = Some(pending);
-        Ok(id)
-    }
-
     fn write_entry(&mut self, body: Body, id: EntryId) -> Result<(), TranscriptError> {
         let parent_id = self.leaf().cloned();
         let entry = Entry { id, parent_id, timestamp: iso(now_ms()), body, extra: serde_json::Map::new() };
         let line = entry.to_line().map_err(|error| self.fail("write", error.into()))?;
         self.write_line(&line, LineHead::of_entry(&entry))
-    }
-
-    /// Notes model and thinking level as far as the branch does not say them already. Of a long file only the end counts:
-    /// what was said before that is said again.
-    pub fn note_settings(&mut self, settings: &ModelSettings) -> Result<(), TranscriptError> {
-        self.refresh()?;
-        let branch = self.tail.index.path(self.leaf).path;
-        let current = self.context_settings(&branch)?;
-        let snapshot = self.model_snapshot(&branch)?;
-        settings.not_in(&current, snapshot.as_ref()).try_for_each(|body| self.append(body, None).map(drop))
-    }
-
-    /// Makes everything appended durable.
-    pub fn sync(&mut self) -> Result<(), TranscriptError> {
-        let synced = self.file.sync_data().and_then(|()| self.file.metadata());
-        let meta = synced.map_err(|source| self.fail("sync", source))?;
-        self.synced = (meta.len() == self.len).then(|| Stamp::from_meta(&meta));
-        Ok(())
-    }
-
-    /// Whether the file is as the last [`Self::sync`] left it, so that what is known of it still holds.
-    pub fn is_untouched(&self) -> bool {
-        self.synced.is_some() && Stamp::of(&self.path).is_ok_and(|stamp| stamp == self.synced)
     }
 
     /// Takes in what others did to the file since: appended lines are read, a replaced file is opened anew.
@@ -361,6 +274,114 @@ impl TranscriptFile {
 
     fn fail(&self, what: &'static str, source: std::io::Error) -> TranscriptError {
         TranscriptError::io(what, &self.path, source)
+    }
+}
+
+impl OpenTranscript for TranscriptFile {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn leaf(&self) -> Option<&EntryId> {
+        self.place(self.leaf?).map(|place| &place.id)
+    }
+
+    fn contains(&self, id: &str) -> bool {
+        !self.tail.index.is_whole() || self.tail.index.position(id).is_some()
+    }
+
+    fn len(&self) -> usize {
+        self.tail.index.len()
+    }
+
+    /// After an error the file is as it was, results of calls that got none aside.
+    fn append(&mut self, body: Body, id: Option<EntryId>) -> Result<EntryId, TranscriptError> {
+        self.refresh()?;
+        if self.header.version < VERSION {
+            self.upgrade()?;
+        }
+        let id = match id {
+            Some(id) if self.tail.index.position(id.as_str()).is_some() => {
+                return Err(TranscriptError::DuplicateId { transcript: self.named(), id });
+            }
+            Some(id) => id,
+            None => self.new_id(),
+        };
+        let Body::Message(StoredMessage::Known(message)) = body else {
+            self.write_entry(body, id.clone())?;
+            return Ok(id);
+        };
+        let message = guard::checked(message);
+        let mut pending = match self.pending.take() {
+            Some(pending) => pending,
+            None => self.pending_calls()?,
+        };
+        for missing in pending.before(&message, now_ms()) {
+            let id = self.new_id();
+            self.write_entry(Body::Message(StoredMessage::Known(missing)), id)?;
+        }
+        pending.after(&message);
+        self.write_entry(Body::Message(StoredMessage::Known(message)), id.clone())?;
+        self.pending = Some(pending);
+        Ok(id)
+    }
+
+    /// Of a long file only the end counts: what was said before that is said again.
+    fn note_settings(&mut self, settings: &ModelSettings) -> Result<(), TranscriptError> {
+        self.refresh()?;
+        let branch = self.tail.index.path(self.leaf).path;
+        let current = self.context_settings(&branch)?;
+        let snapshot = self.model_snapshot(&branch)?;
+        settings.not_in(&current, snapshot.as_ref()).try_for_each(|body| self.append(body, None).map(drop))
+    }
+
+    fn begin_turn(&mut self) -> Result<(), TranscriptError> {
+        self.begin_turn()
+    }
+
+    fn sync(&mut self) -> Result<(), TranscriptError> {
+        let synced = self.file.sync_data().and_then(|()| self.file.metadata());
+        let meta = synced.map_err(|source| self.fail("sync", source))?;
+        self.synced = (meta.len() == self.len).then(|| Stamp::from_meta(&meta));
+        Ok(())
+    }
+
+    fn is_untouched(&self) -> bool {
+        self.synced.is_some() && Stamp::of(&self.path).is_ok_and(|stamp| stamp == self.synced)
+    }
+
+    fn branch(&mut self, to: Branch) -> Result<(), TranscriptError> {
+        self.pending = None;
+        self.leaf = match to {
+            Branch::Latest => self.tail.index.last(),
+            Branch::Root => None,
+            Branch::At(id) => match self.find(id.as_str())? {
+                Some(at) => Some(at),
+                None => return Err(TranscriptError::UnknownId { transcript: self.named(), id }),
+            },
+        };
+        Ok(())
+    }
+
+    fn context(&mut self) -> Result<Context, TranscriptError> {
+        self.context()
+    }
+
+    fn pending_calls(&mut self) -> Result<PendingCalls, TranscriptError> {
+        self.pending_calls()
+    }
+
+    fn turn_of(
+        &mut self,
+        ids: &[EntryId],
+        said_at: i64,
+        is_ours: &dyn Fn(&EntryId) -> bool,
+    ) -> Result<Option<Turn>, TranscriptError> {
+        self.turn_of(ids, said_at, is_ours)
+    }
+
+    fn entries(&mut self) -> Result<Vec<Entry>, TranscriptError> {
+        self.branch_entries()
     }
 }
 

@@ -64,7 +64,7 @@ impl Job {
         let begun = Instant::now();
         let outcome = match write(&self.disk, &self.path, &self.rows, self.expected) {
             Ok(Some(stamp)) => {
-                let removed = disk::sync_parent_on(&*self.disk, &self.path)
+                let removed = disk::sync_parent(&*self.disk, &self.path)
                     .map(|()| remove_segments(&self.disk, &self.path, &self.segments));
                 Outcome::Written { stamp, took: begun.elapsed(), removed }
             }

@@ -14,7 +14,7 @@ use super::snapshot::{Job, Outcome};
 use super::{SharedRows, Target, Touched, io_error};
 use crate::disk::{self, SharedDisk, Stamp, Temporary};
 use crate::entry::SessionEntry;
-use crate::lockfile::{Acquired, LockFile, LockKind};
+use crate::lockfile::{LockFile, LockKind};
 use crate::store::StoreError;
 use crate::store::document;
 use crate::store::file::{FileStoreOptions, Published};
@@ -262,8 +262,8 @@ impl StoreFile {
 
     fn try_snapshot(&mut self) -> io::Result<Option<Job>> {
         let lock = match LockFile::try_acquire(&self.disk, &lock_path(&self.path), LockKind::Store)? {
-            Acquired::Yes(lock) => lock,
-            Acquired::HeldBy(pid) => {
+            Ok(lock) => lock,
+            Err(pid) => {
                 self.wait_for_lock(pid);
                 return Ok(None);
             }

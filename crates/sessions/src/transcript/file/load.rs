@@ -9,7 +9,7 @@ use crate::disk::{self, RealDisk};
 use crate::transcript::format::{EntryId, Header, VERSION};
 use crate::transcript::index::Kind;
 use crate::transcript::scan::{Lines, line_start};
-use crate::transcript::storage::TranscriptRef;
+use crate::transcript::storage::{OpenTranscript, TranscriptRef};
 use crate::transcript::tail::{BUFFER, Indexed, SkippedLines, Tail, index_line};
 use crate::transcript::{TranscriptError, migrate};
 

@@ -10,7 +10,7 @@ use super::{NewTranscript, TranscriptFile, new_header};
 use crate::disk::{self, RealDisk};
 use crate::transcript::backward::{Beginning, beginning_of};
 use crate::transcript::format::{Header, VERSION};
-use crate::transcript::storage::TranscriptRef;
+use crate::transcript::storage::{OpenTranscript, TranscriptRef};
 use crate::transcript::{TranscriptError, keep_old};
 
 impl TranscriptFile {

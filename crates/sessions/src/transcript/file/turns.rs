@@ -9,6 +9,7 @@ use crate::time::{now_ms, parse_iso};
 use crate::transcript::TranscriptError;
 use crate::transcript::format::{Body, Entry, EntryId, StoredMessage};
 use crate::transcript::index::{At, Kind};
+use crate::transcript::storage::OpenTranscript;
 use crate::transcript::turn::{Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, turn_end};
 
 /// How far clocks may have been put back since a message was accepted: entries this much older are not looked at.
