@@ -31,7 +31,7 @@ impl LockKind {
     }
 
     /// Age up to which a lock counts of whose holder nothing is known.
-    pub(crate) fn untold_for(self) -> Duration {
+    pub(crate) fn counts_unheld_for(self) -> Duration {
         match self {
             Self::Store => Duration::from_secs(30),
             Self::Transcript => Duration::from_secs(30 * 60),

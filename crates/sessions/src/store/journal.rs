@@ -289,7 +289,7 @@ impl Journal {
     }
 
     /// Whether a failed write is not told of yet: the line may come up again after a crash.
-    pub(crate) fn owes_a_word(&self) -> bool {
+    pub(crate) fn has_unrecorded_failure(&self) -> bool {
         self.failed.is_some()
     }
 

@@ -293,7 +293,7 @@ mod tests {
     /// Values of `sessions.md` §3.4.
     #[test]
     fn the_lock_is_waited_for_as_openclaw_waits() {
-        assert_eq!(LockKind::Store.untold_for().as_millis(), 30_000);
+        assert_eq!(LockKind::Store.counts_unheld_for().as_millis(), 30_000);
         assert_eq!((LOCK_PATIENCE.as_millis(), LOCK_PAUSE.as_millis()), (10_000, 25));
     }
 }

@@ -18,7 +18,7 @@ use super::TranscriptError;
 use super::context::{Context, Step};
 use super::format::{Body, Entry, EntryId, Header, HeaderKind, MODEL_SNAPSHOT, StoredMessage, VERSION};
 use super::guard::{self, PendingCalls};
-use super::index::{At, LineHead, Place};
+use super::index::{At, IndexedEntry, LineHead};
 use super::storage::{OpenTranscript, TranscriptRef};
 use super::tail::Tail;
 use super::turn::Turn;
@@ -201,7 +201,7 @@ impl TranscriptFile {
         }
     }
 
-    fn place(&self, at: At) -> Option<&Place> {
+    fn place(&self, at: At) -> Option<&IndexedEntry> {
         self.tail.index.get(at)
     }
 

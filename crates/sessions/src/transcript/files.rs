@@ -8,9 +8,7 @@ use openclaw_protocol::{AgentId, SessionId};
 
 use super::backward::{first_entries, is_transcript, walk_branch};
 use super::file::{NewTranscript, TranscriptFile};
-use super::storage::{
-    HeldLock, Locked, OpenTranscript, Part, TranscriptReader, TranscriptRef, Transcripts, Visit,
-};
+use super::storage::{HeldLock, Locked, Opened, Part, TranscriptReader, TranscriptRef, Transcripts, Visit};
 use super::{LinesCompacted, TranscriptError, fork, truncate};
 use crate::disk;
 use crate::entry::SessionEntry;
@@ -97,15 +95,11 @@ impl Transcripts for FileTranscripts {
         LockFile::is_held(&disk::real(), &lock_path(transcript))
     }
 
-    fn open(&self, lock: Locked<'_>) -> Result<Box<dyn OpenTranscript>, TranscriptError> {
+    fn open(&self, lock: Locked<'_>) -> Opened {
         Ok(Box::new(TranscriptFile::open(lock.transcript().path())?))
     }
 
-    fn open_or_create(
-        &self,
-        lock: Locked<'_>,
-        new: &NewTranscript,
-    ) -> Result<Box<dyn OpenTranscript>, TranscriptError> {
+    fn open_or_create(&self, lock: Locked<'_>, new: &NewTranscript) -> Opened {
         Ok(Box::new(TranscriptFile::open_or_create(lock.transcript().path(), new)?))
     }
 

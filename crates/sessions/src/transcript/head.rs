@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::format::{Body, Entry, EntryId, StoredMessage};
 use crate::mend::mend;
+use crate::ordered::by_name;
 
 /// Kinds of entries as far as rebuilding a context and reading a history need to tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,19 +177,7 @@ struct IsRole(bool);
 
 impl<'de> Deserialize<'de> for IsRole {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Name;
-        impl Visitor<'_> for Name {
-            type Value = IsRole;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<IsRole, E> {
-                Ok(IsRole(name == "role"))
-            }
-        }
-        deserializer.deserialize_str(Name)
+        by_name(deserializer, |name| Self(name == "role"))
     }
 }
 

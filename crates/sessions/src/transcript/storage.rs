@@ -56,6 +56,9 @@ impl Locked<'_> {
 /// The lock file, or whatever keeps other processes out. Given back on drop.
 pub type HeldLock = Box<dyn Any + Send + Sync>;
 
+/// What opening a transcript gives.
+pub type Opened = Result<Box<dyn OpenTranscript>, TranscriptError>;
+
 /// Transcripts by reference. Every implementation keeps the laws of the module `contract`.
 pub trait Transcripts: fmt::Debug + Send + Sync {
     /// The transcript that a new session id gets.
@@ -105,17 +108,13 @@ pub trait Transcripts: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`TranscriptError::Missing`] when there is none.
-    fn open(&self, lock: Locked<'_>) -> Result<Box<dyn OpenTranscript>, TranscriptError>;
+    fn open(&self, lock: Locked<'_>) -> Opened;
 
     /// Opens a transcript, or makes it.
     ///
     /// # Errors
     /// When it can't be read or made.
-    fn open_or_create(
-        &self,
-        lock: Locked<'_>,
-        new: &NewTranscript,
-    ) -> Result<Box<dyn OpenTranscript>, TranscriptError>;
+    fn open_or_create(&self, lock: Locked<'_>, new: &NewTranscript) -> Opened;
 
     /// Copies the branch of the parent's last entry into a new transcript, in the place of one that is there.
     ///

@@ -50,10 +50,10 @@ pub(super) struct StoreFile {
     pending: Pending,
     /// Rows that segments make although the file holds them, since a name could not be synced or a segment not be removed.
     /// When someone removes one from the file, the journal has to say so, or a crash would bring it back.
-    held_twice: HashSet<Arc<str>>,
+    in_file_and_journal: HashSet<Arc<str>>,
     /// Rows that someone removed while segments may hold changes of them. Should such a row be made again and the file hold
     /// it, a replay of those would put old values into the new row.
-    ghosts: HashSet<Arc<str>>,
+    removed_by_others: HashSet<Arc<str>>,
     /// Set while a snapshot is being written.
     writing: Option<Writing>,
     /// When the first of the pending changes was made.
@@ -92,7 +92,7 @@ impl StoreFile {
             StoreOnDisk::read_with(&disk, &path, Journal::open).map_err(fail)?;
         replayed.overruled.log(&path);
         let is_gone = |key: &String| document.rows.get(key).is_none();
-        let ghosts = replayed.named.into_iter().filter(is_gone).map(Arc::from).collect();
+        let removed_by_others = replayed.named.into_iter().filter(is_gone).map(Arc::from).collect();
         let kept_copy_of = match &document.damage {
             Some(damage) => {
                 let kept = keep_copy(&disk, &path).map_err(fail)?;
@@ -114,8 +114,8 @@ impl StoreFile {
             shared: Arc::new(RwLock::new(Published { table, stamp })),
             journal,
             pending,
-            held_twice: HashSet::new(),
-            ghosts,
+            in_file_and_journal: HashSet::new(),
+            removed_by_others,
             writing: None,
             dirty_since: None,
             due: None,
@@ -168,7 +168,7 @@ impl StoreFile {
         let pending = merge(&self.pending, &ours, &mut rows, &mut overruled).map_err(fail)?;
         let now = now_ms();
         let gone: Vec<Op> = self
-            .held_twice
+            .in_file_and_journal
             .iter()
             .filter(|key| rows.get(key).is_none())
             .filter_map(|key| Some(Op::delete(key, ours.row(key)?, now)))
@@ -179,7 +179,7 @@ impl StoreFile {
         self.pending = pending;
         if self.journal.has_segments() {
             let vanished = ours.iter().map(|(key, _)| key).filter(|key| rows.get(key).is_none());
-            self.ghosts.extend(vanished.cloned());
+            self.removed_by_others.extend(vanished.cloned());
         }
         let mut guard = self.shared.write();
         guard.table.reload(rows);
@@ -199,15 +199,15 @@ impl StoreFile {
         now: i64,
     ) -> io::Result<Op> {
         let op = Op::update(stored, old, new, now);
-        if old.is_none() && self.ghosts.contains(stored) {
+        if old.is_none() && self.removed_by_others.contains(stored) {
             return Ok(op.forgetting(self.journal.fields_of(stored)?));
         }
         Ok(op)
     }
 
     /// Makes sure that what was refused before does not come up again, now that something else is acknowledged.
-    pub(super) fn keep_refused_out(&mut self) -> io::Result<()> {
-        if self.journal.owes_a_word() {
+    pub(super) fn record_failure(&mut self) -> io::Result<()> {
+        if self.journal.has_unrecorded_failure() {
             let nothing: &[Op] = &[];
             self.journal.append(&line(nothing)?)?;
             self.schedule();
@@ -314,14 +314,14 @@ impl StoreFile {
                 let rows = self.shared.read().table.rows().len();
                 self.pace = Pace::of(&self.options, Written { rows, len: stamp.len(), took });
                 let made = writing.pending.into_iter().filter(|(_, row)| row.old.is_none());
-                self.held_twice.extend(made.map(|(key, _)| key));
+                self.in_file_and_journal.extend(made.map(|(key, _)| key));
                 match removed {
                     Ok(removed) => self.journal.on_snapshot(writing.segments, &removed),
                     Err(error) => return self.fail(error),
                 }
                 if !self.journal.is_stale() {
-                    self.held_twice.clear();
-                    self.ghosts.clear();
+                    self.in_file_and_journal.clear();
+                    self.removed_by_others.clear();
                 }
                 self.due = None;
                 self.failure = None;

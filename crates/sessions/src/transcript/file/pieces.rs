@@ -51,17 +51,18 @@ impl TranscriptFile {
         PieceReader { file: self, window: Window::ahead() }
     }
 
-    /// The labels in force, in the order in which they were given.
-    pub(in crate::transcript) fn labels(&mut self) -> Result<Vec<(EntryId, String)>, TranscriptError> {
+    /// What entries were labelled with, or that they no longer are, in the order of the file.
+    pub(in crate::transcript) fn labels(
+        &mut self,
+    ) -> Result<Vec<(EntryId, Option<String>)>, TranscriptError> {
         self.count()?;
-        let mut labels: Vec<(EntryId, String)> = Vec::new();
+        let mut labels = Vec::new();
         for at in self.tail.index.all() {
             if self.place(at).is_none_or(|place| place.kind != Kind::Label) {
                 continue;
             }
             if let Some(Entry { body: Body::Label { target_id, label }, .. }) = self.read_entry(at)? {
-                labels.retain(|(target, _)| *target != target_id);
-                labels.extend(label.map(|label| (target_id, label)));
+                labels.push((target_id, label));
             }
         }
         Ok(labels)

@@ -40,13 +40,7 @@ impl TranscriptFile {
         let mut window = Window::ahead();
         for at in own {
             let entry = self.read_entry_through(&mut window, *at)?;
-            marks.push(match entry.as_ref() {
-                Some(entry) => match Mark::of(entry) {
-                    Mark::Said if !is_ours(&entry.id) => Mark::Start,
-                    mark => mark,
-                },
-                None => Mark::Beside,
-            });
+            marks.push(entry.as_ref().map_or(Mark::Beside, |entry| Mark::within(entry, &is_ours)));
         }
         let id_at = |at: usize| own.get(at).and_then(|at| self.place(*at)).map(|place| place.id.clone());
         let Some(entry) = id_at(0) else { return Ok(None) };
