@@ -11,10 +11,11 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use openclaw_protocol::params::sessions::SendPolicy as AskedSendPolicy;
 use openclaw_protocol::{PeerKind, SessionId};
 
 use crate::ordered::{ordered_object, text_enum};
+
+pub use openclaw_protocol::params::sessions::{GroupActivation, SendPolicy};
 
 pub use delivery::{DeliveryContext, ThreadId};
 pub use inbound::InboundFacts;
@@ -108,35 +109,6 @@ text_enum! {
 }
 
 text_enum! {
-    /// `groupActivation`
-    pub enum GroupActivation {
-        /// Answers when mentioned.
-        Mention => "mention",
-        /// Answers every message.
-        Always => "always",
-    }
-}
-
-text_enum! {
-    /// `sendPolicy`; absent inherits the configuration.
-    pub enum SendPolicy {
-        /// May send.
-        Allow => "allow",
-        /// May not.
-        Deny => "deny",
-    }
-}
-
-impl From<AskedSendPolicy> for SendPolicy {
-    fn from(policy: AskedSendPolicy) -> Self {
-        match policy {
-            AskedSendPolicy::Allow => Self::Allow,
-            AskedSendPolicy::Deny => Self::Deny,
-        }
-    }
-}
-
-text_enum! {
     /// `authProfileOverrideSource`
     pub enum AuthProfileSource {
         /// Chosen by failover.
@@ -173,7 +145,7 @@ ordered_object! {
         model_override: Box<str> => "modelOverride",
         /// `/model` override: provider.
         provider_override: Box<str> => "providerOverride",
-        /// May this session send.
+        /// May this session send; absent inherits the configuration.
         send_policy: SendPolicy => "sendPolicy",
         /// Queue mode, see the queue's own names.
         queue_mode: Box<str> => "queueMode",

@@ -95,12 +95,12 @@ impl LockFile {
 
     /// Whether there is a lock that counts, of whatever process.
     pub(crate) fn is_held(disk: &SharedDisk, path: &Path) -> io::Result<bool> {
-        Ok(Claim::exists(path) || judge(disk, path)? == Some(Worth::Counts))
+        Ok(Claim::exists(path) || is_stale_now(disk, path)? == Some(false))
     }
 
     /// Whether a lock that is there was left behind.
     pub(crate) fn is_left_behind(disk: &SharedDisk, path: &Path) -> io::Result<bool> {
-        Ok(!Claim::exists(path) && judge(disk, path)? == Some(Worth::Nothing))
+        Ok(!Claim::exists(path) && is_stale_now(disk, path)? == Some(true))
     }
 
     /// Removes a lock that was left behind.
@@ -139,17 +139,10 @@ fn sweep(disk: &SharedDisk, path: &Path, kind: LockKind, _claim: &Claim) -> io::
     Ok(())
 }
 
-/// What a lock is worth that no part of this process uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Worth {
-    Counts,
-    Nothing,
-}
-
-fn judge(disk: &SharedDisk, path: &Path) -> io::Result<Option<Worth>> {
-    let Some(stamp) = disk.stamp(path)? else { return Ok(None) };
-    let is_stale = is_stale(disk, path, &stamp, LockKind::of(path));
-    Ok(Some(if is_stale { Worth::Nothing } else { Worth::Counts }))
+/// Whether a lock that is there, and that no part of this process uses, was left behind.
+fn is_stale_now(disk: &SharedDisk, path: &Path) -> io::Result<Option<bool>> {
+    let stamp = disk.stamp(path)?;
+    Ok(stamp.map(|stamp| is_stale(disk, path, &stamp, LockKind::of(path))))
 }
 
 /// What a lock file says.
@@ -307,9 +300,9 @@ mod tests {
         let path = dir.path().join("sessions.json.lock");
         let take = || LockFile::try_acquire(&disk::real(), &path, LockKind::Store).unwrap();
         let first = take();
-        assert!(matches!(&first, Ok(_)));
+        assert!(first.is_ok());
         assert!(matches!(take(), Err(Some(pid)) if pid == std::process::id()));
         drop(first);
-        assert!(matches!(take(), Ok(_)));
+        assert!(take().is_ok());
     }
 }

@@ -9,7 +9,7 @@ use openclaw_protocol::session_key::AgentKey;
 use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::key::{KeyRules, legacy};
-use openclaw_sessions::store::{read_rows, read_newest_rows};
+use openclaw_sessions::store::{read_newest_rows, read_rows};
 use serde_json::{Map, Value, json};
 
 use super::damaged_store;

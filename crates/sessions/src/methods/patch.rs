@@ -5,14 +5,11 @@ use std::sync::Arc;
 
 use openclaw_protocol::params::Change;
 use openclaw_protocol::params::sessions::{
-    GroupActivation as WireActivation, ResolvedModel, ResponseUsage as WireUsage, SessionsPatchParams,
-    SessionsPatchResult,
+    ResolvedModel, ResponseUsage as WireUsage, SessionsPatchParams, SessionsPatchResult,
 };
 
 use super::{MethodError, ModelName, wire};
-use crate::entry::{
-    ElevatedLevel, GroupActivation, ReasoningLevel, ResponseUsage, SessionEntry, VerboseLevel,
-};
+use crate::entry::{ElevatedLevel, ReasoningLevel, ResponseUsage, SessionEntry, VerboseLevel};
 use crate::key::{KeyRules, SessionKey};
 use crate::store::{SessionStore, update_with};
 
@@ -119,14 +116,8 @@ pub fn apply_patch(
     exec(entry, params)?;
     model(entry, &text(&params.model), rules)?;
     allow_xhigh(entry, params, rules)?;
-    change(&mut entry.send_policy, params.send_policy.clone(), |policy| Ok(Some(policy.into())))?;
-    change(&mut entry.group_activation, params.group_activation.clone(), |activation| {
-        Ok(Some(match activation {
-            WireActivation::Mention => GroupActivation::Mention,
-            WireActivation::Always => GroupActivation::Always,
-        }))
-    })?;
-    Ok(())
+    change(&mut entry.send_policy, params.send_policy.clone(), |policy| Ok(Some(policy)))?;
+    change(&mut entry.group_activation, params.group_activation.clone(), |activation| Ok(Some(activation)))
 }
 
 /// Keeps, clears or sets a field; `read` says what a value is stored as.
