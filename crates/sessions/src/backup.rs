@@ -98,15 +98,15 @@ impl Backup {
         }
         self.note(&json!({"moved": text(from), "to": text(to)}))?;
         self.steps.take()?;
-        disk::create_parent(to)?;
+        disk::create_parent(&disk::RealDisk, to)?;
         match std::fs::rename(from, to) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices && from.is_file() => {
                 copy_over(from, to)?;
             }
             renamed => renamed?,
         }
-        disk::sync_parent(to)?;
-        disk::sync_parent(from)
+        disk::sync_parent(&disk::RealDisk, to)?;
+        disk::sync_parent(&disk::RealDisk, from)
     }
 
     /// Where a file goes in the backup; a name that is not in use.
@@ -121,14 +121,14 @@ impl Backup {
             more += 1;
             place = disk::beside(&self.dir.join(&below), &more.to_string());
         }
-        disk::create_parent(&place)?;
+        disk::create_parent(&disk::RealDisk, &place)?;
         self.is_begun = true;
         Ok(place)
     }
 
     fn note(&mut self, line: &Value) -> io::Result<()> {
         let path = self.dir.join("manifest.jsonl");
-        disk::create_parent(&path)?;
+        disk::create_parent(&disk::RealDisk, &path)?;
         self.is_begun = true;
         let mut file = disk::private(OpenOptions::new().append(true).create(true)).open(&path)?;
         file.write_all(format!("{line}\n").as_bytes())?;

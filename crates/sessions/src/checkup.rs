@@ -168,7 +168,7 @@ pub fn keep_private(premises: &Premises) -> io::Result<usize> {
 /// What the system said; what was to be changed is as it was, or in the backup.
 pub fn repair(premises: &Premises, repair: &Repair, backup: &mut Backup) -> io::Result<()> {
     match repair {
-        Repair::MakeDir(path) => crate::disk::create_parent(&path.join("x")),
+        Repair::MakeDir(path) => crate::disk::create_parent(&crate::disk::RealDisk, &path.join("x")),
         // What was moved meanwhile is looked at again.
         Repair::Chmod { path, .. } if !path.exists() => Ok(()),
         Repair::Chmod { path, mode } => permissions::set_mode(path, *mode),

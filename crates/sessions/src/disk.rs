@@ -99,17 +99,12 @@ pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Creates the directory of a file, its owner's alone where it is new.
-pub(crate) fn create_parent(path: &Path) -> io::Result<()> {
-    create_parent_on(&RealDisk, path)
-}
-
-/// [`create_parent`] on another disk. What shall last there needs [`sync_way_to`].
-pub(crate) fn create_parent_on(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+/// Creates the directory of a file, its owner's alone where it is new. What shall last there needs [`sync_way_to`].
+pub(crate) fn create_parent(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     let Some(parent) = parent_of(path) else { return Ok(()) };
     match disk.create_dir(parent) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            create_parent_on(disk, parent)?;
+            create_parent(disk, parent)?;
             disk.create_dir(parent)
         }
         other => other,
@@ -117,12 +112,7 @@ pub(crate) fn create_parent_on(disk: &dyn Disk, path: &Path) -> io::Result<()> {
 }
 
 /// Makes the name of a file durable.
-pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
-    sync_parent_on(&RealDisk, path)
-}
-
-/// [`sync_parent`] on another disk.
-pub(crate) fn sync_parent_on(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+pub(crate) fn sync_parent(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     parent_of(path).map_or(Ok(()), |parent| disk.sync_dir(parent))
 }
 
@@ -130,7 +120,7 @@ pub(crate) fn sync_parent_on(disk: &dyn Disk, path: &Path) -> io::Result<()> {
 /// all: whoever made one of them may have been stopped before it was synced.
 pub(crate) fn sync_way_to(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     use io::ErrorKind::{InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
-    sync_parent_on(disk, path)?;
+    sync_parent(disk, path)?;
     for dir in path.ancestors().skip(2).filter(|dir| !dir.as_os_str().is_empty()) {
         match disk.sync_dir(dir).map_err(|error| (error.kind(), error)) {
             Err((PermissionDenied | InvalidInput | Unsupported | ReadOnlyFilesystem, _)) => break,
@@ -251,7 +241,7 @@ impl<'d> Temporary<'d> {
         let claim = Claim::new(&name);
         let mut file = match disk.create_new(&name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                create_parent_on(disk, &name)?;
+                create_parent(disk, &name)?;
                 disk.create_new(&name)?
             }
             other => other?,
@@ -273,10 +263,10 @@ impl<'d> Temporary<'d> {
     pub(crate) fn persist(self, path: &Path) -> io::Result<()> {
         let disk = self.disk;
         self.rename(path)?;
-        sync_parent_on(disk, path)
+        sync_parent(disk, path)
     }
 
-    /// Gives the file its final name. It is there for everybody then; that it lasts takes [`sync_parent_on`].
+    /// Gives the file its final name. It is there for everybody then; that it lasts takes [`sync_parent`].
     pub(crate) fn rename(mut self, path: &Path) -> io::Result<()> {
         self.disk.rename(&self.path, path)?;
         self.persisted = true;

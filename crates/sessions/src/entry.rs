@@ -11,11 +11,11 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use openclaw_protocol::params::sessions::SendPolicy as AskedSendPolicy;
 use openclaw_protocol::{PeerKind, SessionId};
-use serde::{Deserialize, Serialize};
 
 use crate::ordered::{ordered_object, text_enum};
+
+pub use openclaw_protocol::params::sessions::{GroupActivation, SendPolicy};
 
 pub use delivery::{DeliveryContext, ThreadId};
 pub use inbound::InboundFacts;
@@ -109,35 +109,6 @@ text_enum! {
 }
 
 text_enum! {
-    /// `groupActivation`
-    pub enum GroupActivation {
-        /// Answers when mentioned.
-        Mention => "mention",
-        /// Answers every message.
-        Always => "always",
-    }
-}
-
-text_enum! {
-    /// `sendPolicy`; absent inherits the configuration.
-    pub enum SendPolicy {
-        /// May send.
-        Allow => "allow",
-        /// May not.
-        Deny => "deny",
-    }
-}
-
-impl From<AskedSendPolicy> for SendPolicy {
-    fn from(policy: AskedSendPolicy) -> Self {
-        match policy {
-            AskedSendPolicy::Allow => Self::Allow,
-            AskedSendPolicy::Deny => Self::Deny,
-        }
-    }
-}
-
-text_enum! {
     /// `authProfileOverrideSource`
     pub enum AuthProfileSource {
         /// Chosen by failover.
@@ -174,7 +145,7 @@ ordered_object! {
         model_override: Box<str> => "modelOverride",
         /// `/model` override: provider.
         provider_override: Box<str> => "providerOverride",
-        /// May this session send.
+        /// May this session send; absent inherits the configuration.
         send_policy: SendPolicy => "sendPolicy",
         /// Queue mode, see the queue's own names.
         queue_mode: Box<str> => "queueMode",
@@ -218,7 +189,7 @@ ordered_object! {
         memory_flush_compaction_count: u64 => "memoryFlushCompactionCount",
         /// When memory was last flushed, Unix milliseconds.
         memory_flush_at: i64 => "memoryFlushAt",
-        /// Frozen skills prompt, as the agent wrote it; [`SkillsSnapshot`] reads it.
+        /// Frozen skills prompt, as the agent wrote it.
         skills_snapshot: Json => "skillsSnapshot",
         /// Prompt tokens of the last run.
         input_tokens: u64 => "inputTokens",
@@ -273,36 +244,6 @@ ordered_object! {
         /// that does not know the field has used the session since.
         last_interaction_known_at: i64 => "lastInteractionKnownAt",
     }
-}
-
-/// The frozen skills prompt of a session.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SkillsSnapshot {
-    /// Prompt text.
-    pub prompt: String,
-    /// Skills in it.
-    pub skills: Vec<SkillRef>,
-    /// The skills as loaded.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resolved_skills: Option<Vec<serde_json::Value>>,
-    /// Version of the skill set.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<u64>,
-    /// Fields this version does not know.
-    #[serde(flatten)]
-    pub extra: serde_json::Map<String, serde_json::Value>,
-}
-
-/// One skill of a [`SkillsSnapshot`].
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SkillRef {
-    /// Name.
-    pub name: String,
-    /// Variable that unlocks it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub primary_env: Option<String>,
 }
 
 impl SessionEntry {

@@ -4,6 +4,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use openclaw_protocol::params::sessions::{PreviewItem, PreviewRole};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -39,8 +40,8 @@ pub fn read(transcript: &dyn TranscriptReader, limit: usize) -> io::Result<Vec<B
     let limit = limit.clamp(1, MAX_LIMIT);
     let mut items = Vec::new();
     let mut bytes = 2;
-    let walked = transcript.visit(Part::Branch, &mut |head, line| {
-        let item = match head.kind {
+    let walked = transcript.visit(Part::Branch, &mut |kind, _, line| {
+        let item = match kind {
             Kind::Compaction => compaction_marker(line),
             kind if kind.is_message() => message(kind, line),
             _ => None,
@@ -61,20 +62,6 @@ pub fn read(transcript: &dyn TranscriptReader, limit: usize) -> io::Result<Vec<B
     }
     items.reverse();
     Ok(items)
-}
-
-/// How many of the last items fit into `max` bytes as a JSON array; the last one always counts as fitting.
-pub fn fitting(lengths: &[usize], max: usize) -> usize {
-    let mut bytes = 2;
-    let mut count = 0;
-    for length in lengths.iter().rev() {
-        bytes += length + usize::from(count > 0);
-        if bytes > max && count > 0 {
-            break;
-        }
-        count += 1;
-    }
-    count
 }
 
 fn message(kind: Kind, line: &[u8]) -> Option<Box<RawValue>> {
@@ -108,31 +95,6 @@ fn compaction_marker(line: &[u8]) -> Option<Box<RawValue>> {
     serde_json::value::to_raw_value(&marker).ok()
 }
 
-/// Who says something in a preview.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PreviewRole {
-    /// A person or channel.
-    User,
-    /// The agent.
-    Assistant,
-    /// A tool, or the agent calling one without saying anything.
-    Tool,
-    /// The gateway.
-    System,
-    /// Anything else.
-    Other,
-}
-
-/// One item of a preview.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct PreviewItem {
-    /// Who.
-    pub role: PreviewRole,
-    /// What, cut to the asked length.
-    pub text: String,
-}
-
 /// Entries looked at for a preview; tool chatter in between does not make it endless.
 const PREVIEW_ENTRIES: usize = 400;
 /// Bytes at the end of the file looked at for a preview (spec `sessions.md` §4.9).
@@ -146,9 +108,9 @@ pub fn preview(
 ) -> io::Result<Vec<PreviewItem>> {
     let mut items = Vec::new();
     let mut seen = 0;
-    transcript.visit(Part::End { bytes: PREVIEW_REACH }, &mut |head, line| {
+    transcript.visit(Part::End { bytes: PREVIEW_REACH }, &mut |kind, _, line| {
         seen += 1;
-        if head.kind.is_message() {
+        if kind.is_message() {
             items.extend(preview_item(line, max_chars));
         }
         if items.len() < limit && seen < PREVIEW_ENTRIES {
@@ -193,8 +155,8 @@ const TITLE_BYTES: u64 = 64 * 1024;
 pub fn first_user_text(transcript: &dyn TranscriptReader) -> io::Result<Option<String>> {
     let mut found = None;
     let beginning = Part::Beginning { lines: TITLE_ENTRIES, bytes: TITLE_BYTES };
-    transcript.visit(beginning, &mut |head, line| {
-        if head.kind != Kind::User {
+    transcript.visit(beginning, &mut |kind, _, line| {
+        if kind != Kind::User {
             return ControlFlow::Continue(());
         }
         found = preview_item(line, usize::MAX)
@@ -214,9 +176,9 @@ const LAST_REACH: u64 = 256 * 1024;
 pub fn last_text(transcript: &dyn TranscriptReader, max_chars: usize) -> io::Result<Option<String>> {
     let mut found = None;
     let mut seen = 0;
-    transcript.visit(Part::End { bytes: LAST_REACH }, &mut |head, line| {
+    transcript.visit(Part::End { bytes: LAST_REACH }, &mut |kind, _, line| {
         seen += 1;
-        if matches!(head.kind, Kind::User | Kind::Assistant) {
+        if matches!(kind, Kind::User | Kind::Assistant) {
             let said = |item: &PreviewItem| matches!(item.role, PreviewRole::User | PreviewRole::Assistant);
             found = preview_item(line, max_chars).filter(said).map(|item| item.text);
         }

@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 
 use openclaw_protocol::AgentId;
 
-use crate::at_rest::{self, AtRest, StoredRow};
 use crate::backup::Backup;
 use crate::key::KeyRules;
 use crate::layout::Layout;
+use crate::store::on_disk::{self, StoreOnDisk, StoredRow};
 use rows::{Change, Owner, Tidied};
 
 /// Where old state may be, and where it belongs.
@@ -91,7 +91,7 @@ impl OldState {
         }
         for (store, agent) in self.stores() {
             let owner = self.owner(&agent);
-            if at_rest::has_key(&store, |key| owner.is_old(key))? {
+            if on_disk::has_key(&store, |key| owner.is_old(key))? {
                 found.push(Remnant::OldKeys { store, agent });
             }
         }
@@ -184,9 +184,9 @@ impl OldState {
                 target.display()
             ));
         }
-        let theirs = AtRest::read(&old.join(STORE))?;
+        let theirs = StoreOnDisk::read(&old.join(STORE))?;
         let rows: Vec<StoredRow> =
-            theirs.rows.into_iter().map(|row| moves::at_its_new_place(row, &old, &target)).collect();
+            theirs.rows().into_iter().map(|row| moves::at_its_new_place(row, &old, &target)).collect();
         if !rows.is_empty() {
             changes.push(format!(
                 "took {} session(s) of {} into {}",
@@ -223,31 +223,32 @@ impl OldState {
         backup: &mut Backup,
         now: i64,
     ) -> io::Result<Vec<String>> {
-        let _lock = at_rest::lock(store)?;
-        let there = AtRest::read(store)?;
+        let _lock = on_disk::lock(store)?;
+        let there = StoreOnDisk::read(store)?;
+        let (found, segments) = (there.rows(), there.journal.paths().collect::<Vec<_>>());
         let joins = !joining.is_empty();
         let Tidied { rows, changes } =
-            rows::tidy(there.rows.iter().cloned().chain(joining).collect(), self.owner(agent), now);
+            rows::tidy(found.iter().cloned().chain(joining).collect(), self.owner(agent), now);
         if changes.is_empty() && there.is_whole() && !joins {
             return Ok(Vec::new());
         }
         backup.keep(store)?;
-        for segment in &there.segments {
+        for segment in &segments {
             backup.keep(segment)?;
         }
-        if !there.segments.is_empty() {
+        if !segments.is_empty() {
             backup.step()?;
-            at_rest::write(store, &there.rows)?;
-            for segment in &there.segments {
+            on_disk::write(store, &found)?;
+            for segment in &segments {
                 backup.step()?;
                 std::fs::remove_file(segment)?;
             }
         }
         backup.step()?;
-        at_rest::write(store, &rows)?;
+        on_disk::write(store, &rows)?;
         let mut lines: Vec<String> = changes.iter().map(Change::to_string).collect();
-        lines.extend(there.no_rows.iter().map(|key| format!("removed {key:?}: no session")));
-        if let Some(damage) = there.damage {
+        lines.extend(there.keys_without_row().map(|key| format!("removed {key:?}: no session")));
+        if let Some(damage) = &there.document.damage {
             lines.push(format!(
                 "{} {damage}: wrote the {} session(s) that could be read",
                 store.display(),

@@ -4,7 +4,6 @@
 //! [`store`] keeps rows durably in OpenClaw's `sessions.json`, [`layout`] knows the paths, [`reset`] and [`send_policy`]
 //! decide, [`usage`] counts tokens and money. This crate does no network I/O and knows neither models nor channels.
 
-mod at_rest;
 pub mod backup;
 pub mod checkup;
 mod disk;

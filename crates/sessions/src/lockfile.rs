@@ -31,7 +31,7 @@ impl LockKind {
     }
 
     /// Age up to which a lock counts of whose holder nothing is known.
-    pub(crate) fn untold_for(self) -> Duration {
+    pub(crate) fn counts_unheld_for(self) -> Duration {
         match self {
             Self::Store => Duration::from_secs(30),
             Self::Transcript => Duration::from_secs(30 * 60),
@@ -67,44 +67,40 @@ pub(crate) struct LockFile {
     stamp: Option<Stamp>,
 }
 
-/// The outcome of one attempt.
-#[derive(Debug)]
-pub(crate) enum Acquired {
-    /// It is ours.
-    Yes(LockFile),
-    /// Another process has it, or another part of this one.
-    HeldBy(Option<u32>),
-}
-
 impl LockFile {
-    /// Tries once. A lock left behind is removed and taken over.
-    pub(crate) fn try_acquire(disk: &SharedDisk, path: &Path, kind: LockKind) -> io::Result<Acquired> {
-        let Some(claim) = Claim::new(path) else { return Ok(Acquired::HeldBy(Some(std::process::id()))) };
+    /// Tries once. A lock left behind is removed and taken over. One that another process has, or another part of this one,
+    /// is told by the id of that process, where it is known.
+    pub(crate) fn try_acquire(
+        disk: &SharedDisk,
+        path: &Path,
+        kind: LockKind,
+    ) -> io::Result<Result<Self, Option<u32>>> {
+        let Some(claim) = Claim::new(path) else { return Ok(Err(Some(std::process::id()))) };
         sweep(disk, path, kind, &claim)?;
         let mut file = match disk.create_new(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                disk::create_parent_on(&**disk, path)?;
+                disk::create_parent(&**disk, path)?;
                 disk.create_new(path)?
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Ok(Acquired::HeldBy(holder_of(disk, path).map(|holder| holder.process.pid)));
+                return Ok(Err(holder_of(disk, path).map(|holder| holder.process.pid)));
             }
             other => other?,
         };
         let mut lock = Self { disk: SharedDisk::clone(disk), claim, stamp: None };
         file.write_all(&kind.content()?)?;
         lock.stamp = Some(file.stamp()?);
-        Ok(Acquired::Yes(lock))
+        Ok(Ok(lock))
     }
 
     /// Whether there is a lock that counts, of whatever process.
     pub(crate) fn is_held(disk: &SharedDisk, path: &Path) -> io::Result<bool> {
-        Ok(Claim::exists(path) || judge(disk, path)? == Some(Worth::Counts))
+        Ok(Claim::exists(path) || is_stale_now(disk, path)? == Some(false))
     }
 
     /// Whether a lock that is there was left behind.
     pub(crate) fn is_left_behind(disk: &SharedDisk, path: &Path) -> io::Result<bool> {
-        Ok(!Claim::exists(path) && judge(disk, path)? == Some(Worth::Nothing))
+        Ok(!Claim::exists(path) && is_stale_now(disk, path)? == Some(true))
     }
 
     /// Removes a lock that was left behind.
@@ -143,17 +139,10 @@ fn sweep(disk: &SharedDisk, path: &Path, kind: LockKind, _claim: &Claim) -> io::
     Ok(())
 }
 
-/// What a lock is worth that no part of this process uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Worth {
-    Counts,
-    Nothing,
-}
-
-fn judge(disk: &SharedDisk, path: &Path) -> io::Result<Option<Worth>> {
-    let Some(stamp) = disk.stamp(path)? else { return Ok(None) };
-    let is_stale = is_stale(disk, path, &stamp, LockKind::of(path));
-    Ok(Some(if is_stale { Worth::Nothing } else { Worth::Counts }))
+/// Whether a lock that is there, and that no part of this process uses, was left behind.
+fn is_stale_now(disk: &SharedDisk, path: &Path) -> io::Result<Option<bool>> {
+    let stamp = disk.stamp(path)?;
+    Ok(stamp.map(|stamp| is_stale(disk, path, &stamp, LockKind::of(path))))
 }
 
 /// What a lock file says.
@@ -226,12 +215,12 @@ mod tests {
         let outcome = LockFile::try_acquire(&disk::real(), &path, LockKind::Store).unwrap();
         let is_there = path.exists();
         match outcome {
-            Acquired::Yes(lock) => {
+            Ok(lock) => {
                 drop(lock);
                 assert!(!path.exists(), "a lock of ours is removed");
                 "ours"
             }
-            Acquired::HeldBy(pid) => {
+            Err(pid) => {
                 assert!(
                     is_there && std::fs::read_to_string(&path).unwrap() == content,
                     "theirs is left alone"
@@ -296,8 +285,7 @@ mod tests {
     fn a_lock_that_was_taken_away_is_not_taken_back() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sessions.json.lock");
-        let Acquired::Yes(lock) = LockFile::try_acquire(&disk::real(), &path, LockKind::Store).unwrap()
-        else {
+        let Ok(lock) = LockFile::try_acquire(&disk::real(), &path, LockKind::Store).unwrap() else {
             panic!("nobody has it");
         };
         std::fs::remove_file(&path).unwrap();
@@ -312,9 +300,9 @@ mod tests {
         let path = dir.path().join("sessions.json.lock");
         let take = || LockFile::try_acquire(&disk::real(), &path, LockKind::Store).unwrap();
         let first = take();
-        assert!(matches!(&first, Acquired::Yes(_)));
-        assert!(matches!(take(), Acquired::HeldBy(Some(pid)) if pid == std::process::id()));
+        assert!(first.is_ok());
+        assert!(matches!(take(), Err(Some(pid)) if pid == std::process::id()));
         drop(first);
-        assert!(matches!(take(), Acquired::Yes(_)));
+        assert!(take().is_ok());
     }
 }

@@ -17,12 +17,16 @@ pub use preview::preview;
 pub use reset::reset;
 pub use resolve::{ResolveError, resolve};
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_protocol::AgentId;
 use serde_json::{Map, Value};
 
 use crate::entry::SessionEntry;
 use crate::key::{KeyError, SessionKey};
-use crate::store::{StoreError, UpdateError};
-use crate::transcript::{LockError, TranscriptError};
+use crate::store::{Row, StoreError, UpdateError};
+use crate::transcript::{LockError, TranscriptError, TranscriptLock, TranscriptRef, Transcripts};
 
 /// A provider and a model.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -99,10 +103,33 @@ impl<E: Into<MethodError>> From<UpdateError<E>> for MethodError {
 }
 
 /// A row, or an object of one, as the wire shows it.
-pub(crate) fn wire<T: serde::Serialize>(value: &T) -> Map<String, Value> {
+pub(crate) fn wire<T: serde::Serialize>(value: &T) -> Option<Map<String, Value>> {
     match serde_json::to_value(value) {
-        Ok(Value::Object(fields)) => fields,
-        Ok(_) | Err(_) => Map::new(),
+        Ok(Value::Object(fields)) => Some(fields),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// The transcript of a row, if there is one.
+async fn transcript_of(
+    transcripts: &Arc<dyn Transcripts>,
+    agent: AgentId,
+    row: &Row,
+) -> Option<TranscriptRef> {
+    let (all, entry) = (Arc::clone(transcripts), Arc::clone(&row.entry));
+    tokio::task::spawn_blocking(move || all.find(&agent, &entry)).await.unwrap_or_default()
+}
+
+/// The write lock of a session's transcript, once a run that has begun meanwhile is over.
+async fn lock_soon(
+    transcripts: &Arc<dyn Transcripts>,
+    transcript: &TranscriptRef,
+    key: &SessionKey,
+    patience: Duration,
+) -> Result<TranscriptLock, MethodError> {
+    match TranscriptLock::acquire_soon(transcripts, transcript, patience).await {
+        Err(LockError::Held { .. }) => Err(MethodError::StillActive(key.clone())),
+        lock => Ok(lock?),
     }
 }
 

@@ -256,3 +256,23 @@ macro_rules! text_enum {
 }
 
 pub(crate) use text_enum;
+
+/// Reads the name of a field as what it stands for, without storing it.
+pub(crate) fn by_name<'de, D, T>(deserializer: D, of: fn(&str) -> T) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    struct Name<T>(fn(&str) -> T);
+    impl<T> serde::de::Visitor<'_> for Name<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a field name")
+        }
+
+        fn visit_str<E>(self, name: &str) -> Result<T, E> {
+            Ok((self.0)(name))
+        }
+    }
+    deserializer.deserialize_identifier(Name(of))
+}

@@ -19,7 +19,7 @@ pub use binding::{BoundBy, MatchedBy};
 pub use thread::ThreadStyle;
 
 use account::account_of;
-use thread::{Place, place};
+use thread::{Placement, place};
 
 /// Where a message came in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -27,12 +27,12 @@ pub fn resolve(policy: Option<&SendPolicyRules>, subject: &SendSubject<'_>) -> S
     let facts = Facts::of(subject);
     let mut allowed = false;
     for rule in policy.rules.iter().filter(|rule| facts.fit(&rule.matches)) {
-        match SendPolicy::from(rule.action) {
+        match rule.action {
             SendPolicy::Deny => return SendPolicy::Deny,
             SendPolicy::Allow => allowed = true,
         }
     }
-    if allowed { SendPolicy::Allow } else { policy.default.map_or(SendPolicy::Allow, SendPolicy::from) }
+    if allowed { SendPolicy::Allow } else { policy.default.unwrap_or(SendPolicy::Allow) }
 }
 
 /// What rules are compared with.
@@ -100,8 +100,8 @@ pub fn chat_type_of(key: &SessionKey) -> Option<ChatType> {
 #[cfg(test)]
 mod tests {
     use openclaw_config::settings::SendRule;
-    use openclaw_protocol::params::sessions::SendPolicy as Action;
 
+    use super::SendPolicy as Action;
     use super::*;
     use crate::KeyRules;
 
@@ -204,7 +204,7 @@ mod tests {
             let entry = entry(row);
             let session = &KeyRules::default().canonical(key).unwrap();
             let subject = SendSubject { key: session, entry: Some(&entry), channel: None, chat_type: None };
-            assert_eq!(resolve(policy.as_ref(), &subject), SendPolicy::from(expect), "{key} {policy:?}");
+            assert_eq!(resolve(policy.as_ref(), &subject), expect, "{key} {policy:?}");
         }
     }
 

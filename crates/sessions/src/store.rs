@@ -4,13 +4,13 @@
 
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
-mod document;
+pub(crate) mod document;
 mod file;
-mod glance;
 mod head;
 mod journal;
 #[cfg(any(test, feature = "contract"))]
 mod memory;
+pub(crate) mod on_disk;
 mod overruled;
 mod query;
 mod rows;
@@ -31,9 +31,9 @@ use crate::entry::SessionEntry;
 use crate::key::{KeyRules, SessionKey};
 
 pub use file::{FileStore, FileStoreOptions};
-pub use glance::{Glanced, glance, glance_newest};
 #[cfg(any(test, feature = "contract"))]
 pub use memory::{MemoryStore, StoredRows};
+pub use on_disk::{StoredRow, read_newest_rows, read_rows};
 pub use query::{Hidden, Query, Selection};
 
 /// A future of the storage interface.

@@ -30,6 +30,7 @@ mod migrate;
 mod rewrite;
 pub(crate) mod scan;
 mod storage;
+mod tail;
 mod truncate;
 mod turn;
 
@@ -55,7 +56,7 @@ pub use lock::{LockError, TranscriptLock};
 #[cfg(any(test, feature = "contract"))]
 pub use memory::MemoryTranscripts;
 pub use storage::{
-    HeldLock, Locked, OpenTranscript, Part, TranscriptReader, TranscriptRef, Transcripts, Visit,
+    HeldLock, Locked, OpenTranscript, Opened, Part, TranscriptReader, TranscriptRef, Transcripts, Visit,
 };
 pub use truncate::{DEFAULT_MAX_LINES, LinesCompacted};
 pub use turn::{TURN_START, Turn, TurnState};

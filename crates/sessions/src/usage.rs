@@ -19,6 +19,8 @@ mod scan;
 mod series;
 mod sums;
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 pub use cost::cost;
@@ -67,6 +69,30 @@ impl Ledger<'_> {
     fn places(&self) -> Places {
         let rules = self.store.rules().clone();
         Places { layout: self.index.layout().clone(), rules, agents: self.agents.to_vec() }
+    }
+
+    /// Reads the transcript of the session that a client names for `method`, and tells its id; `None` where there is none.
+    async fn read_one<T: Send + 'static>(
+        self,
+        key: Option<&str>,
+        method: &'static str,
+        read: impl FnOnce(&Path, &Prices) -> io::Result<T> + Send + 'static,
+    ) -> Result<Option<(String, T)>, UsageError> {
+        let text = key.map(str::trim).filter(|key| !key.is_empty());
+        let text = text.ok_or(UsageError::KeyRequired(method))?.to_owned();
+        let places = self.places();
+        let key = places.rules.canonical(&text)?;
+        let owner = self.store.get(&key).await?.as_ref().map(Owner::of);
+        let prices = self.prices;
+        let look = move || {
+            let Some(found) = places.one(&text, &key, owner) else { return Ok(None) };
+            match read(&found.path, &prices) {
+                Ok(read) => Ok(Some((found.session_id, read))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(source) => Err(UsageError::Read { path: found.path, source }),
+            }
+        };
+        self.index.look_at_one(look).await?
     }
 
     /// The sessions that may have been used in these days: a row is touched after its transcript is.

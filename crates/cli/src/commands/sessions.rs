@@ -9,7 +9,7 @@ use openclaw_protocol::session_key::AgentKey;
 use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::key::{KeyRules, legacy};
-use openclaw_sessions::store::{glance, glance_newest};
+use openclaw_sessions::store::{read_newest_rows, read_rows};
 use serde_json::{Map, Value, json};
 
 use super::damaged_store;
@@ -90,7 +90,7 @@ impl StoredSession {
 
 /// The rows of a store file that were used then or later, newest first. A missing file has none.
 fn read_since(path: &Path, since: i64) -> Result<Vec<StoredSession>, Failure> {
-    let mut rows = glance(path)
+    let mut rows = read_rows(path)
         .map_err(|error| Failure::new("store", format!("could not read {}: {error}", path.display())))?;
     rows.retain(|(_, entry)| entry.updated_at_ms() >= since);
     rows.sort_by_key(|(_, entry)| Reverse(entry.updated_at_ms()));
@@ -102,7 +102,7 @@ fn read_since(path: &Path, since: i64) -> Result<Vec<StoredSession>, Failure> {
 /// # Errors
 /// When the file can't be read.
 pub(super) fn read_newest(path: &Path, limit: usize) -> Result<(Vec<StoredSession>, usize), Failure> {
-    let (rows, count) = glance_newest(path, limit)
+    let (rows, count) = read_newest_rows(path, limit)
         .map_err(|error| Failure::new("store", format!("could not read {}: {error}", path.display())))?;
     Ok((rows.into_iter().filter_map(|(key, entry)| stored(key, entry)).collect(), count))
 }

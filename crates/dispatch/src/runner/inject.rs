@@ -152,8 +152,8 @@ impl Runner {
         let (reader, ids, said_at) = (self.transcripts.reader(transcript), ids.to_vec(), timestamp(said));
         let look = move || {
             let mut is_there = false;
-            let visited = reader.visit(Part::Branch, &mut |head, line| {
-                let is_named = head.id.as_ref().is_some_and(|id| ids.contains(id));
+            let visited = reader.visit(Part::Branch, &mut |_, id, line| {
+                let is_named = id.is_some_and(|id| ids.contains(id));
                 is_there =
                     is_named && Entry::parse(line).is_some_and(|entry| is_injected_at(&entry, said_at));
                 if is_there { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

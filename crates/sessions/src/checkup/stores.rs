@@ -7,10 +7,10 @@ use std::path::Path;
 use openclaw_protocol::AgentId;
 
 use super::{Finding, Premises, Repair, Severity, finding, such_as};
-use crate::at_rest::{AtRest, StoredRow};
 use crate::key::legacy;
 use crate::legacy_state::Remnant;
 use crate::legacy_state::rows::{Change, tidy};
+use crate::store::on_disk::{StoreOnDisk, StoredRow};
 
 /// State of the days before there were several agents.
 pub(super) fn check_old(premises: &Premises, found: &mut Vec<Finding>) -> io::Result<()> {
@@ -53,7 +53,7 @@ pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result
         return Ok(());
     }
     for (store, agent) in premises.state.stores() {
-        let read = match AtRest::read(&store) {
+        let read = match StoreOnDisk::read(&store) {
             Ok(read) => read,
             Err(error) => {
                 let message = format!("The session store {} cannot be read: {error}.", store.display());
@@ -63,23 +63,26 @@ pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result
         };
         let fix = Repair::TidyStore { store: store.clone(), agent: agent.clone() };
         check_file(&store, &read, &fix, found);
-        check_rows(premises, &store, &agent, read, &fix, found);
+        check_rows(premises, &store, &agent, &read, &fix, found);
     }
     Ok(())
 }
 
-fn check_file(store: &Path, read: &AtRest, fix: &Repair, found: &mut Vec<Finding>) {
-    if let Some(damage) = read.damage {
+fn check_file(store: &Path, read: &StoreOnDisk, fix: &Repair, found: &mut Vec<Finding>) {
+    if let Some(damage) = &read.document.damage {
         let message = format!(
             "CRITICAL: The session store {} {damage}. {} session(s) of it can be recovered.",
             store.display(),
-            read.rows.len(),
+            read.rows().len(),
         );
         found.push(finding("store.damaged", Severity::Error, message, vec![fix.clone()]));
     }
-    if read.foul_lines > 0 {
-        let message =
-            format!("The journal of {} has {} unreadable line(s).", store.display(), read.foul_lines);
+    if read.replayed.malformed_lines > 0 {
+        let message = format!(
+            "The journal of {} has {} unreadable line(s).",
+            store.display(),
+            read.replayed.malformed_lines
+        );
         found.push(finding("store.journal", Severity::Error, message, vec![fix.clone()]));
     }
 }
@@ -88,12 +91,12 @@ fn check_rows(
     premises: &Premises,
     store: &Path,
     agent: &AgentId,
-    read: AtRest,
+    read: &StoreOnDisk,
     fix: &Repair,
     found: &mut Vec<Finding>,
 ) {
     let path = store.display();
-    let AtRest { rows, no_rows, .. } = read;
+    let rows = read.rows();
     let mut add =
         |id, severity, message: String, repairs| found.push(finding(id, severity, message, repairs));
     let fields = mistyped(&rows);
@@ -121,7 +124,7 @@ fn check_rows(
     let old = of(|change| matches!(change, Change::Moved { .. } | Change::BecameMain { .. }));
     let twice = of(|change| matches!(change, Change::Superseded { .. }));
     let mut unusable = of(|change| matches!(change, Change::NoSessionId { .. }));
-    unusable.extend(no_rows);
+    unusable.extend(read.keys_without_row().map(str::to_owned));
     let timeless = of(|change| matches!(change, Change::NoUpdatedAt { .. }));
     let labels = of(|change| matches!(change, Change::LabelTaken { .. }));
     let groups = [

@@ -40,7 +40,7 @@ impl Dir {
             now: NOW,
         };
         for dir in ["agents/main/agent", "agents/main/sessions", "credentials"] {
-            crate::disk::create_parent(&state.join(dir).join("x")).unwrap();
+            crate::disk::create_parent(&crate::disk::RealDisk, &state.join(dir).join("x")).unwrap();
         }
         let dir = Self { root, premises };
         dir.write("openclaw.json", "{}");

@@ -8,12 +8,12 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::{Finding, Premises, Repair, Severity, finding, such_as};
-use crate::at_rest::StoredRow;
 use crate::backup::Backup;
 use crate::disk::{RealDisk, Temporary, open_regular};
 use crate::key::{SessionKey, legacy};
 use crate::maintenance::{FileKind, StateFile};
-use crate::store::glance;
+use crate::store::on_disk::StoredRow;
+use crate::store::read_rows;
 use crate::time::iso;
 use crate::transcript::format::{Header, VERSION};
 use crate::transcript::scan::Lines;
@@ -34,7 +34,7 @@ pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result
         let key = |(stored, entry): StoredRow| {
             legacy::canonicalize(&stored, &agent, &premises.state.rules).ok().map(|key| (key, entry))
         };
-        let rows: Vec<Session> = glance(&store)?.into_iter().filter_map(key).collect();
+        let rows: Vec<Session> = read_rows(&store)?.into_iter().filter_map(key).collect();
         check_rows(premises, &rows, found)?;
         check_orphans(premises, dir, &files, &rows, found);
     }

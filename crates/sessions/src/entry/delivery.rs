@@ -91,18 +91,6 @@ impl DeliveryContext {
             ..Self::default()
         }
     }
-
-    /// Text for comparing routes: `channel|to|account|thread`; nothing without channel and target.
-    pub fn route_key(&self) -> Option<String> {
-        let own = self.normalized()?;
-        let thread = own.thread_id.map(|id| id.to_string()).unwrap_or_default();
-        Some(format!(
-            "{}|{}|{}|{thread}",
-            own.channel?,
-            own.to?,
-            own.account_id.as_deref().unwrap_or_default()
-        ))
-    }
 }
 
 /// The delivery context a row stands for: its last route, completed by its stored context.
@@ -122,10 +110,7 @@ pub fn of_entry(entry: &SessionEntry) -> Option<DeliveryContext> {
 /// Writes the merged context to both places of a row.
 pub fn normalize(entry: &mut SessionEntry) {
     let merged = of_entry(entry).unwrap_or_default();
-    entry.last_channel = merged.channel.clone();
-    entry.last_to = merged.to.clone();
-    entry.last_account_id = merged.account_id.clone();
-    entry.last_thread_id = merged.thread_id.clone();
+    set_last(entry, &merged);
     let same = entry.delivery_context.as_deref().is_some_and(|stored| {
         stored.channel == merged.channel
             && stored.to == merged.to
@@ -156,12 +141,16 @@ pub fn update_last_route(entry: &mut SessionEntry, route: &DeliveryContext) {
     if renewed && route.thread_id.is_none() {
         merged.thread_id = None;
     }
-    entry.last_channel = merged.channel.clone();
-    entry.last_to = merged.to.clone();
-    entry.last_account_id = merged.account_id.clone();
-    entry.last_thread_id = merged.thread_id.clone();
+    set_last(entry, &merged);
     entry.delivery_context = Some(Box::new(merged));
     normalize(entry);
+}
+
+fn set_last(entry: &mut SessionEntry, route: &DeliveryContext) {
+    entry.last_channel = route.channel.clone();
+    entry.last_to = route.to.clone();
+    entry.last_account_id = route.account_id.clone();
+    entry.last_thread_id = route.thread_id.clone();
 }
 
 fn tidy(text: Option<&str>) -> Option<Box<str>> {

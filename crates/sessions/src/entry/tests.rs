@@ -196,15 +196,6 @@ fn delivery_context_and_last_route_agree() {
 }
 
 #[test]
-fn routes_are_compared_by_all_four_parts() {
-    let context: DeliveryContext =
-        serde_json::from_value(json!({"channel": "slack", "to": "channel:C", "threadId": "1.2"})).unwrap();
-    assert_eq!(context.route_key().as_deref(), Some("slack|channel:C||1.2"));
-    let bare: DeliveryContext = serde_json::from_value(json!({"channel": "slack"})).unwrap();
-    assert_eq!(bare.route_key(), None);
-}
-
-#[test]
 fn a_new_route_drops_the_old_thread_and_webchat_does_not_take_over() {
     let route = |value: Value| -> DeliveryContext { serde_json::from_value(value).unwrap() };
     let mut row = entry(json!({}));

@@ -66,18 +66,18 @@ impl<'de> Deserialize<'de> for Json {
 
 /// The bytes of a JSON text that are not layout.
 fn tokens(json: &str) -> impl Iterator<Item = u8> + '_ {
-    let mut place = Place::default();
+    let mut place = StringTracker::default();
     json.bytes().filter(move |byte| place.enters(*byte) || !byte.is_ascii_whitespace())
 }
 
 /// Whether a byte of a JSON text is part of a string.
 #[derive(Default)]
-struct Place {
+struct StringTracker {
     in_string: bool,
     escaped: bool,
 }
 
-impl Place {
+impl StringTracker {
     /// Goes past a byte; says whether it belongs to a string.
     fn enters(&mut self, byte: u8) -> bool {
         let was_in = self.in_string;
@@ -95,7 +95,7 @@ impl Place {
 /// line.
 pub(crate) fn laid_out(json: &str, depth: usize) -> String {
     let mut out = String::with_capacity(json.len() + json.len() / 4);
-    let (mut depth, mut place) = (depth, Place::default());
+    let (mut depth, mut place) = (depth, StringTracker::default());
     // Where the string or literal begins that is not copied yet, and whether a bracket was just opened.
     let (mut pending, mut opened) = (0, false);
     for (at, byte) in json.bytes().enumerate() {

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::at_rest::StoredRow;
 use crate::backup::Backup;
+use crate::store::on_disk::StoredRow;
 
 /// Names in a directory, sorted; none when it is not there.
 fn names(dir: &Path) -> io::Result<Vec<String>> {

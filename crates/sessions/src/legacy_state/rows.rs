@@ -7,8 +7,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use openclaw_protocol::AgentId;
 
-use crate::at_rest::StoredRow;
 use crate::key::{KeyForm, KeyRules, KeyShape, SessionKey, legacy};
+use crate::store::on_disk::StoredRow;
 
 /// Whose rows these are and how keys are read.
 #[derive(Debug, Clone, Copy)]

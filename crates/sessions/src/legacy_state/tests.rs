@@ -269,9 +269,11 @@ impl Old {
         for (name, text) in [("s1", "one"), ("s2", "two"), ("s3", "three"), ("n1", "new one")] {
             assert_eq!(self.text(&format!("agents/main/sessions/{name}.jsonl")), text, "{context}");
         }
-        let journal =
-            at_rest::journal_files(&self.root().join("agents/main/sessions/sessions.json")).unwrap();
-        assert!(journal.is_empty() && !self.root().join("sessions").exists(), "{context}");
+        let store = StoreOnDisk::read(&self.root().join("agents/main/sessions/sessions.json")).unwrap();
+        assert!(
+            store.journal.paths().next().is_none() && !self.root().join("sessions").exists(),
+            "{context}"
+        );
         assert_eq!(self.text("agents/main/agent/auth-profiles.json"), "profiles", "{context}");
         assert_eq!(self.text("agents/main/agent/models.json"), "new models", "{context}");
         for name in ["creds.json", "pre-key-1.json", "session-2.json"] {

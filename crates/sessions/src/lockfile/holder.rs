@@ -46,7 +46,7 @@ pub(super) struct Found<'a> {
 impl Found<'_> {
     /// Age up to which it counts, for `us`; `look` sees processes by their number.
     pub(super) fn counts_for(&self, us: &Holder, look: impl Fn(u32) -> Sighting) -> Duration {
-        let untold = self.kind.untold_for();
+        let untold = self.kind.counts_unheld_for();
         let Some(holder) = self.holder else {
             return if self.is_torn { TORN_FOR.min(untold) } else { untold };
         };
@@ -107,7 +107,7 @@ mod tests {
         let (ours, theirs) = (Some("boot-1 pid:[1]"), Some("boot-1 pid:[2]"));
         let rebooted = Some("boot-2 pid:[1]");
         let (old, half_hour, ever, none) =
-            (LockKind::Transcript.untold_for(), UNPROVEN_FOR, Duration::MAX, Duration::ZERO);
+            (LockKind::Transcript.counts_unheld_for(), UNPROVEN_FOR, Duration::MAX, Duration::ZERO);
         let rows = [
             ("a process that lives", holder(8, Some(70), ours, None), 600, ever, ever),
             ("another gateway that lives", holder(8, Some(70), ours, Some("b")), 600, ever, ever),

@@ -8,9 +8,7 @@ use openclaw_protocol::params::sessions::{NotCompacted, SessionsCompactParams, S
 
 use super::MethodError;
 use crate::store::{Edit, Refused, SessionStore, update_with};
-use crate::transcript::{
-    DEFAULT_MAX_LINES, LinesCompacted, LockError, TranscriptError, TranscriptLock, Transcripts,
-};
+use crate::transcript::{DEFAULT_MAX_LINES, LinesCompacted, TranscriptError, Transcripts};
 
 /// Answers `sessions.compact` once nothing runs in the session: its transcript keeps the last lines, the row forgets how
 /// full the context was. A run that began meanwhile is waited for up to `patience`.
@@ -35,19 +33,13 @@ pub async fn compact(
         result.reason = Some(NotCompacted::NoSessionId);
         return Ok(result);
     };
-    let (all, agent, entry) = (Arc::clone(transcripts), store.rules().agent_of(&key), row.entry);
-    let found = tokio::task::spawn_blocking(move || all.find(&agent, &entry)).await.unwrap_or_default();
-    let Some(found) = found else {
+    let Some(found) = super::transcript_of(transcripts, store.rules().agent_of(&key), &row).await else {
         result.reason = Some(NotCompacted::NoTranscript);
         return Ok(result);
     };
     let asked = params.max_lines.map(|lines| usize::try_from(lines).unwrap_or(usize::MAX));
     let lines = asked.and_then(NonZeroUsize::new).unwrap_or(DEFAULT_MAX_LINES);
-    let lock = match TranscriptLock::acquire_soon(transcripts, &found, patience).await {
-        Ok(lock) => lock,
-        Err(LockError::Held { .. }) => return Err(MethodError::StillActive(key)),
-        Err(error) => return Err(error.into()),
-    };
+    let lock = super::lock_soon(transcripts, &found, &key, patience).await?;
     let LinesCompacted { kept, archived } = match lock.truncate(lines).await {
         Ok(compacted) => compacted,
         Err(TranscriptError::Missing(_)) => {

@@ -9,7 +9,7 @@ use openclaw_protocol::params::sessions::{SessionsDeleteParams, SessionsDeleteRe
 use super::MethodError;
 use crate::key::{KeyRules, SessionKey};
 use crate::store::{Query, Row, Rows, SessionStore};
-use crate::transcript::{LockError, TranscriptLock, TranscriptRef, Transcripts};
+use crate::transcript::{TranscriptLock, TranscriptRef, Transcripts};
 
 /// The key to delete. Fails for the main session; ask before stopping the session's run.
 pub fn require_deletable(rules: &KeyRules, text: &str) -> Result<SessionKey, MethodError> {
@@ -54,17 +54,14 @@ async fn lock(
     key: &SessionKey,
     patience: Duration,
 ) -> Result<Option<TranscriptLock>, MethodError> {
-    let (all, agent, entry) = (Arc::clone(transcripts), agent.clone(), Arc::clone(&row.entry));
-    let found = tokio::task::spawn_blocking(move || all.find(&agent, &entry)).await;
-    let Some(found) = found.ok().flatten() else { return Ok(None) };
-    match TranscriptLock::acquire_soon(transcripts, &found, patience).await {
-        Ok(lock) => Ok(Some(lock)),
-        Err(LockError::Held { .. }) => Err(MethodError::StillActive(key.clone())),
-        Err(error @ LockError::Io { .. }) => {
+    let Some(found) = super::transcript_of(transcripts, agent.clone(), row).await else { return Ok(None) };
+    match super::lock_soon(transcripts, &found, key, patience).await {
+        Err(MethodError::Lock(error)) => {
             // A directory that can't be written to: the row can go all the same.
             tracing::warn!(%error, "deleting a session without the lock of its transcript");
             Ok(None)
         }
+        lock => lock.map(Some),
     }
 }
 

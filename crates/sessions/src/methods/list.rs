@@ -7,10 +7,8 @@ use openclaw_protocol::AgentId;
 use openclaw_protocol::params::sessions::{
     SessionKind, SessionListDefaults, SessionRow, SessionsListParams, SessionsListResult,
 };
-use serde::Serialize;
-use serde_json::{Map, Value};
 
-use super::ModelName;
+use super::{ModelName, wire};
 use crate::display;
 use crate::entry::names::{self, Names};
 use crate::entry::{SessionEntry, delivery};
@@ -116,7 +114,7 @@ pub fn row_of(row: &Row, default_model: &ModelName) -> SessionRow {
         group_channel: text(&entry.group_channel),
         space: text(&entry.space),
         chat_type: entry.chat_type.map(|kind| kind.as_str().to_owned()),
-        origin: entry.origin.as_deref().and_then(object),
+        origin: entry.origin.as_deref().and_then(wire),
         updated_at: entry.updated_at,
         session_id: entry.session_id.as_ref().map(|id| id.as_str().to_owned()),
         system_sent: entry.system_sent,
@@ -133,7 +131,7 @@ pub fn row_of(row: &Row, default_model: &ModelName) -> SessionRow {
         model_provider: Some(model.provider).filter(|provider| !provider.is_empty()),
         model: Some(model.model).filter(|model| !model.is_empty()),
         context_tokens: entry.context_tokens,
-        delivery_context: route.as_ref().and_then(object),
+        delivery_context: route.as_ref().and_then(wire),
         last_channel: last(|route| &route.channel),
         last_to: last(|route| &route.to),
         last_account_id: last(|route| &route.account_id),
@@ -145,13 +143,6 @@ pub fn row_of(row: &Row, default_model: &ModelName) -> SessionRow {
 fn total_tokens(entry: &SessionEntry) -> u64 {
     let sum = || entry.input_tokens.unwrap_or(0).saturating_add(entry.output_tokens.unwrap_or(0));
     entry.total_tokens.unwrap_or_else(sum)
-}
-
-fn object<T: Serialize>(value: &T) -> Option<Map<String, Value>> {
-    match serde_json::to_value(value) {
-        Ok(Value::Object(fields)) => Some(fields),
-        Ok(_) | Err(_) => None,
-    }
 }
 
 /// A title: display name, subject, first user message, or the session's short id and date. `first_text` is only asked

@@ -5,14 +5,11 @@ use std::sync::Arc;
 
 use openclaw_protocol::params::Change;
 use openclaw_protocol::params::sessions::{
-    GroupActivation as WireActivation, ResolvedModel, ResponseUsage as WireUsage, SessionsPatchParams,
-    SessionsPatchResult,
+    ResolvedModel, ResponseUsage as WireUsage, SessionsPatchParams, SessionsPatchResult,
 };
 
 use super::{MethodError, ModelName, wire};
-use crate::entry::{
-    ElevatedLevel, GroupActivation, ReasoningLevel, ResponseUsage, SessionEntry, VerboseLevel,
-};
+use crate::entry::{ElevatedLevel, ReasoningLevel, ResponseUsage, SessionEntry, VerboseLevel};
 use crate::key::{KeyRules, SessionKey};
 use crate::store::{SessionStore, update_with};
 
@@ -96,7 +93,7 @@ pub async fn patch(
         ok: true,
         path,
         key: row.key.to_string(),
-        entry: wire(&row.entry),
+        entry: wire(&row.entry).unwrap_or_default(),
         resolved: ResolvedModel { model_provider: model.provider, model: model.model },
     })
 }
@@ -110,30 +107,29 @@ pub fn apply_patch(
     keys: &KeyRules,
 ) -> Result<(), PatchError> {
     spawned_by(entry, key, &text(&params.spawned_by), keys)?;
-    match text(&params.label) {
-        Change::Keep => {}
-        Change::Clear => entry.label = None,
-        Change::Set(label) => entry.label = Some(checked_label(label)?.into()),
-    }
-    match text(&params.thinking_level) {
-        Change::Keep => {}
-        Change::Clear => entry.thinking_level = None,
-        Change::Set(level) => entry.thinking_level = thinking_level(level, entry, rules)?.map(Box::from),
-    }
+    change(&mut entry.label, text(&params.label), |label| Ok(Some(checked_label(label)?.into())))?;
+    let model_before = ModelName::of_entry(entry, &rules.default_model);
+    change(&mut entry.thinking_level, text(&params.thinking_level), |level| {
+        Ok(thinking_level(level, &model_before, rules)?.map(Box::from))
+    })?;
     levels(entry, params)?;
     exec(entry, params)?;
     model(entry, &text(&params.model), rules)?;
     allow_xhigh(entry, params, rules)?;
-    match &params.send_policy {
+    change(&mut entry.send_policy, params.send_policy.clone(), |policy| Ok(Some(policy)))?;
+    change(&mut entry.group_activation, params.group_activation.clone(), |activation| Ok(Some(activation)))
+}
+
+/// Keeps, clears or sets a field; `read` says what a value is stored as.
+fn change<T, F>(
+    field: &mut Option<F>,
+    change: Change<T>,
+    read: impl FnOnce(T) -> Result<Option<F>, PatchError>,
+) -> Result<(), PatchError> {
+    match change {
         Change::Keep => {}
-        Change::Clear => entry.send_policy = None,
-        Change::Set(policy) => entry.send_policy = Some((*policy).into()),
-    }
-    match &params.group_activation {
-        Change::Keep => {}
-        Change::Clear => entry.group_activation = None,
-        Change::Set(WireActivation::Mention) => entry.group_activation = Some(GroupActivation::Mention),
-        Change::Set(WireActivation::Always) => entry.group_activation = Some(GroupActivation::Always),
+        Change::Clear => *field = None,
+        Change::Set(value) => *field = read(value)?,
     }
     Ok(())
 }
@@ -241,44 +237,30 @@ fn choose<T: Copy>(
 
 fn thinking_level(
     level: &str,
-    entry: &SessionEntry,
+    model: &ModelName,
     rules: &PatchRules,
 ) -> Result<Option<&'static str>, PatchError> {
-    let model = ModelName::of_entry(entry, &rules.default_model);
     let more = if (rules.has_xhigh)(&model.provider, &model.model) { "|xhigh" } else { "" };
     choose(THINKING, level, "thinkingLevel", &format!("off|minimal|low|medium|high{more}"))
 }
 
 fn levels(entry: &mut SessionEntry, params: &SessionsPatchParams) -> Result<(), PatchError> {
-    match text(&params.verbose_level) {
-        Change::Keep => {}
-        Change::Clear => entry.verbose_level = None,
-        Change::Set(level) => {
-            entry.verbose_level = Some(choose(VERBOSE, level, "verboseLevel", r#""on"|"off""#)?);
-        }
-    }
-    match text(&params.reasoning_level) {
-        Change::Keep => {}
-        Change::Clear => entry.reasoning_level = None,
-        Change::Set(level) => {
-            entry.reasoning_level = choose(REASONING, level, "reasoningLevel", r#""on"|"off"|"stream""#)?;
-        }
-    }
-    match &params.response_usage {
-        Change::Keep => {}
-        Change::Clear | Change::Set(WireUsage::Off) => entry.response_usage = None,
-        Change::Set(WireUsage::On | WireUsage::Tokens) => entry.response_usage = Some(ResponseUsage::Tokens),
-        Change::Set(WireUsage::Full) => entry.response_usage = Some(ResponseUsage::Full),
-    }
-    match text(&params.elevated_level) {
-        Change::Keep => {}
-        Change::Clear => entry.elevated_level = None,
-        Change::Set(level) => {
-            entry.elevated_level =
-                Some(choose(ELEVATED, level, "elevatedLevel", r#""on"|"off"|"ask"|"full""#)?);
-        }
-    }
-    Ok(())
+    change(&mut entry.verbose_level, text(&params.verbose_level), |level| {
+        choose(VERBOSE, level, "verboseLevel", r#""on"|"off""#).map(Some)
+    })?;
+    change(&mut entry.reasoning_level, text(&params.reasoning_level), |level| {
+        choose(REASONING, level, "reasoningLevel", r#""on"|"off"|"stream""#)
+    })?;
+    change(&mut entry.response_usage, params.response_usage.clone(), |usage| {
+        Ok(match usage {
+            WireUsage::Off => None,
+            WireUsage::On | WireUsage::Tokens => Some(ResponseUsage::Tokens),
+            WireUsage::Full => Some(ResponseUsage::Full),
+        })
+    })?;
+    change(&mut entry.elevated_level, text(&params.elevated_level), |level| {
+        choose(ELEVATED, level, "elevatedLevel", r#""on"|"off"|"ask"|"full""#).map(Some)
+    })
 }
 
 const EXEC_HOST: &[&str] = &["sandbox", "gateway", "node"];
@@ -286,37 +268,24 @@ const EXEC_SECURITY: &[&str] = &["deny", "allowlist", "full"];
 const EXEC_ASK: &[&str] = &["off", "on-miss", "always"];
 
 fn exec(entry: &mut SessionEntry, params: &SessionsPatchParams) -> Result<(), PatchError> {
-    one_of(&mut entry.exec_host, &text(&params.exec_host), "execHost", EXEC_HOST)?;
-    one_of(&mut entry.exec_security, &text(&params.exec_security), "execSecurity", EXEC_SECURITY)?;
-    one_of(&mut entry.exec_ask, &text(&params.exec_ask), "execAsk", EXEC_ASK)?;
-    match text(&params.exec_node) {
-        Change::Keep => {}
-        Change::Clear => entry.exec_node = None,
-        Change::Set("") => return Err(PatchError::Empty("execNode")),
-        Change::Set(node) => entry.exec_node = Some(node.into()),
-    }
-    Ok(())
+    change(&mut entry.exec_host, text(&params.exec_host), |text| one_of(text, "execHost", EXEC_HOST))?;
+    change(&mut entry.exec_security, text(&params.exec_security), |text| {
+        one_of(text, "execSecurity", EXEC_SECURITY)
+    })?;
+    change(&mut entry.exec_ask, text(&params.exec_ask), |text| one_of(text, "execAsk", EXEC_ASK))?;
+    change(&mut entry.exec_node, text(&params.exec_node), |node| match node {
+        "" => Err(PatchError::Empty("execNode")),
+        node => Ok(Some(node.into())),
+    })
 }
 
-fn one_of(
-    field: &mut Option<Box<str>>,
-    change: &Change<&str>,
-    name: &'static str,
-    values: &[&str],
-) -> Result<(), PatchError> {
-    match change {
-        Change::Keep => {}
-        Change::Clear => *field = None,
-        Change::Set(text) => {
-            let wanted = text.to_lowercase();
-            if !values.contains(&wanted.as_str()) {
-                let quoted: Vec<String> = values.iter().map(|value| format!("\"{value}\"")).collect();
-                return Err(PatchError::Choice { field: name, choices: quoted.join("|") });
-            }
-            *field = Some(wanted.into());
-        }
+fn one_of(text: &str, name: &'static str, values: &[&str]) -> Result<Option<Box<str>>, PatchError> {
+    let wanted = text.to_lowercase();
+    if !values.contains(&wanted.as_str()) {
+        let quoted: Vec<String> = values.iter().map(|value| format!("\"{value}\"")).collect();
+        return Err(PatchError::Choice { field: name, choices: quoted.join("|") });
     }
-    Ok(())
+    Ok(Some(wanted.into()))
 }
 
 /// Another model needs another auth profile: a change of the override clears that one.

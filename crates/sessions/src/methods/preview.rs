@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use openclaw_protocol::params::sessions::{
-    PreviewItem as WireItem, PreviewRole as WireRole, PreviewStatus, SessionPreview, SessionsPreviewParams,
-    SessionsPreviewResult,
+    PreviewItem, PreviewStatus, SessionPreview, SessionsPreviewParams, SessionsPreviewResult,
 };
 
-use crate::history::{self, PreviewItem, PreviewRole};
+use crate::history;
 use crate::store::{SessionStore, StoreError};
 use crate::time::now_ms;
 use crate::transcript::Transcripts;
@@ -43,7 +42,7 @@ async fn one(
     key: &str,
     limit: usize,
     chars: usize,
-) -> Result<(PreviewStatus, Vec<WireItem>), StoreError> {
+) -> Result<(PreviewStatus, Vec<PreviewItem>), StoreError> {
     let Ok(key) = store.rules().canonical(key) else { return Ok((PreviewStatus::Missing, Vec::new())) };
     let Some(row) = store.get(&key).await? else { return Ok((PreviewStatus::Missing, Vec::new())) };
     if row.entry.session_id.is_none() && row.entry.session_file.is_none() {
@@ -56,18 +55,7 @@ async fn one(
     };
     Ok(match tokio::task::spawn_blocking(read).await {
         Ok(Ok(items)) if items.is_empty() => (PreviewStatus::Empty, Vec::new()),
-        Ok(Ok(items)) => (PreviewStatus::Ok, items.into_iter().map(wire_item).collect()),
+        Ok(Ok(items)) => (PreviewStatus::Ok, items),
         Ok(Err(_)) | Err(_) => (PreviewStatus::Error, Vec::new()),
     })
-}
-
-fn wire_item(item: PreviewItem) -> WireItem {
-    let role = match item.role {
-        PreviewRole::User => WireRole::User,
-        PreviewRole::Assistant => WireRole::Assistant,
-        PreviewRole::Tool => WireRole::Tool,
-        PreviewRole::System => WireRole::System,
-        PreviewRole::Other => WireRole::Other,
-    };
-    WireItem { role, text: item.text }
 }

@@ -22,5 +22,9 @@ pub async fn reset(
         Ok::<_, MethodError>(())
     };
     let (row, ()) = update_with(store, &key, change).await?;
-    Ok(SessionsResetResult { ok: true, key: row.key.to_string(), entry: wire(&row.entry) })
+    Ok(SessionsResetResult {
+        ok: true,
+        key: row.key.to_string(),
+        entry: wire(&row.entry).unwrap_or_default(),
+    })
 }

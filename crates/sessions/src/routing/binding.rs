@@ -6,7 +6,7 @@ use openclaw_config::settings::{Binding, BindingMatch};
 use openclaw_protocol::AgentId;
 
 use super::account::{ANY_ACCOUNT, fits_account, given};
-use super::{Inbound, Place};
+use super::{Inbound, Placement};
 use crate::key::Peer;
 use crate::key::peer::normalize_channel;
 use crate::settings::SessionSettings;
@@ -71,7 +71,7 @@ impl BoundBy {
     }
 }
 
-type Tier = (MatchedBy, fn(&BindingMatch, &Place) -> bool);
+type Tier = (MatchedBy, fn(&BindingMatch, &Placement) -> bool);
 
 /// Most specific first. That server and workspace are those of the message, where a binding names them, is checked
 /// before.
@@ -88,7 +88,7 @@ const TIERS: &[Tier] = &[
 pub(super) fn find(
     settings: &SessionSettings,
     inbound: &Inbound,
-    place: &Place,
+    place: &Placement,
     channel: &str,
     account: &str,
 ) -> (MatchedBy, Option<BoundBy>) {

@@ -32,7 +32,7 @@ const TOPIC_MARK: &str = ":topic:";
 
 /// Where a message stands once its thread is taken into account.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Place {
+pub(super) struct Placement {
     pub(super) peer: Option<Peer>,
     pub(super) parent: Option<Peer>,
     pub(super) thread: Option<ThreadStyle>,
@@ -40,16 +40,21 @@ pub(super) struct Place {
     pub(super) suffix: Option<String>,
 }
 
-pub(super) fn place(channel: &str, inbound: &Inbound) -> Place {
+pub(super) fn place(channel: &str, inbound: &Inbound) -> Placement {
     let parent = inbound.parent_peer.clone();
     let Some(peer) = inbound.peer.clone() else {
         let suffix = thread_of(inbound);
-        return Place { parent, thread: suffix.as_ref().map(|_| ThreadStyle::Suffix), suffix, peer: None };
+        return Placement {
+            parent,
+            thread: suffix.as_ref().map(|_| ThreadStyle::Suffix),
+            suffix,
+            peer: None,
+        };
     };
     let style = ThreadStyle::of(channel, peer.kind);
     match (style, thread_of(inbound)) {
         (ThreadStyle::Suffix, suffix) => {
-            Place { thread: suffix.as_ref().map(|_| style), peer: Some(peer), parent, suffix }
+            Placement { thread: suffix.as_ref().map(|_| style), peer: Some(peer), parent, suffix }
         }
         (ThreadStyle::Room, thread) => in_room(peer, parent, thread),
         (ThreadStyle::Topic, thread) => in_topic(peer, parent, thread),
@@ -63,7 +68,7 @@ fn thread_of(inbound: &Inbound) -> Option<String> {
 
 /// The channel may give the thread as the peer and the room as its parent, or the room as the peer and the thread beside
 /// it.
-fn in_room(peer: Peer, parent: Option<Peer>, thread: Option<String>) -> Place {
+fn in_room(peer: Peer, parent: Option<Peer>, thread: Option<String>) -> Placement {
     let (peer, parent) = match thread {
         Some(id) if id != peer.id.trim() => {
             let room = peer.clone();
@@ -72,25 +77,25 @@ fn in_room(peer: Peer, parent: Option<Peer>, thread: Option<String>) -> Place {
         Some(_) | None => (peer, parent),
     };
     let thread = parent.is_some().then_some(ThreadStyle::Room);
-    Place { peer: Some(peer), parent, thread, suffix: None }
+    Placement { peer: Some(peer), parent, thread, suffix: None }
 }
 
 /// The channel may give the topic as part of the peer's id, or beside it.
-fn in_topic(peer: Peer, parent: Option<Peer>, thread: Option<String>) -> Place {
+fn in_topic(peer: Peer, parent: Option<Peer>, thread: Option<String>) -> Placement {
     let chat = peer.id.split_once(TOPIC_MARK).map(|(chat, _)| Peer::new(peer.kind, chat));
     match (chat, thread) {
-        (Some(chat), _) => Place {
+        (Some(chat), _) => Placement {
             peer: Some(peer),
             parent: parent.or(Some(chat)),
             thread: Some(ThreadStyle::Topic),
             suffix: None,
         },
-        (None, Some(id)) => Place {
+        (None, Some(id)) => Placement {
             peer: Some(Peer::new(peer.kind, format!("{}{TOPIC_MARK}{id}", peer.id.trim()))),
             parent: parent.or(Some(peer)),
             thread: Some(ThreadStyle::Topic),
             suffix: None,
         },
-        (None, None) => Place { peer: Some(peer), parent, thread: None, suffix: None },
+        (None, None) => Placement { peer: Some(peer), parent, thread: None, suffix: None },
     }
 }

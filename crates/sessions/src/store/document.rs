@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use openclaw_config::json5;
@@ -12,12 +13,12 @@ use serde_json::Value;
 
 use super::head::RawHead;
 use super::rows::Rows;
-use super::stored::Stored;
+use crate::disk::{SharedDisk, Stamp};
 use crate::entry::laid_out;
 use crate::mend::mend;
 
 /// What a file held.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Document {
     pub(crate) rows: Rows,
     /// Why not all of it could be read.
@@ -36,16 +37,30 @@ pub(crate) enum Damage {
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BrokenAt(at) => write!(f, "broken at byte {at}"),
-            Self::NotAnObject => f.write_str("not a JSON object"),
+            Self::BrokenAt(_) => f.write_str("is torn or malformed"),
+            Self::NotAnObject => f.write_str("holds something other than an object of sessions"),
         }
     }
 }
 
+/// Reads a file, and which version of it that is. A missing file has no rows.
+pub(crate) fn load_file(disk: &SharedDisk, path: &Path) -> io::Result<(Option<Stamp>, Document)> {
+    let stamp = disk.stamp(path)?;
+    match load(|| disk.open(path)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((None, Document::default())),
+        loaded => Ok((stamp, loaded?)),
+    }
+}
+
+/// The rows of a file of plain JSON; `None` for any other.
+pub(crate) fn plain_rows(source: impl Read) -> io::Result<Option<Rows>> {
+    Stream::new(source).rows()
+}
+
 /// Reads a file piece by piece, so that it never is in memory beside its rows. A file that is not plain JSON is opened
 /// again and read whole: JSON5, else as many rows as can be recovered.
-pub(crate) fn load<R: Read>(open: impl Fn() -> io::Result<R>) -> io::Result<Document> {
-    if let Some(rows) = Stream::new(open()?).rows()? {
+fn load<R: Read>(open: impl Fn() -> io::Result<R>) -> io::Result<Document> {
+    if let Some(rows) = plain_rows(open()?)? {
         return Ok(Document { rows, damage: None });
     }
     let mut bytes = Vec::new();
@@ -279,7 +294,7 @@ impl<R: Read> Stream<R> {
 
 /// Writes rows as OpenClaw does: two spaces of indentation, no newline at the end. A row that was not changed is written
 /// as it was read.
-pub(crate) fn write(rows: &[(Arc<str>, Stored)], out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(rows: &Rows, out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(256 * 1024, out);
     out.write_all(b"{")?;
     for (at, (key, stored)) in rows.iter().enumerate() {
@@ -288,7 +303,7 @@ pub(crate) fn write(rows: &[(Arc<str>, Stored)], out: &mut dyn Write) -> io::Res
         out.write_all(b": ")?;
         stored.write(&mut out)?;
     }
-    out.write_all(if rows.is_empty() { b"}" } else { b"\n}" })?;
+    out.write_all(if rows.len() == 0 { b"}" } else { b"\n}" })?;
     out.flush()
 }
 
@@ -297,10 +312,8 @@ mod tests {
     use super::*;
 
     fn text(document: &Document) -> String {
-        let rows: Vec<_> =
-            document.rows.iter().map(|(key, stored)| (Arc::clone(key), stored.clone())).collect();
         let mut out = Vec::new();
-        write(&rows, &mut out).unwrap();
+        write(&document.rows, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::entry::ChatType;
 use crate::mend::mend;
+use crate::ordered::by_name;
 
 /// Texts of a row that can be had without reading it whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,19 +194,7 @@ impl Slot {
 
 impl<'de> Deserialize<'de> for Slot {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Name;
-        impl Visitor<'_> for Name {
-            type Value = Slot;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a field name")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<Slot, E> {
-                Ok(Slot::of(name))
-            }
-        }
-        deserializer.deserialize_identifier(Name)
+        by_name(deserializer, Self::of)
     }
 }
 

@@ -122,6 +122,8 @@ pub(crate) struct Replayed {
     pub(crate) named: HashSet<String>,
     /// Changes that did not count.
     pub(crate) overruled: Overruled,
+    /// Complete lines that can't be read. A torn last line is none of them: it was never acknowledged.
+    pub(crate) malformed_lines: usize,
 }
 
 /// First line of a segment that follows one which failed. Segments between the two failed as well, at their first line:
@@ -234,6 +236,11 @@ impl Journal {
         !self.segments.is_empty()
     }
 
+    /// The segments' files, in their order.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        self.segments.iter().map(|number| self.path(*number))
+    }
+
     /// Whether there is nothing that the file lacks.
     pub(crate) fn is_empty(&self) -> bool {
         self.segments.last().is_none_or(|last| *last <= self.covered)
@@ -253,7 +260,7 @@ impl Journal {
     /// passed over.
     pub(crate) fn replay(&self, rows: &mut Rows) -> io::Result<Replayed> {
         let mut done = Replayed::default();
-        self.each_op(
+        done.malformed_lines = self.each_op(
             |path| self.disk.read(path),
             |op| {
                 op.apply(rows, &mut done.overruled);
@@ -282,15 +289,16 @@ impl Journal {
     }
 
     /// Whether a failed write is not told of yet: the line may come up again after a crash.
-    pub(crate) fn owes_a_word(&self) -> bool {
+    pub(crate) fn has_unrecorded_failure(&self) -> bool {
         self.failed.is_some()
     }
 
+    /// Returns how many lines can't be read.
     fn each_op(
         &self,
         read: impl Fn(&Path) -> io::Result<Vec<u8>>,
         mut work: impl FnMut(&Op),
-    ) -> io::Result<()> {
+    ) -> io::Result<usize> {
         let mut texts: Vec<(u64, Vec<u8>)> = Vec::new();
         for number in &self.segments {
             let text = read(&self.path(*number))?;
@@ -302,14 +310,11 @@ impl Journal {
             }
             texts.push((*number, text));
         }
-        for (number, text) in &texts {
-            self.each_op_of(*number, text, &mut work);
-        }
-        Ok(())
+        Ok(texts.iter().map(|(number, text)| self.each_op_of(*number, text, &mut work)).sum())
     }
 
-    fn each_op_of(&self, number: u64, text: &[u8], work: &mut impl FnMut(&Op)) {
-        let mut offset = 0;
+    fn each_op_of(&self, number: u64, text: &[u8], work: &mut impl FnMut(&Op)) -> usize {
+        let (mut offset, mut malformed) = (0, 0);
         for line in text.split_inclusive(|byte| *byte == b'\n') {
             match serde_json::from_slice::<Vec<Op>>(line) {
                 Ok(ops) if line.ends_with(b"\n") => ops.iter().for_each(&mut *work),
@@ -317,10 +322,12 @@ impl Journal {
                 _ => {
                     let journal = self.path(number);
                     tracing::warn!(journal = %journal.display(), offset, "skipped a malformed line");
+                    malformed += 1;
                 }
             }
             offset += line.len();
         }
+        malformed
     }
 
     /// Appends a line and makes it durable. After an error it counts as never written.
@@ -379,7 +386,7 @@ impl Journal {
             let path = self.path(self.last);
             let created = match self.disk.create_new(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    disk::create_parent_on(&*self.disk, &path)?;
+                    disk::create_parent(&*self.disk, &path)?;
                     self.disk.create_new(&path)
                 }
                 other => other,
@@ -389,7 +396,7 @@ impl Journal {
                     file.hold();
                     self.segments.push(self.last);
                     if self.is_rooted {
-                        disk::sync_parent_on(&*self.disk, &path)?;
+                        disk::sync_parent(&*self.disk, &path)?;
                     } else {
                         disk::sync_way_to(&*self.disk, &path)?;
                         self.is_rooted = true;
@@ -414,7 +421,7 @@ pub(crate) fn remove_segments(disk: &SharedDisk, store: &Path, numbers: &[u64]) 
     let mut gone = Vec::new();
     for number in numbers {
         let path = segment_path(store, *number);
-        if let Err(error) = disk.remove(&path).and_then(|()| disk::sync_parent_on(&**disk, &path)) {
+        if let Err(error) = disk.remove(&path).and_then(|()| disk::sync_parent(&**disk, &path)) {
             tracing::warn!(journal = %path.display(), %error, "cannot remove a journal that is done with");
             break;
         }
@@ -467,9 +474,8 @@ mod tests {
     }
 
     fn text_of(rows: &Rows) -> String {
-        let rows: Vec<_> = rows.iter().map(|(key, value)| (Arc::clone(key), value.clone())).collect();
         let mut out = Vec::new();
-        document::write(&rows, &mut out).unwrap();
+        document::write(rows, &mut out).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         value.to_string()
     }

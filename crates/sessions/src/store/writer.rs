@@ -285,7 +285,7 @@ impl Writer {
     fn commit(&mut self, path: &Path, staged: Staged) {
         let Some(file) = self.files.get_mut(path) else { return };
         let written = if staged.ops.is_empty() {
-            file.keep_refused_out()
+            file.record_failure()
         } else {
             line(&staged.ops).and_then(|line| file.journal(&line, staged.touched))
         };

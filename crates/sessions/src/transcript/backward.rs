@@ -2,195 +2,56 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
-use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::file::HEADER_WITHIN;
-use super::format::{EntryId, Header, VERSION};
-use super::index::{Index, Kind, LineHead};
-use super::scan::{Lines, MAX_LINE_BYTES};
+use super::file::{HEADER_WITHIN, Window};
+use super::format::{Header, VERSION};
+use super::head::{Kind, LineHead};
+use super::scan::Lines;
+use super::storage::Visit;
+use super::tail::Tail;
 use crate::disk::open_regular;
 use crate::mend::mend;
 
-const CHUNK: usize = 64 * 1024;
+/// Bytes at the end of a file that are read at first.
+const FIRST_PART: u64 = 16 * 1024;
 
-/// The lines of a file, last first.
-struct LinesBackward<R> {
-    reader: R,
-    /// Nothing before this is read.
-    stop: u64,
-    /// Everything before this is unread.
-    start: u64,
-    /// The unread part's neighbour: bytes from `start` on, up to the last line given out.
-    pending: Vec<u8>,
-    /// Whether the beginning of the current line was thrown away because it is too long.
-    cut: bool,
-    finished: bool,
+/// Visits the entries of the branch that ends with the last entry of the file, leaf first, until `visit` breaks; no more is
+/// read than that takes, nor than the last `reach` bytes of the file. Lines of other branches and malformed lines are passed
+/// over; an entry whose parent is not in the file goes on from the entry before it. Blocking.
+pub(crate) fn walk_branch(path: &Path, reach: u64, visit: &mut Visit<'_>) -> io::Result<()> {
+    walk_in_parts(path, reach, FIRST_PART, visit)
 }
 
-impl<R: Read + Seek> LinesBackward<R> {
-    fn new(mut reader: R, reach: u64) -> io::Result<Self> {
-        let start = reader.seek(SeekFrom::End(0))?;
-        Ok(Self {
-            reader,
-            stop: start.saturating_sub(reach),
-            start,
-            pending: Vec::new(),
-            cut: false,
-            finished: false,
-        })
-    }
-
-    /// The line before the last one; blank and over-long lines are given as empty.
-    fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let mut searched = 0;
-        loop {
-            let unsearched = self.pending.len().saturating_sub(searched);
-            let head = self.pending.get(..unsearched).unwrap_or_default();
-            if let Some(at) = memchr::memrchr(b'\n', head) {
-                let line = self.pending.split_off(at + 1);
-                self.pending.truncate(at);
-                return Ok(Some(self.finish_line(line)));
-            }
-            searched = self.pending.len();
-            if self.start > 0 && self.start == self.stop {
-                // The rest of this line is out of reach.
-                return Ok(None);
-            }
-            if self.start == 0 {
-                if self.finished {
-                    return Ok(None);
-                }
-                self.finished = true;
-                let line = std::mem::take(&mut self.pending);
-                return Ok(Some(self.finish_line(line)));
-            }
-            if self.pending.len() > MAX_LINE_BYTES {
-                self.pending.clear();
-                self.cut = true;
-                searched = 0;
-            }
-            self.read_before()?;
-        }
-    }
-
-    /// Where the line given out last begins.
-    fn offset(&self) -> u64 {
-        if self.finished { 0 } else { self.start + self.pending.len() as u64 + 1 }
-    }
-
-    fn finish_line(&mut self, line: Vec<u8>) -> Vec<u8> {
-        if std::mem::take(&mut self.cut) || line.len() > MAX_LINE_BYTES { Vec::new() } else { line }
-    }
-
-    /// Reads the chunk before `start`; chunks grow with the line so that long lines cost linear time.
-    fn read_before(&mut self) -> io::Result<()> {
-        let left = usize::try_from(self.start - self.stop).unwrap_or(usize::MAX);
-        let most = MAX_LINE_BYTES.saturating_sub(self.pending.len()) + 1;
-        let want = CHUNK.max(self.pending.len()).min(left).min(most);
-        let start = self.start - want as u64;
-        self.reader.seek(SeekFrom::Start(start))?;
-        let mut chunk = vec![0; want];
-        self.reader.read_exact(&mut chunk)?;
-        chunk.append(&mut self.pending);
-        self.pending = chunk;
-        self.start = start;
-        Ok(())
-    }
-}
-
-/// Visits the entries of the branch that ends with the last entry of the file, leaf first, until `visit` breaks. Lines of
-/// other branches and malformed lines are passed over; an entry whose parent is not in the file goes on from the entry
-/// before it. Blocking.
-pub(crate) fn walk_branch(
-    path: &Path,
-    visit: impl FnMut(&LineHead, &[u8]) -> ControlFlow<()>,
-) -> io::Result<()> {
-    walk_end(path, u64::MAX, visit)
-}
-
-/// [`walk_branch`] that reads no more than the last `reach` bytes of the file.
-pub(crate) fn walk_end(
-    path: &Path,
-    reach: u64,
-    mut visit: impl FnMut(&LineHead, &[u8]) -> ControlFlow<()>,
-) -> io::Result<()> {
-    let file = open_regular(path)?;
+fn walk_in_parts(path: &Path, reach: u64, first_part: u64, visit: &mut Visit<'_>) -> io::Result<()> {
+    let mut file = open_regular(path)?;
     let version = match beginning_of(&file)? {
         Beginning::Header(header) => header.version,
         Beginning::Entry => VERSION,
         Beginning::Something => return Ok(()),
     };
-    let linear = version < 2;
-    let mut lines = LinesBackward::new(&file, reach)?;
-    let mut wanted = Wanted::Any;
-    let mut visited_at = 0;
-    while let Some(line) = lines.next_line()? {
-        let Some(head) = LineHead::parse(&line) else { continue };
-        if head.kind == Kind::Header || !(linear || wanted.is(&head)) {
-            continue;
+    let end = file.metadata()?.len();
+    let mut tail = Tail::new(end, end.saturating_sub(reach), first_part / 2);
+    let mut window = Window::backward();
+    let mut visited = 0;
+    loop {
+        let branch = tail.index.path(tail.index.last());
+        for at in branch.path.iter().rev().skip(visited) {
+            let Some(place) = tail.index.get(*at) else { continue };
+            let line = window.line(&mut file, place.offset, place.len, end)?;
+            // Ids of the first version are made up, and not those of all readers while not all is read.
+            let id = (version > 1).then_some(&place.id);
+            if visit(place.kind, id, line).is_break() {
+                return Ok(());
+            }
         }
-        visited_at = lines.offset();
-        if visit(&head, &line).is_break() || (!linear && head.is_root) {
+        visited = branch.path.len();
+        if tail.is_at_stop() || (branch.is_whole && visited > 0) {
             return Ok(());
         }
-        wanted = head.parent_id.map_or(Wanted::Any, Wanted::This);
+        // What is skipped is told of when the file is opened.
+        tail.load_more(&mut file, version)?;
     }
-    match wanted {
-        // Its parent is not there: what is before it has to be known to be gone through.
-        Wanted::This(_) if !linear && lines.start == 0 => walk_before(&file, visited_at, version, visit),
-        Wanted::This(_) | Wanted::Any => Ok(()),
-    }
-}
-
-/// The entry that comes next on the way to the root.
-enum Wanted {
-    /// The one before, whichever that is.
-    Any,
-    /// The last one of this id.
-    This(EntryId),
-}
-
-impl Wanted {
-    fn is(&self, head: &LineHead) -> bool {
-        match (self, &head.id) {
-            (Self::Any, Some(_)) => true,
-            (Self::This(wanted), Some(id)) => wanted == id,
-            (_, None) => false,
-        }
-    }
-}
-
-/// Goes on with [`walk_branch`] from the last entry before `end`, by an index of all that is before.
-fn walk_before(
-    mut file: &File,
-    end: u64,
-    version: u32,
-    mut visit: impl FnMut(&LineHead, &[u8]) -> ControlFlow<()>,
-) -> io::Result<()> {
-    file.seek(SeekFrom::Start(0))?;
-    let mut index = Index::default();
-    let mut lines = Lines::new(BufReader::with_capacity(CHUNK, file.take(end)), 0);
-    while let Some(line) = lines.advance()? {
-        let head = if line.cut { None } else { LineHead::parse(lines.bytes()) };
-        if let (Some(head), Ok(len)) = (head, u32::try_from(line.len))
-            && head.kind != Kind::Header
-        {
-            index.push_line(line.offset, len, head, version);
-        }
-    }
-    for at in index.path(index.last()).path.into_iter().rev() {
-        let Some(place) = index.get(at) else { continue };
-        let mut line = vec![0; place.len as usize];
-        file.seek(SeekFrom::Start(place.offset))?;
-        file.read_exact(&mut line)?;
-        if let Some(head) = LineHead::parse(&line)
-            && visit(&head, &line).is_break()
-        {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// Whether a file begins with a session header. Blocking.
@@ -199,18 +60,13 @@ pub(crate) fn is_transcript(path: &Path) -> bool {
 }
 
 /// Visits the first `count` entries of a file in their order, reading no more than `budget` bytes. Blocking.
-pub(crate) fn first_entries(
-    path: &Path,
-    count: usize,
-    budget: u64,
-    mut visit: impl FnMut(&LineHead, &[u8]) -> ControlFlow<()>,
-) -> io::Result<()> {
+pub(crate) fn first_entries(path: &Path, count: usize, budget: u64, visit: &mut Visit<'_>) -> io::Result<()> {
     let mut lines = Lines::new(BufReader::new(open_regular(path)?.take(budget)), 0);
     let mut seen = 0;
     while seen < count && lines.advance()?.is_some() {
         seen += 1;
         if let Some(head) = LineHead::parse(lines.bytes())
-            && visit(&head, lines.bytes()).is_break()
+            && visit(head.kind, head.id.as_ref(), lines.bytes()).is_break()
         {
             break;
         }
@@ -263,34 +119,40 @@ pub(crate) fn header_of(file: &File) -> io::Result<Option<Header>> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Cursor;
-
-    use proptest::prelude::*;
+    use std::ops::ControlFlow;
 
     use super::*;
+    use crate::transcript::format::EntryId;
 
-    fn backward(bytes: &[u8]) -> Vec<Vec<u8>> {
-        let mut lines = LinesBackward::new(Cursor::new(bytes), u64::MAX).unwrap();
-        let mut out = Vec::new();
-        while let Some(line) = lines.next_line().unwrap() {
-            out.push(line);
-        }
-        out
+    /// The ids of the branch, leaf first, with a first part of this many bytes.
+    fn walked(path: &Path, reach: u64, first_part: u64) -> Vec<String> {
+        let mut seen = Vec::new();
+        walk_in_parts(path, reach, first_part, &mut |_, id, line| {
+            let value: serde_json::Value = serde_json::from_slice(line).unwrap();
+            assert_eq!(value["id"].as_str(), id.map(EntryId::as_str));
+            seen.extend(id.map(EntryId::to_string));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        seen
     }
 
     #[test]
-    fn long_lines_cross_chunks() {
-        let long = vec![b'x'; 3 * CHUNK + 5];
-        let text = [b"a\n".as_slice(), &long, b"\nb"].concat();
-        assert_eq!(backward(&text), [b"b".to_vec(), long, b"a".to_vec()]);
-    }
-
-    proptest! {
-        #[test]
-        fn backward_is_forward_reversed(text in "[ab\n]{0,60}") {
-            let mut expect: Vec<Vec<u8>> = text.split('\n').map(|line| line.as_bytes().to_vec()).collect();
-            expect.reverse();
-            prop_assert_eq!(backward(text.as_bytes()), expect);
+    fn long_lines_cross_parts_and_what_is_out_of_reach_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.jsonl");
+        let line = |id: &str, size: usize| {
+            format!("{{\"type\":\"message\",\"id\":\"{id}\",\"x\":\"{}\"}}\n", "x".repeat(size))
+        };
+        let header = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n".to_owned();
+        let long = 3 * FIRST_PART as usize;
+        let text = header + &line("a", 1) + &line("b", long) + &line("c", 1);
+        std::fs::write(&path, &text).unwrap();
+        for first_part in [2, 100, FIRST_PART] {
+            assert_eq!(walked(&path, u64::MAX, first_part), ["c", "b", "a"]);
+            assert_eq!(walked(&path, FIRST_PART, first_part), ["c"]);
+            assert_eq!(walked(&path, long as u64 + 200, first_part), ["c", "b", "a"]);
+            assert!(walked(&path, 10, first_part).is_empty());
         }
     }
 
@@ -306,13 +168,9 @@ mod tests {
         let lines =
             [header, entry("a", ""), entry("b", "a"), "torn\n".into(), entry("c", "a"), entry("d", "c")];
         std::fs::write(&path, lines.concat() + "{\"type\":\"mess").unwrap();
-        let mut seen = Vec::new();
-        walk_branch(&path, |head, _| {
-            seen.push(head.id.clone().unwrap().to_string());
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-        assert_eq!(seen, ["d", "c", "a"]);
+        for first_part in [2, 100, FIRST_PART] {
+            assert_eq!(walked(&path, u64::MAX, first_part), ["d", "c", "a"]);
+        }
     }
 
     /// Whatever a file says, both ways of reading it agree.
@@ -342,13 +200,9 @@ mod tests {
                 text += &format!("{{\"type\":\"message\"{id}{parent},\"timestamp\":\"t\"}}\n");
             }
             std::fs::write(&path, text).unwrap();
-            let mut seen = Vec::new();
-            walk_branch(&path, |head, _| {
-                seen.push(head.id.clone().unwrap().to_string());
-                ControlFlow::Continue(())
-            })
-            .unwrap();
-            assert_eq!(seen, expect, "{name}");
+            for first_part in [2, 100, FIRST_PART] {
+                assert_eq!(walked(&path, u64::MAX, first_part), expect, "{name}");
+            }
             let mut file = crate::transcript::TranscriptFile::open(&path).unwrap();
             let mut read: Vec<String> =
                 file.branch_entries().unwrap().iter().map(|entry| entry.id.to_string()).collect();

@@ -133,10 +133,10 @@ async fn ids(transcript: &Transcript) -> Vec<String> {
 
 fn visited(all: &Arc<dyn Transcripts>, transcript: &TranscriptRef, part: Part, most: usize) -> Vec<String> {
     let mut seen = Vec::new();
-    let mut visit = |head: &super::head::LineHead, line: &[u8]| {
+    let mut visit = |_: super::head::Kind, id: Option<&EntryId>, line: &[u8]| {
         let value: Value = serde_json::from_slice(line).unwrap();
-        assert_eq!(value["id"].as_str(), head.id.as_ref().map(EntryId::as_str));
-        seen.extend(head.id.as_ref().map(EntryId::to_string));
+        assert_eq!(value["id"].as_str(), id.map(EntryId::as_str));
+        seen.extend(id.map(EntryId::to_string));
         if seen.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     all.reader(transcript).visit(part, &mut visit).unwrap();

@@ -18,8 +18,10 @@ use super::TranscriptError;
 use super::context::{Context, Step};
 use super::format::{Body, Entry, EntryId, Header, HeaderKind, MODEL_SNAPSHOT, StoredMessage, VERSION};
 use super::guard::{self, PendingCalls};
-use super::index::{At, Index, LineHead, Place};
-use super::storage::TranscriptRef;
+use super::index::{At, IndexedEntry, LineHead};
+use super::storage::{OpenTranscript, TranscriptRef};
+use super::tail::Tail;
+use super::turn::Turn;
 use crate::disk::{self, Stamp};
 use crate::time::{iso, now_ms};
 
@@ -27,6 +29,7 @@ pub(super) use load::HEADER_WITHIN;
 pub(super) use pieces::Piece;
 #[cfg(any(test, feature = "contract"))]
 pub(super) use turns::failure_text;
+pub(super) use window::Window;
 
 use load::read_header;
 
@@ -92,13 +95,9 @@ pub struct TranscriptFile {
     path: PathBuf,
     file: File,
     header: Header,
-    /// Of the last part of the file; what is before is read when something asks for it.
-    index: Index,
+    /// What is before is read when something asks for it.
+    tail: Tail,
     leaf: Option<At>,
-    /// Where the part that is known begins.
-    start: u64,
-    /// How much more is read next.
-    step: u64,
     /// Bytes of the file that are accounted for.
     len: u64,
     /// Whether the last line lacks its newline.
@@ -117,12 +116,11 @@ impl TranscriptFile {
     }
 
     /// [`Self::open`] that reads another number of bytes at first.
-    pub(super) fn open_tail(path: &Path, tail: u64) -> Result<Self, TranscriptError> {
+    pub(super) fn open_tail(path: &Path, bytes: u64) -> Result<Self, TranscriptError> {
         let file = load::open_file(path)?;
         let header = read_header(&file, path)?;
         let mut out = Self::empty(path, file, header);
-        out.step = tail;
-        out.load()?;
+        out.load(bytes)?;
         Ok(out)
     }
 
@@ -131,10 +129,8 @@ impl TranscriptFile {
             path: path.to_path_buf(),
             file,
             header,
-            index: Index::default(),
+            tail: Tail::new(0, 0, load::TAIL),
             leaf: None,
-            start: 0,
-            step: load::TAIL,
             len: 0,
             unended: false,
             synced: None,
@@ -145,15 +141,17 @@ impl TranscriptFile {
     /// Creates a file with its header, readable by its owner alone, and makes it durable.
     pub fn create(path: &Path, new: &NewTranscript) -> Result<Self, TranscriptError> {
         let fail = |source| TranscriptError::io("create", path, source);
-        disk::create_parent(path).map_err(fail)?;
+        disk::create_parent(&disk::RealDisk, path).map_err(fail)?;
         let header = new_header(new);
         let mut line = serde_json::to_vec(&header).map_err(|error| fail(error.into()))?;
         line.push(b'\n');
         let mut file = disk::private(OpenOptions::new().read(true).append(true).create_new(true))
             .open(path)
             .map_err(fail)?;
-        let written =
-            file.write_all(&line).and_then(|()| file.sync_data()).and_then(|()| disk::sync_parent(path));
+        let written = file
+            .write_all(&line)
+            .and_then(|()| file.sync_data())
+            .and_then(|()| disk::sync_parent(&disk::RealDisk, path));
         if let Err(source) = written {
             // Half a header is no transcript; without it the next attempt starts clean.
             let _ = std::fs::remove_file(path);
@@ -180,49 +178,130 @@ impl TranscriptFile {
         }
     }
 
-    /// The header.
-    pub fn header(&self) -> &Header {
-        &self.header
+    fn write_entry(&mut self, body: Body, id: EntryId) -> Result<(), TranscriptError> {
+        let parent_id = self.leaf().cloned();
+        let entry = Entry { id, parent_id, timestamp: iso(now_ms()), body, extra: serde_json::Map::new() };
+        let line = entry.to_line().map_err(|error| self.fail("write", error.into()))?;
+        self.write_line(&line, LineHead::of_entry(&entry))
     }
 
-    /// The entry that the next append will be a child of.
-    pub fn leaf(&self) -> Option<&EntryId> {
-        self.place(self.leaf?).map(|place| &place.id)
+    /// Takes in what others did to the file since: appended lines are read, a replaced file is opened anew.
+    pub fn refresh(&mut self) -> Result<(), TranscriptError> {
+        let on_disk = std::fs::metadata(&self.path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => TranscriptError::Missing(self.named()),
+            _ => self.fail("read", source),
+        })?;
+        let open = self.file.metadata().map_err(|source| self.fail("read", source))?;
+        if !disk::same_file(&on_disk, &open) || on_disk.len() < self.len {
+            self.reopen()
+        } else if on_disk.len() > self.len {
+            if self.ends_as_known()? { self.scan() } else { self.reopen() }
+        } else {
+            Ok(())
+        }
     }
 
-    /// Whether there is an entry with this id, or may be in the part of a long file that has not been read.
-    pub fn contains(&self, id: &str) -> bool {
-        !self.index.is_whole() || self.index.position(id).is_some()
+    fn place(&self, at: At) -> Option<&IndexedEntry> {
+        self.tail.index.get(at)
     }
 
-    /// How many entries are known: all, or the last ones of a long file.
-    pub fn entry_count(&self) -> usize {
-        self.index.len()
+    /// The last entry of this id, wherever it is.
+    fn find(&mut self, id: &str) -> Result<Option<At>, TranscriptError> {
+        loop {
+            match self.tail.index.position(id) {
+                None if !self.tail.index.is_whole() => self.load_more()?,
+                found => return Ok(found),
+            }
+        }
     }
 
-    /// Moves the leaf.
-    pub fn branch(&mut self, to: Branch) -> Result<(), TranscriptError> {
-        self.pending = None;
-        self.leaf = match to {
-            Branch::Latest => self.index.last(),
-            Branch::Root => None,
-            Branch::At(id) => match self.find(id.as_str())? {
-                Some(at) => Some(at),
-                None => return Err(TranscriptError::UnknownId { transcript: self.named(), id }),
-            },
-        };
+    /// The way to `leaf`, root first: as much of it as is known already, or as is enough, or all.
+    fn branch_until(
+        &mut self,
+        leaf: Option<At>,
+        enough: impl Fn(&[Step<'_>]) -> bool,
+    ) -> Result<Vec<At>, TranscriptError> {
+        loop {
+            let branch = self.tail.index.path(leaf);
+            if branch.is_whole || enough(&self.steps(&branch.path)) {
+                return Ok(branch.path);
+            }
+            self.load_more()?;
+        }
+    }
+
+    fn steps<'a>(&'a self, branch: &[At]) -> Vec<Step<'a>> {
+        branch
+            .iter()
+            .filter_map(|at| {
+                let place = self.place(*at)?;
+                let first_kept = self.tail.index.first_kept(*at).map(EntryId::as_str);
+                Some(Step { id: place.id.as_str(), kind: place.kind, first_kept })
+            })
+            .collect()
+    }
+
+    fn write_line(&mut self, line: &[u8], head: Option<LineHead>) -> Result<(), TranscriptError> {
+        let bytes = if self.unended { Cow::Owned([b"\n", line].concat()) } else { Cow::Borrowed(line) };
+        let offset = self.len + (bytes.len() - line.len()) as u64;
+        if let Err(source) = self.file.write_all(&bytes) {
+            // A short write must not become the beginning of the next line.
+            let _ = self.file.set_len(self.len);
+            return Err(self.fail("write", source));
+        }
+        self.len += bytes.len() as u64;
+        self.unended = false;
+        if let (Some(head), Ok(len)) = (head, u32::try_from(line.len() - 1)) {
+            self.leaf = self.tail.index.push_line(offset, len, head, VERSION).or(self.leaf);
+        }
         Ok(())
     }
 
-    /// Appends an entry under the leaf. A message is written as it may be stored ([`super::guard`]), after results for tool
-    /// calls that have none and get none any more. After an error the file is as it was, such results aside.
-    pub fn append(&mut self, body: Body, id: Option<EntryId>) -> Result<EntryId, TranscriptError> {
+    /// Eight hex digits that no entry has; a whole UUID when that fails a hundred times, or when not all ids are known.
+    fn new_id(&self) -> EntryId {
+        for _ in 0..100 {
+            let id = format!("{:08x}", rand::random::<u32>());
+            if !self.contains(&id) {
+                return EntryId::new(id);
+            }
+        }
+        EntryId::new(uuid::Uuid::new_v4().to_string())
+    }
+
+    fn named(&self) -> TranscriptRef {
+        TranscriptRef::new(&self.path)
+    }
+
+    fn fail(&self, what: &'static str, source: std::io::Error) -> TranscriptError {
+        TranscriptError::io(what, &self.path, source)
+    }
+}
+
+impl OpenTranscript for TranscriptFile {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn leaf(&self) -> Option<&EntryId> {
+        self.place(self.leaf?).map(|place| &place.id)
+    }
+
+    fn contains(&self, id: &str) -> bool {
+        !self.tail.index.is_whole() || self.tail.index.position(id).is_some()
+    }
+
+    fn len(&self) -> usize {
+        self.tail.index.len()
+    }
+
+    /// After an error the file is as it was, results of calls that got none aside.
+    fn append(&mut self, body: Body, id: Option<EntryId>) -> Result<EntryId, TranscriptError> {
         self.refresh()?;
         if self.header.version < VERSION {
             self.upgrade()?;
         }
         let id = match id {
-            Some(id) if self.index.position(id.as_str()).is_some() => {
+            Some(id) if self.tail.index.position(id.as_str()).is_some() => {
                 return Err(TranscriptError::DuplicateId { transcript: self.named(), id });
             }
             Some(id) => id,
@@ -247,125 +326,62 @@ impl TranscriptFile {
         Ok(id)
     }
 
-    fn write_entry(&mut self, body: Body, id: EntryId) -> Result<(), TranscriptError> {
-        let parent_id = self.leaf().cloned();
-        let entry = Entry { id, parent_id, timestamp: iso(now_ms()), body, extra: serde_json::Map::new() };
-        let line = entry.to_line().map_err(|error| self.fail("write", error.into()))?;
-        self.write_line(&line, LineHead::of_entry(&entry, &line))
-    }
-
-    /// Notes model and thinking level as far as the branch does not say them already. Of a long file only the end counts:
-    /// what was said before that is said again.
-    pub fn note_settings(&mut self, settings: &ModelSettings) -> Result<(), TranscriptError> {
+    /// Of a long file only the end counts: what was said before that is said again.
+    fn note_settings(&mut self, settings: &ModelSettings) -> Result<(), TranscriptError> {
         self.refresh()?;
-        let branch = self.index.path(self.leaf).path;
+        let branch = self.tail.index.path(self.leaf).path;
         let current = self.context_settings(&branch)?;
         let snapshot = self.model_snapshot(&branch)?;
         settings.not_in(&current, snapshot.as_ref()).try_for_each(|body| self.append(body, None).map(drop))
     }
 
-    /// Makes everything appended durable.
-    pub fn sync(&mut self) -> Result<(), TranscriptError> {
+    fn begin_turn(&mut self) -> Result<(), TranscriptError> {
+        self.begin_turn()
+    }
+
+    fn sync(&mut self) -> Result<(), TranscriptError> {
         let synced = self.file.sync_data().and_then(|()| self.file.metadata());
         let meta = synced.map_err(|source| self.fail("sync", source))?;
         self.synced = (meta.len() == self.len).then(|| Stamp::from_meta(&meta));
         Ok(())
     }
 
-    /// Whether the file is as the last [`Self::sync`] left it, so that what is known of it still holds.
-    pub fn is_untouched(&self) -> bool {
+    fn is_untouched(&self) -> bool {
         self.synced.is_some() && Stamp::of(&self.path).is_ok_and(|stamp| stamp == self.synced)
     }
 
-    /// Takes in what others did to the file since: appended lines are read, a replaced file is opened anew.
-    pub fn refresh(&mut self) -> Result<(), TranscriptError> {
-        let on_disk = std::fs::metadata(&self.path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => TranscriptError::Missing(self.named()),
-            _ => self.fail("read", source),
-        })?;
-        let open = self.file.metadata().map_err(|source| self.fail("read", source))?;
-        if !disk::same_file(&on_disk, &open) || on_disk.len() < self.len {
-            self.reopen()
-        } else if on_disk.len() > self.len {
-            if self.ends_as_known()? { self.scan() } else { self.reopen() }
-        } else {
-            Ok(())
-        }
-    }
-
-    fn place(&self, at: At) -> Option<&Place> {
-        self.index.get(at)
-    }
-
-    /// The last entry of this id, wherever it is.
-    fn find(&mut self, id: &str) -> Result<Option<At>, TranscriptError> {
-        loop {
-            match self.index.position(id) {
-                None if !self.index.is_whole() => self.load_more()?,
-                found => return Ok(found),
-            }
-        }
-    }
-
-    /// The way to `leaf`, root first: as much of it as is known already, or as is enough, or all.
-    fn branch_until(
-        &mut self,
-        leaf: Option<At>,
-        enough: impl Fn(&[Step<'_>]) -> bool,
-    ) -> Result<Vec<At>, TranscriptError> {
-        loop {
-            let branch = self.index.path(leaf);
-            if branch.is_whole || enough(&self.steps(&branch.path)) {
-                return Ok(branch.path);
-            }
-            self.load_more()?;
-        }
-    }
-
-    fn steps<'a>(&'a self, branch: &[At]) -> Vec<Step<'a>> {
-        branch
-            .iter()
-            .filter_map(|at| {
-                let place = self.place(*at)?;
-                let first_kept = self.index.first_kept(*at).map(EntryId::as_str);
-                Some(Step { id: place.id.as_str(), kind: place.kind, first_kept })
-            })
-            .collect()
-    }
-
-    fn write_line(&mut self, line: &[u8], head: Option<LineHead>) -> Result<(), TranscriptError> {
-        let bytes = if self.unended { Cow::Owned([b"\n", line].concat()) } else { Cow::Borrowed(line) };
-        let offset = self.len + (bytes.len() - line.len()) as u64;
-        if let Err(source) = self.file.write_all(&bytes) {
-            // A short write must not become the beginning of the next line.
-            let _ = self.file.set_len(self.len);
-            return Err(self.fail("write", source));
-        }
-        self.len += bytes.len() as u64;
-        self.unended = false;
-        if let (Some(head), Ok(len)) = (head, u32::try_from(line.len() - 1)) {
-            self.leaf = self.index.push_line(offset, len, head, VERSION).or(self.leaf);
-        }
+    fn branch(&mut self, to: Branch) -> Result<(), TranscriptError> {
+        self.pending = None;
+        self.leaf = match to {
+            Branch::Latest => self.tail.index.last(),
+            Branch::Root => None,
+            Branch::At(id) => match self.find(id.as_str())? {
+                Some(at) => Some(at),
+                None => return Err(TranscriptError::UnknownId { transcript: self.named(), id }),
+            },
+        };
         Ok(())
     }
 
-    /// Eight hex digits that no entry has; a whole UUID when that fails a hundred times, or when not all ids are known.
-    fn new_id(&self) -> EntryId {
-        for _ in 0..100 {
-            let id = format!("{:08x}", rand::random::<u32>());
-            if !self.contains(&id) {
-                return EntryId::new(id);
-            }
-        }
-        EntryId::new(uuid::Uuid::new_v4().to_string())
+    fn context(&mut self) -> Result<Context, TranscriptError> {
+        self.context()
     }
 
-    fn named(&self) -> TranscriptRef {
-        TranscriptRef::new(&self.path)
+    fn pending_calls(&mut self) -> Result<PendingCalls, TranscriptError> {
+        self.pending_calls()
     }
 
-    fn fail(&self, what: &'static str, source: std::io::Error) -> TranscriptError {
-        TranscriptError::io(what, &self.path, source)
+    fn turn_of(
+        &mut self,
+        ids: &[EntryId],
+        said_at: i64,
+        is_ours: &dyn Fn(&EntryId) -> bool,
+    ) -> Result<Option<Turn>, TranscriptError> {
+        self.turn_of(ids, said_at, is_ours)
+    }
+
+    fn entries(&mut self) -> Result<Vec<Entry>, TranscriptError> {
+        self.branch_entries()
     }
 }
 

@@ -6,20 +6,14 @@ use std::path::PathBuf;
 
 use openclaw_protocol::{AgentId, SessionId};
 
-use super::backward::{first_entries, is_transcript, walk_end};
-use super::context::Context;
-use super::file::{Branch, ModelSettings, NewTranscript, TranscriptFile};
-use super::format::{Body, Entry, EntryId, Header};
-use super::guard::PendingCalls;
-use super::storage::{
-    HeldLock, Locked, OpenTranscript, Part, TranscriptReader, TranscriptRef, Transcripts, Visit,
-};
-use super::turn::Turn;
+use super::backward::{first_entries, is_transcript, walk_branch};
+use super::file::{NewTranscript, TranscriptFile};
+use super::storage::{HeldLock, Locked, Opened, Part, TranscriptReader, TranscriptRef, Transcripts, Visit};
 use super::{LinesCompacted, TranscriptError, fork, truncate};
 use crate::disk;
 use crate::entry::SessionEntry;
 use crate::layout::{ArchiveReason, BadSessionId, Layout, archive_path, transcript_name};
-use crate::lockfile::{Acquired, LockFile, LockKind};
+use crate::lockfile::{LockFile, LockKind};
 use crate::time::now_ms;
 
 /// [`Transcripts`] in the files of a state directory.
@@ -93,25 +87,19 @@ impl Transcripts for FileTranscripts {
     }
 
     fn try_lock(&self, transcript: &TranscriptRef) -> io::Result<Result<HeldLock, Option<u32>>> {
-        Ok(match LockFile::try_acquire(&disk::real(), &lock_path(transcript), LockKind::Transcript)? {
-            Acquired::Yes(file) => Ok(Box::new(file)),
-            Acquired::HeldBy(pid) => Err(pid),
-        })
+        let lock = LockFile::try_acquire(&disk::real(), &lock_path(transcript), LockKind::Transcript)?;
+        Ok(lock.map(|file| Box::new(file) as HeldLock))
     }
 
     fn is_locked(&self, transcript: &TranscriptRef) -> io::Result<bool> {
         LockFile::is_held(&disk::real(), &lock_path(transcript))
     }
 
-    fn open(&self, lock: Locked<'_>) -> Result<Box<dyn OpenTranscript>, TranscriptError> {
+    fn open(&self, lock: Locked<'_>) -> Opened {
         Ok(Box::new(TranscriptFile::open(lock.transcript().path())?))
     }
 
-    fn open_or_create(
-        &self,
-        lock: Locked<'_>,
-        new: &NewTranscript,
-    ) -> Result<Box<dyn OpenTranscript>, TranscriptError> {
+    fn open_or_create(&self, lock: Locked<'_>, new: &NewTranscript) -> Opened {
         Ok(Box::new(TranscriptFile::open_or_create(lock.transcript().path(), new)?))
     }
 
@@ -149,73 +137,10 @@ impl FileReader {
 impl TranscriptReader for FileReader {
     fn visit(&self, part: Part, visit: &mut Visit<'_>) -> io::Result<()> {
         match part {
-            Part::Branch => walk_end(&self.0, u64::MAX, visit),
-            Part::End { bytes } => walk_end(&self.0, bytes, visit),
+            Part::Branch => walk_branch(&self.0, u64::MAX, visit),
+            Part::End { bytes } => walk_branch(&self.0, bytes, visit),
             Part::Beginning { lines, bytes } => first_entries(&self.0, lines, bytes, visit),
         }
-    }
-}
-
-impl OpenTranscript for TranscriptFile {
-    fn header(&self) -> &Header {
-        self.header()
-    }
-
-    fn leaf(&self) -> Option<&EntryId> {
-        self.leaf()
-    }
-
-    fn contains(&self, id: &str) -> bool {
-        self.contains(id)
-    }
-
-    fn len(&self) -> usize {
-        self.entry_count()
-    }
-
-    fn append(&mut self, body: Body, id: Option<EntryId>) -> Result<EntryId, TranscriptError> {
-        self.append(body, id)
-    }
-
-    fn note_settings(&mut self, settings: &ModelSettings) -> Result<(), TranscriptError> {
-        self.note_settings(settings)
-    }
-
-    fn begin_turn(&mut self) -> Result<(), TranscriptError> {
-        self.begin_turn()
-    }
-
-    fn sync(&mut self) -> Result<(), TranscriptError> {
-        self.sync()
-    }
-
-    fn is_untouched(&self) -> bool {
-        self.is_untouched()
-    }
-
-    fn branch(&mut self, to: Branch) -> Result<(), TranscriptError> {
-        self.branch(to)
-    }
-
-    fn context(&mut self) -> Result<Context, TranscriptError> {
-        self.context()
-    }
-
-    fn pending_calls(&mut self) -> Result<PendingCalls, TranscriptError> {
-        self.pending_calls()
-    }
-
-    fn turn_of(
-        &mut self,
-        ids: &[EntryId],
-        said_at: i64,
-        is_ours: &dyn Fn(&EntryId) -> bool,
-    ) -> Result<Option<Turn>, TranscriptError> {
-        self.turn_of(ids, said_at, is_ours)
-    }
-
-    fn entries(&mut self) -> Result<Vec<Entry>, TranscriptError> {
-        self.branch_entries()
     }
 }
 

@@ -7,7 +7,7 @@ use openclaw_protocol::SessionId;
 use serde_json::Map;
 
 use super::TranscriptError;
-use super::file::{NewTranscript, Piece, TranscriptFile, new_header};
+use super::file::{NewTranscript, TranscriptFile, new_header};
 use super::format::{Body, Entry, EntryId};
 use super::index::Kind;
 use super::rewrite::Copy;
@@ -34,25 +34,27 @@ pub(super) fn fork_to(parent: &Path, path: &Path, new: NewTranscript) -> Result<
     let branch = source.branch_pieces()?;
     let kept: Vec<usize> =
         branch.iter().enumerate().filter(|(_, piece)| piece.kind != Kind::Label).map(|(at, _)| at).collect();
-    let now = iso(now_ms());
     let header = new_header(&NewTranscript { parent: Some(parent.display().to_string()), ..new });
-    let more = labels(&mut source, &branch, &now)?;
+    let ids = kept.iter().filter_map(|at| branch.get(*at)).map(|piece| piece.id.clone()).collect();
+    let more = label_entries(source.labels()?, ids);
     let copy = Copy { header: &header, branch: &branch, kept: &kept, more };
     disk::Temporary::write(&RealDisk, path, |out| copy.write(&mut source, out))
         .and_then(|written| written.persist(path))
         .map_err(|source| TranscriptError::io("fork", parent, source))
 }
 
-/// New label entries for what is copied, as the labels are now, whichever branch they were given on.
-fn labels(
-    source: &mut TranscriptFile,
-    branch: &[Piece],
-    timestamp: &str,
-) -> Result<Vec<Entry>, TranscriptError> {
-    let mut ids: HashSet<EntryId> =
-        branch.iter().filter(|piece| piece.kind != Kind::Label).map(|piece| piece.id.clone()).collect();
-    let labels: Vec<(EntryId, String)> =
-        source.labels()?.into_iter().filter(|(target, _)| ids.contains(target)).collect();
+/// New label entries for what is copied, as the labels are now, whichever branch they were given on. `labels` are in the
+/// order in which they were given, `ids` those of the entries that are copied.
+pub(super) fn label_entries(
+    labels: impl IntoIterator<Item = (EntryId, Option<String>)>,
+    mut ids: HashSet<EntryId>,
+) -> Vec<Entry> {
+    let mut in_force: Vec<(EntryId, String)> = Vec::new();
+    for (target_id, label) in labels.into_iter().filter(|(target_id, _)| ids.contains(target_id)) {
+        in_force.retain(|(target, _)| *target != target_id);
+        in_force.extend(label.map(|label| (target_id, label)));
+    }
+    let timestamp = iso(now_ms());
     let entry = |(target_id, label): (EntryId, String)| {
         let id = loop {
             let id = EntryId::new(format!("{:08x}", rand::random::<u32>()));
@@ -61,9 +63,9 @@ fn labels(
             }
         };
         let body = Body::Label { target_id, label: Some(label) };
-        Entry { id, parent_id: None, timestamp: timestamp.to_owned(), body, extra: Map::new() }
+        Entry { id, parent_id: None, timestamp: timestamp.clone(), body, extra: Map::new() }
     };
-    Ok(labels.into_iter().map(entry).collect())
+    in_force.into_iter().map(entry).collect()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::format::{Body, Entry, EntryId, StoredMessage};
 use crate::mend::mend;
+use crate::ordered::by_name;
 
 /// Kinds of entries as far as rebuilding a context and reading a history need to tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,15 +50,15 @@ impl Kind {
         matches!(self, Self::User | Self::Assistant | Self::ToolResult | Self::OtherMessage)
     }
 
-    fn of(kind: &str, message: &Glance, summary: &Glance) -> Self {
+    fn of(kind: &str, message: &Field, summary: &Field) -> Self {
         match kind {
             "message" => match message {
-                Glance::Role(role) => *role,
-                Glance::Text | Glance::Other => Self::OtherMessage,
+                Field::Role(role) => *role,
+                Field::Text | Field::Other => Self::OtherMessage,
             },
             "model_change" => Self::ModelChange,
             "thinking_level_change" => Self::ThinkingLevelChange,
-            "compaction" if matches!(summary, Glance::Text) => Self::Compaction,
+            "compaction" if matches!(summary, Field::Text) => Self::Compaction,
             "branch_summary" => Self::BranchSummary,
             "custom_message" => Self::CustomMessage,
             "custom" => Self::Custom,
@@ -83,8 +84,6 @@ pub struct LineHead {
     pub is_root: bool,
     /// For a compaction.
     pub first_kept: Option<EntryId>,
-    /// `customType`
-    pub custom_type: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -97,12 +96,10 @@ struct RawHead<'a> {
     parent_id: Option<Option<EntryId>>,
     #[serde(default, rename = "firstKeptEntryId")]
     first_kept: Option<EntryId>,
-    #[serde(default, rename = "customType")]
-    custom_type: Option<String>,
     #[serde(default)]
-    message: Glance,
+    message: Field,
     #[serde(default)]
-    summary: Glance,
+    summary: Field,
 }
 
 /// Tells a field that says `null` from one that is not there.
@@ -112,7 +109,7 @@ fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Entr
 
 /// What a field holds, passed over without being stored.
 #[derive(Default)]
-enum Glance {
+enum Field {
     /// A message with the role this kind stands for.
     Role(Kind),
     Text,
@@ -120,21 +117,21 @@ enum Glance {
     Other,
 }
 
-impl<'de> Deserialize<'de> for Glance {
+impl<'de> Deserialize<'de> for Field {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Any;
         impl<'de> Visitor<'de> for Any {
-            type Value = Glance;
+            type Value = Field;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("any value")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Glance, A::Error> {
-                let mut out = Glance::Role(Kind::OtherMessage);
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Field, A::Error> {
+                let mut out = Field::Role(Kind::OtherMessage);
                 while let Some(is_role) = map.next_key::<IsRole>()? {
                     if is_role.0 {
-                        out = Glance::Role(map.next_value::<Role>()?.0);
+                        out = Field::Role(map.next_value::<Role>()?.0);
                     } else {
                         map.next_value::<IgnoredAny>()?;
                     }
@@ -142,33 +139,33 @@ impl<'de> Deserialize<'de> for Glance {
                 Ok(out)
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Glance, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Field, A::Error> {
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Glance::Other)
+                Ok(Field::Other)
             }
 
-            fn visit_str<E>(self, _: &str) -> Result<Glance, E> {
-                Ok(Glance::Text)
+            fn visit_str<E>(self, _: &str) -> Result<Field, E> {
+                Ok(Field::Text)
             }
 
-            fn visit_bool<E>(self, _: bool) -> Result<Glance, E> {
-                Ok(Glance::Other)
+            fn visit_bool<E>(self, _: bool) -> Result<Field, E> {
+                Ok(Field::Other)
             }
 
-            fn visit_i64<E>(self, _: i64) -> Result<Glance, E> {
-                Ok(Glance::Other)
+            fn visit_i64<E>(self, _: i64) -> Result<Field, E> {
+                Ok(Field::Other)
             }
 
-            fn visit_u64<E>(self, _: u64) -> Result<Glance, E> {
-                Ok(Glance::Other)
+            fn visit_u64<E>(self, _: u64) -> Result<Field, E> {
+                Ok(Field::Other)
             }
 
-            fn visit_f64<E>(self, _: f64) -> Result<Glance, E> {
-                Ok(Glance::Other)
+            fn visit_f64<E>(self, _: f64) -> Result<Field, E> {
+                Ok(Field::Other)
             }
 
-            fn visit_unit<E>(self) -> Result<Glance, E> {
-                Ok(Glance::Other)
+            fn visit_unit<E>(self) -> Result<Field, E> {
+                Ok(Field::Other)
             }
         }
         deserializer.deserialize_any(Any)
@@ -180,19 +177,7 @@ struct IsRole(bool);
 
 impl<'de> Deserialize<'de> for IsRole {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Name;
-        impl Visitor<'_> for Name {
-            type Value = IsRole;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<IsRole, E> {
-                Ok(IsRole(name == "role"))
-            }
-        }
-        deserializer.deserialize_str(Name)
+        by_name(deserializer, |name| Self(name == "role"))
     }
 }
 
@@ -224,13 +209,16 @@ impl LineHead {
         serde_json::from_str(&mend(object)).ok().map(Self::of)
     }
 
-    /// The head of an entry, as [`Self::parse`] reads it from the line it was written as.
-    pub(crate) fn of_entry(entry: &Entry, line: &[u8]) -> Option<Self> {
-        let (mut first_kept, mut custom) = (None, None);
+    /// The head of an entry, as [`Self::parse`] reads it from the line it is written as.
+    pub(crate) fn of_entry(entry: &Entry) -> Option<Self> {
+        let mut first_kept = None;
         let kind = match &entry.body {
             Body::Message(StoredMessage::Known(Message::User(_))) => Kind::User,
             Body::Message(StoredMessage::Known(Message::Assistant(_))) => Kind::Assistant,
             Body::Message(StoredMessage::Known(Message::ToolResult(_))) => Kind::ToolResult,
+            Body::Message(StoredMessage::Other(message)) => {
+                Kind::of("message", &Field::deserialize(message).ok()?, &Field::Other)
+            }
             Body::ModelChange { .. } => Kind::ModelChange,
             Body::ThinkingLevelChange { .. } => Kind::ThinkingLevelChange,
             Body::Compaction(compaction) => {
@@ -238,18 +226,15 @@ impl LineHead {
                 Kind::Compaction
             }
             Body::BranchSummary(_) => Kind::BranchSummary,
-            Body::Custom { custom_type, .. } => {
-                custom = Some(custom_type);
-                Kind::Custom
-            }
-            Body::CustomMessage(message) => {
-                custom = Some(&message.custom_type);
-                Kind::CustomMessage
-            }
+            Body::Custom { .. } => Kind::Custom,
+            Body::CustomMessage(_) => Kind::CustomMessage,
             Body::Label { .. } => Kind::Label,
             Body::SessionInfo { .. } => Kind::SessionInfo,
-            // Whatever these say of themselves.
-            Body::Message(StoredMessage::Other(_)) | Body::Other(_) => return Self::parse(line),
+            Body::Other(value) => {
+                let raw = RawHead::deserialize(value).ok()?;
+                first_kept = raw.first_kept;
+                Kind::of(&raw.kind, &raw.message, &raw.summary)
+            }
         };
         Some(Self {
             kind,
@@ -257,7 +242,6 @@ impl LineHead {
             is_root: entry.parent_id.is_none(),
             parent_id: some_id(entry.parent_id.clone()),
             first_kept: some_id(first_kept),
-            custom_type: custom.cloned(),
         })
     }
 
@@ -268,7 +252,6 @@ impl LineHead {
             is_root: raw.parent_id == Some(None),
             parent_id: some_id(raw.parent_id.flatten()),
             first_kept: some_id(raw.first_kept),
-            custom_type: raw.custom_type,
         }
     }
 }
@@ -293,6 +276,28 @@ mod tests {
         assert_eq!(LineHead::parse(br#"{"type":"novel"}"#).unwrap().kind, Kind::Other);
         for bad in [&b"{"[..], b"[]", b"{}", b"{\"type\":5}", b"\xff"] {
             assert!(LineHead::parse(bad).is_none());
+        }
+    }
+
+    #[test]
+    fn an_entry_has_the_head_of_its_line() {
+        let bodies = [
+            r#""type":"message","message":{"role":"user","content":"x","timestamp":1}"#,
+            r#""type":"message","message":{"role":"bashExecution","command":"ls"}"#,
+            r#""type":"message","message":{"role":"user","content":5}"#,
+            r#""type":"message","message":{}"#,
+            r#""type":"compaction","summary":"S","firstKeptEntryId":"k","tokensBefore":1"#,
+            r#""type":"compaction","summary":5,"firstKeptEntryId":"k""#,
+            r#""type":"custom","customType":"x""#,
+            r#""type":"label","targetId":5"#,
+            r#""type":"novel","firstKeptEntryId":"k""#,
+            r#""type":"novel","firstKeptEntryId":5"#,
+        ];
+        for body in bodies {
+            let line = format!(r#"{{"id":"a","parentId":"b","timestamp":"t",{body}}}"#);
+            let entry = Entry::parse(line.as_bytes()).unwrap();
+            let read = LineHead::parse(&entry.to_line().unwrap());
+            assert_eq!(LineHead::of_entry(&entry), read, "{body}");
         }
     }
 

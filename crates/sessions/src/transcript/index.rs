@@ -13,7 +13,7 @@ pub(crate) type At = i64;
 
 /// One entry's place in the file and in the tree.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct IndexedEntry {
     pub(crate) offset: u64,
     pub(crate) len: u32,
     pub(crate) kind: Kind,
@@ -51,7 +51,7 @@ pub(crate) struct Branch {
 /// The entries of a file in their order, or of its last part.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    places: VecDeque<Place>,
+    places: VecDeque<IndexedEntry>,
     /// Where the first of them stands.
     first: At,
     /// Whether there are entries before them that have not been read.
@@ -75,7 +75,7 @@ impl Index {
         self.places.len()
     }
 
-    pub(crate) fn get(&self, at: At) -> Option<&Place> {
+    pub(crate) fn get(&self, at: At) -> Option<&IndexedEntry> {
         self.places.get(usize::try_from(at.checked_sub(self.first)?).ok()?)
     }
 
@@ -144,7 +144,7 @@ impl Index {
             self.first_kept.insert(at, first_kept);
         }
         self.by_id.insert(id.clone(), at);
-        self.places.push_back(Place { offset, len, kind: head.kind, id, parent });
+        self.places.push_back(IndexedEntry { offset, len, kind: head.kind, id, parent });
         at
     }
 
@@ -256,7 +256,6 @@ mod tests {
             is_root: *parent == 0,
             parent_id: (1..10).contains(parent).then(|| name(*parent)),
             first_kept: (*parent == 3).then(|| name(*id)),
-            custom_type: None,
         }
     }
 

@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn the_lock_is_waited_for_as_openclaw_waits() {
         assert_eq!(
-            (LOCK_TIMEOUT.as_millis(), LockKind::Transcript.untold_for().as_secs()),
+            (LOCK_TIMEOUT.as_millis(), LockKind::Transcript.counts_unheld_for().as_secs()),
             (10_000, 30 * 60)
         );
         assert_eq!((FIRST_PAUSE.as_millis(), LONGEST_PAUSE.as_millis()), (50, 1_000));

@@ -17,11 +17,12 @@ use serde_json::{Map, json};
 
 use super::context::{self, Context, Step};
 use super::file::{Branch, ModelSettings, NewTranscript, failure_text, new_header};
+use super::fork::label_entries;
 use super::format::{Body, Entry, EntryId, Header, MODEL_SNAPSHOT, StoredMessage};
 use super::guard::{self, PendingCalls};
 use super::head::{Kind, LineHead};
 use super::storage::{
-    HeldLock, Locked, OpenTranscript, Part, TranscriptReader, TranscriptRef, Transcripts, Visit,
+    HeldLock, Locked, OpenTranscript, Opened, Part, TranscriptReader, TranscriptRef, Transcripts, Visit,
 };
 use super::truncate::plan;
 use super::turn::{Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, turn_end};
@@ -83,14 +84,8 @@ impl Stored {
     }
 }
 
-fn line_of(entry: &Entry) -> io::Result<(LineHead, Vec<u8>)> {
-    let line = entry.to_line()?;
-    let head = LineHead::parse(&line).ok_or(io::ErrorKind::InvalidData)?;
-    Ok((head, line))
-}
-
 fn kind_of(entry: &Entry) -> Kind {
-    line_of(entry).map_or(Kind::Other, |(head, _)| head.kind)
+    LineHead::of_entry(entry).map_or(Kind::Other, |head| head.kind)
 }
 
 impl Default for MemoryTranscripts {
@@ -137,7 +132,7 @@ impl MemoryTranscripts {
         TranscriptRef::new(self.root().join(agent.as_str()).join(name))
     }
 
-    fn opened(&self, transcript: &TranscriptRef) -> Result<Box<dyn OpenTranscript>, TranscriptError> {
+    fn opened(&self, transcript: &TranscriptRef) -> Opened {
         let missing = || TranscriptError::Missing(transcript.clone());
         let all = self.all.lock();
         let stored = all.get(transcript).and_then(|kept| kept.stored.as_ref()).ok_or_else(missing)?;
@@ -211,15 +206,11 @@ impl Transcripts for MemoryTranscripts {
         Ok(self.all.lock().get(transcript).is_some_and(|kept| kept.holder.is_some()))
     }
 
-    fn open(&self, lock: Locked<'_>) -> Result<Box<dyn OpenTranscript>, TranscriptError> {
+    fn open(&self, lock: Locked<'_>) -> Opened {
         self.opened(lock.transcript())
     }
 
-    fn open_or_create(
-        &self,
-        lock: Locked<'_>,
-        new: &NewTranscript,
-    ) -> Result<Box<dyn OpenTranscript>, TranscriptError> {
+    fn open_or_create(&self, lock: Locked<'_>, new: &NewTranscript) -> Opened {
         self.all
             .lock()
             .entry(lock.transcript().clone())
@@ -247,20 +238,12 @@ impl Transcripts for MemoryTranscripts {
         for entry in branch.into_iter().filter(|entry| !matches!(entry.body, Body::Label { .. })) {
             copied.follow(entry.clone());
         }
-        let mut labels: Vec<(EntryId, String)> = Vec::new();
-        for entry in &source.entries {
-            if let Body::Label { target_id, label } = &entry.body {
-                labels.retain(|(target, _)| target != target_id);
-                labels.extend(label.clone().map(|label| (target_id.clone(), label)));
-            }
-        }
-        for (target_id, label) in labels {
-            if copied.position(target_id.as_str()).is_some() {
-                let body = Body::Label { target_id, label: Some(label) };
-                let (id, timestamp) = (copied.free_id(), iso(now_ms()));
-                copied.follow(Entry { id, parent_id: None, timestamp, body, extra: Map::new() });
-            }
-        }
+        let labels = source.entries.iter().filter_map(|entry| match &entry.body {
+            Body::Label { target_id, label } => Some((target_id.clone(), label.clone())),
+            _ => None,
+        });
+        let ids = copied.entries.iter().map(|entry| entry.id.clone()).collect();
+        label_entries(labels, ids).into_iter().for_each(|entry| copied.follow(entry));
         all.entry(child.clone()).or_default().stored = Some(copied);
         Ok(())
     }
@@ -337,10 +320,10 @@ impl TranscriptReader for MemoryReader {
             }
         };
         for entry in entries {
-            let (head, line) = line_of(entry)?;
+            let line = entry.to_line()?;
             let Some(left) = bytes.checked_sub(line.len() as u64) else { return Ok(()) };
             bytes = left;
-            if let ControlFlow::Break(()) = visit(&head, &line) {
+            if let ControlFlow::Break(()) = visit(kind_of(entry), Some(&entry.id), &line) {
                 return Ok(());
             }
         }
@@ -531,11 +514,7 @@ impl OpenTranscript for MemoryTranscript {
                 )
         };
         let Some(from) = branch.iter().rposition(is_said) else { return Ok(None) };
-        let mark = |entry: &Entry| match Mark::of(entry) {
-            Mark::Said if !is_ours(&entry.id) => Mark::Start,
-            mark => mark,
-        };
-        let marks: Vec<Mark> = branch[from..].iter().map(mark).collect();
+        let marks: Vec<Mark> = branch[from..].iter().map(|entry| Mark::within(entry, is_ours)).collect();
         let state = match turn_end(&marks) {
             TurnEnd::Open => TurnState::Last,
             TurnEnd::Overtaken => TurnState::Overtaken,

@@ -15,7 +15,7 @@ use super::context::Context;
 use super::file::{Branch, ModelSettings, NewTranscript};
 use super::format::{Body, Entry, EntryId, Header};
 use super::guard::PendingCalls;
-use super::head::LineHead;
+use super::head::Kind;
 use super::turn::Turn;
 use super::{LinesCompacted, TranscriptError};
 use crate::entry::SessionEntry;
@@ -55,6 +55,9 @@ impl Locked<'_> {
 
 /// The lock file, or whatever keeps other processes out. Given back on drop.
 pub type HeldLock = Box<dyn Any + Send + Sync>;
+
+/// What opening a transcript gives.
+pub type Opened = Result<Box<dyn OpenTranscript>, TranscriptError>;
 
 /// Transcripts by reference. Every implementation keeps the laws of the module `contract`.
 pub trait Transcripts: fmt::Debug + Send + Sync {
@@ -105,17 +108,13 @@ pub trait Transcripts: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`TranscriptError::Missing`] when there is none.
-    fn open(&self, lock: Locked<'_>) -> Result<Box<dyn OpenTranscript>, TranscriptError>;
+    fn open(&self, lock: Locked<'_>) -> Opened;
 
     /// Opens a transcript, or makes it.
     ///
     /// # Errors
     /// When it can't be read or made.
-    fn open_or_create(
-        &self,
-        lock: Locked<'_>,
-        new: &NewTranscript,
-    ) -> Result<Box<dyn OpenTranscript>, TranscriptError>;
+    fn open_or_create(&self, lock: Locked<'_>, new: &NewTranscript) -> Opened;
 
     /// Copies the branch of the parent's last entry into a new transcript, in the place of one that is there.
     ///
@@ -142,7 +141,7 @@ pub trait Transcripts: fmt::Debug + Send + Sync {
 }
 
 /// Is shown entries: what they are, and their JSON text.
-pub type Visit<'a> = dyn FnMut(&LineHead, &[u8]) -> ControlFlow<()> + 'a;
+pub type Visit<'a> = dyn FnMut(Kind, Option<&EntryId>, &[u8]) -> ControlFlow<()> + 'a;
 
 /// Which entries [`TranscriptReader::visit`] shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::file::TranscriptFile;
 use super::index::Kind;
 use super::rewrite::Copy;
+use super::storage::OpenTranscript;
 use super::{TranscriptError, keep_old};
 use crate::disk;
 use crate::layout::{ArchiveReason, archive_path};

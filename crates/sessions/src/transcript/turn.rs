@@ -49,6 +49,14 @@ pub(super) enum Mark {
 }
 
 impl Mark {
+    /// [`Self::of`] in somebody's turn: what `is_ours` does not know was said through another program, and begins another.
+    pub(super) fn within(entry: &Entry, is_ours: impl Fn(&EntryId) -> bool) -> Self {
+        match Self::of(entry) {
+            Self::Said if !is_ours(&entry.id) => Self::Start,
+            mark => mark,
+        }
+    }
+
     pub(super) fn of(entry: &Entry) -> Self {
         match &entry.body {
             Body::Message(StoredMessage::Known(message)) if is_injected(message) => Self::Beside,

@@ -9,7 +9,6 @@ use openclaw_protocol::params::usage::{
 };
 use serde_json::Value;
 
-use super::files::Owner;
 use super::line::{self, Line, Said};
 use super::series::cost_of;
 use super::{Ledger, Prices, UsageError};
@@ -25,22 +24,12 @@ pub async fn logs(
     ledger: Ledger<'_>,
     params: &SessionsUsageLogsParams,
 ) -> Result<SessionsUsageLogsResult, UsageError> {
-    let text = params.key.as_deref().map(str::trim).filter(|key| !key.is_empty());
-    let text = text.ok_or(UsageError::KeyRequired("logs"))?.to_owned();
     let limit =
         params.limit.filter(|limit| *limit >= 1.0).map_or(SessionsUsageLogsResult::DEFAULT_LIMIT, whole);
-    let places = ledger.places();
-    let key = places.rules.canonical(&text)?;
-    let owner = ledger.store.get(&key).await?.as_ref().map(Owner::of);
-    let prices = ledger.prices;
-    let look = move || {
-        let Some(found) = places.one(&text, &key, owner) else { return Ok(Vec::new()) };
-        match read(&found.path, limit.min(SessionsUsageLogsResult::MAX_LIMIT), &prices) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            other => other.map_err(|source| UsageError::Read { path: found.path, source }),
-        }
-    };
-    Ok(SessionsUsageLogsResult { logs: ledger.index.look_at_one(look).await?? })
+    let limit = limit.min(SessionsUsageLogsResult::MAX_LIMIT);
+    let read = move |path: &Path, prices: &Prices| read(path, limit, prices);
+    let found = ledger.read_one(params.key.as_deref(), "logs", read).await?;
+    Ok(SessionsUsageLogsResult { logs: found.map(|(_, logs)| logs).unwrap_or_default() })
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 1, and saturates")]
@@ -50,8 +39,8 @@ fn whole(limit: f64) -> usize {
 
 fn read(path: &Path, limit: usize, prices: &Prices) -> io::Result<Vec<UsageLog>> {
     let mut logs = Vec::new();
-    walk_branch(path, |head, line| {
-        if head.kind.is_message() {
+    walk_branch(path, u64::MAX, &mut |kind, _, line| {
+        if kind.is_message() {
             logs.extend(log(line, prices));
         }
         if logs.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

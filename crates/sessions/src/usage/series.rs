@@ -8,7 +8,6 @@ use openclaw_protocol::params::usage::{
 };
 
 use super::digest::Counting;
-use super::files::Owner;
 use super::line::{self, Answer, Line, Said};
 use super::scan::unix_ms;
 use super::sums::{Costs, Tokens};
@@ -21,24 +20,11 @@ pub async fn timeseries(
     ledger: Ledger<'_>,
     params: &SessionsUsageTimeseriesParams,
 ) -> Result<SessionsUsageTimeseriesResult, UsageError> {
-    let text = params.key.as_deref().map(str::trim).filter(|key| !key.is_empty());
-    let text = text.ok_or(UsageError::KeyRequired("timeseries"))?.to_owned();
-    let places = ledger.places();
-    let key = places.rules.canonical(&text)?;
-    let owner = ledger.store.get(&key).await?.as_ref().map(Owner::of);
-    let prices = ledger.prices;
-    let look = move || {
-        let found = places.one(&text, &key, owner).ok_or_else(|| UsageError::NoTranscript(text.clone()))?;
-        let points = match points(&found.path, &prices) {
-            Ok(points) => points,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(UsageError::NoTranscript(text));
-            }
-            Err(source) => return Err(UsageError::Read { path: found.path, source }),
-        };
-        Ok(SessionsUsageTimeseriesResult { session_id: found.session_id, points })
-    };
-    ledger.index.look_at_one(look).await?
+    let key = params.key.as_deref();
+    match ledger.read_one(key, "timeseries", points).await? {
+        Some((session_id, points)) => Ok(SessionsUsageTimeseriesResult { session_id, points }),
+        None => Err(UsageError::NoTranscript(key.unwrap_or_default().trim().to_owned())),
+    }
 }
 
 fn points(path: &Path, prices: &Prices) -> io::Result<Vec<UsagePoint>> {

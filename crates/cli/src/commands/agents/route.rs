@@ -5,7 +5,6 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use openclaw_config::Config;
 use openclaw_sessions::SessionSettings;
-use openclaw_sessions::entry::SendPolicy;
 use openclaw_sessions::key::{DmScope, Peer, PeerKind, SessionKey};
 use openclaw_sessions::reset::{self, ResetMode, ResetPolicy, ResetType, last_daily_reset};
 use openclaw_sessions::routing::{self, Inbound, KeyReason, Route, ThreadStyle};
@@ -149,10 +148,7 @@ fn answer(
         key: route.why.key.clone(),
         thread: route.why.thread,
         reset: reset_shown(reset_type, &policy, now, zone),
-        send_policy: match send_policy::resolve(settings.section.send_policy.as_ref(), &subject) {
-            SendPolicy::Allow => "allow",
-            SendPolicy::Deny => "deny",
-        },
+        send_policy: send_policy::resolve(settings.section.send_policy.as_ref(), &subject).as_str(),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -12,13 +11,13 @@ use crate::disk::{self, SharedDisk, Stamp, Temporary};
 use crate::lockfile::LockFile;
 use crate::store::document;
 use crate::store::journal::remove_segments;
-use crate::store::stored::Stored;
+use crate::store::rows::Rows;
 
 /// What a snapshot needs. It belongs to a thread of its own, so that a big store does not hold updates up.
 pub(super) struct Job {
     pub(super) disk: SharedDisk,
     pub(super) path: PathBuf,
-    pub(super) rows: Vec<(Arc<str>, Stored)>,
+    pub(super) rows: Rows,
     /// The version of the file that the rows stand on.
     pub(super) expected: Option<Stamp>,
     /// Segments of the journal whose changes the rows hold.
@@ -65,7 +64,7 @@ impl Job {
         let begun = Instant::now();
         let outcome = match write(&self.disk, &self.path, &self.rows, self.expected) {
             Ok(Some(stamp)) => {
-                let removed = disk::sync_parent_on(&*self.disk, &self.path)
+                let removed = disk::sync_parent(&*self.disk, &self.path)
                     .map(|()| remove_segments(&self.disk, &self.path, &self.segments));
                 Outcome::Written { stamp, took: begun.elapsed(), removed }
             }
@@ -77,12 +76,7 @@ impl Job {
     }
 }
 
-fn write(
-    disk: &SharedDisk,
-    path: &Path,
-    rows: &[(Arc<str>, Stored)],
-    expected: Option<Stamp>,
-) -> io::Result<Option<Stamp>> {
+fn write(disk: &SharedDisk, path: &Path, rows: &Rows, expected: Option<Stamp>) -> io::Result<Option<Stamp>> {
     let temporary = Temporary::write(&**disk, path, |file| document::write(rows, file))?;
     if disk.stamp(path)? != expected {
         return Ok(None);

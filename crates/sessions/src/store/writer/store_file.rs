@@ -14,12 +14,13 @@ use super::snapshot::{Job, Outcome};
 use super::{SharedRows, Target, Touched, io_error};
 use crate::disk::{self, SharedDisk, Stamp, Temporary};
 use crate::entry::SessionEntry;
-use crate::lockfile::{Acquired, LockFile, LockKind};
+use crate::lockfile::{LockFile, LockKind};
 use crate::store::StoreError;
-use crate::store::document::{self, Document};
+use crate::store::document;
 use crate::store::file::{FileStoreOptions, Published};
 use crate::store::head::Part;
-use crate::store::journal::{Journal, Op, Replayed, line};
+use crate::store::journal::{Journal, Op, line};
+use crate::store::on_disk::{LOCK_PATIENCE, LOCK_PAUSE, StoreOnDisk, lock_path, lock_timeout};
 use crate::store::overruled::{Made, Overruled};
 use crate::store::rows::Rows;
 use crate::store::stored::{RowText, Stored};
@@ -37,10 +38,6 @@ struct Unwritten {
     at: i64,
 }
 
-/// Pause before the lock is tried again.
-const LOCK_PAUSE: Duration = Duration::from_millis(25);
-/// How long the lock is waited for before that is worth a warning (spec `sessions.md` §3.4).
-const LOCK_REPORT_AFTER: Duration = Duration::from_secs(10);
 /// Pause after a failed snapshot.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 
@@ -53,10 +50,10 @@ pub(super) struct StoreFile {
     pending: Pending,
     /// Rows that segments make although the file holds them, since a name could not be synced or a segment not be removed.
     /// When someone removes one from the file, the journal has to say so, or a crash would bring it back.
-    held_twice: HashSet<Arc<str>>,
+    in_file_and_journal: HashSet<Arc<str>>,
     /// Rows that someone removed while segments may hold changes of them. Should such a row be made again and the file hold
     /// it, a replay of those would put old values into the new row.
-    ghosts: HashSet<Arc<str>>,
+    removed_by_others: HashSet<Arc<str>>,
     /// Set while a snapshot is being written.
     writing: Option<Writing>,
     /// When the first of the pending changes was made.
@@ -91,17 +88,17 @@ impl StoreFile {
         let (path, disk) = (target.path.clone(), SharedDisk::clone(&options.disk));
         let fail = |source| io_error("read", &path, source);
         sweep(&disk, &path);
-        let AsFound { stamp, document, journal, in_file, replayed } =
-            read_patiently(&disk, &path).map_err(fail)?;
+        let StoreOnDisk { stamp, document, journal, in_file, replayed } =
+            StoreOnDisk::read_with(&disk, &path, Journal::open).map_err(fail)?;
         replayed.overruled.log(&path);
         let is_gone = |key: &String| document.rows.get(key).is_none();
-        let ghosts = replayed.named.into_iter().filter(is_gone).map(Arc::from).collect();
+        let removed_by_others = replayed.named.into_iter().filter(is_gone).map(Arc::from).collect();
         let kept_copy_of = match &document.damage {
             Some(damage) => {
                 let kept = keep_copy(&disk, &path).map_err(fail)?;
                 let (store, kept) = (path.display(), kept.display());
                 let rows = in_file.as_ref().unwrap_or(&document.rows).len();
-                tracing::warn!(%store, %kept, %damage, rows, "the session store is damaged, going on with what could be read");
+                tracing::warn!(%store, %kept, ?damage, rows, "the session store is damaged, going on with what could be read");
                 Some(stamp)
             }
             None => None,
@@ -117,8 +114,8 @@ impl StoreFile {
             shared: Arc::new(RwLock::new(Published { table, stamp })),
             journal,
             pending,
-            held_twice: HashSet::new(),
-            ghosts,
+            in_file_and_journal: HashSet::new(),
+            removed_by_others,
             writing: None,
             dirty_since: None,
             due: None,
@@ -156,11 +153,11 @@ impl StoreFile {
         if stamp == known || (stamp.is_some() && stamp == self.unreadable) {
             return Ok(());
         }
-        let (stamp, document) =
-            read_document(&self.disk, &self.path).map_err(|source| io_error("read", &self.path, source))?;
+        let (stamp, document) = document::load_file(&self.disk, &self.path)
+            .map_err(|source| io_error("read", &self.path, source))?;
         if let Some(damage) = &document.damage {
             // Perhaps only half written yet: memory stays as it is until the file can be read again.
-            tracing::warn!(store = %self.path.display(), %damage, "the session store was changed and can't be read");
+            tracing::warn!(store = %self.path.display(), ?damage, "the session store was changed and can't be read");
             self.unreadable = stamp;
             return Ok(());
         }
@@ -171,7 +168,7 @@ impl StoreFile {
         let pending = merge(&self.pending, &ours, &mut rows, &mut overruled).map_err(fail)?;
         let now = now_ms();
         let gone: Vec<Op> = self
-            .held_twice
+            .in_file_and_journal
             .iter()
             .filter(|key| rows.get(key).is_none())
             .filter_map(|key| Some(Op::delete(key, ours.row(key)?, now)))
@@ -182,7 +179,7 @@ impl StoreFile {
         self.pending = pending;
         if self.journal.has_segments() {
             let vanished = ours.iter().map(|(key, _)| key).filter(|key| rows.get(key).is_none());
-            self.ghosts.extend(vanished.cloned());
+            self.removed_by_others.extend(vanished.cloned());
         }
         let mut guard = self.shared.write();
         guard.table.reload(rows);
@@ -202,15 +199,15 @@ impl StoreFile {
         now: i64,
     ) -> io::Result<Op> {
         let op = Op::update(stored, old, new, now);
-        if old.is_none() && self.ghosts.contains(stored) {
+        if old.is_none() && self.removed_by_others.contains(stored) {
             return Ok(op.forgetting(self.journal.fields_of(stored)?));
         }
         Ok(op)
     }
 
     /// Makes sure that what was refused before does not come up again, now that something else is acknowledged.
-    pub(super) fn keep_refused_out(&mut self) -> io::Result<()> {
-        if self.journal.owes_a_word() {
+    pub(super) fn record_failure(&mut self) -> io::Result<()> {
+        if self.journal.has_unrecorded_failure() {
             let nothing: &[Op] = &[];
             self.journal.append(&line(nothing)?)?;
             self.schedule();
@@ -265,8 +262,8 @@ impl StoreFile {
 
     fn try_snapshot(&mut self) -> io::Result<Option<Job>> {
         let lock = match LockFile::try_acquire(&self.disk, &lock_path(&self.path), LockKind::Store)? {
-            Acquired::Yes(lock) => lock,
-            Acquired::HeldBy(pid) => {
+            Ok(lock) => lock,
+            Err(pid) => {
                 self.wait_for_lock(pid);
                 return Ok(None);
             }
@@ -276,7 +273,7 @@ impl StoreFile {
             return Err(io::Error::new(source.kind(), source.to_string()));
         }
         let expected = self.keep_what_cannot_be_read()?;
-        let rows = self.shared.read().table.rows().iter().map(|(k, v)| (Arc::clone(k), v.clone())).collect();
+        let rows = self.shared.read().table.rows().clone();
         let segments = self.journal.rotate();
         let pending = std::mem::take(&mut self.pending);
         let dirty_since = self.dirty_since.take();
@@ -288,7 +285,7 @@ impl StoreFile {
     fn wait_for_lock(&mut self, holder: Option<u32>) {
         let now = Instant::now();
         let wait = self.lock_wait.get_or_insert(LockWait { since: now, reported: false });
-        if !wait.reported && now.duration_since(wait.since) >= LOCK_REPORT_AFTER {
+        if !wait.reported && now.duration_since(wait.since) >= LOCK_PATIENCE {
             wait.reported = true;
             let store = self.path.display();
             tracing::warn!(%store, pid = holder, "another process holds the lock of the session store, still waiting");
@@ -317,14 +314,14 @@ impl StoreFile {
                 let rows = self.shared.read().table.rows().len();
                 self.pace = Pace::of(&self.options, Written { rows, len: stamp.len(), took });
                 let made = writing.pending.into_iter().filter(|(_, row)| row.old.is_none());
-                self.held_twice.extend(made.map(|(key, _)| key));
+                self.in_file_and_journal.extend(made.map(|(key, _)| key));
                 match removed {
                     Ok(removed) => self.journal.on_snapshot(writing.segments, &removed),
                     Err(error) => return self.fail(error),
                 }
                 if !self.journal.is_stale() {
-                    self.held_twice.clear();
-                    self.ghosts.clear();
+                    self.in_file_and_journal.clear();
+                    self.removed_by_others.clear();
                 }
                 self.due = None;
                 self.failure = None;
@@ -367,8 +364,7 @@ impl StoreFile {
 
     /// What a flush answers that could not get the lock in time.
     pub(super) fn lock_timeout(&self) -> StoreError {
-        let text = format!("timeout acquiring session store lock: {}", lock_path(&self.path).display());
-        io_error("write", &self.path, io::Error::new(io::ErrorKind::TimedOut, text))
+        io_error("write", &self.path, lock_timeout(&self.path, None))
     }
 
     fn schedule(&mut self) {
@@ -382,64 +378,12 @@ impl StoreFile {
     }
 }
 
-fn lock_path(store: &Path) -> PathBuf {
-    disk::beside(store, "lock")
-}
-
 /// Removes what a process that died left beside the store. That it can't be removed keeps nobody from reading.
 fn sweep(disk: &SharedDisk, store: &Path) {
     let swept =
         disk::sweep_temporaries(&**disk, store).and_then(|()| LockFile::sweep(disk, &lock_path(store)));
     if let Err(error) = swept {
         tracing::warn!(store = %store.display(), %error, "cannot clean up beside the session store");
-    }
-}
-
-/// How often a store is read anew that another process is writing.
-const TRIES: usize = 10;
-
-/// A store as it lies on disk.
-struct AsFound {
-    stamp: Option<Stamp>,
-    /// The rows, the journal replayed.
-    document: Document,
-    journal: Journal,
-    /// The rows without the journal, where it has something to say.
-    in_file: Option<Rows>,
-    replayed: Replayed,
-}
-
-/// Reads file and journal. Another process that has the store may remove a segment in the middle of this: what it held is
-/// in the file by then, which is read again. One that never rests is not waited for: its changes are noticed later.
-fn read_patiently(disk: &SharedDisk, path: &Path) -> io::Result<AsFound> {
-    let mut last = read_once(disk, path);
-    for _ in 1..TRIES {
-        match last {
-            Ok(found) if !found.journal.has_missed_some() => return Ok(found),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(_) | Err(_) => last = read_once(disk, path),
-        }
-    }
-    last
-}
-
-fn read_once(disk: &SharedDisk, path: &Path) -> io::Result<AsFound> {
-    let (stamp, mut document) = read_document(disk, path)?;
-    let journal = Journal::open(disk, path)?;
-    let in_file = (!journal.is_empty()).then(|| document.rows.clone());
-    let replayed = journal.replay(&mut document.rows)?;
-    Ok(AsFound { stamp, document, journal, in_file, replayed })
-}
-
-/// The file and its stamp; the stamp is taken before reading, so that a change in between is noticed later.
-fn read_document(disk: &SharedDisk, path: &Path) -> io::Result<(Option<Stamp>, Document)> {
-    let stamp = disk.stamp(path)?;
-    match document::load(|| disk.open(path)) {
-        Ok(document) => Ok((stamp, document)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Ok((None, Document { rows: Rows::default(), damage: None }))
-        }
-        Err(error) => Err(error),
     }
 }
 
@@ -531,16 +475,4 @@ fn is_overruled(old: Option<&RowText>, now: Option<&RowText>, at: i64, there: &R
     let id = |row: Option<&RowText>| row.and_then(|row| row.text(Part::SessionId)).map(Cow::into_owned);
     let (before, after) = (id(old), id(now));
     Made { sessions: [before.as_deref(), after.as_deref()], at }.is_overruled_by(there)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Values of `sessions.md` §3.4.
-    #[test]
-    fn the_lock_is_tried_as_openclaw_tries_it() {
-        assert_eq!(LockKind::Store.untold_for().as_millis(), 30_000);
-        assert_eq!((LOCK_PAUSE.as_millis(), LOCK_REPORT_AFTER.as_millis()), (25, 10_000));
-    }
 }

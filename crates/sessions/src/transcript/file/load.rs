@@ -1,25 +1,22 @@
 //! Reading a file into the index, from its end as far as it is needed, and repairing a torn end.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
 use super::TranscriptFile;
 use crate::disk::{self, RealDisk};
 use crate::transcript::format::{EntryId, Header, VERSION};
-use crate::transcript::index::{Index, Kind, LineHead};
+use crate::transcript::index::Kind;
 use crate::transcript::scan::{Lines, line_start};
-use crate::transcript::storage::TranscriptRef;
+use crate::transcript::storage::{OpenTranscript, TranscriptRef};
+use crate::transcript::tail::{BUFFER, Indexed, SkippedLines, Tail, index_line};
 use crate::transcript::{TranscriptError, migrate};
 
 /// Bytes at the end of a long file that are read when it is opened.
 pub(super) const TAIL: u64 = 1024 * 1024;
-/// Most bytes that are read at once when more is needed.
-const MOST_AT_ONCE: u64 = 32 * TAIL;
 /// A header is looked for in the first bytes of a file.
 pub(in crate::transcript) const HEADER_WITHIN: u64 = TAIL;
-
-const BUFFER: usize = 256 * 1024;
 
 /// Opens a file for reading and appending. Nothing but a regular file: reading from a pipe may never end.
 pub(super) fn open_file(path: &Path) -> Result<File, TranscriptError> {
@@ -34,52 +31,26 @@ pub(super) fn open_file(path: &Path) -> Result<File, TranscriptError> {
 }
 
 impl TranscriptFile {
-    /// Reads the end of the file: so much of it that the last entry is known. Files of old versions are read whole, their
-    /// entries are numbered from the start.
-    pub(super) fn load(&mut self) -> Result<(), TranscriptError> {
+    /// Reads the end of the file, about this many bytes: so much of it that the last entry is known. Files of old versions are
+    /// read whole, their entries are numbered from the start.
+    pub(super) fn load(&mut self, bytes: u64) -> Result<(), TranscriptError> {
         let end = self.file.metadata().map_err(|source| self.fail("read", source))?.len();
-        if self.header.version >= VERSION && end > 2 * self.step {
-            self.start =
-                line_start(&mut self.file, end, self.step).map_err(|source| self.fail("read", source))?;
-            self.len = self.start;
+        if self.header.version >= VERSION && end > 2 * bytes {
+            self.len = line_start(&mut self.file, end, bytes).map_err(|source| self.fail("read", source))?;
         }
-        if self.start > 0 {
-            self.index = Index::of_tail();
-        }
+        self.tail = Tail::new(self.len, 0, bytes);
         self.scan()?;
-        while self.index.last().is_none() && !self.index.is_whole() {
+        while self.tail.index.last().is_none() && !self.tail.index.is_whole() {
             self.load_more()?;
         }
-        self.leaf = self.index.last();
+        self.leaf = self.tail.index.last();
         Ok(())
     }
 
     /// Reads a part before the one that is known.
     pub(super) fn load_more(&mut self) -> Result<(), TranscriptError> {
-        let fail = |source| TranscriptError::io("read", &self.path, source);
-        self.step = (2 * self.step).min(MOST_AT_ONCE);
-        let start = line_start(&mut self.file, self.start, self.step).map_err(fail)?;
-        let mut before = if start == 0 { Index::default() } else { Index::of_tail() };
-        self.file.seek(SeekFrom::Start(start)).map_err(fail)?;
-        let part = (&mut self.file).take(self.start - start);
-        let mut lines = Lines::new(BufReader::with_capacity(BUFFER, part), start);
-        let mut odd = Odd::default();
-        while let Some(line) = lines.advance().map_err(fail)? {
-            let head = if line.cut { None } else { LineHead::parse(lines.bytes()) };
-            match (head, u32::try_from(line.len)) {
-                (Some(head), _) if head.kind == Kind::Header => {}
-                (Some(head), Ok(len)) => {
-                    if before.push_line(line.offset, len, head, VERSION).is_none() {
-                        odd.note(line.offset);
-                    }
-                }
-                _ if is_blank(lines.bytes()) => {}
-                _ => odd.note(line.offset),
-            }
-        }
-        odd.warn(&self.path);
-        self.index.prepend(before);
-        self.start = start;
+        let skipped = self.tail.load_more(&mut self.file, VERSION);
+        skipped.map_err(|source| self.fail("read", source))?.warn(&self.path);
         Ok(())
     }
 
@@ -90,27 +61,19 @@ impl TranscriptFile {
         reader.seek(SeekFrom::Start(self.len)).map_err(fail)?;
         let mut lines = Lines::new(BufReader::with_capacity(BUFFER, reader), self.len);
         let mut torn = None;
-        let mut odd = Odd::default();
+        let mut skipped = SkippedLines::default();
         while let Some(line) = lines.advance().map_err(fail)? {
-            let blank = is_blank(lines.bytes());
-            let head = if line.cut || blank { None } else { LineHead::parse(lines.bytes()) };
-            match (head, u32::try_from(line.len)) {
-                (Some(head), Ok(len)) => {
-                    if head.kind != Kind::Header
-                        && self.index.push_line(line.offset, len, head, self.header.version).is_none()
-                    {
-                        odd.note(line.offset);
-                    }
-                    self.unended = !line.ended;
-                }
-                _ if blank && !line.cut => self.unended = !line.ended,
-                _ if !line.ended => torn = Some(line.offset),
-                _ => odd.note(line.offset),
+            let indexed = index_line(&mut self.tail.index, &line, &lines, self.header.version);
+            if indexed == Indexed::Malformed && !line.ended {
+                torn = Some(line.offset);
+            } else {
+                skipped.note(&line, indexed);
+                self.unended = !line.ended;
             }
             self.len = line.offset + line.len + u64::from(line.ended);
         }
-        odd.warn(&self.path);
-        self.leaf = self.index.last();
+        skipped.warn(&self.path);
+        self.leaf = self.tail.index.last();
         self.pending = None;
         if self.header.version < VERSION {
             self.link_old_compactions()?;
@@ -140,7 +103,7 @@ impl TranscriptFile {
         if self.header.version < VERSION {
             return Ok(true);
         }
-        match self.index.last() {
+        match self.tail.index.last() {
             Some(last) => Ok(self.read_entry(last)?.is_some()),
             None => Ok(true),
         }
@@ -149,7 +112,7 @@ impl TranscriptFile {
     /// Opens the file anew after somebody put another in its place. The leaf stays where
     /// it was moved to, if that is still there.
     pub(super) fn reopen(&mut self) -> Result<(), TranscriptError> {
-        let moved = if self.leaf == self.index.last() { None } else { self.leaf().cloned() };
+        let moved = if self.leaf == self.tail.index.last() { None } else { self.leaf().cloned() };
         *self = Self::open(&self.path)?;
         if let Some(leaf) = moved
             && let Some(at) = self.find(leaf.as_str())?
@@ -161,43 +124,16 @@ impl TranscriptFile {
 
     /// The first version names the first kept entry by index: the index learns the id.
     fn link_old_compactions(&mut self) -> Result<(), TranscriptError> {
-        for at in self.index.all() {
+        for at in self.tail.index.all() {
             if self.place(at).is_some_and(|place| place.kind == Kind::Compaction)
                 && let Some(entry) = self.read_entry(at)?
                 && let Some(kept) = migrate::kept_by(&entry)
             {
-                self.index.set_first_kept(at, EntryId::new(kept));
+                self.tail.index.set_first_kept(at, EntryId::new(kept));
             }
         }
         Ok(())
     }
-}
-
-/// Lines that are no entries, told in one go.
-#[derive(Default)]
-struct Odd {
-    count: usize,
-    first: u64,
-}
-
-impl Odd {
-    fn note(&mut self, offset: u64) {
-        if self.count == 0 {
-            self.first = offset;
-        }
-        self.count += 1;
-    }
-
-    fn warn(&self, path: &Path) {
-        if self.count > 0 {
-            let (file, lines, first) = (path.display(), self.count, self.first);
-            tracing::warn!(%file, lines, first_offset = first, "skipped malformed lines");
-        }
-    }
-}
-
-fn is_blank(line: &[u8]) -> bool {
-    line.iter().all(u8::is_ascii_whitespace)
 }
 
 /// The first line that is JSON must be a header with an id.

@@ -38,8 +38,8 @@ impl TranscriptFile {
     pub(in crate::transcript) fn branch_pieces(&mut self) -> Result<Vec<Piece>, TranscriptError> {
         let branch = self.branch_until(self.leaf, |_| false)?;
         let piece = |at: &At| {
-            let place = self.index.get(*at)?;
-            let first_kept = self.index.first_kept(*at).cloned();
+            let place = self.tail.index.get(*at)?;
+            let first_kept = self.tail.index.first_kept(*at).cloned();
             let (id, kind) = (place.id.clone(), place.kind);
             Some(Piece { id, kind, first_kept, offset: place.offset, len: place.len })
         };
@@ -51,17 +51,18 @@ impl TranscriptFile {
         PieceReader { file: self, window: Window::ahead() }
     }
 
-    /// The labels in force, in the order in which they were given.
-    pub(in crate::transcript) fn labels(&mut self) -> Result<Vec<(EntryId, String)>, TranscriptError> {
+    /// What entries were labelled with, or that they no longer are, in the order of the file.
+    pub(in crate::transcript) fn labels(
+        &mut self,
+    ) -> Result<Vec<(EntryId, Option<String>)>, TranscriptError> {
         self.count()?;
-        let mut labels: Vec<(EntryId, String)> = Vec::new();
-        for at in self.index.all() {
+        let mut labels = Vec::new();
+        for at in self.tail.index.all() {
             if self.place(at).is_none_or(|place| place.kind != Kind::Label) {
                 continue;
             }
             if let Some(Entry { body: Body::Label { target_id, label }, .. }) = self.read_entry(at)? {
-                labels.retain(|(target, _)| *target != target_id);
-                labels.extend(label.map(|label| (target_id, label)));
+                labels.push((target_id, label));
             }
         }
         Ok(labels)
@@ -69,10 +70,10 @@ impl TranscriptFile {
 
     /// How many entries the whole file has, on all branches.
     pub(in crate::transcript) fn count(&mut self) -> Result<usize, TranscriptError> {
-        while !self.index.is_whole() {
+        while !self.tail.index.is_whole() {
             self.load_more()?;
         }
-        Ok(self.index.len())
+        Ok(self.tail.index.len())
     }
 
     /// Rewrites a file of an old version as the current one.

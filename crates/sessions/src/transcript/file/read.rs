@@ -145,7 +145,7 @@ impl TranscriptFile {
     /// A line of an old version as the current one has it.
     pub(super) fn read_old(&self, line: &[u8], at: At) -> Option<Value> {
         let place = self.place(at)?;
-        let parent = self.index.parent(at).and_then(|parent| self.place(parent));
+        let parent = self.tail.index.parent(at).and_then(|parent| self.place(parent));
         let entry_at = |index: u64| {
             let at = At::try_from(index.checked_sub(1)?).ok()?;
             self.place(at).map(|place| place.id.clone())

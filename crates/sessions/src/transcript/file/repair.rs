@@ -10,7 +10,7 @@ use super::{NewTranscript, TranscriptFile, new_header};
 use crate::disk::{self, RealDisk};
 use crate::transcript::backward::{Beginning, beginning_of};
 use crate::transcript::format::{Header, VERSION};
-use crate::transcript::storage::TranscriptRef;
+use crate::transcript::storage::{OpenTranscript, TranscriptRef};
 use crate::transcript::{TranscriptError, keep_old};
 
 impl TranscriptFile {
@@ -28,7 +28,7 @@ impl TranscriptFile {
         tracing::info!(%file, %kept, from = self.header.version, "rewrote a transcript of an old version");
         self.reopen()?;
         self.leaf = match leaf {
-            Some(id) => self.index.position(id.as_str()),
+            Some(id) => self.tail.index.position(id.as_str()),
             None => None,
         };
         Ok(())
@@ -40,7 +40,7 @@ impl TranscriptFile {
         serde_json::to_writer(&mut out, header)?;
         out.write_all(b"\n")?;
         let mut window = Window::ahead();
-        for at in self.index.all() {
+        for at in self.tail.index.all() {
             let Some(place) = self.place(at).cloned() else { continue };
             let line = window.line(&mut self.file, place.offset, place.len, self.len)?;
             if let Some(entry) = self.read_old(line, at) {

@@ -9,6 +9,7 @@ use crate::time::{now_ms, parse_iso};
 use crate::transcript::TranscriptError;
 use crate::transcript::format::{Body, Entry, EntryId, StoredMessage};
 use crate::transcript::index::{At, Kind};
+use crate::transcript::storage::OpenTranscript;
 use crate::transcript::turn::{Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, turn_end};
 
 /// How far clocks may have been put back since a message was accepted: entries this much older are not looked at.
@@ -39,13 +40,7 @@ impl TranscriptFile {
         let mut window = Window::ahead();
         for at in own {
             let entry = self.read_entry_through(&mut window, *at)?;
-            marks.push(match entry.as_ref() {
-                Some(entry) => match Mark::of(entry) {
-                    Mark::Said if !is_ours(&entry.id) => Mark::Start,
-                    mark => mark,
-                },
-                None => Mark::Beside,
-            });
+            marks.push(entry.as_ref().map_or(Mark::Beside, |entry| Mark::within(entry, &is_ours)));
         }
         let id_at = |at: usize| own.get(at).and_then(|at| self.place(*at)).map(|place| place.id.clone());
         let Some(entry) = id_at(0) else { return Ok(None) };
@@ -94,7 +89,7 @@ impl TranscriptFile {
         said_at: i64,
     ) -> Result<Option<(Vec<At>, usize)>, TranscriptError> {
         loop {
-            let branch = self.index.path(self.leaf);
+            let branch = self.tail.index.path(self.leaf);
             for (at, entry) in branch.path.iter().enumerate().rev() {
                 let named = self
                     .place(*entry)

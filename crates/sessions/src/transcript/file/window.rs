@@ -4,35 +4,59 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// Bytes that are read at once when lines are read one after the other.
-const AHEAD: u64 = 64 * 1024;
+const AT_ONCE: u64 = 64 * 1024;
 
 /// The piece of a file that was read last. Good for as long as nothing but appends happens to the file.
 #[derive(Debug)]
-pub(super) struct Window {
-    ahead: u64,
+pub(in crate::transcript) struct Window {
+    reads: Reads,
     start: u64,
     bytes: Vec<u8>,
 }
 
+/// What is read with a line.
+#[derive(Debug, Clone, Copy)]
+enum Reads {
+    Nothing,
+    WhatFollows,
+    WhatIsBefore,
+}
+
 impl Window {
     /// For lines that are read in the order of the file: what follows a line is read with it.
-    pub(super) fn ahead() -> Self {
-        Self { ahead: AHEAD, start: 0, bytes: Vec::new() }
+    pub(in crate::transcript) fn ahead() -> Self {
+        Self { reads: Reads::WhatFollows, start: 0, bytes: Vec::new() }
+    }
+
+    /// For lines that are read from the end of the file.
+    pub(in crate::transcript) fn backward() -> Self {
+        Self { reads: Reads::WhatIsBefore, start: 0, bytes: Vec::new() }
     }
 
     /// For a single line.
-    pub(super) fn exact() -> Self {
-        Self { ahead: 0, start: 0, bytes: Vec::new() }
+    pub(in crate::transcript) fn exact() -> Self {
+        Self { reads: Reads::Nothing, start: 0, bytes: Vec::new() }
     }
 
     /// The `len` bytes at `offset` of a file that is known to have `end` bytes.
-    pub(super) fn line(&mut self, file: &mut File, offset: u64, len: u32, end: u64) -> io::Result<&[u8]> {
+    pub(in crate::transcript) fn line(
+        &mut self,
+        file: &mut File,
+        offset: u64,
+        len: u32,
+        end: u64,
+    ) -> io::Result<&[u8]> {
         if self.slice(offset, len).is_none() {
-            let wanted = u64::from(len).max(self.ahead.min(end.saturating_sub(offset)));
-            self.start = offset;
+            let line_end = offset + u64::from(len);
+            let (from, to) = match self.reads {
+                Reads::Nothing => (offset, line_end),
+                Reads::WhatFollows => (offset, line_end.max(end.min(offset + AT_ONCE))),
+                Reads::WhatIsBefore => (offset.min(line_end.saturating_sub(AT_ONCE)), line_end),
+            };
+            self.start = from;
             self.bytes.clear();
-            file.seek(SeekFrom::Start(offset))?;
-            file.take(wanted).read_to_end(&mut self.bytes)?;
+            file.seek(SeekFrom::Start(from))?;
+            file.take(to - from).read_to_end(&mut self.bytes)?;
         }
         self.slice(offset, len).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
@@ -55,11 +79,12 @@ mod tests {
         file.write_all(&text).unwrap();
         let end = text.len() as u64;
         let places = [(0, 10), (10, 500), (65_530, 20), (5, 3), (99_990, 10), (0, 100_000)];
-        let (mut ahead, mut exact) = (Window::ahead(), Window::exact());
+        let (mut ahead, mut exact, mut backward) = (Window::ahead(), Window::exact(), Window::backward());
         for (offset, len) in places {
             let expect = &text[offset as usize..][..len as usize];
             assert_eq!(ahead.line(&mut file, offset, len, end).unwrap(), expect, "{offset}");
             assert_eq!(exact.line(&mut file, offset, len, end).unwrap(), expect, "{offset}");
+            assert_eq!(backward.line(&mut file, offset, len, end).unwrap(), expect, "{offset}");
         }
         assert!(exact.line(&mut file, 99_995, 10, end).is_err());
     }

@@ -36,7 +36,7 @@ pub(super) fn usage(
         agent_id: transcript.agent.to_string(),
         channel: text(channel),
         chat_type: entry.and_then(|entry| entry.chat_type).map(|kind| kind.as_str().to_owned()),
-        origin: origin.map(crate::methods::wire),
+        origin: origin.and_then(crate::methods::wire),
         model_override: text(entry.and_then(|entry| entry.model_override.as_ref())),
         provider_override: text(entry.and_then(|entry| entry.provider_override.as_ref())),
         model_provider: text(entry.and_then(|entry| entry.model_provider.as_ref())),

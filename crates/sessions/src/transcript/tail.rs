@@ -1,0 +1,121 @@
+//! What is known of a transcript's file: its last part, as much of it as has been read. Everybody who follows a branch does
+//! so here, whether the file is open for writing or only looked at.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::head::{Kind, LineHead};
+use super::index::Index;
+use super::scan::{Line, Lines, line_start};
+
+/// Most bytes that are read at once when more is needed.
+const MOST_AT_ONCE: u64 = 32 * 1024 * 1024;
+pub(super) const BUFFER: usize = 256 * 1024;
+
+/// The last part of a file.
+#[derive(Debug)]
+pub(super) struct Tail {
+    pub(super) index: Index,
+    /// Where the part that is known begins.
+    start: u64,
+    /// Nothing before this is read.
+    stop: u64,
+    /// How much was read last.
+    step: u64,
+}
+
+impl Tail {
+    /// Nothing is known yet of what is before or behind `start`. Not twice `step` is read at first, nor anything before `stop`.
+    pub(super) fn new(start: u64, stop: u64, step: u64) -> Self {
+        let index = if start == 0 { Index::default() } else { Index::of_tail() };
+        Self { index, start, stop, step }
+    }
+
+    /// Whether no more can be read.
+    pub(super) fn is_at_stop(&self) -> bool {
+        self.start <= self.stop
+    }
+
+    /// Reads a part before the one that is known, as long again as the last one and as much more.
+    pub(super) fn load_more(&mut self, file: &mut File, version: u32) -> io::Result<SkippedLines> {
+        let mut skipped = SkippedLines::default();
+        self.step = (2 * self.step).min(MOST_AT_ONCE);
+        let start = line_start(file, self.start, self.step.min(self.start - self.stop))?;
+        if start < self.stop {
+            self.start = self.stop;
+            return Ok(skipped);
+        }
+        let mut before = if start == 0 { Index::default() } else { Index::of_tail() };
+        file.seek(SeekFrom::Start(start))?;
+        let part = file.take(self.start - start);
+        let mut lines = Lines::new(BufReader::with_capacity(BUFFER, part), start);
+        while let Some(line) = lines.advance()? {
+            skipped.note(&line, index_line(&mut before, &line, &lines, version));
+        }
+        self.index.prepend(before);
+        self.start = start;
+        Ok(skipped)
+    }
+}
+
+/// What a line was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Indexed {
+    /// A header, or an entry, which is in the index now.
+    Read,
+    /// Nothing but white space.
+    Blank,
+    /// An entry without an id, which cannot be one.
+    Nameless,
+    /// Nothing that can be read.
+    Malformed,
+}
+
+/// Puts the line that was read last into an index, if it is an entry.
+pub(super) fn index_line<R: BufRead>(
+    index: &mut Index,
+    line: &Line,
+    lines: &Lines<R>,
+    version: u32,
+) -> Indexed {
+    if line.cut {
+        return Indexed::Malformed;
+    }
+    if lines.bytes().iter().all(u8::is_ascii_whitespace) {
+        return Indexed::Blank;
+    }
+    match (LineHead::parse(lines.bytes()), u32::try_from(line.len)) {
+        (Some(head), Ok(_)) if head.kind == Kind::Header => Indexed::Read,
+        (Some(head), Ok(len)) => match index.push_line(line.offset, len, head, version) {
+            Some(_) => Indexed::Read,
+            None => Indexed::Nameless,
+        },
+        _ => Indexed::Malformed,
+    }
+}
+
+/// Lines that are no entries, logged together.
+#[derive(Debug, Default)]
+pub(super) struct SkippedLines {
+    count: usize,
+    first: u64,
+}
+
+impl SkippedLines {
+    pub(super) fn note(&mut self, line: &Line, indexed: Indexed) {
+        if matches!(indexed, Indexed::Nameless | Indexed::Malformed) {
+            if self.count == 0 {
+                self.first = line.offset;
+            }
+            self.count += 1;
+        }
+    }
+
+    pub(super) fn warn(&self, path: &Path) {
+        if self.count > 0 {
+            let (file, lines, first) = (path.display(), self.count, self.first);
+            tracing::warn!(%file, lines, first_offset = first, "skipped malformed lines");
+        }
+    }
+}
