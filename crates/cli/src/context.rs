@@ -136,8 +136,3 @@ impl Context {
         profile::command_hint(command, self.env())
     }
 }
-
-/// Unix milliseconds.
-pub(crate) fn now_ms() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
-}

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
+use openclaw_config::clock::now_ms;
 use openclaw_protocol::PROTOCOL_VERSION;
 use openclaw_protocol::device::SigningPayload;
 use secrecy::ExposeSecret as _;
@@ -15,7 +16,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_conf
 
 use super::identity::{DeviceTokens, Identity};
 use super::target::{Note, Target};
-use crate::context::{Context, now_ms};
+use crate::context::Context;
 
 /// How long the challenge may take; older gateways send none (spec `gateway-protocol.md` §12).
 const CHALLENGE_WAIT: Duration = Duration::from_millis(750);

@@ -12,14 +12,13 @@ use ed25519_dalek::pkcs8::{
 };
 use ed25519_dalek::{Signer as _, SigningKey};
 use openclaw_config::Paths;
+use openclaw_config::clock::now_ms;
 use openclaw_config::private_file::{self, Durability};
 use openclaw_protocol::device::{SigningPayload, signing_payload};
 use rand::RngCore as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
-
-use crate::context::now_ms;
 
 /// The device's key pair.
 pub(crate) struct Identity {

@@ -1,12 +1,13 @@
 //! The findings about security that `status` shows first. A part of the checks of `security audit` (spec `cli.md` §8).
 
+use openclaw_config::clock::now_ms;
 use openclaw_config::gateway_options::{GatewayFlags, gateway_options};
 use openclaw_config::settings::{AuthKind, BindMode, GatewayMode};
 use openclaw_config::{Config, Unmet, unmet_protections};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
-use crate::context::{Context, now_ms};
+use crate::context::Context;
 
 /// Tokens shorter than this are called short.
 const GOOD_TOKEN_LENGTH: usize = 24;

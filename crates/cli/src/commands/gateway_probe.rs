@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use openclaw_config::clock::now_ms;
 use serde_json::{Value, json};
 
 use crate::client::{self, ConnectError, Connection, Target, TargetFlags, Wait};
-use crate::context::{Context, now_ms};
+use crate::context::Context;
 use crate::failure::{ERROR, Failure, Outcome};
 use crate::output;
 

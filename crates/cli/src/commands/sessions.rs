@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use openclaw_config::Config;
+use openclaw_config::clock::now_ms;
 use openclaw_protocol::session_key::AgentKey;
 use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_sessions::SessionEntry;
@@ -15,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::damaged_store;
 use super::default_models::{DefaultModels, ModelInUse};
 use crate::args::SessionsArgs;
-use crate::context::{Context, now_ms};
+use crate::context::Context;
 use crate::failure::{ERROR, Failure, Outcome};
 use crate::output::{self, Column, columns};
 

@@ -1,6 +1,7 @@
 //! `openclaw status`: what an operator asks first (spec `cli.md` §3.1).
 
 use openclaw_config::Config;
+use openclaw_config::clock::now_ms;
 use openclaw_config::settings::TailscaleMode;
 use openclaw_gateway::Host;
 use openclaw_protocol::AgentId;
@@ -12,7 +13,7 @@ use super::sessions::{StoredSession, read_newest};
 use super::{audit, damaged_store, dashboard, heartbeat, status_text, usage};
 use crate::args::StatusArgs;
 use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
-use crate::context::{Context, now_ms};
+use crate::context::Context;
 use crate::failure::Outcome;
 use crate::output;
 

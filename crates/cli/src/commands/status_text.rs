@@ -1,12 +1,13 @@
 //! `openclaw status` for people.
 
+use openclaw_config::clock::now_ms;
 use openclaw_models::quota;
 use openclaw_protocol::params::usage::UsageStatusResult;
 use serde_json::Value;
 
 use super::sessions::tokens;
 use super::status::{Extras, Remedy};
-use crate::context::{Context, now_ms};
+use crate::context::Context;
 use crate::output::{self, Column, boxed, columns};
 
 /// Width of the overview, in characters.

@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use openclaw_config::Config;
+use openclaw_config::clock::now_ms;
 use openclaw_sessions::SessionSettings;
 use openclaw_sessions::entry::SendPolicy;
 use openclaw_sessions::key::{DmScope, Peer, PeerKind, SessionKey};
@@ -14,7 +15,7 @@ use serde::Serialize;
 
 use super::add::given;
 use crate::args::AgentsRouteArgs;
-use crate::context::{Context, now_ms};
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 

@@ -1,5 +1,6 @@
 //! Which providers have a credential, and from where. Of a key only its end is shown.
 
+use openclaw_config::clock::now_ms;
 use openclaw_config::{Config, Environment, ResolvedAgent};
 use openclaw_models::catalog::{key_variables, providers_with_key};
 use openclaw_models::credentials::{AuthStore, Credential, FILE, Secret, Surroundings, profile_order};
@@ -7,7 +8,6 @@ use openclaw_models::{ModelSettings, ProviderId, Variables};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
 
-use crate::context::now_ms;
 use crate::failure::Failure;
 use crate::output;
 

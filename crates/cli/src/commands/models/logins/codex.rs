@@ -1,5 +1,6 @@
 //! The login of OpenAI Codex: the browser brings the code, or the person pastes it.
 
+use openclaw_config::clock::now_ms;
 use openclaw_models::credentials::{About, Credential, Secret};
 use openclaw_models::oauth::callback::{Callback, PORT, WAIT};
 use openclaw_models::oauth::codex::{PROVIDER, authorize_url, exchange};
@@ -12,7 +13,6 @@ use tokio::sync::oneshot;
 use super::keep::Keeper;
 use super::terminal::{Terminal, read_line};
 use crate::client::block_on;
-use crate::context::now_ms;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 

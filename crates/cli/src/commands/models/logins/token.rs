@@ -1,12 +1,12 @@
 //! `models auth add|paste-token|setup-token`.
 
+use openclaw_config::clock::now_ms;
 use openclaw_models::ProviderId;
 use openclaw_models::credentials::{Credential, Secret, pasted_secret};
 use secrecy::ExposeSecret as _;
 
 use super::keep::Keeper;
 use super::terminal::Terminal;
-use crate::context::now_ms;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 

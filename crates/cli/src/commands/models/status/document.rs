@@ -1,5 +1,6 @@
 //! What `models status` says, keys in the order of the reference.
 
+use openclaw_config::clock::now_ms;
 use openclaw_config::imports_shell_env;
 use openclaw_models::{CacheRetention, ModelRef, ProviderId};
 use serde::Serialize;
@@ -9,7 +10,7 @@ use super::health::OAuth;
 use super::probes::Probes;
 use crate::commands::models::auth::{ProviderAuth, Unusable};
 use crate::commands::models::view::View;
-use crate::context::{Context, now_ms};
+use crate::context::Context;
 
 /// The whole document.
 #[derive(Debug, Serialize)]

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
+use openclaw_config::clock::now_ms;
 use openclaw_models::probe::{Probe, tiny_question};
 use openclaw_models::{Http, ModelRef, Models, ProviderId};
 use serde::Serialize;
@@ -10,7 +11,6 @@ use serde::Serialize;
 use crate::args::ProbeArgs;
 use crate::client;
 use crate::commands::models::view::View;
-use crate::context::now_ms;
 use crate::failure::Failure;
 use crate::output::{self, Column, Style, columns};
 
