@@ -17,7 +17,7 @@ pub(crate) use explain::explain;
 pub(crate) use gateway_url::problem as url_problem;
 pub(crate) use target::{Target, TargetFlags};
 
-use crate::args::TargetArgs;
+use crate::args::{TargetArgs, positive};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -80,12 +80,8 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> R
 pub(crate) fn timeout_of(flag: Option<&str>, default: Duration) -> Result<Duration, Failure> {
     match flag {
         None => Ok(default),
-        Some(text) => text
-            .trim()
-            .parse::<u64>()
-            .ok()
-            .filter(|milliseconds| *milliseconds > 0)
-            .map(Duration::from_millis)
-            .ok_or_else(|| Failure::usage("--timeout must be a positive integer (milliseconds)")),
+        Some(text) => {
+            positive(text, "--timeout must be a positive integer (milliseconds)").map(Duration::from_millis)
+        }
     }
 }

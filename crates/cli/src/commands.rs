@@ -19,6 +19,7 @@ mod listeners;
 mod local_run;
 mod logs;
 mod models;
+mod questions;
 mod sessions;
 mod setup;
 mod status;

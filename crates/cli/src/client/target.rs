@@ -8,6 +8,7 @@ use openclaw_config::settings::{BindMode, GatewayMode};
 use openclaw_config::{Config, Environment, Unmet, unmet_protections};
 use secrecy::{ExposeSecret as _, SecretString};
 
+use crate::args::given_text;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -111,13 +112,10 @@ impl Target {
 
     /// The same as values only; remote mode without a URL falls back to the local address, with a note.
     pub(crate) fn of(config: &Config, env: &Environment, flags: &TargetFlags) -> Result<Self, Failure> {
-        let nonblank = |text: &Option<String>| {
-            text.as_deref().map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned)
-        };
-        let token_flag = nonblank(&flags.token).map(SecretString::from);
-        let password_flag = nonblank(&flags.password).map(SecretString::from);
+        let token_flag = given_text(&flags.token).map(SecretString::from);
+        let password_flag = given_text(&flags.password).map(SecretString::from);
         let explicit = token_flag.is_some() || password_flag.is_some();
-        if let Some(url) = nonblank(&flags.url) {
+        if let Some(url) = given_text(&flags.url) {
             if !explicit {
                 return Err(Failure::new(
                     "credentials",
@@ -142,7 +140,7 @@ impl Target {
         let is_remote = config.gateway.mode == Some(GatewayMode::Remote);
         let remote = &config.gateway.remote;
         let local = local_address(config, env)?;
-        let (url, source, note) = match (is_remote, nonblank(&remote.url)) {
+        let (url, source, note) = match (is_remote, given_text(&remote.url)) {
             (true, Some(url)) => {
                 let unmet = unmet_protections(config);
                 let unmet = unmet.into_iter().find(|unmet| unmet.refuses == Refuses::Connections);

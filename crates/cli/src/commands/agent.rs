@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::config_pickup;
 use super::local_run::{self, LocalRun, Why};
-use crate::args::AgentArgs;
+use crate::args::{AgentArgs, given, given_text, positive};
 use crate::client::{self, Target, TargetFlags, Wait};
 use crate::context::Context;
 use crate::failure::{ERROR, Failure, Outcome};
@@ -108,15 +108,14 @@ fn may_run_here(failure: &Failure, context: &Context) -> Option<Target> {
 }
 
 fn check(args: &AgentArgs, context: &Context) -> Result<Request, Failure> {
-    let given =
-        |text: &Option<String>| text.as_deref().map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned);
     let Some(message) = args.message.clone() else {
         return Err(Failure::usage("error: required option '-m, --message <text>' not specified"));
     };
     if message.trim().is_empty() {
         return Err(Failure::usage("Message (--message) is required"));
     }
-    let (to, session_id, agent) = (given(&args.to), given(&args.session_id), given(&args.agent));
+    let (to, session_id, agent) =
+        (given_text(&args.to), given_text(&args.session_id), given_text(&args.agent));
     if to.is_none() && session_id.is_none() && agent.is_none() {
         return Err(Failure::usage("Pass --to <E.164>, --session-id, or --agent to choose a session"));
     }
@@ -128,19 +127,14 @@ fn check(args: &AgentArgs, context: &Context) -> Result<Request, Failure> {
             format!("Unknown agent id \"{name}\". Use \"openclaw agents list\" to see configured agents."),
         ));
     }
-    let timeout_seconds = match given(&args.timeout) {
-        None => None,
-        Some(text) => match text.parse::<u64>() {
-            Ok(seconds) if seconds > 0 => Some(seconds),
-            Ok(_) | Err(_) => return Err(Failure::usage("--timeout must be a positive integer (seconds)")),
-        },
-    };
-    let thinking = given(&args.thinking).map(|level| level.to_lowercase());
+    let seconds = |text| positive(text, "--timeout must be a positive integer (seconds)");
+    let timeout_seconds = given(args.timeout.as_deref()).map(seconds).transpose()?;
+    let thinking = given_text(&args.thinking).map(|level| level.to_lowercase());
     if let Some(level) = thinking.as_deref().filter(|level| !THINKING.contains(level)) {
         let known = THINKING.join(", ");
         return Err(Failure::usage(format!("Invalid thinking level \"{level}\". Use one of: {known}.")));
     }
-    let verbose = given(&args.verbose).map(|level| level.to_lowercase());
+    let verbose = given_text(&args.verbose).map(|level| level.to_lowercase());
     if let Some(level) = verbose.as_deref().filter(|level| !matches!(*level, "on" | "full" | "off")) {
         return Err(Failure::usage(format!(
             "Invalid verbose level \"{level}\". Use \"on\", \"full\", or \"off\"."

@@ -8,7 +8,7 @@ use openclaw_protocol::params::usage::{UsageCost, UsageCostResult, UsageTotals};
 use serde_json::{Value, json};
 
 use super::{gateway_probe, gateway_status, health};
-use crate::args::{GatewayCommand, RunArgs, TargetArgs};
+use crate::args::{GatewayCommand, RunArgs, TargetArgs, positive};
 use crate::client::{self, DEFAULT_TIMEOUT, TargetFlags, Wait};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
@@ -62,9 +62,8 @@ pub(super) fn run(command: GatewayCommand, parent: &RunArgs, context: &Context) 
 }
 
 fn usage_cost(context: &Context, target: &TargetArgs, days: &str, json: bool) -> Outcome {
-    let days = days.trim().parse::<u32>().ok().filter(|days| *days > 0).ok_or_else(|| {
-        Failure::usage(format!("--days must be a positive integer, not \"{}\"", output::one_line(days)))
-    })?;
+    let days: u32 =
+        positive(days, format!("--days must be a positive integer, not \"{}\"", output::one_line(days)))?;
     let timeout = client::timeout_of(target.timeout.as_deref(), DEFAULT_TIMEOUT)?;
     let flags = TargetFlags::from(target);
     let asked = client::call(context, &flags, UsageCost::NAME, json!({ "days": days }), Wait::First, timeout);

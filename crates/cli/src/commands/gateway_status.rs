@@ -11,7 +11,7 @@ use super::gateway_probe::{self, Ask, Probed};
 use super::listeners::listeners;
 use super::logs::newest_log;
 use super::status::service_file;
-use crate::args::TargetArgs;
+use crate::args::{TargetArgs, given};
 use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
 use crate::context::Context;
 use crate::failure::{ERROR, Failure, Outcome};
@@ -203,7 +203,7 @@ fn listening(status: &Value, port: u64) -> Vec<String> {
 fn log_file(context: &Context) -> std::path::PathBuf {
     newest_log(context).unwrap_or_else(|| {
         let config = context.config_or_default();
-        let written = config.logging.file.as_deref().map(str::trim).filter(|file| !file.is_empty());
+        let written = given(config.logging.file.as_deref());
         match written {
             Some(file) => context.env().expand_path(file),
             None => {

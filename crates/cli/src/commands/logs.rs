@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::args::LogsArgs;
+use crate::args::{LogsArgs, given, positive};
 use crate::client::{self, ConnectError, Connection, Target, TargetFlags, Wait};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
@@ -25,10 +25,7 @@ struct Wanted {
 }
 
 pub(super) fn run(args: &LogsArgs, context: &Context) -> Outcome {
-    let positive = |text: &str, name: &str| {
-        let number = text.trim().parse::<u64>().ok().filter(|number| *number > 0);
-        number.ok_or_else(|| Failure::usage(format!("--{name} must be a positive integer")))
-    };
+    let positive = |text: &str, name: &str| positive(text, format!("--{name} must be a positive integer"));
     let wanted = Wanted {
         limit: positive(&args.limit, "limit")?,
         max_bytes: positive(&args.max_bytes, "max-bytes")?,
@@ -128,7 +125,7 @@ fn read_from(path: &Path, start: u64) -> std::io::Result<String> {
 /// `logging.file`, else the newest dated file.
 pub(super) fn newest_log(context: &Context) -> Option<PathBuf> {
     let config = context.config_or_default();
-    if let Some(file) = config.logging.file.as_deref().map(str::trim).filter(|file| !file.is_empty()) {
+    if let Some(file) = given(config.logging.file.as_deref()) {
         return Some(context.env().expand_path(file)).filter(|path| path.is_file());
     }
     let is_log = |path: &PathBuf| {

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::damaged_store;
 use super::default_models::{DefaultModels, ModelInUse};
-use crate::args::SessionsArgs;
+use crate::args::{SessionsArgs, positive};
 use crate::context::Context;
 use crate::failure::{ERROR, Failure, Outcome};
 use crate::output::{self, Column, columns};
@@ -164,8 +164,7 @@ pub(super) fn run(args: &SessionsArgs, context: &Context) -> Outcome {
 
 /// `--active`: a number of minutes.
 fn minutes(text: &str) -> Result<i64, Failure> {
-    let minutes = text.trim().parse::<i64>().ok().filter(|minutes| *minutes > 0);
-    minutes.ok_or_else(|| Failure::usage("--active must be a positive integer (minutes)"))
+    positive(text, "--active must be a positive integer (minutes)")
 }
 
 /// A store file that is listed.
@@ -195,11 +194,7 @@ fn stores(args: &SessionsArgs, config: &Config, context: &Context) -> Result<Vec
         }
         return Ok(stores);
     }
-    let agent = args.agent.as_deref().map_or_else(|| config.default_agent(), AgentId::normalize);
-    if !config.has_agent(&agent) {
-        return Err(Failure::new("unknown-agent", format!("Unknown agent id \"{agent}\"."))
-            .hint("Run `openclaw agents list` for the configured ones."));
-    }
+    let agent = context.agent(args.agent.as_deref())?;
     let path = match &args.store {
         Some(path) => context.env().expand_path(path),
         None => config.session_store(&agent),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use openclaw_protocol::AgentId;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{AgentTools, Config, Exec, GroupChat, ToolPolicy};
@@ -198,16 +198,20 @@ pub struct ModelEntry {
 }
 
 /// `identity`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Identity {
     /// Name the agent goes by.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<String>,
     /// Emoji that stands for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub emoji: Option<String>,
     /// Workspace-relative path, http(s) URL or data URI.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub avatar: Option<String>,
 }
 

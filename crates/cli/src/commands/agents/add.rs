@@ -1,6 +1,6 @@
 //! `openclaw agents add`.
 
-use std::io::{IsTerminal as _, stderr, stdin};
+use std::io::{IsTerminal as _, stdin};
 use std::path::PathBuf;
 
 use openclaw_agent::roster::{self, BindingChanges, Created, IdentityLines, NewAgent, NewBinding};
@@ -12,9 +12,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::credentials::Offer;
-use super::questions::Questions;
 use super::{exists, failure, reserved, wizard};
-use crate::args::AgentsAddArgs;
+use crate::args::{AgentsAddArgs, given, given_text};
+use crate::commands::questions::Questions;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -50,7 +50,7 @@ pub(super) fn run(args: &AgentsAddArgs, context: &Context) -> Outcome {
     let wanted = if is_scripted(args) {
         from_flags(args, config, context)?
     } else if stdin().is_terminal() && !args.json {
-        let mut questions = Questions { answers: stdin().lock(), screen: stderr() };
+        let mut questions = Questions::of_process();
         wizard::ask(&mut questions, args.name.as_deref(), config, context)?
     } else {
         return Err(Failure::usage(
@@ -92,16 +92,12 @@ fn from_flags(args: &AgentsAddArgs, config: &Config, context: &Context) -> Resul
     Ok(Wanted {
         bindings: bindings(args.bind.iter().map(String::as_str), config)?,
         workspace: context.env().expand_path(workspace),
-        model: given(args.model.as_deref()).map(str::to_owned),
+        model: given_text(&args.model),
         name: name.to_owned(),
         credentials: None,
         agent_dir,
         id,
     })
-}
-
-pub(super) fn given(text: Option<&str>) -> Option<&str> {
-    text.map(str::trim).filter(|text| !text.is_empty())
 }
 
 /// The id that a name gives, unless it is taken.

@@ -13,8 +13,7 @@ use openclaw_sessions::routing::{self, Inbound, KeyReason, Route, ThreadStyle};
 use openclaw_sessions::send_policy::{self, SendSubject};
 use serde::Serialize;
 
-use super::add::given;
-use crate::args::AgentsRouteArgs;
+use crate::args::{AgentsRouteArgs, given, given_text};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -84,17 +83,16 @@ fn inbound(args: &AgentsRouteArgs, config: &Config) -> Result<Inbound, Failure> 
     let Some(channel) = given(Some(&args.channel)) else {
         return Err(Failure::usage("--channel must not be blank"));
     };
-    let text = |text: &Option<String>| given(text.as_deref()).map(str::to_owned);
     let peer = |text: &Option<String>| given(text.as_deref()).map(peer);
     let inherits = config.document().pointer("/channels/slack/thread/inheritParent");
     Ok(Inbound {
         channel: openclaw_sessions::key::group::surface(channel).unwrap_or(channel).to_owned(),
-        account_id: text(&args.account),
+        account_id: given_text(&args.account),
         peer: peer(&args.peer),
         parent_peer: peer(&args.parent_peer),
-        guild_id: text(&args.guild),
-        team_id: text(&args.team),
-        thread_id: text(&args.thread),
+        guild_id: given_text(&args.guild),
+        team_id: given_text(&args.team),
+        thread_id: given_text(&args.thread),
         thread_inherits: channel.eq_ignore_ascii_case("slack") && inherits.is_some_and(|value| value == true),
     })
 }

@@ -5,9 +5,10 @@ use std::io::{BufRead, Write};
 use openclaw_config::Config;
 use openclaw_protocol::AgentId;
 
-use super::add::{Wanted, bindings, given, new_id};
+use super::add::{Wanted, bindings, new_id};
 use super::credentials::Offer;
-use super::questions::Questions;
+use crate::args::given;
+use crate::commands::questions::Questions;
 use crate::context::Context;
 use crate::failure::Failure;
 

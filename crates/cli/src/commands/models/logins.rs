@@ -8,9 +8,9 @@ mod terminal;
 mod token;
 
 use openclaw_models::oauth::{codex as codex_login, github};
-use openclaw_protocol::AgentId;
+use openclaw_models::{ProviderId, Variables};
 
-use crate::args::{ModelsAuthArgs, ModelsAuthCommand};
+use crate::args::{ModelsAuthArgs, ModelsAuthCommand, given};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use keep::Keeper;
@@ -76,13 +76,8 @@ pub(super) fn run(args: ModelsAuthArgs, agent: Option<&str>, context: &Context) 
 
 fn keeper<'a>(context: &'a Context, agent: Option<&str>) -> Result<Keeper<'a>, Failure> {
     openclaw_gateway::keep_files_private();
-    let config = context.config()?;
-    let id = agent.map_or_else(|| config.default_agent(), AgentId::normalize);
-    if !config.has_agent(&id) {
-        return Err(Failure::new("unknown-agent", format!("Unknown agent id \"{id}\"."))
-            .hint("Run `openclaw agents list` for the configured ones."));
-    }
-    Ok(Keeper::new(context, &id, &config.agent(&id).agent_dir))
+    let agent = context.config()?.agent(&context.agent(agent)?);
+    Ok(Keeper { context, agent, variables: Variables::from(context.env()) })
 }
 
 fn login(
@@ -93,12 +88,12 @@ fn login(
     set_default: bool,
 ) -> Outcome {
     let providers = format!("{}, {}", codex_login::PROVIDER, github::PROVIDER);
-    let Some(provider) = provider.map(str::trim).filter(|id| !id.is_empty()) else {
+    let Some(provider) = given(provider) else {
         return Err(
             Failure::usage("Missing --provider.").hint(format!("Providers with a login: {providers}."))
         );
     };
-    let provider = openclaw_models::ProviderId::normalize(provider);
+    let provider = ProviderId::normalize(provider);
     let known = match provider.as_str() {
         codex_login::PROVIDER => "oauth",
         github::PROVIDER => "device",

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use super::change::{Choice, Defaults};
 use super::view::View;
-use crate::args::ScanArgs;
+use crate::args::{ScanArgs, given, positive};
 use crate::client;
-use crate::commands::agents::Questions;
+use crate::commands::questions::Questions;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Column, columns};
@@ -93,16 +93,13 @@ pub(super) fn run(args: &ScanArgs, context: &Context) -> Outcome {
 impl Plan {
     fn of(args: &ScanArgs) -> Result<Self, Failure> {
         let number = |text: &Option<String>, name: &str, least: &str, is_ok: fn(f64) -> bool| {
-            let Some(text) = text.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
+            let Some(text) = given(text.as_deref()) else {
                 return Ok(None);
             };
             let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && is_ok(*number));
             number.map(Some).ok_or_else(|| Failure::usage(format!("{name} must be {least}")))
         };
-        let count = |text: &str, name: &str| {
-            let count = text.trim().parse::<usize>().ok().filter(|count| *count > 0);
-            count.ok_or_else(|| Failure::usage(format!("{name} must be a positive integer")))
-        };
+        let count = |text: &str, name: &str| positive(text, format!("{name} must be a positive integer"));
         let timeout = number(&args.timeout, "--timeout", "> 0", |number| number > 0.0)?.unwrap_or(TIMEOUT_MS);
         let at_once = args.concurrency.as_deref().map(|text| count(text, "--concurrency"));
         Ok(Self {
@@ -169,7 +166,7 @@ fn consent(args: &ScanArgs) -> Result<Consent, Failure> {
 
 /// Asks which of the models become fallbacks.
 fn chosen(found: &[Found], picks: &Picks) -> Result<Picks, Failure> {
-    let mut questions = Questions { answers: io::stdin().lock(), screen: io::stderr() };
+    let mut questions = Questions::of_process();
     let able = |is_able: fn(&Found) -> bool| -> Vec<&str> {
         found.iter().filter(|model| is_able(model)).map(|model| model.model_ref.as_str()).collect()
     };
@@ -225,8 +222,7 @@ fn numbered(answer: &str, models: &[&str]) -> Option<Vec<String>> {
 }
 
 fn apply(args: &ScanArgs, context: &Context, found: &[Found], picks: &Picks) -> Outcome {
-    let first_image = picks.image_fallbacks.first();
-    if args.set_image && first_image.is_none() {
+    if args.set_image && picks.image_fallbacks.is_empty() {
         return Err(Failure::new("no-models", "No image-capable models selected for image model.")
             .hint("Leave out --set-image, or look for others with --min-params 0 and without --provider."));
     }
@@ -240,25 +236,22 @@ fn apply(args: &ScanArgs, context: &Context, found: &[Found], picks: &Picks) -> 
     if !picks.image_fallbacks.is_empty() {
         defaults.put_fallbacks(Choice::Image, &picks.image_fallbacks);
     }
-    let primary = |choice: Choice, is_wanted: bool, model: Option<&String>, defaults: &mut Defaults<'_>| {
-        if let Some(reference) =
-            model.filter(|_| is_wanted).and_then(|model| ModelRef::parse(model, PROVIDER))
-        {
-            defaults.put_primary(choice, &reference);
+    let choices = [
+        (Choice::Text, &picks.fallbacks, args.set_default),
+        (Choice::Image, &picks.image_fallbacks, args.set_image),
+    ];
+    for (choice, models, sets) in choices {
+        if let Some(first) = models.first().filter(|_| sets) {
+            defaults.put_primary(choice, first);
         }
-    };
-    primary(Choice::Text, args.set_default, picks.fallbacks.first(), &mut defaults);
-    primary(Choice::Image, args.set_image, first_image, &mut defaults);
+    }
     if args.json {
         defaults.save_silently()?;
         print_document(args, found, picks, Vec::new());
         return Ok(0);
     }
     defaults.save()?;
-    for (choice, models, sets) in [
-        (Choice::Text, &picks.fallbacks, args.set_default),
-        (Choice::Image, &picks.image_fallbacks, args.set_image),
-    ] {
+    for (choice, models, sets) in choices {
         if let Some(first) = models.first() {
             output::line(&format!("{}: {}", choice.fallbacks_label(), models.join(", ")));
             if sets {

@@ -197,8 +197,8 @@ impl<'a> Defaults<'a> {
     }
 
     /// Replaces the primary model.
-    pub(crate) fn put_primary(&mut self, choice: Choice, target: &ModelRef) {
-        self.put(choice, "primary", json!(target.to_string()));
+    pub(crate) fn put_primary(&mut self, choice: Choice, model: &str) {
+        self.put(choice, "primary", json!(model));
     }
 
     /// Writes what was changed and says where; nothing when there was nothing to change.

@@ -7,6 +7,7 @@ use secrecy::ExposeSecret as _;
 
 use super::keep::Keeper;
 use super::terminal::Terminal;
+use crate::args::given;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
@@ -88,10 +89,6 @@ pub(super) fn add(keeper: &Keeper<'_>, terminal: &Terminal) -> Outcome {
     };
     keeper.keep(&id, &Credential::new(provider, secret))?;
     Ok(0)
-}
-
-fn given(text: Option<&str>) -> Option<&str> {
-    text.map(str::trim).filter(|text| !text.is_empty())
 }
 
 /// `365d`, `12h`, `30` (minutes) in milliseconds.
