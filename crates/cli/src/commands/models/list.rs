@@ -71,7 +71,7 @@ fn row(view: &View, reference: &ModelRef) -> Row {
         name,
         input: if known.as_ref().is_some_and(|spec| spec.images) { "text+image" } else { "text" }.to_owned(),
         context_window: known.as_ref().and_then(|spec| spec.context_window),
-        local: view.credentials.is_local(&reference.provider),
+        local: view.is_local(&reference.provider),
         available: view.is_usable(&reference.provider),
         tags: tags(view, reference),
         missing: known.is_none() && !is_offline,

@@ -85,7 +85,6 @@ impl Status {
 
 impl Auth {
     fn of(view: &View, context: &Context) -> Self {
-        let credentials = &view.credentials;
         let chosen = std::iter::once(&view.primary)
             .chain(&view.fallbacks)
             .chain(&view.image)
@@ -94,19 +93,19 @@ impl Auth {
         let mut missing: Vec<&ProviderId> = chosen.filter(|provider| !view.is_usable(provider)).collect();
         missing.sort();
         missing.dedup();
-        let mut providers = credentials.providers();
+        let mut providers = view.providers();
         providers.extend(view.in_use().into_iter().map(|reference| reference.provider));
         providers.sort();
         providers.dedup();
         let described: Vec<ProviderAuth> =
-            providers.iter().filter_map(|provider| credentials.describe(provider)).collect();
+            providers.iter().filter_map(|provider| view.describe(provider)).collect();
         Self {
-            store_path: view.agent.agent_dir.join("auth-profiles.json").display().to_string(),
+            store_path: view.store_path(),
             shell_env_fallback: ShellEnv::of(context),
             providers_with_oauth: described.iter().filter_map(with_oauth).collect(),
             missing_providers_in_use: missing.iter().map(ToString::to_string).collect(),
-            unusable_profiles: credentials.unusable(),
-            oauth: OAuth::of(&credentials.store, &providers, now_ms()),
+            unusable_profiles: view.unusable(),
+            oauth: OAuth::of(&view.store, &providers, now_ms()),
             providers: described,
             probes: None,
         }
@@ -133,7 +132,7 @@ fn cache_retention(view: &View) -> Map<String, Value> {
         .iter()
         .filter(|reference| reference.provider.as_str() == CacheRetention::PROVIDER)
         .filter_map(|reference| {
-            let mode = view.credentials.mode(&reference.provider)?;
+            let mode = view.mode(&reference.provider)?;
             let kept = CacheRetention::effective(listed(reference), reference.provider.as_str(), mode);
             Some((reference.to_string(), json!(kept)))
         })
