@@ -34,7 +34,7 @@ struct Answer {
     key: KeyReason,
     thread: Option<ThreadStyle>,
     reset: ResetShown,
-    send_policy: &'static str,
+    send_policy: SendPolicy,
 }
 
 #[derive(Debug, Serialize)]
@@ -148,10 +148,7 @@ fn answer(
         key: route.why.key.clone(),
         thread: route.why.thread,
         reset: reset_shown(reset_type, &policy, now, zone),
-        send_policy: match send_policy::resolve(settings.section.send_policy.as_ref(), &subject) {
-            SendPolicy::Allow => "allow",
-            SendPolicy::Deny => "deny",
-        },
+        send_policy: send_policy::resolve(settings.section.send_policy.as_ref(), &subject),
     }
 }
 
@@ -186,8 +183,8 @@ fn text(answer: &Answer, zone: &TimeZone) -> Vec<String> {
     lines.extend(answer.parent_session_key.as_ref().map(|key| format!("Starts with the history of: {key}")));
     lines.push(format!("Resets:  {} (as {})", resets(&answer.reset, zone), answer.reset.kind));
     lines.push(match answer.send_policy {
-        "deny" => "Sending: denied by session.sendPolicy".to_owned(),
-        _ => "Sending: allowed".to_owned(),
+        SendPolicy::Deny => "Sending: denied by session.sendPolicy".to_owned(),
+        SendPolicy::Allow => "Sending: allowed".to_owned(),
     });
     lines
 }

@@ -16,6 +16,10 @@ use crate::failure::{Failure, Outcome};
 use keep::Keeper;
 use terminal::Terminal;
 
+/// Providers with a login here, its method, and the model it is for.
+const LOGINS: [(&str, &str, &str); 2] =
+    [(codex_login::PROVIDER, "oauth", codex::MODEL), (github::PROVIDER, "device", copilot::MODEL)];
+
 /// Providers whose logins belong to another program, with how a person gets there all the same.
 const ELSEWHERE: &[(&str, &str)] = &[
     (
@@ -87,40 +91,33 @@ fn login(
     method: Option<&str>,
     set_default: bool,
 ) -> Outcome {
-    let providers = format!("{}, {}", codex_login::PROVIDER, github::PROVIDER);
+    let providers = LOGINS.map(|(id, ..)| id).join(", ");
     let Some(provider) = given(provider) else {
         return Err(
             Failure::usage("Missing --provider.").hint(format!("Providers with a login: {providers}."))
         );
     };
     let provider = ProviderId::normalize(provider);
-    let known = match provider.as_str() {
-        codex_login::PROVIDER => "oauth",
-        github::PROVIDER => "device",
-        other => {
-            let elsewhere = ELSEWHERE.iter().find(|(id, _)| *id == other);
-            let hint = elsewhere.map_or_else(
-                || format!("Providers with a login: {providers}. For a token: openclaw models auth paste-token --provider {other}"),
-                |(_, hint)| (*hint).to_owned(),
-            );
-            return Err(Failure::new(
-                "no-login",
-                format!("There is no login for provider \"{other}\" here."),
-            )
-            .hint(hint));
-        }
+    let Some((_, known, model)) = LOGINS.iter().find(|(id, ..)| *id == provider.as_str()) else {
+        let elsewhere = ELSEWHERE.iter().find(|(id, _)| *id == provider.as_str());
+        let hint = elsewhere.map_or_else(
+            || format!("Providers with a login: {providers}. For a token: openclaw models auth paste-token --provider {provider}"),
+            |(_, hint)| (*hint).to_owned(),
+        );
+        let text = format!("There is no login for provider \"{provider}\" here.");
+        return Err(Failure::new("no-login", text).hint(hint));
     };
-    if let Some(method) = method.filter(|method| *method != known) {
+    if let Some(method) = method.filter(|method| method != known) {
         return Err(Failure::usage(format!("Unknown auth method \"{method}\" of {provider}."))
             .hint(format!("It has one: {known}.")));
     }
-    let outcome = if known == "oauth" {
+    let outcome = if *known == "oauth" {
         codex::run(keeper, terminal)
     } else {
         copilot::run(keeper, terminal, copilot::PROFILE, false)
     }?;
     if set_default {
-        keeper.set_default(if known == "oauth" { codex::MODEL } else { copilot::MODEL })?;
+        keeper.set_default(model)?;
     }
     Ok(outcome)
 }

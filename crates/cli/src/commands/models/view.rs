@@ -9,6 +9,7 @@ use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames};
 use openclaw_models::select::Primary;
 use openclaw_models::{Http, ModelRef, ModelSettings, Models, ProviderId, Variables};
 
+use crate::client::block_on;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -78,12 +79,13 @@ impl View {
     }
 
     /// The same with what servers on this machine, and services, say they have. Waits for them a second at most.
-    pub(super) async fn with_servers(mut self) -> Self {
+    pub(super) fn with_servers(mut self) -> Result<Self, Failure> {
         let models = Models::new(self.variables.clone(), Http::default());
-        let (catalog, _) = models.ask_for_catalog(&self.settings, &self.agent.agent_dir).await;
+        let asked = models.ask_for_catalog(&self.settings, &self.agent.agent_dir);
+        let (catalog, _) = block_on(async { Ok(asked.await) })?;
         self.catalog = catalog;
         self.find_primary();
-        self
+        Ok(self)
     }
 
     /// Whether a run could call a provider, as far as credentials go.

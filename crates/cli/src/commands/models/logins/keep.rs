@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use openclaw_config::ResolvedAgent;
 use openclaw_config::write::{self, Actor};
+use openclaw_config::{ResolvedAgent, value_path};
 use openclaw_models::credentials::{AuthStore, Credential, FILE, OnDamage, Surroundings};
 use openclaw_models::{ProviderId, Variables};
 use serde_json::{Value, json};
@@ -84,28 +84,18 @@ impl Keeper<'_> {
 }
 
 fn name_profile(config: &mut Value, id: &str, credential: &Credential) {
-    if !config.is_object() {
-        *config = json!({});
-    }
     let mut entry = json!({ "provider": credential.provider.as_str(), "mode": credential.secret.kind() });
     if let (Some(email), Some(entry)) = (&credential.about.email, entry.as_object_mut()) {
         entry.insert("email".to_owned(), json!(email));
     }
-    let Some(auth) = section(config, "auth") else { return };
-    if let Some(profiles) = section(auth, "profiles").and_then(Value::as_object_mut) {
-        profiles.insert(id.to_owned(), entry);
-    }
-    let orders = auth.get_mut("order").and_then(Value::as_object_mut).into_iter().flatten();
+    value_path::set(config, &["auth", "profiles", id].map(str::to_owned), entry);
+    let orders = config.pointer_mut("/auth/order").and_then(Value::as_object_mut).into_iter().flatten();
     for (provider, order) in orders {
         let Some(order) = order.as_array_mut() else { continue };
         if ProviderId::normalize(provider) == credential.provider && !order.iter().any(|known| known == id) {
             order.insert(0, json!(id));
         }
     }
-}
-
-fn section<'v>(value: &'v mut Value, name: &str) -> Option<&'v mut Value> {
-    Some(value.as_object_mut()?.entry(name).or_insert_with(|| json!({})))
 }
 
 #[cfg(test)]

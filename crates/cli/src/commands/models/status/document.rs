@@ -2,6 +2,7 @@
 
 use openclaw_config::clock::now_ms;
 use openclaw_config::imports_shell_env;
+use openclaw_models::reference::DEFAULT_PROVIDER;
 use openclaw_models::{CacheRetention, ModelRef, ProviderId};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -121,12 +122,14 @@ fn with_oauth(provider: &ProviderAuth) -> Option<String> {
 
 /// The models in use whose prompts a provider caches on request, with how long.
 fn cache_retention(view: &View) -> Map<String, Value> {
-    let listed = |reference: &ModelRef| {
-        let of_it = view.settings.listed.iter().filter(|listed| {
-            ModelRef::parse(&listed.key, openclaw_models::reference::DEFAULT_PROVIDER).as_ref()
-                == Some(reference)
-        });
-        of_it.filter_map(|listed| listed.cache).next()
+    let means =
+        |key: &str, wanted: &ModelRef| ModelRef::parse(key, DEFAULT_PROVIDER).as_ref() == Some(wanted);
+    let listed = |wanted: &ModelRef| {
+        view.settings
+            .listed
+            .iter()
+            .filter(|listed| means(&listed.key, wanted))
+            .find_map(|listed| listed.cache)
     };
     view.in_use()
         .iter()
