@@ -9,6 +9,7 @@ mod target;
 
 use std::time::Duration;
 
+use openclaw_protocol::Call;
 use serde_json::Value;
 
 pub(crate) use connect::{ConnectError, Connection, Wait};
@@ -61,6 +62,16 @@ pub(crate) async fn call(
             context.hint_command("openclaw logs")
         ))),
     }
+}
+
+/// Reads the answer to a method.
+///
+/// # Errors
+/// When it is none: the gateway is another version, or no gateway.
+pub(crate) fn read<C: Call>(answer: Value, what: &str) -> Result<C::Output, Failure> {
+    let text =
+        |error: serde_json::Error| format!("the gateway's answer to {} is no {what}: {error}", C::NAME);
+    serde_json::from_value(answer).map_err(|error| Failure::new("protocol", text(error)))
 }
 
 /// Runs a future to its end on a runtime of one thread.

@@ -14,7 +14,6 @@ mod gateway_probe;
 mod gateway_run;
 mod gateway_status;
 mod health;
-mod heartbeat;
 mod listeners;
 mod local_run;
 mod logs;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use openclaw_models::credentials::how_to_add;
 use openclaw_models::scan::{Found, PROVIDER, Pace, Picks, Tried, Wanted, pick, ranked};
-use openclaw_models::{Http, ModelRef, ModelSettings, Models, ProviderId};
+use openclaw_models::{Http, ModelRef, Models, ProviderId};
 use serde::Serialize;
 
 use super::change::{Choice, Defaults};
@@ -71,7 +71,7 @@ pub(super) fn run(args: &ScanArgs, context: &Context) -> Outcome {
         ));
     }
     if !args.json {
-        summary(&found).iter().for_each(|line| output::line(line));
+        output::line(&summary(&found));
         table(&found).iter().for_each(|line| output::line(line));
     }
     let picks = pick(&found, plan.most);
@@ -122,7 +122,7 @@ impl Plan {
 
 fn look(view: &View, plan: &Plan, tries: bool) -> Result<Vec<Found>, Failure> {
     let models = Models::new(view.variables.clone(), Http::default());
-    let settings: &ModelSettings = &view.settings;
+    let settings = &view.settings;
     client::block_on(async {
         let listed = models.free_models(settings, &plan.wanted).await;
         let listed = listed.map_err(|error| Failure::new("scan", error.to_string()))?;
@@ -278,26 +278,20 @@ fn first_error(found: &[Found]) -> String {
     error.map_or_else(String::new, |error| format!("The first one said: {}", output::one_line(error)))
 }
 
-fn summary(found: &[Found]) -> Vec<String> {
+fn summary(found: &[Found]) -> String {
     let count = |is_it: fn(&Found) -> bool| found.iter().filter(|model| is_it(model)).count();
-    vec![format!(
+    format!(
         "Scan results: tested {}, tool ok {}, image ok {}, tool+image ok {}, image only {}",
         found.len(),
         count(|model| model.tool.ok),
         count(|model| model.image.ok),
         count(|model| model.tool.ok && model.image.ok),
         count(|model| model.image.ok && !model.tool.ok)
-    )]
+    )
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "Model", width: 42 },
-    Column { name: "Tool", width: 10 },
-    Column { name: "Image", width: 10 },
-    Column { name: "Ctx", width: 8 },
-    Column { name: "Params", width: 8 },
-    Column { name: "Notes", width: 0 },
-];
+const COLUMNS: &[Column] =
+    &[("Model", 42), ("Tool", 10), ("Image", 10), ("Ctx", 8), ("Params", 8), ("Notes", 0)];
 
 fn table(found: &[Found]) -> Vec<String> {
     let tried = |tried: &Tried| match tried {

@@ -231,11 +231,7 @@ async fn ask(models: &Models, view: &View, pace: &Pace, mut outcome: Outcome) ->
     outcome
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "Model", width: 32 },
-    Column { name: "Profile", width: 32 },
-    Column { name: "Status", width: 0 },
-];
+const COLUMNS: &[Column] = &[("Model", 32), ("Profile", 32), ("Status", 0)];
 
 impl Probes {
     /// For people.
