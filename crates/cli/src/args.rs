@@ -4,6 +4,7 @@
 mod agents;
 mod models;
 mod models_auth;
+mod value;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -12,6 +13,7 @@ pub(crate) use models::{
     AliasesCommand, FallbacksCommand, FormArgs, ModelsArgs, ModelsCommand, ProbeArgs, ScanArgs,
 };
 pub(crate) use models_auth::{AuthOrderCommand, ModelsAuthArgs, ModelsAuthCommand, OrderOf};
+pub(crate) use value::{given, given_text, positive};
 
 /// The words after the profile flags.
 #[derive(Debug, Parser)]

@@ -9,6 +9,7 @@ mod target;
 
 use std::time::Duration;
 
+use openclaw_protocol::Call;
 use serde_json::Value;
 
 pub(crate) use connect::{ConnectError, Connection, Wait};
@@ -17,7 +18,7 @@ pub(crate) use explain::explain;
 pub(crate) use gateway_url::problem as url_problem;
 pub(crate) use target::{Target, TargetFlags};
 
-use crate::args::TargetArgs;
+use crate::args::{TargetArgs, positive};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -63,6 +64,16 @@ pub(crate) async fn call(
     }
 }
 
+/// Reads the answer to a method.
+///
+/// # Errors
+/// When it is none: the gateway is another version, or no gateway.
+pub(crate) fn read<C: Call>(answer: Value, what: &str) -> Result<C::Output, Failure> {
+    let text =
+        |error: serde_json::Error| format!("the gateway's answer to {} is no {what}: {error}", C::NAME);
+    serde_json::from_value(answer).map_err(|error| Failure::new("protocol", text(error)))
+}
+
 /// Runs a future to its end on a runtime of one thread.
 pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     openclaw_models::install_tls();
@@ -80,12 +91,8 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> R
 pub(crate) fn timeout_of(flag: Option<&str>, default: Duration) -> Result<Duration, Failure> {
     match flag {
         None => Ok(default),
-        Some(text) => text
-            .trim()
-            .parse::<u64>()
-            .ok()
-            .filter(|milliseconds| *milliseconds > 0)
-            .map(Duration::from_millis)
-            .ok_or_else(|| Failure::usage("--timeout must be a positive integer (milliseconds)")),
+        Some(text) => {
+            positive(text, "--timeout must be a positive integer (milliseconds)").map(Duration::from_millis)
+        }
     }
 }

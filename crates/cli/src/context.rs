@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use openclaw_config::{Config, Environment, Loaded, Paths, profile};
+use openclaw_protocol::AgentId;
 
 use crate::failure::Failure;
 use crate::output::{self, Style};
@@ -47,6 +48,20 @@ impl Context {
     /// The block that names every problem (spec `cli.md` §1.5).
     pub(crate) fn config(&self) -> Result<&Arc<Config>, Failure> {
         self.loaded.config_for_reading().map_err(|_| self.invalid_config())
+    }
+
+    /// The agent that a command is about: the one asked for, else the default one.
+    ///
+    /// # Errors
+    /// When the config can't be used or has no such agent.
+    pub(crate) fn agent(&self, asked: Option<&str>) -> Result<AgentId, Failure> {
+        let config = self.config()?;
+        let id = asked.map_or_else(|| config.default_agent(), AgentId::normalize);
+        if !config.has_agent(&id) {
+            return Err(Failure::new("unknown-agent", format!("Unknown agent id \"{id}\"."))
+                .hint("Run `openclaw agents list` for the configured ones."));
+        }
+        Ok(id)
     }
 
     /// The config if it is valid, else the defaults, for commands that help to repair it.
@@ -135,9 +150,4 @@ impl Context {
     pub(crate) fn hint_command(&self, command: &str) -> String {
         profile::command_hint(command, self.env())
     }
-}
-
-/// Unix milliseconds.
-pub(crate) fn now_ms() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
 }

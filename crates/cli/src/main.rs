@@ -12,6 +12,8 @@ mod context;
 mod failure;
 mod output;
 mod runtime;
+#[cfg(test)]
+mod testing;
 
 use std::process::ExitCode;
 

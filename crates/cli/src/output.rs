@@ -27,15 +27,16 @@ pub(crate) fn error_line(text: &str) {
 
 /// Prints one document, indented by two spaces.
 pub(crate) fn json(value: &impl Serialize) {
-    match serde_json::to_string_pretty(value) {
-        Ok(text) => line(&text),
-        Err(error) => error_line(&format!("could not print the result as JSON: {error}")),
-    }
+    print_json(serde_json::to_string_pretty(value));
 }
 
 /// Prints one document in one line.
 pub(crate) fn json_line(value: &impl Serialize) {
-    match serde_json::to_string(value) {
+    print_json(serde_json::to_string(value));
+}
+
+fn print_json(text: serde_json::Result<String>) {
+    match text {
         Ok(text) => line(&text),
         Err(error) => error_line(&format!("could not print the result as JSON: {error}")),
     }

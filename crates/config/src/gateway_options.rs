@@ -12,8 +12,10 @@ use crate::{Config, Environment};
 pub const DEFAULT_PORT: u16 = 18789;
 
 const PORT_VARS: &[&str] = &["OPENCLAW_GATEWAY_PORT", "CLAWDBOT_GATEWAY_PORT"];
-const TOKEN_VARS: &[&str] = &["OPENCLAW_GATEWAY_TOKEN", "CLAWDBOT_GATEWAY_TOKEN"];
-const PASSWORD_VARS: &[&str] = &["OPENCLAW_GATEWAY_PASSWORD", "CLAWDBOT_GATEWAY_PASSWORD"];
+/// The variables that may hold the gateway's own token.
+pub const TOKEN_VARS: &[&str] = &["OPENCLAW_GATEWAY_TOKEN", "CLAWDBOT_GATEWAY_TOKEN"];
+/// The same for its password.
+pub const PASSWORD_VARS: &[&str] = &["OPENCLAW_GATEWAY_PASSWORD", "CLAWDBOT_GATEWAY_PASSWORD"];
 
 /// The variables that may hold the gateway's own secret.
 pub fn secret_variables() -> impl Iterator<Item = &'static str> {
@@ -37,6 +39,40 @@ pub struct GatewayFlags {
     pub tailscale: Option<TailscaleMode>,
     /// `--allow-unconfigured`.
     pub allow_unconfigured: bool,
+}
+
+/// What lets a client in.
+#[derive(Debug, Clone, Default)]
+pub struct Secrets {
+    /// The shared token.
+    pub token: Option<SecretString>,
+    /// The shared password.
+    pub password: Option<SecretString>,
+}
+
+impl Secrets {
+    /// Those of the gateway of this host: `self`, which flags give, then the environment, then the config.
+    #[must_use]
+    pub fn or_local(self, config: &Config, env: &Environment) -> Self {
+        let auth = &config.gateway.auth;
+        let token = self.token.or_else(|| secret_var(env, TOKEN_VARS));
+        let password = self.password.or_else(|| secret_var(env, PASSWORD_VARS));
+        Self {
+            token: token.or_else(|| auth.token.clone()).filter(is_set),
+            password: password.or_else(|| auth.password.clone()).filter(is_set),
+        }
+    }
+
+    /// Those of the gateway of `gateway.remote`. A token in the environment belongs to the gateway of this host.
+    #[must_use]
+    pub fn or_remote(self, config: &Config, env: &Environment) -> Self {
+        let remote = &config.gateway.remote;
+        let password = self.password.or_else(|| secret_var(env, PASSWORD_VARS));
+        Self {
+            token: self.token.or_else(|| remote.token.clone()).filter(is_set),
+            password: password.or_else(|| remote.password.clone()).filter(is_set),
+        }
+    }
 }
 
 /// How a gateway listens and authenticates.
@@ -199,15 +235,8 @@ fn resolve_auth(
     tailscale: TailscaleMode,
 ) -> ResolvedAuth {
     let configured = &config.gateway.auth;
-    let token =
-        flags.token.clone().or_else(|| secret_var(env, TOKEN_VARS)).or_else(|| configured.token.clone());
-    let password = flags
-        .password
-        .clone()
-        .or_else(|| secret_var(env, PASSWORD_VARS))
-        .or_else(|| configured.password.clone());
-    let token = token.filter(is_set);
-    let password = password.filter(is_set);
+    let flagged = Secrets { token: flags.token.clone(), password: flags.password.clone() };
+    let Secrets { token, password } = flagged.or_local(config, env);
     let implied = if password.is_some() { AuthKind::Password } else { AuthKind::Token };
     let flagged = flags.auth.or_else(|| match (flags.token.is_some(), flags.password.is_some()) {
         (true, false) => Some(AuthKind::Token),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use openclaw_config::settings::{AuthProfile, CacheTrace, ModelChoice, ModelsMode};
 use openclaw_protocol::AgentId;
 
-use crate::provider_entry::ProviderEntry;
+pub use crate::provider_entry::ProviderEntry;
 use crate::request::{CacheRetention, ThinkingLevel};
 
 /// An hour in milliseconds.

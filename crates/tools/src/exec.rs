@@ -13,10 +13,10 @@ pub(crate) mod settings;
 mod slug;
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use openclaw_agent::tool::{Reach, ToolFuture};
 use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+use openclaw_config::clock::now_ms;
 use openclaw_config::settings::ExecHost;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -168,11 +168,6 @@ fn conclude(finished: &Finished, plan: &Plan, cwd: &Value) -> Result<ToolOutput,
         Some(notice) => ToolError::FailedWithNotice { notice, error: text },
         None => ToolError::Failed(text),
     })
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

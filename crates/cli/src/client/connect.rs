@@ -4,9 +4,12 @@ use std::io;
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
+use openclaw_config::clock::now_ms;
 use openclaw_protocol::PROTOCOL_VERSION;
 use openclaw_protocol::device::SigningPayload;
+use openclaw_protocol::params::connect::{ConnectAuth, HelloAuth};
 use secrecy::ExposeSecret as _;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
@@ -15,7 +18,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_conf
 
 use super::identity::{DeviceTokens, Identity};
 use super::target::{Note, Target};
-use crate::context::{Context, now_ms};
+use crate::context::Context;
 
 /// How long the challenge may take; older gateways send none (spec `gateway-protocol.md` §12).
 const CHALLENGE_WAIT: Duration = Duration::from_millis(750);
@@ -137,7 +140,9 @@ impl Connection {
         let has_stored = tokens.get(ROLE).is_some() && !target.explicit;
         if has_stored {
             match Self::attempt(target, &identity, &mut tokens, Secret::Device).await {
-                Err(ConnectError::Refused { .. }) if target.token.is_some() || target.password.is_some() => {
+                Err(ConnectError::Refused { .. })
+                    if target.secrets.token.is_some() || target.secrets.password.is_some() =>
+                {
                     tokens.forget(ROLE)?;
                 }
                 other => return other,
@@ -160,7 +165,7 @@ impl Connection {
         let nonce = connection.challenge().await?;
         let token = match secret {
             Secret::Device => tokens.get(ROLE).map(str::to_owned),
-            Secret::Shared => target.token.as_ref().map(|token| token.expose_secret().to_owned()),
+            Secret::Shared => target.secrets.token.as_ref().map(|token| token.expose_secret().to_owned()),
         };
         let params = connect_params(target, identity, token.as_deref(), nonce.as_deref());
         connection.hello =
@@ -173,17 +178,12 @@ impl Connection {
     }
 
     fn keep_device_token(&self, tokens: &mut DeviceTokens) -> Result<(), ConnectError> {
-        let Some(auth) = self.hello.get("auth") else { return Ok(()) };
-        let text = |key: &str| auth.get(key).and_then(Value::as_str);
-        let (Some(token), Some(role)) = (text("deviceToken"), text("role")) else { return Ok(()) };
-        let scopes: Vec<String> = auth
-            .get("scopes")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(|scope| scope.as_str().map(str::to_owned))
-            .collect();
-        Ok(tokens.store(role, token, &scopes)?)
+        match self.hello.get("auth").map(HelloAuth::deserialize) {
+            Some(Ok(HelloAuth { device_token, role, scopes, .. })) => {
+                Ok(tokens.store(role.as_str(), &device_token, &scopes)?)
+            }
+            Some(Err(_)) | None => Ok(()),
+        }
     }
 
     /// The nonce to sign, if one comes in time.
@@ -282,13 +282,8 @@ fn connect_params(target: &Target, identity: &Identity, token: Option<&str>, non
         token,
         nonce,
     });
-    let mut auth = serde_json::Map::new();
-    if let Some(token) = token {
-        auth.insert("token".to_owned(), json!(token));
-    }
-    if let Some(password) = &target.password {
-        auth.insert("password".to_owned(), json!(password.expose_secret()));
-    }
+    let password = target.secrets.password.as_ref().map(|password| password.expose_secret().to_owned());
+    let auth = ConnectAuth { token: token.map(str::to_owned), password };
     let mut params = json!({
         "minProtocol": PROTOCOL_VERSION,
         "maxProtocol": PROTOCOL_VERSION,
@@ -303,8 +298,8 @@ fn connect_params(target: &Target, identity: &Identity, token: Option<&str>, non
         "caps": [],
         "device": proof,
     });
-    if let (false, Some(params)) = (auth.is_empty(), params.as_object_mut()) {
-        params.insert("auth".to_owned(), Value::Object(auth));
+    if let (false, Some(params)) = (auth == ConnectAuth::default(), params.as_object_mut()) {
+        params.insert("auth".to_owned(), json!(auth));
     }
     params
 }

@@ -48,13 +48,9 @@ fn described(context: &Context, source: PortSource) -> String {
     match source {
         PortSource::Variable(name) => format!("port from {name}"),
         PortSource::Config => "port from gateway.port".to_owned(),
-        PortSource::Default if is_usable(context) => "the default port".to_owned(),
+        PortSource::Default if context.config().is_ok() => "the default port".to_owned(),
         PortSource::Default => "the default port, because the config cannot be used".to_owned(),
     }
-}
-
-fn is_usable(context: &Context) -> bool {
-    context.loaded.config_for_reading().is_ok()
 }
 
 fn advice(context: &Context, port: u16, source: PortSource) -> String {
@@ -62,7 +58,7 @@ fn advice(context: &Context, port: u16, source: PortSource) -> String {
     let keep = |command: &str| context.hint_command(command);
     match source {
         PortSource::Variable(_) => format!("{pass}."),
-        PortSource::Config | PortSource::Default if is_usable(context) => {
+        PortSource::Config | PortSource::Default if context.config().is_ok() => {
             format!(
                 "{pass}, or keep it for all of them: {}",
                 keep(&format!("openclaw config set gateway.port {port}"))

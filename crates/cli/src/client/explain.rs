@@ -1,5 +1,7 @@
 //! Why a gateway did not do what was asked, in words: what happened, to which gateway, what to do.
 
+use openclaw_config::gateway_options::{PASSWORD_VARS, TOKEN_VARS};
+
 use super::connect::ConnectError;
 use super::elsewhere::elsewhere;
 use super::target::Target;
@@ -66,17 +68,16 @@ fn broken_config(context: &Context, target: &Target, consequence: &str) -> Optio
         .then(|| format!("{}, so {consequence}. `{doctor}` says what to mend.", context.unusable_config()))
 }
 
+/// The secrets of a gateway with the variables that may hold them here.
+const SECRETS: [(&str, &[&str]); 2] = [("token", TOKEN_VARS), ("password", PASSWORD_VARS)];
+
 /// A secret that a gateway did not like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Refusal {
-    secret: Secret,
+    /// `token` or `password`.
+    word: &'static str,
+    variables: &'static [&'static str],
     fault: Fault,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Secret {
-    Token,
-    Password,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,33 +92,14 @@ impl Refusal {
     /// Reads the gateway's words, which are the same in all versions.
     fn of(message: &str) -> Option<Self> {
         let rest = message.strip_prefix("unauthorized: gateway ")?;
-        let (secret, rest) = rest.split_once(' ')?;
-        let secret = match secret {
-            "token" => Secret::Token,
-            "password" => Secret::Password,
+        let (word, rest) = rest.split_once(' ')?;
+        let (word, variables) = *SECRETS.iter().find(|(known, _)| *known == word)?;
+        let fault = match rest.split(' ').next()? {
+            "missing" => Fault::Missing,
+            "mismatch" => Fault::Mismatch,
             _ => return None,
         };
-        match rest.split(' ').next()? {
-            "missing" => Some(Self { secret, fault: Fault::Missing }),
-            "mismatch" => Some(Self { secret, fault: Fault::Mismatch }),
-            _ => None,
-        }
-    }
-}
-
-impl Secret {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Token => "token",
-            Self::Password => "password",
-        }
-    }
-
-    fn variables(self) -> [&'static str; 2] {
-        match self {
-            Self::Token => ["OPENCLAW_GATEWAY_TOKEN", "CLAWDBOT_GATEWAY_TOKEN"],
-            Self::Password => ["OPENCLAW_GATEWAY_PASSWORD", "CLAWDBOT_GATEWAY_PASSWORD"],
-        }
+        Some(Self { word, variables, fault })
     }
 }
 
@@ -130,14 +112,13 @@ fn when_refused(context: &Context, target: &Target, refusal: Option<Refusal>) ->
     if let Some(why) = broken_config(context, target, "this command does not know the gateway's secret") {
         return why;
     }
-    let Some(Refusal { secret, fault }) = refusal else {
+    let Some(Refusal { word, variables, fault }) = refusal else {
         return format!("Look at `{}` on the gateway's host.", context.hint_command("openclaw logs"));
     };
-    let word = secret.word();
     let is_remote = target.bind.is_none();
     // Where this command has the secret from, in the order in which the target was resolved.
-    let from_variables = !is_remote || secret == Secret::Password;
-    let variable = secret.variables().into_iter().find(|name| context.env().get_nonblank(name).is_some());
+    let from_variables = !is_remote || word == "password";
+    let variable = variables.iter().find(|name| context.env().get_nonblank(name).is_some());
     let keep = |key: &str| context.hint_command(&format!("openclaw config set {key} <{word}>"));
     let flag = format!("--{word}");
     match (fault, variable.filter(|_| from_variables)) {
@@ -168,19 +149,12 @@ fn when_refused(context: &Context, target: &Target, refusal: Option<Refusal>) ->
 
 #[cfg(test)]
 mod tests {
-    use openclaw_config::Environment;
-
     use super::*;
     use crate::client::TargetFlags;
+    use crate::testing;
 
     fn hint(config: &str, vars: &[(&str, &str)], token: Option<&str>, error: &ConnectError) -> Failure {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().join(".openclaw/openclaw.json");
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, config).unwrap();
-        let home = home.path().to_str().unwrap();
-        let vars = [("HOME", home), ("TMPDIR", home)].into_iter().chain(vars.iter().copied());
-        let context = Context::new(&Environment::new(vars, home), true);
+        let context = testing::context(config, vars);
         let flags = TargetFlags { token: token.map(str::to_owned), ..TargetFlags::default() };
         let target = Target::resolve(&context, &flags).unwrap();
         explain(&context, &target, error)

@@ -12,14 +12,15 @@ use ed25519_dalek::pkcs8::{
 };
 use ed25519_dalek::{Signer as _, SigningKey};
 use openclaw_config::Paths;
+use openclaw_config::clock::now_ms;
 use openclaw_config::private_file::{self, Durability};
 use openclaw_protocol::device::{SigningPayload, signing_payload};
+use openclaw_protocol::params::NonEmpty;
+use openclaw_protocol::params::connect::DeviceProof;
 use rand::RngCore as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
-
-use crate::context::now_ms;
 
 /// The device's key pair.
 pub(crate) struct Identity {
@@ -99,19 +100,16 @@ impl Identity {
     }
 
     /// The `device` parameter of `connect`: the signature covers everything in `parts`, whose device id is filled in.
-    pub(crate) fn proof(&self, parts: &SigningPayload<'_>) -> Value {
+    pub(crate) fn proof(&self, parts: &SigningPayload<'_>) -> DeviceProof {
         let parts = SigningPayload { device_id: &self.device_id, ..*parts };
         let signature = self.key.sign(signing_payload(&parts).as_bytes());
-        let mut proof = json!({
-            "id": self.device_id,
-            "publicKey": URL_SAFE_NO_PAD.encode(self.key.verifying_key().as_bytes()),
-            "signature": URL_SAFE_NO_PAD.encode(signature.to_bytes()),
-            "signedAt": parts.signed_at_ms,
-        });
-        if let (Some(nonce), Some(proof)) = (parts.nonce, proof.as_object_mut()) {
-            proof.insert("nonce".to_owned(), json!(nonce));
+        DeviceProof {
+            id: NonEmpty(self.device_id.clone()),
+            public_key: NonEmpty(URL_SAFE_NO_PAD.encode(self.key.verifying_key().as_bytes())),
+            signature: NonEmpty(URL_SAFE_NO_PAD.encode(signature.to_bytes())),
+            signed_at: parts.signed_at_ms,
+            nonce: parts.nonce.map(|nonce| NonEmpty(nonce.to_owned())),
         }
-        proof
     }
 }
 
@@ -216,7 +214,7 @@ mod tests {
         let scopes = ["operator.admin", "operator.approvals", "operator.pairing"].map(str::to_owned);
         let nonce = "11111111-2222-4333-8444-555555555555";
         assert_eq!(
-            identity.proof(&parts(&scopes, Some("tok-123"), Some(nonce))),
+            json!(identity.proof(&parts(&scopes, Some("tok-123"), Some(nonce)))),
             json!({
                 "id": "34750f98bd59fcfc946da45aaabe933be154a4b5094e1c4abf42866505f3c97e",
                 "publicKey": "iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w",
@@ -228,7 +226,7 @@ mod tests {
         );
         let admin = ["operator.admin".to_owned()];
         assert_eq!(
-            identity.proof(&parts(&admin, None, None))["signature"],
+            json!(identity.proof(&parts(&admin, None, None)))["signature"],
             "AaxNtk5Wpau63sBG4g6qu7KTT0ymc1bg-EfwC4_lsIZAOunZu1uSbk4LNXhjml8VVt2H3aumPYYnxP1jhgAHBQ"
         );
     }

@@ -1,13 +1,14 @@
 //! Which gateway, and with which secret (spec `cli.md` §3.6 and §11.2). One order everywhere: flag, environment, config.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use openclaw_config::gateway_options::gateway_port;
+use openclaw_config::gateway_options::{Secrets, gateway_port};
 use openclaw_config::protections::Refuses;
 use openclaw_config::settings::{BindMode, GatewayMode};
 use openclaw_config::{Config, Environment, Unmet, unmet_protections};
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 
+use crate::args::given_text;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -36,10 +37,8 @@ pub(crate) struct Target {
     pub(crate) bind: Option<BindMode>,
     /// Why it can't be talked to as it is configured.
     pub(crate) note: Option<Note>,
-    /// Shared token.
-    pub(crate) token: Option<SecretString>,
-    /// Shared password.
-    pub(crate) password: Option<SecretString>,
+    /// What lets us in.
+    pub(crate) secrets: Secrets,
     /// Whether the secret was given as a flag: then nothing else is tried.
     pub(crate) explicit: bool,
 }
@@ -111,13 +110,12 @@ impl Target {
 
     /// The same as values only; remote mode without a URL falls back to the local address, with a note.
     pub(crate) fn of(config: &Config, env: &Environment, flags: &TargetFlags) -> Result<Self, Failure> {
-        let nonblank = |text: &Option<String>| {
-            text.as_deref().map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned)
+        let flagged = Secrets {
+            token: given_text(&flags.token).map(SecretString::from),
+            password: given_text(&flags.password).map(SecretString::from),
         };
-        let token_flag = nonblank(&flags.token).map(SecretString::from);
-        let password_flag = nonblank(&flags.password).map(SecretString::from);
-        let explicit = token_flag.is_some() || password_flag.is_some();
-        if let Some(url) = nonblank(&flags.url) {
+        let explicit = flagged.token.is_some() || flagged.password.is_some();
+        if let Some(url) = given_text(&flags.url) {
             if !explicit {
                 return Err(Failure::new(
                     "credentials",
@@ -129,20 +127,12 @@ impl Target {
                 return Err(Failure::usage(format!("--url {url} is no address of a gateway: {problem}")));
             }
             let source = FROM_FLAG.to_owned();
-            return Ok(Self {
-                url,
-                source,
-                bind: None,
-                note: None,
-                token: token_flag,
-                password: password_flag,
-                explicit,
-            });
+            return Ok(Self { url, source, bind: None, note: None, secrets: flagged, explicit });
         }
         let is_remote = config.gateway.mode == Some(GatewayMode::Remote);
         let remote = &config.gateway.remote;
         let local = local_address(config, env)?;
-        let (url, source, note) = match (is_remote, nonblank(&remote.url)) {
+        let (url, source, note) = match (is_remote, given_text(&remote.url)) {
             (true, Some(url)) => {
                 let unmet = unmet_protections(config);
                 let unmet = unmet.into_iter().find(|unmet| unmet.refuses == Refuses::Connections);
@@ -150,40 +140,13 @@ impl Target {
                 let note = super::url_problem(&url).map(Note::BadUrl).or_else(unprotected);
                 (url, "config gateway.remote.url".to_owned(), note)
             }
-            (true, None) => (
-                local.url.clone(),
-                "missing gateway.remote.url (fallback local)".to_owned(),
-                Some(Note::MissingUrl),
-            ),
-            (false, _) => (local.url.clone(), local.source.clone(), None),
+            (true, None) => {
+                (local.url, "missing gateway.remote.url (fallback local)".to_owned(), Some(Note::MissingUrl))
+            }
+            (false, _) => (local.url, local.source, None),
         };
-        let var =
-            |names: &[&str]| env.first_nonblank(names).map(|value| SecretString::from(value.to_owned()));
-        let env_token = var(&["OPENCLAW_GATEWAY_TOKEN", "CLAWDBOT_GATEWAY_TOKEN"]);
-        let env_password = var(&["OPENCLAW_GATEWAY_PASSWORD", "CLAWDBOT_GATEWAY_PASSWORD"]);
-        let auth = &config.gateway.auth;
-        let (token, password) = if is_remote {
-            // A token in the environment belongs to the gateway of this host.
-            (
-                token_flag.or_else(|| remote.token.clone()),
-                password_flag.or(env_password).or_else(|| remote.password.clone()),
-            )
-        } else {
-            (
-                token_flag.or(env_token).or_else(|| auth.token.clone()),
-                password_flag.or(env_password).or_else(|| auth.password.clone()),
-            )
-        };
-        let is_set = |secret: &SecretString| !secret.expose_secret().trim().is_empty();
-        Ok(Self {
-            url,
-            source,
-            bind: (!is_remote).then_some(local.bind),
-            note,
-            token: token.filter(is_set),
-            password: password.filter(is_set),
-            explicit,
-        })
+        let secrets = if is_remote { flagged.or_remote(config, env) } else { flagged.or_local(config, env) };
+        Ok(Self { url, source, bind: (!is_remote).then_some(local.bind), note, secrets, explicit })
     }
 
     /// The port of a gateway on this host.
@@ -216,40 +179,27 @@ fn local_address(config: &Config, env: &Environment) -> Result<LocalAddress, Fai
     let bind = config.gateway.bind.unwrap_or_default();
     let scheme = if config.gateway.tls.enabled { "wss" } else { "ws" };
     let own = match bind {
-        BindMode::Tailnet => own_address(is_tailnet).map(|ip| (ip, "tailnet")),
-        BindMode::Lan => own_address(is_lan).map(|ip| (ip, "lan")),
-        BindMode::Auto | BindMode::Loopback | BindMode::Custom => None,
-    };
-    let custom =
-        config.gateway.custom_bind_host.as_deref().and_then(|host| host.trim().parse::<IpAddr>().ok());
-    let (host, source) = match (own, custom, bind) {
-        (Some((ip, kind)), _, _) => (ip.to_string(), format!("local {kind} {ip}")),
-        (None, Some(ip), BindMode::Custom) if !ip.is_unspecified() => {
-            (url_host(ip), format!("local custom {ip}"))
+        BindMode::Tailnet => own_address(is_tailnet).map(|ip| (ip.into(), "tailnet")),
+        BindMode::Lan => own_address(|ip| ip.is_private()).map(|ip| (ip.into(), "lan")),
+        BindMode::Custom => {
+            let written = config.gateway.custom_bind_host.as_deref();
+            let ip = written.and_then(|host| host.trim().parse::<IpAddr>().ok());
+            ip.filter(|ip| !ip.is_unspecified()).map(|ip| (ip, "custom"))
         }
-        (None, _, _) => ("127.0.0.1".to_owned(), "local loopback".to_owned()),
+        BindMode::Auto | BindMode::Loopback => None,
     };
-    Ok(LocalAddress { url: format!("{scheme}://{host}:{port}"), source, bind })
+    let source = own.map_or("local loopback".to_owned(), |(ip, kind)| format!("local {kind} {ip}"));
+    let ip = own.map_or(Ipv4Addr::LOCALHOST.into(), |(ip, _)| ip);
+    Ok(LocalAddress { url: format!("{scheme}://{}", SocketAddr::new(ip, port)), source, bind })
 }
 
-fn url_host(ip: IpAddr) -> String {
-    match ip {
-        IpAddr::V4(ip) => ip.to_string(),
-        IpAddr::V6(ip) => format!("[{ip}]"),
-    }
-}
-
-fn is_tailnet(ip: std::net::Ipv4Addr) -> bool {
+fn is_tailnet(ip: Ipv4Addr) -> bool {
     let [first, second, _, _] = ip.octets();
     first == 100 && (64..128).contains(&second)
 }
 
-fn is_lan(ip: std::net::Ipv4Addr) -> bool {
-    ip.is_private()
-}
-
 #[cfg(unix)]
-fn own_address(wanted: fn(std::net::Ipv4Addr) -> bool) -> Option<std::net::Ipv4Addr> {
+fn own_address(wanted: fn(Ipv4Addr) -> bool) -> Option<Ipv4Addr> {
     nix::ifaddrs::getifaddrs()
         .ok()?
         .filter_map(|interface| interface.address?.as_sockaddr_in().map(|address| address.ip()))
@@ -257,12 +207,14 @@ fn own_address(wanted: fn(std::net::Ipv4Addr) -> bool) -> Option<std::net::Ipv4A
 }
 
 #[cfg(not(unix))]
-fn own_address(_wanted: fn(std::net::Ipv4Addr) -> bool) -> Option<std::net::Ipv4Addr> {
+fn own_address(_wanted: fn(Ipv4Addr) -> bool) -> Option<Ipv4Addr> {
     None
 }
 
 #[cfg(test)]
 mod tests {
+    use secrecy::ExposeSecret as _;
+
     use super::*;
 
     fn target(config: &str, vars: &[(&str, &str)], flags: &TargetFlags) -> Result<[String; 4], String> {
@@ -272,7 +224,12 @@ mod tests {
             |secret: &Option<SecretString>| secret.as_ref().map_or("-", |s| s.expose_secret()).to_owned();
         Target::of(&config, &env, flags)
             .map(|target| {
-                [target.url.clone(), target.source.clone(), text(&target.token), text(&target.password)]
+                [
+                    target.url.clone(),
+                    target.source.clone(),
+                    text(&target.secrets.token),
+                    text(&target.secrets.password),
+                ]
             })
             .map_err(|failure| failure.message)
     }

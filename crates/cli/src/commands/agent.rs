@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use openclaw_protocol::{AgentId, SessionKey};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::config_pickup;
-use super::local_run::{self, LocalRun, Why};
-use crate::args::AgentArgs;
+use super::local_run::{self, Why};
+use crate::args::{AgentArgs, given, given_text, positive};
 use crate::client::{self, Target, TargetFlags, Wait};
 use crate::context::Context;
 use crate::failure::{ERROR, Failure, Outcome};
@@ -21,14 +21,15 @@ const MIN_CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The checked arguments.
 #[derive(Debug, PartialEq)]
-struct Request {
-    message: String,
-    agent: Option<AgentId>,
+pub(super) struct Request {
+    pub(super) message: String,
+    /// The default one where none is named.
+    pub(super) agent: Option<AgentId>,
     to: Option<String>,
-    session_id: Option<String>,
-    thinking: Option<String>,
+    pub(super) session_id: Option<String>,
+    pub(super) thinking: Option<String>,
     verbose: Option<String>,
-    timeout_seconds: Option<u64>,
+    pub(super) timeout_seconds: Option<u64>,
 }
 
 pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
@@ -108,15 +109,14 @@ fn may_run_here(failure: &Failure, context: &Context) -> Option<Target> {
 }
 
 fn check(args: &AgentArgs, context: &Context) -> Result<Request, Failure> {
-    let given =
-        |text: &Option<String>| text.as_deref().map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned);
     let Some(message) = args.message.clone() else {
         return Err(Failure::usage("error: required option '-m, --message <text>' not specified"));
     };
     if message.trim().is_empty() {
         return Err(Failure::usage("Message (--message) is required"));
     }
-    let (to, session_id, agent) = (given(&args.to), given(&args.session_id), given(&args.agent));
+    let (to, session_id, agent) =
+        (given_text(&args.to), given_text(&args.session_id), given_text(&args.agent));
     if to.is_none() && session_id.is_none() && agent.is_none() {
         return Err(Failure::usage("Pass --to <E.164>, --session-id, or --agent to choose a session"));
     }
@@ -128,19 +128,14 @@ fn check(args: &AgentArgs, context: &Context) -> Result<Request, Failure> {
             format!("Unknown agent id \"{name}\". Use \"openclaw agents list\" to see configured agents."),
         ));
     }
-    let timeout_seconds = match given(&args.timeout) {
-        None => None,
-        Some(text) => match text.parse::<u64>() {
-            Ok(seconds) if seconds > 0 => Some(seconds),
-            Ok(_) | Err(_) => return Err(Failure::usage("--timeout must be a positive integer (seconds)")),
-        },
-    };
-    let thinking = given(&args.thinking).map(|level| level.to_lowercase());
+    let seconds = |text| positive(text, "--timeout must be a positive integer (seconds)");
+    let timeout_seconds = given(args.timeout.as_deref()).map(seconds).transpose()?;
+    let thinking = given_text(&args.thinking).map(|level| level.to_lowercase());
     if let Some(level) = thinking.as_deref().filter(|level| !THINKING.contains(level)) {
         let known = THINKING.join(", ");
         return Err(Failure::usage(format!("Invalid thinking level \"{level}\". Use one of: {known}.")));
     }
-    let verbose = given(&args.verbose).map(|level| level.to_lowercase());
+    let verbose = given_text(&args.verbose).map(|level| level.to_lowercase());
     if let Some(level) = verbose.as_deref().filter(|level| !matches!(*level, "on" | "full" | "off")) {
         return Err(Failure::usage(format!(
             "Invalid verbose level \"{level}\". Use \"on\", \"full\", or \"off\"."
@@ -152,26 +147,22 @@ fn check(args: &AgentArgs, context: &Context) -> Result<Request, Failure> {
 
 /// Parameters of the `agent` method; the gateway finds the session.
 fn params(request: &Request, args: &AgentArgs) -> Value {
-    let mut params = Map::new();
-    let mut put = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            params.insert(name.to_owned(), value);
-        }
-    };
-    let text = |value: &Option<String>| value.as_ref().map(|text| json!(text));
-    put("message", Some(json!(request.message)));
-    put("agentId", request.agent.as_ref().map(|id| json!(id)));
-    put("to", text(&request.to));
-    put("sessionId", text(&request.session_id));
-    put("thinking", text(&request.thinking));
-    put("deliver", args.deliver.then_some(Value::Bool(true)));
-    put("channel", text(&args.channel));
-    put("replyTo", text(&args.reply_to));
-    put("replyChannel", text(&args.reply_channel));
-    put("replyAccountId", text(&args.reply_account));
-    put("timeout", request.timeout_seconds.map(|seconds| json!(seconds)));
-    put("idempotencyKey", Some(json!(uuid::Uuid::new_v4().to_string())));
-    Value::Object(params)
+    let fields = [
+        ("message", json!(request.message)),
+        ("agentId", json!(request.agent)),
+        ("to", json!(request.to)),
+        ("sessionId", json!(request.session_id)),
+        ("thinking", json!(request.thinking)),
+        ("deliver", json!(args.deliver.then_some(true))),
+        ("channel", json!(args.channel)),
+        ("replyTo", json!(args.reply_to)),
+        ("replyChannel", json!(args.reply_channel)),
+        ("replyAccountId", json!(args.reply_account)),
+        ("timeout", json!(request.timeout_seconds)),
+        ("idempotencyKey", json!(uuid::Uuid::new_v4().to_string())),
+    ];
+    // What was not given is not sent.
+    fields.into_iter().filter(|(_, value)| !value.is_null()).collect()
 }
 
 /// `--verbose` is kept with the session.
@@ -204,19 +195,7 @@ fn run_local(request: Request, json: bool, context: &Context, why: Why) -> Outco
             "--verbose needs the gateway; leave it away, or start one with `openclaw gateway`",
         ));
     }
-    let agent = match request.agent {
-        Some(agent) => agent,
-        None => context.config()?.default_agent(),
-    };
-    let run = LocalRun {
-        agent,
-        session_id: request.session_id,
-        text: request.message,
-        thinking: request.thinking,
-        timeout_seconds: request.timeout_seconds,
-        why,
-    };
-    let result = client::block_on(local_run::run(context, run))?;
+    let result = client::block_on(local_run::run(context, request, why))?;
     if json {
         output::json(&result);
     } else {

@@ -4,7 +4,6 @@ mod add;
 mod credentials;
 mod delete;
 mod list;
-mod questions;
 mod route;
 mod set_identity;
 mod wizard;
@@ -12,7 +11,6 @@ mod wizard;
 use openclaw_agent::roster::RosterError;
 
 use self::list::Detail;
-pub(in crate::commands) use self::questions::Questions;
 use super::config::write_failure;
 use crate::args::{AgentsArgs, AgentsCommand};
 use crate::context::Context;

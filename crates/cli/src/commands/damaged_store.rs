@@ -1,13 +1,13 @@
 //! Whether a session store can be read whole. The listing itself takes what can be read of a damaged one, and would call
 //! any other file an empty store.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
 use openclaw_config::json5;
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::IgnoredAny;
 
 use crate::context::Context;
 
@@ -62,38 +62,14 @@ fn is_object(path: &Path) -> io::Result<bool> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("not a regular file"));
     }
-    match serde_json::from_reader::<_, Object>(BufReader::new(File::open(path)?)) {
-        Ok(Object) => Ok(true),
+    match serde_json::from_reader::<_, BTreeMap<String, IgnoredAny>>(BufReader::new(File::open(path)?)) {
+        Ok(_) => Ok(true),
         Err(error) if error.is_io() => Err(error.into()),
         Err(_) => {
             let bytes = std::fs::read(path)?;
             let text = String::from_utf8_lossy(&bytes);
             Ok(json5::parse_value(text.trim_start_matches('\u{feff}')).is_ok_and(|value| value.is_object()))
         }
-    }
-}
-
-/// An object of anything, none of which is kept.
-struct Object;
-
-impl<'de> Deserialize<'de> for Object {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
-
-        impl<'de> Visitor<'de> for Entries {
-            type Value = Object;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Object, A::Error> {
-                while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Object)
-            }
-        }
-
-        deserializer.deserialize_map(Entries)
     }
 }
 

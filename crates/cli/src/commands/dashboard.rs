@@ -72,10 +72,10 @@ impl Page {
             target.local_port().map(|port| running.and_then(|running| running.port).unwrap_or(port));
         let url = web_chat_url(config, &origin(target, local_port));
         let takes_password = local_port.is_some() && config.gateway.auth.mode == Some(AuthKind::Password);
-        let token = target.token.as_ref().filter(|_| !takes_password);
+        let token = target.secrets.token.as_ref().filter(|_| !takes_password);
         let address = token.map_or_else(|| url.clone(), |token| signed_in(&url, token));
         let mut notes = Vec::new();
-        match (token, &target.password) {
+        match (token, &target.secrets.password) {
             (Some(_), _) => {}
             (None, Some(_)) => notes.push("The page asks for the gateway's password.".to_owned()),
             (None, None) if local_port.is_none() => notes.push(format!(
@@ -140,18 +140,11 @@ fn origin(target: &Target, local_port: Option<u16>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use openclaw_config::Environment;
-
     use super::*;
+    use crate::testing;
 
     fn page(config: &str, vars: &[(&str, &str)]) -> (Page, Context) {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().join(".openclaw/openclaw.json");
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, config).unwrap();
-        let home = home.path().to_str().unwrap();
-        let vars = [("HOME", home), ("TMPDIR", home)].into_iter().chain(vars.iter().copied());
-        let context = Context::new(&Environment::new(vars, home), true);
+        let context = testing::context(config, vars);
         let target = Target::resolve(&context, &TargetFlags::default()).unwrap();
         (Page::of(&context, &context.config_or_default(), &target), context)
     }

@@ -10,6 +10,7 @@ use openclaw_models::{ModelRef, ModelSettings, Variables};
 use openclaw_protocol::AgentId;
 
 use super::sessions::StoredSession;
+use crate::args::given;
 
 /// What sessions use that say nothing themselves.
 pub(super) struct DefaultModels {
@@ -47,14 +48,14 @@ impl DefaultModels {
     /// What a session used, or would use.
     pub(super) fn of_session(&self, agent: &AgentId, session: &StoredSession) -> ModelInUse {
         let default = self.of(agent);
-        let chosen = |provider: &str, model: &str| {
-            let provider = session.text(provider).unwrap_or(default.provider.as_str());
-            session.text(model).map(|model| ModelRef::new(provider, model))
+        let entry = &session.entry;
+        let named = |provider: Option<&str>, model: Option<&str>| {
+            Some(ModelRef::new(given(provider).unwrap_or(default.provider.as_str()), given(model)?))
         };
-        let reference = chosen("modelProvider", "model")
-            .or_else(|| chosen("providerOverride", "modelOverride"))
+        let reference = named(entry.model_provider.as_deref(), entry.model.as_deref())
+            .or_else(|| named(entry.provider_override.as_deref(), entry.model_override.as_deref()))
             .unwrap_or_else(|| default.clone());
-        let window = session.number("contextTokens").unwrap_or_else(|| self.window(&reference));
+        let window = entry.context_tokens.unwrap_or_else(|| self.window(&reference));
         ModelInUse { model: reference.model, window }
     }
 }
@@ -78,7 +79,7 @@ mod tests {
         let mut env = Environment::new([("HOME", "/nowhere")], "/nowhere");
         vars.iter().for_each(|(name, value)| env.set(*name, *value));
         let config = Config::from_json5(config, &env).unwrap();
-        let Value::Object(entry) = entry else { panic!("object") };
+        let entry = serde_json::from_value(entry).unwrap();
         let session = StoredSession { key: "agent:main:main".to_owned(), entry };
         let used = DefaultModels::load(&config, &env).of_session(&config.default_agent(), &session);
         (used.model, used.window)

@@ -8,13 +8,14 @@ mod devices;
 mod report;
 mod token;
 
+use openclaw_config::clock::now_ms;
 use openclaw_dispatch::{DatabaseState, Salvaged, check_database, renew_database};
 use openclaw_gateway::{LockError, Running, StateHold, hold_state, premises, running_gateway};
 use openclaw_sessions::backup::Backup;
 use openclaw_sessions::checkup::{self, Finding, Premises, Repair, Severity};
 
 use crate::args::DoctorArgs;
-use crate::context::{Context, now_ms};
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 
 /// Repairs bring other things to light, such as the modes of files that were moved; after so many rounds that ends.

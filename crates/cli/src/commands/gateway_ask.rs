@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use openclaw_models::usage::{dollars, short_count};
 use openclaw_protocol::Call as _;
-use openclaw_protocol::params::usage::{UsageCost, UsageCostResult, UsageTotals};
+use openclaw_protocol::params::usage::{UsageCost, UsageTotals};
 use serde_json::{Value, json};
 
 use super::{gateway_probe, gateway_status, health};
-use crate::args::{GatewayCommand, RunArgs, TargetArgs};
+use crate::args::{GatewayCommand, RunArgs, TargetArgs, positive};
 use crate::client::{self, DEFAULT_TIMEOUT, TargetFlags, Wait};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
@@ -26,18 +26,14 @@ pub(super) fn run(command: GatewayCommand, parent: &RunArgs, context: &Context) 
             call(context, &merged(target, parent), &method, &params, wait, json)
         }
         GatewayCommand::Health { json, target, .. } => {
-            let target = merged(target, parent);
-            let timeout = client::timeout_of(target.timeout.as_deref(), DEFAULT_TIMEOUT)?;
-            let flags = TargetFlags::from(&target);
-            let answer = client::call(context, &flags, "health", json!({}), Wait::First, timeout);
-            let health = client::block_on(answer)?;
+            let health = health::ask(context, &merged(target, parent), json!({}))?;
             if json {
                 output::json(&health);
             } else {
                 output::line(&context.style.accent("Gateway Health"));
                 let duration = health.get("durationMs").and_then(Value::as_u64).unwrap_or_default();
                 output::line(&format!("{} ({duration}ms)", context.style.success("OK")));
-                health::text(&health).iter().for_each(|line| output::line(line));
+                health::print(health)?;
             }
             Ok(0)
         }
@@ -62,9 +58,8 @@ pub(super) fn run(command: GatewayCommand, parent: &RunArgs, context: &Context) 
 }
 
 fn usage_cost(context: &Context, target: &TargetArgs, days: &str, json: bool) -> Outcome {
-    let days = days.trim().parse::<u32>().ok().filter(|days| *days > 0).ok_or_else(|| {
-        Failure::usage(format!("--days must be a positive integer, not \"{}\"", output::one_line(days)))
-    })?;
+    let days: u32 =
+        positive(days, format!("--days must be a positive integer, not \"{}\"", output::one_line(days)))?;
     let timeout = client::timeout_of(target.timeout.as_deref(), DEFAULT_TIMEOUT)?;
     let flags = TargetFlags::from(target);
     let asked = client::call(context, &flags, UsageCost::NAME, json!({ "days": days }), Wait::First, timeout);
@@ -73,9 +68,7 @@ fn usage_cost(context: &Context, target: &TargetArgs, days: &str, json: bool) ->
         output::json(&answer);
         return Ok(0);
     }
-    let cost: UsageCostResult = serde_json::from_value(answer).map_err(|error| {
-        Failure::new("protocol", format!("the gateway's answer to {} is no cost: {error}", UsageCost::NAME))
-    })?;
+    let cost = client::read::<UsageCost>(answer, "cost")?;
     output::line(&context.style.accent(&format!("Usage cost ({days} days)")));
     output::line(&format!("Total: {}", spent(&cost.totals)));
     match cost.daily.last() {

@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use openclaw_config::clock::now_ms;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::client::{self, ConnectError, Connection, Target, TargetFlags, Wait};
-use crate::context::{Context, now_ms};
+use crate::context::Context;
 use crate::failure::{ERROR, Failure, Outcome};
 use crate::output;
 
@@ -22,8 +24,8 @@ pub(super) struct Probed {
     pub(super) failure: Option<Failure>,
     /// How it closed.
     pub(super) close: Option<Value>,
-    /// `{host, ip, version, platform}`.
-    pub(super) itself: Option<Value>,
+    /// How it describes itself.
+    pub(super) itself: Option<GatewayItself>,
     /// Answer to `health`.
     pub(super) health: Option<Value>,
     /// Answer to `status`.
@@ -32,6 +34,15 @@ pub(super) struct Probed {
     pub(super) presence: Option<Value>,
     /// Answer to `config.get`.
     pub(super) config: Option<Value>,
+}
+
+/// A gateway in its own presence list.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct GatewayItself {
+    pub(super) host: Option<String>,
+    pub(super) ip: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) platform: Option<String>,
 }
 
 /// Which questions to ask once connected.
@@ -121,15 +132,10 @@ impl Probed {
 }
 
 /// The gateway's own entry of its presence list.
-fn gateway_itself(presence: &Value) -> Option<Value> {
-    let entry = presence
-        .as_array()?
-        .iter()
-        .find(|entry| entry.get("mode").and_then(Value::as_str) == Some("gateway"))?;
-    let field = |name: &str| entry.get(name).cloned().unwrap_or_default();
-    Some(
-        json!({ "host": field("host"), "ip": field("ip"), "version": field("version"), "platform": field("platform") }),
-    )
+fn gateway_itself(presence: &Value) -> Option<GatewayItself> {
+    let entries = presence.as_array()?;
+    let own = entries.iter().find(|entry| entry.get("mode").and_then(Value::as_str) == Some("gateway"))?;
+    GatewayItself::deserialize(own).ok()
 }
 
 pub(super) fn run(context: &Context, flags: &TargetFlags, timeout: Duration, json: bool) -> Outcome {
@@ -247,9 +253,9 @@ fn text(context: &Context, target: &Target, probed: &Probed, timeout: Duration) 
         }
     }
     lines.extend(probed.remedy().map(|remedy| format!("Next: {remedy}")));
-    if let Some(itself) = &probed.itself {
-        let field = |name: &str| itself.get(name).and_then(Value::as_str).unwrap_or("unknown");
-        let (host, ip, platform, version) = (field("host"), field("ip"), field("platform"), field("version"));
+    if let Some(GatewayItself { host, ip, version, platform }) = &probed.itself {
+        let [host, ip, platform, version] =
+            [host, ip, platform, version].map(|field| field.as_deref().unwrap_or("unknown"));
         lines.push(format!("  Gateway: {host} ({ip}) · {platform} · app {version}"));
     }
     lines

@@ -104,19 +104,18 @@ fn flags(args: &RunArgs) -> Result<GatewayFlags, Failure> {
     if args.raw_stream || args.raw_stream_path.is_some() {
         return Err(Failure::usage("gateway --raw-stream: not implemented yet in this version"));
     }
-    let port = match args.port.as_deref() {
-        None => None,
-        // 0 lets the system choose; tests use it.
-        Some(text) => Some(text.trim().parse::<u16>().map_err(|_| {
+    // 0 lets the system choose; tests use it.
+    let port = args.port.as_deref().map(|text| {
+        text.trim().parse::<u16>().map_err(|_| {
             Failure::usage("Invalid port").hint("Use a number from 1 to 65535, or 0 for any free port.")
-        })?),
-    };
-    let auth = match args.auth.as_deref() {
-        None => None,
-        Some("token") => Some(AuthKind::Token),
-        Some("password") => Some(AuthKind::Password),
-        Some(_) => return Err(Failure::usage("Invalid --auth (use \"token\" or \"password\")")),
-    };
+        })
+    });
+    let auth = args.auth.as_deref().map(|text| match text {
+        "token" => Ok(AuthKind::Token),
+        "password" => Ok(AuthKind::Password),
+        _ => Err(Failure::usage("Invalid --auth (use \"token\" or \"password\")")),
+    });
+    let (port, auth) = (port.transpose()?, auth.transpose()?);
     let tailscale = match args.tailscale.as_deref() {
         None => None,
         Some("off") => Some(TailscaleMode::Off),
@@ -126,16 +125,15 @@ fn flags(args: &RunArgs) -> Result<GatewayFlags, Failure> {
         }
         Some(_) => return Err(Failure::usage("Invalid --tailscale (use \"off\", \"serve\", or \"funnel\")")),
     };
-    let bind = match args.bind.as_deref() {
-        None => None,
-        Some(text) => Some(BindMode::parse(text).ok_or_else(|| {
+    let bind = args.bind.as_deref().map(|text| {
+        BindMode::parse(text).ok_or_else(|| {
             Failure::usage("Invalid --bind (use \"loopback\", \"lan\", \"tailnet\", \"auto\", or \"custom\")")
-        })?),
-    };
+        })
+    });
     let secret = |text: &Option<String>| text.clone().map(SecretString::from);
     Ok(GatewayFlags {
         port,
-        bind,
+        bind: bind.transpose()?,
         auth,
         token: secret(&args.token),
         password: secret(&args.password),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::dashboard;
 use super::gateway_probe::{self, Ask, Probed};
 use super::listeners::listeners;
-use super::logs::newest_log;
+use super::logs::log_file;
 use super::status::service_file;
 use crate::args::TargetArgs;
 use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
@@ -199,21 +199,6 @@ fn listening(status: &Value, port: u64) -> Vec<String> {
         (true, Some("busy")) => vec![format!("Listening: port {port} is in use; by whom is not known")],
         (true, _) => vec![format!("Listening: nobody on port {port}")],
     }
-}
-
-/// The file the gateway writes to, or would.
-fn log_file(context: &Context) -> std::path::PathBuf {
-    newest_log(context).unwrap_or_else(|| {
-        let config = context.config_or_default();
-        let written = config.logging.file.as_deref().map(str::trim).filter(|file| !file.is_empty());
-        match written {
-            Some(file) => context.env().expand_path(file),
-            None => {
-                let today = jiff::Zoned::now().strftime("%Y-%m-%d");
-                context.paths().log_dir().join(format!("openclaw-{today}.log"))
-            }
-        }
-    })
 }
 
 #[cfg(test)]

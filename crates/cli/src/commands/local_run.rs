@@ -16,6 +16,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::agent::Request;
 use crate::client::process;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -29,31 +30,18 @@ pub(super) enum Why {
     NoGateway,
 }
 
-/// What to run.
-#[derive(Debug, Clone)]
-pub(super) struct LocalRun {
-    /// Which agent.
-    pub(super) agent: AgentId,
-    /// Transcript to continue.
-    pub(super) session_id: Option<String>,
-    /// The message.
-    pub(super) text: String,
-    /// Thinking level.
-    pub(super) thinking: Option<String>,
-    /// Deadline in seconds.
-    pub(super) timeout_seconds: Option<u64>,
-    /// Why here.
-    pub(super) why: Why,
-}
-
 /// Runs it and gives `{payloads, meta}`.
 ///
 /// # Errors
 /// When a gateway holds the state directory, the gateway does not start, or the run fails.
-pub(super) async fn run(context: &Context, run: LocalRun) -> Result<Value, Failure> {
+pub(super) async fn run(context: &Context, request: Request, why: Why) -> Result<Value, Failure> {
+    let agent = match &request.agent {
+        Some(agent) => agent.clone(),
+        None => context.config()?.default_agent(),
+    };
     // One that listens stays. Another run of this kind says no port and ends soon: its end is waited for below.
     if let Some(running) = running_gateway(&context.loaded).filter(|running| running.port.is_some()) {
-        return Err(gateway_runs(running, run.why));
+        return Err(gateway_runs(running, why));
     }
     openclaw_models::install_tls();
     let (ready, told) = oneshot::channel();
@@ -76,14 +64,13 @@ pub(super) async fn run(context: &Context, run: LocalRun) -> Result<Value, Failu
     };
     let gateway = openclaw_gateway::run(options);
     tokio::pin!(gateway);
-    let why = run.why;
     let Ready { state, .. } = tokio::select! {
         ended = &mut gateway => return Err(start_failure(context, ended, why)),
         ready = told => ready.map_err(|_| Failure::new("local", "the run ended before it began"))?,
     };
     let result = tokio::select! {
         ended = &mut gateway => return Err(start_failure(context, ended, why)),
-        result = answer(&state, run) => result,
+        result = answer(&state, agent, request) => result,
     };
     drop(state);
     stop.cancel();
@@ -110,18 +97,18 @@ fn start_failure(context: &Context, ended: Result<ExitStatus, StartError>, why: 
     }
 }
 
-async fn answer(state: &GatewayState, run: LocalRun) -> Result<Value, Failure> {
+async fn answer(state: &GatewayState, agent: AgentId, request: Request) -> Result<Value, Failure> {
     let run_id = RunId::new(uuid::Uuid::new_v4().to_string());
-    let key = session_key(state, &run).await?;
+    let key = session_key(state, &agent, request.session_id.as_deref()).await?;
     let message = AgentMessage {
         run_id: run_id.clone(),
-        agent_id: run.agent,
+        agent_id: agent,
         session_key: key,
-        session_id: run.session_id,
-        text: run.text,
+        session_id: request.session_id,
+        text: request.message,
         images: Vec::new(),
-        thinking: run.thinking,
-        timeout_seconds: run.timeout_seconds,
+        thinking: request.thinking,
+        timeout_seconds: request.timeout_seconds,
         lane: None,
         extra_system_prompt: None,
         occasion: Occasion::Command,
@@ -154,15 +141,15 @@ fn stopped_why(result: &Value) -> Option<String> {
 }
 
 /// The session whose transcript is meant, one of its own where there is none; else the agent's main session.
-async fn session_key(state: &GatewayState, run: &LocalRun) -> Result<SessionKey, Failure> {
-    let Some(id) = run.session_id.as_deref().map(SessionId::new) else {
-        return Ok(state.sessions.rules().main(&run.agent));
+async fn session_key(state: &GatewayState, agent: &AgentId, id: Option<&str>) -> Result<SessionKey, Failure> {
+    let Some(id) = id.map(SessionId::new) else {
+        return Ok(state.sessions.rules().main(agent));
     };
-    let found = key_of_transcript(&*state.sessions, Rows::Of(&run.agent), &id)
+    let found = key_of_transcript(&*state.sessions, Rows::Of(agent), &id)
         .await
         .map_err(|error| Failure::new("store", error.to_string()))?;
     match found {
         Some(key) => Ok(key),
-        None => SessionKey::of_transcript(&run.agent, &id).map_err(|error| Failure::usage(error.to_string())),
+        None => SessionKey::of_transcript(agent, &id).map_err(|error| Failure::usage(error.to_string())),
     }
 }

@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use openclaw_protocol::Call as _;
+use openclaw_protocol::params::logs::{LogsTail, LogsTailParams, LogsTailResult};
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::args::LogsArgs;
+use crate::args::{LogsArgs, given, positive};
 use crate::client::{self, ConnectError, Connection, Target, TargetFlags, Wait};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
@@ -25,10 +28,7 @@ struct Wanted {
 }
 
 pub(super) fn run(args: &LogsArgs, context: &Context) -> Outcome {
-    let positive = |text: &str, name: &str| {
-        let number = text.trim().parse::<u64>().ok().filter(|number| *number > 0);
-        number.ok_or_else(|| Failure::usage(format!("--{name} must be a positive integer")))
-    };
+    let positive = |text: &str, name: &str| positive(text, format!("--{name} must be a positive integer"));
     let wanted = Wanted {
         limit: positive(&args.limit, "limit")?,
         max_bytes: positive(&args.max_bytes, "max-bytes")?,
@@ -67,13 +67,12 @@ async fn tail(
 ) -> Outcome {
     let mut cursor: Option<u64> = None;
     loop {
-        let mut params = json!({ "limit": wanted.limit, "maxBytes": wanted.max_bytes });
-        if let (Some(cursor), Some(params)) = (cursor, params.as_object_mut()) {
-            params.insert("cursor".to_owned(), json!(cursor));
-        }
-        let answer = tokio::time::timeout(timeout, connection.call("logs.tail", params, Wait::First)).await;
+        let params =
+            json!(LogsTailParams { cursor, limit: Some(wanted.limit), max_bytes: Some(wanted.max_bytes) });
+        let answer =
+            tokio::time::timeout(timeout, connection.call(LogsTail::NAME, params, Wait::First)).await;
         let page = match answer {
-            Ok(Ok(page)) => page,
+            Ok(Ok(page)) => client::read::<LogsTail>(page, "log")?,
             Ok(Err(error)) => return Err(client::explain(context, target, &error)),
             Err(_) => return Err(not_reachable(context, target)),
         };
@@ -82,7 +81,7 @@ async fn tail(
             connection.close().await;
             return Ok(0);
         }
-        cursor = page.get("cursor").and_then(Value::as_u64).or(cursor);
+        cursor = Some(page.cursor);
         tokio::time::sleep(wanted.interval).await;
     }
 }
@@ -90,19 +89,17 @@ async fn tail(
 /// The local file, when no gateway answers: that is when logs are needed most.
 fn read_file(context: &Context, target: &Target, wanted: Wanted, error: &ConnectError) -> Outcome {
     let explained = client::explain(context, target, error);
-    let Some(path) = newest_log(context) else { return Err(explained) };
+    let Some(path) = Some(log_file(context)).filter(|path| path.is_file()) else { return Err(explained) };
     let size = std::fs::metadata(&path).map(|file| file.len()).unwrap_or_default();
     let start = size.saturating_sub(wanted.max_bytes);
     let text = read_from(&path, start)
         .map_err(|error| Failure::new("log", format!("could not read {}: {error}", path.display())))?;
-    let mut lines: Vec<&str> = text.lines().collect();
-    if start > 0 && !lines.is_empty() {
-        lines.remove(0);
-    }
-    let skipped = lines.len().saturating_sub(usize::try_from(wanted.limit).unwrap_or(usize::MAX));
-    let shown: Vec<&str> = lines.into_iter().skip(skipped).collect();
+    // The first line is not whole where something before it was left out.
+    let mut lines: Vec<String> = text.lines().skip(usize::from(start > 0)).map(str::to_owned).collect();
+    let limit = usize::try_from(wanted.limit).unwrap_or(usize::MAX);
+    lines.drain(..lines.len().saturating_sub(limit));
     let file = path.display().to_string();
-    let page = json!({ "file": file, "cursor": size, "size": size, "lines": shown, "truncated": start > 0 });
+    let page = LogsTailResult { file, cursor: size, size, lines, truncated: start > 0, reset: false };
     // A gateway that runs elsewhere is more than one that is not reachable.
     match explained.code {
         "other-port" | "no-port" => {
@@ -125,78 +122,105 @@ fn read_from(path: &Path, start: u64) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// `logging.file`, else the newest dated file.
-pub(super) fn newest_log(context: &Context) -> Option<PathBuf> {
+/// The file the gateway writes to, or would: `logging.file`, else the newest dated file, else today's.
+pub(super) fn log_file(context: &Context) -> PathBuf {
     let config = context.config_or_default();
-    if let Some(file) = config.logging.file.as_deref().map(str::trim).filter(|file| !file.is_empty()) {
-        return Some(context.env().expand_path(file)).filter(|path| path.is_file());
+    if let Some(file) = given(config.logging.file.as_deref()) {
+        return context.env().expand_path(file);
     }
     let is_log = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         name.starts_with("openclaw-") && name.ends_with(".log")
     };
-    std::fs::read_dir(context.paths().log_dir())
-        .ok()?
-        .flatten()
-        .map(|entry| entry.path())
+    let dir = context.paths().log_dir();
+    let files = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    files
         .filter(is_log)
         .max()
+        .unwrap_or_else(|| dir.join(format!("openclaw-{}.log", jiff::Zoned::now().strftime("%Y-%m-%d"))))
 }
 
-fn print_page(page: &Value, wanted: Wanted, is_first: bool) {
-    let file = page.get("file").and_then(Value::as_str).unwrap_or_default();
+fn print_page(page: &LogsTailResult, wanted: Wanted, is_first: bool) {
+    let LogsTailResult { file, cursor, size, lines, truncated, reset } = page;
     if is_first && wanted.json {
-        let number = |key: &str| page.get(key).cloned().unwrap_or_default();
-        output::json_line(
-            &json!({ "type": "meta", "file": file, "cursor": number("cursor"), "size": number("size") }),
-        );
+        output::json_line(&json!({ "type": "meta", "file": file, "cursor": cursor, "size": size }));
     } else if is_first {
         output::line(&wanted.style.muted(&format!("Log file: {file}")));
     }
-    let is = |key: &str| page.get(key) == Some(&Value::Bool(true));
     let notices = [
-        (is("reset"), "Log file was rotated; starting again."),
-        (is("truncated"), "Log tail truncated (increase --max-bytes)."),
+        (reset, "Log file was rotated; starting again."),
+        (truncated, "Log tail truncated (increase --max-bytes)."),
     ];
-    for (_, text) in notices.into_iter().filter(|(holds, _)| *holds) {
+    for (_, text) in notices.into_iter().filter(|(holds, _)| **holds) {
         if wanted.json {
             output::json_line(&json!({ "type": "notice", "message": text }));
         } else {
             output::error_line(text);
         }
     }
-    let lines = page.get("lines").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     for line in lines {
         if wanted.json {
-            output::json_line(&entry(line));
+            output::json_line(&Entry::of(line));
         } else {
-            output::line(&readable(line, wanted.style));
+            output::line(&Entry::of(line).readable(wanted.style));
         }
     }
 }
 
-/// A line of the log file: `{type:"log", time, level, subsystem?, message, raw}`, or `{type:"raw", raw}`.
-fn entry(line: &str) -> Value {
-    let Some(log) = serde_json::from_str::<Value>(line).ok().filter(Value::is_object) else {
-        return json!({ "type": "raw", "raw": line });
-    };
-    let text = |pointer: &str| log.pointer(pointer).and_then(Value::as_str);
-    let time = text("/time").or_else(|| text("/_meta/date"));
-    let level = text("/_meta/logLevelName").or_else(|| text("/level")).map(str::to_lowercase);
-    let name = text("/_meta/name").and_then(|name| serde_json::from_str::<Value>(name).ok());
-    let subsystem = name
-        .as_ref()
-        .and_then(|name| name.get("subsystem").or_else(|| name.get("module"))?.as_str())
-        .or_else(|| text("/subsystem"));
-    let mut out = json!({ "type": "log", "time": time, "level": level });
-    if let Some(out) = out.as_object_mut() {
-        if let Some(subsystem) = subsystem {
-            out.insert("subsystem".to_owned(), json!(subsystem));
+/// A line of the log file.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Entry<'a> {
+    Log {
+        time: Option<String>,
+        level: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        subsystem: Option<String>,
+        message: String,
+        raw: &'a str,
+    },
+    /// One that the gateway did not write.
+    Raw { raw: &'a str },
+}
+
+impl<'a> Entry<'a> {
+    fn of(raw: &'a str) -> Self {
+        let Some(log) = serde_json::from_str::<Value>(raw).ok().filter(Value::is_object) else {
+            return Self::Raw { raw };
+        };
+        let text = |pointer: &str| log.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let name = text("/_meta/name").and_then(|name| serde_json::from_str::<Value>(&name).ok());
+        let part = |key: &str| Some(name.as_ref()?.get(key)?.as_str()?.to_owned());
+        Self::Log {
+            time: text("/time").or_else(|| text("/_meta/date")),
+            level: text("/_meta/logLevelName").or_else(|| text("/level")).map(|level| level.to_lowercase()),
+            subsystem: part("subsystem").or_else(|| part("module")).or_else(|| text("/subsystem")),
+            message: message(&log),
+            raw,
         }
-        out.insert("message".to_owned(), json!(message(&log)));
-        out.insert("raw".to_owned(), json!(line));
     }
-    out
+
+    /// `<time> <level> [subsystem] <message>`.
+    fn readable(&self, style: Style) -> String {
+        let (time, level, subsystem, message) = match self {
+            Self::Raw { raw } => return (*raw).to_owned(),
+            Self::Log { time, level, subsystem, message, raw: _ } => (time, level, subsystem, message),
+        };
+        let level = level.as_deref().unwrap_or("info");
+        let message = output::one_line(message);
+        let message = match level {
+            "error" | "fatal" => style.error(&message),
+            "warn" => style.warn(&message),
+            "debug" | "trace" => style.muted(&message),
+            _ => message.into_owned(),
+        };
+        let time = style.muted(time.as_deref().unwrap_or_default());
+        let subsystem = subsystem
+            .as_ref()
+            .map(|name| format!("{} ", style.accent(&format!("[{name}]"))))
+            .unwrap_or_default();
+        format!("{time} {level} {subsystem}{message}")
+    }
 }
 
 /// Numbered arguments of a log call that are looked at.
@@ -217,29 +241,6 @@ fn message(log: &Value) -> String {
         .join(" ")
 }
 
-/// `<time> <level> [subsystem] <message>`.
-fn readable(line: &str, style: Style) -> String {
-    let entry = entry(line);
-    let text = |key: &str| entry.get(key).and_then(Value::as_str);
-    if text("type") == Some("raw") {
-        return line.to_owned();
-    }
-    let level = text("level").unwrap_or("info");
-    let message = text("message").unwrap_or_default();
-    let message = output::one_line(message);
-    let message = match level {
-        "error" | "fatal" => style.error(&message),
-        "warn" => style.warn(&message),
-        "debug" | "trace" => style.muted(&message),
-        _ => message.into_owned(),
-    };
-    let time = style.muted(text("time").unwrap_or_default());
-    match text("subsystem") {
-        Some(subsystem) => format!("{time} {level} {} {message}", style.accent(&format!("[{subsystem}]"))),
-        None => format!("{time} {level} {message}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,14 +249,14 @@ mod tests {
     fn lines_of_the_reference_are_read_as_recorded() {
         let line = r#"{"0":"Error: Unknown channel: pigeon","_meta":{"name":"openclaw","date":"2026-11-21T02:57:10.358Z","logLevelName":"ERROR"},"time":"2026-11-21T02:57:10.359Z"}"#;
         assert_eq!(
-            entry(line),
+            json!(Entry::of(line)),
             json!({
                 "type": "log", "time": "2026-11-21T02:57:10.359Z", "level": "error",
                 "message": "Error: Unknown channel: pigeon", "raw": line,
             })
         );
         assert_eq!(
-            readable(line, Style::PLAIN),
+            Entry::of(line).readable(Style::PLAIN),
             "2026-11-21T02:57:10.359Z error Error: Unknown channel: pigeon"
         );
     }
@@ -263,14 +264,14 @@ mod tests {
     #[test]
     fn a_subsystem_is_named_and_not_part_of_the_message() {
         let line = r#"{"0":"{\"subsystem\":\"gateway\"}","1":"listening","_meta":{"name":"{\"subsystem\":\"gateway\"}","logLevelName":"INFO"},"time":"t"}"#;
-        let entry = entry(line);
+        let entry = json!(Entry::of(line));
         assert_eq!((&entry["subsystem"], &entry["message"]), (&json!("gateway"), &json!("listening")));
-        assert_eq!(readable(line, Style::PLAIN), "t info [gateway] listening");
+        assert_eq!(Entry::of(line).readable(Style::PLAIN), "t info [gateway] listening");
     }
 
     #[test]
     fn other_lines_are_shown_as_they_are() {
-        assert_eq!(entry("plain"), json!({ "type": "raw", "raw": "plain" }));
-        assert_eq!(readable("plain", Style::PLAIN), "plain");
+        assert_eq!(json!(Entry::of("plain")), json!({ "type": "raw", "raw": "plain" }));
+        assert_eq!(Entry::of("plain").readable(Style::PLAIN), "plain");
     }
 }

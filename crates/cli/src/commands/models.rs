@@ -10,7 +10,6 @@ mod status;
 mod view;
 
 use crate::args::{ModelsArgs, ModelsCommand};
-use crate::client::block_on;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use change::Choice;
@@ -19,61 +18,42 @@ use view::View;
 
 pub(super) fn run(args: ModelsArgs, context: &Context) -> Outcome {
     let of_agent = args.agent.as_deref();
+    if let (Some(_), Some(command)) = (of_agent, &args.command)
+        && changes_all_agents(command)
+    {
+        return Err(Failure::usage(
+            "--agent has no effect here: this changes agents.defaults, for all agents.",
+        )
+        .hint("For one agent set agents.list[n].model with `openclaw config set`."));
+    }
     match args.command {
-        Some(ModelsCommand::Aliases { command }) => {
-            for_all_agents(of_agent)?;
-            change::aliases(&command, context)
-        }
+        Some(ModelsCommand::Aliases { command }) => change::aliases(&command, context),
         Some(ModelsCommand::Auth(auth)) => logins::run(auth, of_agent, context),
-        Some(ModelsCommand::Fallbacks { command }) => {
-            for_all_agents(of_agent)?;
-            change::fallbacks(Choice::Text, &command, context)
-        }
+        Some(ModelsCommand::Fallbacks { command }) => change::fallbacks(Choice::Text, &command, context),
         Some(ModelsCommand::ImageFallbacks { command }) => {
-            for_all_agents(of_agent)?;
             change::fallbacks(Choice::Image, &command, context)
         }
         Some(ModelsCommand::List { all, local, provider, form }) => {
-            let view = with_servers(View::new(context, of_agent)?)?;
+            let view = View::new(context, of_agent)?.with_servers()?;
             list::run(&view, &list::Filter { all, local, provider }, Form::of(form)?)
         }
-        Some(ModelsCommand::Scan(scan)) => {
-            for_all_agents(of_agent)?;
-            scan::run(&scan, context)
-        }
-        Some(ModelsCommand::Set { model }) => {
-            for_all_agents(of_agent)?;
-            change::set(Choice::Text, &model, context)
-        }
-        Some(ModelsCommand::SetImage { model }) => {
-            for_all_agents(of_agent)?;
-            change::set(Choice::Image, &model, context)
-        }
+        Some(ModelsCommand::Scan(scan)) => scan::run(&scan, context),
+        Some(ModelsCommand::Set { model }) => change::set(Choice::Text, &model, context),
+        Some(ModelsCommand::SetImage { model }) => change::set(Choice::Image, &model, context),
         Some(ModelsCommand::Status { form, check, agent, probe }) => {
             let ask = status::Ask { form: Form::of(form)?, check, probe: status::Pace::of(&probe)? };
-            let view = with_servers(View::new(context, agent.as_deref().or(of_agent))?)?;
+            let view = View::new(context, agent.as_deref().or(of_agent))?.with_servers()?;
             status::run(&view, context, &ask)
         }
         None => {
             let form = crate::args::FormArgs { json: args.status_json, plain: args.status_plain };
             let ask = status::Ask { form: Form::of(form)?, check: false, probe: None };
-            status::run(&with_servers(View::new(context, of_agent)?)?, context, &ask)
+            status::run(&View::new(context, of_agent)?.with_servers()?, context, &ask)
         }
     }
 }
 
-/// Asks local servers and services which models they have, as a run would.
-fn with_servers(view: View) -> Result<View, Failure> {
-    block_on(async { Ok(view.with_servers().await) })
-}
-
-/// Refuses `--agent` for what changes the defaults of all agents.
-fn for_all_agents(agent: Option<&str>) -> Result<(), Failure> {
-    match agent {
-        None => Ok(()),
-        Some(_) => {
-            Err(Failure::usage("--agent has no effect here: this changes agents.defaults, for all agents.")
-                .hint("For one agent set agents.list[n].model with `openclaw config set`."))
-        }
-    }
+/// Whether a command changes the defaults that all agents share.
+fn changes_all_agents(command: &ModelsCommand) -> bool {
+    !matches!(command, ModelsCommand::Auth(_) | ModelsCommand::List { .. } | ModelsCommand::Status { .. })
 }

@@ -5,57 +5,54 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use openclaw_config::Config;
+use openclaw_config::clock::now_ms;
+use openclaw_protocol::params::sessions::SessionKind;
 use openclaw_protocol::session_key::AgentKey;
-use openclaw_protocol::{AgentId, SessionKey};
+use openclaw_protocol::{AgentId, SessionId};
 use openclaw_sessions::SessionEntry;
+use openclaw_sessions::entry::{
+    ChatType, ElevatedLevel, GroupActivation, ReasoningLevel, ResponseUsage, VerboseLevel,
+};
 use openclaw_sessions::key::{KeyRules, legacy};
-use openclaw_sessions::store::{read_newest_rows, read_rows};
-use serde_json::{Map, Value, json};
+use openclaw_sessions::methods::kind_of;
+use openclaw_sessions::store::{StoredRow, read_rows};
+use serde_json::{Value, json};
 
 use super::damaged_store;
 use super::default_models::{DefaultModels, ModelInUse};
-use crate::args::SessionsArgs;
-use crate::context::{Context, now_ms};
+use crate::args::{SessionsArgs, positive};
+use crate::context::Context;
 use crate::failure::{ERROR, Failure, Outcome};
 use crate::output::{self, Column, columns};
 
-/// A row of a store, as it is on disk.
+/// A row of a store.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct StoredSession {
-    /// Its key.
+    /// Its key, as it is on disk.
     pub(super) key: String,
     /// Its fields.
-    pub(super) entry: Map<String, Value>,
+    pub(super) entry: SessionEntry,
+}
+
+impl From<StoredRow> for StoredSession {
+    fn from((key, entry): StoredRow) -> Self {
+        let mut entry = Arc::unwrap_or_clone(entry);
+        // By far the largest, and nobody lists them.
+        entry.skills_snapshot = None;
+        entry.system_prompt_report = None;
+        Self { key, entry }
+    }
 }
 
 impl StoredSession {
-    pub(super) fn text(&self, field: &str) -> Option<&str> {
-        self.entry.get(field).and_then(Value::as_str).filter(|text| !text.is_empty())
-    }
-
-    pub(super) fn number(&self, field: &str) -> Option<u64> {
-        self.entry
-            .get(field)
-            .and_then(Value::as_f64)
-            .filter(|number| *number >= 0.0)
-            .map(|number| number as u64)
-    }
-
-    /// Unix milliseconds; 0 when unknown.
-    pub(super) fn updated_at(&self) -> i64 {
-        self.entry.get("updatedAt").and_then(Value::as_f64).unwrap_or_default() as i64
-    }
-
-    /// `direct`, `group`, `global` or `unknown`.
-    pub(super) fn kind(&self) -> &'static str {
-        let key = legacy::canonicalize(&self.key, &AgentId::default(), &KeyRules::default()).ok();
-        let is = |what: fn(&SessionKey) -> bool| key.as_ref().is_some_and(what);
-        match self.text("chatType") {
-            _ if is(SessionKey::is_global) => "global",
-            _ if is(SessionKey::is_unknown) => "unknown",
-            Some("group" | "channel") => "group",
-            _ if is(SessionKey::is_group) => "group",
-            _ => "direct",
+    /// What it is; of one whose key is none, what its row says.
+    pub(super) fn kind(&self) -> SessionKind {
+        match legacy::canonicalize(&self.key, &AgentId::default(), &KeyRules::default()) {
+            Ok(key) => kind_of(&key, &self.entry),
+            Err(_) if matches!(self.entry.chat_type, Some(ChatType::Group | ChatType::Channel)) => {
+                SessionKind::Group
+            }
+            Err(_) => SessionKind::Direct,
         }
     }
 
@@ -66,25 +63,24 @@ impl StoredSession {
 
     /// `think:high`, `id:…`: what is special about it.
     pub(super) fn flags(&self) -> Vec<String> {
-        let levels = [
-            ("thinkingLevel", "think"),
-            ("verboseLevel", "verbose"),
-            ("reasoningLevel", "reasoning"),
-            ("elevatedLevel", "elev"),
-            ("responseUsage", "usage"),
-            ("groupActivation", "activation"),
+        let entry = &self.entry;
+        let named = |name: &str, value: Option<&str>| {
+            value.filter(|value| !value.is_empty()).map(|value| format!("{name}:{value}"))
+        };
+        let marked =
+            |name: &str, is_set: Option<bool>| is_set.filter(|is_set| *is_set).map(|_| name.to_owned());
+        let flags = [
+            named("think", entry.thinking_level.as_deref()),
+            named("verbose", entry.verbose_level.map(VerboseLevel::as_str)),
+            named("reasoning", entry.reasoning_level.map(ReasoningLevel::as_str)),
+            named("elev", entry.elevated_level.map(ElevatedLevel::as_str)),
+            named("usage", entry.response_usage.map(ResponseUsage::as_str)),
+            named("activation", entry.group_activation.map(GroupActivation::as_str)),
+            marked("system", entry.system_sent),
+            marked("aborted", entry.aborted_last_run),
+            named("id", entry.session_id.as_ref().map(SessionId::as_str)),
         ];
-        let mut flags: Vec<String> = levels
-            .into_iter()
-            .filter_map(|(field, name)| self.text(field).map(|value| format!("{name}:{value}")))
-            .collect();
-        for (field, name) in [("systemSent", "system"), ("abortedLastRun", "aborted")] {
-            if self.entry.get(field) == Some(&Value::Bool(true)) {
-                flags.push(name.to_owned());
-            }
-        }
-        flags.extend(self.text("sessionId").map(|id| format!("id:{id}")));
-        flags
+        flags.into_iter().flatten().collect()
     }
 }
 
@@ -94,28 +90,7 @@ fn read_since(path: &Path, since: i64) -> Result<Vec<StoredSession>, Failure> {
         .map_err(|error| Failure::new("store", format!("could not read {}: {error}", path.display())))?;
     rows.retain(|(_, entry)| entry.updated_at_ms() >= since);
     rows.sort_by_key(|(_, entry)| Reverse(entry.updated_at_ms()));
-    Ok(rows.into_iter().filter_map(|(key, entry)| stored(key, entry)).collect())
-}
-
-/// The newest rows of a store file and how many there are. A missing file has none.
-///
-/// # Errors
-/// When the file can't be read.
-pub(super) fn read_newest(path: &Path, limit: usize) -> Result<(Vec<StoredSession>, usize), Failure> {
-    let (rows, count) = read_newest_rows(path, limit)
-        .map_err(|error| Failure::new("store", format!("could not read {}: {error}", path.display())))?;
-    Ok((rows.into_iter().filter_map(|(key, entry)| stored(key, entry)).collect(), count))
-}
-
-fn stored(key: String, entry: Arc<SessionEntry>) -> Option<StoredSession> {
-    let mut entry = Arc::unwrap_or_clone(entry);
-    // By far the largest, and nobody lists them.
-    entry.skills_snapshot = None;
-    entry.system_prompt_report = None;
-    match serde_json::to_value(&entry) {
-        Ok(Value::Object(entry)) => Some(StoredSession { key, entry }),
-        Ok(_) | Err(_) => None,
-    }
+    Ok(rows.into_iter().map(StoredSession::from).collect())
 }
 
 pub(super) fn run(args: &SessionsArgs, context: &Context) -> Outcome {
@@ -148,7 +123,7 @@ pub(super) fn run(args: &SessionsArgs, context: &Context) -> Outcome {
     }
     // Each store's are sorted already.
     if stores.len() > 1 {
-        rows.sort_by_key(|row| Reverse(row.session.updated_at()));
+        rows.sort_by_key(|row| Reverse(row.session.entry.updated_at_ms()));
     }
     problems.iter().for_each(|problem| output::error_line(&context.style.error(problem)));
     let exit = if problems.is_empty() { 0 } else { ERROR };
@@ -163,8 +138,7 @@ pub(super) fn run(args: &SessionsArgs, context: &Context) -> Outcome {
 
 /// `--active`: a number of minutes.
 fn minutes(text: &str) -> Result<i64, Failure> {
-    let minutes = text.trim().parse::<i64>().ok().filter(|minutes| *minutes > 0);
-    minutes.ok_or_else(|| Failure::usage("--active must be a positive integer (minutes)"))
+    positive(text, "--active must be a positive integer (minutes)")
 }
 
 /// A store file that is listed.
@@ -194,11 +168,7 @@ fn stores(args: &SessionsArgs, config: &Config, context: &Context) -> Result<Vec
         }
         return Ok(stores);
     }
-    let agent = args.agent.as_deref().map_or_else(|| config.default_agent(), AgentId::normalize);
-    if !config.has_agent(&agent) {
-        return Err(Failure::new("unknown-agent", format!("Unknown agent id \"{agent}\"."))
-            .hint("Run `openclaw agents list` for the configured ones."));
-    }
+    let agent = context.agent(args.agent.as_deref())?;
     let path = match &args.store {
         Some(path) => context.env().expand_path(path),
         None => config.session_store(&agent),
@@ -225,30 +195,8 @@ struct Listing {
     now: i64,
 }
 
-/// Fields that are shown when they are set, in their order.
-const OPTIONAL_FIELDS: &[&str] = &[
-    "sessionId",
-    "systemSent",
-    "abortedLastRun",
-    "thinkingLevel",
-    "verboseLevel",
-    "reasoningLevel",
-    "elevatedLevel",
-    "responseUsage",
-    "groupActivation",
-    "inputTokens",
-    "outputTokens",
-    "totalTokens",
-];
-
-const COLUMNS: &[Column] = &[
-    Column { name: "Kind", width: 6 },
-    Column { name: "Key", width: 26 },
-    Column { name: "Age", width: 9 },
-    Column { name: "Model", width: 14 },
-    Column { name: "Tokens (ctx %)", width: 20 },
-    Column { name: "Flags", width: 0 },
-];
+const COLUMNS: &[Column] =
+    &[("Kind", 6), ("Key", 26), ("Age", 9), ("Model", 14), ("Tokens (ctx %)", 20), ("Flags", 0)];
 
 impl Listing {
     fn document(&self) -> Value {
@@ -284,34 +232,52 @@ impl Listing {
 impl Row {
     fn document(&self, now: i64) -> Value {
         let Self { session, used, agent } = self;
-        let mut out = Map::new();
-        out.insert("key".to_owned(), json!(session.key));
-        if let Some(agent) = agent {
-            out.insert("agentId".to_owned(), json!(agent.as_str()));
-        }
-        out.insert("kind".to_owned(), json!(session.kind()));
-        out.insert("updatedAt".to_owned(), json!(session.updated_at()));
-        out.insert("ageMs".to_owned(), json!(now - session.updated_at()));
-        for field in OPTIONAL_FIELDS {
-            if let Some(value) = session.entry.get(*field) {
-                out.insert((*field).to_owned(), value.clone());
-            }
-        }
-        out.insert("model".to_owned(), json!(used.model));
-        out.insert("contextTokens".to_owned(), json!(used.window));
-        Value::Object(out)
+        let StoredSession { key, entry } = session;
+        let fields = [
+            ("key", json!(key)),
+            ("agentId", json!(agent)),
+            ("kind", json!(session.kind())),
+            ("updatedAt", json!(entry.updated_at_ms())),
+            ("ageMs", json!(now - entry.updated_at_ms())),
+            ("sessionId", json!(entry.session_id)),
+            ("systemSent", json!(entry.system_sent)),
+            ("abortedLastRun", json!(entry.aborted_last_run)),
+            ("thinkingLevel", json!(entry.thinking_level)),
+            ("verboseLevel", json!(entry.verbose_level)),
+            ("reasoningLevel", json!(entry.reasoning_level)),
+            ("elevatedLevel", json!(entry.elevated_level)),
+            ("responseUsage", json!(entry.response_usage)),
+            ("groupActivation", json!(entry.group_activation)),
+            ("inputTokens", json!(entry.input_tokens)),
+            ("outputTokens", json!(entry.output_tokens)),
+            ("totalTokens", json!(entry.total_tokens)),
+            ("model", json!(used.model)),
+            ("contextTokens", json!(used.window)),
+        ];
+        // What is not set is absent.
+        fields.into_iter().filter(|(_, value)| !value.is_null()).collect()
     }
 
     fn cells(&self, now: i64) -> Vec<String> {
         let Self { session, used, agent: _ } = self;
         vec![
-            session.kind().to_owned(),
+            kind_name(session.kind()).to_owned(),
             session.key.clone(),
-            output::age(now - session.updated_at()),
+            output::age(now - session.entry.updated_at_ms()),
             used.model.clone(),
-            tokens(session.number("totalTokens"), used.window),
+            tokens(session.entry.total_tokens, used.window),
             session.flags().join(" "),
         ]
+    }
+}
+
+/// `direct`, `group`, `global` or `unknown`.
+pub(super) fn kind_name(kind: SessionKind) -> &'static str {
+    match kind {
+        SessionKind::Direct => "direct",
+        SessionKind::Group => "group",
+        SessionKind::Global => "global",
+        SessionKind::Unknown => "unknown",
     }
 }
 
@@ -327,8 +293,7 @@ mod tests {
     use super::*;
 
     fn session(key: &str, entry: Value) -> StoredSession {
-        let Value::Object(entry) = entry else { panic!("object") };
-        StoredSession { key: key.to_owned(), entry }
+        StoredSession { key: key.to_owned(), entry: serde_json::from_value(entry).unwrap() }
     }
 
     fn recorded() -> Listing {

@@ -4,7 +4,7 @@
 
 use openclaw_agent::workspace::{Fill, ensure};
 use openclaw_config::write::{self, Actor};
-use openclaw_config::{Environment, load, private_file, value_path};
+use openclaw_config::{Environment, ResolvedAgent, load, private_file, value_path};
 use openclaw_gateway::premises;
 use openclaw_sessions::checkup::wanted_directories;
 use rand::RngCore as _;
@@ -35,7 +35,7 @@ pub(super) fn run(args: &SetupArgs, context: &Context) -> Outcome {
     if change.next != context.loaded.snapshot.parsed || !context.loaded.snapshot.exists {
         write::write(&context.loaded, &change.next, Actor::Cli).map_err(write_failure)?;
     }
-    let done = prepare(context.process(), context)?;
+    let agent = prepare(context.process(), context)?;
     let config_path = context.short(context.paths().config_path());
     let config_line = match (context.loaded.snapshot.exists, change.set.is_empty()) {
         (false, _) => format!("Wrote {config_path}"),
@@ -46,14 +46,14 @@ pub(super) fn run(args: &SetupArgs, context: &Context) -> Outcome {
         output::json(&json!({
             "config": context.paths().config_path().display().to_string(),
             "set": change.set,
-            "workspace": done.workspace,
-            "sessions": done.sessions,
+            "workspace": agent.workspace.display().to_string(),
+            "sessions": agent.sessions_dir.display().to_string(),
         }));
         return Ok(0);
     }
     output::line(&config_line);
-    output::line(&format!("Workspace OK: {}", context.short(done.workspace.as_ref())));
-    output::line(&format!("Sessions OK: {}", context.short(done.sessions.as_ref())));
+    output::line(&format!("Workspace OK: {}", context.short(&agent.workspace)));
+    output::line(&format!("Sessions OK: {}", context.short(&agent.sessions_dir)));
     if change.set.iter().any(|key| key == "gateway.mode") {
         let next = match wanted {
             Wanted::Remote { .. } => "openclaw gateway probe",
@@ -134,8 +134,7 @@ fn plan(context: &Context, workspace: Option<&str>, wanted: &Wanted) -> Change {
     for (key, value) in wanted.keys(in_effect.pointer("/gateway/mode").is_some()) {
         put(key, json!(value));
     }
-    let auth = in_effect.pointer("/gateway/auth");
-    let has = |key: &str| auth.and_then(|auth| auth.get(key)).is_some_and(|value| !value.is_null());
+    let has = |key: &str| has_auth(in_effect, key);
     let is_remote = match wanted {
         Wanted::Remote { .. } => true,
         Wanted::Local => false,
@@ -144,26 +143,26 @@ fn plan(context: &Context, workspace: Option<&str>, wanted: &Wanted) -> Change {
     let from_env =
         context.env().first_nonblank(&["OPENCLAW_GATEWAY_TOKEN", "OPENCLAW_GATEWAY_PASSWORD"]).is_some();
     if !is_remote && !from_env && !has("token") && !has("password") && !has("mode") {
-        put("gateway.auth.mode", json!("token"));
-        put("gateway.auth.token", json!(new_token()));
+        generated_token().into_iter().for_each(|(key, value)| put(key, value));
     }
     Change { next, set }
 }
 
-/// A secret that nobody guesses.
-pub(super) fn new_token() -> String {
+/// Whether a key of `gateway.auth` is set.
+pub(super) fn has_auth(config: &Value, key: &str) -> bool {
+    config.pointer("/gateway/auth").and_then(|auth| auth.get(key)).is_some_and(|value| !value.is_null())
+}
+
+/// What to set so that clients need a secret that nobody guesses.
+pub(super) fn generated_token() -> [(&'static str, Value); 2] {
     let mut bytes = [0_u8; TOKEN_BYTES];
     rand::rng().fill_bytes(&mut bytes);
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    [("gateway.auth.mode", json!("token")), ("gateway.auth.token", json!(token))]
 }
 
-struct Prepared {
-    workspace: String,
-    sessions: String,
-}
-
-/// Makes the directories that the written config asks for.
-fn prepare(process: &Environment, context: &Context) -> Result<Prepared, Failure> {
+/// Makes the directories that the written config asks for. Gives the default agent, whose they are.
+fn prepare(process: &Environment, context: &Context) -> Result<ResolvedAgent, Failure> {
     let loaded = load(process);
     let config = loaded.config_for_reading().map_err(|_| context.invalid_config())?;
     let agent = config.agent(&config.default_agent());
@@ -175,10 +174,7 @@ fn prepare(process: &Environment, context: &Context) -> Result<Prepared, Failure
             Failure::new("directory", format!("could not create {}: {error}", dir.display()))
         })?;
     }
-    Ok(Prepared {
-        workspace: agent.workspace.display().to_string(),
-        sessions: agent.sessions_dir.display().to_string(),
-    })
+    Ok(agent)
 }
 
 #[cfg(test)]

@@ -1,21 +1,33 @@
 //! `openclaw status`: what an operator asks first (spec `cli.md` §3.1).
 
-use openclaw_config::Config;
+use std::cmp::Reverse;
+use std::path::PathBuf;
+
+use openclaw_config::clock::now_ms;
 use openclaw_config::settings::TailscaleMode;
+use openclaw_config::{Config, ResolvedAgent};
 use openclaw_gateway::Host;
 use openclaw_protocol::AgentId;
-use serde_json::{Map, Value, json};
+use openclaw_protocol::params::status::{
+    AgentSessions, HeartbeatSummary, SessionsSummary, StatusDefaults, StatusRow,
+};
+use openclaw_protocol::params::usage::UsageStatusResult;
+use openclaw_sessions::store::read_newest_rows;
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::default_models::DefaultModels;
-use super::gateway_probe::{Ask, Probed, ask as ask_gateway};
-use super::sessions::{StoredSession, read_newest};
-use super::{audit, damaged_store, dashboard, heartbeat, status_text, usage};
+use super::default_models::{DefaultModels, ModelInUse};
+use super::gateway_probe::{Ask, GatewayItself, Probed, ask as ask_gateway};
+use super::sessions::StoredSession;
+use super::{audit, damaged_store, dashboard, status_text, usage};
 use crate::args::StatusArgs;
 use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
-use crate::context::{Context, now_ms};
+use crate::context::Context;
 use crate::failure::Outcome;
 use crate::output;
 
+/// Why there is no memory.
+pub(super) const NO_MEMORY: &str = "not implemented yet";
 /// Sessions shown.
 const RECENT: usize = 10;
 
@@ -30,14 +42,11 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     let ask = if args.deep || args.all { Ask::All } else { Ask::Summary };
     let probed = ask_gateway(context, &target, timeout, ask)?;
     let mut status = document(context, &config, &target, &probed);
-    if let Some(status) = status.as_object_mut() {
-        if args.deep || args.all {
-            status.insert("health".to_owned(), json!(probed.health));
-        }
-        if args.usage {
-            let usage = usage::quotas(context, &config, &target, &probed, timeout)?;
-            status.insert("usage".to_owned(), json!(usage));
-        }
+    if args.deep || args.all {
+        status.health = Some(probed.health.clone().unwrap_or_default());
+    }
+    if args.usage {
+        status.usage = Some(usage::quotas(context, &config, &target, &probed, timeout)?);
     }
     if args.json {
         output::json(&status);
@@ -82,7 +91,7 @@ impl Remedy {
 
 impl Extras {
     fn of(context: &Context, config: &Config, target: &Target, ask: Ask, probed: &Probed) -> Self {
-        let auth = match (&target.token, &target.password) {
+        let auth = match (&target.secrets.token, &target.secrets.password) {
             (Some(_), Some(_)) => Some("auth token+password"),
             (Some(_), None) => Some("auth token"),
             (None, Some(_)) => Some("auth password"),
@@ -106,190 +115,266 @@ impl Extras {
     }
 }
 
-fn document(context: &Context, config: &Config, target: &Target, probed: &Probed) -> Value {
+/// The document, keys in the order of the reference.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Status {
+    link_channel: Value,
+    pub(super) heartbeat: HeartbeatSummary,
+    channel_summary: Value,
+    pub(super) queued_system_events: Vec<Value>,
+    pub(super) sessions: Sessions,
+    pub(super) os: Os,
+    update: Value,
+    pub(super) update_channel: &'static str,
+    pub(super) update_channel_source: &'static str,
+    memory: Value,
+    memory_plugin: Value,
+    pub(super) gateway: Gateway,
+    pub(super) gateway_service: Service,
+    pub(super) node_service: Service,
+    pub(super) agents: Agents,
+    pub(super) security_audit: audit::Report,
+    /// What the gateway says of its health, where it was asked for; `null` where none answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    health: Option<Value>,
+    /// The quotas, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) usage: Option<UsageStatusResult>,
+}
+
+/// The sessions as the gateway's `status` has them.
+#[derive(Debug, Serialize)]
+pub(super) struct Sessions {
+    #[serde(flatten)]
+    pub(super) summary: SessionsSummary,
+    /// Why not all of them could be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) problems: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Os {
+    platform: String,
+    arch: &'static str,
+    release: String,
+    pub(super) label: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Gateway {
+    pub(super) mode: &'static str,
+    pub(super) url: String,
+    pub(super) url_source: String,
+    misconfigured: bool,
+    pub(super) reachable: bool,
+    pub(super) connect_latency_ms: Option<u64>,
+    #[serde(rename = "self")]
+    pub(super) itself: Option<GatewayItself>,
+    pub(super) error: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Agents {
+    pub(super) default_id: AgentId,
+    pub(super) agents: Vec<AgentPart>,
+    pub(super) total_sessions: usize,
+    pub(super) bootstrap_pending_count: usize,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AgentPart {
+    pub(super) id: AgentId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    workspace_dir: PathBuf,
+    bootstrap_pending: bool,
+    sessions_path: PathBuf,
+    sessions_count: usize,
+    last_updated_at: Option<i64>,
+    pub(super) last_active_age_ms: Option<i64>,
+}
+
+/// Whether a service file is there; managing services is not part of this version.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Service {
+    pub(super) label: &'static str,
+    installed: bool,
+    pub(super) loaded_text: &'static str,
+    runtime_short: Value,
+}
+
+fn document(context: &Context, config: &Config, target: &Target, probed: &Probed) -> Status {
     let agents = config.agent_ids();
     let now = now_ms();
-    let models = DefaultModels::load(config, context.env());
-    let mut stores = Vec::new();
-    for id in &agents {
-        let path = config.session_store(id);
-        // A store that can't be read hides neither the others nor the rest.
-        let (newest, count) = read_newest(&path, RECENT).unwrap_or_default();
-        stores.push(Store {
-            agent: id.clone(),
-            newest,
-            count,
-            problem: damaged_store::of_configured(context, &path),
-        });
-    }
+    let stores: Vec<Store> = agents.iter().map(|id| Store::look(context, config, id)).collect();
     let summary = |key: &str| probed.summary.as_ref().and_then(|summary| summary.get(key)).cloned();
     let host = Host::detect();
     let (os, release) = host.platform.split_once(' ').unwrap_or((host.platform.as_str(), ""));
-    json!({
-        "linkChannel": summary("linkChannel"),
-        "heartbeat": {
-            "defaultAgentId": config.default_agent(),
-            "agents": agents.iter().map(|id| heartbeat::of_agent(config, id)).collect::<Vec<_>>(),
+    Status {
+        link_channel: summary("linkChannel").unwrap_or_default(),
+        heartbeat: HeartbeatSummary {
+            default_agent_id: config.default_agent().to_string(),
+            agents: agents.iter().map(|id| config.heartbeat(id)).collect(),
         },
-        "channelSummary": summary("channelSummary").unwrap_or(json!([])),
-        "queuedSystemEvents": summary("queuedSystemEvents").unwrap_or(json!([])),
-        "sessions": sessions(config, &models, &stores, now),
-        "os": {
-            "platform": os,
-            "arch": host.arch,
-            "release": release,
-            "label": format!("{} ({})", host.platform, host.arch),
+        channel_summary: summary("channelSummary").unwrap_or(json!([])),
+        queued_system_events: match summary("queuedSystemEvents") {
+            Some(Value::Array(events)) => events,
+            Some(_) | None => Vec::new(),
         },
-        "update": {
+        sessions: sessions(context, config, &stores, now),
+        os: Os {
+            platform: os.to_owned(),
+            release: release.to_owned(),
+            label: format!("{} ({})", host.platform, host.arch),
+            arch: host.arch,
+        },
+        update: json!({
             "root": std::env::current_exe().ok().and_then(|path| Some(path.parent()?.display().to_string())),
             "installKind": "unknown",
             "packageManager": "unknown",
             "registry": { "latestVersion": null },
+        }),
+        update_channel: "stable",
+        update_channel_source: "default",
+        memory: Value::Null,
+        memory_plugin: json!({ "enabled": false, "slot": null, "reason": NO_MEMORY }),
+        gateway: Gateway {
+            mode: if target.bind.is_some() { "local" } else { "remote" },
+            url: target.url.clone(),
+            url_source: target.source.clone(),
+            misconfigured: target.note.is_some(),
+            reachable: probed.ok,
+            connect_latency_ms: probed.latency_ms,
+            itself: probed.itself.clone(),
+            error: probed.error.clone(),
         },
-        "updateChannel": "stable",
-        "updateChannelSource": "default",
-        "memory": null,
-        "memoryPlugin": { "enabled": false, "slot": null, "reason": "not implemented yet" },
-        "gateway": {
-            "mode": if target.bind.is_some() { "local" } else { "remote" },
-            "url": target.url,
-            "urlSource": target.source,
-            "misconfigured": target.note.is_some(),
-            "reachable": probed.ok,
-            "connectLatencyMs": probed.latency_ms,
-            "self": probed.itself,
-            "error": probed.error,
+        gateway_service: Service::of(context, "openclaw-gateway"),
+        node_service: Service::of(context, "openclaw-node"),
+        agents: Agents {
+            default_id: config.default_agent(),
+            total_sessions: stores.iter().map(|store| store.count).sum(),
+            bootstrap_pending_count: stores.iter().filter(|store| store.is_bootstrap_pending()).count(),
+            agents: stores.iter().map(|store| store.agent_part(now)).collect(),
         },
-        "gatewayService": service(context, "openclaw-gateway"),
-        "nodeService": service(context, "openclaw-node"),
-        "agents": agents_part(config, &stores, now),
-        "securityAudit": audit::report(context, config),
-    })
+        security_audit: audit::report(context, config),
+        health: None,
+        usage: None,
+    }
 }
 
-/// What is shown of an agent's sessions.
+/// An agent and what is shown of its sessions.
 struct Store {
-    agent: AgentId,
+    agent: ResolvedAgent,
+    path: PathBuf,
     newest: Vec<StoredSession>,
     count: usize,
     /// Why not all of them could be read.
     problem: Option<String>,
 }
 
-fn sessions(config: &Config, models: &DefaultModels, stores: &[Store], now: i64) -> Value {
-    let row = |id: &AgentId, session: &StoredSession| session_row(models, id, session, now);
-    let mut all: Vec<(&AgentId, &StoredSession)> =
-        stores.iter().flat_map(|store| store.newest.iter().map(|session| (&store.agent, session))).collect();
-    all.sort_by_key(|(_, session)| std::cmp::Reverse(session.updated_at()));
-    let by_agent: Vec<Value> = stores
-        .iter()
-        .map(|Store { agent, newest, count, problem: _ }| {
-            json!({
-                "agentId": agent,
-                "path": config.session_store(agent).display().to_string(),
-                "count": count,
-                "recent": newest.iter().map(|session| row(agent, session)).collect::<Vec<_>>(),
-            })
-        })
-        .collect();
-    let default = models.of(&config.default_agent());
-    let mut out = json!({
-        "paths": stores.iter().map(|store| config.session_store(&store.agent).display().to_string()).collect::<Vec<_>>(),
-        "count": stores.iter().map(|store| store.count).sum::<usize>(),
-        "defaults": { "model": default.model, "contextTokens": models.window(&default) },
-        "recent": all.iter().take(RECENT).map(|(id, session)| row(id, session)).collect::<Vec<_>>(),
-        "byAgent": by_agent,
-    });
-    let problems: Vec<&String> = stores.iter().filter_map(|store| store.problem.as_ref()).collect();
-    if let (false, Some(out)) = (problems.is_empty(), out.as_object_mut()) {
-        out.insert("problems".to_owned(), json!(problems));
-    }
-    out
-}
-
-/// Fields that are shown when they are set, in their order.
-const OPTIONAL_FIELDS: &[&str] = &[
-    "thinkingLevel",
-    "verboseLevel",
-    "reasoningLevel",
-    "elevatedLevel",
-    "systemSent",
-    "abortedLastRun",
-    "inputTokens",
-    "outputTokens",
-];
-
-fn session_row(models: &DefaultModels, agent: &AgentId, session: &StoredSession, now: i64) -> Value {
-    let used = models.of_session(agent, session);
-    let window = used.window;
-    let total = session.number("totalTokens").unwrap_or_else(|| {
-        session.number("inputTokens").unwrap_or(0) + session.number("outputTokens").unwrap_or(0)
-    });
-    let mut out = Map::new();
-    let mut put = |key: &str, value: Value| {
-        out.insert(key.to_owned(), value);
-    };
-    put("agentId", json!(agent));
-    put("key", json!(session.key));
-    put("kind", json!(session.kind()));
-    put("sessionId", json!(session.text("sessionId")));
-    put("updatedAt", json!(session.updated_at()));
-    put("age", json!(now - session.updated_at()));
-    for field in OPTIONAL_FIELDS {
-        if let Some(value) = session.entry.get(*field) {
-            put(field, value.clone());
+impl Store {
+    /// A store that can't be read hides neither the others nor the rest.
+    fn look(context: &Context, config: &Config, id: &AgentId) -> Self {
+        let path = config.session_store(id);
+        let (newest, count) = read_newest_rows(&path, RECENT).unwrap_or_default();
+        Self {
+            agent: config.agent(id),
+            newest: newest.into_iter().map(StoredSession::from).collect(),
+            count,
+            problem: damaged_store::of_configured(context, &path),
+            path,
         }
     }
-    put("totalTokens", json!(total));
-    put("remainingTokens", json!(window.saturating_sub(total)));
-    put("percentUsed", json!(total.saturating_mul(100).checked_div(window).map(|percent| percent.min(999))));
-    put("model", json!(used.model));
-    put("contextTokens", json!(window));
-    put("flags", json!(session.flags()));
-    Value::Object(out)
+
+    fn is_bootstrap_pending(&self) -> bool {
+        self.agent.workspace.join("BOOTSTRAP.md").exists()
+    }
+
+    fn agent_part(&self, now: i64) -> AgentPart {
+        let last = self.newest.first().map(|session| session.entry.updated_at_ms());
+        AgentPart {
+            id: self.agent.id.clone(),
+            name: self.agent.name.clone(),
+            workspace_dir: self.agent.workspace.clone(),
+            bootstrap_pending: self.is_bootstrap_pending(),
+            sessions_path: self.path.clone(),
+            sessions_count: self.count,
+            last_updated_at: last,
+            last_active_age_ms: last.map(|at| now - at),
+        }
+    }
 }
 
-fn agents_part(config: &Config, stores: &[Store], now: i64) -> Value {
-    let mut pending = 0;
-    let agents: Vec<Value> = stores
-        .iter()
-        .map(|Store { agent: id, newest, count, problem: _ }| {
-            let agent = config.agent(id);
-            let is_pending = agent.workspace.join("BOOTSTRAP.md").exists();
-            pending += usize::from(is_pending);
-            let last = newest.first().map(StoredSession::updated_at);
-            let mut out = json!({ "id": id });
-            if let (Some(name), Some(out)) = (&agent.name, out.as_object_mut()) {
-                out.insert("name".to_owned(), json!(name));
-            }
-            let rest = json!({
-                "workspaceDir": agent.workspace.display().to_string(),
-                "bootstrapPending": is_pending,
-                "sessionsPath": config.session_store(id).display().to_string(),
-                "sessionsCount": count,
-                "lastUpdatedAt": last,
-                "lastActiveAgeMs": last.map(|at| now - at),
-            });
-            if let (Some(out), Value::Object(rest)) = (out.as_object_mut(), rest) {
-                out.extend(rest);
-            }
-            out
-        })
-        .collect();
-    json!({
-        "defaultId": config.default_agent(),
-        "agents": agents,
-        "totalSessions": stores.iter().map(|store| store.count).sum::<usize>(),
-        "bootstrapPendingCount": pending,
-    })
+fn sessions(context: &Context, config: &Config, stores: &[Store], now: i64) -> Sessions {
+    let models = DefaultModels::load(config, context.env());
+    let of_agent = |store: &Store| AgentSessions {
+        agent_id: store.agent.id.to_string(),
+        path: store.path.display().to_string(),
+        count: store.count as u64,
+        recent: store.newest.iter().map(|session| row(&models, &store.agent.id, session, now)).collect(),
+    };
+    let by_agent: Vec<AgentSessions> = stores.iter().map(of_agent).collect();
+    let mut recent: Vec<StatusRow> = by_agent.iter().flat_map(|agent| agent.recent.clone()).collect();
+    recent.sort_by_key(|row| Reverse(row.updated_at));
+    recent.truncate(RECENT);
+    let default = models.of(&config.default_agent());
+    Sessions {
+        summary: SessionsSummary {
+            paths: by_agent.iter().map(|agent| agent.path.clone()).collect(),
+            count: by_agent.iter().map(|agent| agent.count).sum(),
+            defaults: StatusDefaults {
+                context_tokens: Some(models.window(&default)),
+                model: Some(default.model),
+            },
+            recent,
+            by_agent,
+        },
+        problems: stores.iter().filter_map(|store| store.problem.clone()).collect(),
+    }
 }
 
-/// Whether a service file is there; managing services is not part of this version.
-pub(super) fn service(context: &Context, name: &str) -> Value {
-    let (label, file) = service_file(context, name);
-    let is_installed = file.exists();
-    let text = if is_installed { "installed" } else { "not installed" };
-    json!({ "label": label, "installed": is_installed, "loadedText": text, "runtimeShort": null })
+fn row(models: &DefaultModels, agent: &AgentId, session: &StoredSession, now: i64) -> StatusRow {
+    let entry = &session.entry;
+    let ModelInUse { model, window } = models.of_session(agent, session);
+    let total = entry
+        .total_tokens
+        .unwrap_or_else(|| entry.input_tokens.unwrap_or(0).saturating_add(entry.output_tokens.unwrap_or(0)));
+    StatusRow {
+        agent_id: Some(agent.to_string()),
+        key: session.key.clone(),
+        kind: session.kind(),
+        session_id: entry.session_id.as_ref().map(ToString::to_string),
+        updated_at: Some(entry.updated_at_ms()),
+        age: Some(now - entry.updated_at_ms()),
+        thinking_level: entry.thinking_level.as_deref().map(str::to_owned),
+        verbose_level: entry.verbose_level.map(|level| level.to_string()),
+        reasoning_level: entry.reasoning_level.map(|level| level.to_string()),
+        elevated_level: entry.elevated_level.map(|level| level.to_string()),
+        system_sent: entry.system_sent,
+        aborted_last_run: entry.aborted_last_run,
+        input_tokens: entry.input_tokens,
+        output_tokens: entry.output_tokens,
+        total_tokens: total,
+        remaining_tokens: Some(window.saturating_sub(total)),
+        percent_used: total.saturating_mul(100).checked_div(window).map(|percent| percent.min(999)),
+        model: Some(model),
+        context_tokens: Some(window),
+        flags: session.flags(),
+    }
+}
+
+impl Service {
+    fn of(context: &Context, name: &str) -> Self {
+        let (label, file) = service_file(context, name);
+        let installed = file.exists();
+        let loaded_text = if installed { "installed" } else { "not installed" };
+        Self { label, installed, loaded_text, runtime_short: Value::Null }
+    }
 }
 
 /// The manager's name and the file of a service (spec `cli.md` §9.1).
@@ -332,7 +417,7 @@ mod tests {
         let context = Context::new(&env, true);
         let config = context.config_or_default();
         let target = Target::of(&config, context.env(), &TargetFlags::default()).unwrap();
-        document(&context, &config, &target, &Probed::default())
+        serde_json::to_value(document(&context, &config, &target, &Probed::default())).unwrap()
     }
 
     fn keys(value: &Value) -> Vec<&str> {

@@ -1,13 +1,16 @@
 //! `openclaw status` for people.
 
+use openclaw_config::clock::now_ms;
 use openclaw_models::quota;
+use openclaw_protocol::params::status::{SessionsSummary, StatusRow};
 use openclaw_protocol::params::usage::UsageStatusResult;
-use serde_json::Value;
 
-use super::sessions::tokens;
-use super::status::{Extras, Remedy};
-use crate::context::{Context, now_ms};
-use crate::output::{self, Column, boxed, columns};
+use super::audit::{Finding, Report, Severity, Summary};
+use super::gateway_probe::GatewayItself;
+use super::sessions::{kind_name, tokens};
+use super::status::{Agents, Extras, Gateway, NO_MEMORY, Remedy, Service, Sessions, Status};
+use crate::context::Context;
+use crate::output::{self, Column, Style, boxed, columns};
 
 /// Width of the overview, in characters.
 const WIDTH: usize = 119;
@@ -15,44 +18,23 @@ const WIDTH: usize = 119;
 const FINDINGS: usize = 6;
 
 /// The report as lines.
-pub(super) fn lines(status: &Value, context: &Context, extras: &Extras) -> Vec<String> {
+pub(super) fn lines(status: &Status, context: &Context, extras: &Extras) -> Vec<String> {
     let style = context.style;
     let mut lines = vec![style.accent("OpenClaw status"), String::new(), style.accent("Overview")];
     lines.extend(boxed(["Item", "Value"], &overview(status, context, extras), WIDTH));
     lines.extend([String::new(), style.accent("Security audit")]);
-    lines.extend(security(status, context));
+    lines.extend(security(&status.security_audit, style));
     lines.extend([String::new(), style.accent("Sessions")]);
-    lines.extend(sessions(status, context));
+    lines.extend(sessions(&status.sessions, style));
     lines.extend(usage(status));
     lines.extend(footer(context, extras));
     lines
 }
 
-fn text<'a>(status: &'a Value, pointer: &str) -> &'a str {
-    status.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn number(status: &Value, pointer: &str) -> u64 {
-    status.pointer(pointer).and_then(Value::as_u64).unwrap_or_default()
-}
-
-fn flag(status: &Value, pointer: &str) -> bool {
-    status.pointer(pointer) == Some(&Value::Bool(true))
-}
-
-fn list<'a>(status: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
-    status.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
-}
-
 /// The quotas, where they were asked for.
-fn usage(status: &Value) -> Vec<String> {
-    let asked = status.get("usage").cloned().map(serde_json::from_value::<UsageStatusResult>);
-    match asked {
-        Some(Ok(usage)) => {
-            std::iter::once(String::new()).chain(quota::text::report(&usage.providers, now_ms())).collect()
-        }
-        Some(Err(_)) | None => Vec::new(),
-    }
+fn usage(status: &Status) -> Vec<String> {
+    let report = |usage: &UsageStatusResult| quota::text::report(&usage.providers, now_ms());
+    status.usage.iter().flat_map(|usage| std::iter::once(String::new()).chain(report(usage))).collect()
 }
 
 /// Where to read on, and what to type next.
@@ -85,41 +67,29 @@ fn footer(context: &Context, extras: &Extras) -> Vec<String> {
     lines
 }
 
-fn overview(status: &Value, context: &Context, extras: &Extras) -> Vec<(String, String)> {
-    let events = list(status, "/queuedSystemEvents").count();
-    let heartbeats: Vec<String> = list(status, "/heartbeat/agents")
-        .map(|agent| format!("{} ({})", text(agent, "/every"), text(agent, "/agentId")))
-        .collect();
+fn overview(status: &Status, context: &Context, extras: &Extras) -> Vec<(String, String)> {
+    let events = status.queued_system_events.len();
+    let heartbeats: Vec<String> =
+        status.heartbeat.agents.iter().map(|beat| format!("{} ({})", beat.every, beat.agent_id)).collect();
+    let service = |service: &Service| format!("{} {}", service.label, service.loaded_text);
     let rows = [
         ("Dashboard", extras.dashboard.clone()),
-        ("OS", text(status, "/os/label").to_owned()),
+        ("OS", status.os.label.clone()),
         ("Config", config_line(context)),
         ("Tailscale", extras.tailscale.to_owned()),
-        ("Channel", format!("{} ({})", text(status, "/updateChannel"), text(status, "/updateChannelSource"))),
+        ("Channel", format!("{} ({})", status.update_channel, status.update_channel_source)),
         ("Update", format!("not checked · this is {}", env!("CARGO_PKG_VERSION"))),
-        ("Gateway", gateway_line(status, extras.auth)),
-        ("Gateway service", service_line(status, "/gatewayService")),
-        ("Node service", service_line(status, "/nodeService")),
-        ("Agents", agents_line(status)),
-        ("Memory", memory_line(status)),
+        ("Gateway", gateway_line(&status.gateway, extras.auth)),
+        ("Gateway service", service(&status.gateway_service)),
+        ("Node service", service(&status.node_service)),
+        ("Agents", agents_line(&status.agents)),
+        ("Memory", format!("disabled ({})", NO_MEMORY)),
         ("Probes", extras.probes.to_owned()),
         ("Events", if events == 0 { "none".to_owned() } else { format!("{events} queued") }),
         ("Heartbeat", format!("does not run yet in this version · configured: {}", heartbeats.join(", "))),
-        ("Sessions", sessions_line(status)),
+        ("Sessions", sessions_line(&status.sessions.summary)),
     ];
     rows.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
-}
-
-fn service_line(status: &Value, service: &str) -> String {
-    let part = |name: &str| text(status, &format!("{service}/{name}"));
-    format!("{} {}", part("label"), part("loadedText"))
-}
-
-fn memory_line(status: &Value) -> String {
-    if flag(status, "/memoryPlugin/enabled") {
-        return "enabled".to_owned();
-    }
-    format!("disabled ({})", text(status, "/memoryPlugin/reason"))
 }
 
 fn config_line(context: &Context) -> String {
@@ -132,105 +102,73 @@ fn config_line(context: &Context) -> String {
     }
 }
 
-fn gateway_line(status: &Value, auth: Option<&str>) -> String {
-    let place = format!(
-        "{} · {} ({})",
-        text(status, "/gateway/mode"),
-        text(status, "/gateway/url"),
-        text(status, "/gateway/urlSource")
-    );
-    if !flag(status, "/gateway/reachable") {
-        return format!("{place} · unreachable ({})", text(status, "/gateway/error"));
+fn gateway_line(gateway: &Gateway, auth: Option<&str>) -> String {
+    let place = format!("{} · {} ({})", gateway.mode, gateway.url, gateway.url_source);
+    if !gateway.reachable {
+        return format!("{place} · unreachable ({})", gateway.error.as_deref().unwrap_or_default());
     }
-    let latency = number(status, "/gateway/connectLatencyMs");
+    let latency = gateway.connect_latency_ms.unwrap_or_default();
     let mut line = format!("{place} · reachable {latency}ms");
     line.extend(auth.map(|auth| format!(" · {auth}")));
-    if status.pointer("/gateway/self").is_some_and(Value::is_object) {
-        let field = |name: &str| text(status, &format!("/gateway/self/{name}")).to_owned();
-        line.push_str(&format!(
-            " · {} ({}) app {} {}",
-            field("host"),
-            field("ip"),
-            field("version"),
-            field("platform")
-        ));
+    if let Some(GatewayItself { host, ip, version, platform }) = &gateway.itself {
+        let [host, ip, version, platform] =
+            [host, ip, version, platform].map(|field| field.as_deref().unwrap_or_default());
+        line.push_str(&format!(" · {host} ({ip}) app {version} {platform}"));
     }
     line
 }
 
-fn agents_line(status: &Value) -> String {
-    let count = list(status, "/agents/agents").count();
-    let default = text(status, "/agents/defaultId");
-    let last = list(status, "/agents/agents")
-        .find(|agent| text(agent, "/id") == default)
-        .and_then(|agent| agent.pointer("/lastActiveAgeMs")?.as_i64())
-        .map_or("unknown".to_owned(), output::age);
-    let pending = number(status, "/agents/bootstrapPendingCount");
-    let sessions = number(status, "/agents/totalSessions");
-    format!("{count} · {pending} bootstrapping · sessions {sessions} · default {default} active {last}")
+fn agents_line(agents: &Agents) -> String {
+    let default = agents.agents.iter().find(|agent| agent.id == agents.default_id);
+    let last = default.and_then(|agent| agent.last_active_age_ms).map_or("unknown".to_owned(), output::age);
+    format!(
+        "{} · {} bootstrapping · sessions {} · default {} active {last}",
+        agents.agents.len(),
+        agents.bootstrap_pending_count,
+        agents.total_sessions,
+        agents.default_id,
+    )
 }
 
-fn sessions_line(status: &Value) -> String {
-    let model = text(status, "/sessions/defaults/model");
-    let window = output::count(number(status, "/sessions/defaults/contextTokens"));
-    let stores = list(status, "/sessions/paths").count();
-    let count = number(status, "/sessions/count");
-    let plural = if stores == 1 { "" } else { "s" };
-    format!("{count} active · default {model} ({window} ctx) · {stores} store{plural}")
+fn sessions_line(sessions: &SessionsSummary) -> String {
+    let SessionsSummary { paths, count, defaults, .. } = sessions;
+    let model = defaults.model.as_deref().unwrap_or_default();
+    let window = output::count(defaults.context_tokens.unwrap_or_default());
+    let plural = if paths.len() == 1 { "" } else { "s" };
+    format!("{count} active · default {model} ({window} ctx) · {} store{plural}", paths.len())
 }
 
-fn security(status: &Value, context: &Context) -> Vec<String> {
-    let style = context.style;
-    let count = |severity: &str| number(status, &format!("/securityAudit/summary/{severity}"));
-    let mut lines = vec![format!(
-        "Summary: {} critical · {} warn · {} info",
-        count("critical"),
-        count("warn"),
-        count("info")
-    )];
-    let mut findings: Vec<&Value> = list(status, "/securityAudit/findings").collect();
-    findings.sort_by_key(|finding| match text(finding, "/severity") {
-        "critical" => 0,
-        "warn" => 1,
-        _ => 2,
-    });
+fn security(report: &Report, style: Style) -> Vec<String> {
+    let Summary { critical, warn, info } = report.summary;
+    let mut lines = vec![format!("Summary: {critical} critical · {warn} warn · {info} info")];
+    let mut findings: Vec<&Finding> = report.findings.iter().collect();
+    findings.sort_by_key(|finding| finding.severity);
     for finding in findings.into_iter().take(FINDINGS) {
-        let severity = text(finding, "/severity").to_uppercase();
-        let severity = if severity == "CRITICAL" { style.error(&severity) } else { style.warn(&severity) };
-        lines.push(format!("  {severity} {}", text(finding, "/title")));
-        lines.push(format!("    {}", text(finding, "/detail")));
-        if finding.get("remediation").is_some() {
-            lines.push(format!("    Fix: {}", text(finding, "/remediation")));
-        }
+        let severity = match finding.severity {
+            Severity::Critical => style.error("CRITICAL"),
+            Severity::Warn => style.warn("WARN"),
+        };
+        lines.push(format!("  {severity} {}", finding.title));
+        lines.push(format!("    {}", finding.detail));
+        lines.extend(finding.remediation.iter().map(|fix| format!("    Fix: {fix}")));
     }
     lines
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "Key", width: 40 },
-    Column { name: "Kind", width: 7 },
-    Column { name: "Age", width: 10 },
-    Column { name: "Model", width: 24 },
-    Column { name: "Tokens", width: 0 },
-];
+const COLUMNS: &[Column] = &[("Key", 40), ("Kind", 7), ("Age", 10), ("Model", 24), ("Tokens", 0)];
 
-fn sessions(status: &Value, context: &Context) -> Vec<String> {
-    let rows: Vec<Vec<String>> = list(status, "/sessions/recent")
-        .map(|row| {
-            let age = row.pointer("/age").and_then(Value::as_i64).unwrap_or_default();
-            vec![
-                text(row, "/key").to_owned(),
-                text(row, "/kind").to_owned(),
-                output::age(age),
-                text(row, "/model").to_owned(),
-                tokens(row.pointer("/totalTokens").and_then(Value::as_u64), number(row, "/contextTokens")),
-            ]
-        })
-        .collect();
-    let mut lines: Vec<String> = list(status, "/sessions/problems")
-        .filter_map(Value::as_str)
-        .map(|problem| context.style.error(problem))
-        .collect();
+fn sessions(sessions: &Sessions, style: Style) -> Vec<String> {
+    let cells = |row: &StatusRow| {
+        vec![
+            row.key.clone(),
+            kind_name(row.kind).to_owned(),
+            output::age(row.age.unwrap_or_default()),
+            row.model.clone().unwrap_or_default(),
+            tokens(Some(row.total_tokens), row.context_tokens.unwrap_or_default()),
+        ]
+    };
+    let rows: Vec<Vec<String>> = sessions.summary.recent.iter().map(cells).collect();
+    let mut lines: Vec<String> = sessions.problems.iter().map(|problem| style.error(problem)).collect();
     match (rows.is_empty(), lines.is_empty()) {
         (false, _) => lines.extend(columns(COLUMNS, &rows)),
         (true, true) => lines.push("no sessions yet".to_owned()),

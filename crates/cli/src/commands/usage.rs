@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use openclaw_config::Config;
+use openclaw_config::clock::now_ms;
 use openclaw_models::{Http, ModelSettings, Models, Variables};
 use openclaw_protocol::Call as _;
 use openclaw_protocol::params::usage::{UsageStatus, UsageStatusResult};
@@ -10,7 +11,7 @@ use serde_json::json;
 
 use super::gateway_probe::Probed;
 use crate::client::{self, Connection, Target, Wait};
-use crate::context::{Context, now_ms};
+use crate::context::Context;
 use crate::failure::Failure;
 
 /// Asks the gateway, which has just asked them maybe; where none answers, the providers themselves with the credentials of

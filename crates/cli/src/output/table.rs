@@ -2,20 +2,14 @@
 
 use super::one_line;
 
-/// A column: heading and width; longer cells push the rest to the right.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Column {
-    /// Heading.
-    pub(crate) name: &'static str,
-    /// Least width, in characters.
-    pub(crate) width: usize,
-}
+/// A column: its heading and its least width in characters; longer cells push the rest to the right.
+pub(crate) type Column = (&'static str, usize);
 
 /// Lines of plain columns, separated by one space, the heading first.
 pub(crate) fn columns(columns: &[Column], rows: &[Vec<String>]) -> Vec<String> {
-    let heading: Vec<String> = columns.iter().map(|column| column.name.to_owned()).collect();
+    let heading: Vec<String> = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
     let render = |row: &Vec<String>| {
-        let cells = row.iter().zip(columns).map(|(cell, column)| pad(&one_line(cell), column.width));
+        let cells = row.iter().zip(columns).map(|(cell, (_, width))| pad(&one_line(cell), *width));
         cells.collect::<Vec<_>>().join(" ").trim_end().to_owned()
     };
     std::iter::once(&heading).chain(rows).map(render).collect()

@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use openclaw_protocol::AgentId;
-use serde::Deserialize;
+use openclaw_protocol::params::status::AgentBeat;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::{DurationUnit, parse_duration};
 
 use super::{AgentTools, Config, Exec, GroupChat, ToolPolicy};
 /// `agents`.
@@ -198,16 +201,20 @@ pub struct ModelEntry {
 }
 
 /// `identity`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Identity {
     /// Name the agent goes by.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<String>,
     /// Emoji that stands for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub emoji: Option<String>,
     /// Workspace-relative path, http(s) URL or data URI.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub avatar: Option<String>,
 }
 
@@ -431,6 +438,9 @@ pub struct ResolvedAgent {
 /// Length at which an injected file is cut unless configured (spec `agent-runtime.md`, bootstrap files).
 const DEFAULT_BOOTSTRAP_MAX_CHARS: u64 = 20_000;
 
+/// Interval of heartbeats unless configured (spec `config.md` §5.2).
+const DEFAULT_HEARTBEAT: &str = "30m";
+
 impl Config {
     /// The agent that answers what no binding claims: the first entry marked `default`, else the first entry, else `main`.
     pub fn default_agent(&self) -> AgentId {
@@ -439,6 +449,21 @@ impl Config {
             .find(|entry| entry.default)
             .or_else(|| list.first())
             .map_or_else(AgentId::default, |entry| AgentId::normalize(&entry.id))
+    }
+
+    /// How often an agent's heartbeat runs. When some agent has a heartbeat of its own, only such agents beat; else only
+    /// the default agent does.
+    pub fn heartbeat(&self, id: &AgentId) -> AgentBeat {
+        let own = self.agent_entry(id).and_then(|entry| entry.heartbeat.as_ref());
+        let some_have_own = self.agents.list.iter().any(|entry| entry.heartbeat.is_some());
+        let enabled = if some_have_own { own.is_some() } else { *id == self.default_agent() };
+        let written = |beat: Option<&Heartbeat>| beat.and_then(|beat| beat.every.clone());
+        let every = written(own)
+            .or_else(|| written(self.agents.defaults.heartbeat.as_ref()))
+            .unwrap_or_else(|| DEFAULT_HEARTBEAT.to_owned());
+        let every_ms = parse_duration(&every, DurationUnit::Minutes).ok().filter(|ms| *ms > 0 && enabled);
+        let every = if enabled { every } else { "disabled".to_owned() };
+        AgentBeat { agent_id: id.to_string(), enabled, every, every_ms }
     }
 
     /// All configured agents, the default agent first and each once; `main` alone without a list.

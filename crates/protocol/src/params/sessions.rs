@@ -365,6 +365,16 @@ pub enum GroupActivation {
     Always,
 }
 
+impl GroupActivation {
+    /// The text on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mention => "mention",
+            Self::Always => "always",
+        }
+    }
+}
+
 /// Result of `sessions.patch`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionsPatchResult {

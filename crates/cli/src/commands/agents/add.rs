@@ -1,7 +1,6 @@
 //! `openclaw agents add`.
 
-use std::io::{IsTerminal as _, stderr, stdin};
-use std::path::PathBuf;
+use std::io::{IsTerminal as _, stdin};
 
 use openclaw_agent::roster::{self, BindingChanges, Created, IdentityLines, NewAgent, NewBinding};
 use openclaw_config::Config;
@@ -12,9 +11,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::credentials::Offer;
-use super::questions::Questions;
 use super::{exists, failure, reserved, wizard};
-use crate::args::AgentsAddArgs;
+use crate::args::{AgentsAddArgs, given, given_text};
+use crate::commands::questions::Questions;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -22,12 +21,7 @@ use crate::output;
 /// What is to be added, as flags or answers say it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
-    pub(super) id: AgentId,
-    pub(super) name: String,
-    pub(super) workspace: PathBuf,
-    pub(super) agent_dir: PathBuf,
-    pub(super) model: Option<String>,
-    pub(super) bindings: Vec<NewBinding>,
+    pub(super) agent: NewAgent,
     /// Credentials that a person wants copied.
     pub(super) credentials: Option<Offer>,
 }
@@ -50,7 +44,7 @@ pub(super) fn run(args: &AgentsAddArgs, context: &Context) -> Outcome {
     let wanted = if is_scripted(args) {
         from_flags(args, config, context)?
     } else if stdin().is_terminal() && !args.json {
-        let mut questions = Questions { answers: stdin().lock(), screen: stderr() };
+        let mut questions = Questions::of_process();
         wizard::ask(&mut questions, args.name.as_deref(), config, context)?
     } else {
         return Err(Failure::usage(
@@ -59,11 +53,12 @@ pub(super) fn run(args: &AgentsAddArgs, context: &Context) -> Outcome {
         .hint("Pass what it asks for: openclaw agents add <name> --non-interactive --workspace <dir>"));
     };
     openclaw_gateway::keep_files_private();
-    let created = create(&wanted, context)?;
+    let created = roster::create(&context.loaded, &wanted.agent, Actor::Cli)
+        .map_err(|error| failure(error, context))?;
     if let Some(offer) = &wanted.credentials {
         offer.copy()?;
     }
-    report(&wanted, &created, config, args.json, context);
+    report(&wanted.agent, &created, config, args.json, context);
     Ok(0)
 }
 
@@ -89,19 +84,16 @@ fn from_flags(args: &AgentsAddArgs, config: &Config, context: &Context) -> Resul
         Some(dir) => context.env().expand_path(dir),
         None => context.paths().agent_dir(&id),
     };
-    Ok(Wanted {
+    let agent = NewAgent {
         bindings: bindings(args.bind.iter().map(String::as_str), config)?,
         workspace: context.env().expand_path(workspace),
-        model: given(args.model.as_deref()).map(str::to_owned),
+        model: given_text(&args.model),
         name: name.to_owned(),
-        credentials: None,
-        agent_dir,
+        agent_dir: Some(agent_dir),
+        identity: IdentityLines::default(),
         id,
-    })
-}
-
-pub(super) fn given(text: Option<&str>) -> Option<&str> {
-    text.map(str::trim).filter(|text| !text.is_empty())
+    };
+    Ok(Wanted { agent, credentials: None })
 }
 
 /// The id that a name gives, unless it is taken.
@@ -157,20 +149,7 @@ fn disabled_by(channel: &str, document: &Value) -> Option<String> {
     }
 }
 
-fn create(wanted: &Wanted, context: &Context) -> Result<Created, Failure> {
-    let new = NewAgent {
-        id: wanted.id.clone(),
-        name: wanted.name.clone(),
-        workspace: wanted.workspace.clone(),
-        agent_dir: Some(wanted.agent_dir.clone()),
-        model: wanted.model.clone(),
-        bindings: wanted.bindings.clone(),
-        identity: IdentityLines::default(),
-    };
-    roster::create(&context.loaded, &new, Actor::Cli).map_err(|error| failure(error, context))
-}
-
-fn report(wanted: &Wanted, created: &Created, config: &Config, json: bool, context: &Context) {
+fn report(new: &NewAgent, created: &Created, config: &Config, json: bool, context: &Context) {
     if !created.bindings.conflicts.is_empty() {
         let list = created.bindings.conflicts.join("\n- ");
         output::error_line(
@@ -182,20 +161,20 @@ fn report(wanted: &Wanted, created: &Created, config: &Config, json: bool, conte
     }
     if json {
         output::json(&Added {
-            agent_id: wanted.id.as_str(),
-            name: &wanted.name,
+            agent_id: new.id.as_str(),
+            name: &new.name,
             workspace: created.workspace.display().to_string(),
             agent_dir: created.agent_dir.display().to_string(),
-            model: wanted.model.as_deref(),
+            model: new.model.as_deref(),
             bindings: &created.bindings,
         });
         return;
     }
-    output::line(&format!("Added agent {} ({})", wanted.id, wanted.name));
+    output::line(&format!("Added agent {} ({})", new.id, new.name));
     output::line(&format!("  Workspace: {}", context.short(&created.workspace)));
     output::line(&format!("  Agent dir: {}", context.short(&created.agent_dir)));
     output::line(&format!("  Sessions: {}", context.short(&created.sessions_dir)));
-    if let Some(model) = &wanted.model {
+    if let Some(model) = &new.model {
         output::line(&format!("  Model: {model}"));
     }
     for binding in &created.bindings.added {

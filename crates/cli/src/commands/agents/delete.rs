@@ -1,6 +1,6 @@
 //! `openclaw agents delete`.
 
-use std::io::{IsTerminal as _, stderr, stdin};
+use std::io::{IsTerminal as _, stdin};
 
 use openclaw_agent::roster::{self, Files};
 use openclaw_config::write::Actor;
@@ -8,8 +8,8 @@ use openclaw_config::{Config, load};
 use openclaw_protocol::AgentId;
 use serde::Serialize;
 
-use super::questions::Questions;
 use super::{failure, not_found};
+use crate::commands::questions::Questions;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -87,7 +87,6 @@ fn confirmed(id: &AgentId) -> Result<bool, Failure> {
     if !stdin().is_terminal() {
         return Err(Failure::usage("There is no terminal to ask on. Re-run with --force."));
     }
-    let mut questions = Questions { answers: stdin().lock(), screen: stderr() };
-    questions
+    Questions::of_process()
         .confirm(&format!("Delete agent \"{id}\" and move its workspace, state and sessions to the trash?"))
 }

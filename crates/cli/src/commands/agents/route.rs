@@ -4,16 +4,17 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use openclaw_config::Config;
+use openclaw_config::clock::now_ms;
 use openclaw_sessions::SessionSettings;
+use openclaw_sessions::entry::SendPolicy;
 use openclaw_sessions::key::{DmScope, Peer, PeerKind, SessionKey};
 use openclaw_sessions::reset::{self, ResetMode, ResetPolicy, ResetType, last_daily_reset};
 use openclaw_sessions::routing::{self, Inbound, KeyReason, Route, ThreadStyle};
 use openclaw_sessions::send_policy::{self, SendSubject};
 use serde::Serialize;
 
-use super::add::given;
-use crate::args::AgentsRouteArgs;
-use crate::context::{Context, now_ms};
+use crate::args::{AgentsRouteArgs, given, given_text};
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
@@ -33,7 +34,7 @@ struct Answer {
     key: KeyReason,
     thread: Option<ThreadStyle>,
     reset: ResetShown,
-    send_policy: &'static str,
+    send_policy: SendPolicy,
 }
 
 #[derive(Debug, Serialize)]
@@ -82,17 +83,16 @@ fn inbound(args: &AgentsRouteArgs, config: &Config) -> Result<Inbound, Failure> 
     let Some(channel) = given(Some(&args.channel)) else {
         return Err(Failure::usage("--channel must not be blank"));
     };
-    let text = |text: &Option<String>| given(text.as_deref()).map(str::to_owned);
     let peer = |text: &Option<String>| given(text.as_deref()).map(peer);
     let inherits = config.document().pointer("/channels/slack/thread/inheritParent");
     Ok(Inbound {
         channel: openclaw_sessions::key::group::surface(channel).unwrap_or(channel).to_owned(),
-        account_id: text(&args.account),
+        account_id: given_text(&args.account),
         peer: peer(&args.peer),
         parent_peer: peer(&args.parent_peer),
-        guild_id: text(&args.guild),
-        team_id: text(&args.team),
-        thread_id: text(&args.thread),
+        guild_id: given_text(&args.guild),
+        team_id: given_text(&args.team),
+        thread_id: given_text(&args.thread),
         thread_inherits: channel.eq_ignore_ascii_case("slack") && inherits.is_some_and(|value| value == true),
     })
 }
@@ -148,7 +148,7 @@ fn answer(
         key: route.why.key.clone(),
         thread: route.why.thread,
         reset: reset_shown(reset_type, &policy, now, zone),
-        send_policy: send_policy::resolve(settings.section.send_policy.as_ref(), &subject).as_str(),
+        send_policy: send_policy::resolve(settings.section.send_policy.as_ref(), &subject),
     }
 }
 
@@ -183,8 +183,8 @@ fn text(answer: &Answer, zone: &TimeZone) -> Vec<String> {
     lines.extend(answer.parent_session_key.as_ref().map(|key| format!("Starts with the history of: {key}")));
     lines.push(format!("Resets:  {} (as {})", resets(&answer.reset, zone), answer.reset.kind));
     lines.push(match answer.send_policy {
-        "deny" => "Sending: denied by session.sendPolicy".to_owned(),
-        _ => "Sending: allowed".to_owned(),
+        SendPolicy::Deny => "Sending: denied by session.sendPolicy".to_owned(),
+        SendPolicy::Allow => "Sending: allowed".to_owned(),
     });
     lines
 }

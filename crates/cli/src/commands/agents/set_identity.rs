@@ -11,9 +11,8 @@ use openclaw_config::write::Actor;
 use openclaw_protocol::AgentId;
 use serde::Serialize;
 
-use super::add::given;
 use super::{failure, not_found};
-use crate::args::AgentsSetIdentityArgs;
+use crate::args::{AgentsSetIdentityArgs, given, given_text};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -26,21 +25,9 @@ const MAX_BYTES: u64 = 64 * 1024;
 #[serde(rename_all = "camelCase")]
 struct Changed {
     agent_id: String,
-    identity: Shown,
+    identity: Identity,
     workspace: Option<String>,
     identity_file: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Shown {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    theme: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    emoji: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    avatar: Option<String>,
 }
 
 pub(super) fn run(args: &AgentsSetIdentityArgs, context: &Context) -> Outcome {
@@ -67,12 +54,11 @@ pub(super) fn run(args: &AgentsSetIdentityArgs, context: &Context) -> Outcome {
 }
 
 fn explicit(args: &AgentsSetIdentityArgs) -> Identity {
-    let text = |text: &Option<String>| given(text.as_deref()).map(str::to_owned);
     Identity {
-        name: text(&args.name),
-        theme: text(&args.theme),
-        emoji: text(&args.emoji),
-        avatar: text(&args.avatar),
+        name: given_text(&args.name),
+        theme: given_text(&args.theme),
+        emoji: given_text(&args.emoji),
+        avatar: given_text(&args.avatar),
     }
 }
 
@@ -187,11 +173,10 @@ fn head(file: &Path, workspace: Option<&Path>) -> Result<Option<Head>, PlaceErro
 }
 
 fn report(json: bool, place: Place, whole: Identity, context: &Context) {
-    let shown = Shown { name: whole.name, theme: whole.theme, emoji: whole.emoji, avatar: whole.avatar };
     if json {
         output::json(&Changed {
             agent_id: place.agent.to_string(),
-            identity: shown,
+            identity: whole,
             workspace: place.workspace.map(|dir| dir.display().to_string()),
             identity_file: place.file.map(|file| file.display().to_string()),
         });
@@ -199,7 +184,7 @@ fn report(json: bool, place: Place, whole: Identity, context: &Context) {
     }
     output::line(&format!("Agent: {}", place.agent));
     let fields =
-        [("Name", shown.name), ("Theme", shown.theme), ("Emoji", shown.emoji), ("Avatar", shown.avatar)];
+        [("Name", whole.name), ("Theme", whole.theme), ("Emoji", whole.emoji), ("Avatar", whole.avatar)];
     for (label, text) in fields.into_iter().filter_map(|(label, text)| text.map(|text| (label, text))) {
         output::line(&format!("  {label}: {text}"));
     }

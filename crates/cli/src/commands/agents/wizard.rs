@@ -2,12 +2,14 @@
 
 use std::io::{BufRead, Write};
 
+use openclaw_agent::roster::{IdentityLines, NewAgent};
 use openclaw_config::Config;
 use openclaw_protocol::AgentId;
 
-use super::add::{Wanted, bindings, given, new_id};
+use super::add::{Wanted, bindings, new_id};
 use super::credentials::Offer;
-use super::questions::Questions;
+use crate::args::{given, given_text};
+use crate::commands::questions::Questions;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -45,15 +47,16 @@ pub(super) fn ask<R: BufRead, W: Write>(
             Err(failure) => questions.say(&failure.message)?,
         }
     };
-    Ok(Wanted {
+    let agent = NewAgent {
         workspace: context.env().expand_path(&workspace),
-        model: given(Some(&model)).map(str::to_owned),
+        model: given_text(&Some(model)),
+        agent_dir: Some(agent_dir),
+        identity: IdentityLines::default(),
         id,
         name,
-        agent_dir,
         bindings,
-        credentials,
-    })
+    };
+    Ok(Wanted { agent, credentials })
 }
 
 fn ask_name<R: BufRead, W: Write>(
@@ -109,15 +112,16 @@ mod tests {
         let home = home();
         let (wanted, screen) = play(home.path(), Some("Night Owl"), "\n\n\n\n");
         let state = home.path().join(".openclaw");
-        let expect = Wanted {
+        let agent = NewAgent {
             id: AgentId::normalize("night-owl"),
             name: "Night Owl".to_owned(),
             workspace: state.join("workspace-night-owl"),
-            agent_dir: state.join("agents/night-owl/agent"),
+            agent_dir: Some(state.join("agents/night-owl/agent")),
             model: None,
             bindings: Vec::new(),
-            credentials: None,
+            identity: IdentityLines::default(),
         };
+        let expect = Wanted { agent, credentials: None };
         assert_eq!(wanted.unwrap(), expect);
         expect_test::expect![[r#"
             Its id is "night-owl".
@@ -131,13 +135,13 @@ mod tests {
         let answers = "main\nwork\nops\n~/w\nanthropic/x\nperhaps\nY\nfax\ntelegram:ops, slack\n";
         let (wanted, screen) = play(home.path(), None, answers);
         let wanted = wanted.unwrap();
-        assert_eq!((wanted.id.as_str(), wanted.model.as_deref()), ("ops", Some("anthropic/x")));
-        assert_eq!(wanted.workspace, home.path().join("w"));
+        assert_eq!((wanted.agent.id.as_str(), wanted.agent.model.as_deref()), ("ops", Some("anthropic/x")));
+        assert_eq!(wanted.agent.workspace, home.path().join("w"));
         let bind = |channel: &str, account: Option<&str>| NewBinding {
             channel: channel.to_owned(),
             account: account.map(str::to_owned),
         };
-        assert_eq!(wanted.bindings, [bind("telegram", Some("ops")), bind("slack", None)]);
+        assert_eq!(wanted.agent.bindings, [bind("telegram", Some("ops")), bind("slack", None)]);
         for words in [
             "\"main\" is reserved",
             "Agent \"work\" already exists",

@@ -2,10 +2,9 @@
 
 use openclaw_config::value_path;
 use openclaw_config::write::{self, Actor};
-use serde_json::{Value, json};
 
 use crate::commands::config::write_failure;
-use crate::commands::setup::new_token;
+use crate::commands::setup::{generated_token, has_auth};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -19,18 +18,13 @@ pub(super) fn generate(context: &Context) -> Result<String, Failure> {
     if !snapshot.is_parsable() || (snapshot.exists && context.config().is_err()) {
         return Err(context.invalid_config());
     }
-    let auth = snapshot.config.pointer("/gateway/auth");
-    let has = |key: &str| auth.and_then(|auth| auth.get(key)).is_some_and(|value| !value.is_null());
-    if has("token") || has("password") {
+    if has_auth(&snapshot.config, "token") || has_auth(&snapshot.config, "password") {
         return Ok(format!("{path} has a gateway secret already; it stays."));
     }
     let mut next = snapshot.parsed.clone();
-    let mut put = |key: &str, value: Value| {
-        let path: Vec<String> = key.split('.').map(str::to_owned).collect();
-        value_path::set(&mut next, &path, value);
-    };
-    put("gateway.auth.mode", json!("token"));
-    put("gateway.auth.token", json!(new_token()));
+    for (key, value) in generated_token() {
+        value_path::set(&mut next, &key.split('.').map(str::to_owned).collect::<Vec<_>>(), value);
+    }
     write::write(&context.loaded, &next, Actor::Cli).map_err(write_failure)?;
     Ok(format!("Generated a gateway token and wrote it to {path} (gateway.auth.token)."))
 }

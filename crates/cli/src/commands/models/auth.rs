@@ -1,36 +1,19 @@
 //! Which providers have a credential, and from where. Of a key only its end is shown.
 
-use openclaw_config::{Config, Environment, ResolvedAgent};
+use std::net::IpAddr;
+
+use openclaw_config::clock::now_ms;
 use openclaw_models::catalog::{key_variables, providers_with_key};
-use openclaw_models::credentials::{AuthStore, Credential, FILE, Secret, Surroundings, profile_order};
-use openclaw_models::{ModelSettings, ProviderId, Variables};
-use secrecy::{ExposeSecret as _, SecretString};
+use openclaw_models::credentials::{Credential, FILE, Secret, profile_order};
+use openclaw_models::settings::ProviderEntry;
+use openclaw_models::{ProviderId, offline};
+use secrecy::ExposeSecret as _;
 use serde::Serialize;
+use tokio_tungstenite::tungstenite::http::Uri;
 
-use crate::context::now_ms;
-use crate::failure::Failure;
+use super::view::View;
+use crate::args::given;
 use crate::output;
-
-/// Providers that need no credential.
-const FREE: &[&str] = &["offline"];
-
-/// The credentials of one agent.
-pub(super) struct Credentials {
-    /// `auth-profiles.json`, and what older versions and other programs keep elsewhere.
-    pub(super) store: AuthStore,
-    providers: Vec<Configured>,
-    variables: Variables,
-    /// The store's file as people see it.
-    file: String,
-    order: Vec<(ProviderId, Vec<String>)>,
-}
-
-/// A provider of the config.
-struct Configured {
-    id: ProviderId,
-    key: Option<SecretString>,
-    is_local: bool,
-}
 
 /// A provider of `auth.providers`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -109,46 +92,16 @@ pub(super) struct Unusable {
     pub(super) remaining_ms: i64,
 }
 
-impl Credentials {
-    /// Reads the agent's profiles and the config. Changes no file.
-    pub(super) fn load(
-        config: &Config,
-        agent: &ResolvedAgent,
-        env: &Environment,
-        settings: &ModelSettings,
-    ) -> Result<Self, Failure> {
-        let variables = Variables::from(env);
-        let around = Surroundings::of(&variables, &agent.agent_dir);
-        let store = AuthStore::load_with(&agent.agent_dir, &around, now_ms())
-            .map_err(|error| Failure::new("auth-store", error.to_string()))?;
-        let written = config.models.providers.iter();
-        let providers = written
-            .map(|(id, provider)| Configured {
-                id: ProviderId::normalize(id),
-                key: provider.api_key.clone().filter(|key| !key.expose_secret().trim().is_empty()),
-                is_local: is_local(&provider.base_url),
-            })
-            .collect();
-        let mut order: Vec<(ProviderId, Vec<String>)> = Vec::new();
-        for (_, credential) in store.profiles() {
-            let provider = &credential.provider;
-            if !order.iter().any(|(known, _)| known == provider) {
-                let usable = profile_order(provider, &store, settings, None, now_ms());
-                order.push((provider.clone(), usable));
-            }
-        }
-        let file = agent.agent_dir.join(FILE).display().to_string();
-        Ok(Self { store, providers, variables, file, order })
-    }
-
+impl View {
     /// Whether the provider's server is on this machine or network.
     pub(super) fn is_local(&self, provider: &ProviderId) -> bool {
-        FREE.contains(&provider.as_str()) || self.configured(provider).is_some_and(|known| known.is_local)
+        let base_url = self.configured(provider).and_then(|entry| entry.base_url.as_deref());
+        provider.as_str() == offline::PROVIDER || base_url.is_some_and(is_local)
     }
 
     /// The usable profiles of a provider, in the order in which they are asked.
-    pub(super) fn usable_profiles(&self, provider: &ProviderId) -> &[String] {
-        self.order.iter().find(|(known, _)| known == provider).map_or(&[], |(_, ids)| ids)
+    pub(super) fn usable_profiles(&self, provider: &ProviderId) -> Vec<String> {
+        profile_order(provider, &self.store, &self.settings, None, now_ms())
     }
 
     /// `api-key`, `oauth` or `token`: what a run would present first.
@@ -163,7 +116,7 @@ impl Credentials {
         match self.variable(provider) {
             Some((name, _)) if name.contains("OAUTH") => Some("oauth"),
             Some(_) => Some("api-key"),
-            None => self.configured(provider)?.key.as_ref().map(|_| "api-key"),
+            None => self.configured_key(provider).map(|_| "api-key"),
         }
     }
 
@@ -175,14 +128,13 @@ impl Credentials {
                 if name.contains("OAUTH") { "OAuth (env)".to_owned() } else { last_characters(value) };
             Sourced { value, source: self.variables.source(name) }
         });
-        let key = self.configured(provider).and_then(|known| known.key.as_ref());
-        let models_json = key.map(|key| Sourced {
-            value: configured_value(key.expose_secret().trim()),
+        let models_json = self.configured_key(provider).map(|key| Sourced {
+            value: configured_value(key),
             source: format!("models.json: models.providers.{provider}.apiKey"),
         });
         let is_usable = !self.usable_profiles(provider).is_empty();
         let effective = match (&env, &models_json) {
-            _ if is_usable => Effective { kind: Kind::Profiles, detail: self.file.clone() },
+            _ if is_usable => Effective { kind: Kind::Profiles, detail: self.store_path() },
             (Some(env), _) => Effective { kind: Kind::Env, detail: env.value.clone() },
             (None, Some(key)) => Effective { kind: Kind::ModelsJson, detail: key.value.clone() },
             (None, None) if profiles.count > 0 => {
@@ -196,7 +148,7 @@ impl Credentials {
     /// All providers with any credential, in order.
     pub(super) fn providers(&self) -> Vec<ProviderId> {
         let stored = self.store.profiles().map(|(_, credential)| credential.provider.clone());
-        let configured = self.providers.iter().map(|known| known.id.clone());
+        let configured = self.settings.providers.iter().map(|(id, _)| ProviderId::normalize(id));
         let by_variable = providers_with_key(&self.variables);
         let mut all: Vec<ProviderId> = stored.chain(configured).chain(by_variable).collect();
         all.sort();
@@ -263,8 +215,19 @@ impl Credentials {
         self.variables.first(key_variables(provider))
     }
 
-    fn configured(&self, provider: &ProviderId) -> Option<&Configured> {
-        self.providers.iter().find(|known| known.id == *provider)
+    /// The agent's file of credentials.
+    pub(super) fn store_path(&self) -> String {
+        self.agent.agent_dir.join(FILE).display().to_string()
+    }
+
+    fn configured(&self, provider: &ProviderId) -> Option<&ProviderEntry> {
+        let mut written = self.settings.providers.iter();
+        written.find(|(id, _)| ProviderId::normalize(id) == *provider).map(|(_, entry)| entry)
+    }
+
+    /// `models.providers.<p>.apiKey` as it is written.
+    fn configured_key(&self, provider: &ProviderId) -> Option<&str> {
+        given(self.configured(provider)?.api_key.as_ref().map(|key| key.expose_secret()))
     }
 }
 
@@ -289,18 +252,12 @@ fn configured_value(written: &str) -> String {
 }
 
 fn is_local(base_url: &str) -> bool {
-    let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    let host = match host.strip_prefix('[') {
-        Some(v6) => v6.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
+    let uri = base_url.parse::<Uri>().unwrap_or_default();
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
     host.eq_ignore_ascii_case("localhost")
         || host.to_ascii_lowercase().ends_with(".local")
-        || host.parse::<std::net::IpAddr>().is_ok_and(|ip| match ip {
-            std::net::IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_unspecified(),
-            std::net::IpAddr::V6(ip) => ip.is_loopback() || ip.is_unspecified(),
+        || host.parse::<IpAddr>().is_ok_and(|ip| {
+            ip.is_loopback() || ip.is_unspecified() || matches!(ip, IpAddr::V4(ip) if ip.is_private())
         })
 }
 

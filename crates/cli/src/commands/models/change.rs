@@ -17,7 +17,7 @@ pub(super) fn set(choice: Choice, model: &str, context: &Context) -> Outcome {
     let mut defaults = Defaults::open(context)?;
     let target = defaults.target(model)?;
     defaults.allow(&target);
-    defaults.put_primary(choice, &target);
+    defaults.put_primary(choice, &target.to_string());
     defaults.remark(choice, &target);
     defaults.save()?;
     output::line(&format!("{}: {target}", choice.primary_label()));

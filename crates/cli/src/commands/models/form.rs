@@ -2,6 +2,7 @@
 
 use crate::args::FormArgs;
 use crate::failure::Failure;
+use crate::output;
 
 /// How a list is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,5 +27,16 @@ impl Form {
             (false, true) => Ok(Self::Plain),
             (false, false) => Ok(Self::Text),
         }
+    }
+
+    /// Prints lines as they are, and for people with a heading.
+    pub(crate) fn print(self, heading: &str, lines: Vec<String>) {
+        if self == Self::Plain {
+            lines.iter().for_each(|line| output::line(line));
+            return;
+        }
+        output::line(&format!("{heading} ({}):", lines.len()));
+        let lines = if lines.is_empty() { vec!["none".to_owned()] } else { lines };
+        lines.iter().for_each(|line| output::line(&format!("- {line}")));
     }
 }

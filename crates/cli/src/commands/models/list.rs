@@ -71,7 +71,7 @@ fn row(view: &View, reference: &ModelRef) -> Row {
         name,
         input: if known.as_ref().is_some_and(|spec| spec.images) { "text+image" } else { "text" }.to_owned(),
         context_window: known.as_ref().and_then(|spec| spec.context_window),
-        local: view.credentials.is_local(&reference.provider),
+        local: view.is_local(&reference.provider),
         available: view.is_usable(&reference.provider),
         tags: tags(view, reference),
         missing: known.is_none() && !is_offline,
@@ -97,14 +97,8 @@ fn tags(view: &View, reference: &ModelRef) -> Vec<String> {
     tags
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "Model", width: 42 },
-    Column { name: "Input", width: 10 },
-    Column { name: "Ctx", width: 8 },
-    Column { name: "Local", width: 5 },
-    Column { name: "Auth", width: 5 },
-    Column { name: "Tags", width: 0 },
-];
+const COLUMNS: &[Column] =
+    &[("Model", 42), ("Input", 10), ("Ctx", 8), ("Local", 5), ("Auth", 5), ("Tags", 0)];
 
 /// A context window in thousands of tokens, as the reference counts them.
 pub(super) fn window(tokens: Option<u64>) -> String {

@@ -8,13 +8,17 @@ mod terminal;
 mod token;
 
 use openclaw_models::oauth::{codex as codex_login, github};
-use openclaw_protocol::AgentId;
+use openclaw_models::{ProviderId, Variables};
 
-use crate::args::{ModelsAuthArgs, ModelsAuthCommand};
+use crate::args::{ModelsAuthArgs, ModelsAuthCommand, given};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use keep::Keeper;
 use terminal::Terminal;
+
+/// Providers with a login here, its method, and the model it is for.
+const LOGINS: [(&str, &str, &str); 2] =
+    [(codex_login::PROVIDER, "oauth", codex::MODEL), (github::PROVIDER, "device", copilot::MODEL)];
 
 /// Providers whose logins belong to another program, with how a person gets there all the same.
 const ELSEWHERE: &[(&str, &str)] = &[
@@ -76,13 +80,8 @@ pub(super) fn run(args: ModelsAuthArgs, agent: Option<&str>, context: &Context) 
 
 fn keeper<'a>(context: &'a Context, agent: Option<&str>) -> Result<Keeper<'a>, Failure> {
     openclaw_gateway::keep_files_private();
-    let config = context.config()?;
-    let id = agent.map_or_else(|| config.default_agent(), AgentId::normalize);
-    if !config.has_agent(&id) {
-        return Err(Failure::new("unknown-agent", format!("Unknown agent id \"{id}\"."))
-            .hint("Run `openclaw agents list` for the configured ones."));
-    }
-    Ok(Keeper::new(context, &id, &config.agent(&id).agent_dir))
+    let agent = context.config()?.agent(&context.agent(agent)?);
+    Ok(Keeper { context, agent, variables: Variables::from(context.env()) })
 }
 
 fn login(
@@ -92,40 +91,33 @@ fn login(
     method: Option<&str>,
     set_default: bool,
 ) -> Outcome {
-    let providers = format!("{}, {}", codex_login::PROVIDER, github::PROVIDER);
-    let Some(provider) = provider.map(str::trim).filter(|id| !id.is_empty()) else {
+    let providers = LOGINS.map(|(id, ..)| id).join(", ");
+    let Some(provider) = given(provider) else {
         return Err(
             Failure::usage("Missing --provider.").hint(format!("Providers with a login: {providers}."))
         );
     };
-    let provider = openclaw_models::ProviderId::normalize(provider);
-    let known = match provider.as_str() {
-        codex_login::PROVIDER => "oauth",
-        github::PROVIDER => "device",
-        other => {
-            let elsewhere = ELSEWHERE.iter().find(|(id, _)| *id == other);
-            let hint = elsewhere.map_or_else(
-                || format!("Providers with a login: {providers}. For a token: openclaw models auth paste-token --provider {other}"),
-                |(_, hint)| (*hint).to_owned(),
-            );
-            return Err(Failure::new(
-                "no-login",
-                format!("There is no login for provider \"{other}\" here."),
-            )
-            .hint(hint));
-        }
+    let provider = ProviderId::normalize(provider);
+    let Some((_, known, model)) = LOGINS.iter().find(|(id, ..)| *id == provider.as_str()) else {
+        let elsewhere = ELSEWHERE.iter().find(|(id, _)| *id == provider.as_str());
+        let hint = elsewhere.map_or_else(
+            || format!("Providers with a login: {providers}. For a token: openclaw models auth paste-token --provider {provider}"),
+            |(_, hint)| (*hint).to_owned(),
+        );
+        let text = format!("There is no login for provider \"{provider}\" here.");
+        return Err(Failure::new("no-login", text).hint(hint));
     };
-    if let Some(method) = method.filter(|method| *method != known) {
+    if let Some(method) = method.filter(|method| method != known) {
         return Err(Failure::usage(format!("Unknown auth method \"{method}\" of {provider}."))
             .hint(format!("It has one: {known}.")));
     }
-    let outcome = if known == "oauth" {
+    let outcome = if *known == "oauth" {
         codex::run(keeper, terminal)
     } else {
         copilot::run(keeper, terminal, copilot::PROFILE, false)
     }?;
     if set_default {
-        keeper.set_default(if known == "oauth" { codex::MODEL } else { copilot::MODEL })?;
+        keeper.set_default(model)?;
     }
     Ok(outcome)
 }

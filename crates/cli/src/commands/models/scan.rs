@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use openclaw_models::credentials::how_to_add;
 use openclaw_models::scan::{Found, PROVIDER, Pace, Picks, Tried, Wanted, pick, ranked};
-use openclaw_models::{Http, ModelRef, ModelSettings, Models, ProviderId};
+use openclaw_models::{Http, ModelRef, Models, ProviderId};
 use serde::Serialize;
 
 use super::change::{Choice, Defaults};
 use super::view::View;
-use crate::args::ScanArgs;
+use crate::args::{ScanArgs, given, positive};
 use crate::client;
-use crate::commands::agents::Questions;
+use crate::commands::questions::Questions;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Column, columns};
@@ -71,7 +71,7 @@ pub(super) fn run(args: &ScanArgs, context: &Context) -> Outcome {
         ));
     }
     if !args.json {
-        summary(&found).iter().for_each(|line| output::line(line));
+        output::line(&summary(&found));
         table(&found).iter().for_each(|line| output::line(line));
     }
     let picks = pick(&found, plan.most);
@@ -93,16 +93,13 @@ pub(super) fn run(args: &ScanArgs, context: &Context) -> Outcome {
 impl Plan {
     fn of(args: &ScanArgs) -> Result<Self, Failure> {
         let number = |text: &Option<String>, name: &str, least: &str, is_ok: fn(f64) -> bool| {
-            let Some(text) = text.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
+            let Some(text) = given(text.as_deref()) else {
                 return Ok(None);
             };
             let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && is_ok(*number));
             number.map(Some).ok_or_else(|| Failure::usage(format!("{name} must be {least}")))
         };
-        let count = |text: &str, name: &str| {
-            let count = text.trim().parse::<usize>().ok().filter(|count| *count > 0);
-            count.ok_or_else(|| Failure::usage(format!("{name} must be a positive integer")))
-        };
+        let count = |text: &str, name: &str| positive(text, format!("{name} must be a positive integer"));
         let timeout = number(&args.timeout, "--timeout", "> 0", |number| number > 0.0)?.unwrap_or(TIMEOUT_MS);
         let at_once = args.concurrency.as_deref().map(|text| count(text, "--concurrency"));
         Ok(Self {
@@ -125,7 +122,7 @@ impl Plan {
 
 fn look(view: &View, plan: &Plan, tries: bool) -> Result<Vec<Found>, Failure> {
     let models = Models::new(view.variables.clone(), Http::default());
-    let settings: &ModelSettings = &view.settings;
+    let settings = &view.settings;
     client::block_on(async {
         let listed = models.free_models(settings, &plan.wanted).await;
         let listed = listed.map_err(|error| Failure::new("scan", error.to_string()))?;
@@ -169,7 +166,7 @@ fn consent(args: &ScanArgs) -> Result<Consent, Failure> {
 
 /// Asks which of the models become fallbacks.
 fn chosen(found: &[Found], picks: &Picks) -> Result<Picks, Failure> {
-    let mut questions = Questions { answers: io::stdin().lock(), screen: io::stderr() };
+    let mut questions = Questions::of_process();
     let able = |is_able: fn(&Found) -> bool| -> Vec<&str> {
         found.iter().filter(|model| is_able(model)).map(|model| model.model_ref.as_str()).collect()
     };
@@ -225,8 +222,7 @@ fn numbered(answer: &str, models: &[&str]) -> Option<Vec<String>> {
 }
 
 fn apply(args: &ScanArgs, context: &Context, found: &[Found], picks: &Picks) -> Outcome {
-    let first_image = picks.image_fallbacks.first();
-    if args.set_image && first_image.is_none() {
+    if args.set_image && picks.image_fallbacks.is_empty() {
         return Err(Failure::new("no-models", "No image-capable models selected for image model.")
             .hint("Leave out --set-image, or look for others with --min-params 0 and without --provider."));
     }
@@ -240,25 +236,22 @@ fn apply(args: &ScanArgs, context: &Context, found: &[Found], picks: &Picks) -> 
     if !picks.image_fallbacks.is_empty() {
         defaults.put_fallbacks(Choice::Image, &picks.image_fallbacks);
     }
-    let primary = |choice: Choice, is_wanted: bool, model: Option<&String>, defaults: &mut Defaults<'_>| {
-        if let Some(reference) =
-            model.filter(|_| is_wanted).and_then(|model| ModelRef::parse(model, PROVIDER))
-        {
-            defaults.put_primary(choice, &reference);
+    let choices = [
+        (Choice::Text, &picks.fallbacks, args.set_default),
+        (Choice::Image, &picks.image_fallbacks, args.set_image),
+    ];
+    for (choice, models, sets) in choices {
+        if let Some(first) = models.first().filter(|_| sets) {
+            defaults.put_primary(choice, first);
         }
-    };
-    primary(Choice::Text, args.set_default, picks.fallbacks.first(), &mut defaults);
-    primary(Choice::Image, args.set_image, first_image, &mut defaults);
+    }
     if args.json {
         defaults.save_silently()?;
         print_document(args, found, picks, Vec::new());
         return Ok(0);
     }
     defaults.save()?;
-    for (choice, models, sets) in [
-        (Choice::Text, &picks.fallbacks, args.set_default),
-        (Choice::Image, &picks.image_fallbacks, args.set_image),
-    ] {
+    for (choice, models, sets) in choices {
         if let Some(first) = models.first() {
             output::line(&format!("{}: {}", choice.fallbacks_label(), models.join(", ")));
             if sets {
@@ -285,26 +278,20 @@ fn first_error(found: &[Found]) -> String {
     error.map_or_else(String::new, |error| format!("The first one said: {}", output::one_line(error)))
 }
 
-fn summary(found: &[Found]) -> Vec<String> {
+fn summary(found: &[Found]) -> String {
     let count = |is_it: fn(&Found) -> bool| found.iter().filter(|model| is_it(model)).count();
-    vec![format!(
+    format!(
         "Scan results: tested {}, tool ok {}, image ok {}, tool+image ok {}, image only {}",
         found.len(),
         count(|model| model.tool.ok),
         count(|model| model.image.ok),
         count(|model| model.tool.ok && model.image.ok),
         count(|model| model.image.ok && !model.tool.ok)
-    )]
+    )
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "Model", width: 42 },
-    Column { name: "Tool", width: 10 },
-    Column { name: "Image", width: 10 },
-    Column { name: "Ctx", width: 8 },
-    Column { name: "Params", width: 8 },
-    Column { name: "Notes", width: 0 },
-];
+const COLUMNS: &[Column] =
+    &[("Model", 42), ("Tool", 10), ("Image", 10), ("Ctx", 8), ("Params", 8), ("Notes", 0)];
 
 fn table(found: &[Found]) -> Vec<String> {
     let tried = |tried: &Tried| match tried {

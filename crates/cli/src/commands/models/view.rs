@@ -1,27 +1,18 @@
 //! The models as one agent sees them.
 
 use openclaw_config::ResolvedAgent;
+use openclaw_config::clock::now_ms;
 use openclaw_models::catalog::Catalog;
-use openclaw_models::credentials::{AuthStore, Connections};
+use openclaw_models::credentials::{AuthStore, Connections, Surroundings};
 use openclaw_models::offline;
 use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames};
 use openclaw_models::select::Primary;
 use openclaw_models::{Http, ModelRef, ModelSettings, Models, ProviderId, Variables};
-use openclaw_protocol::AgentId;
 
-use super::auth::Credentials;
+use crate::client::block_on;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
-
-fn connections<'a>(
-    store: &'a AuthStore,
-    settings: &'a ModelSettings,
-    catalog: &'a Catalog,
-    variables: &'a Variables,
-) -> Connections<'a> {
-    Connections { store, settings, catalog, variables }
-}
 
 /// The models as one agent sees them.
 pub(super) struct View {
@@ -30,7 +21,8 @@ pub(super) struct View {
     pub(super) settings: ModelSettings,
     pub(super) catalog: Catalog,
     pub(super) variables: Variables,
-    pub(super) credentials: Credentials,
+    /// `auth-profiles.json`, and what older versions and other programs keep elsewhere.
+    pub(super) store: AuthStore,
     /// What a run would use.
     pub(super) primary: ModelRef,
     /// The primary as it is written.
@@ -45,54 +37,60 @@ impl View {
     pub(super) fn new(context: &Context, agent: Option<&str>) -> Result<Self, Failure> {
         let config = context.config()?;
         context.print_warnings();
-        let id = agent.map_or_else(|| config.default_agent(), AgentId::normalize);
-        if !config.has_agent(&id) {
-            return Err(Failure::new("unknown-agent", format!("Unknown agent id \"{id}\"."))
-                .hint("Run `openclaw agents list` for the configured ones."));
-        }
-        let agent = config.agent(&id);
+        let agent = config.agent(&context.agent(agent)?);
         let settings = ModelSettings::from(config.as_ref());
         let names = ModelNames::new(&settings.listed);
         let catalog = Catalog::new(&settings);
         let variables = Variables::from(context.env());
-        let credentials = Credentials::load(config, &agent, context.env(), &settings)?;
-        let primary = Primary::find(&connections(&credentials.store, &settings, &catalog, &variables), &id);
-        for warning in &primary.warnings {
-            output::error_line(&context.style.warn(warning));
-        }
+        let around = Surroundings::of(&variables, &agent.agent_dir);
+        let store = AuthStore::load_with(&agent.agent_dir, &around, now_ms())
+            .map_err(|error| Failure::new("auth-store", error.to_string()))?;
         let resolve = |text: &String| names.resolve(text, DEFAULT_PROVIDER);
         let image = config.agents.defaults.image_model.clone().unwrap_or_default();
-        Ok(Self {
+        let mut view = Self {
             fallbacks: agent.model_fallbacks.iter().filter_map(resolve).collect(),
             image: image.primary.as_ref().and_then(resolve),
             image_fallbacks: image.fallbacks.iter().flatten().filter_map(resolve).collect(),
             written: agent.model_primary.clone(),
-            primary: primary.reference,
+            primary: ModelRef::default(),
             settings,
             catalog,
             variables,
-            credentials,
+            store,
             names,
             agent,
-        })
+        };
+        for warning in view.find_primary() {
+            output::error_line(&context.style.warn(&warning));
+        }
+        Ok(view)
+    }
+
+    fn connections(&self) -> Connections<'_> {
+        let Self { store, settings, catalog, variables, .. } = self;
+        Connections { store, settings, catalog, variables }
+    }
+
+    /// Finds what a run would use; what there is to say of it.
+    fn find_primary(&mut self) -> Vec<String> {
+        let found = Primary::find(&self.connections(), &self.agent.id);
+        self.primary = found.reference;
+        found.warnings
     }
 
     /// The same with what servers on this machine, and services, say they have. Waits for them a second at most.
-    pub(super) async fn with_servers(mut self) -> Self {
+    pub(super) fn with_servers(mut self) -> Result<Self, Failure> {
         let models = Models::new(self.variables.clone(), Http::default());
-        let (catalog, _) = models.ask_for_catalog(&self.settings, &self.agent.agent_dir).await;
+        let asked = models.ask_for_catalog(&self.settings, &self.agent.agent_dir);
+        let (catalog, _) = block_on(async { Ok(asked.await) })?;
         self.catalog = catalog;
-        let connections =
-            connections(&self.credentials.store, &self.settings, &self.catalog, &self.variables);
-        self.primary = Primary::find(&connections, &self.agent.id).reference;
-        self
+        self.find_primary();
+        Ok(self)
     }
 
     /// Whether a run could call a provider, as far as credentials go.
     pub(super) fn is_usable(&self, provider: &ProviderId) -> bool {
-        provider.as_str() == offline::PROVIDER
-            || connections(&self.credentials.store, &self.settings, &self.catalog, &self.variables)
-                .can_call(provider)
+        provider.as_str() == offline::PROVIDER || self.connections().can_call(provider)
     }
 
     /// `alias` for each of a model's names.

@@ -19,22 +19,18 @@ pub(crate) fn run(command: &AliasesCommand, context: &Context) -> Outcome {
 
 fn list(form: Form, context: &Context) -> Outcome {
     let defaults = Defaults::open(context)?;
-    let aliases: Vec<(String, String)> =
-        defaults.aliases().map(|(alias, target)| (alias.to_owned(), target.to_string())).collect();
+    let aliases: Vec<(&str, String)> =
+        defaults.aliases().map(|(alias, target)| (alias, target.to_string())).collect();
+    let shown =
+        |arrow: &str| aliases.iter().map(|(alias, target)| format!("{alias}{arrow}{target}")).collect();
     match form {
         Form::Json => {
             let aliases: Map<String, Value> =
-                aliases.into_iter().map(|(alias, target)| (alias, json!(target))).collect();
+                aliases.into_iter().map(|(alias, target)| (alias.to_owned(), json!(target))).collect();
             output::json(&json!({ "aliases": aliases }));
         }
-        Form::Plain => aliases.iter().for_each(|(alias, target)| output::line(&format!("{alias} {target}"))),
-        Form::Text => {
-            output::line(&format!("Aliases ({}):", aliases.len()));
-            if aliases.is_empty() {
-                output::line("- none");
-            }
-            aliases.iter().for_each(|(alias, target)| output::line(&format!("- {alias} -> {target}")));
-        }
+        Form::Plain => form.print("Aliases", shown(" ")),
+        Form::Text => form.print("Aliases", shown(" -> ")),
     }
     Ok(0)
 }

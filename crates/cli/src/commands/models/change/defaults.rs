@@ -5,8 +5,9 @@ use openclaw_config::write::{self, Actor};
 use openclaw_models::catalog::{Catalog, key_variables};
 use openclaw_models::credentials::{AuthStore, Connections};
 use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames};
+use openclaw_models::settings::ListedModel;
 use openclaw_models::{ModelRef, ModelSettings, ProviderId, Variables, offline};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::commands::config::write_failure;
 use crate::context::Context;
@@ -141,7 +142,7 @@ impl<'a> Defaults<'a> {
     /// allows every model and stays empty.
     pub(crate) fn allow(&mut self, target: &ModelRef) {
         if self.lists_models() && !self.names.lists(target) {
-            self.put_listed(&target.to_string(), json!({}));
+            self.edit_listed(target, |_| ());
         }
     }
 
@@ -153,28 +154,22 @@ impl<'a> Defaults<'a> {
                          allow all.";
             self.remarks.push(first.to_owned());
         }
-        let key = self.listed_key(target);
-        let mut entry = self.listed(&key).cloned().filter(Value::is_object).unwrap_or_else(|| json!({}));
-        if let Some(entry) = entry.as_object_mut() {
+        self.edit_listed(target, |entry| {
             entry.insert("alias".to_owned(), json!(alias));
-        }
-        self.put_listed(&key, entry);
+        });
     }
 
     /// Removes the alias of a model. Where it has a built-in one an empty alias is left, so that it does not come back.
     pub(crate) fn remove_alias(&mut self, target: &ModelRef, alias: &str) {
-        let key = self.listed_key(target);
-        let mut entry = self.listed(&key).cloned().filter(Value::is_object).unwrap_or_else(|| json!({}));
-        if let Some(entry) = entry.as_object_mut() {
-            entry.shift_remove("alias");
-        }
-        let listed = openclaw_models::settings::ListedModel { key: key.clone(), ..Default::default() };
+        let listed = ListedModel { key: self.listed_key(target), ..Default::default() };
         let comes_back =
             ModelNames::new(&[listed]).aliases().any(|(name, _)| name.eq_ignore_ascii_case(alias));
-        if comes_back && let Some(entry) = entry.as_object_mut() {
-            entry.insert("alias".to_owned(), json!(""));
-        }
-        self.put_listed(&key, entry);
+        self.edit_listed(target, |entry| {
+            entry.shift_remove("alias");
+            if comes_back {
+                entry.insert("alias".to_owned(), json!(""));
+            }
+        });
     }
 
     /// The fallbacks as they are written.
@@ -197,8 +192,8 @@ impl<'a> Defaults<'a> {
     }
 
     /// Replaces the primary model.
-    pub(crate) fn put_primary(&mut self, choice: Choice, target: &ModelRef) {
-        self.put(choice, "primary", json!(target.to_string()));
+    pub(crate) fn put_primary(&mut self, choice: Choice, model: &str) {
+        self.put(choice, "primary", json!(model));
     }
 
     /// Writes what was changed and says where; nothing when there was nothing to change.
@@ -240,11 +235,13 @@ impl<'a> Defaults<'a> {
         listed.and_then(|listed| listed.keys().find(means_it)).cloned().unwrap_or_else(|| target.to_string())
     }
 
-    fn listed(&self, key: &str) -> Option<&Value> {
-        value_path::get(&self.next, &["agents", "defaults", "models", key].map(str::to_owned))
-    }
-
-    fn put_listed(&mut self, key: &str, entry: Value) {
-        value_path::set(&mut self.next, &["agents", "defaults", "models", key].map(str::to_owned), entry);
+    /// Changes the entry of a model, which becomes a listed one.
+    fn edit_listed(&mut self, target: &ModelRef, change: impl FnOnce(&mut Map<String, Value>)) {
+        let key = self.listed_key(target);
+        let path = ["agents", "defaults", "models", &key].map(str::to_owned);
+        let written = value_path::get(&self.next, &path).and_then(Value::as_object);
+        let mut entry = written.cloned().unwrap_or_default();
+        change(&mut entry);
+        value_path::set(&mut self.next, &path, Value::Object(entry));
     }
 }

@@ -22,14 +22,7 @@ fn list(choice: Choice, form: Form, context: &Context) -> Outcome {
     let fallbacks = Defaults::open(context)?.fallbacks(choice);
     match form {
         Form::Json => output::json(&json!({ "fallbacks": fallbacks })),
-        Form::Plain => fallbacks.iter().for_each(|model| output::line(model)),
-        Form::Text => {
-            output::line(&format!("{} ({}):", choice.fallbacks_label(), fallbacks.len()));
-            if fallbacks.is_empty() {
-                output::line("- none");
-            }
-            fallbacks.iter().for_each(|model| output::line(&format!("- {model}")));
-        }
+        Form::Plain | Form::Text => form.print(choice.fallbacks_label(), fallbacks),
     }
     Ok(0)
 }

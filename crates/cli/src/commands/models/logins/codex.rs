@@ -1,5 +1,6 @@
 //! The login of OpenAI Codex: the browser brings the code, or the person pastes it.
 
+use openclaw_config::clock::now_ms;
 use openclaw_models::credentials::{About, Credential, Secret};
 use openclaw_models::oauth::callback::{Callback, PORT, WAIT};
 use openclaw_models::oauth::codex::{PROVIDER, authorize_url, exchange};
@@ -10,9 +11,9 @@ use openclaw_models::{Http, ProviderId};
 use tokio::sync::oneshot;
 
 use super::keep::Keeper;
-use super::terminal::{Terminal, read_line};
+use super::terminal::Terminal;
 use crate::client::block_on;
-use crate::context::now_ms;
+use crate::commands::questions::Questions;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
@@ -96,7 +97,7 @@ async fn code(callback: Option<Callback>, proof: &Proof, terminal: Terminal) -> 
 fn pasted_line() -> oneshot::Receiver<Option<String>> {
     let (send, receive) = oneshot::channel();
     std::thread::spawn(move || {
-        let line = std::iter::from_fn(|| read_line().ok()).find(|line| !line.is_empty());
+        let line = std::iter::from_fn(|| Questions::of_process().answer().ok()).find(|line| !line.is_empty());
         // The browser may have been faster.
         let _ = send.send(line);
     });

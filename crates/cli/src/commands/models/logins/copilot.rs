@@ -7,6 +7,7 @@ use openclaw_models::{Http, ProviderId};
 
 use super::keep::Keeper;
 use super::terminal::Terminal;
+use crate::args::given;
 use crate::client::block_on;
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -17,7 +18,7 @@ pub(super) const PROFILE: &str = "github-copilot:github";
 pub(super) const MODEL: &str = "github-copilot/gpt-4o";
 
 pub(super) fn run(keeper: &Keeper<'_>, terminal: &Terminal, id: &str, yes: bool) -> Outcome {
-    let id = Some(id.trim()).filter(|id| !id.is_empty()).unwrap_or(PROFILE);
+    let id = given(Some(id)).unwrap_or(PROFILE);
     if keeper.load().is_ok_and(|store| store.get(id).is_some()) && !yes && terminal.is_interactive {
         let answer = terminal.line(&format!("Auth profile \"{id}\" exists. Replace it? [y/N]"))?;
         if !matches!(answer.to_lowercase().as_str(), "y" | "yes") {

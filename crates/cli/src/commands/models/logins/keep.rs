@@ -1,14 +1,15 @@
 //! Stores a credential, and names it in the config so that it is asked (spec `models.md` §8.1).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use openclaw_config::write::{self, Actor};
-use openclaw_models::credentials::{AuthStore, Credential, FILE, OnDamage, Secret, Surroundings};
+use openclaw_config::{ResolvedAgent, value_path};
+use openclaw_models::credentials::{AuthStore, Credential, FILE, OnDamage, Surroundings};
 use openclaw_models::{ProviderId, Variables};
-use openclaw_protocol::AgentId;
 use serde_json::{Value, json};
 
 use crate::commands::config::write_failure;
+use crate::commands::models::change::{Choice, Defaults};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -16,33 +17,19 @@ use crate::output;
 /// Where one agent's credentials go.
 pub(super) struct Keeper<'a> {
     pub(super) context: &'a Context,
-    pub(super) agent: AgentId,
-    pub(super) agent_dir: PathBuf,
+    pub(super) agent: ResolvedAgent,
     pub(super) variables: Variables,
 }
 
-impl<'a> Keeper<'a> {
-    pub(super) fn new(context: &'a Context, agent: &AgentId, agent_dir: &Path) -> Self {
-        Self {
-            context,
-            agent: agent.clone(),
-            agent_dir: agent_dir.to_path_buf(),
-            variables: Variables::from(context.env()),
-        }
-    }
-
+impl Keeper<'_> {
     /// The file.
     pub(super) fn path(&self) -> PathBuf {
-        self.agent_dir.join(FILE)
-    }
-
-    fn around(&self) -> Surroundings {
-        Surroundings::of(&self.variables, &self.agent_dir)
+        self.agent.agent_dir.join(FILE)
     }
 
     /// The store as it is.
     pub(super) fn load(&self) -> Result<AuthStore, Failure> {
-        AuthStore::load(&self.agent_dir).map_err(|error| Failure::new("auth-store", error.to_string()))
+        AuthStore::load(&self.agent.agent_dir).map_err(|error| Failure::new("auth-store", error.to_string()))
     }
 
     /// Changes the store; a damaged one is kept aside, and the person is told.
@@ -51,7 +38,8 @@ impl<'a> Keeper<'a> {
         on_damage: OnDamage,
         change: impl FnMut(&mut AuthStore) -> T,
     ) -> Result<T, Failure> {
-        let updated = AuthStore::update(&self.agent_dir, &self.around(), on_damage, change)
+        let dir = &self.agent.agent_dir;
+        let updated = AuthStore::update(dir, &Surroundings::of(&self.variables, dir), on_damage, change)
             .map_err(|error| Failure::new("auth-store", error.to_string()))?;
         if let Some(aside) = updated.set_aside {
             let text = format!("The old credentials file was damaged; it is kept as {}", aside.display());
@@ -86,40 +74,22 @@ impl<'a> Keeper<'a> {
     /// Makes a model the default.
     pub(super) fn set_default(&self, model: &str) -> Result<(), Failure> {
         // The file was just written by this command.
-        let loaded = openclaw_config::load(self.context.process());
-        let path = ["agents", "defaults", "model"].map(str::to_owned);
-        let current = path.iter().try_fold(&loaded.snapshot.parsed, |value, name| value.get(name));
-        let value = match current.and_then(Value::as_object).cloned() {
-            Some(mut choice) => {
-                choice.insert("primary".to_owned(), json!(model));
-                Value::Object(choice)
-            }
-            None => json!({ "primary": model }),
-        };
-        write::set_value(&loaded, &path, value, Actor::Cli).map_err(write_failure)?;
+        let context = self.context.reread();
+        let mut defaults = Defaults::open(&context)?;
+        defaults.put_primary(Choice::Text, model);
+        defaults.save_silently()?;
         output::line(&format!("Default model set to {model}"));
         Ok(())
     }
 }
 
 fn name_profile(config: &mut Value, id: &str, credential: &Credential) {
-    if !config.is_object() {
-        *config = json!({});
-    }
-    let mode = match credential.secret {
-        Secret::ApiKey(_) => "api_key",
-        Secret::Token { .. } => "token",
-        Secret::OAuth { .. } => "oauth",
-    };
-    let mut entry = json!({ "provider": credential.provider.as_str(), "mode": mode });
+    let mut entry = json!({ "provider": credential.provider.as_str(), "mode": credential.secret.kind() });
     if let (Some(email), Some(entry)) = (&credential.about.email, entry.as_object_mut()) {
         entry.insert("email".to_owned(), json!(email));
     }
-    let Some(auth) = section(config, "auth") else { return };
-    if let Some(profiles) = section(auth, "profiles").and_then(Value::as_object_mut) {
-        profiles.insert(id.to_owned(), entry);
-    }
-    let orders = auth.get_mut("order").and_then(Value::as_object_mut).into_iter().flatten();
+    value_path::set(config, &["auth", "profiles", id].map(str::to_owned), entry);
+    let orders = config.pointer_mut("/auth/order").and_then(Value::as_object_mut).into_iter().flatten();
     for (provider, order) in orders {
         let Some(order) = order.as_array_mut() else { continue };
         if ProviderId::normalize(provider) == credential.provider && !order.iter().any(|known| known == id) {
@@ -128,13 +98,9 @@ fn name_profile(config: &mut Value, id: &str, credential: &Credential) {
     }
 }
 
-fn section<'v>(value: &'v mut Value, name: &str) -> Option<&'v mut Value> {
-    Some(value.as_object_mut()?.entry(name).or_insert_with(|| json!({})))
-}
-
 #[cfg(test)]
 mod tests {
-    use openclaw_models::credentials::pasted_secret;
+    use openclaw_models::credentials::{Secret, pasted_secret};
 
     use super::*;
 

@@ -5,7 +5,7 @@ use openclaw_models::credentials::OnDamage;
 use serde::Serialize;
 
 use super::keep::Keeper;
-use crate::args::{AuthOrderCommand, OrderOf};
+use crate::args::{AuthOrderCommand, OrderOf, given};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -72,16 +72,15 @@ fn open<'a>(
     agent: Option<&str>,
     context: &'a Context,
 ) -> Result<(Keeper<'a>, ProviderId), Failure> {
-    let provider = of.provider.as_deref().map(str::trim).filter(|id| !id.is_empty());
-    let provider = provider.ok_or_else(|| Failure::usage("Missing --provider."))?;
+    let provider = given(of.provider.as_deref()).ok_or_else(|| Failure::usage("Missing --provider."))?;
     let keeper = super::keeper(context, of.agent.as_deref().or(agent))?;
     Ok((keeper, ProviderId::normalize(provider)))
 }
 
 fn report(keeper: &Keeper<'_>, provider: &ProviderId, order: Option<Vec<String>>, json: bool) {
     let shown = Shown {
-        agent_id: keeper.agent.to_string(),
-        agent_dir: keeper.agent_dir.display().to_string(),
+        agent_id: keeper.agent.id.to_string(),
+        agent_dir: keeper.agent.agent_dir.display().to_string(),
         provider: provider.to_string(),
         auth_store_path: keeper.path().display().to_string(),
         order,

@@ -1,12 +1,10 @@
 //! What a person types: lines, and secrets without showing them.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _, stderr, stdin};
+use std::io::{IsTerminal as _, Read as _, stdin};
 
+use crate::commands::questions::{MAX_ANSWER, Questions, gone};
 use crate::failure::Failure;
 use crate::output;
-
-/// Longest input that is read, in bytes.
-const MAX_INPUT: u64 = 64 * 1024;
 
 /// Standard input, and whether somebody sits at it.
 #[derive(Debug, Clone, Copy)]
@@ -22,15 +20,16 @@ impl Terminal {
     /// Asks for a secret without showing it; without a terminal the whole of standard input is the secret.
     pub(super) fn secret(self, question: &str) -> Result<String, Failure> {
         let text = if self.is_interactive {
-            ask(question)?;
+            let mut questions = Questions::of_process();
+            questions.prompt(&format!("{question}: "))?;
             let quiet = Quiet::begin();
-            let line = read_line();
+            let line = questions.answer();
             drop(quiet);
             output::error_line("");
             line?
         } else {
             let mut text = String::new();
-            stdin().lock().take(MAX_INPUT).read_to_string(&mut text).map_err(|error| unreadable(&error))?;
+            stdin().lock().take(MAX_ANSWER).read_to_string(&mut text).map_err(gone)?;
             text
         };
         if text.trim().is_empty() {
@@ -42,28 +41,8 @@ impl Terminal {
 
     /// Asks for a line; nothing when there is nobody to ask.
     pub(super) fn line(self, question: &str) -> Result<String, Failure> {
-        ask(question)?;
-        read_line()
+        Questions::of_process().ask(question, "")
     }
-}
-
-fn ask(question: &str) -> Result<(), Failure> {
-    let mut screen = stderr();
-    write!(screen, "{question}: ").and_then(|()| screen.flush()).map_err(|error| unreadable(&error))
-}
-
-/// A line of standard input; an error at its end.
-pub(super) fn read_line() -> Result<String, Failure> {
-    let mut line = String::new();
-    let read = stdin().lock().take(MAX_INPUT).read_line(&mut line).map_err(|error| unreadable(&error))?;
-    if read == 0 {
-        return Err(Failure::new("cancelled", "Cancelled; nothing was changed."));
-    }
-    Ok(line.trim().to_owned())
-}
-
-fn unreadable(error: &io::Error) -> Failure {
-    Failure::new("terminal", format!("cannot ask: {error}"))
 }
 
 /// While it lives, the terminal shows nothing of what is typed.

@@ -1,12 +1,13 @@
 //! `models auth add|paste-token|setup-token`.
 
+use openclaw_config::clock::now_ms;
 use openclaw_models::ProviderId;
 use openclaw_models::credentials::{Credential, Secret, pasted_secret};
 use secrecy::ExposeSecret as _;
 
 use super::keep::Keeper;
 use super::terminal::Terminal;
-use crate::context::now_ms;
+use crate::args::given;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
@@ -88,10 +89,6 @@ pub(super) fn add(keeper: &Keeper<'_>, terminal: &Terminal) -> Outcome {
     };
     keeper.keep(&id, &Credential::new(provider, secret))?;
     Ok(0)
-}
-
-fn given(text: Option<&str>) -> Option<&str> {
-    text.map(str::trim).filter(|text| !text.is_empty())
 }
 
 /// `365d`, `12h`, `30` (minutes) in milliseconds.

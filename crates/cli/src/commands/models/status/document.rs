@@ -1,6 +1,8 @@
 //! What `models status` says, keys in the order of the reference.
 
+use openclaw_config::clock::now_ms;
 use openclaw_config::imports_shell_env;
+use openclaw_models::reference::DEFAULT_PROVIDER;
 use openclaw_models::{CacheRetention, ModelRef, ProviderId};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -9,7 +11,7 @@ use super::health::OAuth;
 use super::probes::Probes;
 use crate::commands::models::auth::{ProviderAuth, Unusable};
 use crate::commands::models::view::View;
-use crate::context::{Context, now_ms};
+use crate::context::Context;
 
 /// The whole document.
 #[derive(Debug, Serialize)]
@@ -84,7 +86,6 @@ impl Status {
 
 impl Auth {
     fn of(view: &View, context: &Context) -> Self {
-        let credentials = &view.credentials;
         let chosen = std::iter::once(&view.primary)
             .chain(&view.fallbacks)
             .chain(&view.image)
@@ -93,19 +94,19 @@ impl Auth {
         let mut missing: Vec<&ProviderId> = chosen.filter(|provider| !view.is_usable(provider)).collect();
         missing.sort();
         missing.dedup();
-        let mut providers = credentials.providers();
+        let mut providers = view.providers();
         providers.extend(view.in_use().into_iter().map(|reference| reference.provider));
         providers.sort();
         providers.dedup();
         let described: Vec<ProviderAuth> =
-            providers.iter().filter_map(|provider| credentials.describe(provider)).collect();
+            providers.iter().filter_map(|provider| view.describe(provider)).collect();
         Self {
-            store_path: view.agent.agent_dir.join("auth-profiles.json").display().to_string(),
+            store_path: view.store_path(),
             shell_env_fallback: ShellEnv::of(context),
             providers_with_oauth: described.iter().filter_map(with_oauth).collect(),
             missing_providers_in_use: missing.iter().map(ToString::to_string).collect(),
-            unusable_profiles: credentials.unusable(),
-            oauth: OAuth::of(&credentials.store, &providers, now_ms()),
+            unusable_profiles: view.unusable(),
+            oauth: OAuth::of(&view.store, &providers, now_ms()),
             providers: described,
             probes: None,
         }
@@ -121,18 +122,20 @@ fn with_oauth(provider: &ProviderAuth) -> Option<String> {
 
 /// The models in use whose prompts a provider caches on request, with how long.
 fn cache_retention(view: &View) -> Map<String, Value> {
-    let listed = |reference: &ModelRef| {
-        let of_it = view.settings.listed.iter().filter(|listed| {
-            ModelRef::parse(&listed.key, openclaw_models::reference::DEFAULT_PROVIDER).as_ref()
-                == Some(reference)
-        });
-        of_it.filter_map(|listed| listed.cache).next()
+    let means =
+        |key: &str, wanted: &ModelRef| ModelRef::parse(key, DEFAULT_PROVIDER).as_ref() == Some(wanted);
+    let listed = |wanted: &ModelRef| {
+        view.settings
+            .listed
+            .iter()
+            .filter(|listed| means(&listed.key, wanted))
+            .find_map(|listed| listed.cache)
     };
     view.in_use()
         .iter()
         .filter(|reference| reference.provider.as_str() == CacheRetention::PROVIDER)
         .filter_map(|reference| {
-            let mode = view.credentials.mode(&reference.provider)?;
+            let mode = view.mode(&reference.provider)?;
             let kept = CacheRetention::effective(listed(reference), reference.provider.as_str(), mode);
             Some((reference.to_string(), json!(kept)))
         })

@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
+use openclaw_config::clock::now_ms;
 use openclaw_models::probe::{Probe, tiny_question};
 use openclaw_models::{Http, ModelRef, Models, ProviderId};
 use serde::Serialize;
 
-use crate::args::ProbeArgs;
+use crate::args::{ProbeArgs, positive};
 use crate::client;
 use crate::commands::models::view::View;
-use crate::context::now_ms;
 use crate::failure::Failure;
 use crate::output::{self, Column, Style, columns};
 
@@ -39,12 +39,9 @@ impl Pace {
         if !flags.probe {
             return Ok(None);
         }
-        let number = |text: &Option<String>, default: u64, what: &'static str| match text {
+        let number = |text: &Option<String>, default: u64, complaint: &str| match text {
             None => Ok(default),
-            Some(text) => {
-                let number = text.trim().parse::<u64>().ok().filter(|number| *number > 0);
-                number.ok_or_else(|| Failure::usage(what))
-            }
+            Some(text) => positive(text, complaint),
         };
         let ids = flags.probe_profile.iter().flat_map(|ids| ids.split(','));
         Ok(Some(Self {
@@ -133,15 +130,14 @@ pub(super) fn run(view: &View, pace: &Pace) -> Result<Probes, Failure> {
 
 /// One entry a credential; those that need not be asked have their status already.
 fn plan(view: &View, pace: &Pace) -> Result<Vec<Outcome>, Failure> {
-    let credentials = &view.credentials;
-    let stored = |id: &&String| credentials.store.get(id).is_some();
+    let stored = |id: &&String| view.store.get(id).is_some();
     if let Some(unknown) = pace.profile_ids.iter().find(|id| !stored(id)) {
         return Err(Failure::new("no-profile", format!("No credentials found for profile \"{unknown}\"."))
             .hint("`openclaw models status` shows the profiles there are."));
     }
     let wanted = pace.provider.as_deref().map(ProviderId::normalize);
     let mut planned = Vec::new();
-    for provider in credentials.providers() {
+    for provider in view.providers() {
         if wanted.as_ref().is_none_or(|wanted| *wanted == provider) {
             planned.extend(of_provider(view, pace, &provider));
         }
@@ -150,7 +146,6 @@ fn plan(view: &View, pace: &Pace) -> Result<Vec<Outcome>, Failure> {
 }
 
 fn of_provider(view: &View, pace: &Pace, provider: &ProviderId) -> Vec<Outcome> {
-    let credentials = &view.credentials;
     let model = model_for(view, provider).map(|reference| reference.to_string());
     let entry = |label: &str, source: &'static str, mode: Option<&'static str>| {
         let open = Outcome {
@@ -168,7 +163,8 @@ fn of_provider(view: &View, pace: &Pace, provider: &ProviderId) -> Vec<Outcome> 
     };
     let is_wanted =
         |id: &str| pace.profile_ids.is_empty() || pace.profile_ids.iter().any(|wanted| wanted == id);
-    let own = credentials.store.profiles().filter(|(_, credential)| credential.provider == *provider);
+    let usable = view.usable_profiles(provider);
+    let own = view.store.profiles().filter(|(_, credential)| credential.provider == *provider);
     let profiles: Vec<Outcome> = own
         .filter(|(id, _)| is_wanted(id))
         .map(|(id, credential)| {
@@ -176,7 +172,7 @@ fn of_provider(view: &View, pace: &Pace, provider: &ProviderId) -> Vec<Outcome> 
                 profile_id: Some(id.to_owned()),
                 ..entry(id, "profile", Some(credential.secret.kind()))
             };
-            if credentials.usable_profiles(provider).iter().any(|usable| usable == id) {
+            if usable.iter().any(|usable| usable == id) {
                 outcome
             } else {
                 outcome
@@ -187,7 +183,7 @@ fn of_provider(view: &View, pace: &Pace, provider: &ProviderId) -> Vec<Outcome> 
     if !profiles.is_empty() || !pace.profile_ids.is_empty() {
         return profiles;
     }
-    match (credentials.variable(provider), credentials.describe(provider)) {
+    match (view.variable(provider), view.describe(provider)) {
         (Some((name, _)), _) => {
             vec![entry("env", "env", Some(if name.contains("OAUTH") { "oauth" } else { "api_key" }))]
         }
@@ -235,11 +231,7 @@ async fn ask(models: &Models, view: &View, pace: &Pace, mut outcome: Outcome) ->
     outcome
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "Model", width: 32 },
-    Column { name: "Profile", width: 32 },
-    Column { name: "Status", width: 0 },
-];
+const COLUMNS: &[Column] = &[("Model", 32), ("Profile", 32), ("Status", 0)];
 
 impl Probes {
     /// For people.

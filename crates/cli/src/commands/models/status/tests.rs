@@ -1,9 +1,8 @@
 use openclaw_config::Environment;
+use openclaw_config::clock::now_ms;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::context::now_ms;
-
 /// What is said of a home directory with this config, these credentials and these variables.
 struct Said {
     document: Value,

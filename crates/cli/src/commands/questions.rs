@@ -1,26 +1,33 @@
 //! Questions to the person at the terminal, one line each.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Stderr, StdinLock, Write};
 
 use crate::failure::Failure;
 
 /// Asks on one stream and reads from another.
-pub(in crate::commands) struct Questions<R, W> {
+pub(crate) struct Questions<R, W> {
     /// Where answers come from.
-    pub(in crate::commands) answers: R,
+    pub(crate) answers: R,
     /// Where questions go; standard error, so that standard output holds the result alone.
-    pub(in crate::commands) screen: W,
+    pub(crate) screen: W,
 }
 
 /// Longest answer that is read, in bytes.
-const MAX_ANSWER: u64 = 64 * 1024;
+pub(crate) const MAX_ANSWER: u64 = 64 * 1024;
+
+impl Questions<StdinLock<'static>, Stderr> {
+    /// To whoever sits at this process's terminal.
+    pub(crate) fn of_process() -> Self {
+        Self { answers: io::stdin().lock(), screen: io::stderr() }
+    }
+}
 
 impl<R: BufRead, W: Write> Questions<R, W> {
     /// The answer, or what is taken when it is empty.
     ///
     /// # Errors
     /// When the input ends: the person gave up.
-    pub(in crate::commands) fn ask(&mut self, question: &str, default: &str) -> Result<String, Failure> {
+    pub(crate) fn ask(&mut self, question: &str, default: &str) -> Result<String, Failure> {
         let hint = if default.is_empty() { String::new() } else { format!(" [{default}]") };
         let answer = self.line(&format!("{question}{hint}: "))?;
         Ok(if answer.is_empty() { default.to_owned() } else { answer })
@@ -30,7 +37,7 @@ impl<R: BufRead, W: Write> Questions<R, W> {
     ///
     /// # Errors
     /// When the input ends.
-    pub(super) fn confirm(&mut self, question: &str) -> Result<bool, Failure> {
+    pub(crate) fn confirm(&mut self, question: &str) -> Result<bool, Failure> {
         loop {
             match self.line(&format!("{question} [y/N]: "))?.to_lowercase().as_str() {
                 "y" | "yes" => return Ok(true),
@@ -44,23 +51,38 @@ impl<R: BufRead, W: Write> Questions<R, W> {
     ///
     /// # Errors
     /// When the screen is gone.
-    pub(in crate::commands) fn say(&mut self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn say(&mut self, text: &str) -> Result<(), Failure> {
         writeln!(self.screen, "{text}").map_err(gone)
     }
 
     fn line(&mut self, prompt: &str) -> Result<String, Failure> {
-        write!(self.screen, "{prompt}").and_then(|()| self.screen.flush()).map_err(gone)?;
+        self.prompt(prompt)?;
+        self.answer()
+    }
+
+    /// Writes the question, and leaves the cursor behind it.
+    ///
+    /// # Errors
+    /// When the screen is gone.
+    pub(crate) fn prompt(&mut self, prompt: &str) -> Result<(), Failure> {
+        write!(self.screen, "{prompt}").and_then(|()| self.screen.flush()).map_err(gone)
+    }
+
+    /// The next line that is typed.
+    ///
+    /// # Errors
+    /// When the input ends.
+    pub(crate) fn answer(&mut self) -> Result<String, Failure> {
         let mut line = String::new();
         let read = io::Read::take(&mut self.answers, MAX_ANSWER).read_line(&mut line).map_err(gone)?;
-        if read == 0 { Err(cancelled()) } else { Ok(line.trim().to_owned()) }
+        if read == 0 {
+            return Err(Failure::new("cancelled", "Cancelled; nothing was changed."));
+        }
+        Ok(line.trim().to_owned())
     }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "used as a function for map_err")]
-fn gone(error: io::Error) -> Failure {
+pub(crate) fn gone(error: io::Error) -> Failure {
     Failure::new("terminal", format!("cannot ask: {error}"))
-}
-
-fn cancelled() -> Failure {
-    Failure::new("cancelled", "Cancelled; nothing was changed.")
 }
