@@ -296,7 +296,6 @@ async fn run_agent(runner: &Runner, prepared: &mut Prepared, control: &RunContro
         redactor: &prepared.shield.redactor,
         transcript: &mut prepared.branch,
         steering: control.steering.as_ref(),
-        prompt: prepared.prompt.clone(),
         reasoning: prepared.reasoning,
         limits: prepared.limits,
         history_limit: prepared.history_limit,

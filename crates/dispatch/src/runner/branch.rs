@@ -7,7 +7,6 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use openclaw_agent::TranscriptError;
-use openclaw_protocol::SessionKey;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
 use openclaw_sessions::transcript::{self, EntryId, Injector, Transcript, TurnState};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +15,6 @@ use super::{inject, result};
 use crate::api::AbortReason;
 use crate::inbox::Row;
 use crate::lane::SteeringQueue;
-use crate::system_events::{SystemEvents, SystemLine};
 
 /// An open transcript, its branch in memory for the time of the run.
 pub(super) struct RunBranch {
@@ -27,19 +25,6 @@ pub(super) struct RunBranch {
     reason: Arc<OnceLock<AbortReason>>,
     /// Once cancelled nothing is written any more: the run is left as a crash would leave it.
     kill: CancellationToken,
-    telling: Option<Telling>,
-}
-
-/// System events that one message carries.
-pub(super) struct Telling {
-    /// The message's entry.
-    pub(super) entry_id: String,
-    /// Where they wait until the entry is written.
-    pub(super) events: Arc<SystemEvents>,
-    /// Their queue.
-    pub(super) session_key: SessionKey,
-    /// The lines.
-    pub(super) lines: Vec<SystemLine>,
 }
 
 /// Whether a message is in the transcript.
@@ -65,7 +50,7 @@ impl RunBranch {
         reason: Arc<OnceLock<AbortReason>>,
         kill: CancellationToken,
     ) -> Self {
-        Self { transcript, context, steering, reason, kill, telling: None }
+        Self { transcript, context, steering, reason, kill }
     }
 
     /// Lets the lane write between the run's entries.
@@ -107,11 +92,6 @@ impl RunBranch {
     /// The transcript, when the run is over.
     pub(super) fn into_transcript(self) -> Transcript {
         self.transcript
-    }
-
-    /// Once its message is written, the lines have been told.
-    pub(super) fn tell(&mut self, telling: Telling) {
-        self.telling = Some(telling);
     }
 
     /// Whether the message of a row was written by an earlier process. Ids are 32 random bits: an entry counts only if it
@@ -176,13 +156,9 @@ impl RunBranch {
             Some(job) => Some(self.free_id(&job.row.entry_id, job.row.fresh_id.as_str())),
             None => id.map(str::to_owned),
         };
-        let tells = self.telling.take_if(|telling| id.as_deref() == Some(telling.entry_id.as_str()));
         let message = self.explained(message);
         let written = self.transcript.append_message(message.clone(), id.map(EntryId::new)).await;
         written.map_err(|error| self.error(io::Error::other(error)))?;
-        if let Some(told) = tells {
-            told.events.told(&told.session_key, &told.lines);
-        }
         if steered.is_some() {
             self.steering.written();
         }
@@ -223,8 +199,8 @@ fn entry_ids(row: &Row) -> Vec<EntryId> {
 }
 
 impl openclaw_agent::Transcript for RunBranch {
-    fn context(&self) -> Vec<Message> {
-        self.context.clone()
+    fn context(&self) -> &[Message] {
+        &self.context
     }
 
     fn append<'a>(
@@ -239,7 +215,7 @@ impl openclaw_agent::Transcript for RunBranch {
 #[cfg(test)]
 mod tests {
     use openclaw_protocol::message::Block;
-    use openclaw_protocol::{AgentId, RunId, SessionId};
+    use openclaw_protocol::{AgentId, RunId, SessionId, SessionKey};
     use openclaw_sessions::transcript::{MemoryTranscripts, NewTranscript, TranscriptLock, Transcripts};
 
     use super::*;

@@ -9,7 +9,7 @@ use openclaw_agent::event::RunEnd;
 use openclaw_agent::prompt::{self, PromptInputs, PromptMode, ReportFrame, RuntimeFacts, SystemPromptReport};
 use openclaw_agent::user_time::{user_zone, zone_name};
 use openclaw_agent::workspace::{self, Fill};
-use openclaw_agent::{Limits, Outcome, Prompt, ReasoningVisibility, Toolbox};
+use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
 use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::Heartbeat;
 use openclaw_models::credentials::SessionState;
@@ -25,7 +25,7 @@ use openclaw_sessions::transcript::{
 use openclaw_tools::{Confinement, ExecSettings, Setup, toolbox};
 
 use super::asked_model::Hint;
-use super::branch::{Prompted, RunBranch, Telling};
+use super::branch::{Prompted, RunBranch};
 use super::locked::Held;
 use super::profile_pin::Keep;
 use super::result::Figures;
@@ -54,7 +54,6 @@ pub(super) struct Prepared {
     pub(super) system_prompt: String,
     pub(super) report: SystemPromptReport,
     pub(super) branch: RunBranch,
-    pub(super) prompt: Prompt,
     pub(super) reasoning: ReasoningVisibility,
     pub(super) limits: Limits,
     pub(super) history_limit: Option<NonZeroU32>,
@@ -156,8 +155,8 @@ impl Runner {
         inject::without_preface(&mut context.messages);
         let (steering, reason) = (Arc::clone(&control.steering), Arc::clone(&control.reason));
         let mut branch = RunBranch::new(transcript, context.messages, steering, reason, shared.kill.clone());
-        let prompt = match branch.prompted(row, shared.inbox.entries_since(row).await).await? {
-            Prompted::Yes => Prompt::Resume,
+        match branch.prompted(row, shared.inbox.entries_since(row).await).await? {
+            Prompted::Yes => {}
             Prompted::Failed(why) => return Err(NotBegun::because(why)),
             Prompted::NotYet(entry_id) | Prompted::Overtaken(entry_id) => {
                 branch.begin_turn().await?;
@@ -165,15 +164,11 @@ impl Runner {
                 let mut circumstances = circumstances(&session);
                 let zone = system_events::zone(&settings.config.agents.defaults);
                 circumstances.system_block = system_events::block(&lines, &zone);
-                let message = wording::message(row, &circumstances);
-                if !lines.is_empty() {
-                    let events = Arc::clone(&self.system_events);
-                    let session_key = session.key.clone();
-                    branch.tell(Telling { entry_id: entry_id.clone(), events, session_key, lines });
-                }
-                Prompt::New { message, entry_id }
+                // Before clients hear that the run begins: on a full disk the message goes back to waiting.
+                branch.say(wording::message(row, &circumstances), &entry_id).await?;
+                self.system_events.told(&session.key, &lines);
             }
-        };
+        }
         let reasoning = reasoning(&session.entry);
         let limits = Limits { timeout: row.payload.run_time(), ..Limits::default() };
         let history_limit = history_limit::of(&settings.config.channels, &session.key, &session.entry);
@@ -188,7 +183,6 @@ impl Runner {
             system_prompt,
             report,
             branch,
-            prompt,
             reasoning,
             limits,
             history_limit,
