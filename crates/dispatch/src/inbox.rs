@@ -4,7 +4,7 @@
 mod deadline;
 mod digest;
 mod outcome;
-mod parked;
+mod queued;
 mod stored;
 mod unfinished;
 
@@ -16,8 +16,8 @@ use openclaw_protocol::{RunId, SessionId, SessionKey};
 pub(crate) use digest::Digest;
 pub(crate) use outcome::StoredOutcome;
 #[cfg(test)]
-pub(crate) use parked::Facts;
-pub(crate) use parked::{Attempts, Parked};
+pub(crate) use queued::Facts;
+pub(crate) use queued::{Attempts, Queued};
 pub(crate) use stored::Stored;
 pub(crate) use unfinished::{Found, Unfinished};
 
@@ -26,7 +26,7 @@ use crate::journal::{Journal, JournalError, Reservation, Update};
 use crate::request::Request;
 
 /// A message in the inbox, with what was asked in the form a stage needs: [`Request`] while it is worked on, [`Stored`] on its
-/// way to disk, [`Parked`] while it waits.
+/// way to disk, [`Queued`] while it waits.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row<P = Request> {
     /// The run, unique: this is the dedupe key.
@@ -116,7 +116,7 @@ impl Inbox {
     }
 
     /// A message with the payload it waited without.
-    pub(crate) async fn load(&self, waiting: &Row<Parked>) -> Result<Row, JournalError> {
+    pub(crate) async fn load(&self, waiting: &Row<Queued>) -> Result<Row, JournalError> {
         let payload = match waiting.payload.kept() {
             Some(payload) => payload.clone(),
             None => self.journal.payload(&waiting.run_id).await?,

@@ -5,12 +5,12 @@ mod failover;
 mod lifecycle;
 mod shared_transcript;
 mod stopped;
-mod told;
+mod system_events;
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::{RunOutcome, RunPhase};
+use crate::api::{Accepted, RunOutcome, RunPhase};
 use crate::journal::memory;
 use crate::testing::{
     Answer, FakeModel, KEY, PANICS, PATIENCE, Rig, agent, chat, crash, in_files, key_of, said, unfinish,
@@ -310,9 +310,9 @@ async fn idle_lanes_do_not_stay() {
         rig.end(&format!("r{n}")).await;
         rig.quiesce(&format!("agent:main:s{n}"), PATIENCE).await.unwrap();
     }
-    let shared = Arc::clone(&rig.dispatch.shared);
+    let lanes = Arc::clone(&rig.dispatch.lanes);
     let gone = async move {
-        while shared.lanes.count() > 0 {
+        while lanes.count() > 0 {
             tokio::task::yield_now().await;
         }
     };

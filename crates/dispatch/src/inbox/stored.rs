@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::digest::{self, Digest};
-use super::{Attempts, Parked};
+use super::{Attempts, Queued};
 use crate::backlog::Share;
 use crate::journal::JournalError;
 use crate::request::Request;
@@ -30,7 +30,7 @@ impl Stored {
         session_key: &str,
         request: Request,
         share: Share,
-    ) -> Result<(Self, Parked), JournalError> {
+    ) -> Result<(Self, Queued), JournalError> {
         if request.weight() < BIG {
             return Self::now(session_key, request, share);
         }
@@ -40,11 +40,11 @@ impl Stored {
         tokio::task::spawn_blocking(work).await.map_err(|_| JournalError::Closed)?
     }
 
-    fn now(session_key: &str, request: Request, share: Share) -> Result<(Self, Parked), JournalError> {
+    fn now(session_key: &str, request: Request, share: Share) -> Result<(Self, Queued), JournalError> {
         let json = serde_json::value::to_raw_value(&request)?;
         let (kind, digest) = (request.kind.as_str(), digest::of(session_key, &request)?);
-        let parked = Parked::of(request, Attempts::default(), share);
-        let facts = parked.stored_facts().map(serde_json::to_string).transpose()?;
-        Ok((Self { kind, json, digest, facts }, parked))
+        let queued = Queued::of(request, Attempts::default(), share);
+        let facts = queued.stored_facts().map(serde_json::to_string).transpose()?;
+        Ok((Self { kind, json, digest, facts }, queued))
     }
 }

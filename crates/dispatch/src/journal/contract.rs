@@ -10,7 +10,7 @@ use super::sqlite::SqliteJournal;
 use super::*;
 use crate::api::{Occasion, RunOutcome};
 use crate::backlog::Backlog;
-use crate::inbox::{Attempts, Facts, Found, Inbox, Parked};
+use crate::inbox::{Attempts, Facts, Found, Inbox, Queued};
 use crate::outbox::{Address, Receipt, Retry};
 use crate::request::{Kind, Request};
 
@@ -167,7 +167,7 @@ async fn a_big_payload_is_not_read_before_it_is_asked_for(open: Open) {
     let Found::OnDisk(facts) = found.row.payload else { panic!("a big one is not read") };
     assert_eq!((facts.bytes, &facts), (big.len(), &Facts::of(&message.payload)));
     let share = Backlog::default().count(0);
-    let waiting = slip.with(Parked::on_disk(facts, found.attempts, share));
+    let waiting = slip.with(Queued::on_disk(facts, found.attempts, share));
     let loaded = Inbox::new(open(dir.path()).unwrap().journal).load(&waiting).await.unwrap();
     assert_eq!(loaded, Row { recovered: true, ..message });
 }

@@ -4,25 +4,22 @@ use std::collections::HashSet;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use openclaw_agent::TranscriptError;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
 use openclaw_sessions::transcript::{self, EntryId, Injector, Transcript, TurnState};
 use tokio_util::sync::CancellationToken;
 
-use super::{inject, result};
+use super::{RunControl, inject, result};
 use crate::api::AbortReason;
 use crate::inbox::Row;
-use crate::lane::SteeringQueue;
 
 /// An open transcript, its branch in memory for the time of the run.
 pub(super) struct RunBranch {
     transcript: Transcript,
     context: Vec<Message>,
-    steering: Arc<SteeringQueue>,
-    /// Who stopped the run.
-    reason: Arc<OnceLock<AbortReason>>,
+    control: Arc<RunControl>,
     /// Once cancelled nothing is written any more: the run is left as a crash would leave it.
     kill: CancellationToken,
 }
@@ -46,11 +43,10 @@ impl RunBranch {
     pub(super) fn new(
         transcript: Transcript,
         context: Vec<Message>,
-        steering: Arc<SteeringQueue>,
-        reason: Arc<OnceLock<AbortReason>>,
+        control: Arc<RunControl>,
         kill: CancellationToken,
     ) -> Self {
-        Self { transcript, context, steering, reason, kill }
+        Self { transcript, context, control, kill }
     }
 
     /// Lets the lane write between the run's entries.
@@ -151,7 +147,7 @@ impl RunBranch {
                 self.error(io::Error::new(io::ErrorKind::Interrupted, "the gateway is shutting down"))
             );
         }
-        let steered = self.steering.writing().filter(|job| id == Some(job.row.entry_id.as_str()));
+        let steered = self.control.steering.writing().filter(|job| id == Some(job.row.entry_id.as_str()));
         let id = match &steered {
             Some(job) => Some(self.free_id(&job.row.entry_id, job.row.fresh_id.as_str())),
             None => id.map(str::to_owned),
@@ -160,7 +156,7 @@ impl RunBranch {
         let written = self.transcript.append_message(message.clone(), id.map(EntryId::new)).await;
         written.map_err(|error| self.error(io::Error::other(error)))?;
         if steered.is_some() {
-            self.steering.written();
+            self.control.steering.written();
         }
         self.context.push(message);
         Ok(())
@@ -171,7 +167,7 @@ impl RunBranch {
         let mut message = message.clone();
         if let Message::Assistant(answer) = &mut message
             && answer.stop_reason == StopReason::Aborted
-            && self.reason.get() == Some(&AbortReason::Timeout)
+            && self.control.reason.get() == Some(&AbortReason::Timeout)
         {
             answer.error_message.get_or_insert_with(|| result::DEADLINE.to_owned());
         }
@@ -241,7 +237,7 @@ mod tests {
         let lock = TranscriptLock::acquire_now(all, &transcript).await.unwrap();
         let transcript = lock.reopen(None, new).await.unwrap();
         let context = transcript.context().await.unwrap().messages;
-        RunBranch::new(transcript, context, Arc::default(), Arc::default(), CancellationToken::new())
+        RunBranch::new(transcript, context, Arc::default(), CancellationToken::new())
     }
 
     fn answer(text: &str) -> Message {

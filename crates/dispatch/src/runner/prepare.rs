@@ -18,26 +18,26 @@ use openclaw_models::select::Skipped;
 use openclaw_models::{Ask, AskedThinking, Candidate, Selected, ThinkingLevel};
 use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::SessionEntry;
-use openclaw_sessions::entry::ReasoningLevel;
+use openclaw_sessions::entry::{ReasoningLevel, VerboseLevel};
 use openclaw_sessions::transcript::{
     Context, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError, TranscriptLock,
 };
 use openclaw_tools::{Confinement, ExecSettings, Setup, toolbox};
 
-use super::asked_model::Hint;
 use super::branch::{Prompted, RunBranch};
-use super::locked::Held;
-use super::profile_pin::Keep;
+use super::obstacle::Held;
 use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
 use super::wording::{self, Circumstances};
 use super::{NotBegun, RunControl, Runner, history_limit, inject, protections, tools};
 use crate::api::{AbortReason, RunOutcome};
-use crate::handle::Settings;
+use crate::events::Verbose;
 use crate::inbox::Row;
 use crate::request::{Request, WEBCHAT};
-use crate::shared::Shared;
+use crate::session_model::RequestedModel;
+use crate::session_model::profile_pin::Keep;
+use crate::setup::Settings;
 use crate::system_events;
 use openclaw_sessions::time::now_ms;
 
@@ -122,14 +122,13 @@ impl Prepared {
 impl Runner {
     pub(super) async fn prepare(
         &self,
-        shared: &Shared,
         row: &Row,
-        control: &RunControl,
-        hint: Option<Hint>,
+        control: &Arc<RunControl>,
+        requested: Option<RequestedModel>,
     ) -> Result<Preparation, NotBegun> {
         let settings = self.settings();
         let asked = asked_thinking(&row.payload)?;
-        let session = self.session(shared, row, &settings, hint).await?;
+        let session = self.session(row, &settings, requested).await?;
         // One run a transcript, whatever session keys lead to it.
         let lock = tokio::select! { biased;
             () = control.cancel.cancelled() => return Ok(Preparation::Stopped),
@@ -141,7 +140,7 @@ impl Runner {
             Err(Err(error)) => return Err(error.into()),
         };
         let ((), selected, files) = tokio::try_join!(
-            session.note(shared, row),
+            session.note(&self.shared.inbox, row),
             self.select(&settings, &session, asked),
             load_workspace(&session, &settings),
         )?;
@@ -153,9 +152,9 @@ impl Runner {
         let (system_prompt, report) = self.system_prompt(row, &session, &settings, first, &files, &tools);
         let (transcript, mut context) = self.transcript(&lock, &session, first).await?;
         inject::without_preface(&mut context.messages);
-        let (steering, reason) = (Arc::clone(&control.steering), Arc::clone(&control.reason));
-        let mut branch = RunBranch::new(transcript, context.messages, steering, reason, shared.kill.clone());
-        match branch.prompted(row, shared.inbox.entries_since(row).await).await? {
+        let kill = self.shared.kill.clone();
+        let mut branch = RunBranch::new(transcript, context.messages, Arc::clone(control), kill);
+        match branch.prompted(row, self.shared.inbox.entries_since(row).await).await? {
             Prompted::Yes => {}
             Prompted::Failed(why) => return Err(NotBegun::because(why)),
             Prompted::NotYet(entry_id) | Prompted::Overtaken(entry_id) => {
@@ -166,12 +165,13 @@ impl Runner {
                 circumstances.system_block = system_events::block(&lines, &zone);
                 // Before clients hear that the run begins: on a full disk the message goes back to waiting.
                 branch.say(wording::message(row, &circumstances), &entry_id).await?;
-                self.system_events.told(&session.key, &lines);
+                self.system_events.mark_delivered(&session.key, &lines);
             }
         }
         let reasoning = reasoning(&session.entry);
         let limits = Limits { timeout: row.payload.run_time(), ..Limits::default() };
         let history_limit = history_limit::of(&settings.config.channels, &session.key, &session.entry);
+        let _ = control.verbose.set(verbose(&session.entry, &settings));
         control.transcript.send_replace(Some(branch.injector()));
         Ok(Preparation::Ready(Box::new(Prepared {
             session,
@@ -224,7 +224,7 @@ impl Runner {
             (None, Some(level)) => AskedThinking::Stored(level),
             (None, None) => AskedThinking::Default,
         };
-        let asked_model = self.asked_model(&session.key, entry, session.hint.as_ref()).await;
+        let asked_model = self.models.asked_for(&session.key, entry, session.requested.as_ref()).await;
         let ask = Ask {
             agent: &session.agent.id,
             agent_dir: &session.agent.agent_dir,
@@ -236,9 +236,9 @@ impl Runner {
             },
             thinking,
         };
-        let selected = self.models.select(&settings.models, &ask).await?;
+        let selected = self.models.all.select(&settings.models, &ask).await?;
         if let Some(instead) = selected.candidates.first().filter(|_| selected.override_ignored) {
-            self.drop_override(&session.key, &asked_model, &instead.reference).await;
+            self.models.drop_override(&session.key, &asked_model, &instead.reference).await;
         }
         for warning in &selected.warnings {
             tracing::warn!(agent = %session.agent.id, %warning, "models");
@@ -357,6 +357,19 @@ fn reasoning(entry: &SessionEntry) -> ReasoningVisibility {
         Some(ReasoningLevel::On) => ReasoningVisibility::On,
         Some(ReasoningLevel::Stream) => ReasoningVisibility::Stream,
         None => ReasoningVisibility::Off,
+    }
+}
+
+/// How much of the run's tool events clients see.
+fn verbose(entry: &SessionEntry, settings: &Settings) -> Verbose {
+    match entry.verbose_level {
+        Some(VerboseLevel::On) => Verbose::On,
+        Some(VerboseLevel::Full) => Verbose::Full,
+        Some(VerboseLevel::Off) => Verbose::Off,
+        None => {
+            let configured = settings.config.agents.defaults.verbose_default.as_deref();
+            configured.map(Verbose::parse).unwrap_or_default()
+        }
     }
 }
 

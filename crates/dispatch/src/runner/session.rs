@@ -16,14 +16,13 @@ use openclaw_sessions::transcript::TranscriptRef;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::{Map, Value};
 
-use super::asked_model::Hint;
 use super::contact::Contact;
 use super::{NotBegun, Runner, fork, protections};
 use crate::api::Occasion;
-use crate::handle::Settings;
-use crate::inbox::Row;
+use crate::inbox::{Inbox, Row};
 use crate::request::{Kind, WEBCHAT};
-use crate::shared::Shared;
+use crate::session_model::RequestedModel;
+use crate::setup::Settings;
 
 /// The conversation of one run.
 pub(super) struct Session {
@@ -42,7 +41,7 @@ pub(super) struct Session {
     /// What followed a reset trigger.
     pub(super) reset: Option<String>,
     /// What its message wishes for this run alone.
-    pub(super) hint: Option<Hint>,
+    pub(super) requested: Option<RequestedModel>,
     /// Whether a person stopped the run before.
     pub(super) after_abort: bool,
 }
@@ -83,8 +82,8 @@ impl Facts<'_> {
 
 impl Session {
     /// Makes the inbox say where the run begins, where it does not say so yet.
-    pub(super) async fn note(&self, shared: &Shared, row: &Row) -> Result<(), NotBegun> {
-        if self.noted { Ok(()) } else { note(shared, row, &self.id).await }
+    pub(super) async fn note(&self, inbox: &Inbox, row: &Row) -> Result<(), NotBegun> {
+        if self.noted { Ok(()) } else { note(inbox, row, &self.id).await }
     }
 }
 
@@ -93,10 +92,9 @@ impl Runner {
     /// noted as well ([`Session::note`]).
     pub(super) async fn session(
         &self,
-        shared: &Shared,
         row: &Row,
         settings: &Settings,
-        hint: Option<Hint>,
+        requested: Option<RequestedModel>,
     ) -> Result<Session, NotBegun> {
         let key = row.session_key.clone();
         let agent_id =
@@ -121,7 +119,7 @@ impl Runner {
                 resets: named.is_some(),
                 goes_on: stored
                     .as_ref()
-                    .is_some_and(|entry| goes_on(row, entry, &key, settings, &self.clock.zone())),
+                    .is_some_and(|entry| goes_on(row, entry, &key, settings, &self.shared.clock.zone())),
             };
             facts.choose()
         };
@@ -138,7 +136,7 @@ impl Runner {
                 (entry, false)
             }
             Some(_) | None => {
-                note(shared, row, &id).await?;
+                note(&self.shared.inbox, row, &id).await?;
                 let choice = named.as_ref().and_then(|named| named.model.clone());
                 if let Some(forked) = self.forked(row, &key, &id, &agent, !is_new).await {
                     transcript = forked;
@@ -150,7 +148,7 @@ impl Runner {
             }
         };
         let reset = named.map(|named| named.rest);
-        Ok(Session { key, agent, id, transcript, entry, noted, is_new: !same, reset, hint, after_abort })
+        Ok(Session { key, agent, id, transcript, entry, noted, is_new: !same, reset, requested, after_abort })
     }
 
     /// Where a transcript is or will be. `entry` is the row that has it.
@@ -191,7 +189,7 @@ impl Runner {
         if rest.trim().is_empty() {
             return Some(Opening { model: None, rest });
         }
-        Some(self.models.choices(&settings.models, &agent.id, &agent.agent_dir).await.opening(&rest))
+        Some(self.models.all.choices(&settings.models, &agent.id, &agent.agent_dir).await.opening(&rest))
     }
 
     /// The transcript of a new session that begins with its parent's conversation; `None` where it begins with nothing.
@@ -233,9 +231,9 @@ struct Renewal {
 }
 
 /// Makes the inbox say where the run begins.
-async fn note(shared: &Shared, row: &Row, id: &SessionId) -> Result<(), NotBegun> {
+async fn note(inbox: &Inbox, row: &Row, id: &SessionId) -> Result<(), NotBegun> {
     if row.session_id.as_ref() != Some(id) {
-        shared.inbox.begin(&row.run_id, id).await?;
+        inbox.begin(&row.run_id, id).await?;
     }
     Ok(())
 }

@@ -11,8 +11,8 @@ use openclaw_protocol::RunId;
 use openclaw_protocol::message::UserMessage;
 use parking_lot::Mutex;
 
-use super::actor::Job;
 use crate::api::AbortReason;
+use crate::job::Job;
 
 /// The messages one run is handed.
 #[derive(Debug, Default)]
@@ -113,14 +113,14 @@ mod tests {
 
     use super::*;
     use crate::backlog::Backlog;
-    use crate::inbox::{Attempts, Parked, Row};
+    use crate::inbox::{Attempts, Queued, Row};
     use crate::request::Request;
 
     fn job(name: &str) -> Job {
         let row = Row {
             run_id: RunId::new(name),
             session_key: SessionKey::global(),
-            payload: Parked::of(Request::default(), Attempts::default(), Backlog::default().count(0)),
+            payload: Queued::of(Request::default(), Attempts::default(), Backlog::default().count(0)),
             accepted_at: 0,
             entry_id: format!("id-{name}"),
             fresh_id: SessionId::new("s"),
@@ -128,14 +128,7 @@ mod tests {
             abort: None,
             recovered: false,
         };
-        Job {
-            row: Arc::new(row),
-            gate: CancellationToken::new(),
-            since: 0,
-            events_as: None,
-            told: false,
-            order: 0,
-        }
+        Job::new(Arc::new(row), CancellationToken::new(), 0)
     }
 
     fn names(jobs: &[Job]) -> Vec<&str> {
