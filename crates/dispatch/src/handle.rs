@@ -18,8 +18,8 @@ use crate::events::Events;
 use crate::global_lanes::LaneSizes;
 use crate::inbox::Known;
 use crate::intake::{self, Receipt};
-use crate::journal::Opened;
 use crate::journal::sqlite::{FILE_NAME, SqliteJournal};
+use crate::journal::{Opened, Update};
 use crate::lane::{Command, Only, Supervisor};
 use crate::outbox::{Delivery, DeliveryPayload, Enqueued, KindInUse, Outbox, OutboxError};
 use crate::request::Request;
@@ -209,7 +209,7 @@ impl Dispatch {
 
     /// What the inbox remembers of a run that is over.
     async fn finished(&self, run_id: &RunId) -> Option<RunRecord> {
-        match self.shared.inbox.find(run_id).await {
+        match self.shared.journal.message(run_id).await {
             Ok(Some(Known::Finished(record))) => Some(record),
             Ok(Some(Known::Unfinished { .. }) | None) => None,
             Err(error) => {
@@ -358,7 +358,7 @@ impl Dispatch {
         }
         // They were stopped, and did not stop the process.
         if !taken_up.is_empty()
-            && let Err(error) = shared.inbox.excuse(taken_up).await
+            && let Err(error) = shared.journal.update(Update::Excuse(taken_up)).await
         {
             tracing::warn!(%error, "this stop counts as a death of the messages under way");
         }

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::api::{Accepted, DispatchError};
+use crate::backlog::Share;
 use crate::inbox::{Found, Insert, Known, Queued, Row, Stored, Unfinished};
 use crate::job::Job;
 use crate::journal::JournalError;
@@ -19,6 +20,8 @@ use crate::runner::{Runner, is_last_try};
 
 /// Messages of one session that may wait. Far beyond what a person sends; a script in a loop meets it.
 const MAX_WAITING: usize = 1_000;
+/// Bytes from which a payload is serialised on a blocking thread.
+const BIG: usize = 128 * 1024;
 /// How long a start waits for last tries. Only what is in trouble anyway takes as long.
 const QUIET: Duration = Duration::from_secs(5);
 
@@ -55,9 +58,9 @@ pub(crate) async fn accept(
         return Err(DispatchError::SendBlocked);
     }
     let (share, in_hand) = shared.backlog.reserve(request.weight()).ok_or(DispatchError::Overloaded)?;
-    let (stored, queued) = Stored::of(session_key.as_str(), request, share).await.map_err(refused)?;
+    let (stored, queued) = serialise(&session_key, request, share).await?;
     let seat = lanes.seat(&session_key).await.ok_or(DispatchError::ShuttingDown)?;
-    let reservation = shared.inbox.reserve().await.map_err(refused)?;
+    let reservation = shared.journal.reserve().await.map_err(refused)?;
     let (slip, lane, storing) = {
         // The next start works in the order of the inbox: it has to be that of the lanes.
         let _one_at_a_time = lanes.placing.lock();
@@ -139,6 +142,23 @@ async fn take_up(runner: &Runner, lanes: &Arc<Supervisor>, found: Unfinished) {
     let (key, since) = (slip.session_key.clone(), shared.clock.now_ms());
     let job = Job::new(Arc::new(slip.with(queued)), gate, since);
     lanes.send(&key, Command::Message { job, arrival: Arrival::Recovered }).await;
+}
+
+/// Away from the tasks that must not wait, where it takes long.
+async fn serialise(
+    session_key: &SessionKey,
+    request: Request,
+    share: Share,
+) -> Result<(Stored, Queued), DispatchError> {
+    let serialised = if request.weight() < BIG {
+        Stored::of(session_key.as_str(), request, share)
+    } else {
+        let session_key = session_key.clone();
+        let work = move || Stored::of(session_key.as_str(), request, share);
+        // The pool refuses only when the process ends.
+        tokio::task::spawn_blocking(work).await.map_err(|_| DispatchError::ShuttingDown)?
+    };
+    serialised.map_err(|error| refused(error.into()))
 }
 
 fn refused(error: JournalError) -> DispatchError {

@@ -36,34 +36,31 @@ pub(crate) use attempt::{Suspects, is_last_try};
 pub(crate) use control::RunControl;
 pub(crate) use not_begun::NotBegun;
 
-use std::path::PathBuf;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use openclaw_agent::event::RunEvent;
 use openclaw_agent::host::Host as ToolHost;
-use openclaw_agent::prompt::{HostFacts, RepoRoots};
+use openclaw_agent::prompt::RepoRoots;
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams};
 use openclaw_protocol::message::{Message, UserMessage};
 use openclaw_sessions::entry::SendPolicy;
 use openclaw_sessions::send_policy::{self, SendSubject};
 use openclaw_sessions::store::{Edit, Refused};
-use openclaw_sessions::transcript::Transcripts;
-use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, SessionStore, StoreError};
-use openclaw_tools::CommandLock;
-use tokio::sync::{mpsc, watch};
+use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, StoreError};
+use tokio::sync::mpsc;
 
 use crate::api::{AbortReason, DispatchError, RunOutcome, RunRecord};
 use crate::global_lanes::LanePermit;
 use crate::host::GatewayHost;
 use crate::inbox::{Queued, Row};
 use crate::job::Job;
-use crate::journal::JournalError;
+use crate::journal::{JournalError, Update};
 use crate::request::Request;
 use crate::session_model::SessionModels;
 use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
-use crate::system_events::SystemEvents;
 use command::Route;
 use kept::KeptTranscripts;
 use obstacle::Obstacle;
@@ -74,16 +71,9 @@ use wording::Circumstances;
 
 /// What runs are made of.
 pub(crate) struct Runner {
-    state_dir: PathBuf,
-    settings: watch::Receiver<Arc<Settings>>,
-    store: Arc<dyn SessionStore>,
-    transcripts: Arc<dyn Transcripts>,
+    deps: Deps,
     tool_host: Arc<dyn ToolHost>,
     models: SessionModels,
-    host: HostFacts,
-    system_events: Arc<SystemEvents>,
-    command_variables: Vec<(String, String)>,
-    command_lock: Option<CommandLock>,
     secrets: KnownSecrets,
     kept: KeptTranscripts,
     repo_roots: RepoRoots,
@@ -298,59 +288,37 @@ async fn done<P>(runner: &Runner, row: &Row<P>, started_at: Option<i64>, outcome
     Ending::Done(record)
 }
 
-async fn finish(runner: &Runner, record: RunRecord) {
+/// Notes the end of a run. Should the disk refuse, it is tried again.
+pub(crate) async fn finish(runner: &Runner, record: RunRecord) {
     let run_id = record.run_id.clone();
-    if let Err(error) = runner.shared.inbox.finish(record).await {
+    if let Err(error) = runner.shared.journal.update(Update::Finish(record)).await {
         // The writer tries again; after a crash the answer is found in the transcript.
         tracing::warn!(%run_id, %error, "a run is not stored as finished yet");
     }
 }
 
 impl Runner {
-    pub(crate) fn new(deps: Deps, shared: Arc<Shared>) -> Self {
-        let Deps {
-            state_dir,
-            settings,
-            store,
-            transcripts,
-            models,
-            host,
-            system_events,
-            command_variables,
-            command_lock,
-            secrets,
-        } = deps;
+    pub(crate) fn new(mut deps: Deps, shared: Arc<Shared>) -> Self {
+        let (store, events) = (Arc::clone(&deps.store), Arc::clone(&deps.system_events));
         Self {
-            secrets: KnownSecrets::new(secrets, &state_dir),
-            state_dir,
-            settings,
-            tool_host: Arc::new(GatewayHost::new(Arc::clone(&store), Arc::clone(&transcripts))),
-            transcripts,
-            models: SessionModels::new(
-                models,
-                Arc::clone(&store),
-                Arc::clone(&system_events),
-                shared.clock.clone(),
-            ),
-            store,
-            host,
-            system_events,
-            command_variables,
-            command_lock,
+            tool_host: Arc::new(GatewayHost::new(Arc::clone(&store), Arc::clone(&deps.transcripts))),
+            models: SessionModels::new(deps.models.clone(), store, events, shared.clock.clone()),
+            secrets: KnownSecrets::new(std::mem::take(&mut deps.secrets), &deps.state_dir),
             kept: KeptTranscripts::default(),
             repo_roots: RepoRoots::default(),
             suspects: Suspects::default(),
+            deps,
             shared,
         }
     }
 
     fn settings(&self) -> Arc<Settings> {
-        Arc::clone(&self.settings.borrow())
+        Arc::clone(&self.deps.settings.borrow())
     }
 
     /// How keys are read.
     pub(crate) fn key_rules(&self) -> &KeyRules {
-        self.store.rules()
+        self.deps.store.rules()
     }
 
     /// Whether the session may send to a channel.
@@ -388,10 +356,20 @@ impl Runner {
 
     /// A message with the request it waited without, decided about.
     pub(crate) async fn load(&self, waiting: &Row<Queued>) -> Result<Row, JournalError> {
-        let row = self.shared.inbox.load(waiting).await?;
-        let slip = row.without_payload();
-        let request = self.decided(&slip.session_key, row.payload).await;
-        Ok(slip.with(request))
+        let request = match waiting.payload.kept() {
+            Some(request) => request.clone(),
+            None => self.shared.journal.payload(&waiting.run_id).await?,
+        };
+        let request = self.decided(&waiting.session_key, request).await;
+        Ok(waiting.without_payload().with(request))
+    }
+
+    /// The ids of the entries of a message that was found at start, and of all that were accepted since. `None` for a new one,
+    /// and where they can't be read.
+    async fn entries_since<P>(&self, row: &Row<P>) -> Option<HashSet<String>> {
+        let accepted_at = row.recovered.then_some(row.accepted_at)?;
+        let read = self.shared.journal.entries_since(accepted_at).await;
+        read.inspect_err(|error| tracing::warn!(%error, "inbox could not be read")).ok()
     }
 
     /// A message as a run under way sees it.
@@ -401,7 +379,7 @@ impl Runner {
     }
 
     async fn entry(&self, session_key: &SessionKey) -> Result<Option<Arc<SessionEntry>>, StoreError> {
-        Ok(self.store.get(session_key).await?.map(|row| row.entry))
+        Ok(self.deps.store.get(session_key).await?.map(|row| row.entry))
     }
 
     /// For what has a default: a store that can't be read shows when the run begins.
@@ -417,7 +395,7 @@ impl Runner {
             figures.apply(edit.entry, edit.now);
             Ok(())
         });
-        match self.store.update(key, change).await {
+        match self.deps.store.update(key, change).await {
             Ok(_) => Ok(()),
             Err(StoreError::Refused(reason)) => {
                 tracing::debug!(session = %key, %reason, "figures of a run have no row to go to");

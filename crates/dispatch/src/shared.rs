@@ -9,7 +9,6 @@ use crate::backlog::Backlog;
 use crate::clock::Clock;
 use crate::events::Hub;
 use crate::global_lanes::{GlobalLanes, LaneSizes};
-use crate::inbox::Inbox;
 use crate::journal::Journal;
 use crate::outbox::Outboxes;
 use crate::registry::Registry;
@@ -20,10 +19,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     /// How much may wait.
     pub(crate) backlog: Backlog,
-    /// What must not be forgotten.
+    /// What must not be forgotten: accepted messages, and deliveries to chat platforms.
     pub(crate) journal: Arc<dyn Journal>,
-    /// Accepted messages.
-    pub(crate) inbox: Inbox,
     /// What is to be sent to chat platforms.
     pub(crate) outboxes: Outboxes,
     /// Where events go.
@@ -45,7 +42,6 @@ impl Shared {
         Self {
             clock,
             backlog: Backlog::default(),
-            inbox: Inbox::new(Arc::clone(&journal)),
             journal,
             outboxes: Outboxes::default(),
             hub: Hub::default(),

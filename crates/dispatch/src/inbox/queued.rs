@@ -120,7 +120,7 @@ impl Queued {
     }
 
     /// The request, if it is in memory.
-    pub(super) fn kept(&self) -> Option<&Request> {
+    pub(crate) fn kept(&self) -> Option<&Request> {
         self.kept.as_deref()
     }
 

@@ -12,6 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Runner;
 use crate::inbox::{Attempts, Queued, Row};
+use crate::journal::Update;
 
 /// Deaths of the process while a message was prepared, after which it is given up.
 const UNPREPARED: u32 = 3;
@@ -87,8 +88,8 @@ impl Attempt {
             let turn = runner.suspects.turn_of(&row.run_id, cancel).await;
             *self.turn.lock() = Some(turn);
         }
-        match runner.shared.inbox.attempt(&row.run_id).await {
-            Ok(()) => tracing::info!("taking up {} again, attempt {}", row.run_id, before.all + 1),
+        match runner.shared.journal.update(Update::Attempt(row.run_id.clone())).await {
+            Ok(_) => tracing::info!("taking up {} again, attempt {}", row.run_id, before.all + 1),
             Err(error) => tracing::warn!(run_id = %row.run_id, %error, "an attempt could not be noted"),
         }
     }
@@ -115,7 +116,7 @@ impl Attempt {
         if !row.recovered {
             return;
         }
-        if let Err(error) = runner.shared.inbox.prepared(&row.run_id).await {
+        if let Err(error) = runner.shared.journal.update(Update::Prepared(row.run_id.clone())).await {
             tracing::warn!(run_id = %row.run_id, %error, "it is not noted that a run was prepared");
         }
         drop(self.turn.lock().take());

@@ -19,6 +19,7 @@ use crate::api::{RunOutcome, RunRecord};
 use crate::commands::{self, Context, Intent};
 use crate::inbox::{Queued, Row};
 use crate::job::Job;
+use crate::journal::Update;
 use crate::session_model::RequestedModel;
 
 /// Where a message's words go.
@@ -174,7 +175,7 @@ impl Runner {
     async fn answer_in_turn(&self, row: &Row, refusal: Option<String>) -> Result<Answer, NotBegun> {
         let settings = self.settings();
         let session = self.session(row, &settings, None).await?;
-        session.note(&self.shared.inbox, row).await?;
+        session.note(&*self.shared.journal, row).await?;
         let text = match refusal {
             Some(refusal) => Some(refusal),
             None => {
@@ -191,11 +192,11 @@ impl Runner {
         let settings = self.settings();
         let key = &row.session_key;
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
-        let Some(found) = self.store.get(key).await? else { return Ok(None) };
+        let Some(found) = self.deps.store.get(key).await? else { return Ok(None) };
         let Some(id) = found.entry.session_id.clone() else { return Ok(None) };
         // Where the run has it, which looks at the disk too.
         let transcript = self.transcript_of(&agent.id, &id, Some(&found.entry))?;
-        self.shared.inbox.begin(&row.run_id, &id).await?;
+        self.shared.journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
         let context =
             Context { models: &self.models, settings: &settings, key, agent: &agent, entry: &found.entry };
         let text = self.answer(&context, row).await?;

@@ -7,6 +7,7 @@ use super::attempt::GivenUp;
 use super::{Ending, Runner, done, unanswered};
 use crate::api::{AbortReason, RunOutcome};
 use crate::inbox::{Queued, Row};
+use crate::journal::Update;
 
 /// Tells in the transcript, then finishes the row. That too is an attempt that is counted before it is made: should the process
 /// die of the transcript, the row is finished without.
@@ -25,7 +26,7 @@ pub(super) async fn close(runner: &Runner, row: &Row<Queued>, given_up: GivenUp)
             timestamp: now_ms(),
             ..AssistantMessage::default()
         };
-        if let Err(error) = runner.shared.inbox.attempt(&row.run_id).await {
+        if let Err(error) = runner.shared.journal.update(Update::Attempt(row.run_id.clone())).await {
             tracing::warn!(run_id = %row.run_id, %error, "an attempt could not be noted");
         }
         if !unanswered::record(runner, row, AbortReason::Stop, Some(answer)).await {

@@ -70,10 +70,11 @@ impl Runner {
 
     async fn transcript_to_inject(&self, message: &InjectMessage) -> Result<TranscriptRef, InjectError> {
         let key = &message.session_key;
-        let found = self.store.get(key).await.map_err(|error| InjectError::Storage(error.to_string()))?;
+        let found =
+            self.deps.store.get(key).await.map_err(|error| InjectError::Storage(error.to_string()))?;
         let entry = found.ok_or(InjectError::UnknownSession)?.entry;
         let agent = key.agent_or(&self.settings().sessions.default_agent());
-        let transcripts = Arc::clone(&self.transcripts);
+        let transcripts = Arc::clone(&self.deps.transcripts);
         tokio::task::spawn_blocking(move || transcripts.find(&agent, &entry))
             .await
             .map_err(|error| InjectError::Storage(error.to_string()))?
@@ -120,7 +121,7 @@ impl Runner {
                 return Ok(written?.as_str().to_owned());
             }
             tokio::select! { biased;
-                lock = TranscriptLock::acquire(&self.transcripts, transcript) => {
+                lock = TranscriptLock::acquire(&self.deps.transcripts, transcript) => {
                     return self.append(&lock?, words).await;
                 }
                 () = changed(&mut run) => {}
@@ -148,7 +149,8 @@ impl Runner {
         ids: &[EntryId],
         said: &Message,
     ) -> Result<bool, PutError> {
-        let (reader, ids, said_at) = (self.transcripts.reader(transcript), ids.to_vec(), timestamp(said));
+        let (reader, ids, said_at) =
+            (self.deps.transcripts.reader(transcript), ids.to_vec(), timestamp(said));
         let look = move || {
             let mut is_there = false;
             let visited = reader.visit(Part::Branch, &mut |head, line| {

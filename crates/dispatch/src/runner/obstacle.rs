@@ -90,7 +90,9 @@ impl Obstacle {
 
     async fn gone(&self, runner: &Runner) {
         match self {
-            Self::Locked(held) => TranscriptLock::until_free(&runner.transcripts, &held.transcript).await,
+            Self::Locked(held) => {
+                TranscriptLock::until_free(&runner.deps.transcripts, &held.transcript).await
+            }
             Self::DiskFull(_) => tokio::time::sleep(PAUSE).await,
         }
     }

@@ -132,7 +132,7 @@ impl Runner {
         // One run a transcript, whatever session keys lead to it.
         let lock = tokio::select! { biased;
             () = control.cancel.cancelled() => return Ok(Preparation::Stopped),
-            lock = TranscriptLock::acquire_now(&self.transcripts, &session.transcript) => lock.map_err(Held::of),
+            lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript) => lock.map_err(Held::of),
         };
         let lock = match lock {
             Ok(lock) => lock,
@@ -140,7 +140,7 @@ impl Runner {
             Err(Err(error)) => return Err(error.into()),
         };
         let ((), selected, files) = tokio::try_join!(
-            session.note(&self.shared.inbox, row),
+            session.note(&*self.shared.journal, row),
             self.select(&settings, &session, asked),
             load_workspace(&session, &settings),
         )?;
@@ -154,18 +154,18 @@ impl Runner {
         inject::without_preface(&mut context.messages);
         let kill = self.shared.kill.clone();
         let mut branch = RunBranch::new(transcript, context.messages, Arc::clone(control), kill);
-        match branch.prompted(row, self.shared.inbox.entries_since(row).await).await? {
+        match branch.prompted(row, self.entries_since(row).await).await? {
             Prompted::Yes => {}
             Prompted::Failed(why) => return Err(NotBegun::because(why)),
             Prompted::NotYet(entry_id) | Prompted::Overtaken(entry_id) => {
                 branch.begin_turn().await?;
-                let lines = self.system_events.waiting(&session.key);
+                let lines = self.deps.system_events.waiting(&session.key);
                 let mut circumstances = circumstances(&session);
                 let zone = system_events::zone(&settings.config.agents.defaults);
                 circumstances.system_block = system_events::block(&lines, &zone);
                 // Before clients hear that the run begins: on a full disk the message goes back to waiting.
                 branch.say(wording::message(row, &circumstances), &entry_id).await?;
-                self.system_events.mark_delivered(&session.key, &lines);
+                self.deps.system_events.mark_delivered(&session.key, &lines);
             }
         }
         let reasoning = reasoning(&session.entry);
@@ -253,13 +253,13 @@ impl Runner {
     fn tools(&self, session: &Session, settings: &Settings, first: &Candidate, shield: &Shield) -> Toolbox {
         let agent = &session.agent;
         let mut environment = settings.config.environment().clone();
-        for (name, value) in &self.command_variables {
+        for (name, value) in &self.deps.command_variables {
             environment.set(name, value);
         }
         let mut exec = ExecSettings::new(&protections::exec_of(&session.entry, &agent.exec), environment);
-        exec.approvals_file = Some(self.state_dir.join("exec-approvals.json"));
+        exec.approvals_file = Some(self.deps.state_dir.join("exec-approvals.json"));
         exec.withheld = Arc::clone(&shield.withheld);
-        exec.lock = self.command_lock.clone();
+        exec.lock = self.deps.command_lock.clone();
         let model = &first.model;
         let allowed = tools::allowed(&settings.config, agent, model.provider(), model.id(), &session.key);
         // A run that asks for a sandbox did not get here.
@@ -290,7 +290,7 @@ impl Runner {
             reasoning: reasoning(&session.entry),
             runtime: RuntimeFacts {
                 agent: Some(agent.id.as_str().to_owned()),
-                host: self.host.clone(),
+                host: self.deps.host.clone(),
                 repo: agent
                     .repo_root
                     .as_deref()

@@ -19,7 +19,8 @@ use serde_json::{Map, Value};
 use super::contact::Contact;
 use super::{NotBegun, Runner, fork, protections};
 use crate::api::Occasion;
-use crate::inbox::{Inbox, Row};
+use crate::inbox::Row;
+use crate::journal::{Journal, Update};
 use crate::request::{Kind, WEBCHAT};
 use crate::session_model::RequestedModel;
 use crate::setup::Settings;
@@ -82,8 +83,8 @@ impl Facts<'_> {
 
 impl Session {
     /// Makes the inbox say where the run begins, where it does not say so yet.
-    pub(super) async fn note(&self, inbox: &Inbox, row: &Row) -> Result<(), NotBegun> {
-        if self.noted { Ok(()) } else { note(inbox, row, &self.id).await }
+    pub(super) async fn note(&self, journal: &dyn Journal, row: &Row) -> Result<(), NotBegun> {
+        if self.noted { Ok(()) } else { note(journal, row, &self.id).await }
     }
 }
 
@@ -100,7 +101,7 @@ impl Runner {
         let agent_id =
             row.payload.agent_id.clone().unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
         let agent = settings.config.agent(&agent_id);
-        let stored = self.store.get(&key).await?.map(|found| found.entry);
+        let stored = self.deps.store.get(&key).await?.map(|found| found.entry);
         protections::check(settings, &agent_id, &key, stored.as_deref())?;
         // A message that was stopped does nothing but be there.
         let named = match row.abort {
@@ -108,14 +109,14 @@ impl Runner {
             None => self.asked_reset(row, &agent, settings).await,
         };
         let id = {
-            let fresh = self.transcripts.of_new(&agent_id, &row.fresh_id)?;
+            let fresh = self.deps.transcripts.of_new(&agent_id, &row.fresh_id)?;
             let facts = Facts {
                 begun: row.session_id.as_ref(),
                 named: if row.payload.is_isolated() { None } else { named_session(row)? },
                 current: stored.as_ref().and_then(|entry| usable_id(entry)),
                 fresh_id: &row.fresh_id,
                 // One look at a directory entry: going to another thread for it would take longer.
-                fresh_exists: self.transcripts.exists(&fresh),
+                fresh_exists: self.deps.transcripts.exists(&fresh),
                 resets: named.is_some(),
                 goes_on: stored
                     .as_ref()
@@ -127,7 +128,7 @@ impl Runner {
         let same = current.is_some();
         let mut transcript = self.transcript_of(&agent_id, &id, current)?;
         let is_named =
-            current.is_some_and(|entry| self.transcripts.is_named_by(&transcript, &agent_id, entry));
+            current.is_some_and(|entry| self.deps.transcripts.is_named_by(&transcript, &agent_id, entry));
         let after_abort = current.is_some_and(|entry| entry.aborted_last_run == Some(true));
         let contact = Contact::of(row, &key);
         let is_new = stored.is_none();
@@ -136,7 +137,7 @@ impl Runner {
                 (entry, false)
             }
             Some(_) | None => {
-                note(&self.shared.inbox, row, &id).await?;
+                note(&*self.shared.journal, row, &id).await?;
                 let choice = named.as_ref().and_then(|named| named.model.clone());
                 if let Some(forked) = self.forked(row, &key, &id, &agent, !is_new).await {
                     transcript = forked;
@@ -159,13 +160,13 @@ impl Runner {
         entry: Option<&SessionEntry>,
     ) -> Result<TranscriptRef, BadSessionId> {
         let found = match entry {
-            Some(entry) => self.transcripts.to_write(agent, entry)?,
+            Some(entry) => self.deps.transcripts.to_write(agent, entry)?,
             None => {
                 let bare = SessionEntry { session_id: Some(id.clone()), ..SessionEntry::default() };
-                self.transcripts.to_write(agent, &bare)?
+                self.deps.transcripts.to_write(agent, &bare)?
             }
         };
-        found.map_or_else(|| self.transcripts.of_new(agent, id), Ok)
+        found.map_or_else(|| self.deps.transcripts.of_new(agent, id), Ok)
     }
 
     async fn write_row(
@@ -179,7 +180,7 @@ impl Runner {
             change_row(edit, &renewal, patch.as_ref());
             Ok(())
         });
-        Ok(self.store.update(key, change).await?.entry)
+        Ok(self.deps.store.update(key, change).await?.entry)
     }
 
     /// What follows `/new` or `/reset`, where the message begins so, and the model it names.
@@ -231,9 +232,9 @@ struct Renewal {
 }
 
 /// Makes the inbox say where the run begins.
-async fn note(inbox: &Inbox, row: &Row, id: &SessionId) -> Result<(), NotBegun> {
+async fn note(journal: &dyn Journal, row: &Row, id: &SessionId) -> Result<(), NotBegun> {
     if row.session_id.as_ref() != Some(id) {
-        inbox.begin(&row.run_id, id).await?;
+        journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
     }
     Ok(())
 }

@@ -46,8 +46,8 @@ pub(super) async fn record(
 impl Runner {
     async fn record_unanswered(&self, row: &Row, answer: Option<AssistantMessage>) -> Result<(), NotBegun> {
         let session = self.session(row, &self.settings(), None).await?;
-        session.note(&self.shared.inbox, row).await?;
-        let lock = TranscriptLock::acquire(&self.transcripts, &session.transcript).await?;
+        session.note(&*self.shared.journal, row).await?;
+        let lock = TranscriptLock::acquire(&self.deps.transcripts, &session.transcript).await?;
         let new = NewTranscript {
             session_id: session.id.as_str().to_owned(),
             cwd: session.agent.workspace.display().to_string(),
@@ -59,7 +59,7 @@ impl Runner {
             None => Vec::new(),
         };
         let mut branch = RunBranch::new(transcript, context, Arc::default(), self.shared.kill.clone());
-        let (unsaid, answer) = match branch.prompted(row, self.shared.inbox.entries_since(row).await).await? {
+        let (unsaid, answer) = match branch.prompted(row, self.entries_since(row).await).await? {
             Prompted::NotYet(id) => (Some(id), answer),
             // What is said to it has to follow it.
             Prompted::Overtaken(id) => (answer.is_some().then_some(id), answer),

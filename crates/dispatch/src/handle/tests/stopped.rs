@@ -33,7 +33,7 @@ async fn a_crash_between_stopping_and_writing_writes_each_message_once() {
     rig.events_until("r0 chat delta tick").await;
     send(&rig, "r1", "second").await;
     let runs = vec![RunId::new("r0"), RunId::new("r1")];
-    rig.dispatch.shared.inbox.mark_aborted(runs, AbortReason::Rpc).await.unwrap();
+    rig.dispatch.shared.journal.update(Update::Abort(runs, AbortReason::Rpc)).await.unwrap();
     let mut crashed = crash(dir.path());
     // A reset command that was stopped resets nothing.
     let reset = json!({"kind": "chat", "text": "/new second"});

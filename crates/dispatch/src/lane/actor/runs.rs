@@ -14,7 +14,7 @@ use crate::events::Emitter;
 use crate::job::Job;
 use crate::lane::machine::Input;
 use crate::lane::running::Running;
-use crate::runner::{Ending, RunControl};
+use crate::runner::{self, Ending, RunControl};
 
 /// Events a run may be ahead of its lane.
 const EVENTS: usize = 32;
@@ -130,9 +130,7 @@ impl Actor {
             ended_at: self.shared.clock.now_ms(),
             outcome,
         };
-        if let Err(error) = self.shared.inbox.finish(record.clone()).await {
-            tracing::warn!(run_id = %record.run_id, %error, "a failed run is not stored as finished yet");
-        }
+        runner::finish(&self.runner, record.clone()).await;
         record
     }
 

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::Actor;
 use crate::api::{AbortReason, AbortTarget, RunOutcome, RunRecord};
 use crate::job::Job;
+use crate::journal::Update;
 use crate::lane::machine::{Effect, Input, Only};
 
 impl Actor {
@@ -25,7 +26,7 @@ impl Actor {
             })
             .collect();
         if !ids.is_empty()
-            && let Err(error) = self.shared.inbox.mark_aborted(ids.clone(), reason).await
+            && let Err(error) = self.shared.journal.update(Update::Abort(ids.clone(), reason)).await
         {
             tracing::warn!(%error, "a stopped run would be taken up again by a restart right now");
         }
