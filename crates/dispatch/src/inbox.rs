@@ -3,7 +3,6 @@
 
 mod deadline;
 mod digest;
-mod outcome;
 mod queued;
 mod stored;
 mod unfinished;
@@ -11,7 +10,6 @@ mod unfinished;
 use openclaw_protocol::{RunId, SessionId, SessionKey};
 
 pub(crate) use digest::Digest;
-pub(crate) use outcome::StoredOutcome;
 #[cfg(test)]
 pub(crate) use queued::Facts;
 pub(crate) use queued::{Attempts, Queued};

@@ -132,7 +132,7 @@ impl Actor {
             event = next_event(&mut self.running) => Step::Event(event),
             Some(ending) = self.tasks.join_next(), if !self.tasks.is_empty() => Step::Joined(ending),
             () = self.changes.done() => Step::Changed,
-            () = sleep_until(deadline) => Step::Deadline,
+            () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => Step::Deadline,
             () = tokio::time::sleep(LINGER), if self.machine.is_idle() => Step::Idle,
         }
     }
@@ -275,13 +275,6 @@ impl Actor {
 async fn acknowledged(job: Option<&Job>) {
     match job {
         Some(job) => job.gate.cancelled().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }
