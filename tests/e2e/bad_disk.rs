@@ -18,8 +18,14 @@ const LONG: usize = 100_000;
 
 /// Takes all the space there is.
 fn fill(dir: &Path) {
+    fill_but(dir, 0);
+}
+
+/// Takes all the space there is, but for so many bytes.
+fn fill_but(dir: &Path, left: u64) {
     let mut file = std::fs::File::create(dir.join("ballast")).unwrap();
     while file.write_all(&[0; 4096]).is_ok() {}
+    file.set_len(file.metadata().unwrap().len() - left).unwrap();
 }
 
 fn free(dir: &Path) {
@@ -137,6 +143,16 @@ async fn a_gateway_on_a_full_disk_starts_or_says_why_and_loses_nothing() {
 
 #[tokio::test]
 async fn messages_that_were_accepted_wait_for_space_and_are_tried_again() {
+    wait_for_space("hello", 0).await;
+}
+
+/// All that a run needs before its message has space, the message has none.
+#[tokio::test]
+async fn a_message_its_transcript_has_no_space_for_waits_and_is_written_once() {
+    wait_for_space(&"x".repeat(LONG), 80 * 1024).await;
+}
+
+async fn wait_for_space(text: &str, left: u64) {
     const WAITING: usize = 8;
     let gate = Gate::new();
     let held = gate.clone();
@@ -154,9 +170,9 @@ async fn messages_that_were_accepted_wait_for_space_and_are_tried_again() {
     }
     model.arrived(4).await;
     for waiting in 0..WAITING {
-        send(&mut client, &format!("s-{waiting}"), "hello", &format!("run-{waiting}")).await;
+        send(&mut client, &format!("s-{waiting}"), text, &format!("run-{waiting}")).await;
     }
-    fill(&gateway.state_dir());
+    fill_but(&gateway.state_dir(), left);
     gate.open();
     gateway.logged("the disk is full: the message waits until there is space").await.unwrap();
     free(&gateway.state_dir());
@@ -170,6 +186,6 @@ async fn messages_that_were_accepted_wait_for_space_and_are_tried_again() {
     }
     for waiting in 0..WAITING {
         let entries = well_formed(&transcript_path(gateway, &format!("s-{waiting}")).await);
-        assert_eq!(told(&entries), ["user: hello", "assistant: well (stop)"]);
+        assert_eq!(told(&entries), [format!("user: {text}"), "assistant: well (stop)".to_owned()]);
     }
 }

@@ -9,9 +9,6 @@ use openclaw_protocol::text_length::{utf16_head, utf16_len, utf16_tail};
 use crate::place::{Head, PlaceError};
 use crate::workspace_file::{self, Workspace};
 
-/// Default of `agents.defaults.bootstrapMaxChars`, in UTF-16 units a file.
-pub const DEFAULT_MAX_CHARS: usize = 20_000;
-
 /// More of a file is not read, a hundred times what goes into a prompt by default.
 const MAX_BYTES: u64 = 2 * 1024 * 1024;
 
@@ -208,13 +205,13 @@ mod tests {
     /// Vectors of spec `agent-runtime.md` §4.2.
     #[test]
     fn short_blank_and_missing_files_are_shaped_as_the_reference_does() {
-        assert_eq!(shaped("hi\n", DEFAULT_MAX_CHARS).injected, "hi");
-        assert_eq!(shaped(" \n\t\n", DEFAULT_MAX_CHARS).injected, "");
+        assert_eq!(shaped("hi\n", 20_000).injected, "hi");
+        assert_eq!(shaped(" \n\t\n", 20_000).injected, "");
         assert_eq!(
             shaped("  \n", 1),
             BootstrapFile { name: "TOOLS.md".into(), path: "/w/TOOLS.md".into(), ..Default::default() }
         );
-        let missing = shape("AGENTS.md", Path::new("/w/AGENTS.md"), None, DEFAULT_MAX_CHARS);
+        let missing = shape("AGENTS.md", Path::new("/w/AGENTS.md"), None, 20_000);
         assert!(missing.missing);
         assert_eq!(missing.injected, "[MISSING] Expected at: /w/AGENTS.md");
     }
@@ -234,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_reference_sizes_of_a_large_tools_file_hold() {
-        let file = shaped(&"x".repeat(54_210), DEFAULT_MAX_CHARS);
+        let file = shaped(&"x".repeat(54_210), 20_000);
         assert!(file.injected.starts_with(&"x".repeat(14_000)));
         assert!(file.injected.ends_with(&format!("\n{}", "x".repeat(4_000))));
         assert!(file.injected.contains("kept 14000+4000 chars of 54210"));

@@ -14,7 +14,7 @@ use crate::context;
 use crate::event::RunEvent;
 use crate::payload::Replies;
 use crate::reply::{AgentMeta, Outcome, RunMeta};
-use crate::run::{Prompt, RunModel, RunParams};
+use crate::run::{RunModel, RunParams};
 use crate::stop::Stop;
 use crate::tool_call::{self, CallFrame};
 use crate::tool_event;
@@ -29,16 +29,10 @@ pub(crate) async fn drive(params: RunParams<'_>) -> Outcome {
 async fn work(mut params: RunParams<'_>) -> Outcome {
     let started_at = now_ms();
     emit(&params.events, RunEvent::Started { started_at }).await;
-    let prompt = std::mem::replace(&mut params.prompt, Prompt::Resume);
-    let context = match prompt {
-        Prompt::Resume => params.transcript.context(),
-        Prompt::New { .. } => Vec::new(),
-    };
     let facts = params.models.iter().map(facts).collect();
     let mut stop = Stop::new(params.cancel.clone(), params.limits.timeout);
     let candidates = Candidates { facts, passed_over: params.passed_over.to_vec() };
-    let mut turn = Turn::new(prompt, &context, candidates, params.limits, started_at);
-    drop(context);
+    let mut turn = Turn::new(params.transcript.context(), candidates, params.limits, started_at);
     loop {
         let step = turn.next();
         if matches!(step, Step::End) {
@@ -63,11 +57,7 @@ impl Step {
     /// Whether a stopped run does not begin this any more. What is decided already is still written and reported.
     fn is_long(&self) -> bool {
         match self {
-            Self::PollSteering
-            | Self::PollFollowup
-            | Self::CallModel { .. }
-            | Self::RunTool(_)
-            | Self::Wait(_) => true,
+            Self::PollSteering | Self::CallModel { .. } | Self::RunTool(_) | Self::Wait(_) => true,
             Self::Emit(_) | Self::Append(..) | Self::Skip(_) | Self::End => false,
         }
     }
@@ -79,8 +69,7 @@ async fn perform(step: Step, turn: &mut Turn, params: &mut RunParams<'_>, stop: 
         Step::Emit(event) => emit_tool_event(params, event).await,
         Step::Append(message, id) => append(turn, params, &message, id.as_deref()).await,
         Step::Skip(call) => turn.skipped(&call, params.tools.meta(&call.name, &call.arguments), now_ms()),
-        Step::PollSteering => turn.polled(params.steering.poll_queued()),
-        Step::PollFollowup => turn.polled(params.steering.poll_queued_followup()),
+        Step::PollSteering => turn.polled(params.steering.poll()),
         Step::CallModel { candidate, thinking } => call_model(turn, params, stop, candidate, thinking).await,
         Step::RunTool(call) => run_tool(turn, params, stop, &call).await,
         Step::Wait(wait) => stop.pause(wait).await,
@@ -113,7 +102,7 @@ async fn call_model(
     };
     let request = ModelRequest {
         system: params.system_prompt.to_owned(),
-        messages: context::bounded(params.transcript.context(), params.history_limit),
+        messages: context::bounded(params.transcript.context().to_vec(), params.history_limit),
         tools: params.tools.specs().to_vec(),
         thinking,
         max_tokens: candidate.max_tokens,

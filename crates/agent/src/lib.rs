@@ -52,7 +52,7 @@ pub mod workspace_file;
 pub use event::{RunEnd, RunEvent};
 pub use redaction::{MIN_SECRET_CHARS, Redactor};
 pub use reply::{Outcome, ReplyPayload, RunMeta};
-pub use run::{Limits, Prompt, ReasoningVisibility, RunModel, RunParams, run};
+pub use run::{Limits, ReasoningVisibility, RunModel, RunParams, run};
 pub use tool::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 pub use toolbox::Toolbox;
 pub use transcript::{QueuedMessage, Steering, Transcript, TranscriptError};

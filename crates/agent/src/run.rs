@@ -8,7 +8,6 @@ use std::time::Duration;
 use openclaw_models::thinking::uses_tags;
 use openclaw_models::{CacheRetention, Candidate, Model, ThinkingLevel};
 use openclaw_protocol::SessionId;
-use openclaw_protocol::message::UserMessage;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -39,12 +38,12 @@ pub struct RunParams<'a> {
     pub host: Arc<dyn Host>,
     /// Takes secrets out of what the tools say.
     pub redactor: &'a Redactor,
-    /// Where history comes from and messages go.
+    /// Where history comes from and messages go. It ends with the message to answer; or, when an earlier process ended
+    /// while the run was under way, with what that has written since. Unanswered tool calls are then closed with an error
+    /// result, and an answer that is already there is returned without calling the model.
     pub transcript: &'a mut dyn Transcript,
     /// What the user says meanwhile.
     pub steering: &'a dyn Steering,
-    /// What starts the run.
-    pub prompt: Prompt,
     /// Whether reasoning becomes a reply of its own.
     pub reasoning: ReasoningVisibility,
     /// Time, rounds, loops.
@@ -58,23 +57,6 @@ pub struct RunParams<'a> {
     /// Takes the events in order. The receiver must be drained while the run works (the run waits for room); dropping
     /// it is allowed and loses the events only.
     pub events: mpsc::Sender<RunEvent>,
-}
-
-/// What starts a run.
-#[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "there is one a run, and it is taken apart at once")]
-pub enum Prompt {
-    /// A message that is not in the transcript yet. It is appended before anything else, under `entry_id`, so that the
-    /// run can be found again after a crash.
-    New {
-        /// The message as the model should see it.
-        message: UserMessage,
-        /// Id of the transcript entry.
-        entry_id: String,
-    },
-    /// The message is already in the transcript: the process ended while its run was under way. Unanswered tool calls
-    /// are closed with an error result; an answer that is already there is returned without calling the model.
-    Resume,
 }
 
 /// Whether reasoning is shown to the user (`/reasoning`).

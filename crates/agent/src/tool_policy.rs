@@ -3,68 +3,30 @@
 
 use std::collections::BTreeSet;
 
-use crate::tool::{Catalogue, ToolFacts};
+use openclaw_config::settings::{ToolPolicy, ToolProfile};
 
-/// Allow and deny lists as configured: names, globs with `*`, `group:…`, plugin ids.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToolPolicy {
-    /// Nothing configured allows everything.
-    pub allow: Option<Vec<String>>,
-    /// Adds to `allow`.
-    pub also_allow: Vec<String>,
-    /// Wins over `allow`.
-    pub deny: Vec<String>,
-}
+use crate::tool::{Catalogue, ToolFacts};
 
 /// One step of the chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PolicyStep {
     /// The config path, for warnings.
-    pub label: String,
-    /// A base profile; `None` restricts nothing.
-    pub profile: Option<Profile>,
-    /// The lists.
+    pub label: &'static str,
+    /// The base set and the lists: names, globs with `*`, `group:…`, plugin ids. Nothing configured allows everything.
     pub policy: ToolPolicy,
 }
 
-/// `tools.profile`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Profile {
-    /// The status card only.
-    Minimal,
-    /// Files, commands, sessions, memory, images.
-    Coding,
-    /// Messages and the sessions they go to.
-    Messaging,
-    /// Everything.
-    Full,
-}
-
-impl Profile {
-    /// The profile of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        match name.trim() {
-            "minimal" => Some(Self::Minimal),
-            "coding" => Some(Self::Coding),
-            "messaging" => Some(Self::Messaging),
-            "full" => Some(Self::Full),
-            _ => None,
+/// What a profile allows; `None` restricts nothing.
+fn tools_of(profile: ToolProfile) -> Option<&'static [&'static str]> {
+    match profile {
+        ToolProfile::Minimal => Some(&["session_status"]),
+        ToolProfile::Coding => {
+            Some(&["group:fs", "group:runtime", "group:sessions", "group:memory", "image"])
         }
-    }
-
-    fn allow(self) -> Option<&'static [&'static str]> {
-        match self {
-            Self::Minimal => Some(&["session_status"]),
-            Self::Coding => Some(&["group:fs", "group:runtime", "group:sessions", "group:memory", "image"]),
-            Self::Messaging => Some(&[
-                "group:messaging",
-                "sessions_list",
-                "sessions_history",
-                "sessions_send",
-                "session_status",
-            ]),
-            Self::Full => None,
+        ToolProfile::Messaging => {
+            Some(&["group:messaging", "sessions_list", "sessions_history", "sessions_send", "session_status"])
         }
+        ToolProfile::Full => None,
     }
 }
 
@@ -109,8 +71,8 @@ const PLUGINS: &str = "group:plugins";
 pub fn subagent_step(configured: ToolPolicy, catalogue: &Catalogue) -> PolicyStep {
     let mut policy = configured;
     let never = catalogue.facts().filter(|facts| !facts.for_subagents);
-    policy.deny.extend(never.map(|facts| facts.name.to_owned()));
-    PolicyStep { label: "tools.subagents.tools".to_owned(), profile: None, policy }
+    policy.deny.get_or_insert_default().extend(never.map(|facts| facts.name.to_owned()));
+    PolicyStep { label: "tools.subagents.tools", policy }
 }
 
 /// Runs the chain. `steps` come in the order of spec §8.2: profile, provider profile, global, global by provider, agent,
@@ -149,19 +111,19 @@ struct Rules {
 impl Rules {
     fn of(step: &PolicyStep, known: Names<'_>, warnings: &mut Vec<String>) -> Self {
         let policy = &step.policy;
-        let extra = known.expand(&policy.also_allow);
-        let profile = step.profile.and_then(Profile::allow).map(|names| {
+        let extra = known.expand(policy.also_allow.as_deref().unwrap_or_default());
+        let profile = policy.profile.and_then(tools_of).map(|names| {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
             [known.expand(&names), extra.clone()].concat()
         });
         let configured = policy.allow.as_deref().filter(|allow| !allow.is_empty());
         let allow =
-            configured.and_then(|allow| known.effective_allow(&step.label, allow, warnings)).map(|allow| {
+            configured.and_then(|allow| known.effective_allow(step.label, allow, warnings)).map(|allow| {
                 let mut names = known.expand(allow);
                 names.extend(extra);
                 names
             });
-        Self { profile, allow, deny: known.expand(&policy.deny) }
+        Self { profile, allow, deny: known.expand(policy.deny.as_deref().unwrap_or_default()) }
     }
 
     fn admits(&self, name: &str) -> bool {
@@ -261,8 +223,8 @@ mod tests {
     }
 
     fn lists(allow: Option<&[&str]>, deny: &[&str]) -> PolicyStep {
-        let policy = ToolPolicy { allow: allow.map(list), deny: list(deny), ..ToolPolicy::default() };
-        PolicyStep { label: "tools.allow".into(), profile: None, policy }
+        let policy = ToolPolicy { allow: allow.map(list), deny: Some(list(deny)), ..ToolPolicy::default() };
+        PolicyStep { label: "tools.allow", policy }
     }
 
     fn selected(sender: Sender, steps: &[PolicyStep]) -> Selection {

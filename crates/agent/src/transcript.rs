@@ -9,10 +9,10 @@ use openclaw_protocol::message::{Message, UserMessage};
 /// at the points `docs/durability.md` names.
 pub trait Transcript: Send + Sync {
     /// Messages of the current branch as the model should see them (compaction view applied), oldest first.
-    fn context(&self) -> Vec<Message>;
+    fn context(&self) -> &[Message];
 
-    /// Appends a message under the leaf. `id` fixes the entry's id (used for the prompt, so that a run can be found again
-    /// after a crash); `None` makes one.
+    /// Appends a message under the leaf. `id` fixes the entry's id, so that a message can be found again after a crash;
+    /// `None` makes one.
     fn append<'a>(
         &'a mut self,
         message: &'a Message,
@@ -34,21 +34,7 @@ pub struct TranscriptError {
 /// Brings what the user says while a run is under way.
 pub trait Steering: Send + Sync {
     /// The oldest queued message, if any; one at a time (spec `agent-runtime.md` §2.4).
-    fn poll(&self) -> Option<UserMessage>;
-
-    /// The next follow-up once the run would end, if any.
-    fn poll_followup(&self) -> Option<UserMessage>;
-
-    /// As [`Steering::poll`], with the id the message's transcript entry must have. What the run calls; implementors
-    /// that can find a message again after a crash override it.
-    fn poll_queued(&self) -> Option<QueuedMessage> {
-        self.poll().map(QueuedMessage::from)
-    }
-
-    /// As [`Steering::poll_followup`], with the entry's id.
-    fn poll_queued_followup(&self) -> Option<QueuedMessage> {
-        self.poll_followup().map(QueuedMessage::from)
-    }
+    fn poll(&self) -> Option<QueuedMessage>;
 }
 
 /// A message that joins a run under way.
@@ -58,10 +44,4 @@ pub struct QueuedMessage {
     pub message: UserMessage,
     /// Id of its transcript entry; `None` makes one.
     pub entry_id: Option<String>,
-}
-
-impl From<UserMessage> for QueuedMessage {
-    fn from(message: UserMessage) -> Self {
-        Self { message, entry_id: None }
-    }
 }

@@ -2,10 +2,10 @@
 //! No clock, no I/O, no waiting: [`crate::driver`] performs the steps.
 //!
 //! ```text
-//! prompt ─▶ poll ─▶ model ─┬─ calls ─▶ tool ─▶ poll ─┬─ more ──▶ tool
-//!            ▲             │                         ├─ steered ▶ skip the rest ─▶ model
-//!            │             └─ no calls ─▶ poll ──────┴─ done ──▶ poll follow-up ─▶ end
-//!            └────────────────────────────────────────────────────────┘
+//! poll ─▶ model ─┬─ calls ─▶ tool ─▶ poll ─┬─ more ──▶ tool
+//!          ▲     │                         ├─ steered ▶ skip the rest ─▶ model
+//!          │     └─ no calls ─▶ poll ──────┴─ done ──▶ end
+//!          └──────────────────────┘
 //! ```
 
 mod repetition;
@@ -27,7 +27,7 @@ use crate::answer::Answered;
 use crate::event::{RunEnd, RunEvent};
 use crate::payload::{Answer, ToolFailure};
 use crate::reply::{CandidateFailure, RunError, RunErrorKind, RunUsage};
-use crate::run::{Limits, Prompt};
+use crate::run::Limits;
 use crate::text::tags::{TagRules, strip};
 use crate::tool_event;
 use crate::transcript::QueuedMessage;
@@ -53,8 +53,6 @@ pub(crate) enum Step {
     Skip(ToolCall),
     /// Ask for a steered message; answered with [`Turn::polled`].
     PollSteering,
-    /// Ask for a follow-up; answered with [`Turn::polled`].
-    PollFollowup,
     /// Call a model; answered with [`Turn::answered`].
     CallModel {
         /// Index of the candidate.
@@ -144,8 +142,6 @@ enum Phase {
     AfterTool { calls: VecDeque<ToolCall> },
     /// No calls left; a steered message goes on with the loop.
     TurnEnd { asked_tools: bool },
-    /// The loop would end; a follow-up goes on.
-    Closing,
     /// Over.
     Ended,
 }
@@ -163,14 +159,8 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// A run about to begin. `context` is the branch, for [`Prompt::Resume`].
-    pub(crate) fn new(
-        prompt: Prompt,
-        context: &[Message],
-        candidates: Candidates,
-        limits: Limits,
-        now: i64,
-    ) -> Self {
+    /// A run about to begin, behind what its branch holds.
+    pub(crate) fn new(context: &[Message], candidates: Candidates, limits: Limits, now: i64) -> Self {
         let mut turn = Self {
             phase: Phase::BeforeModel,
             steps: VecDeque::new(),
@@ -181,12 +171,7 @@ impl Turn {
             end: RunEnd::Completed,
             record: Record::default(),
         };
-        match prompt {
-            Prompt::New { message, entry_id } => {
-                turn.steps.push_back(Step::Append(Message::User(message), Some(entry_id)));
-            }
-            Prompt::Resume => turn.resume(context, now),
-        }
+        turn.begin(context, now);
         turn
     }
 
@@ -202,7 +187,6 @@ impl Turn {
         }
         match &mut self.phase {
             Phase::BeforeModel | Phase::AfterTool { .. } | Phase::TurnEnd { .. } => Step::PollSteering,
-            Phase::Closing => Step::PollFollowup,
             Phase::Calling => {
                 self.record.candidate = self.attempts.candidate();
                 Step::CallModel { candidate: self.attempts.candidate(), thinking: self.attempts.thinking() }
@@ -232,9 +216,7 @@ impl Turn {
             }
             Phase::AfterTool { calls } => self.enter_tools(calls),
             Phase::TurnEnd { asked_tools } if queued.is_some() || asked_tools => self.call_model(queued),
-            Phase::TurnEnd { .. } => self.phase = Phase::Closing,
-            Phase::Closing if queued.is_some() => self.call_model(queued),
-            Phase::Closing | Phase::Ended | Phase::Calling | Phase::Tools { .. } => {
+            Phase::TurnEnd { .. } | Phase::Ended | Phase::Calling | Phase::Tools { .. } => {
                 self.finish(RunEnd::Completed)
             }
         }
@@ -370,7 +352,7 @@ impl Turn {
             Phase::Tools { calls, .. } | Phase::AfterTool { calls } => {
                 self.close(&calls, STOPPED_WAITING, now)
             }
-            Phase::TurnEnd { asked_tools: false } | Phase::Closing | Phase::Ended => {
+            Phase::TurnEnd { asked_tools: false } | Phase::Ended => {
                 // The answer was complete before anyone stopped it.
                 self.phase = Phase::Ended;
                 return;

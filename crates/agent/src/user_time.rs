@@ -96,23 +96,6 @@ pub fn zone_label(local: &jiff::Zoned) -> String {
     }
 }
 
-/// The text without the prefix [`with_timestamp`] puts before it, which is how clients see it.
-pub fn without_timestamp(text: &str) -> &str {
-    let Some((inside, rest)) = text.strip_prefix('[').and_then(|tail| tail.split_once("] ")) else {
-        return text;
-    };
-    let mut words = inside.split(' ');
-    let shape = (words.next(), words.next(), words.next(), words.next(), words.next());
-    match shape {
-        (Some(day), Some(date), Some(time), Some(_), None)
-            if day.len() == 3 && digits(date, "dddd-dd-dd") && digits(time, "dd:dd") =>
-        {
-            rest
-        }
-        _ => text,
-    }
-}
-
 /// `^\[.*\d{4}-\d{2}-\d{2} \d{2}:\d{2}` on the first line.
 fn has_timestamp(text: &str) -> bool {
     const SHAPE: &str = "dddd-dd-dd dd:dd";
@@ -170,15 +153,6 @@ mod tests {
             timestamp_prefix(at("2026-07-01T12:00:00Z"), &zone("America/Sao_Paulo")),
             "[Wed 2026-07-01 09:00 GMT-3] "
         );
-    }
-
-    #[test]
-    fn the_prefix_can_be_taken_off_again() {
-        for text in ["hi", "[Sat 2026 x", "a [b] c", "[Telegram Bob 2026-01-28 20:30 EST] hi"] {
-            assert_eq!(without_timestamp(text), text);
-            let with = with_timestamp(text, at("2026-01-29T01:30:00Z"), &TimeZone::UTC);
-            assert_eq!(without_timestamp(&with), text);
-        }
     }
 
     /// Vectors of spec `agent-runtime.md` §5.1.

@@ -143,19 +143,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_follow_profile_and_agent() {
-        let rows = [
-            (None, None, "/h/.openclaw/workspace"),
-            (Some("default"), None, "/h/.openclaw/workspace"),
-            (Some("dev"), None, "/h/.openclaw/workspace-dev"),
-            (Some("dev"), Some("work"), "/h/.openclaw/workspace-work"),
-        ];
-        for (profile, agent, expect) in rows {
-            assert_eq!(default_dir(Path::new("/h"), profile, agent), Path::new(expect));
-        }
-    }
-
-    #[test]
     fn a_brand_new_workspace_gets_everything_and_the_ritual() {
         let dir = tempfile::tempdir().unwrap();
         let ws = dir.path().join("ws");

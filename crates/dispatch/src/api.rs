@@ -2,6 +2,7 @@
 
 use openclaw_protocol::message::{Block, Message};
 use openclaw_protocol::{AgentId, RunId, SessionKey};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -57,7 +58,7 @@ pub struct AgentMessage {
 }
 
 /// Why an `agent` request is made: what it means for the life of its session (spec `sessions.md` §5.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Occasion {
     /// Somebody asks over the gateway's protocol. The session goes on, and counts as used.
@@ -103,8 +104,9 @@ pub struct RunRecord {
     pub outcome: RunOutcome,
 }
 
-/// The result of a run.
-#[derive(Debug, Clone, PartialEq)]
+/// The result of a run. The inbox keeps it as JSON: fields may be added; none changes its meaning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "camelCase")]
 pub enum RunOutcome {
     /// It answered; `result` is the `agent` final's `result` (`{payloads, meta}`).
     Ok {
@@ -116,6 +118,7 @@ pub enum RunOutcome {
         /// What went wrong.
         message: String,
         /// `{payloads:[…], meta:{…}}`
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
     },
     /// It was stopped; `reason` is `rpc`, `stop`, `timeout` or `shutdown`.
@@ -123,11 +126,24 @@ pub enum RunOutcome {
         /// Who stopped it.
         reason: String,
         /// `{payloads:[…], meta:{…}}`
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
     },
 }
 
 impl RunOutcome {
+    /// What is kept of it: all but the prompt report, which is ten times the rest and of no use to a repeated key.
+    pub(crate) fn without_report(mut self) -> Self {
+        let result = match &mut self {
+            Self::Ok { result } => Some(result),
+            Self::Error { result, .. } | Self::Aborted { result, .. } => result.as_mut(),
+        };
+        if let Some(meta) = result.and_then(|result| result.get_mut("meta")?.as_object_mut()) {
+            meta.shift_remove("systemPromptReport");
+        }
+        self
+    }
+
     /// What went wrong, for people: it failed, or it ran out of time. Nothing for a run that answered or that someone
     /// stopped.
     pub fn failure(&self) -> Option<&str> {

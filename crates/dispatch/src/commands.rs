@@ -15,15 +15,15 @@ mod table;
 use std::pin::Pin;
 
 use openclaw_config::ResolvedAgent;
-use openclaw_models::Choices;
 use openclaw_models::reference::ModelNames;
+use openclaw_models::{Choices, SelectError};
 use openclaw_sessions::reset::authority::Authority;
 use openclaw_sessions::reset::trigger::strip_structural_prefixes;
-use openclaw_sessions::{SessionEntry, SessionKey};
+use openclaw_sessions::{SessionEntry, SessionKey, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::handle::Settings;
-use crate::runner::{NotBegun, Runner};
+use crate::session_model::SessionModels;
+use crate::setup::Settings;
 use model::ModelWish;
 
 pub(crate) use model::ModelChoice;
@@ -160,7 +160,7 @@ fn command(by: Authority, name: &str, arguments: &str) -> Intent {
 
 /// What a command works on.
 pub(crate) struct Context<'a> {
-    pub(crate) runner: &'a Runner,
+    pub(crate) models: &'a SessionModels,
     pub(crate) settings: &'a Settings,
     pub(crate) key: &'a SessionKey,
     pub(crate) agent: &'a ResolvedAgent,
@@ -171,15 +171,26 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     async fn choices(&self) -> Choices {
         let models = &self.settings.models;
-        self.runner.models.choices(models, &self.agent.id, &self.agent.agent_dir).await
+        self.models.all.choices(models, &self.agent.id, &self.agent.agent_dir).await
     }
 }
 
+/// Why a command could not be done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    /// The session's row can't be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What there is of models can't be read.
+    #[error(transparent)]
+    Models(#[from] SelectError),
+}
+
 /// What a command says when it is done.
-pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Result<String, NotBegun>> + Send + 'a>>;
+pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Result<String, CommandError>> + Send + 'a>>;
 
 /// Does what a command says and tells what came of it. It may be done twice, where the process ends in between.
-pub(crate) async fn run(context: &Context<'_>, name: &str, arguments: &str) -> Result<String, NotBegun> {
+pub(crate) async fn run(context: &Context<'_>, name: &str, arguments: &str) -> Result<String, CommandError> {
     table::run(context, name, arguments).await
 }
 

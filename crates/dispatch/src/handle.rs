@@ -5,102 +5,35 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_agent::prompt::HostFacts;
-use openclaw_config::{Config, Unmet, unmet_protections};
-use openclaw_models::{ModelSettings, Models};
 use openclaw_protocol::{RunId, SessionKey};
-use openclaw_sessions::transcript::Transcripts;
-use openclaw_sessions::{SessionSettings, SessionStore};
-use openclaw_tools::CommandLock;
-use secrecy::SecretString;
 use tokio::sync::{oneshot, watch};
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::api::{
-    AbortReason, AbortTarget, Accepted, ActiveRun, AgentMessage, ChatMessage, DispatchError, InjectError,
+    AbortReason, AbortTarget, ActiveRun, AgentMessage, ChatMessage, DispatchError, InjectError,
     InjectMessage, Injected, RunOfOtherSession, RunRecord, StillActive, Waited,
 };
-use crate::backlog::Backlog;
 use crate::clock::Clock;
 use crate::commands::stop;
-use crate::events::{Events, Hub};
-use crate::inbox::{Inbox, Known};
-use crate::intake;
-use crate::journal::Opened;
+use crate::events::Events;
+use crate::global_lanes::LaneSizes;
+use crate::inbox::Known;
+use crate::intake::{self, Receipt};
 use crate::journal::sqlite::{FILE_NAME, SqliteJournal};
-use crate::lane::{Command, GlobalLanes, LaneSizes, Only, Supervisor};
-use crate::outbox::{Delivery, DeliveryPayload, Enqueued, KindInUse, Outbox, OutboxError, Outboxes};
-use crate::registry::Registry;
+use crate::journal::{Opened, Update};
+use crate::lane::{Command, Only, Supervisor};
+use crate::outbox::{Delivery, DeliveryPayload, Enqueued, KindInUse, Outbox, OutboxError};
 use crate::request::Request;
+use crate::runner::Runner;
 use crate::runner::inject::Injection;
-use crate::runner::{Runner, Suspects};
+use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
-use crate::system_events::SystemEvents;
-
-/// What dispatch stands on.
-pub struct Deps {
-    /// The state directory; `gateway.sqlite` lies in it.
-    pub state_dir: PathBuf,
-    /// The settings in force. Runs take the newest when they begin.
-    pub settings: watch::Receiver<Arc<Settings>>,
-    /// The rows of all sessions.
-    pub store: Arc<dyn SessionStore>,
-    /// Where transcripts are.
-    pub transcripts: Arc<dyn Transcripts>,
-    /// Where models come from.
-    pub models: Models,
-    /// What the prompt says about this machine.
-    pub host: HostFacts,
-    /// What agents are told besides messages.
-    pub system_events: Arc<SystemEvents>,
-    /// Variables that commands of tools have besides the configured ones.
-    pub command_variables: Vec<(String, String)>,
-    /// Held by the commands of tools, so that the next gateway can wait for them to be gone.
-    pub command_lock: Option<CommandLock>,
-    /// The gateway's own secrets: no tool may print them.
-    pub secrets: Vec<SecretString>,
-}
-
-/// One reading of the configuration, in the shapes the crates below want it.
-#[derive(Debug, Clone, Default)]
-pub struct Settings {
-    /// The whole.
-    pub config: Arc<Config>,
-    /// What concerns sessions.
-    pub sessions: Arc<SessionSettings>,
-    /// What concerns models.
-    pub models: Arc<ModelSettings>,
-    /// Protections the config asks for and this version can't give.
-    pub unmet: Arc<[Unmet]>,
-}
-
-impl From<Arc<Config>> for Settings {
-    fn from(config: Arc<Config>) -> Self {
-        Self {
-            sessions: Arc::new(SessionSettings::from(config.as_ref())),
-            models: Arc::new(ModelSettings::from(config.as_ref())),
-            unmet: unmet_protections(&config).into(),
-            config,
-        }
-    }
-}
 
 /// Handle to the dispatcher. Cloning is cheap; all clones are the same dispatcher.
 #[derive(Clone)]
 pub struct Dispatch {
     shared: Arc<Shared>,
-}
-
-/// Proof that a message was taken.
-///
-/// Keep it until the acknowledgement is queued to the client: the run begins only after the receipt was dropped, so that
-/// a client sees the acknowledgement before the events of its run.
-#[must_use = "dropping the receipt lets the run begin: queue the acknowledgement first"]
-#[derive(Debug)]
-pub struct Receipt {
-    /// What became of the message.
-    pub accepted: Accepted,
-    pub(crate) _gate: Option<DropGuard>,
+    runner: Arc<Runner>,
+    lanes: Arc<Supervisor>,
 }
 
 /// What became of a `chat.send`.
@@ -176,26 +109,12 @@ impl Dispatch {
     pub(crate) async fn start_with(deps: Deps, opened: Opened, clock: Clock) -> Self {
         let settings = deps.settings.clone();
         let sizes = LaneSizes::of_config(&settings.borrow().config);
-        let shared = Arc::new(Shared {
-            clock: clock.clone(),
-            backlog: Backlog::default(),
-            inbox: Inbox::new(Arc::clone(&opened.journal)),
-            journal: opened.journal,
-            outboxes: Outboxes::default(),
-            hub: Hub::default(),
-            registry: Registry::default(),
-            global: GlobalLanes::new(sizes),
-            lanes: Supervisor::default(),
-            placing: parking_lot::Mutex::default(),
-            accepting: tokio_util::task::TaskTracker::new(),
-            suspects: Suspects::default(),
-            runner: Runner::new(deps, clock),
-            stopping: CancellationToken::new(),
-            kill: CancellationToken::new(),
-        });
+        let shared = Arc::new(Shared::new(opened.journal, sizes, clock));
+        let runner = Arc::new(Runner::new(deps, Arc::clone(&shared)));
+        let lanes = Arc::new(Supervisor::new(Arc::clone(&runner)));
         shared.accepting.spawn(follow(Arc::clone(&shared), settings));
-        intake::recover(&shared, opened.unfinished).await;
-        Self { shared }
+        intake::recover(&runner, &lanes, opened.unfinished).await;
+        Self { shared, runner, lanes }
     }
 
     /// Takes a `chat.send`. Once the outcome is [`Accepted::New`] the message is on disk. A run id that is known from before
@@ -230,9 +149,9 @@ impl Dispatch {
         if self.shared.stopping.is_cancelled() {
             return Placed::known(Err(DispatchError::ShuttingDown));
         }
-        let shared = Arc::clone(&self.shared);
+        let (runner, lanes) = (Arc::clone(&self.runner), Arc::clone(&self.lanes));
         let (placed, has_place) = oneshot::channel();
-        let accept = intake::accept(shared, run_id, session_key, request, placed);
+        let accept = intake::accept(runner, lanes, run_id, session_key, request, placed);
         let accepting = self.shared.accepting.spawn(accept);
         // Dropped when it has its place, or was refused before.
         let _ = has_place.await;
@@ -290,7 +209,7 @@ impl Dispatch {
 
     /// What the inbox remembers of a run that is over.
     async fn finished(&self, run_id: &RunId) -> Option<RunRecord> {
-        match self.shared.inbox.find(run_id).await {
+        match self.shared.journal.message(run_id).await {
             Ok(Some(Known::Finished(record))) => Some(record),
             Ok(Some(Known::Unfinished { .. }) | None) => None,
             Err(error) => {
@@ -316,7 +235,7 @@ impl Dispatch {
         }
         let (reply, stopped) = oneshot::channel();
         let only = Only::Chats;
-        self.shared.lanes.send_existing(session_key, Command::Abort { target, only, reason, reply }).await;
+        self.lanes.send_existing(session_key, Command::Abort { target, only, reason, reply }).await;
         let shared = Arc::clone(&self.shared);
         Placed::new(async move {
             // Without a lane there is nothing to stop.
@@ -338,8 +257,7 @@ impl Dispatch {
         work: impl Future<Output = T> + Send + 'static,
     ) -> Placed<Result<T, StillActive>> {
         let (give, mut floor) = oneshot::channel();
-        self.shared.lanes.send(&self.shared, session_key, Command::Change(give)).await;
-        let still_active = StillActive(session_key.clone());
+        self.lanes.send(session_key, Command::Change(give)).await;
         // Spawned so that it completes if the caller disconnects.
         let changing = self.shared.accepting.spawn(async move {
             let given = match tokio::time::timeout(patience, &mut floor).await {
@@ -350,13 +268,14 @@ impl Dispatch {
                     floor.try_recv().ok()
                 }
             };
-            let Some(floor) = given else { return Err(still_active) };
+            let floor = given?;
             let done = work.await;
             drop(floor);
-            Ok(done)
+            Some(done)
         });
-        let panicked = StillActive(session_key.clone());
-        Placed::new(async move { changing.await.unwrap_or(Err(panicked)) })
+        let still_active = StillActive(session_key.clone());
+        // A panic left the session as it was.
+        Placed::new(async move { changing.await.ok().flatten().ok_or(still_active) })
     }
 
     /// The runs of a session that have not ended, oldest first.
@@ -374,7 +293,7 @@ impl Dispatch {
         let (reply, injected) = oneshot::channel();
         let key = message.session_key.clone();
         let inject = Command::Inject(Injection { message, reply });
-        self.shared.lanes.send(&self.shared, &key, inject).await;
+        self.lanes.send(&key, inject).await;
         // A lane that ends without a reply ends because the gateway goes down.
         Placed::new(async move { injected.await.unwrap_or(Err(InjectError::ShuttingDown)) })
     }
@@ -403,7 +322,7 @@ impl Dispatch {
         delivery: Delivery<P>,
     ) -> Result<Enqueued, DeliverError> {
         if let Some(key) = &delivery.session_key
-            && !self.shared.runner.may_deliver(key, &delivery.address.channel).await?
+            && !self.runner.may_deliver(key, &delivery.address.channel).await?
         {
             return Err(DispatchError::SendBlocked.into());
         }
@@ -424,12 +343,12 @@ impl Dispatch {
         shared.outboxes.tasks.close();
         let drained = async {
             shared.accepting.wait().await;
-            shared.lanes.ended().await;
+            self.lanes.ended().await;
             shared.outboxes.tasks.wait().await;
         };
         if tokio::time::timeout(deadline, drained).await.is_err() {
             shared.kill.cancel();
-            shared.lanes.ended().await;
+            self.lanes.ended().await;
             shared.outboxes.tasks.wait().await;
         }
         let taken_up = shared.registry.taken_up();
@@ -439,7 +358,7 @@ impl Dispatch {
         }
         // They were stopped, and did not stop the process.
         if !taken_up.is_empty()
-            && let Err(error) = shared.inbox.excuse(taken_up).await
+            && let Err(error) = shared.journal.update(Update::Excuse(taken_up)).await
         {
             tracing::warn!(%error, "this stop counts as a death of the messages under way");
         }

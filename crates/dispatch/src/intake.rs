@@ -7,47 +7,63 @@ use std::time::Duration;
 use openclaw_protocol::{RunId, SessionId, SessionKey};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::api::{Accepted, DispatchError};
-use crate::handle::Receipt;
-use crate::inbox::{Found, Insert, Known, Parked, Row, Stored, Unfinished};
+use crate::backlog::Share;
+use crate::inbox::{Found, Insert, Known, Queued, Row, Stored, Unfinished};
+use crate::job::Job;
 use crate::journal::JournalError;
-use crate::lane::{Arrival, Command, Job};
+use crate::lane::{Arrival, Command, Supervisor};
 use crate::request::Request;
-use crate::runner::is_last_try;
-use crate::shared::Shared;
+use crate::runner::{Runner, is_last_try};
 
 /// Messages of one session that may wait. Far beyond what a person sends; a script in a loop meets it.
 const MAX_WAITING: usize = 1_000;
+/// Bytes from which a payload is serialised on a blocking thread.
+const BIG: usize = 128 * 1024;
 /// How long a start waits for last tries. Only what is in trouble anyway takes as long.
 const QUIET: Duration = Duration::from_secs(5);
+
+/// Proof that a message was taken.
+///
+/// Keep it until the acknowledgement is queued to the client: the run begins only after the receipt was dropped, so that
+/// a client sees the acknowledgement before the events of its run.
+#[must_use = "dropping the receipt lets the run begin: queue the acknowledgement first"]
+#[derive(Debug)]
+pub struct Receipt {
+    /// What became of the message.
+    pub accepted: Accepted,
+    _gate: Option<DropGuard>,
+}
 
 /// Gives a message its place in its session, makes it durable, and lets its lane have it. `placed` is dropped once the place is
 /// taken: whatever takes one later comes after it, in the lane and in the inbox.
 pub(crate) async fn accept(
-    shared: Arc<Shared>,
+    runner: Arc<Runner>,
+    lanes: Arc<Supervisor>,
     run_id: RunId,
     session_key: SessionKey,
     request: Request,
     placed: oneshot::Sender<()>,
 ) -> Result<Receipt, DispatchError> {
+    let shared = &runner.shared;
     let is_new = shared.registry.end_of(&run_id).is_none();
     if is_new && shared.registry.count(&session_key) >= MAX_WAITING {
         return Err(DispatchError::QueueFull(session_key));
     }
-    let (request, may_send) = shared.runner.decide(&session_key, request).await?;
+    let (request, may_send) = runner.decide(&session_key, request).await?;
     // What is said to the gateway itself goes to nobody: also `/model` where nothing may be sent.
     if is_new && !may_send && !request.to_gateway().is_for_gateway_alone() {
         return Err(DispatchError::SendBlocked);
     }
     let (share, in_hand) = shared.backlog.reserve(request.weight()).ok_or(DispatchError::Overloaded)?;
-    let (stored, parked) = Stored::of(session_key.as_str(), request, share).await.map_err(refused)?;
-    let seat = shared.lanes.seat(&shared, &session_key).await.ok_or(DispatchError::ShuttingDown)?;
-    let reservation = shared.inbox.reserve().await.map_err(refused)?;
+    let (stored, queued) = serialise(&session_key, request, share).await?;
+    let seat = lanes.seat(&session_key).await.ok_or(DispatchError::ShuttingDown)?;
+    let reservation = shared.journal.reserve().await.map_err(refused)?;
     let (slip, lane, storing) = {
         // The next start works in the order of the inbox: it has to be that of the lanes.
-        let _one_at_a_time = shared.placing.lock();
+        let _one_at_a_time = lanes.placing.lock();
         let slip = new_slip(run_id, session_key, shared.clock.now_ms());
         (slip.clone(), seat.take(), reservation(slip.with(stored)))
     };
@@ -63,31 +79,31 @@ pub(crate) async fn accept(
         Insert::Known(Known::Finished(record)) => Accepted::Finished(record),
         Insert::Conflict => return Err(DispatchError::KeyReused(slip.run_id)),
     };
-    if is_old(&accepted) {
+    if !matches!(accepted, Accepted::New { .. }) {
         return Ok(Receipt { accepted, _gate: None });
     }
     shared.registry.enter(&slip.run_id, &slip.session_key, slip.accepted_at);
     let gate = CancellationToken::new();
     let since = slip.accepted_at;
     let receipt = Receipt { accepted, _gate: Some(gate.clone().drop_guard()) };
-    let row = Arc::new(slip.with(parked));
+    let row = Arc::new(slip.with(queued));
     // A lane that has ended meanwhile leaves it to the next start.
-    let _ = lane.send(Job { row, gate, since, events_as: None, told: false, order: 0 });
+    let _ = lane.send(Job::new(row, gate, since));
     Ok(receipt)
 }
 
 /// Hands the rows the last process did not finish to their lanes. A message that is given up if the process dies of it once more
 /// comes before all others, and before any client is let in: then nothing else can be what ends the process.
-pub(crate) async fn recover(shared: &Arc<Shared>, mut found: Vec<Unfinished>) {
+pub(crate) async fn recover(runner: &Runner, lanes: &Arc<Supervisor>, mut found: Vec<Unfinished>) {
     if !found.is_empty() {
         tracing::info!(messages = found.len(), "taking up messages the last process did not finish");
     }
     for Unfinished { row, .. } in &mut found {
         // The config may name the main session otherwise by now.
-        if let Ok(key) = shared.runner.key_rules().canonical(row.session_key.as_str()) {
+        if let Ok(key) = runner.key_rules().canonical(row.session_key.as_str()) {
             row.session_key = key;
         }
-        shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
+        runner.shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
     }
     let mut sessions = HashSet::new();
     let (last_tries, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| {
@@ -96,48 +112,59 @@ pub(crate) async fn recover(shared: &Arc<Shared>, mut found: Vec<Unfinished>) {
     });
     let quiet_until = Instant::now() + QUIET;
     for last_try in last_tries {
-        let tried = shared.suspects.tried(&last_try.row.run_id);
-        take_up(shared, last_try).await;
+        let tried = runner.suspects.tried(&last_try.row.run_id);
+        take_up(runner, lanes, last_try).await;
         // One that takes longer goes on beside the others.
         let _ = tokio::time::timeout_at(quiet_until, tried.cancelled()).await;
     }
     for message in others {
-        take_up(shared, message).await;
+        take_up(runner, lanes, message).await;
     }
 }
 
-async fn take_up(shared: &Arc<Shared>, found: Unfinished) {
+async fn take_up(runner: &Runner, lanes: &Arc<Supervisor>, found: Unfinished) {
+    let shared = &runner.shared;
     let Unfinished { row, attempts } = found;
     let slip = row.without_payload();
-    let parked = match row.payload {
+    let queued = match row.payload {
         Found::Whole(request) => {
-            let request = shared.runner.decided(&slip.session_key, *request).await;
+            let request = runner.decided(&slip.session_key, *request).await;
             let share = shared.backlog.count(request.weight());
-            Parked::of(request, attempts, share)
+            Queued::of(request, attempts, share)
         }
         Found::OnDisk(facts) => {
             let share = shared.backlog.count(facts.bytes);
-            Parked::on_disk(facts, attempts, share)
+            Queued::on_disk(facts, attempts, share)
         }
     };
     let gate = CancellationToken::new();
     gate.cancel();
     let (key, since) = (slip.session_key.clone(), shared.clock.now_ms());
-    let job = Job { row: Arc::new(slip.with(parked)), gate, since, events_as: None, told: false, order: 0 };
-    shared.lanes.send(shared, &key, Command::Message { job, arrival: Arrival::Recovered }).await;
+    let job = Job::new(Arc::new(slip.with(queued)), gate, since);
+    lanes.send(&key, Command::Message { job, arrival: Arrival::Recovered }).await;
+}
+
+/// Away from the tasks that must not wait, where it takes long.
+async fn serialise(
+    session_key: &SessionKey,
+    request: Request,
+    share: Share,
+) -> Result<(Stored, Queued), DispatchError> {
+    let serialised = if request.weight() < BIG {
+        Stored::of(session_key.as_str(), request, share)
+    } else {
+        let session_key = session_key.clone();
+        let work = move || Stored::of(session_key.as_str(), request, share);
+        // The pool refuses only when the process ends.
+        tokio::task::spawn_blocking(work).await.map_err(|_| DispatchError::ShuttingDown)?
+    };
+    serialised.map_err(|error| refused(error.into()))
 }
 
 fn refused(error: JournalError) -> DispatchError {
     match error {
         JournalError::Closed => DispatchError::ShuttingDown,
         other => DispatchError::Storage(other.to_string()),
-    }
-}
-
-fn is_old(accepted: &Accepted) -> bool {
-    match accepted {
-        Accepted::New { .. } => false,
-        Accepted::InFlight { .. } | Accepted::Finished(_) => true,
     }
 }
 

@@ -24,9 +24,7 @@ struct Runs {
 
 #[derive(Debug)]
 struct Slot {
-    session_key: SessionKey,
-    accepted_at: i64,
-    phase: RunPhase,
+    run: ActiveRun,
     /// Whether work on it has begun, be it only the wait for a place.
     taken_up: bool,
     end: watch::Sender<Option<RunRecord>>,
@@ -36,13 +34,13 @@ impl Registry {
     /// Adds an accepted run.
     pub(crate) fn enter(&self, run_id: &RunId, session_key: &SessionKey, accepted_at: i64) {
         let (end, _) = watch::channel(None);
-        let slot = Slot {
+        let run = ActiveRun {
+            run_id: run_id.clone(),
             session_key: session_key.clone(),
             accepted_at,
             phase: RunPhase::Queued,
-            taken_up: false,
-            end,
         };
+        let slot = Slot { run, taken_up: false, end };
         let mut runs = self.runs.lock();
         if runs.slots.insert(run_id.clone(), slot).is_none() {
             runs.sessions.entry(session_key.clone()).or_default().push(run_id.clone());
@@ -68,7 +66,7 @@ impl Registry {
     /// Notes that a run works now.
     pub(crate) fn running(&self, run_id: &RunId) {
         if let Some(slot) = self.runs.lock().slots.get_mut(run_id) {
-            slot.phase = RunPhase::Running;
+            slot.run.phase = RunPhase::Running;
         }
     }
 
@@ -76,7 +74,7 @@ impl Registry {
     pub(crate) fn conclude(&self, record: RunRecord) {
         let mut runs = self.runs.lock();
         let Some(slot) = runs.slots.get(&record.run_id) else { return };
-        let (end, session_key) = (slot.end.clone(), slot.session_key.clone());
+        let (end, session_key) = (slot.end.clone(), slot.run.session_key.clone());
         runs.leave_session(&session_key, &record.run_id);
         drop(runs);
         end.send_replace(Some(record));
@@ -86,7 +84,7 @@ impl Registry {
     pub(crate) fn finish(&self, record: RunRecord) {
         let mut runs = self.runs.lock();
         let Some(slot) = runs.slots.remove(&record.run_id) else { return };
-        runs.leave_session(&slot.session_key, &record.run_id);
+        runs.leave_session(&slot.run.session_key, &record.run_id);
         drop(runs);
         slot.end.send_replace(Some(record));
     }
@@ -116,7 +114,7 @@ impl Registry {
 
     /// The session of a run that has not ended.
     pub(crate) fn session_of(&self, run_id: &RunId) -> Option<SessionKey> {
-        self.runs.lock().slots.get(run_id).map(|slot| slot.session_key.clone())
+        self.runs.lock().slots.get(run_id).map(|slot| slot.run.session_key.clone())
     }
 
     /// How many runs of a session have not ended.
@@ -128,7 +126,7 @@ impl Registry {
     pub(crate) fn of_session(&self, session_key: &SessionKey) -> Vec<ActiveRun> {
         let runs = self.runs.lock();
         let ids = runs.sessions.get(session_key).map_or(&[][..], Vec::as_slice);
-        ids.iter().filter_map(|run_id| runs.slots.get(run_id).map(|slot| slot.describe(run_id))).collect()
+        ids.iter().filter_map(|run_id| Some(runs.slots.get(run_id)?.run.clone())).collect()
     }
 }
 
@@ -139,17 +137,6 @@ impl Runs {
             if session.is_empty() {
                 self.sessions.remove(session_key);
             }
-        }
-    }
-}
-
-impl Slot {
-    fn describe(&self, run_id: &RunId) -> ActiveRun {
-        ActiveRun {
-            run_id: run_id.clone(),
-            session_key: self.session_key.clone(),
-            accepted_at: self.accepted_at,
-            phase: self.phase,
         }
     }
 }

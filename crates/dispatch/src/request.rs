@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::api::{AgentMessage, ChatMessage, Occasion};
 use crate::commands::{self, Intent, Names, Spoken};
-use crate::handle::Settings;
+use crate::setup::Settings;
 
 /// The channel of messages over the gateway's own protocol.
 pub(crate) const WEBCHAT: &str = "webchat";

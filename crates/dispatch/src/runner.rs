@@ -1,67 +1,69 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
-//! [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is meant for the gateway; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here, [`asked_model`] the model it asks for,
-//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`inject`] writes into it meanwhile; [`locked`] waits for another process that has the transcript, [`disk`] for space; [`unanswered`] keeps what was stopped before it began; [`profile_pin`] is its credential profile; [`secrets`] is what tools may not say, [`device_secrets`] the part of it that devices bring; [`result`] is what is remembered.
+//! [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is
+//! meant for the gateway; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here,
+//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the
+//! tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`steering`] hands the run what
+//! is said meanwhile, [`inject`] writes into its transcript; [`obstacle`] waits for another process that has it, or for space;
+//! [`unanswered`] keeps what was stopped before it began; [`secrets`] is what tools may not say, [`device_secrets`] the part of it
+//! that devices bring; [`result`] is what is remembered. [`control`] is what a run shares with its lane.
 
-pub(crate) mod asked_model;
 mod attempt;
 mod branch;
 pub(crate) mod command;
 mod contact;
+mod control;
 mod device_secrets;
-mod disk;
 mod fork;
 mod given_up;
 mod history_limit;
 pub(crate) mod inject;
 mod kept;
-pub(crate) mod locked;
+mod not_begun;
+mod obstacle;
 mod prepare;
-mod profile_pin;
 mod protections;
 mod result;
 mod secrets;
 mod session;
+mod steering;
 mod tools;
 mod unanswered;
 pub(crate) mod wording;
 
 use attempt::GivenUp;
-pub(crate) use attempt::{Attempt, Suspects, is_last_try};
+pub(crate) use attempt::{Suspects, is_last_try};
+pub(crate) use control::RunControl;
+pub(crate) use not_begun::NotBegun;
 
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use openclaw_agent::event::RunEvent;
 use openclaw_agent::host::Host as ToolHost;
-use openclaw_agent::prompt::{HostFacts, RepoRoots};
+use openclaw_agent::prompt::RepoRoots;
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams};
-use openclaw_models::Models;
 use openclaw_protocol::message::{Message, UserMessage};
-use openclaw_sessions::entry::{SendPolicy, VerboseLevel};
+use openclaw_sessions::entry::SendPolicy;
 use openclaw_sessions::send_policy::{self, SendSubject};
 use openclaw_sessions::store::{Edit, Refused};
-use openclaw_sessions::transcript::{Injector, Transcripts};
-use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, SessionStore, StoreError};
-use openclaw_tools::CommandLock;
-use tokio::sync::{mpsc, watch};
-use tokio_util::sync::CancellationToken;
+use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, StoreError};
+use tokio::sync::mpsc;
 
 use crate::api::{AbortReason, DispatchError, RunOutcome, RunRecord};
-use crate::clock::Clock;
-use crate::events::Verbose;
-use crate::handle::{Deps, Settings};
+use crate::global_lanes::LanePermit;
 use crate::host::GatewayHost;
-use crate::inbox::{Parked, Row};
-use crate::journal::JournalError;
-use crate::lane::{Job, Place, SteeringQueue};
+use crate::inbox::{Queued, Row};
+use crate::job::Job;
+use crate::journal::{JournalError, Update};
 use crate::request::Request;
+use crate::session_model::SessionModels;
+use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
-use crate::system_events::SystemEvents;
 use command::Route;
 use kept::KeptTranscripts;
-use locked::LockWait;
+use obstacle::Obstacle;
 use prepare::{Preparation, Prepared};
 use result::Figures;
 use secrets::KnownSecrets;
@@ -69,38 +71,15 @@ use wording::Circumstances;
 
 /// What runs are made of.
 pub(crate) struct Runner {
-    state_dir: PathBuf,
-    settings: watch::Receiver<Arc<Settings>>,
-    store: Arc<dyn SessionStore>,
-    transcripts: Arc<dyn Transcripts>,
+    deps: Deps,
     tool_host: Arc<dyn ToolHost>,
-    pub(crate) models: Models,
-    host: HostFacts,
-    system_events: Arc<SystemEvents>,
-    command_variables: Vec<(String, String)>,
-    command_lock: Option<CommandLock>,
+    models: SessionModels,
     secrets: KnownSecrets,
     kept: KeptTranscripts,
     repo_roots: RepoRoots,
-    clock: Clock,
-}
-
-/// How a lane steers one run.
-pub(crate) struct RunControl {
-    /// Stops the run.
-    pub(crate) cancel: CancellationToken,
-    /// Who stopped it.
-    pub(crate) reason: Arc<OnceLock<AbortReason>>,
-    /// What the user says meanwhile.
-    pub(crate) steering: Arc<SteeringQueue>,
-    /// Takes the run's events.
-    pub(crate) events: mpsc::Sender<RunEvent>,
-    /// Lets the lane write into the run's transcript, from when the run has it open until it stores its result.
-    pub(crate) transcript: watch::Sender<Option<Injector>>,
-    /// How far this attempt is.
-    pub(crate) attempt: Arc<Attempt>,
-    /// How long other processes keep it waiting.
-    pub(crate) lock_wait: Arc<LockWait>,
+    /// Messages that may end the process.
+    pub(crate) suspects: Suspects,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// How work on a message ended.
@@ -114,149 +93,137 @@ pub(crate) enum Ending {
     Interrupted,
 }
 
-/// Why a run could not begin.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NotBegun {
-    /// For people.
-    pub(crate) message: String,
-    /// Whether there is no space on disk: then the message waits for some.
-    pub(crate) disk_full: bool,
-}
-
-impl NotBegun {
-    pub(crate) fn because(message: impl Into<String>) -> Self {
-        Self { message: message.into(), disk_full: false }
-    }
-}
-
-impl<E: std::error::Error + 'static> From<E> for NotBegun {
-    fn from(error: E) -> Self {
-        Self { message: format!("Error: {error}"), disk_full: disk::is_full(&error) }
-    }
-}
-
 /// Works on one message.
-pub(crate) async fn work(shared: &Shared, job: &Job, control: RunControl) -> Ending {
+pub(crate) async fn work(
+    runner: &Runner,
+    job: &Job,
+    control: &Arc<RunControl>,
+    events: mpsc::Sender<RunEvent>,
+) -> Ending {
     let waiting = &job.row;
-    // A stop and what the gateway does by itself need no place in a lane. (Nor has a command that is none any more because the
+    // A stop and what the gateway does by itself need no permit of a lane. (Nor has a command that is none any more because the
     // settings have changed since.)
-    let place = if waiting.abort.is_some() || waiting.payload.facts.wants.command {
+    let permit = if waiting.abort.is_some() || waiting.payload.facts.wants.command {
         None
     } else {
-        match enter(shared, job, &control).await {
-            Ok(place) => Some(place),
+        match enter_lane(runner, job, control).await {
+            Ok(permit) => Some(permit),
             Err(ending) => return ending,
         }
     };
     if let Some(given_up) = GivenUp::after(waiting.payload.attempts) {
-        return given_up::close(shared, waiting, given_up).await;
+        return given_up::close(runner, waiting, given_up).await;
     }
     // Nothing was done for it so far: who only waits does not die of it.
-    shared.registry.take_up(&waiting.run_id);
-    control.attempt.begin(shared, waiting, &control.cancel).await;
+    runner.shared.registry.take_up(&waiting.run_id);
+    control.attempt.begin(runner, waiting, &control.cancel).await;
     match waiting.abort {
-        Some(reason) => unanswered::close(shared, waiting, reason).await,
-        // Boxed, so that who waits for a place takes little memory.
-        None => Box::pin(answered_or_run(shared, job, &control, place)).await,
+        Some(reason) => unanswered::close(runner, waiting, reason).await,
+        // Boxed, so that who waits for a permit takes little memory.
+        None => Box::pin(answered_or_run(runner, job, control, permit, events)).await,
     }
 }
 
-/// Waits for a place in the message's global lane; fails with how the message ends when it is stopped meanwhile.
-async fn enter(shared: &Shared, job: &Job, control: &RunControl) -> Result<Place, Ending> {
+/// Waits for a permit of the message's global lane; fails with how the message ends when it is stopped meanwhile.
+async fn enter_lane(runner: &Runner, job: &Job, control: &RunControl) -> Result<LanePermit, Ending> {
+    let lane = job.row.payload.facts.lane();
     tokio::select! { biased;
-        () = control.cancel.cancelled() => Err(stopped_early(shared, &job.row, control).await),
-        place = async { job.gate.cancelled().await; shared.global.enter(job.row.payload.facts.lane()).await } => Ok(place),
+        () = control.cancel.cancelled() => Err(stopped_early(runner, &job.row, control).await),
+        permit = async { job.gate.cancelled().await; runner.shared.global.acquire(lane).await } => Ok(permit),
     }
 }
 
-/// Does what a message asks for, which may be for the gateway alone. While another process holds the transcript, the
-/// message gives its place back.
+/// Does what a message asks for, which may be for the gateway alone. While it can't begin, it gives its permit back.
 async fn answered_or_run(
-    shared: &Shared,
+    runner: &Runner,
     job: &Job,
-    control: &RunControl,
-    mut place: Option<Place>,
+    control: &Arc<RunControl>,
+    mut permit: Option<LanePermit>,
+    events: mpsc::Sender<RunEvent>,
 ) -> Ending {
-    let row = match shared.load(&job.row).await {
+    let row = match runner.load(&job.row).await {
         Ok(row) => row,
-        Err(error) => return unreadable(shared, &job.row, error).await,
+        Err(error) => return unreadable(runner, &job.row, error).await,
     };
-    let hint = match shared.runner.route(&row).await {
-        Ok(Route::Agent(hint)) => hint,
-        Ok(Route::Command) => return command::work(shared, job, &row, control, None).await,
-        Ok(Route::Refused(why)) => return command::work(shared, job, &row, control, Some(why)).await,
-        Err(NotBegun { message, .. }) => return failed(shared, &row, message).await,
+    let requested = match runner.route(&row).await {
+        Ok(Route::Agent(requested)) => requested,
+        Ok(Route::Command) => return command::work(runner, job, &row, control, None).await,
+        Ok(Route::Refused(why)) => return command::work(runner, job, &row, control, Some(why)).await,
+        Err(NotBegun { message, .. }) => return failed(runner, &row, message).await,
     };
     loop {
-        shared.registry.running(&row.run_id);
-        let preparing = Box::pin(shared.runner.prepare(shared, &row, control, hint.clone()));
-        match control.attempt.while_preparing(shared, &job.row, preparing).await {
+        runner.shared.registry.running(&row.run_id);
+        let preparing = Box::pin(runner.prepare(&row, control, requested.clone()));
+        let obstacle = match control.attempt.while_preparing(runner, &job.row, preparing).await {
             Ok(Preparation::Ready(prepared)) => {
-                let ending = drive(shared, &row, *prepared, control).await;
-                drop(place);
+                let ending = drive(runner, &row, *prepared, control, events).await;
+                drop(permit);
                 return ending;
             }
-            Ok(Preparation::Stopped) => return stopped_early(shared, &job.row, control).await,
-            Ok(Preparation::Locked(held)) => {
-                drop(place.take());
-                control.attempt.prepared(shared, &job.row).await;
-                if let Err(ending) = locked::until_free(shared, &job.row, control, &held).await {
-                    return ending;
-                }
-                place = match enter(shared, job, control).await {
-                    Ok(place) => Some(place),
-                    Err(ending) => return ending,
-                };
-            }
-            Err(_) if shared.kill.is_cancelled() => return Ending::Interrupted,
-            Err(NotBegun { message, disk_full: true }) => {
-                drop(place.take());
-                control.attempt.prepared(shared, &job.row).await;
-                if let Err(ending) = disk::until_space(shared, &job.row, control, &message).await {
-                    return ending;
-                }
-                place = match enter(shared, job, control).await {
-                    Ok(place) => Some(place),
-                    Err(ending) => return ending,
-                };
-            }
+            Ok(Preparation::Stopped) => return stopped_early(runner, &job.row, control).await,
+            Ok(Preparation::Locked(held)) => Obstacle::Locked(held),
+            Err(_) if runner.shared.kill.is_cancelled() => return Ending::Interrupted,
+            Err(NotBegun { message, disk_full: true }) => Obstacle::DiskFull(message),
             Err(NotBegun { message, disk_full: false }) => {
                 tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "run could not begin");
-                return failed(shared, &row, message).await;
+                return failed(runner, &row, message).await;
             }
-        }
+        };
+        drop(permit.take());
+        permit = match enter_lane_after(obstacle, runner, job, control).await {
+            Ok(permit) => Some(permit),
+            Err(ending) => return ending,
+        };
     }
+}
+
+/// Waits for an obstacle to pass, then for a permit.
+async fn enter_lane_after(
+    obstacle: Obstacle,
+    runner: &Runner,
+    job: &Job,
+    control: &RunControl,
+) -> Result<LanePermit, Ending> {
+    control.attempt.prepared(runner, &job.row).await;
+    obstacle.passed(runner, &job.row, control).await?;
+    enter_lane(runner, job, control).await
 }
 
 /// Stopped while it waited for its turn.
-async fn stopped_early(shared: &Shared, row: &Row<Parked>, control: &RunControl) -> Ending {
-    if shared.kill.is_cancelled() {
+async fn stopped_early(runner: &Runner, row: &Row<Queued>, control: &RunControl) -> Ending {
+    if runner.shared.kill.is_cancelled() {
         return Ending::Interrupted;
     }
     let reason = control.reason.get().copied().unwrap_or(AbortReason::Stop);
-    unanswered::close(shared, row, reason).await
+    unanswered::close(runner, row, reason).await
 }
 
 /// What was asked can't be read from disk any more.
-async fn unreadable(shared: &Shared, row: &Row<Parked>, error: JournalError) -> Ending {
-    if error == JournalError::Closed || shared.kill.is_cancelled() {
+async fn unreadable(runner: &Runner, row: &Row<Queued>, error: JournalError) -> Ending {
+    if error == JournalError::Closed || runner.shared.kill.is_cancelled() {
         return Ending::Interrupted;
     }
     tracing::error!(run_id = %row.run_id, session = %row.session_key, %error, "a message could not be read");
-    failed(shared, row, format!("Error: the message could not be read from gateway.sqlite: {error}")).await
+    failed(runner, row, format!("Error: the message could not be read from gateway.sqlite: {error}")).await
 }
 
 /// Ended before anything was done; the text is for people.
-async fn failed<P>(shared: &Shared, row: &Row<P>, message: String) -> Ending {
-    done(shared, row, None, RunOutcome::Error { message, result: None }).await
+async fn failed<P>(runner: &Runner, row: &Row<P>, message: String) -> Ending {
+    done(runner, row, None, RunOutcome::Error { message, result: None }).await
 }
 
 /// Runs the agent, then stores: transcript and session row, then the inbox, and only then clients hear of the end.
-async fn drive(shared: &Shared, row: &Row, mut prepared: Prepared, control: &RunControl) -> Ending {
-    let mut ended = run_agent(&shared.runner, &mut prepared, control).await;
+async fn drive(
+    runner: &Runner,
+    row: &Row,
+    mut prepared: Prepared,
+    control: &RunControl,
+    events: mpsc::Sender<RunEvent>,
+) -> Ending {
+    let mut ended = run_agent(runner, &mut prepared, control, events).await;
     control.transcript.send_replace(None);
     prepared.branch.end_injections();
-    if shared.kill.is_cancelled() {
+    if runner.shared.kill.is_cancelled() {
         return Ending::Interrupted;
     }
     let reason = control.reason.get().copied();
@@ -267,23 +234,28 @@ async fn drive(shared: &Shared, row: &Row, mut prepared: Prepared, control: &Run
     let started_at = ended.started_at;
     let figures = prepared.figures(ended, row, &outcome, reason);
     let (stored, synced) =
-        tokio::join!(shared.runner.store_figures(&prepared.session.key, figures), prepared.branch.sync());
+        tokio::join!(runner.store_figures(&prepared.session.key, figures), prepared.branch.sync());
     if let Err(error) = stored {
         tracing::error!(session = %row.session_key, %error, "session row was not updated after a run");
     }
     if let Err(error) = synced {
         // Its row stays in the inbox: should the transcript be lost with the disk's cache, the next start asks again.
         tracing::error!(run_id = %row.run_id, %error, "transcript could not be synced");
-        return Ending::Done(record(shared, row, Some(started_at), outcome));
+        return Ending::Done(record(runner, row, Some(started_at), outcome));
     }
-    shared.runner.kept.put(prepared.branch.into_transcript());
+    runner.kept.put(prepared.branch.into_transcript());
     for taken in control.steering.taken() {
-        finish(shared, record(shared, &taken.row, Some(started_at), outcome.clone())).await;
+        finish(runner, record(runner, &taken.row, Some(started_at), outcome.clone())).await;
     }
-    done(shared, row, Some(started_at), outcome).await
+    done(runner, row, Some(started_at), outcome).await
 }
 
-async fn run_agent(runner: &Runner, prepared: &mut Prepared, control: &RunControl) -> Outcome {
+async fn run_agent(
+    runner: &Runner,
+    prepared: &mut Prepared,
+    control: &RunControl,
+    events: mpsc::Sender<RunEvent>,
+) -> Outcome {
     let models: Vec<RunModel<'_>> = prepared.models.iter().map(RunModel::from).collect();
     openclaw_agent::run(RunParams {
         session_id: prepared.session.id.clone(),
@@ -295,75 +267,58 @@ async fn run_agent(runner: &Runner, prepared: &mut Prepared, control: &RunContro
         host: Arc::clone(&runner.tool_host),
         redactor: &prepared.shield.redactor,
         transcript: &mut prepared.branch,
-        steering: control.steering.as_ref(),
-        prompt: prepared.prompt.clone(),
+        steering: &control.steering,
         reasoning: prepared.reasoning,
         limits: prepared.limits,
         history_limit: prepared.history_limit,
         cancel: control.cancel.clone(),
         workspace: prepared.session.agent.workspace.clone(),
-        events: control.events.clone(),
+        events,
     })
     .await
 }
 
-fn record<P>(shared: &Shared, row: &Row<P>, started_at: Option<i64>, outcome: RunOutcome) -> RunRecord {
-    RunRecord { run_id: row.run_id.clone(), started_at, ended_at: shared.clock.now_ms(), outcome }
+fn record<P>(runner: &Runner, row: &Row<P>, started_at: Option<i64>, outcome: RunOutcome) -> RunRecord {
+    RunRecord { run_id: row.run_id.clone(), started_at, ended_at: runner.shared.clock.now_ms(), outcome }
 }
 
-async fn done<P>(shared: &Shared, row: &Row<P>, started_at: Option<i64>, outcome: RunOutcome) -> Ending {
-    let record = record(shared, row, started_at, outcome);
-    finish(shared, record.clone()).await;
+async fn done<P>(runner: &Runner, row: &Row<P>, started_at: Option<i64>, outcome: RunOutcome) -> Ending {
+    let record = record(runner, row, started_at, outcome);
+    finish(runner, record.clone()).await;
     Ending::Done(record)
 }
 
-async fn finish(shared: &Shared, record: RunRecord) {
+/// Notes the end of a run. Should the disk refuse, it is tried again.
+pub(crate) async fn finish(runner: &Runner, record: RunRecord) {
     let run_id = record.run_id.clone();
-    if let Err(error) = shared.inbox.finish(record).await {
+    if let Err(error) = runner.shared.journal.update(Update::Finish(record)).await {
         // The writer tries again; after a crash the answer is found in the transcript.
         tracing::warn!(%run_id, %error, "a run is not stored as finished yet");
     }
 }
 
 impl Runner {
-    pub(crate) fn new(deps: Deps, clock: Clock) -> Self {
-        let Deps {
-            state_dir,
-            settings,
-            store,
-            transcripts,
-            models,
-            host,
-            system_events,
-            command_variables,
-            command_lock,
-            secrets,
-        } = deps;
+    pub(crate) fn new(mut deps: Deps, shared: Arc<Shared>) -> Self {
+        let (store, events) = (Arc::clone(&deps.store), Arc::clone(&deps.system_events));
         Self {
-            secrets: KnownSecrets::new(secrets, &state_dir),
-            state_dir,
-            settings,
-            tool_host: Arc::new(GatewayHost::new(Arc::clone(&store), Arc::clone(&transcripts))),
-            store,
-            transcripts,
-            models,
-            host,
-            system_events,
-            command_variables,
-            command_lock,
+            tool_host: Arc::new(GatewayHost::new(Arc::clone(&store), Arc::clone(&deps.transcripts))),
+            models: SessionModels::new(deps.models.clone(), store, events, shared.clock.clone()),
+            secrets: KnownSecrets::new(std::mem::take(&mut deps.secrets), &deps.state_dir),
             kept: KeptTranscripts::default(),
             repo_roots: RepoRoots::default(),
-            clock,
+            suspects: Suspects::default(),
+            deps,
+            shared,
         }
     }
 
     fn settings(&self) -> Arc<Settings> {
-        Arc::clone(&self.settings.borrow())
+        Arc::clone(&self.deps.settings.borrow())
     }
 
     /// How keys are read.
     pub(crate) fn key_rules(&self) -> &KeyRules {
-        self.store.rules()
+        self.deps.store.rules()
     }
 
     /// Whether the session may send to a channel.
@@ -399,25 +354,22 @@ impl Runner {
         request.decide(entry.as_deref(), &self.settings())
     }
 
-    /// How much of the run's tool events clients see.
-    pub(crate) async fn verbose(&self, row: &Row<Parked>) -> Verbose {
-        let own = self.entry_or_none(&row.session_key).await.and_then(|entry| entry.verbose_level);
-        match own {
-            Some(VerboseLevel::On) => Verbose::On,
-            Some(VerboseLevel::Full) => Verbose::Full,
-            Some(VerboseLevel::Off) => Verbose::Off,
-            None => {
-                let settings = self.settings();
-                settings
-                    .config
-                    .agents
-                    .defaults
-                    .verbose_default
-                    .as_deref()
-                    .map(Verbose::parse)
-                    .unwrap_or_default()
-            }
-        }
+    /// A message with the request it waited without, decided about.
+    pub(crate) async fn load(&self, waiting: &Row<Queued>) -> Result<Row, JournalError> {
+        let request = match waiting.payload.kept() {
+            Some(request) => request.clone(),
+            None => self.shared.journal.payload(&waiting.run_id).await?,
+        };
+        let request = self.decided(&waiting.session_key, request).await;
+        Ok(waiting.without_payload().with(request))
+    }
+
+    /// The ids of the entries of a message that was found at start, and of all that were accepted since. `None` for a new one,
+    /// and where they can't be read.
+    async fn entries_since<P>(&self, row: &Row<P>) -> Option<HashSet<String>> {
+        let accepted_at = row.recovered.then_some(row.accepted_at)?;
+        let read = self.shared.journal.entries_since(accepted_at).await;
+        read.inspect_err(|error| tracing::warn!(%error, "inbox could not be read")).ok()
     }
 
     /// A message as a run under way sees it.
@@ -427,7 +379,7 @@ impl Runner {
     }
 
     async fn entry(&self, session_key: &SessionKey) -> Result<Option<Arc<SessionEntry>>, StoreError> {
-        Ok(self.store.get(session_key).await?.map(|row| row.entry))
+        Ok(self.deps.store.get(session_key).await?.map(|row| row.entry))
     }
 
     /// For what has a default: a store that can't be read shows when the run begins.
@@ -443,7 +395,7 @@ impl Runner {
             figures.apply(edit.entry, edit.now);
             Ok(())
         });
-        match self.store.update(key, change).await {
+        match self.deps.store.update(key, change).await {
             Ok(_) => Ok(()),
             Err(StoreError::Refused(reason)) => {
                 tracing::debug!(session = %key, %reason, "figures of a run have no row to go to");

@@ -1,20 +1,17 @@
-//! What every lane works with.
+//! What everything that works on messages shares.
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::backlog::Backlog;
 use crate::clock::Clock;
 use crate::events::Hub;
-use crate::inbox::{Inbox, Parked, Row};
-use crate::journal::{Journal, JournalError};
-use crate::lane::{GlobalLanes, Supervisor};
+use crate::global_lanes::{GlobalLanes, LaneSizes};
+use crate::journal::Journal;
 use crate::outbox::Outboxes;
 use crate::registry::Registry;
-use crate::runner::{Runner, Suspects};
 
 /// One dispatcher's parts.
 pub(crate) struct Shared {
@@ -22,10 +19,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     /// How much may wait.
     pub(crate) backlog: Backlog,
-    /// What must not be forgotten.
+    /// What must not be forgotten: accepted messages, and deliveries to chat platforms.
     pub(crate) journal: Arc<dyn Journal>,
-    /// Accepted messages.
-    pub(crate) inbox: Inbox,
     /// What is to be sent to chat platforms.
     pub(crate) outboxes: Outboxes,
     /// Where events go.
@@ -34,16 +29,8 @@ pub(crate) struct Shared {
     pub(crate) registry: Registry,
     /// Lanes that all sessions share.
     pub(crate) global: GlobalLanes,
-    /// Lanes of the sessions.
-    pub(crate) lanes: Supervisor,
-    /// Held while a message takes its place in its lane and in the inbox: both have one order.
-    pub(crate) placing: Mutex<()>,
     /// Messages between the client and their lane.
     pub(crate) accepting: TaskTracker,
-    /// Messages that may end the process.
-    pub(crate) suspects: Suspects,
-    /// What a run is made of.
-    pub(crate) runner: Runner,
     /// No run is started any more.
     pub(crate) stopping: CancellationToken,
     /// What runs stops where it is. Parent of every run's token.
@@ -51,11 +38,18 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// A message with the request it waited without, decided about.
-    pub(crate) async fn load(&self, waiting: &Row<Parked>) -> Result<Row, JournalError> {
-        let row = self.inbox.load(waiting).await?;
-        let slip = row.without_payload();
-        let request = self.runner.decided(&slip.session_key, row.payload).await;
-        Ok(slip.with(request))
+    pub(crate) fn new(journal: Arc<dyn Journal>, sizes: LaneSizes, clock: Clock) -> Self {
+        Self {
+            clock,
+            backlog: Backlog::default(),
+            journal,
+            outboxes: Outboxes::default(),
+            hub: Hub::default(),
+            registry: Registry::default(),
+            global: GlobalLanes::new(sizes),
+            accepting: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+            kill: CancellationToken::new(),
+        }
     }
 }

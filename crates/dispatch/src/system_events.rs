@@ -83,14 +83,14 @@ impl SystemEvents {
         self.waiting(session_key).into_iter().map(|line| line.text).collect()
     }
 
-    /// The lines waiting. They stay until they are [`told`](Self::told).
+    /// The lines waiting. They stay until they are [`mark_delivered`](Self::mark_delivered).
     pub(crate) fn waiting(&self, session_key: &SessionKey) -> Vec<SystemLine> {
         let state = self.state.lock();
         state.queues.get(session_key).map(|queue| queue.lines.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// Takes the lines out that [`waiting`](Self::waiting) gave; what came since stays.
-    pub(crate) fn told(&self, session_key: &SessionKey, lines: &[SystemLine]) {
+    pub(crate) fn mark_delivered(&self, session_key: &SessionKey, lines: &[SystemLine]) {
         let Some(last) = lines.last() else { return };
         let mut state = self.state.lock();
         let Some(queue) = state.queues.get_mut(session_key) else { return };
@@ -186,8 +186,8 @@ mod tests {
         let told = events.waiting(&session("s"));
         events.enqueue(&session("s"), "c", None, 2);
         assert_eq!(events.peek(&session("s")), ["a", "b", "c"], "nothing is lost by looking");
-        events.told(&session("s"), &told);
-        events.told(&session("s"), &[]);
+        events.mark_delivered(&session("s"), &told);
+        events.mark_delivered(&session("s"), &[]);
         assert_eq!(events.peek(&session("s")), ["c"]);
     }
 

@@ -27,8 +27,10 @@ use crate::api::{
     RunRecord, StillActive,
 };
 use crate::clock::Clock;
-use crate::handle::{Deps, Dispatch, Receipt, Sent, Settings};
+use crate::handle::{Dispatch, Sent};
+use crate::intake::Receipt;
 use crate::journal::memory::{self, MemoryJournal};
+use crate::setup::{Deps, Settings};
 use crate::system_events::SystemEvents;
 
 pub(crate) const KEY: &str = "agent:main:main";

@@ -11,7 +11,6 @@ use serde_json::json;
 
 use crate::event::{RunEnd, RunEvent};
 use crate::reply::{ReplyPayload, RunError, RunErrorKind, RunUsage};
-use crate::run::Prompt;
 use crate::turn::{SKIPPED, STOPPED_RUNNING, STOPPED_WAITING};
 use stage::{Reply, Stage, call, outline};
 
@@ -44,7 +43,6 @@ async fn a_plain_answer_is_streamed_stored_and_returned() {
         Some(RunUsage { input: 100, output: 7, total: 107, ..RunUsage::default() })
     );
     assert_eq!(outcome.last_usage.map(|usage| usage.total_tokens), Some(107));
-    assert_eq!(stage.entry_ids()[0].as_deref(), Some("entry-1"));
 }
 
 /// The order of `golden/agent-steer-events.json`.
@@ -92,13 +90,14 @@ async fn a_steered_message_skips_the_calls_that_are_left() {
 }
 
 #[tokio::test]
-async fn queued_messages_are_taken_one_a_turn_and_follow_ups_at_the_end() {
-    let mut stage = Stage::new([Reply::say("a"), Reply::say("b"), Reply::say("c"), Reply::say("d")]);
+async fn queued_messages_are_taken_one_a_turn_each_under_its_entry() {
+    let mut stage = Stage::new([Reply::say("a"), Reply::say("b")]);
     stage.steer("one");
     stage.steer("two");
-    stage.follow_up("later");
     stage.run("go").await;
-    assert_eq!(stage.transcript(), ["U go", "U one", "A a", "U two", "A b", "U later", "A c"]);
+    assert_eq!(stage.transcript(), ["U go", "U one", "A a", "U two", "A b"]);
+    let ids: Vec<_> = stage.entry_ids().into_iter().flatten().collect();
+    assert_eq!(ids, ["entry-one", "entry-two"]);
 }
 
 #[tokio::test]
@@ -404,7 +403,7 @@ async fn resuming_asks_again_after_a_failed_or_cut_off_answer() {
 #[tokio::test]
 async fn resuming_nothing_is_an_error() {
     let mut stage = Stage::new([]);
-    let outcome = stage.run_prompt(Prompt::Resume).await;
+    let outcome = stage.resume().await;
     assert!(matches!(outcome.end, RunEnd::Failed(_)));
 }
 

@@ -5,7 +5,7 @@ use openclaw_config::settings::Heartbeat;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::bootstrap::{self, DEFAULT_MAX_CHARS};
+use crate::bootstrap;
 use crate::tool::{Catalogue, Tool, ToolContext, ToolFacts, ToolFuture, ToolOutput};
 
 const SKILLS: &str = "Skills give specialised instructions.\n<available_skills>\n  <skill>\n    <name>weather</name>\n    <description>Forecasts without an API key</description>\n    <location>/home/u/.openclaw/skills/weather/SKILL.md</location>\n  </skill>\n</available_skills>";
@@ -46,7 +46,7 @@ fn file(name: &str, content: &str) -> BootstrapFile {
         name,
         &Path::new("/home/u/.openclaw/workspace").join(name),
         Some(&content.into()),
-        DEFAULT_MAX_CHARS,
+        20_000,
     )
 }
 

@@ -1,9 +1,9 @@
-//! Going on with a run that a crash cut short.
+//! Where a run begins: behind a message, or in the middle of what a crash cut short.
 
 use openclaw_models::history;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason};
 
-use super::{Phase, Step, Turn};
+use super::{Step, Turn};
 use crate::event::{RunEnd, RunEvent};
 use crate::payload::Answer;
 use crate::reply::{RunError, RunErrorKind};
@@ -17,7 +17,11 @@ pub(crate) const INTERRUPTED: &str = "[openclaw] The gateway was interrupted dur
 impl Turn {
     /// Decides by the end of the branch: close open calls, return an answer that is already there, or just go on. A
     /// failed or cut-off answer at the end is no answer: the model is asked again.
-    pub(super) fn resume(&mut self, context: &[Message], now: i64) {
+    pub(super) fn begin(&mut self, context: &[Message], now: i64) {
+        // Calls that are open before a new message belong to another run, which a crash cut short.
+        if matches!(context.last(), Some(Message::User(_))) {
+            return;
+        }
         self.remember_answers(context);
         for call in history::unanswered(context) {
             let result = history::result_for(&call, INTERRUPTED, now);
@@ -33,7 +37,7 @@ impl Turn {
                 self.steps.extend(shown(answer).map(Step::Emit));
                 self.finish(RunEnd::Completed);
             }
-            Some(_) => self.phase = Phase::BeforeModel,
+            Some(_) => {}
         }
     }
 

@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::line::{Hit, cut, ends_name, skip_colon, slashes};
 use super::table::{Command, Does, Takes};
-use super::{Answering, Context, cards, models};
-use crate::runner::NotBegun;
-use crate::runner::asked_model::{AskedModel, is_forbidden};
+use super::{Answering, CommandError, Context, cards, models};
+use crate::session_model::{AskedModel, is_forbidden};
 
 pub(super) const NAME: &str = "model";
 pub(super) const COMMAND: Command =
@@ -92,15 +91,13 @@ pub(crate) async fn choose(
 }
 
 impl Context<'_> {
-    async fn answer_model(&self, wish: ModelWish) -> Result<String, NotBegun> {
+    async fn answer_model(&self, wish: ModelWish) -> Result<String, CommandError> {
         let choices = self.choices().await;
         Ok(match wish {
-            ModelWish::Choose(asked) => {
-                match choose(&self.runner.models, &choices, self.agent, &asked).await {
-                    Ok(chosen) => self.switch(&choices, chosen, asked.profile).await?,
-                    Err(refusal) => refusal,
-                }
-            }
+            ModelWish::Choose(asked) => match choose(&self.models.all, &choices, self.agent, &asked).await {
+                Ok(chosen) => self.switch(&choices, chosen, asked.profile).await?,
+                Err(refusal) => refusal,
+            },
             ModelWish::List => models::list(&choices),
             ModelWish::Show => cards::current(&self.current(&choices).await.0),
             ModelWish::Status => self.model_status(&choices).await?,
@@ -113,17 +110,17 @@ impl Context<'_> {
         choices: &Choices,
         chosen: Chosen,
         profile: Option<String>,
-    ) -> Result<String, NotBegun> {
+    ) -> Result<String, CommandError> {
         let (before, _) = self.current(choices).await;
         let warning = choices.warning(&chosen.model);
         let text = cards::switched(&chosen, profile.as_deref(), warning.as_deref());
         let told = (before != chosen.model).then(|| format!("Model switched to {chosen}."));
         let about = format!("model:{}", chosen.model);
         // The agent's own model is chosen by choosing nothing, unless that goes on with a room's.
-        let by_itself = chosen.is_default && self.runner.inherited_model(self.key).await.is_none();
-        self.runner.keep_choice(self.key, (!by_itself).then_some(chosen.model), profile).await?;
+        let by_itself = chosen.is_default && self.models.inherited_model(self.key).await.is_none();
+        self.models.keep_choice(self.key, (!by_itself).then_some(chosen.model), profile).await?;
         if let Some(told) = told {
-            self.runner.tell(self.key, &told, &about);
+            self.models.tell(self.key, &told, &about);
         }
         Ok(text)
     }
@@ -131,16 +128,16 @@ impl Context<'_> {
     /// The model in use, and whether the session's own choice was dropped on the way.
     async fn current(&self, choices: &Choices) -> (ModelRef, bool) {
         let default = choices.default_model().clone();
-        let asked: AskedModel = self.runner.asked_model(self.key, self.entry, None).await;
+        let asked: AskedModel = self.models.asked_for(self.key, self.entry, None).await;
         if is_forbidden(choices, &asked) {
-            self.runner.drop_override(self.key, &asked, &default).await;
+            self.models.drop_override(self.key, &asked, &default).await;
             return (default, true);
         }
         let model = asked.model.as_deref().and_then(|text| choices.strict(text).ok());
         (model.unwrap_or(default), false)
     }
 
-    async fn model_status(&self, choices: &Choices) -> Result<String, NotBegun> {
+    async fn model_status(&self, choices: &Choices) -> Result<String, CommandError> {
         let (current, was_reset) = self.current(choices).await;
         let mut providers: Vec<ProviderId> = Vec::new();
         for model in choices.known() {
@@ -150,8 +147,8 @@ impl Context<'_> {
         }
         let agent = self.agent;
         let cards = self
-            .runner
             .models
+            .all
             .provider_cards(&self.settings.models, &agent.id, &agent.agent_dir, providers)
             .await?;
         let auth_file = agent.agent_dir.join(openclaw_models::credentials::FILE);

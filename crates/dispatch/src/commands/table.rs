@@ -1,8 +1,7 @@
 //! Rows of the table of commands: what a row says, how a text is found to be one, and what is said of those that are not there.
 
 use super::line::skip_colon;
-use super::{Answering, COMMANDS, Context};
-use crate::runner::NotBegun;
+use super::{Answering, COMMANDS, CommandError, Context};
 
 /// A command.
 pub(super) struct Command {
@@ -89,7 +88,7 @@ pub(super) fn read(text: &str) -> Option<(&'static str, &str)> {
 }
 
 /// Does a command that is answered. One that a later version has accepted, or that is not there, says so.
-pub(super) async fn run(context: &Context<'_>, name: &str, arguments: &str) -> Result<String, NotBegun> {
+pub(super) async fn run(context: &Context<'_>, name: &str, arguments: &str) -> Result<String, CommandError> {
     match COMMANDS.iter().find(|command| command.name == name).map(|command| command.does) {
         Some(Does::Answers(run) | Does::Directive(run)) => run(context, arguments).await,
         Some(Does::Resets | Does::Stops | Does::Missing) | None => Ok(not_there(name)),

@@ -5,12 +5,12 @@ mod failover;
 mod lifecycle;
 mod shared_transcript;
 mod stopped;
-mod told;
+mod system_events;
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::{RunOutcome, RunPhase};
+use crate::api::{Accepted, RunOutcome, RunPhase};
 use crate::journal::memory;
 use crate::testing::{
     Answer, FakeModel, KEY, PANICS, PATIENCE, Rig, agent, chat, crash, in_files, key_of, said, unfinish,
@@ -310,9 +310,9 @@ async fn idle_lanes_do_not_stay() {
         rig.end(&format!("r{n}")).await;
         rig.quiesce(&format!("agent:main:s{n}"), PATIENCE).await.unwrap();
     }
-    let shared = Arc::clone(&rig.dispatch.shared);
+    let lanes = Arc::clone(&rig.dispatch.lanes);
     let gone = async move {
-        while shared.lanes.count() > 0 {
+        while lanes.count() > 0 {
             tokio::task::yield_now().await;
         }
     };
@@ -436,7 +436,7 @@ async fn a_crash_after_an_abort_does_not_bring_the_run_back() {
     send(&rig, "r1", "hi").await;
     rig.events_until("r1 chat delta tick").await;
     let runs = vec![RunId::new("r1")];
-    rig.dispatch.shared.inbox.mark_aborted(runs, AbortReason::Stop).await.unwrap();
+    rig.dispatch.shared.journal.update(Update::Abort(runs, AbortReason::Stop)).await.unwrap();
     let crashed = crash(dir.path());
     let model = FakeModel::start([]).await;
     let (rig, _) = after(&crashed, &model, &["r1"]).await;

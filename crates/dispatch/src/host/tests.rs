@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::pin::Pin;
 
 use openclaw_agent::tool::{Catalogue, ToolFuture};
+use openclaw_agent::transcript::QueuedMessage;
 use openclaw_agent::{
-    Limits, Prompt, ReasoningVisibility, Redactor, RunModel, RunParams, Steering, Tool, ToolContext,
-    ToolError, ToolFacts, ToolOutput, Toolbox, Transcript, TranscriptError,
+    Limits, ReasoningVisibility, Redactor, RunModel, RunParams, Steering, Tool, ToolContext, ToolError,
+    ToolFacts, ToolOutput, Toolbox, Transcript, TranscriptError,
 };
 use openclaw_models::Ask;
 use openclaw_protocol::message::UserMessage;
@@ -59,12 +60,11 @@ fn said(message: &Message) -> String {
     }
 }
 
-#[derive(Default)]
 struct InMemory(Vec<Message>);
 
 impl Transcript for InMemory {
-    fn context(&self) -> Vec<Message> {
-        self.0.clone()
+    fn context(&self) -> &[Message] {
+        &self.0
     }
 
     fn append<'a>(
@@ -80,11 +80,7 @@ impl Transcript for InMemory {
 struct NothingSaid;
 
 impl Steering for NothingSaid {
-    fn poll(&self) -> Option<UserMessage> {
-        None
-    }
-
-    fn poll_followup(&self) -> Option<UserMessage> {
+    fn poll(&self) -> Option<QueuedMessage> {
         None
     }
 }
@@ -106,7 +102,7 @@ async fn a_tool_asks_the_gateway_for_its_sessions_in_the_middle_of_a_run() {
 
     static NAMES: std::sync::LazyLock<Catalogue> = std::sync::LazyLock::new(Catalogue::default);
     let tools = Toolbox::new(vec![Box::new(AskSessions)], &NAMES);
-    let mut transcript = InMemory::default();
+    let mut transcript = InMemory(vec![Message::User(UserMessage::text("look around", 1))]);
     let agent_dir = dir.path().join("agents/main/agent");
     let agent = AgentId::default();
     let asked = Ask::new(&agent, &agent_dir);
@@ -125,7 +121,6 @@ async fn a_tool_asks_the_gateway_for_its_sessions_in_the_middle_of_a_run() {
         redactor: &Redactor::default(),
         transcript: &mut transcript,
         steering: &NothingSaid,
-        prompt: Prompt::New { message: UserMessage::text("look around", 1), entry_id: "e".to_owned() },
         reasoning: ReasoningVisibility::Off,
         limits: Limits::default(),
         history_limit: None,

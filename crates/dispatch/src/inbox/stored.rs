@@ -1,15 +1,11 @@
-//! A message on its way to disk: serialised once, away from the tasks that must not wait.
+//! A message on its way to disk, serialised once.
 
 use serde_json::value::RawValue;
 
 use super::digest::{self, Digest};
-use super::{Attempts, Parked};
+use super::{Attempts, Queued};
 use crate::backlog::Share;
-use crate::journal::JournalError;
 use crate::request::Request;
-
-/// Bytes from which a payload is serialised on a blocking thread.
-const BIG: usize = 128 * 1024;
 
 /// The columns made from a request.
 #[derive(Debug, Clone)]
@@ -26,25 +22,15 @@ pub(crate) struct Stored {
 
 impl Stored {
     /// Parts a message into what goes to disk and what waits. A big request is let go of here.
-    pub(crate) async fn of(
+    pub(crate) fn of(
         session_key: &str,
         request: Request,
         share: Share,
-    ) -> Result<(Self, Parked), JournalError> {
-        if request.weight() < BIG {
-            return Self::now(session_key, request, share);
-        }
-        let session_key = session_key.to_owned();
-        let work = move || Self::now(&session_key, request, share);
-        // The pool refuses only when the process ends.
-        tokio::task::spawn_blocking(work).await.map_err(|_| JournalError::Closed)?
-    }
-
-    fn now(session_key: &str, request: Request, share: Share) -> Result<(Self, Parked), JournalError> {
+    ) -> Result<(Self, Queued), serde_json::Error> {
         let json = serde_json::value::to_raw_value(&request)?;
         let (kind, digest) = (request.kind.as_str(), digest::of(session_key, &request)?);
-        let parked = Parked::of(request, Attempts::default(), share);
-        let facts = parked.stored_facts().map(serde_json::to_string).transpose()?;
-        Ok((Self { kind, json, digest, facts }, parked))
+        let queued = Queued::of(request, Attempts::default(), share);
+        let facts = queued.stored_facts().map(serde_json::to_string).transpose()?;
+        Ok((Self { kind, json, digest, facts }, queued))
     }
 }

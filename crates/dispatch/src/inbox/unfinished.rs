@@ -1,7 +1,7 @@
 //! What a start finds of a message whose run has not ended.
 
 use super::Row;
-use super::parked::{Attempts, Facts};
+use super::queued::{Attempts, Facts};
 use crate::request::Request;
 
 /// What a start reads of a message.

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use super::{Journal, JournalError, JournalFuture, NewDelivery, Opened, Reservation, StoredDelivery, Update};
 use crate::api::RunRecord;
-use crate::inbox::{Attempts, Insert, Known, Row, Stored, StoredOutcome, Unfinished};
+use crate::inbox::{Attempts, Insert, Known, Row, Stored, Unfinished};
 use crate::outbox::{DeliveryInsert, DeliveryState, DeliveryStatus, LaneKey, OpenDelivery, Receipt, Verdict};
 use crate::request::Request;
 
@@ -166,7 +166,7 @@ impl State {
             Update::Finish(record) => {
                 let open = self.message(&record.run_id).filter(|message| message.finished.is_none());
                 open.map(|message| {
-                    let outcome = StoredOutcome::of(record.outcome.clone()).into();
+                    let outcome = record.outcome.clone().without_report();
                     message.finished = Some(RunRecord { outcome, ..record });
                     message.attempts = Attempts::default();
                 })

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use tokio::task::JoinSet;
 
-use super::actor::Job;
 use crate::api::RunRecord;
+use crate::job::Job;
+use crate::runner::Runner;
 use crate::runner::command::{self, Answer};
 use crate::runner::inject::{self, Injection, RunTranscript};
-use crate::shared::Shared;
 
 /// The messages to the gateway that are not closed yet.
 #[derive(Default)]
@@ -29,11 +29,11 @@ pub(super) struct Asides {
 #[derive(Debug)]
 pub(super) enum AsideStep {
     /// It is done; this is the answer.
-    Told { job: Job, answer: Answer },
+    Answered { job: Job, answer: Answer },
     /// Its answer is stored.
     Closed(RunRecord),
     /// It can't be done beside the run.
-    Waits(Job),
+    Deferred(Job),
 }
 
 impl Asides {
@@ -46,30 +46,30 @@ impl Asides {
     }
 
     /// Writes a `chat.inject` into the transcript of the run under way.
-    pub(super) fn inject(&mut self, shared: &Arc<Shared>, injection: Injection, run: RunTranscript) {
-        let shared = Arc::clone(shared);
+    pub(super) fn inject(&mut self, runner: &Arc<Runner>, injection: Injection, run: RunTranscript) {
+        let runner = Arc::clone(runner);
         self.tasks.spawn(async move {
-            inject::work(&shared, injection, Some(run)).await;
+            inject::work(&runner, injection, Some(run)).await;
             None
         });
     }
 
     /// The next step of any of them. Never when there is none; may be dropped while it waits.
-    pub(super) async fn next(&mut self, shared: &Arc<Shared>) -> AsideStep {
-        match self.drained(shared).await {
+    pub(super) async fn next(&mut self, runner: &Arc<Runner>) -> AsideStep {
+        match self.drained(runner).await {
             Some(step) => step,
             None => std::future::pending().await,
         }
     }
 
     /// The same, or nothing when all are closed or left for the next start.
-    pub(super) async fn drained(&mut self, shared: &Arc<Shared>) -> Option<AsideStep> {
+    pub(super) async fn drained(&mut self, runner: &Arc<Runner>) -> Option<AsideStep> {
         loop {
             if !self.doing
                 && let Some(job) = self.waiting.pop_front()
             {
                 self.doing = true;
-                self.tasks.spawn(answer(Arc::clone(shared), job));
+                self.tasks.spawn(answer(Arc::clone(runner), job));
             }
             let step = match self.tasks.join_next().await? {
                 Ok(Some(step)) => step,
@@ -81,7 +81,7 @@ impl Asides {
                 }
             };
             match &step {
-                AsideStep::Told { .. } | AsideStep::Waits(_) => self.doing = false,
+                AsideStep::Answered { .. } | AsideStep::Deferred(_) => self.doing = false,
                 AsideStep::Closed(_) => {}
             }
             return Some(step);
@@ -91,37 +91,37 @@ impl Asides {
     /// Stores an answer that was told.
     pub(super) fn close(
         &mut self,
-        shared: &Arc<Shared>,
+        runner: &Arc<Runner>,
         job: Job,
         answer: Answer,
         run: Option<RunTranscript>,
     ) {
-        let shared = Arc::clone(shared);
+        let runner = Arc::clone(runner);
         self.tasks.spawn(async move {
-            let closing = AssertUnwindSafe(command::close(&shared, &job.row, &answer, run)).catch_unwind();
+            let closing = AssertUnwindSafe(command::close(&runner, &job.row, &answer, run)).catch_unwind();
             match closing.await {
                 Ok(record) => record.map(AsideStep::Closed),
                 // In its turn it panics again, and that ends it.
-                Err(_) => Some(AsideStep::Waits(Job { told: true, ..job })),
+                Err(_) => Some(AsideStep::Deferred(Job { end_announced: true, ..job })),
             }
         });
     }
 }
 
-async fn answer(shared: Arc<Shared>, job: Job) -> Option<AsideStep> {
+async fn answer(runner: Arc<Runner>, job: Job) -> Option<AsideStep> {
     job.gate.cancelled().await;
     let doing = async {
-        let row = shared.load(&job.row).await.ok()?;
-        command::answer_aside(&shared, &row).await
+        let row = runner.load(&job.row).await.ok()?;
+        command::answer_aside(&runner, &row).await
     };
     let doing = AssertUnwindSafe(doing).catch_unwind();
     let answer = tokio::select! { biased;
-        () = shared.kill.cancelled() => return None,
+        () = runner.shared.kill.cancelled() => return None,
         answer = doing => answer,
     };
     Some(match answer {
-        Ok(Some(answer)) => AsideStep::Told { job, answer },
+        Ok(Some(answer)) => AsideStep::Answered { job, answer },
         // In its turn it panics again, and that ends it.
-        Ok(None) | Err(_) => AsideStep::Waits(job),
+        Ok(None) | Err(_) => AsideStep::Deferred(job),
     })
 }

@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 
-use crate::api::{AbortReason, AbortTarget};
 use openclaw_config::settings::QueueMode;
 use openclaw_protocol::RunId;
+
+use crate::api::{AbortReason, AbortTarget};
+use crate::job::Job;
 
 /// Something that waits for its turn.
 pub(crate) trait Turn: Clone {
@@ -18,6 +20,28 @@ pub(crate) trait Turn: Clone {
     fn stop(&mut self, reason: AbortReason);
     /// Its place in the order of acceptance.
     fn order(&self) -> u64;
+}
+
+impl Turn for Job {
+    fn run_id(&self) -> &RunId {
+        &self.row.run_id
+    }
+
+    fn is_chat(&self) -> bool {
+        self.row.payload.is_chat()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.end_announced
+    }
+
+    fn stop(&mut self, reason: AbortReason) {
+        Self::stop(self, reason);
+    }
+
+    fn order(&self) -> u64 {
+        self.order
+    }
 }
 
 /// Something that is done to the session while no run is under way, such as a reset.

@@ -1,31 +1,21 @@
 //! The run a lane has under way.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use openclaw_agent::event::{RunEnd, RunEvent};
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
-use super::actor::Job;
-use super::steering::SteeringQueue;
 use crate::api::{AbortReason, Broadcast, RunOutcome, RunRecord};
 use crate::events::Emitter;
-use crate::runner::Attempt;
-use crate::runner::inject::RunTranscript;
-use crate::runner::locked::LockWait;
+use crate::job::Job;
+use crate::runner::RunControl;
 
 /// The run under way.
 pub(super) struct Running {
     pub(super) job: Job,
-    pub(super) cancel: CancellationToken,
-    pub(super) reason: Arc<OnceLock<AbortReason>>,
-    pub(super) steering: Arc<SteeringQueue>,
-    /// Time that does not count against its deadline.
-    pub(super) lock_wait: Arc<LockWait>,
+    pub(super) control: Arc<RunControl>,
     pub(super) events: mpsc::Receiver<RunEvent>,
-    pub(super) transcript: RunTranscript,
     pub(super) emitter: Emitter,
-    pub(super) attempt: Arc<Attempt>,
     pub(super) begun: bool,
 }
 

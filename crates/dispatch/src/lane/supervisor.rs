@@ -9,15 +9,19 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-use super::actor::{Actor, Command, Job};
-use crate::shared::Shared;
+use super::actor::Actor;
+use super::command::{Command, Mailbox};
+use crate::job::Job;
+use crate::runner::Runner;
 
 /// Commands that may wait for a lane before those who send them have to.
 const MAILBOX: usize = 64;
 
 /// Starts lanes and knows how to reach them.
-#[derive(Debug, Default)]
 pub(crate) struct Supervisor {
+    runner: Arc<Runner>,
+    /// Held while a message takes its place in its lane and in the inbox: both have one order.
+    pub(crate) placing: Mutex<()>,
     lanes: Mutex<HashMap<SessionKey, mpsc::Sender<Command>>>,
     tasks: TaskTracker,
 }
@@ -36,18 +40,22 @@ impl Seat {
 }
 
 impl Supervisor {
+    pub(crate) fn new(runner: Arc<Runner>) -> Self {
+        Self { runner, placing: Mutex::default(), lanes: Mutex::default(), tasks: TaskTracker::new() }
+    }
+
     /// Sends to a session's lane, starting it if need be. During shutdown the command may be dropped: a message is in the
     /// inbox by then, and whoever waits for a reply sees it closed.
-    pub(crate) async fn send(&self, shared: &Arc<Shared>, key: &SessionKey, command: Command) {
-        let lane = self.lane(shared, key);
+    pub(crate) async fn send(self: &Arc<Self>, key: &SessionKey, command: Command) {
+        let lane = self.lane(key);
         if lane.send(command).await.is_err() {
             tracing::debug!(session = %key, "lane is gone: shutting down");
         }
     }
 
     /// A place at the end of a session's mailbox, starting its lane if need be. `None` during shutdown.
-    pub(crate) async fn seat(&self, shared: &Arc<Shared>, key: &SessionKey) -> Option<Seat> {
-        self.lane(shared, key).reserve_owned().await.ok().map(Seat)
+    pub(crate) async fn seat(self: &Arc<Self>, key: &SessionKey) -> Option<Seat> {
+        self.lane(key).reserve_owned().await.ok().map(Seat)
     }
 
     /// Sends only to a lane that exists; an idle session has nothing to stop.
@@ -60,13 +68,13 @@ impl Supervisor {
     }
 
     /// A lane with nothing left to do asks whether it may end. Not while somebody holds a sender: a command is on its way.
-    pub(super) fn retire(&self, key: &SessionKey, mailbox: &mpsc::Receiver<Command>) -> bool {
+    pub(super) fn retire(&self, key: &SessionKey, mailbox: &Mailbox) -> bool {
         let mut lanes = self.lanes.lock();
-        let alone = mailbox.is_empty() && mailbox.sender_strong_count() <= 1;
-        if alone {
+        let is_abandoned = mailbox.is_abandoned();
+        if is_abandoned {
             lanes.remove(key);
         }
-        alone
+        is_abandoned
     }
 
     /// Waits for every lane to end. Lanes end once nothing runs after the stop token, or after the kill token.
@@ -81,7 +89,7 @@ impl Supervisor {
         self.lanes.lock().len()
     }
 
-    fn lane(&self, shared: &Arc<Shared>, key: &SessionKey) -> mpsc::Sender<Command> {
+    fn lane(self: &Arc<Self>, key: &SessionKey) -> mpsc::Sender<Command> {
         let mut lanes = self.lanes.lock();
         if let Some(lane) = lanes.get(key)
             && !lane.is_closed()
@@ -90,7 +98,7 @@ impl Supervisor {
         }
         let (sender, mailbox) = mpsc::channel(MAILBOX);
         lanes.insert(key.clone(), sender.clone());
-        let actor = Actor::new(key.clone(), Arc::clone(shared), mailbox);
+        let actor = Actor::new(key.clone(), Arc::clone(&self.runner), Arc::clone(self), mailbox);
         let span = tracing::info_span!(parent: None, "session", %key);
         self.tasks.spawn(actor.run().instrument(span));
         sender

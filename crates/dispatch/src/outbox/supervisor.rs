@@ -137,7 +137,7 @@ impl<P: DeliveryPayload> Supervisor<P> {
             () = inner.stopping.cancelled() => Step::Stop,
             Some(ended) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => Step::Ended(ended),
             () = inner.accounts.changed.notified() => Step::Look,
-            () = sleep_until(due) => Step::Due,
+            () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => Step::Due,
         }
     }
 
@@ -208,12 +208,5 @@ impl<P: DeliveryPayload> Supervisor<P> {
             () = all => {}
             () = kill.cancelled() => {}
         }
-    }
-}
-
-async fn sleep_until(due: Option<Instant>) {
-    match due {
-        Some(due) => tokio::time::sleep_until(due).await,
-        None => std::future::pending().await,
     }
 }

@@ -10,8 +10,9 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::inbox::{Attempts, Parked, Row};
-use crate::shared::Shared;
+use super::Runner;
+use crate::inbox::{Attempts, Queued, Row};
+use crate::journal::Update;
 
 /// Deaths of the process while a message was prepared, after which it is given up.
 const UNPREPARED: u32 = 3;
@@ -68,7 +69,7 @@ impl Suspects {
     }
 }
 
-/// One attempt, shared by the run and its lane.
+/// One attempt.
 #[derive(Debug, Default)]
 pub(crate) struct Attempt {
     /// A suspect's turn, until it is prepared.
@@ -78,17 +79,17 @@ pub(crate) struct Attempt {
 impl Attempt {
     /// Before anything is done for a message. A message of this process is counted when its run begins: an ordinary turn needs
     /// no write for this.
-    pub(super) async fn begin(&self, shared: &Shared, row: &Row<Parked>, cancel: &CancellationToken) {
+    pub(super) async fn begin(&self, runner: &Runner, row: &Row<Queued>, cancel: &CancellationToken) {
         if !row.recovered {
             return;
         }
         let before = row.payload.attempts;
         if before.unprepared > 0 {
-            let turn = shared.suspects.turn_of(&row.run_id, cancel).await;
+            let turn = runner.suspects.turn_of(&row.run_id, cancel).await;
             *self.turn.lock() = Some(turn);
         }
-        match shared.inbox.attempt(&row.run_id).await {
-            Ok(()) => tracing::info!("taking up {} again, attempt {}", row.run_id, before.all + 1),
+        match runner.shared.journal.update(Update::Attempt(row.run_id.clone())).await {
+            Ok(_) => tracing::info!("taking up {} again, attempt {}", row.run_id, before.all + 1),
             Err(error) => tracing::warn!(run_id = %row.run_id, %error, "an attempt could not be noted"),
         }
     }
@@ -96,26 +97,26 @@ impl Attempt {
     /// Waits for a preparation, and notes one that takes too long to be dangerous.
     pub(super) async fn while_preparing<T>(
         &self,
-        shared: &Shared,
-        row: &Row<Parked>,
+        runner: &Runner,
+        row: &Row<Queued>,
         mut preparing: impl Future<Output = T> + Unpin,
     ) -> T {
         match tokio::time::timeout(PATIENCE, &mut preparing).await {
             Ok(prepared) => prepared,
             Err(_) => {
-                self.prepared(shared, row).await;
+                self.prepared(runner, row).await;
                 preparing.await
             }
         }
     }
 
     /// Everything is read and the model is asked: whatever ends the process now is most likely not this message.
-    pub(crate) async fn prepared(&self, shared: &Shared, row: &Row<Parked>) {
+    pub(crate) async fn prepared(&self, runner: &Runner, row: &Row<Queued>) {
         // The next attempt of a fresh message is its second either way.
         if !row.recovered {
             return;
         }
-        if let Err(error) = shared.inbox.prepared(&row.run_id).await {
+        if let Err(error) = runner.shared.journal.update(Update::Prepared(row.run_id.clone())).await {
             tracing::warn!(run_id = %row.run_id, %error, "it is not noted that a run was prepared");
         }
         drop(self.turn.lock().take());

@@ -4,42 +4,24 @@ use std::collections::HashSet;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use openclaw_agent::TranscriptError;
-use openclaw_protocol::SessionKey;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
 use openclaw_sessions::transcript::{self, EntryId, Injector, Transcript, TurnState};
 use tokio_util::sync::CancellationToken;
 
-use super::{inject, result};
+use super::{RunControl, inject, result};
 use crate::api::AbortReason;
 use crate::inbox::Row;
-use crate::lane::SteeringQueue;
-use crate::system_events::{SystemEvents, SystemLine};
 
 /// An open transcript, its branch in memory for the time of the run.
 pub(super) struct RunBranch {
     transcript: Transcript,
     context: Vec<Message>,
-    steering: Arc<SteeringQueue>,
-    /// Who stopped the run.
-    reason: Arc<OnceLock<AbortReason>>,
+    control: Arc<RunControl>,
     /// Once cancelled nothing is written any more: the run is left as a crash would leave it.
     kill: CancellationToken,
-    telling: Option<Telling>,
-}
-
-/// System events that one message carries.
-pub(super) struct Telling {
-    /// The message's entry.
-    pub(super) entry_id: String,
-    /// Where they wait until the entry is written.
-    pub(super) events: Arc<SystemEvents>,
-    /// Their queue.
-    pub(super) session_key: SessionKey,
-    /// The lines.
-    pub(super) lines: Vec<SystemLine>,
 }
 
 /// Whether a message is in the transcript.
@@ -61,11 +43,10 @@ impl RunBranch {
     pub(super) fn new(
         transcript: Transcript,
         context: Vec<Message>,
-        steering: Arc<SteeringQueue>,
-        reason: Arc<OnceLock<AbortReason>>,
+        control: Arc<RunControl>,
         kill: CancellationToken,
     ) -> Self {
-        Self { transcript, context, steering, reason, kill, telling: None }
+        Self { transcript, context, control, kill }
     }
 
     /// Lets the lane write between the run's entries.
@@ -107,11 +88,6 @@ impl RunBranch {
     /// The transcript, when the run is over.
     pub(super) fn into_transcript(self) -> Transcript {
         self.transcript
-    }
-
-    /// Once its message is written, the lines have been told.
-    pub(super) fn tell(&mut self, telling: Telling) {
-        self.telling = Some(telling);
     }
 
     /// Whether the message of a row was written by an earlier process. Ids are 32 random bits: an entry counts only if it
@@ -171,20 +147,16 @@ impl RunBranch {
                 self.error(io::Error::new(io::ErrorKind::Interrupted, "the gateway is shutting down"))
             );
         }
-        let steered = self.steering.writing().filter(|job| id == Some(job.row.entry_id.as_str()));
+        let steered = self.control.steering.writing().filter(|job| id == Some(job.row.entry_id.as_str()));
         let id = match &steered {
             Some(job) => Some(self.free_id(&job.row.entry_id, job.row.fresh_id.as_str())),
             None => id.map(str::to_owned),
         };
-        let tells = self.telling.take_if(|telling| id.as_deref() == Some(telling.entry_id.as_str()));
         let message = self.explained(message);
         let written = self.transcript.append_message(message.clone(), id.map(EntryId::new)).await;
         written.map_err(|error| self.error(io::Error::other(error)))?;
-        if let Some(told) = tells {
-            told.events.told(&told.session_key, &told.lines);
-        }
         if steered.is_some() {
-            self.steering.written();
+            self.control.steering.written();
         }
         self.context.push(message);
         Ok(())
@@ -195,7 +167,7 @@ impl RunBranch {
         let mut message = message.clone();
         if let Message::Assistant(answer) = &mut message
             && answer.stop_reason == StopReason::Aborted
-            && self.reason.get() == Some(&AbortReason::Timeout)
+            && self.control.reason.get() == Some(&AbortReason::Timeout)
         {
             answer.error_message.get_or_insert_with(|| result::DEADLINE.to_owned());
         }
@@ -223,8 +195,8 @@ fn entry_ids(row: &Row) -> Vec<EntryId> {
 }
 
 impl openclaw_agent::Transcript for RunBranch {
-    fn context(&self) -> Vec<Message> {
-        self.context.clone()
+    fn context(&self) -> &[Message] {
+        &self.context
     }
 
     fn append<'a>(
@@ -239,7 +211,7 @@ impl openclaw_agent::Transcript for RunBranch {
 #[cfg(test)]
 mod tests {
     use openclaw_protocol::message::Block;
-    use openclaw_protocol::{AgentId, RunId, SessionId};
+    use openclaw_protocol::{AgentId, RunId, SessionId, SessionKey};
     use openclaw_sessions::transcript::{MemoryTranscripts, NewTranscript, TranscriptLock, Transcripts};
 
     use super::*;
@@ -265,7 +237,7 @@ mod tests {
         let lock = TranscriptLock::acquire_now(all, &transcript).await.unwrap();
         let transcript = lock.reopen(None, new).await.unwrap();
         let context = transcript.context().await.unwrap().messages;
-        RunBranch::new(transcript, context, Arc::default(), Arc::default(), CancellationToken::new())
+        RunBranch::new(transcript, context, Arc::default(), CancellationToken::new())
     }
 
     fn answer(text: &str) -> Message {

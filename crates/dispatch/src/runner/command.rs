@@ -11,21 +11,21 @@ use openclaw_sessions::transcript::inject::injected;
 use openclaw_sessions::transcript::{NewTranscript, TranscriptRef};
 use serde_json::json;
 
-use super::asked_model::Hint;
 use super::inject::{PutError, RunTranscript};
-use super::locked::{self, Held};
+use super::obstacle::{Held, Obstacle};
 use super::session::Session;
 use super::{Ending, NotBegun, RunControl, Runner, done, finish, record};
 use crate::api::{RunOutcome, RunRecord};
 use crate::commands::{self, Context, Intent};
-use crate::inbox::{Parked, Row};
-use crate::lane::Job;
-use crate::shared::Shared;
+use crate::inbox::{Queued, Row};
+use crate::job::Job;
+use crate::journal::Update;
+use crate::session_model::RequestedModel;
 
 /// Where a message's words go.
 pub(super) enum Route {
     /// To the agent.
-    Agent(Option<Hint>),
+    Agent(Option<RequestedModel>),
     /// Nowhere: the gateway does what the message says, and answers.
     Command,
     /// Nowhere: what it asks for can't be granted; the text says why.
@@ -57,44 +57,43 @@ impl AnsweredIn {
 
 /// Answers a message whose turn it is.
 pub(super) async fn work(
-    shared: &Shared,
+    runner: &Runner,
     job: &Job,
     row: &Row,
     control: &RunControl,
     refusal: Option<String>,
 ) -> Ending {
     let answered = async {
-        let answer = shared.runner.answer_in_turn(shared, row, refusal).await?;
-        while let Some(held) = shared.runner.keep_answer(row, &answer, None).await? {
-            if let Err(ending) = locked::until_free(shared, &job.row, control, &held).await {
+        let answer = runner.answer_in_turn(row, refusal).await?;
+        while let Some(held) = runner.keep_answer(row, &answer, None).await? {
+            if let Err(ending) = Obstacle::Locked(held).passed(runner, &job.row, control).await {
                 return Ok(Err(ending));
             }
         }
         Ok::<_, NotBegun>(Ok(answer.message))
     };
     let answered = tokio::select! { biased;
-        () = shared.kill.cancelled() => return Ending::Interrupted,
+        () = runner.shared.kill.cancelled() => return Ending::Interrupted,
         answered = async { job.gate.cancelled().await; answered.await } => answered,
     };
     match answered {
         Ok(Ok(message)) => {
-            let record = record(shared, row, None, outcome(message.as_deref()));
-            finish(shared, record.clone()).await;
+            let record = finished(runner, row, message.as_deref()).await;
             Ending::Answered(record, message)
         }
         Ok(Err(ending)) => ending,
-        Err(_) if shared.kill.is_cancelled() => Ending::Interrupted,
+        Err(_) if runner.shared.kill.is_cancelled() => Ending::Interrupted,
         Err(NotBegun { message, .. }) => {
             tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a command failed");
-            done(shared, row, None, RunOutcome::Error { message, result: None }).await
+            done(runner, row, None, RunOutcome::Error { message, result: None }).await
         }
     }
 }
 
 /// Does what a message asks for while a run of its session is under way. Clients may be told the answer at once; it is
 /// written into the transcript by [`close`].
-pub(crate) async fn answer_aside(shared: &Shared, row: &Row) -> Option<Answer> {
-    match shared.runner.answer_beside_run(shared, row).await {
+pub(crate) async fn answer_aside(runner: &Runner, row: &Row) -> Option<Answer> {
+    match runner.answer_beside_run(row).await {
         Ok(answer) => answer,
         Err(NotBegun { message, .. }) => {
             tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a command has to wait");
@@ -106,14 +105,14 @@ pub(crate) async fn answer_aside(shared: &Shared, row: &Row) -> Option<Answer> {
 /// Writes an answer that was told into the transcript, between two entries of the run under way, and finishes its message.
 /// Nothing when the process ends before: then the message is answered again at the next start.
 pub(crate) async fn close<P: Sync>(
-    shared: &Shared,
+    runner: &Runner,
     row: &Row<P>,
     answer: &Answer,
     run: Option<RunTranscript>,
 ) -> Option<RunRecord> {
     let kept = tokio::select! { biased;
-        () = shared.kill.cancelled() => return None,
-        kept = shared.runner.keep_answer(row, answer, run) => kept,
+        () = runner.shared.kill.cancelled() => return None,
+        kept = runner.keep_answer(row, answer, run) => kept,
     };
     match kept {
         Ok(None) => {}
@@ -124,9 +123,14 @@ pub(crate) async fn close<P: Sync>(
             tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "an answer is not in the history");
         }
     }
-    let record = record(shared, row, None, outcome(answer.message.as_deref()));
-    finish(shared, record.clone()).await;
-    Some(record)
+    Some(finished(runner, row, answer.message.as_deref()).await)
+}
+
+/// Finishes a message that was answered.
+async fn finished<P>(runner: &Runner, row: &Row<P>, said: Option<&Message>) -> RunRecord {
+    let record = record(runner, row, None, outcome(said));
+    finish(runner, record.clone()).await;
+    record
 }
 
 /// What is remembered of an answered command.
@@ -142,7 +146,7 @@ pub(crate) fn outcome(said: Option<&Message>) -> RunOutcome {
 impl Runner {
     /// Whether a message is answered at once although a run of its session is under way. One that starts a conversation
     /// anew is not: it takes the run's place.
-    pub(crate) async fn is_aside(&self, row: &Row<Parked>) -> bool {
+    pub(crate) async fn is_aside(&self, row: &Row<Queued>) -> bool {
         let wants = row.payload.facts.wants;
         wants.command
             && !wants.reset
@@ -151,56 +155,50 @@ impl Runner {
 
     /// Where the words of a message go. Reads what models there are where it asks for one.
     pub(super) async fn route(&self, row: &Row) -> Result<Route, NotBegun> {
-        let (asked, text) = match row.payload.to_gateway() {
-            Intent::Prompt => return Ok(Route::Agent(None)),
-            Intent::Stripped { text } => {
-                return Ok(Route::Agent(Some(Hint { text: text.clone(), model: None, profile: None })));
-            }
+        let asked = match row.payload.to_gateway() {
+            Intent::Prompt | Intent::Stripped { .. } => return Ok(Route::Agent(None)),
             Intent::Command { .. } | Intent::Ignored => return Ok(Route::Command),
-            Intent::PromptFor { choice, text } => (choice, text.clone()),
+            Intent::PromptFor { choice, .. } => choice,
         };
         let settings = self.settings();
         let key = &row.session_key;
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
-        let choices = self.models.choices(&settings.models, &agent.id, &agent.agent_dir).await;
-        Ok(match commands::model::choose(&self.models, &choices, &agent, asked).await {
+        let choices = self.models.all.choices(&settings.models, &agent.id, &agent.agent_dir).await;
+        Ok(match commands::model::choose(&self.models.all, &choices, &agent, asked).await {
             Ok(chosen) => {
-                Route::Agent(Some(Hint { text, model: Some(chosen.model), profile: asked.profile.clone() }))
+                Route::Agent(Some(RequestedModel { model: chosen.model, profile: asked.profile.clone() }))
             }
             Err(refusal) => Route::Refused(refusal),
         })
     }
 
-    async fn answer_in_turn(
-        &self,
-        shared: &Shared,
-        row: &Row,
-        refusal: Option<String>,
-    ) -> Result<Answer, NotBegun> {
+    async fn answer_in_turn(&self, row: &Row, refusal: Option<String>) -> Result<Answer, NotBegun> {
         let settings = self.settings();
-        let session = self.session(shared, row, &settings, None).await?;
-        session.note(shared, row).await?;
+        let session = self.session(row, &settings, None).await?;
+        session.note(&*self.shared.journal, row).await?;
         let text = match refusal {
             Some(refusal) => Some(refusal),
             None => {
                 let Session { key, agent, entry, .. } = &session;
-                self.answer(&Context { runner: self, settings: &settings, key, agent, entry }, row).await?
+                self.answer(&Context { models: &self.models, settings: &settings, key, agent, entry }, row)
+                    .await?
             }
         };
         let place = AnsweredIn::new(session.transcript, &session.id, &session.agent.workspace);
         Ok(answer_of(row, text, place))
     }
 
-    async fn answer_beside_run(&self, shared: &Shared, row: &Row) -> Result<Option<Answer>, NotBegun> {
+    async fn answer_beside_run(&self, row: &Row) -> Result<Option<Answer>, NotBegun> {
         let settings = self.settings();
         let key = &row.session_key;
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
-        let Some(found) = self.store.get(key).await? else { return Ok(None) };
+        let Some(found) = self.deps.store.get(key).await? else { return Ok(None) };
         let Some(id) = found.entry.session_id.clone() else { return Ok(None) };
         // Where the run has it, which looks at the disk too.
         let transcript = self.transcript_of(&agent.id, &id, Some(&found.entry))?;
-        shared.inbox.begin(&row.run_id, &id).await?;
-        let context = Context { runner: self, settings: &settings, key, agent: &agent, entry: &found.entry };
+        self.shared.journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
+        let context =
+            Context { models: &self.models, settings: &settings, key, agent: &agent, entry: &found.entry };
         let text = self.answer(&context, row).await?;
         Ok(Some(answer_of(row, text, AnsweredIn::new(transcript, &id, &agent.workspace))))
     }

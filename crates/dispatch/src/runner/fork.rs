@@ -31,20 +31,20 @@ impl Runner {
         parent: &SessionKey,
         child: &Child<'_>,
     ) -> Result<Option<TranscriptRef>, NotBegun> {
-        let Some(row) = self.store.get(parent).await? else { return Ok(None) };
+        let Some(row) = self.deps.store.get(parent).await? else { return Ok(None) };
         if !is_forkable(row.entry.total_tokens) {
             return Ok(None);
         }
         let agent = parent.agent_or(&self.settings().sessions.default_agent());
-        let Some(source) = self.transcripts.to_write(&agent, &row.entry)? else { return Ok(None) };
-        let forked = self.transcripts.of_fork(&source, child.id, child.accepted_at);
+        let Some(source) = self.deps.transcripts.to_write(&agent, &row.entry)? else { return Ok(None) };
+        let forked = self.deps.transcripts.of_fork(&source, child.id, child.accepted_at);
         let new = NewTranscript {
             session_id: child.id.to_string(),
             cwd: child.workspace.display().to_string(),
             parent: None,
         };
         // A run of the parent that is under way is waited for: half of its turn is nothing to begin with.
-        let lock = TranscriptLock::acquire(&self.transcripts, &source).await?;
+        let lock = TranscriptLock::acquire(&self.deps.transcripts, &source).await?;
         match lock.fork(forked.clone(), new).await {
             Ok(()) => Ok(Some(forked)),
             Err(TranscriptError::Missing(_)) => Ok(None),

@@ -19,7 +19,6 @@ use super::command::AnsweredIn;
 use crate::api::{InjectError, InjectMessage, Injected};
 use crate::events::injected as injected_event;
 use crate::inbox::Row;
-use crate::shared::Shared;
 use openclaw_sessions::time::now_ms;
 
 /// A tool call under way keeps an answer out of the transcript as long as it takes: a day is longer than any.
@@ -32,13 +31,13 @@ const PATIENCE: Duration = Duration::from_secs(8);
 pub(crate) type RunTranscript = watch::Receiver<Option<Injector>>;
 
 /// Appends and syncs: while a run is under way between two of its entries. Clients are told before the answer is given.
-pub(crate) async fn work(shared: &Shared, injection: Injection, run: Option<RunTranscript>) {
+pub(crate) async fn work(runner: &Runner, injection: Injection, run: Option<RunTranscript>) {
     let Injection { message, reply } = injection;
-    let injected = shared.runner.inject(&message, run, &shared.kill).await;
+    let injected = runner.inject(&message, run, &runner.shared.kill).await;
     if let Ok(injected) = &injected {
         let event = injected_event(&message.session_key, &injected.message_id, &injected.message);
-        shared.hub.publish(event).await;
-        shared.hub.flush().await;
+        runner.shared.hub.publish(event).await;
+        runner.shared.hub.flush().await;
     }
     // The message stays in the transcript if the caller has gone.
     let _ = reply.send(injected);
@@ -71,10 +70,11 @@ impl Runner {
 
     async fn transcript_to_inject(&self, message: &InjectMessage) -> Result<TranscriptRef, InjectError> {
         let key = &message.session_key;
-        let found = self.store.get(key).await.map_err(|error| InjectError::Storage(error.to_string()))?;
+        let found =
+            self.deps.store.get(key).await.map_err(|error| InjectError::Storage(error.to_string()))?;
         let entry = found.ok_or(InjectError::UnknownSession)?.entry;
         let agent = key.agent_or(&self.settings().sessions.default_agent());
-        let transcripts = Arc::clone(&self.transcripts);
+        let transcripts = Arc::clone(&self.deps.transcripts);
         tokio::task::spawn_blocking(move || transcripts.find(&agent, &entry))
             .await
             .map_err(|error| InjectError::Storage(error.to_string()))?
@@ -121,7 +121,7 @@ impl Runner {
                 return Ok(written?.as_str().to_owned());
             }
             tokio::select! { biased;
-                lock = TranscriptLock::acquire(&self.transcripts, transcript) => {
+                lock = TranscriptLock::acquire(&self.deps.transcripts, transcript) => {
                     return self.append(&lock?, words).await;
                 }
                 () = changed(&mut run) => {}
@@ -149,7 +149,8 @@ impl Runner {
         ids: &[EntryId],
         said: &Message,
     ) -> Result<bool, PutError> {
-        let (reader, ids, said_at) = (self.transcripts.reader(transcript), ids.to_vec(), timestamp(said));
+        let (reader, ids, said_at) =
+            (self.deps.transcripts.reader(transcript), ids.to_vec(), timestamp(said));
         let look = move || {
             let mut is_there = false;
             let visited = reader.visit(Part::Branch, &mut |_, id, line| {

@@ -9,7 +9,7 @@ use openclaw_agent::event::RunEnd;
 use openclaw_agent::prompt::{self, PromptInputs, PromptMode, ReportFrame, RuntimeFacts, SystemPromptReport};
 use openclaw_agent::user_time::{user_zone, zone_name};
 use openclaw_agent::workspace::{self, Fill};
-use openclaw_agent::{Limits, Outcome, Prompt, ReasoningVisibility, Toolbox};
+use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
 use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::Heartbeat;
 use openclaw_models::credentials::SessionState;
@@ -18,26 +18,26 @@ use openclaw_models::select::Skipped;
 use openclaw_models::{Ask, AskedThinking, Candidate, Selected, ThinkingLevel};
 use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::SessionEntry;
-use openclaw_sessions::entry::ReasoningLevel;
+use openclaw_sessions::entry::{ReasoningLevel, VerboseLevel};
 use openclaw_sessions::transcript::{
     Context, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError, TranscriptLock,
 };
 use openclaw_tools::{Confinement, ExecSettings, Setup, toolbox};
 
-use super::asked_model::Hint;
-use super::branch::{Prompted, RunBranch, Telling};
-use super::locked::Held;
-use super::profile_pin::Keep;
+use super::branch::{Prompted, RunBranch};
+use super::obstacle::Held;
 use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
 use super::wording::{self, Circumstances};
 use super::{NotBegun, RunControl, Runner, history_limit, inject, protections, tools};
 use crate::api::{AbortReason, RunOutcome};
-use crate::handle::Settings;
+use crate::events::Verbose;
 use crate::inbox::Row;
 use crate::request::{Request, WEBCHAT};
-use crate::shared::Shared;
+use crate::session_model::RequestedModel;
+use crate::session_model::profile_pin::Keep;
+use crate::setup::Settings;
 use crate::system_events;
 use openclaw_sessions::time::now_ms;
 
@@ -54,7 +54,6 @@ pub(super) struct Prepared {
     pub(super) system_prompt: String,
     pub(super) report: SystemPromptReport,
     pub(super) branch: RunBranch,
-    pub(super) prompt: Prompt,
     pub(super) reasoning: ReasoningVisibility,
     pub(super) limits: Limits,
     pub(super) history_limit: Option<NonZeroU32>,
@@ -123,18 +122,17 @@ impl Prepared {
 impl Runner {
     pub(super) async fn prepare(
         &self,
-        shared: &Shared,
         row: &Row,
-        control: &RunControl,
-        hint: Option<Hint>,
+        control: &Arc<RunControl>,
+        requested: Option<RequestedModel>,
     ) -> Result<Preparation, NotBegun> {
         let settings = self.settings();
         let asked = asked_thinking(&row.payload)?;
-        let session = self.session(shared, row, &settings, hint).await?;
+        let session = self.session(row, &settings, requested).await?;
         // One run a transcript, whatever session keys lead to it.
         let lock = tokio::select! { biased;
             () = control.cancel.cancelled() => return Ok(Preparation::Stopped),
-            lock = TranscriptLock::acquire_now(&self.transcripts, &session.transcript) => lock.map_err(Held::of),
+            lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript) => lock.map_err(Held::of),
         };
         let lock = match lock {
             Ok(lock) => lock,
@@ -142,7 +140,7 @@ impl Runner {
             Err(Err(error)) => return Err(error.into()),
         };
         let ((), selected, files) = tokio::try_join!(
-            session.note(shared, row),
+            session.note(&*self.shared.journal, row),
             self.select(&settings, &session, asked),
             load_workspace(&session, &settings),
         )?;
@@ -154,29 +152,26 @@ impl Runner {
         let (system_prompt, report) = self.system_prompt(row, &session, &settings, first, &files, &tools);
         let (transcript, mut context) = self.transcript(&lock, &session, first).await?;
         inject::without_preface(&mut context.messages);
-        let (steering, reason) = (Arc::clone(&control.steering), Arc::clone(&control.reason));
-        let mut branch = RunBranch::new(transcript, context.messages, steering, reason, shared.kill.clone());
-        let prompt = match branch.prompted(row, shared.inbox.entries_since(row).await).await? {
-            Prompted::Yes => Prompt::Resume,
+        let kill = self.shared.kill.clone();
+        let mut branch = RunBranch::new(transcript, context.messages, Arc::clone(control), kill);
+        match branch.prompted(row, self.entries_since(row).await).await? {
+            Prompted::Yes => {}
             Prompted::Failed(why) => return Err(NotBegun::because(why)),
             Prompted::NotYet(entry_id) | Prompted::Overtaken(entry_id) => {
                 branch.begin_turn().await?;
-                let lines = self.system_events.waiting(&session.key);
+                let lines = self.deps.system_events.waiting(&session.key);
                 let mut circumstances = circumstances(&session);
                 let zone = system_events::zone(&settings.config.agents.defaults);
                 circumstances.system_block = system_events::block(&lines, &zone);
-                let message = wording::message(row, &circumstances);
-                if !lines.is_empty() {
-                    let events = Arc::clone(&self.system_events);
-                    let session_key = session.key.clone();
-                    branch.tell(Telling { entry_id: entry_id.clone(), events, session_key, lines });
-                }
-                Prompt::New { message, entry_id }
+                // Before clients hear that the run begins: on a full disk the message goes back to waiting.
+                branch.say(wording::message(row, &circumstances), &entry_id).await?;
+                self.deps.system_events.mark_delivered(&session.key, &lines);
             }
-        };
+        }
         let reasoning = reasoning(&session.entry);
         let limits = Limits { timeout: row.payload.run_time(), ..Limits::default() };
         let history_limit = history_limit::of(&settings.config.channels, &session.key, &session.entry);
+        let _ = control.verbose.set(verbose(&session.entry, &settings));
         control.transcript.send_replace(Some(branch.injector()));
         Ok(Preparation::Ready(Box::new(Prepared {
             session,
@@ -188,7 +183,6 @@ impl Runner {
             system_prompt,
             report,
             branch,
-            prompt,
             reasoning,
             limits,
             history_limit,
@@ -230,7 +224,7 @@ impl Runner {
             (None, Some(level)) => AskedThinking::Stored(level),
             (None, None) => AskedThinking::Default,
         };
-        let asked_model = self.asked_model(&session.key, entry, session.hint.as_ref()).await;
+        let asked_model = self.models.asked_for(&session.key, entry, session.requested.as_ref()).await;
         let ask = Ask {
             agent: &session.agent.id,
             agent_dir: &session.agent.agent_dir,
@@ -242,9 +236,9 @@ impl Runner {
             },
             thinking,
         };
-        let selected = self.models.select(&settings.models, &ask).await?;
+        let selected = self.models.all.select(&settings.models, &ask).await?;
         if let Some(instead) = selected.candidates.first().filter(|_| selected.override_ignored) {
-            self.drop_override(&session.key, &asked_model, &instead.reference).await;
+            self.models.drop_override(&session.key, &asked_model, &instead.reference).await;
         }
         for warning in &selected.warnings {
             tracing::warn!(agent = %session.agent.id, %warning, "models");
@@ -259,13 +253,13 @@ impl Runner {
     fn tools(&self, session: &Session, settings: &Settings, first: &Candidate, shield: &Shield) -> Toolbox {
         let agent = &session.agent;
         let mut environment = settings.config.environment().clone();
-        for (name, value) in &self.command_variables {
+        for (name, value) in &self.deps.command_variables {
             environment.set(name, value);
         }
         let mut exec = ExecSettings::new(&protections::exec_of(&session.entry, &agent.exec), environment);
-        exec.approvals_file = Some(self.state_dir.join("exec-approvals.json"));
+        exec.approvals_file = Some(self.deps.state_dir.join("exec-approvals.json"));
         exec.withheld = Arc::clone(&shield.withheld);
-        exec.lock = self.command_lock.clone();
+        exec.lock = self.deps.command_lock.clone();
         let model = &first.model;
         let allowed = tools::allowed(&settings.config, agent, model.provider(), model.id(), &session.key);
         // A run that asks for a sandbox did not get here.
@@ -296,7 +290,7 @@ impl Runner {
             reasoning: reasoning(&session.entry),
             runtime: RuntimeFacts {
                 agent: Some(agent.id.as_str().to_owned()),
-                host: self.host.clone(),
+                host: self.deps.host.clone(),
                 repo: agent
                     .repo_root
                     .as_deref()
@@ -363,6 +357,19 @@ fn reasoning(entry: &SessionEntry) -> ReasoningVisibility {
         Some(ReasoningLevel::On) => ReasoningVisibility::On,
         Some(ReasoningLevel::Stream) => ReasoningVisibility::Stream,
         None => ReasoningVisibility::Off,
+    }
+}
+
+/// How much of the run's tool events clients see.
+fn verbose(entry: &SessionEntry, settings: &Settings) -> Verbose {
+    match entry.verbose_level {
+        Some(VerboseLevel::On) => Verbose::On,
+        Some(VerboseLevel::Full) => Verbose::Full,
+        Some(VerboseLevel::Off) => Verbose::Off,
+        None => {
+            let configured = settings.config.agents.defaults.verbose_default.as_deref();
+            configured.map(Verbose::parse).unwrap_or_default()
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
 
 use super::NotBegun;
-use crate::handle::Settings;
+use crate::setup::Settings;
 
 /// Whether the run may begin. `entry` is its session's row, where it has one.
 pub(super) fn check(

@@ -8,8 +8,8 @@ use openclaw_protocol::message::Usage;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::Json;
 
-use super::profile_pin::{self, Keep};
 use crate::api::{AbortReason, RunOutcome};
+use crate::session_model::profile_pin::{self, Keep};
 
 /// What people are told of a run that was stopped at the deadline its message came with.
 pub(super) const DEADLINE: &str =

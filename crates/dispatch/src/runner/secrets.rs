@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::NotBegun;
 use super::device_secrets::DeviceSecrets;
-use crate::handle::Settings;
+use crate::setup::Settings;
 
 /// Credentials that came to light in runs and are remembered; logins get new ones every hour.
 const REMEMBERED: usize = 256;

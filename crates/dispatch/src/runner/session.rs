@@ -16,14 +16,14 @@ use openclaw_sessions::transcript::TranscriptRef;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::{Map, Value};
 
-use super::asked_model::Hint;
 use super::contact::Contact;
 use super::{NotBegun, Runner, fork, protections};
 use crate::api::Occasion;
-use crate::handle::Settings;
 use crate::inbox::Row;
+use crate::journal::{Journal, Update};
 use crate::request::{Kind, WEBCHAT};
-use crate::shared::Shared;
+use crate::session_model::RequestedModel;
+use crate::setup::Settings;
 
 /// The conversation of one run.
 pub(super) struct Session {
@@ -42,7 +42,7 @@ pub(super) struct Session {
     /// What followed a reset trigger.
     pub(super) reset: Option<String>,
     /// What its message wishes for this run alone.
-    pub(super) hint: Option<Hint>,
+    pub(super) requested: Option<RequestedModel>,
     /// Whether a person stopped the run before.
     pub(super) after_abort: bool,
 }
@@ -83,8 +83,8 @@ impl Facts<'_> {
 
 impl Session {
     /// Makes the inbox say where the run begins, where it does not say so yet.
-    pub(super) async fn note(&self, shared: &Shared, row: &Row) -> Result<(), NotBegun> {
-        if self.noted { Ok(()) } else { note(shared, row, &self.id).await }
+    pub(super) async fn note(&self, journal: &dyn Journal, row: &Row) -> Result<(), NotBegun> {
+        if self.noted { Ok(()) } else { note(journal, row, &self.id).await }
     }
 }
 
@@ -93,16 +93,15 @@ impl Runner {
     /// noted as well ([`Session::note`]).
     pub(super) async fn session(
         &self,
-        shared: &Shared,
         row: &Row,
         settings: &Settings,
-        hint: Option<Hint>,
+        requested: Option<RequestedModel>,
     ) -> Result<Session, NotBegun> {
         let key = row.session_key.clone();
         let agent_id =
             row.payload.agent_id.clone().unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
         let agent = settings.config.agent(&agent_id);
-        let stored = self.store.get(&key).await?.map(|found| found.entry);
+        let stored = self.deps.store.get(&key).await?.map(|found| found.entry);
         protections::check(settings, &agent_id, &key, stored.as_deref())?;
         // A message that was stopped does nothing but be there.
         let named = match row.abort {
@@ -110,18 +109,18 @@ impl Runner {
             None => self.asked_reset(row, &agent, settings).await,
         };
         let id = {
-            let fresh = self.transcripts.of_new(&agent_id, &row.fresh_id)?;
+            let fresh = self.deps.transcripts.of_new(&agent_id, &row.fresh_id)?;
             let facts = Facts {
                 begun: row.session_id.as_ref(),
                 named: if row.payload.is_isolated() { None } else { named_session(row)? },
                 current: stored.as_ref().and_then(|entry| usable_id(entry)),
                 fresh_id: &row.fresh_id,
                 // One look at a directory entry: going to another thread for it would take longer.
-                fresh_exists: self.transcripts.exists(&fresh),
+                fresh_exists: self.deps.transcripts.exists(&fresh),
                 resets: named.is_some(),
                 goes_on: stored
                     .as_ref()
-                    .is_some_and(|entry| goes_on(row, entry, &key, settings, &self.clock.zone())),
+                    .is_some_and(|entry| goes_on(row, entry, &key, settings, &self.shared.clock.zone())),
             };
             facts.choose()
         };
@@ -129,7 +128,7 @@ impl Runner {
         let same = current.is_some();
         let mut transcript = self.transcript_of(&agent_id, &id, current)?;
         let is_named =
-            current.is_some_and(|entry| self.transcripts.is_named_by(&transcript, &agent_id, entry));
+            current.is_some_and(|entry| self.deps.transcripts.is_named_by(&transcript, &agent_id, entry));
         let after_abort = current.is_some_and(|entry| entry.aborted_last_run == Some(true));
         let contact = Contact::of(row, &key);
         let is_new = stored.is_none();
@@ -138,7 +137,7 @@ impl Runner {
                 (entry, false)
             }
             Some(_) | None => {
-                note(shared, row, &id).await?;
+                note(&*self.shared.journal, row, &id).await?;
                 let choice = named.as_ref().and_then(|named| named.model.clone());
                 if let Some(forked) = self.forked(row, &key, &id, &agent, !is_new).await {
                     transcript = forked;
@@ -150,7 +149,7 @@ impl Runner {
             }
         };
         let reset = named.map(|named| named.rest);
-        Ok(Session { key, agent, id, transcript, entry, noted, is_new: !same, reset, hint, after_abort })
+        Ok(Session { key, agent, id, transcript, entry, noted, is_new: !same, reset, requested, after_abort })
     }
 
     /// Where a transcript is or will be. `entry` is the row that has it.
@@ -161,13 +160,13 @@ impl Runner {
         entry: Option<&SessionEntry>,
     ) -> Result<TranscriptRef, BadSessionId> {
         let found = match entry {
-            Some(entry) => self.transcripts.to_write(agent, entry)?,
+            Some(entry) => self.deps.transcripts.to_write(agent, entry)?,
             None => {
                 let bare = SessionEntry { session_id: Some(id.clone()), ..SessionEntry::default() };
-                self.transcripts.to_write(agent, &bare)?
+                self.deps.transcripts.to_write(agent, &bare)?
             }
         };
-        found.map_or_else(|| self.transcripts.of_new(agent, id), Ok)
+        found.map_or_else(|| self.deps.transcripts.of_new(agent, id), Ok)
     }
 
     async fn write_row(
@@ -181,7 +180,7 @@ impl Runner {
             change_row(edit, &renewal, patch.as_ref());
             Ok(())
         });
-        Ok(self.store.update(key, change).await?.entry)
+        Ok(self.deps.store.update(key, change).await?.entry)
     }
 
     /// What follows `/new` or `/reset`, where the message begins so, and the model it names.
@@ -191,7 +190,7 @@ impl Runner {
         if rest.trim().is_empty() {
             return Some(Opening { model: None, rest });
         }
-        Some(self.models.choices(&settings.models, &agent.id, &agent.agent_dir).await.opening(&rest))
+        Some(self.models.all.choices(&settings.models, &agent.id, &agent.agent_dir).await.opening(&rest))
     }
 
     /// The transcript of a new session that begins with its parent's conversation; `None` where it begins with nothing.
@@ -233,9 +232,9 @@ struct Renewal {
 }
 
 /// Makes the inbox say where the run begins.
-async fn note(shared: &Shared, row: &Row, id: &SessionId) -> Result<(), NotBegun> {
+async fn note(journal: &dyn Journal, row: &Row, id: &SessionId) -> Result<(), NotBegun> {
     if row.session_id.as_ref() != Some(id) {
-        shared.inbox.begin(&row.run_id, id).await?;
+        journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
     }
     Ok(())
 }

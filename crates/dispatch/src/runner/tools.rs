@@ -1,8 +1,8 @@
 //! Which tools a run is offered (spec `tools.md` §8.2).
 
-use openclaw_agent::tool_policy::{self, Candidate, PolicyStep, Profile, Sender, ToolPolicy};
+use openclaw_agent::tool_policy::{self, Candidate, PolicyStep, Sender};
 use openclaw_config::ResolvedAgent;
-use openclaw_config::settings::{Config, ToolPolicy as Configured, ToolProfile};
+use openclaw_config::settings::{Config, ToolPolicy};
 use openclaw_protocol::SessionKey;
 use openclaw_tools::CATALOGUE;
 
@@ -32,13 +32,13 @@ fn steps(
     model: &str,
     session_key: &SessionKey,
 ) -> Vec<PolicyStep> {
-    let by = |policies: &'_ std::collections::BTreeMap<String, Configured>| {
+    let by = |policies: &'_ std::collections::BTreeMap<String, ToolPolicy>| {
         let keys: Vec<&str> = policies.keys().map(String::as_str).collect();
         policies.get(tool_policy::provider_key(&keys, provider, model)?).cloned()
     };
     let (shared, shared_by) = (&config.tools.policy, by(&config.tools.by_provider));
     let (own, own_by) = (&agent.tool_policy, by(&agent.tool_policy_by_provider));
-    let profile_of = |own: Option<&Configured>, shared: Option<&Configured>| {
+    let profile_of = |own: Option<&ToolPolicy>, shared: Option<&ToolPolicy>| {
         own.filter(|policy| policy.profile.is_some()).or(shared).cloned()
     };
     let mut steps = Vec::new();
@@ -54,33 +54,21 @@ fn steps(
     steps.push(list_step("agents.list[].tools", own));
     steps.extend(own_by.iter().map(|policy| list_step("agents.list[].tools.byProvider", policy)));
     if session_key.is_subagent() {
-        steps.push(tool_policy::subagent_step(lists(&config.tools.subagents.tools), &CATALOGUE));
+        let lists = ToolPolicy { profile: None, ..config.tools.subagents.tools.clone() };
+        steps.push(tool_policy::subagent_step(lists, &CATALOGUE));
     }
     steps
 }
 
-fn profile_step(label: &str, policy: &Configured) -> Option<PolicyStep> {
-    let profile = match policy.profile? {
-        ToolProfile::Minimal => Profile::Minimal,
-        ToolProfile::Coding => Profile::Coding,
-        ToolProfile::Messaging => Profile::Messaging,
-        ToolProfile::Full => Profile::Full,
-    };
-    let also_allow = policy.also_allow.clone().unwrap_or_default();
-    let policy = ToolPolicy { also_allow, ..ToolPolicy::default() };
-    Some(PolicyStep { label: label.to_owned(), profile: Some(profile), policy })
+/// A profile and what it allows besides.
+fn profile_step(label: &'static str, policy: &ToolPolicy) -> Option<PolicyStep> {
+    let (profile, also_allow) = (Some(policy.profile?), policy.also_allow.clone());
+    Some(PolicyStep { label, policy: ToolPolicy { profile, also_allow, ..ToolPolicy::default() } })
 }
 
-fn list_step(label: &str, policy: &Configured) -> PolicyStep {
-    PolicyStep { label: label.to_owned(), profile: None, policy: lists(policy) }
-}
-
-fn lists(policy: &Configured) -> ToolPolicy {
-    ToolPolicy {
-        allow: policy.allow.clone(),
-        also_allow: policy.also_allow.clone().unwrap_or_default(),
-        deny: policy.deny.clone().unwrap_or_default(),
-    }
+/// The lists alone.
+fn list_step(label: &'static str, policy: &ToolPolicy) -> PolicyStep {
+    PolicyStep { label, policy: ToolPolicy { profile: None, ..policy.clone() } }
 }
 
 #[cfg(test)]

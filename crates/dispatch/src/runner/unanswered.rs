@@ -8,35 +8,34 @@ use openclaw_sessions::transcript::{NewTranscript, TranscriptLock};
 use super::branch::{Prompted, RunBranch};
 use super::{Ending, NotBegun, Runner, done, result};
 use crate::api::AbortReason;
-use crate::inbox::{Parked, Row};
-use crate::shared::Shared;
+use crate::inbox::{Queued, Row};
 
 /// Writes the message of a stopped row into the transcript, unless it is there, and closes the row.
-pub(super) async fn close(shared: &Shared, row: &Row<Parked>, reason: AbortReason) -> Ending {
-    if !record(shared, row, reason, None).await {
+pub(super) async fn close(runner: &Runner, row: &Row<Queued>, reason: AbortReason) -> Ending {
+    if !record(runner, row, reason, None).await {
         return Ending::Interrupted;
     }
-    done(shared, row, None, result::aborted(reason, None)).await
+    done(runner, row, None, result::aborted(reason, None)).await
 }
 
 /// Writes a message into the transcript, and what is said to it if anything is, unless that is there. `reason` keeps it from
 /// doing what it asks for, such as a reset. `false`: the gateway stops, and the next start does it.
 pub(super) async fn record(
-    shared: &Shared,
-    row: &Row<Parked>,
+    runner: &Runner,
+    row: &Row<Queued>,
     reason: AbortReason,
     answer: Option<AssistantMessage>,
 ) -> bool {
     let recorded = async {
-        let row = Row { abort: Some(reason), ..shared.load(row).await? };
-        shared.runner.record_unanswered(shared, &row, answer).await
+        let row = Row { abort: Some(reason), ..runner.load(row).await? };
+        runner.record_unanswered(&row, answer).await
     };
     let recorded = tokio::select! { biased;
-        () = shared.kill.cancelled() => return false,
+        () = runner.shared.kill.cancelled() => return false,
         recorded = recorded => recorded,
     };
     if let Err(NotBegun { message, .. }) = recorded {
-        if shared.kill.is_cancelled() {
+        if runner.shared.kill.is_cancelled() {
             return false;
         }
         tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a message that was not answered is not in the history");
@@ -45,15 +44,10 @@ pub(super) async fn record(
 }
 
 impl Runner {
-    async fn record_unanswered(
-        &self,
-        shared: &Shared,
-        row: &Row,
-        answer: Option<AssistantMessage>,
-    ) -> Result<(), NotBegun> {
-        let session = self.session(shared, row, &self.settings(), None).await?;
-        session.note(shared, row).await?;
-        let lock = TranscriptLock::acquire(&self.transcripts, &session.transcript).await?;
+    async fn record_unanswered(&self, row: &Row, answer: Option<AssistantMessage>) -> Result<(), NotBegun> {
+        let session = self.session(row, &self.settings(), None).await?;
+        session.note(&*self.shared.journal, row).await?;
+        let lock = TranscriptLock::acquire(&self.deps.transcripts, &session.transcript).await?;
         let new = NewTranscript {
             session_id: session.id.as_str().to_owned(),
             cwd: session.agent.workspace.display().to_string(),
@@ -64,9 +58,8 @@ impl Runner {
             Some(_) => transcript.context().await?.messages,
             None => Vec::new(),
         };
-        let mut branch =
-            RunBranch::new(transcript, context, Arc::default(), Arc::default(), shared.kill.clone());
-        let (unsaid, answer) = match branch.prompted(row, shared.inbox.entries_since(row).await).await? {
+        let mut branch = RunBranch::new(transcript, context, Arc::default(), self.shared.kill.clone());
+        let (unsaid, answer) = match branch.prompted(row, self.entries_since(row).await).await? {
             Prompted::NotYet(id) => (Some(id), answer),
             // What is said to it has to follow it.
             Prompted::Overtaken(id) => (answer.is_some().then_some(id), answer),

@@ -2,10 +2,11 @@ use std::fs;
 use std::path::Path;
 
 use openclaw_agent::prompt::{self, PromptInputs};
-use openclaw_agent::tool_policy::{self, Candidate, PolicyStep, Profile, Sender, ToolPolicy};
+use openclaw_agent::tool_policy::{self, Candidate, PolicyStep, Sender};
 use openclaw_agent::{ToolOutput, tool::ToolFuture};
 use openclaw_config::Environment;
 use openclaw_config::settings::Exec as ExecConfig;
+use openclaw_config::settings::{ToolPolicy, ToolProfile};
 use openclaw_protocol::message::Block;
 use serde_json::{Value, json};
 
@@ -222,11 +223,15 @@ async fn a_cancelled_call_does_nothing() {
     assert!(!bench.path("a").exists());
 }
 
-fn step(profile: Option<Profile>, allow: Option<&[&str]>, also: &[&str], deny: &[&str]) -> PolicyStep {
+fn step(profile: Option<ToolProfile>, allow: Option<&[&str]>, also: &[&str], deny: &[&str]) -> PolicyStep {
     PolicyStep {
-        label: "tools.allow".into(),
-        profile,
-        policy: ToolPolicy { allow: allow.map(list), also_allow: list(also), deny: list(deny) },
+        label: "tools.allow",
+        policy: ToolPolicy {
+            profile,
+            allow: allow.map(list),
+            also_allow: Some(list(also)),
+            deny: Some(list(deny)),
+        },
     }
 }
 
@@ -244,12 +249,12 @@ fn the_chain_decides_as_the_reference_does() {
         (vec![step(None, Some(&["exec"]), &[], &[])], &["apply_patch", "exec"], &["read"]),
         (vec![step(None, None, &[], &["group:fs"])], &["exec"], &["read", "apply_patch"]),
         (
-            vec![step(Some(Profile::Minimal), None, &["web_fetch"], &[])],
+            vec![step(Some(ToolProfile::Minimal), None, &["web_fetch"], &[])],
             &["web_fetch", "session_status"],
             &["read"],
         ),
         (
-            vec![step(Some(Profile::Coding), None, &[], &[]), step(None, None, &[], &["exec"])],
+            vec![step(Some(ToolProfile::Coding), None, &[], &[]), step(None, None, &[], &["exec"])],
             &["read", "memory_get"],
             &["exec", "browser"],
         ),
@@ -309,7 +314,7 @@ fn a_group_holds_the_tools_of_the_reference() {
         let denied: Vec<&str> = all.iter().filter(|name| !left.contains(name)).map(String::as_str).collect();
         assert_eq!(denied.join(" "), members, "{group}");
     }
-    let denied = tool_policy::subagent_step(ToolPolicy::default(), &CATALOGUE).policy.deny;
+    let denied = tool_policy::subagent_step(ToolPolicy::default(), &CATALOGUE).policy.deny.unwrap();
     assert_eq!(
         denied.join(" "),
         "whatsapp_login cron gateway agents_list sessions_list sessions_history sessions_send sessions_spawn \

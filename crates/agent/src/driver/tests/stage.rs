@@ -23,10 +23,10 @@ use crate::event::{RunEnd, RunEvent};
 use crate::host::{Host, SessionsHost};
 use crate::redaction::Redactor;
 use crate::reply::Outcome;
-use crate::run::{Limits, Prompt, ReasoningVisibility, RunModel, RunParams};
+use crate::run::{Limits, ReasoningVisibility, RunModel, RunParams};
 use crate::tool::{Catalogue, Tool, ToolContext, ToolError, ToolFacts, ToolFuture, ToolOutput};
 use crate::toolbox::Toolbox;
-use crate::transcript::{Steering, Transcript, TranscriptError};
+use crate::transcript::{QueuedMessage, Steering, Transcript, TranscriptError};
 
 /// What a scripted model answers to one call.
 #[derive(Clone)]
@@ -223,14 +223,15 @@ impl Model for Scripted {
 
 #[derive(Default)]
 struct Memory {
-    entries: Vec<(Option<String>, Message)>,
+    entries: Vec<Message>,
+    ids: Vec<Option<String>>,
     breaks_after: Option<usize>,
     trip: Trip,
 }
 
 impl Transcript for Memory {
-    fn context(&self) -> Vec<Message> {
-        self.entries.iter().map(|(_, message)| message.clone()).collect()
+    fn context(&self) -> &[Message] {
+        &self.entries
     }
 
     fn append<'a>(
@@ -243,7 +244,8 @@ impl Transcript for Memory {
                 let source = std::io::Error::other("disk full");
                 return Err(TranscriptError { path: "/t.jsonl".into(), source });
             }
-            self.entries.push((id.map(str::to_owned), message.clone()));
+            self.entries.push(message.clone());
+            self.ids.push(id.map(str::to_owned));
             self.trip.tick();
             Ok(())
         })
@@ -253,17 +255,15 @@ impl Transcript for Memory {
 #[derive(Default)]
 struct Queue {
     steered: Mutex<VecDeque<UserMessage>>,
-    later: Mutex<VecDeque<UserMessage>>,
     trip: Trip,
 }
 
 impl Steering for Queue {
-    fn poll(&self) -> Option<UserMessage> {
+    fn poll(&self) -> Option<QueuedMessage> {
         self.trip.tick();
-        self.steered.lock().unwrap().pop_front()
-    }
-    fn poll_followup(&self) -> Option<UserMessage> {
-        self.later.lock().unwrap().pop_front()
+        let message = self.steered.lock().unwrap().pop_front()?;
+        let entry_id = Some(format!("entry-{}", message.content.to_text()));
+        Some(QueuedMessage { message, entry_id })
     }
 }
 
@@ -386,9 +386,6 @@ impl Stage {
     pub(super) fn steer(&self, text: &str) {
         self.queue.steered.lock().unwrap().push_back(UserMessage::text(text, 2));
     }
-    pub(super) fn follow_up(&self, text: &str) {
-        self.queue.later.lock().unwrap().push_back(UserMessage::text(text, 3));
-    }
     pub(super) fn break_transcript_after(&mut self, entries: usize) {
         self.memory.breaks_after = Some(entries);
     }
@@ -396,25 +393,26 @@ impl Stage {
         self.deaf = true;
     }
     pub(super) fn set_transcript(&mut self, messages: Vec<Message>) {
-        self.memory.entries = messages.into_iter().map(|message| (None, message)).collect();
+        self.memory.entries = messages;
     }
 
     pub(super) async fn run(&mut self, text: &str) -> Outcome {
-        self.run_prompt(Prompt::New { message: UserMessage::text(text, 1), entry_id: "entry-1".into() }).await
+        self.say(text);
+        self.play(None).await
+    }
+    fn say(&mut self, text: &str) {
+        self.memory.entries.push(Message::User(UserMessage::text(text, 1)));
     }
     pub(super) async fn resume(&mut self) -> Outcome {
-        self.run_prompt(Prompt::Resume).await
-    }
-    pub(super) async fn run_prompt(&mut self, prompt: Prompt) -> Outcome {
-        self.play(prompt, None).await
+        self.play(None).await
     }
     /// Runs and aborts at the first event whose line begins so.
     pub(super) async fn run_and_abort_on(&mut self, event: &str) -> Outcome {
-        let prompt = Prompt::New { message: UserMessage::text("go", 1), entry_id: "entry-1".into() };
-        self.play(prompt, Some(event)).await
+        self.say("go");
+        self.play(Some(event)).await
     }
 
-    async fn play(&mut self, prompt: Prompt, abort_on: Option<&str>) -> Outcome {
+    async fn play(&mut self, abort_on: Option<&str>) -> Outcome {
         let (events, mut received) = mpsc::channel(4);
         let models: Vec<RunModel<'_>> = self
             .models
@@ -437,7 +435,6 @@ impl Stage {
             redactor: &Redactor::default(),
             transcript: &mut self.memory,
             steering: self.queue.as_ref(),
-            prompt,
             reasoning: ReasoningVisibility::Off,
             limits: self.limits,
             history_limit: None,
@@ -461,10 +458,10 @@ impl Stage {
     }
 
     pub(super) fn messages(&self) -> Vec<Message> {
-        self.memory.context()
+        self.memory.entries.clone()
     }
     pub(super) fn entry_ids(&self) -> Vec<Option<String>> {
-        self.memory.entries.iter().map(|(id, _)| id.clone()).collect()
+        self.memory.ids.clone()
     }
     pub(super) fn transcript(&self) -> Vec<String> {
         outline(&self.messages())

@@ -33,7 +33,7 @@ async fn a_crash_between_stopping_and_writing_writes_each_message_once() {
     rig.events_until("r0 chat delta tick").await;
     send(&rig, "r1", "second").await;
     let runs = vec![RunId::new("r0"), RunId::new("r1")];
-    rig.dispatch.shared.inbox.mark_aborted(runs, AbortReason::Rpc).await.unwrap();
+    rig.dispatch.shared.journal.update(Update::Abort(runs, AbortReason::Rpc)).await.unwrap();
     let mut crashed = crash(dir.path());
     // A reset command that was stopped resets nothing.
     let reset = json!({"kind": "chat", "text": "/new second"});
@@ -114,10 +114,10 @@ async fn a_run_that_waits_for_a_transcript_can_be_stopped() {
     message.session_key = key_of("agent:main:b");
     message.session_id = rig.entry().await.session_id.map(|id| id.as_str().to_owned());
     drop(rig.agent(message).await.unwrap());
-    let shared = Arc::clone(&rig.dispatch.shared);
+    let lanes = Arc::clone(&rig.dispatch.lanes);
     let (reply, stopped) = oneshot::channel();
     let (target, only, reason) = (AbortTarget::All, Only::Any, AbortReason::Rpc);
-    shared.lanes.send_existing(&key_of("agent:main:b"), Command::Abort { target, only, reason, reply }).await;
+    lanes.send_existing(&key_of("agent:main:b"), Command::Abort { target, only, reason, reply }).await;
     assert_eq!(stopped.await.unwrap(), [RunId::new("r2")]);
     model.release();
     let record = rig.end("r2").await;

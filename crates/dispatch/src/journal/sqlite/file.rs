@@ -12,7 +12,7 @@ use super::salvage::{self, Salvaged};
 use crate::journal::JournalError;
 
 /// What brings a database from one `PRAGMA user_version` to the next, from 0 on. A step that was released is never changed.
-const MIGRATIONS: &[&str] = &[
+pub(super) const MIGRATIONS: &[&str] = &[
     "
 CREATE TABLE inbox (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,

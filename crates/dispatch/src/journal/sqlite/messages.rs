@@ -9,7 +9,7 @@ use super::queue::{self, NewItem, Retention, States};
 use super::refused::Refused;
 use super::writer::Change;
 use crate::api::{AbortReason, RunRecord};
-use crate::inbox::{Attempts, Digest, Insert, Known, Row, Stored, StoredOutcome, Unfinished};
+use crate::inbox::{Attempts, Digest, Insert, Known, Row, Stored, Unfinished};
 use crate::journal::{Durability, JournalError};
 use crate::request::Request;
 
@@ -135,7 +135,7 @@ fn any(runs: &[RunId], change: impl Fn(&RunId) -> Result<bool, JournalError>) ->
 
 /// A run has ended.
 pub(super) fn finish(db: &Connection, record: &RunRecord) -> Result<bool, JournalError> {
-    let outcome = serde_json::to_string(&StoredOutcome::of(record.outcome.clone()))?;
+    let outcome = serde_json::to_string(&record.outcome.clone().without_report())?;
     queue::advance(
         db,
         record.run_id.as_str(),
@@ -176,8 +176,8 @@ pub(super) fn known(db: &Connection, run_id: &RunId) -> Result<Option<Known>, Jo
     let Some((outcome, started_at, ended_at)) = record else {
         return Ok(Some(Known::Unfinished { accepted_at }));
     };
-    let outcome: StoredOutcome = serde_json::from_str(&outcome).map_err(unreadable("outcome", run_id))?;
-    let record = RunRecord { run_id: run_id.clone(), started_at, ended_at, outcome: outcome.into() };
+    let outcome = serde_json::from_str(&outcome).map_err(unreadable("outcome", run_id))?;
+    let record = RunRecord { run_id: run_id.clone(), started_at, ended_at, outcome };
     Ok(Some(Known::Finished(record)))
 }
 

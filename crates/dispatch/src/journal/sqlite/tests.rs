@@ -10,29 +10,6 @@ use crate::inbox::Insert;
 use crate::journal::{Durability, contract};
 use crate::outbox::DeliveryState;
 
-/// What version 1 made, word for word.
-const VERSION_1: &str = "
-CREATE TABLE inbox (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    run_id TEXT NOT NULL UNIQUE,
-    kind TEXT NOT NULL,
-    session_key TEXT NOT NULL,
-    payload TEXT,
-    accepted_at INTEGER NOT NULL,
-    entry_id TEXT NOT NULL,
-    fresh_id TEXT NOT NULL,
-    session_id TEXT,
-    abort_reason TEXT,
-    state TEXT NOT NULL CHECK (state IN ('accepted', 'finished')),
-    outcome TEXT,
-    started_at INTEGER,
-    ended_at INTEGER
-) STRICT;
-CREATE INDEX inbox_unfinished ON inbox (seq) WHERE state = 'accepted';
-CREATE INDEX inbox_ended ON inbox (ended_at) WHERE state = 'finished';
-PRAGMA user_version = 1;
-";
-
 /// Adds a message by hand.
 struct Add {
     run: String,
@@ -145,7 +122,8 @@ fn a_row_whose_session_cannot_be_read_stays_and_holds_up_no_other() {
 fn an_older_database_is_brought_up_to_date_with_everything_in_it() {
     let dir = tempfile::tempdir().unwrap();
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
-    db.execute_batch(VERSION_1).unwrap();
+    db.execute_batch(file::MIGRATIONS[0]).unwrap();
+    db.pragma_update(None, "user_version", 1).unwrap();
     insert(&db, "run-1", 10).unwrap();
     drop(db);
     let (journal, found) = open(dir.path()).unwrap();

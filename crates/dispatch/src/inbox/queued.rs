@@ -16,7 +16,7 @@ const KEPT: usize = 16 * 1024;
 
 /// What waits of a message.
 #[derive(Debug, Clone)]
-pub(crate) struct Parked {
+pub(crate) struct Queued {
     /// What its lane has to know of it.
     pub(crate) facts: Facts,
     /// How often it was tried by processes that have died.
@@ -106,7 +106,7 @@ pub(crate) struct Attempts {
     pub(crate) unprepared: u32,
 }
 
-impl Parked {
+impl Queued {
     /// What waits of a message, with its request if that is small.
     pub(crate) fn of(request: Request, attempts: Attempts, share: Share) -> Self {
         let facts = Facts::of(&request);
@@ -120,7 +120,7 @@ impl Parked {
     }
 
     /// The request, if it is in memory.
-    pub(super) fn kept(&self) -> Option<&Request> {
+    pub(crate) fn kept(&self) -> Option<&Request> {
         self.kept.as_deref()
     }
 

@@ -75,14 +75,14 @@ struct Lane {
     surplus: AtomicUsize,
 }
 
-/// A place in a lane, given back when dropped.
+/// A permit to work in a lane, given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct LanePermit {
     lane: Arc<Lane>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Drop for Place {
+impl Drop for LanePermit {
     fn drop(&mut self) {
         let one_less = |surplus: usize| surplus.checked_sub(1);
         let Some(permit) = self.permit.take() else { return };
@@ -133,8 +133,8 @@ impl GlobalLanes {
         }
     }
 
-    /// Waits for a place in a lane; blank names mean `main`.
-    pub(crate) async fn enter(&self, name: &str) -> Place {
+    /// Waits for a permit of a lane; blank names mean `main`.
+    pub(crate) async fn acquire(&self, name: &str) -> LanePermit {
         let since = Instant::now();
         let lane = self.lane(name);
         // The semaphores are never closed; were one, its lane would simply not limit any more.
@@ -143,7 +143,7 @@ impl GlobalLanes {
         if waited >= WORTH_A_WARNING {
             tracing::warn!(lane = name, waited_ms = waited.as_millis(), "lane wait exceeded");
         }
-        Place { lane, permit }
+        LanePermit { lane, permit }
     }
 
     fn lane(&self, name: &str) -> Arc<Lane> {
@@ -174,11 +174,11 @@ mod tests {
         let lanes = GlobalLanes::new(LaneSizes::default());
         for (name, places) in [("main", 4), (" ", 0), ("subagent", 8), ("cron", 1), ("nested", 4), ("own", 1)]
         {
-            let mut held: Vec<_> = (0..places).map(|_| lanes.enter(name).now_or_never().unwrap()).collect();
+            let mut held: Vec<_> = (0..places).map(|_| lanes.acquire(name).now_or_never().unwrap()).collect();
             if places == 0 {
                 continue;
             }
-            let (fifth, sixth) = (lanes.enter(name), lanes.enter(name));
+            let (fifth, sixth) = (lanes.acquire(name), lanes.acquire(name));
             tokio::pin!(fifth, sixth);
             assert!(poll!(&mut fifth).is_pending() && poll!(&mut sixth).is_pending(), "{name}");
             drop(held.pop());
@@ -190,39 +190,39 @@ mod tests {
     #[tokio::test]
     async fn a_blank_name_is_main_and_unused_lanes_are_forgotten() {
         let lanes = GlobalLanes::new(LaneSizes { main: 1, ..LaneSizes::default() });
-        let held = lanes.enter("main").await;
-        assert!(lanes.enter(" ").now_or_never().is_none());
+        let held = lanes.acquire("main").await;
+        assert!(lanes.acquire(" ").now_or_never().is_none());
         for n in 0..100 {
-            lanes.enter(&format!("lane-{n}")).await;
+            lanes.acquire(&format!("lane-{n}")).await;
         }
         assert!(lanes.state.lock().by_name.len() <= 2);
         drop(held);
-        assert!(lanes.enter("").now_or_never().is_some());
+        assert!(lanes.acquire("").now_or_never().is_some());
     }
 
     #[tokio::test]
     async fn another_size_holds_for_who_waits_and_for_who_comes() {
         let sizes = |main| LaneSizes { main, ..LaneSizes::default() };
         let lanes = GlobalLanes::new(sizes(1));
-        let first = lanes.enter("main").await;
-        let second = lanes.enter("main");
+        let first = lanes.acquire("main").await;
+        let second = lanes.acquire("main");
         tokio::pin!(second);
         assert!(poll!(&mut second).is_pending());
         lanes.resize(sizes(3));
         let second = second.now_or_never().expect("there is room now");
-        let third = lanes.enter("main").now_or_never().unwrap();
+        let third = lanes.acquire("main").now_or_never().unwrap();
         lanes.resize(sizes(1));
         drop(first);
         drop(second);
-        assert!(lanes.enter("main").now_or_never().is_none(), "one has the only place");
+        assert!(lanes.acquire("main").now_or_never().is_none(), "one has the only place");
         lanes.resize(sizes(2));
-        let fourth = lanes.enter("main").now_or_never().expect("the second place");
-        assert!(lanes.enter("main").now_or_never().is_none());
+        let fourth = lanes.acquire("main").now_or_never().expect("the second place");
+        assert!(lanes.acquire("main").now_or_never().is_none());
         lanes.resize(sizes(1));
         lanes.resize(sizes(2));
         drop((third, fourth));
-        let both = (lanes.enter("main").now_or_never(), lanes.enter("main").now_or_never());
+        let both = (lanes.acquire("main").now_or_never(), lanes.acquire("main").now_or_never());
         assert!(both.0.is_some() && both.1.is_some());
-        assert!(lanes.enter("main").now_or_never().is_none());
+        assert!(lanes.acquire("main").now_or_never().is_none());
     }
 }

@@ -5,7 +5,7 @@ use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::AuthProfileSource;
 
 /// What the row keeps.
-pub(super) fn of(entry: &SessionEntry) -> Option<Pin> {
+pub(crate) fn of(entry: &SessionEntry) -> Option<Pin> {
     let compactions = entry.auth_profile_override_compaction_count;
     let source = match entry.auth_profile_override_source {
         Some(AuthProfileSource::User) => PinSource::User,
@@ -19,7 +19,7 @@ pub(super) fn of(entry: &SessionEntry) -> Option<Pin> {
 
 /// What a run leaves in the row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(crate) enum Keep {
     /// Nothing: it ran with another model than the session's.
     AsItIs,
     /// The profile the session goes on with, if any.
@@ -27,7 +27,7 @@ pub(super) enum Keep {
 }
 
 /// Writes what the run went on with. A choice that a person made meanwhile stays.
-pub(super) fn keep(entry: &mut SessionEntry, keep: &Keep) {
+pub(crate) fn keep(entry: &mut SessionEntry, keep: &Keep) {
     let Keep::This(pin) = keep else { return };
     let pin = pin.as_ref();
     let chosen = of(entry).filter(|stored| stored.source == PinSource::User);

@@ -11,8 +11,8 @@ use openclaw_protocol::RunId;
 use openclaw_protocol::message::UserMessage;
 use parking_lot::Mutex;
 
-use super::actor::Job;
 use crate::api::AbortReason;
+use crate::job::Job;
 
 /// The messages one run is handed.
 #[derive(Debug, Default)]
@@ -95,16 +95,7 @@ impl SteeringQueue {
 }
 
 impl Steering for SteeringQueue {
-    fn poll(&self) -> Option<UserMessage> {
-        self.poll_queued().map(|queued| queued.message)
-    }
-
-    /// Follow-ups are runs of their own here: the lane starts them.
-    fn poll_followup(&self) -> Option<UserMessage> {
-        None
-    }
-
-    fn poll_queued(&self) -> Option<QueuedMessage> {
+    fn poll(&self) -> Option<QueuedMessage> {
         let mut state = self.state.lock();
         let (job, message) = state.pending.pop_front()?;
         let entry_id = Some(job.row.entry_id.clone());
@@ -122,14 +113,14 @@ mod tests {
 
     use super::*;
     use crate::backlog::Backlog;
-    use crate::inbox::{Attempts, Parked, Row};
+    use crate::inbox::{Attempts, Queued, Row};
     use crate::request::Request;
 
     fn job(name: &str) -> Job {
         let row = Row {
             run_id: RunId::new(name),
             session_key: SessionKey::global(),
-            payload: Parked::of(Request::default(), Attempts::default(), Backlog::default().count(0)),
+            payload: Queued::of(Request::default(), Attempts::default(), Backlog::default().count(0)),
             accepted_at: 0,
             entry_id: format!("id-{name}"),
             fresh_id: SessionId::new("s"),
@@ -137,14 +128,7 @@ mod tests {
             abort: None,
             recovered: false,
         };
-        Job {
-            row: Arc::new(row),
-            gate: CancellationToken::new(),
-            since: 0,
-            events_as: None,
-            told: false,
-            order: 0,
-        }
+        Job::new(Arc::new(row), CancellationToken::new(), 0)
     }
 
     fn names(jobs: &[Job]) -> Vec<&str> {
@@ -162,7 +146,7 @@ mod tests {
     #[test]
     fn a_message_counts_as_taken_once_it_is_written() {
         let queue = queue(&["a", "b", "c"]);
-        let polled = queue.poll_queued().unwrap();
+        let polled = queue.poll().unwrap();
         assert_eq!(
             (polled.message.content.to_text(), polled.entry_id),
             ("a".to_owned(), Some("id-a".to_owned()))
@@ -170,7 +154,7 @@ mod tests {
         assert_eq!(queue.writing().unwrap().row.run_id.as_str(), "a");
         queue.written();
         assert!(queue.writing().is_none());
-        queue.poll_queued().unwrap();
+        queue.poll().unwrap();
         assert_eq!(names(&queue.drain_taken()), ["a"]);
         assert_eq!(names(&queue.drain_untaken()), ["b", "c"], "polled and never written is not taken");
     }
@@ -178,7 +162,7 @@ mod tests {
     #[test]
     fn a_message_the_run_has_not_seen_can_be_taken_back() {
         let queue = queue(&["a", "b"]);
-        queue.poll_queued().unwrap();
+        queue.poll().unwrap();
         assert!(queue.can_withdraw(&RunId::new("a")) && !queue.can_withdraw(&RunId::new("z")));
         assert_eq!(names(&[queue.withdraw(&RunId::new("b"), AbortReason::Rpc).unwrap()]), ["b"]);
         assert!(queue.withdraw(&RunId::new("a"), AbortReason::Stop).is_none(), "the run has seen it");

@@ -1,22 +1,25 @@
 //! Which model a run is asked to use, and by whom: its message, its session, or the session its thread belongs to (spec
 //! `models.md` §1.2, §8.6).
 
-use openclaw_models::credentials::{Pin, PinSource};
-use openclaw_models::{ModelRef, SelectError};
-use openclaw_sessions::store::Edit;
-use openclaw_sessions::{SessionEntry, SessionKey, StoreError};
+pub(crate) mod profile_pin;
 
-use super::{Runner, profile_pin};
+use std::sync::Arc;
+
+use openclaw_models::credentials::{Pin, PinSource};
+use openclaw_models::{ModelRef, Models, SelectError};
+use openclaw_sessions::store::Edit;
+use openclaw_sessions::{SessionEntry, SessionKey, SessionStore, StoreError};
+
+use crate::clock::Clock;
+use crate::system_events::SystemEvents;
 
 /// What a message asks for its own run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hint {
-    /// The text without the wish.
-    pub(super) text: String,
-    /// The model; absent where the sender may not ask for one.
-    pub(super) model: Option<ModelRef>,
+pub(crate) struct RequestedModel {
+    /// The model.
+    pub(crate) model: ModelRef,
     /// The credential.
-    pub(super) profile: Option<String>,
+    pub(crate) profile: Option<String>,
 }
 
 /// The model and the credential a run is asked to use.
@@ -25,22 +28,39 @@ pub(crate) struct AskedModel {
     /// `provider/model`; absent is the agent's own.
     pub(crate) model: Option<String>,
     /// The credential profile it goes on with.
-    pub(super) pin: Option<Pin>,
+    pub(crate) pin: Option<Pin>,
     /// Whether the message asks for it, for its own run alone.
-    pub(super) by_message: bool,
+    pub(crate) by_message: bool,
     /// Whether the session's own row says so.
     by_row: bool,
 }
 
-impl Runner {
+/// What sessions have chosen among all models.
+pub(crate) struct SessionModels {
+    pub(crate) all: Models,
+    store: Arc<dyn SessionStore>,
+    system_events: Arc<SystemEvents>,
+    clock: Clock,
+}
+
+impl SessionModels {
+    pub(crate) fn new(
+        all: Models,
+        store: Arc<dyn SessionStore>,
+        system_events: Arc<SystemEvents>,
+        clock: Clock,
+    ) -> Self {
+        Self { all, store, system_events, clock }
+    }
+
     /// What a run of a session is asked to use.
-    pub(crate) async fn asked_model(
+    pub(crate) async fn asked_for(
         &self,
         key: &SessionKey,
         entry: &SessionEntry,
-        hint: Option<&Hint>,
+        requested: Option<&RequestedModel>,
     ) -> AskedModel {
-        if let Some(Hint { model: Some(model), profile, .. }) = hint {
+        if let Some(RequestedModel { model, profile }) = requested {
             let chosen = |profile: &String| Pin {
                 profile: profile.clone(),
                 source: PinSource::User,

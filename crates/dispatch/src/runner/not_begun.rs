@@ -1,21 +1,34 @@
-//! A disk without space: messages that were accepted wait and are tried again. They hold no place in a lane, and the time does
-//! not count against their deadlines.
+//! Why a run could not begin.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::{Ending, RunControl, stopped_early};
-use crate::inbox::{Parked, Row};
 use crate::journal::JournalError;
-use crate::shared::Shared;
 
-/// How long after one try comes the next.
-const PAUSE: Duration = Duration::from_secs(2);
+/// Why a run could not begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NotBegun {
+    /// For people.
+    pub(crate) message: String,
+    /// Whether there is no space on disk: then the message waits for some.
+    pub(crate) disk_full: bool,
+}
+
+impl NotBegun {
+    pub(crate) fn because(message: impl Into<String>) -> Self {
+        Self { message: message.into(), disk_full: false }
+    }
+}
+
+impl<E: Error + 'static> From<E> for NotBegun {
+    fn from(error: E) -> Self {
+        Self { message: format!("Error: {error}"), disk_full: is_full(&error) }
+    }
+}
 
 /// Whether an error, or what it comes from, is that there is no space.
-pub(super) fn is_full(error: &(dyn Error + 'static)) -> bool {
+fn is_full(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
         let io = error
@@ -29,27 +42,6 @@ pub(super) fn is_full(error: &(dyn Error + 'static)) -> bool {
         next = error.source();
     }
     false
-}
-
-/// Waits until it is time to try again. Says once a message that it waits. Fails with how the message ends when it is stopped
-/// meanwhile, or the gateway is.
-pub(super) async fn until_space(
-    shared: &Shared,
-    row: &Row<Parked>,
-    control: &RunControl,
-    why: &str,
-) -> Result<(), Ending> {
-    if control.lock_wait.tells() {
-        let (run_id, session) = (&row.run_id, &row.session_key);
-        tracing::warn!(%run_id, %session, why, "the disk is full: the message waits until there is space");
-    }
-    let _waiting = control.lock_wait.begin();
-    tokio::select! { biased;
-        () = control.cancel.cancelled() => Err(stopped_early(shared, row, control).await),
-        // It is taken up again by the next start.
-        () = shared.stopping.cancelled() => Err(Ending::Interrupted),
-        () = tokio::time::sleep(PAUSE) => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,151 @@
+//! The runs of a lane, from their start until clients have heard the end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_agent::event::RunEvent;
+use tokio::sync::mpsc;
+use tokio::task::JoinError;
+use tracing::Instrument;
+
+use super::Actor;
+use crate::api::{RunOutcome, RunRecord};
+use crate::events::Emitter;
+use crate::job::Job;
+use crate::lane::machine::Input;
+use crate::lane::running::Running;
+use crate::runner::{self, Ending, RunControl};
+
+/// Events a run may be ahead of its lane.
+const EVENTS: usize = 32;
+/// How long a run that was told to stop for a shutdown may take to let go.
+const LET_GO: Duration = Duration::from_secs(2);
+
+impl Actor {
+    pub(super) async fn start(&mut self, job: Job) {
+        let (events_in, events) = mpsc::channel(EVENTS);
+        let control = Arc::new(RunControl::new(self.shared.kill.child_token()));
+        let emitter = self.emitter(&job);
+        let (runner, work, shared_control) = (Arc::clone(&self.runner), job.clone(), Arc::clone(&control));
+        let span = tracing::info_span!("message", run_id = %job.row.run_id);
+        let working = async move { crate::runner::work(&runner, &work, &shared_control, events_in).await };
+        self.tasks.spawn(working.instrument(span));
+        self.running = Some(Running { job, control, events, emitter, begun: false });
+    }
+
+    pub(super) fn emitter(&self, job: &Job) -> Emitter {
+        let run_id = job.events_as.as_ref().unwrap_or(&job.row.run_id);
+        Emitter::new(run_id.clone(), self.key.clone())
+    }
+
+    pub(super) async fn on_event(&mut self, event: RunEvent) {
+        let now = self.shared.clock.now_ms();
+        let Some(running) = &mut self.running else { return };
+        let streaming = match &event {
+            RunEvent::Asking => {
+                running.control.attempt.prepared(&self.runner, &running.job.row).await;
+                None
+            }
+            RunEvent::Started { .. } => {
+                running.emitter.set_verbose(running.control.verbose.get().copied().unwrap_or_default());
+                Some(true)
+            }
+            RunEvent::CompactionEnd { .. } => Some(true),
+            RunEvent::CompactionStart => Some(false),
+            RunEvent::Assistant { .. }
+            | RunEvent::ToolStart { .. }
+            | RunEvent::ToolUpdate { .. }
+            | RunEvent::ToolResult { .. }
+            | RunEvent::Ended { .. } => None,
+        };
+        running.begun = true;
+        if matches!(event, RunEvent::Ended { .. }) {
+            // Clients hear of it once it is stored.
+            self.machine.on(Input::Closing);
+            return;
+        }
+        let broadcasts = running.emitter.on(now, event);
+        if let Some(streaming) = streaming {
+            self.machine.on(Input::Streaming(streaming));
+        }
+        self.publish(broadcasts).await;
+    }
+
+    pub(super) async fn on_joined(&mut self, ending: Result<Ending, JoinError>) {
+        while let Some(event) = self.running.as_mut().and_then(|running| running.events.try_recv().ok()) {
+            self.on_event(event).await;
+        }
+        let Some(mut running) = self.running.take() else { return };
+        let now = self.shared.clock.now_ms();
+        let (record, broadcasts) = match ending {
+            Ok(Ending::Done(record)) => {
+                let broadcasts = running.last_events(&record, now);
+                (record, broadcasts)
+            }
+            Ok(Ending::Answered(record, said)) => (record, running.emitter.answered(said.as_deref())),
+            Ok(Ending::Interrupted) => return self.interrupted(),
+            Err(error) => {
+                let record = self.crashed(&running.job, &error).await;
+                let broadcasts = running.last_events(&record, now);
+                (record, broadcasts)
+            }
+        };
+        if !running.job.end_announced {
+            self.publish(broadcasts).await;
+        }
+        for job in running.control.steering.drain_taken() {
+            self.settle(RunRecord { run_id: job.row.run_id.clone(), ..record.clone() });
+        }
+        self.settle(record);
+        let mut untaken = std::mem::take(&mut self.withdrawn);
+        for mut job in running.control.steering.drain_untaken() {
+            if let Some(reason) = running.control.steering.stopped(&job.row.run_id) {
+                job.stop(reason);
+                self.announce_stopped(&job, reason).await;
+            }
+            untaken.push(job);
+        }
+        // What was said to the gateway meanwhile holds for whatever comes next.
+        while let Some(step) = self.asides.drained(&self.runner).await {
+            self.on_aside(step).await;
+        }
+        self.on_input(Input::Ended { untaken }).await;
+    }
+
+    /// The run let go for a shutdown; its message is worked on after the next start.
+    pub(super) fn interrupted(&mut self) {
+        self.machine.on(Input::Stop);
+        self.machine.on(Input::Ended { untaken: Vec::new() });
+    }
+
+    /// A panic ends its run alone.
+    async fn crashed(&self, job: &Job, error: &JoinError) -> RunRecord {
+        tracing::error!(run_id = %job.row.run_id, session = %self.key, %error, "a run panicked");
+        let message = "The run ended unexpectedly; the gateway's log says more.".to_owned();
+        let outcome = RunOutcome::Error { message, result: None };
+        let run_id = job.row.run_id.clone();
+        let record = RunRecord {
+            run_id,
+            started_at: Some(job.row.accepted_at),
+            ended_at: self.shared.clock.now_ms(),
+            outcome,
+        };
+        runner::finish(&self.runner, record.clone()).await;
+        record
+    }
+
+    /// The run is over for everybody.
+    pub(super) fn settle(&mut self, record: RunRecord) {
+        self.deadlines.retain(|(_, run_id)| *run_id != record.run_id);
+        self.shared.registry.finish(record);
+    }
+
+    /// The gateway can't wait any longer: what runs stops where it is, as if the process had been killed, and goes on
+    /// after the next start. Its token is a child of the kill token, so that its tools are told to end.
+    pub(super) async fn let_go(mut self) {
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(LET_GO, all).await.is_err() {
+            tracing::warn!(session = %self.key, "a run did not let go and is dropped");
+        }
+    }
+}

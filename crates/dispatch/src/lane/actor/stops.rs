@@ -1,0 +1,98 @@
+//! Stopping runs: those under way, those that wait, and those that run out of time.
+
+use std::time::Duration;
+
+use openclaw_protocol::RunId;
+use tokio::time::Instant;
+
+use super::Actor;
+use crate::api::{AbortReason, AbortTarget, RunOutcome, RunRecord};
+use crate::job::Job;
+use crate::journal::Update;
+use crate::lane::machine::{Effect, Input, Only};
+
+impl Actor {
+    /// Stops runs. That they are to be stopped is stored first: a crash must not bring them back.
+    pub(super) async fn abort(&mut self, target: AbortTarget, only: Only, reason: AbortReason) -> Vec<RunId> {
+        let active = self.machine.active().cloned();
+        let effects = self.machine.on(Input::Abort { target, only, reason });
+        let ids: Vec<RunId> = effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Cancel(_) => active.clone(),
+                Effect::Withdraw(run_id, _) => self.can_withdraw(run_id).then(|| run_id.clone()),
+                Effect::Discard(job, _) => Some(job.row.run_id.clone()),
+                Effect::Start(_) | Effect::Steer(_) | Effect::Change(_) => None,
+            })
+            .collect();
+        if !ids.is_empty()
+            && let Err(error) = self.shared.journal.update(Update::Abort(ids.clone(), reason)).await
+        {
+            tracing::warn!(%error, "a stopped run would be taken up again by a restart right now");
+        }
+        self.perform(effects).await;
+        ids
+    }
+
+    pub(super) async fn cancel(&mut self, reason: AbortReason) {
+        let Some(running) = &mut self.running else { return };
+        // The first reason stays.
+        let _ = running.control.reason.set(reason);
+        running.control.cancel.cancel();
+        let broadcasts = running.emitter.aborted(reason.as_str());
+        self.publish(broadcasts).await;
+    }
+
+    fn can_withdraw(&self, run_id: &RunId) -> bool {
+        self.running.as_ref().is_some_and(|running| running.control.steering.can_withdraw(run_id))
+    }
+
+    pub(super) async fn withdraw(&mut self, run_id: &RunId, reason: AbortReason) {
+        let job = self.running.as_ref().and_then(|running| running.control.steering.withdraw(run_id, reason));
+        if let Some(mut job) = job {
+            job.stop(reason);
+            self.announce_stopped(&job, reason).await;
+            self.withdrawn.push(job);
+        }
+    }
+
+    /// A message that waits is stopped: for clients that is its end. Its turn comes after the run under way; then it is
+    /// written into the transcript and its row is closed.
+    pub(super) async fn announce_stopped(&mut self, job: &Job, reason: AbortReason) {
+        // Its stream ends with this, not with what steering would have told.
+        self.steered.retain(|steered| steered.row.run_id != job.row.run_id);
+        let broadcasts = self.emitter(job).aborted(reason.as_str());
+        let outcome = RunOutcome::Aborted { reason: reason.as_str().to_owned(), result: None };
+        let record = RunRecord {
+            run_id: job.row.run_id.clone(),
+            started_at: None,
+            ended_at: self.shared.clock.now_ms(),
+            outcome,
+        };
+        self.publish(broadcasts).await;
+        self.deadlines.retain(|(_, run_id)| *run_id != record.run_id);
+        self.shared.registry.conclude(record);
+    }
+
+    /// When a `chat.send` is stopped; `agent` requests have their run's own timeout only.
+    pub(super) fn deadline_of(&self, job: &Job) -> Option<Instant> {
+        let elapsed = u64::try_from(self.shared.clock.now_ms() - job.since).unwrap_or(0);
+        let left = job.row.payload.facts.deadline()?.saturating_sub(Duration::from_millis(elapsed));
+        Some(Instant::now() + left)
+    }
+
+    pub(super) async fn on_deadline(&mut self) {
+        let now = Instant::now();
+        let (due, left) = std::mem::take(&mut self.deadlines).into_iter().partition(|(at, _)| *at <= now);
+        self.deadlines = left;
+        for (_, run_id) in Vec::into_iter(due) {
+            let running = self.running.as_ref().filter(|running| running.job.row.run_id == run_id);
+            let waited = running.map_or(Duration::ZERO, |running| running.control.blocked.take());
+            if !waited.is_zero() {
+                self.deadlines.push((now + waited, run_id));
+                continue;
+            }
+            self.abort(AbortTarget::Run(run_id), Only::Any, AbortReason::Timeout).await;
+        }
+    }
+}

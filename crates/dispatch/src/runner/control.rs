@@ -1,0 +1,38 @@
+//! What a run and its lane share.
+
+use std::sync::OnceLock;
+
+use openclaw_sessions::transcript::Injector;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::attempt::Attempt;
+use super::obstacle::BlockedTime;
+use super::steering::SteeringQueue;
+use crate::api::AbortReason;
+use crate::events::Verbose;
+
+/// How a lane steers one run, and what it learns of it meanwhile.
+#[derive(Default)]
+pub(crate) struct RunControl {
+    /// Stops the run.
+    pub(crate) cancel: CancellationToken,
+    /// Who stopped it.
+    pub(crate) reason: OnceLock<AbortReason>,
+    /// What the user says meanwhile.
+    pub(crate) steering: SteeringQueue,
+    /// How much of the run's tool events clients see; set before the run begins.
+    pub(crate) verbose: OnceLock<Verbose>,
+    /// Lets the lane write into the run's transcript, from when the run has it open until it stores its result.
+    pub(crate) transcript: watch::Sender<Option<Injector>>,
+    /// How far this attempt is.
+    pub(crate) attempt: Attempt,
+    /// How long it could not begin.
+    pub(crate) blocked: BlockedTime,
+}
+
+impl RunControl {
+    pub(crate) fn new(cancel: CancellationToken) -> Self {
+        Self { cancel, ..Self::default() }
+    }
+}
