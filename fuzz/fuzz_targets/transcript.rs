@@ -48,7 +48,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut file = TranscriptFile::open_or_create(&path, &new).expect("any file becomes a transcript");
     let before = file.context().expect("it can be read").messages.len();
     let message = Message::User(UserMessage::text("next", 1));
-    file.append(Body::Message(StoredMessage::Known(message)), None).expect("it can be written");
+    file.append(message.into(), None).expect("it can be written");
     let mut again = TranscriptFile::open(&path).expect("it is a transcript");
     let context = again.context().expect("it can be read");
     assert!(context.messages.len() > before, "something is gone");

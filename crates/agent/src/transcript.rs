@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use openclaw_protocol::message::{Message, UserMessage};
 
@@ -9,7 +10,7 @@ use openclaw_protocol::message::{Message, UserMessage};
 /// at the points `docs/durability.md` names.
 pub trait Transcript: Send + Sync {
     /// Messages of the current branch as the model should see them (compaction view applied), oldest first.
-    fn context(&self) -> &[Message];
+    fn context(&self) -> &[Arc<Message>];
 
     /// Appends a message under the leaf. `id` fixes the entry's id, so that a message can be found again after a crash;
     /// `None` makes one.

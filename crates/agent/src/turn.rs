@@ -14,6 +14,7 @@ mod retry;
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_models::{FailureKind, ModelFailure, ThinkingLevel, history};
@@ -160,7 +161,7 @@ pub(crate) struct Turn {
 
 impl Turn {
     /// A run about to begin, behind what its branch holds.
-    pub(crate) fn new(context: &[Message], candidates: Candidates, limits: Limits, now: i64) -> Self {
+    pub(crate) fn new(context: &[Arc<Message>], candidates: Candidates, limits: Limits, now: i64) -> Self {
         let mut turn = Self {
             phase: Phase::BeforeModel,
             steps: VecDeque::new(),

@@ -210,7 +210,7 @@ fn busy_request(model: &ModelSpec) -> ModelRequest {
     };
     ModelRequest {
         system: "You are a helper, and these are the rules. ".repeat(560),
-        messages: (0..20).flat_map(turn).collect(),
+        messages: (0..20).flat_map(turn).map(Into::into).collect(),
         tools: tools.collect(),
         thinking: ThinkingLevel::Low,
         session_id: Some("s".to_owned()),

@@ -1,5 +1,7 @@
 //! How GitHub Copilot's models are spoken to, and what it wants to know of each request (spec `models.md` §2.3, §8.4).
 
+use std::sync::Arc;
+
 use openclaw_protocol::message::{Block, Message, UserContent};
 
 use crate::api::Api;
@@ -41,15 +43,15 @@ pub(crate) fn add_headers(
 }
 
 /// Who takes this step, what for, and whether it has images: Copilot bills by the first.
-fn describe(messages: &[Message]) -> Vec<(&'static str, &'static str)> {
-    let by_user = matches!(messages.last(), Some(Message::User(_)) | None);
+fn describe(messages: &[Arc<Message>]) -> Vec<(&'static str, &'static str)> {
+    let by_user = messages.last().is_none_or(|last| matches!(**last, Message::User(_)));
     let mut out = vec![
         ("X-Initiator", if by_user { "user" } else { "agent" }),
         ("Openai-Intent", "conversation-edits"),
         ("Editor-Version", CLIENT),
         ("Editor-Plugin-Version", CLIENT),
     ];
-    if messages.iter().any(shows_image) {
+    if messages.iter().any(|message| shows_image(message)) {
         out.push(("Copilot-Vision-Request", "true"));
     }
     out
@@ -75,13 +77,13 @@ mod tests {
 
     #[test]
     fn a_request_says_who_takes_the_step_and_whether_there_are_images() {
-        let user = Message::User(UserMessage::text("hi", 1));
-        let answer = Message::Assistant(AssistantMessage::default());
-        let result = Message::ToolResult(ToolResultMessage::default());
-        let shown = Message::ToolResult(ToolResultMessage {
+        let user = Arc::new(Message::User(UserMessage::text("hi", 1)));
+        let answer = Arc::new(Message::Assistant(AssistantMessage::default()));
+        let result = Arc::new(Message::ToolResult(ToolResultMessage::default()));
+        let shown = Arc::new(Message::ToolResult(ToolResultMessage {
             content: vec![Block::Image(ImageBlock::default())],
             ..ToolResultMessage::default()
-        });
+        }));
         let rows = [
             (vec![], "user", false),
             (vec![user.clone()], "user", false),

@@ -6,6 +6,7 @@
 mod command;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_protocol::message::{
@@ -150,7 +151,7 @@ enum Reply {
 
 fn answer(request: &ModelRequest) -> Reply {
     let offered: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
-    match request.messages.last() {
+    match request.messages.last().map(Arc::as_ref) {
         Some(Message::ToolResult(result)) => Reply::Text(report(result)),
         Some(Message::User(user)) => match Command::parse(&user.content.to_text()) {
             Command::Help => Reply::Text(guide(&offered)),
@@ -256,7 +257,7 @@ fn estimate(request: &ModelRequest, answer: &[Block]) -> Usage {
     let heard: usize = request
         .messages
         .iter()
-        .map(|message| match message {
+        .map(|message| match &**message {
             Message::User(user) => user.content.to_text().len(),
             Message::Assistant(assistant) => said(&assistant.content),
             Message::ToolResult(result) => said(&result.content),
@@ -282,7 +283,11 @@ mod tests {
             parameters: json!({"type": "object"}).into(),
         };
         let tools = ["read", "write", "edit", "exec"].map(tool).to_vec();
-        ModelRequest { messages, tools, ..ModelRequest::default() }
+        ModelRequest {
+            messages: messages.into_iter().map(Into::into).collect(),
+            tools,
+            ..ModelRequest::default()
+        }
     }
 
     fn user(text: &str) -> Message {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use openclaw_protocol::message::Message;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ pub struct ModelRequest {
     pub system: String,
     /// The context, oldest first, as the transcript has it: a [`Model`](crate::Model) makes it fit for itself (see
     /// [`history`](crate::history)).
-    pub messages: Vec<Message>,
+    pub messages: Vec<Arc<Message>>,
     /// Tools in the order they are offered.
     pub tools: Vec<ToolSpec>,
     /// Requested thinking level; clamped to what the model can do.

@@ -9,6 +9,7 @@ mod provider_card;
 mod told;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use openclaw_protocol::AgentId;
 use openclaw_protocol::message::Message;
@@ -217,7 +218,7 @@ impl Candidate {
     pub fn request(
         &self,
         system: String,
-        messages: Vec<Message>,
+        messages: Vec<Arc<Message>>,
         tools: Vec<ToolSpec>,
         session_id: Option<String>,
     ) -> ModelRequest {

@@ -157,7 +157,7 @@ fn pieces(spec: &ModelSpec, conversation: &[Message]) -> (String, Vec<String>) {
         json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
     let request = ModelRequest {
         system: "The rules.\n\"Quoted\" \u{2028}".to_owned(),
-        messages: conversation.to_vec(),
+        messages: conversation.iter().cloned().map(Into::into).collect(),
         tools: vec![ToolSpec {
             name: "read".to_owned(),
             description: "reads".to_owned(),

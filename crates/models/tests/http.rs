@@ -86,7 +86,12 @@ fn read_tool() -> ToolSpec {
 }
 
 async fn call(candidate: &Candidate, messages: Vec<Message>) -> Vec<ModelEvent> {
-    let request = candidate.request("You help.".to_owned(), messages, vec![read_tool()], None);
+    let request = candidate.request(
+        "You help.".to_owned(),
+        messages.into_iter().map(Into::into).collect(),
+        vec![read_tool()],
+        None,
+    );
     let events: Vec<_> = candidate.model.stream(request, CancellationToken::new()).collect().await;
     let ends = events.iter().filter(|event| matches!(event, ModelEvent::Done { .. })).count();
     let starts = events.iter().filter(|event| matches!(event, ModelEvent::Start)).count();
@@ -265,7 +270,7 @@ async fn nobody_listening_is_said_so_and_a_cancel_ends_the_tries() {
     }
     let candidate = bind(&settings, Http::default(), "llama").await.remove(0);
     let cancel = CancellationToken::new();
-    let request = candidate.request(String::new(), vec![user("hi")], vec![], None);
+    let request = candidate.request(String::new(), vec![user("hi").into()], vec![], None);
     let mut stream = candidate.model.stream(request, cancel.clone());
     let next = stream.next();
     tokio::pin!(next);
@@ -315,7 +320,7 @@ async fn cancelling_closes_the_request_at_once_and_keeps_what_was_said() {
         let server = ModelServer::queue([Reply::text("half").then(Step::Hang), Reply::never()]).await;
         let candidate = candidate(&server, provider).await;
         let cancel = CancellationToken::new();
-        let request = candidate.request(String::new(), vec![user("hi")], vec![], None);
+        let request = candidate.request(String::new(), vec![user("hi").into()], vec![], None);
         let mut stream = candidate.model.stream(request.clone(), cancel.clone());
         while let Some(event) = stream.next().await {
             if matches!(event, ModelEvent::TextDelta { .. }) {
@@ -351,7 +356,7 @@ async fn the_first_words_arrive_while_the_rest_is_still_to_be_said() {
         let reply = Reply::text("first").then(Step::Wait(gate.clone())).then(Step::Text(" second".into()));
         let server = ModelServer::queue([reply]).await;
         let candidate = candidate(&server, provider).await;
-        let request = candidate.request(String::new(), vec![user("hi")], vec![], None);
+        let request = candidate.request(String::new(), vec![user("hi").into()], vec![], None);
         let mut stream = candidate.model.stream(request, CancellationToken::new());
         assert_eq!(stream.next().await, Some(ModelEvent::Start));
         assert_eq!(stream.next().await, Some(ModelEvent::TextDelta { block: 0, delta: "first".into() }));
@@ -408,7 +413,7 @@ async fn a_wait_for_the_next_try_can_be_cancelled() {
     let server = ModelServer::queue([limit]).await;
     let candidate = candidate(&server, "claude").await;
     let cancel = CancellationToken::new();
-    let request = candidate.request(String::new(), vec![user("hi")], vec![], None);
+    let request = candidate.request(String::new(), vec![user("hi").into()], vec![], None);
     let mut stream = candidate.model.stream(request, cancel.clone());
     let next = stream.next();
     tokio::pin!(next);

@@ -171,10 +171,10 @@ impl Transcript {
     /// [`Self::append`] for a message.
     pub async fn append_message(
         &mut self,
-        message: Message,
+        message: impl Into<Arc<Message>>,
         id: Option<EntryId>,
     ) -> Result<EntryId, TranscriptError> {
-        self.append(Body::Message(StoredMessage::Known(message)), id).await
+        self.append(Body::Message(StoredMessage::Known(message.into())), id).await
     }
 
     /// Makes everything appended durable.
@@ -258,14 +258,9 @@ impl KeptTranscript {
         &self.transcript
     }
 
-    /// How many entries are known.
-    pub fn len(&self) -> usize {
-        self.shared.lock().open.len()
-    }
-
-    /// Whether no entry is known.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// About how much memory it takes, in bytes.
+    pub fn memory(&self) -> usize {
+        self.shared.lock().open.memory()
     }
 
     /// Whether it is this transcript, as it was when it was synced.

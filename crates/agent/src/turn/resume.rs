@@ -1,5 +1,7 @@
 //! Where a run begins: behind a message, or in the middle of what a crash cut short.
 
+use std::sync::Arc;
+
 use openclaw_models::history;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason};
 
@@ -17,9 +19,10 @@ pub(crate) const INTERRUPTED: &str = "[openclaw] The gateway was interrupted dur
 impl Turn {
     /// Decides by the end of the branch: close open calls, return an answer that is already there, or just go on. A
     /// failed or cut-off answer at the end is no answer: the model is asked again.
-    pub(super) fn begin(&mut self, context: &[Message], now: i64) {
+    pub(super) fn begin(&mut self, context: &[Arc<Message>], now: i64) {
         // Calls that are open before a new message belong to another run, which a crash cut short.
-        if matches!(context.last(), Some(Message::User(_))) {
+        let last = context.last().map(Arc::as_ref);
+        if matches!(last, Some(Message::User(_))) {
             return;
         }
         self.remember_answers(context);
@@ -27,7 +30,7 @@ impl Turn {
             let result = history::result_for(&call, INTERRUPTED, now);
             self.steps.push_back(Step::Append(Message::ToolResult(result), None));
         }
-        match context.last() {
+        match last {
             None => self.fail(RunError {
                 kind: RunErrorKind::Other,
                 message: "Nothing to continue: the transcript holds no message.".to_owned(),
@@ -42,11 +45,11 @@ impl Turn {
     }
 
     /// What was answered since the user spoke last belongs to this run's reply.
-    fn remember_answers(&mut self, context: &[Message]) {
+    fn remember_answers(&mut self, context: &[Arc<Message>]) {
         let start =
-            context.iter().rposition(|message| matches!(message, Message::User(_))).map_or(0, |at| at + 1);
+            context.iter().rposition(|message| matches!(**message, Message::User(_))).map_or(0, |at| at + 1);
         for message in context.iter().skip(start) {
-            if let Message::Assistant(answer) = message
+            if let Message::Assistant(answer) = &**message
                 && !is_cut_off(answer)
             {
                 self.record.usage.add(&answer.usage);

@@ -1,5 +1,7 @@
 //! A tool asks the host of a real state directory, in the real loop, for a model that a server scripts.
 
+use std::sync::Arc;
+
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -60,10 +62,10 @@ fn said(message: &Message) -> String {
     }
 }
 
-struct InMemory(Vec<Message>);
+struct InMemory(Vec<Arc<Message>>);
 
 impl Transcript for InMemory {
-    fn context(&self) -> &[Message] {
+    fn context(&self) -> &[Arc<Message>] {
         &self.0
     }
 
@@ -72,7 +74,7 @@ impl Transcript for InMemory {
         message: &'a Message,
         _: Option<&'a str>,
     ) -> Pin<Box<dyn Future<Output = Result<(), TranscriptError>> + Send + 'a>> {
-        self.0.push(message.clone());
+        self.0.push(Arc::new(message.clone()));
         Box::pin(async { Ok(()) })
     }
 }
@@ -102,7 +104,7 @@ async fn a_tool_asks_the_gateway_for_its_sessions_in_the_middle_of_a_run() {
 
     static NAMES: std::sync::LazyLock<Catalogue> = std::sync::LazyLock::new(Catalogue::default);
     let tools = Toolbox::new(vec![Box::new(AskSessions)], &NAMES);
-    let mut transcript = InMemory(vec![Message::User(UserMessage::text("look around", 1))]);
+    let mut transcript = InMemory(vec![Message::User(UserMessage::text("look around", 1)).into()]);
     let agent_dir = dir.path().join("agents/main/agent");
     let agent = AgentId::default();
     let asked = Ask::new(&agent, &agent_dir);

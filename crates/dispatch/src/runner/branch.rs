@@ -18,7 +18,7 @@ use crate::inbox::Row;
 /// An open transcript, its branch in memory for the time of the run.
 pub(super) struct RunBranch {
     transcript: Transcript,
-    context: Vec<Message>,
+    context: Vec<Arc<Message>>,
     control: Arc<RunControl>,
     /// Once cancelled nothing is written any more: the run is left as a crash would leave it.
     kill: CancellationToken,
@@ -42,7 +42,7 @@ impl RunBranch {
     /// A transcript and what was read of it.
     pub(super) fn new(
         transcript: Transcript,
-        context: Vec<Message>,
+        context: Vec<Arc<Message>>,
         control: Arc<RunControl>,
         kill: CancellationToken,
     ) -> Self {
@@ -71,7 +71,7 @@ impl RunBranch {
 
     /// Writes what is said to a turn that has no answer.
     pub(super) async fn close_turn(&mut self, said: AssistantMessage) -> Result<(), TranscriptError> {
-        match self.context.last() {
+        match self.context.last().map(Arc::as_ref) {
             Some(Message::Assistant(last)) if last.stop_reason != StopReason::ToolUse => Ok(()),
             _ => self.answer(said).await,
         }
@@ -79,7 +79,7 @@ impl RunBranch {
 
     /// After a run that was stopped by the clock: something is said to the user's last words.
     pub(super) async fn close_timed_out(&mut self, said: AssistantMessage) -> Result<(), TranscriptError> {
-        match self.context.last() {
+        match self.context.last().map(Arc::as_ref) {
             Some(Message::Assistant(_)) | None => Ok(()),
             Some(Message::User(_) | Message::ToolResult(_)) => self.answer(said).await,
         }
@@ -152,8 +152,8 @@ impl RunBranch {
             Some(job) => Some(self.free_id(&job.row.entry_id, job.row.fresh_id.as_str())),
             None => id.map(str::to_owned),
         };
-        let message = self.explained(message);
-        let written = self.transcript.append_message(message.clone(), id.map(EntryId::new)).await;
+        let message = Arc::new(self.explained(message));
+        let written = self.transcript.append_message(Arc::clone(&message), id.map(EntryId::new)).await;
         written.map_err(|error| self.error(io::Error::other(error)))?;
         if steered.is_some() {
             self.control.steering.written();
@@ -195,7 +195,7 @@ fn entry_ids(row: &Row) -> Vec<EntryId> {
 }
 
 impl openclaw_agent::Transcript for RunBranch {
-    fn context(&self) -> &[Message] {
+    fn context(&self) -> &[Arc<Message>] {
         &self.context
     }
 
@@ -248,7 +248,7 @@ mod tests {
     }
 
     fn last_text(branch: &RunBranch) -> String {
-        match branch.context.last() {
+        match branch.context.last().map(Arc::as_ref) {
             Some(Message::Assistant(said)) => said.text(),
             other => format!("{other:?}"),
         }

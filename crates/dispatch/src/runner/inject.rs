@@ -218,15 +218,15 @@ pub(super) enum PutError {
 }
 
 /// Takes out what the gateway said before anybody spoke to the agent: a conversation of a model's begins with a person.
-pub(super) fn without_preface(context: &mut Vec<Message>) {
+pub(super) fn without_preface(context: &mut Vec<Arc<Message>>) {
     let preface = context.iter().take_while(|message| is_injected(message)).count();
     context.drain(..preface);
 }
 
 /// Takes out what was put in since a person spoke last: it is no answer to them, and a run that is taken up again must
 /// not take it for its own.
-pub(super) fn without_injected(context: &mut Vec<Message>) {
-    let since = context.iter().rposition(|message| matches!(message, Message::User(_))).unwrap_or(0);
+pub(super) fn without_injected(context: &mut Vec<Arc<Message>>) {
+    let since = context.iter().rposition(|message| matches!(**message, Message::User(_))).unwrap_or(0);
     let mut at = 0;
     context.retain(|message| {
         at += 1;

@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 
 /// Transcripts that are kept.
 const MOST: usize = 8;
-/// Entries they have altogether; each takes about a quarter of a KiB.
-const MOST_ENTRIES: usize = 20_000;
+/// What they take altogether, in bytes.
+const MOST_MEMORY: usize = 24 * 1024 * 1024;
 
 /// The transcripts used last, the newest at the end. A run takes its own out and puts it back.
 #[derive(Default)]
@@ -26,7 +26,7 @@ impl KeptTranscripts {
     pub(super) fn put(&self, transcript: Transcript) {
         let mut kept = self.0.lock();
         kept.push_back(transcript.keep());
-        while kept.len() > MOST || kept.iter().map(KeptTranscript::len).sum::<usize>() > MOST_ENTRIES {
+        while kept.len() > MOST || kept.iter().map(KeptTranscript::memory).sum::<usize>() > MOST_MEMORY {
             kept.pop_front();
         }
     }

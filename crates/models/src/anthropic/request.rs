@@ -1,6 +1,7 @@
 //! The request of Anthropic Messages.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use openclaw_protocol::message::{
     AssistantMessage, Block, ImageBlock, Message, ThinkingBlock, ToolResultMessage, UserContent,
@@ -144,10 +145,10 @@ fn tool(tool: &ToolSpec) -> Json<'_> {
 type Turn<'a> = (&'static str, Vec<Json<'a>>);
 
 /// Consecutive tool results become one user message; everything else stays a message of its own.
-fn turns<'a>(spec: &ModelSpec, history: &'a [Message]) -> Vec<Turn<'a>> {
+fn turns<'a>(spec: &ModelSpec, history: &'a [Arc<Message>]) -> Vec<Turn<'a>> {
     let mut out = Vec::with_capacity(history.len());
     let mut results: Vec<Json<'a>> = Vec::new();
-    for message in history {
+    for message in history.iter().map(Arc::as_ref) {
         if let Message::ToolResult(result) = message {
             results.push(tool_result(spec, result));
             continue;

@@ -1,6 +1,7 @@
 //! A conversation as Converse's messages (spec `models.md` §4.6).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use openclaw_protocol::message::{
     AssistantMessage, Block, ImageBlock, Message, ThinkingBlock, ToolResultMessage,
@@ -32,10 +33,10 @@ pub(super) fn is_claude(spec: &ModelSpec) -> bool {
 pub(super) type Turn<'a> = (&'static str, Vec<Json<'a>>);
 
 /// The turns of a history that was made fit for the model. Two in a row of one role are one: Bedrock wants turns.
-pub(super) fn turns<'a>(spec: &ModelSpec, history: &'a [Message]) -> Vec<Turn<'a>> {
+pub(super) fn turns<'a>(spec: &ModelSpec, history: &'a [Arc<Message>]) -> Vec<Turn<'a>> {
     let mut out: Vec<Turn<'a>> = Vec::with_capacity(history.len() + 1);
     for message in history {
-        let (role, content) = match message {
+        let (role, content) = match &**message {
             Message::User(user) => {
                 ("user", user_parts(&user.content, text_block, |image| image_block(spec, image)))
             }
@@ -57,8 +58,8 @@ pub(super) fn turns<'a>(spec: &ModelSpec, history: &'a [Message]) -> Vec<Turn<'a
 }
 
 /// The names of the tools a conversation has calls of.
-pub(super) fn tools_used(history: &[Message]) -> BTreeSet<&str> {
-    let answers = history.iter().filter_map(|message| match message {
+pub(super) fn tools_used(history: &[Arc<Message>]) -> BTreeSet<&str> {
+    let answers = history.iter().filter_map(|message| match &**message {
         Message::Assistant(answer) => Some(answer),
         Message::User(_) | Message::ToolResult(_) => None,
     });

@@ -1,5 +1,6 @@
 //! The lines about one model's calls, in the form OpenClaw 2026.2.9 gives them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use openclaw_protocol::message::{AssistantMessage, Block, Message};
@@ -120,7 +121,7 @@ impl CallLog {
         if let Some(trace) = &self.parts.trace {
             let mut line = self.line("session:after", session);
             line.insert("usage".to_owned(), json!(message.usage));
-            self.messages(&mut line, &[Message::Assistant(message.clone())]);
+            self.messages(&mut line, &[Arc::new(Message::Assistant(message.clone()))]);
             trace.append(masked(Value::Object(line).to_string(), key));
         }
     }
@@ -139,9 +140,9 @@ impl CallLog {
 
     /// What the messages add up to, so that the first that changed from one request to the next is found; and they
     /// themselves if they are wanted and not too much for a line.
-    fn messages(&self, line: &mut Map<String, Value>, messages: &[Message]) {
+    fn messages(&self, line: &mut Map<String, Value>, messages: &[Arc<Message>]) {
         let texts: Vec<String> = messages.iter().map(|message| json!(message).to_string()).collect();
-        let roles: Vec<&str> = messages.iter().map(role).collect();
+        let roles: Vec<&str> = messages.iter().map(|message| role(message)).collect();
         let prints: Vec<String> = texts.iter().map(|text| digest(text.as_bytes())).collect();
         line.insert("messageCount".to_owned(), json!(messages.len()));
         line.insert("messageRoles".to_owned(), json!(roles));

@@ -1,6 +1,7 @@
 //! A conversation as Google's contents (spec `models.md` §4.5, `agent-runtime.md` §9.2).
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use openclaw_protocol::message::{
     AssistantMessage, Block, ImageBlock, Message, ToolCall, ToolResultMessage, UserContent,
@@ -21,7 +22,7 @@ const PROVING: &str = "gemini-3";
 const WITH_IDS: &[&str] = &["claude-", "gpt-oss-"];
 
 /// The contents of a history that was made fit for the model.
-pub(super) fn contents<'a>(spec: &'a ModelSpec, history: &'a [Message]) -> Vec<Json<'a>> {
+pub(super) fn contents<'a>(spec: &'a ModelSpec, history: &'a [Arc<Message>]) -> Vec<Json<'a>> {
     let mut writer = Writer {
         spec,
         proving: spec.id().contains(PROVING),
@@ -32,7 +33,7 @@ pub(super) fn contents<'a>(spec: &'a ModelSpec, history: &'a [Message]) -> Vec<J
         results: Results::default(),
     };
     for message in history {
-        match message {
+        match &**message {
             Message::User(user) => writer.user(&user.content),
             Message::Assistant(answer) => writer.answer(answer),
             Message::ToolResult(result) => writer.result(result),

@@ -167,11 +167,9 @@ impl IdMap {
         self.renamed.insert(original, id.clone());
     }
 
-    /// Renames a result as its call was.
-    pub(super) fn result(&self, id: &mut String) {
-        if let Some(renamed) = self.renamed.get(id.as_str()).filter(|_| !self.own.contains(id.as_str())) {
-            id.clone_from(renamed);
-        }
+    /// What the id of a result becomes, if its call was renamed.
+    pub(super) fn result(&self, id: &str) -> Option<&str> {
+        self.renamed.get(id).filter(|_| !self.own.contains(id)).map(String::as_str)
     }
 }
 
@@ -186,9 +184,7 @@ mod tests {
     }
 
     fn result(map: &IdMap, id: &str) -> String {
-        let mut id = id.to_owned();
-        map.result(&mut id);
-        id
+        map.result(id).unwrap_or(id).to_owned()
     }
 
     fn ids(rule: IdRule, originals: &[&str]) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! Every tool call directly followed by its results, no result without its call (spec `agent-runtime.md` §9.2 step 5).
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use openclaw_protocol::message::{
     AssistantMessage, Block, MISSING_RESULT, Message, StopReason, ToolCall, ToolResultMessage,
@@ -8,37 +9,33 @@ use openclaw_protocol::message::{
 
 /// Puts results right behind their calls in call order, makes up missing ones, drops orphans and repetitions. Answers
 /// that failed or were aborted pass through unrepaired; their results become orphans.
-pub(super) fn repair(messages: Vec<Message>) -> Vec<Message> {
+pub(super) fn repair(messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
     let mut out = Vec::with_capacity(messages.len());
     let mut rest = messages.into_iter().peekable();
     while let Some(message) = rest.next() {
-        let assistant = match message {
-            Message::ToolResult(_) => continue,
-            Message::User(user) => {
-                out.push(Message::User(user));
-                continue;
+        let Message::Assistant(assistant) = &*message else {
+            if matches!(*message, Message::User(_)) {
+                out.push(message);
             }
-            Message::Assistant(assistant) => assistant,
+            continue;
         };
         // The span up to the next assistant message: results and whatever stands between them.
-        let mut results: HashMap<String, ToolResultMessage> = HashMap::new();
+        let mut results: HashMap<String, Arc<Message>> = HashMap::new();
         let mut others = Vec::new();
-        while let Some(next) = rest.next_if(|next| !matches!(next, Message::Assistant(_))) {
-            match next {
+        while let Some(next) = rest.next_if(|next| !matches!(**next, Message::Assistant(_))) {
+            match &*next {
                 Message::ToolResult(result) => {
-                    results.entry(result.tool_call_id.clone()).or_insert(result);
+                    results.entry(result.tool_call_id.clone()).or_insert(next);
                 }
-                other => others.push(other),
+                Message::User(_) | Message::Assistant(_) => others.push(next),
             }
         }
-        let answers = calls_to_answer(&assistant).map(|call| {
-            let result = results.remove(&call.id);
-            Message::ToolResult(
-                result.unwrap_or_else(|| result_for(call, MISSING_RESULT, assistant.timestamp)),
-            )
+        let answers = calls_to_answer(assistant).map(|call| {
+            let missing = || Message::ToolResult(result_for(call, MISSING_RESULT, assistant.timestamp));
+            results.remove(&call.id).unwrap_or_else(|| Arc::new(missing()))
         });
-        let answers: Vec<Message> = answers.collect();
-        out.push(Message::Assistant(assistant));
+        let answers: Vec<Arc<Message>> = answers.collect();
+        out.push(message);
         out.extend(answers);
         out.append(&mut others);
     }
@@ -73,10 +70,10 @@ pub fn result_for(call: &ToolCall, text: &str, timestamp: i64) -> ToolResultMess
 }
 
 /// The calls of the last assistant message that have no result yet.
-pub fn unanswered(messages: &[Message]) -> Vec<ToolCall> {
+pub fn unanswered(messages: &[Arc<Message>]) -> Vec<ToolCall> {
     let mut results: HashSet<&str> = HashSet::new();
     for message in messages.iter().rev() {
-        match message {
+        match &**message {
             Message::ToolResult(result) => {
                 results.insert(&result.tool_call_id);
             }

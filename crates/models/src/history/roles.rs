@@ -1,42 +1,60 @@
 //! Which messages and blocks reach a provider, and how neighbours of one role are merged
 //! (spec `agent-runtime.md` §9.2 steps 3, 4, 8, 10).
 
+use std::sync::Arc;
+
 use openclaw_protocol::message::{AssistantMessage, Block, Message, StopReason, UserContent, UserMessage};
 
 use super::rules::{Join, Rules};
 
 /// Drops blank text of assistant messages, then messages without content.
-pub(super) fn drop_blank(messages: &mut Vec<Message>) {
+pub(super) fn drop_blank(messages: &mut Vec<Arc<Message>>) {
     messages.retain_mut(|message| {
-        let Message::Assistant(assistant) = message else { return true };
-        assistant.content.retain(|block| !matches!(block, Block::Text(text) if text.text.trim().is_empty()));
-        !assistant.content.is_empty() || assistant.stop_reason == StopReason::Error
+        drop_blocks(message, |block| matches!(block, Block::Text(text) if text.text.trim().is_empty()));
+        match &**message {
+            Message::Assistant(answer) => {
+                !answer.content.is_empty() || answer.stop_reason == StopReason::Error
+            }
+            Message::User(_) | Message::ToolResult(_) => true,
+        }
     });
 }
 
 /// Drops tool calls that were stored without arguments, and messages that held nothing else.
-pub(super) fn drop_calls_without_arguments(messages: &mut Vec<Message>) {
+pub(super) fn drop_calls_without_arguments(messages: &mut Vec<Arc<Message>>) {
     messages.retain_mut(|message| {
-        let Message::Assistant(assistant) = message else { return true };
-        let before = assistant.content.len();
-        assistant.content.retain(|block| !matches!(block, Block::ToolCall(call) if call.arguments.is_null()));
-        before == assistant.content.len() || !assistant.content.is_empty()
+        let dropped =
+            drop_blocks(message, |block| matches!(block, Block::ToolCall(call) if call.arguments.is_null()));
+        !dropped || !matches!(&**message, Message::Assistant(answer) if answer.content.is_empty())
     });
+}
+
+/// Drops blocks of an assistant message; tells whether there were any.
+pub(super) fn drop_blocks(message: &mut Arc<Message>, is_dropped: impl Fn(&Block) -> bool) -> bool {
+    let has_some = matches!(&**message, Message::Assistant(answer) if answer.content.iter().any(&is_dropped));
+    if has_some && let Message::Assistant(answer) = Arc::make_mut(message) {
+        answer.content.retain(|block| !is_dropped(block));
+    }
+    has_some
 }
 
 /// Merges consecutive messages of one role. A user message whose answer never came thus reaches the model together with
 /// the next one.
-pub(super) fn merge(messages: &mut Vec<Message>, rules: &Rules<'_>) {
-    messages.dedup_by(|next, last| match (last, next) {
-        (Message::User(last), Message::User(next)) => {
-            join_users(last, next, rules.join);
-            true
+pub(super) fn merge(messages: &mut Vec<Arc<Message>>, rules: &Rules<'_>) {
+    messages.dedup_by(|next, last| {
+        let is_merged = match (&**last, &**next) {
+            (Message::User(_), Message::User(_)) => true,
+            (Message::Assistant(_), Message::Assistant(_)) => rules.merge_assistants,
+            _ => false,
+        };
+        if is_merged {
+            match (Arc::make_mut(last), Arc::make_mut(next)) {
+                (Message::User(last), Message::User(next)) => join_users(last, next, rules.join),
+                (Message::Assistant(last), Message::Assistant(next)) => join_assistants(last, next),
+                _ => {}
+            }
         }
-        (Message::Assistant(last), Message::Assistant(next)) if rules.merge_assistants => {
-            join_assistants(last, next);
-            true
-        }
-        _ => false,
+        is_merged
     });
 }
 

@@ -11,12 +11,12 @@ fn rules() -> Rules<'static> {
     Rules::of("openai", "openai-completions", "gpt", IdRule::Completions)
 }
 
-fn user(text: &str) -> Message {
-    Message::User(UserMessage::text(text, 0))
+fn user(text: &str) -> Arc<Message> {
+    Arc::new(Message::User(UserMessage::text(text, 0)))
 }
 
-fn assistant(content: Vec<Block>) -> Message {
-    Message::Assistant(AssistantMessage { content, ..AssistantMessage::default() })
+fn assistant(content: Vec<Block>) -> Arc<Message> {
+    Arc::new(Message::Assistant(AssistantMessage { content, ..AssistantMessage::default() }))
 }
 
 fn call(id: &str) -> Block {
@@ -28,24 +28,24 @@ fn call(id: &str) -> Block {
     })
 }
 
-fn calling(ids: &[&str]) -> Message {
+fn calling(ids: &[&str]) -> Arc<Message> {
     assistant(ids.iter().map(|id| call(id)).collect())
 }
 
-fn result(id: &str, text: &str) -> Message {
-    Message::ToolResult(ToolResultMessage {
+fn result(id: &str, text: &str) -> Arc<Message> {
+    Arc::new(Message::ToolResult(ToolResultMessage {
         tool_call_id: id.into(),
         tool_name: "exec".into(),
         content: vec![Block::text(text)],
         ..ToolResultMessage::default()
-    })
+    }))
 }
 
 /// `A`, `U`, `R(id text)` for whole comparison.
-fn outline(messages: &[Message]) -> Vec<String> {
+fn outline(messages: &[Arc<Message>]) -> Vec<String> {
     messages
         .iter()
-        .map(|message| match message {
+        .map(|message| match &**message {
             Message::User(user) => format!("U {}", user.content.to_text()),
             Message::Assistant(a) => {
                 format!("A {}{}", a.text(), a.tool_calls().map(|c| format!("({})", c.id)).collect::<String>())
@@ -73,12 +73,12 @@ fn outline(messages: &[Message]) -> Vec<String> {
 /// Vectors of spec `agent-runtime.md` §9.2.
 #[test]
 fn results_follow_their_calls() {
-    let aborted = Message::Assistant(AssistantMessage {
+    let aborted = Arc::new(Message::Assistant(AssistantMessage {
         content: vec![call("c1")],
         stop_reason: StopReason::Aborted,
         ..AssistantMessage::default()
-    });
-    let rows: Vec<(Vec<Message>, &[&str])> = vec![
+    }));
+    let rows: Vec<(Vec<Arc<Message>>, &[&str])> = vec![
         (
             vec![calling(&["c1", "c2"]), user("u"), result("c2", "x")],
             &["A (c1)(c2)", "R c1 synthetic", "R c2 x", "U u"],
@@ -118,10 +118,10 @@ fn calls_without_arguments_are_dropped() {
 
 #[test]
 fn blank_text_is_dropped_but_failed_answers_stay() {
-    let failed = Message::Assistant(AssistantMessage {
+    let failed = Arc::new(Message::Assistant(AssistantMessage {
         stop_reason: StopReason::Error,
         ..AssistantMessage::default()
-    });
+    }));
     let mut messages = vec![
         assistant(vec![Block::text(" \n")]),
         assistant(vec![Block::text("  "), Block::text("x")]),
@@ -131,14 +131,16 @@ fn blank_text_is_dropped_but_failed_answers_stay() {
     assert_eq!(messages, [assistant(vec![Block::text("x")]), failed]);
 }
 
-fn merged(mut messages: Vec<Message>, rules: Rules<'_>) -> Vec<Message> {
+fn merged(mut messages: Vec<Arc<Message>>, rules: Rules<'_>) -> Vec<Arc<Message>> {
     roles::merge(&mut messages, &rules);
     messages
 }
 
 #[test]
 fn consecutive_users_are_merged() {
-    let at = |content, timestamp| Message::User(UserMessage { content, timestamp, ..UserMessage::default() });
+    let at = |content, timestamp| {
+        Arc::new(Message::User(UserMessage { content, timestamp, ..UserMessage::default() }))
+    };
     let s1 = || at(UserContent::Text("s1".into()), 1);
     let t2 = || at(UserContent::Blocks(vec![Block::text("t2")]), 2);
     let blocks = merged(vec![s1(), t2(), assistant(vec![])], Rules { join: Join::Blocks, ..rules() });
@@ -160,16 +162,16 @@ fn consecutive_assistants_are_merged_where_the_model_wants_it() {
 
 #[test]
 fn a_message_that_was_never_answered_reaches_the_model_with_the_next() {
-    let failed = Message::Assistant(AssistantMessage {
+    let failed = Arc::new(Message::Assistant(AssistantMessage {
         stop_reason: StopReason::Error,
         error_message: Some("boom".into()),
         ..AssistantMessage::default()
-    });
+    }));
     let out = prepare(vec![user("a"), failed, user("b")], &rules());
     assert_eq!(outline(&out), ["U a\n\nb"]);
 }
 
-fn any_message() -> impl Strategy<Value = Message> {
+fn any_message() -> impl Strategy<Value = Arc<Message>> {
     let id = prop_oneof![Just("c1"), Just("c2"), Just("c3")];
     prop_oneof![
         Just(user("u")),
@@ -178,20 +180,22 @@ fn any_message() -> impl Strategy<Value = Message> {
             blocks.extend(ids.into_iter().map(call));
             assistant(blocks)
         }),
-        proptest::collection::vec(id.clone(), 1..3).prop_map(|ids| Message::Assistant(AssistantMessage {
-            content: ids.into_iter().map(call).collect(),
-            stop_reason: StopReason::Aborted,
-            ..AssistantMessage::default()
-        })),
+        proptest::collection::vec(id.clone(), 1..3).prop_map(|ids| Arc::new(Message::Assistant(
+            AssistantMessage {
+                content: ids.into_iter().map(call).collect(),
+                stop_reason: StopReason::Aborted,
+                ..AssistantMessage::default()
+            }
+        ))),
         id.prop_map(|id| result(id, "x")),
     ]
 }
 
 /// Whether every result directly follows the call it answers, and nothing else stands between a call and its results.
-fn well_paired(messages: &[Message]) -> bool {
+fn well_paired(messages: &[Arc<Message>]) -> bool {
     let mut open: Vec<String> = Vec::new();
     for message in messages {
-        match message {
+        match &**message {
             Message::ToolResult(result) => match open.iter().position(|id| *id == result.tool_call_id) {
                 Some(at) => {
                     open.remove(at);
@@ -224,7 +228,7 @@ proptest! {
     fn pairing_never_parts_a_call_from_its_result(messages in proptest::collection::vec(any_message(), 0..14)) {
         let out = pairing::repair(messages.clone());
         prop_assert!(well_paired(&out), "{:?}", outline(&out));
-        let users = |m: &[Message]| m.iter().filter(|m| matches!(m, Message::User(_))).count();
+        let users = |m: &[Arc<Message>]| m.iter().filter(|m| matches!(***m, Message::User(_))).count();
         prop_assert_eq!(users(&out), users(&messages), "no user text is lost");
         prop_assert_eq!(pairing::repair(out.clone()), out, "repairing twice changes nothing");
     }

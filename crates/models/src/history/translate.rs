@@ -1,37 +1,58 @@
 //! Answers of other models as this one is shown them (spec `models.md` §3.1), and ids of calls as it takes them.
 
+use std::sync::Arc;
+
 use openclaw_protocol::message::{AssistantMessage, Block, Message};
 
 use super::call_ids::IdMap;
+use super::roles::drop_blocks;
 use super::rules::Rules;
 
 /// Translates every answer, and renames calls and their results alike.
-pub(super) fn translate(messages: &mut [Message], rules: &Rules<'_>) {
+pub(super) fn translate(messages: &mut [Arc<Message>], rules: &Rules<'_>) {
     let mut ids = IdMap::new(rules.ids);
     // Ids must differ from each other only where some are made up.
     let keeps_ids = rules.ids.keeps_own()
-        && messages.iter().all(|message| match message {
+        && messages.iter().all(|message| match &**message {
             Message::Assistant(answer) => is_own(answer, rules),
             Message::User(_) | Message::ToolResult(_) => true,
         });
     for message in messages {
-        match message {
+        match &**message {
             Message::User(_) => {}
-            Message::Assistant(answer) if keeps_ids => answer.content.retain(is_kept),
             Message::Assistant(answer) if is_own(answer, rules) => {
-                answer.content.retain(is_kept);
-                answer.content.iter_mut().for_each(|block| {
-                    if let Block::ToolCall(call) = block {
-                        ids.own_call(&mut call.id);
-                    }
-                });
+                drop_blocks(message, |block| !is_kept(block));
+                if !keeps_ids {
+                    rename_calls(message, |id| ids.own_call(id));
+                }
             }
-            Message::Assistant(answer) => {
-                let content = std::mem::take(&mut answer.content);
-                answer.content =
-                    content.into_iter().filter_map(|block| translate_block(block, &mut ids)).collect();
+            Message::Assistant(_) => {
+                if let Message::Assistant(answer) = Arc::make_mut(message) {
+                    let content = std::mem::take(&mut answer.content);
+                    answer.content =
+                        content.into_iter().filter_map(|block| translate_block(block, &mut ids)).collect();
+                }
             }
-            Message::ToolResult(result) => ids.result(&mut result.tool_call_id),
+            Message::ToolResult(result) => {
+                let renamed = ids.result(&result.tool_call_id).map(str::to_owned);
+                if let Some(renamed) = renamed
+                    && let Message::ToolResult(result) = Arc::make_mut(message)
+                {
+                    result.tool_call_id = renamed;
+                }
+            }
+        }
+    }
+}
+
+/// Renames the calls of an answer.
+fn rename_calls(message: &mut Arc<Message>, mut rename: impl FnMut(&mut String)) {
+    let has_calls = matches!(&**message, Message::Assistant(answer) if answer.tool_calls().next().is_some());
+    if has_calls && let Message::Assistant(answer) = Arc::make_mut(message) {
+        for block in &mut answer.content {
+            if let Block::ToolCall(call) = block {
+                rename(&mut call.id);
+            }
         }
     }
 }

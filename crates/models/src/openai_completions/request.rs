@@ -1,6 +1,7 @@
 //! The request of Chat Completions.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use openclaw_protocol::message::{
     AssistantMessage, Block, ImageBlock, Message, ToolCall, ToolResultMessage, UserContent,
@@ -103,8 +104,8 @@ fn reasoning(
     }
 }
 
-fn has_tool_history(history: &[Message]) -> bool {
-    history.iter().any(|message| match message {
+fn has_tool_history(history: &[Arc<Message>]) -> bool {
+    history.iter().any(|message| match &**message {
         Message::ToolResult(_) => true,
         Message::Assistant(answer) => answer.tool_calls().next().is_some(),
         Message::User(_) => false,
@@ -125,7 +126,7 @@ fn messages<'a>(
     spec: &ModelSpec,
     dialect: &Dialect,
     system: &'a str,
-    history: &'a [Message],
+    history: &'a [Arc<Message>],
 ) -> Vec<Json<'a>> {
     let mut out = Vec::with_capacity(history.len() + 1);
     if !system.trim().is_empty() {
@@ -134,7 +135,7 @@ fn messages<'a>(
     }
     let mut after_results = false;
     let mut images: Vec<Json<'a>> = Vec::new();
-    for message in history {
+    for message in history.iter().map(Arc::as_ref) {
         if let Message::ToolResult(result) = message {
             out.push(tool_result(dialect, result));
             images.extend(result_images(result).filter_map(|image| image_part(spec, image)));

@@ -1,6 +1,7 @@
 //! A conversation as the input items of the Responses protocol (spec `models.md` §4.3).
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use openclaw_protocol::message::{
     AssistantMessage, Block, ImageBlock, Message, TextBlock, ThinkingBlock, ToolCall, UserContent,
@@ -17,10 +18,10 @@ use crate::result_text::{IMAGES_FOLLOW, result_text};
 const MAX_ID: usize = 64;
 
 /// The items of a history that was made fit for the model.
-pub(super) fn items<'a>(spec: &ModelSpec, history: &'a [Message]) -> Vec<Json<'a>> {
+pub(super) fn items<'a>(spec: &ModelSpec, history: &'a [Arc<Message>]) -> Vec<Json<'a>> {
     let mut out = Vec::with_capacity(history.len() + 1);
     let mut images: Vec<Json<'a>> = Vec::new();
-    for (at, message) in history.iter().enumerate() {
+    for (at, message) in history.iter().map(Arc::as_ref).enumerate() {
         if !matches!(message, Message::ToolResult(_)) {
             push_images(&mut out, &mut images);
         }

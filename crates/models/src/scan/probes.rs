@@ -76,7 +76,7 @@ fn image_question() -> ModelRequest {
 
 fn question(message: Message, tools: Vec<ToolSpec>) -> ModelRequest {
     ModelRequest {
-        messages: vec![message],
+        messages: vec![message.into()],
         tools,
         max_tokens: Some(MOST_TOKENS),
         temperature: Some(0.0),

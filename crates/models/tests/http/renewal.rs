@@ -141,7 +141,7 @@ async fn a_renewal_that_was_begun_is_ended_though_the_call_is_cancelled() {
     let models = setup.models(&[]);
     let candidate = setup.candidate(&models, "openai-codex/gpt-5.3-codex").await;
     let cancel = CancellationToken::new();
-    let request = candidate.request(String::new(), vec![user("hi")], vec![], None);
+    let request = candidate.request(String::new(), vec![user("hi").into()], vec![], None);
     let mut stream = candidate.model.stream(request, cancel.clone());
     let gate = Gate::new();
     setup.logins.script([Scripted::tokens("new-access", "r2", 3_600).behind(&gate)]);

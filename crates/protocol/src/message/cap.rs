@@ -25,16 +25,20 @@ pub const STORED: Cap = Cap {
 };
 
 impl Cap {
+    /// Whether a result is short enough as it is.
+    pub fn fits(&self, result: &ToolResultMessage) -> bool {
+        // No text has more UTF-16 units than bytes: most need not be counted.
+        let bytes = |block: &Block| if let Block::Text(text) = block { text.text.len() } else { 0 };
+        result.content.iter().map(bytes).sum::<usize>() <= self.max
+            || result.content.iter().map(length).sum::<usize>() <= self.max
+    }
+
     /// Cuts a result that is too long, each block in proportion, at a line's end where one is near. Whether anything was cut.
     pub fn apply(&self, result: &mut ToolResultMessage) -> bool {
-        let length = |block: &Block| match block {
-            Block::Text(text) => utf16_len(&text.text),
-            Block::Thinking(_) | Block::Image(_) | Block::ToolCall(_) | Block::Other(_) => 0,
-        };
-        let total: usize = result.content.iter().map(length).sum();
-        if total <= self.max {
+        if self.fits(result) {
             return false;
         }
+        let total: usize = result.content.iter().map(length).sum();
         let mut cut = false;
         for block in &mut result.content {
             let length = length(block);
@@ -50,6 +54,14 @@ impl Cap {
             }
         }
         cut
+    }
+}
+
+/// Of a block's text, in UTF-16 units.
+fn length(block: &Block) -> usize {
+    match block {
+        Block::Text(text) => utf16_len(&text.text),
+        Block::Thinking(_) | Block::Image(_) | Block::ToolCall(_) | Block::Other(_) => 0,
     }
 }
 

@@ -38,7 +38,7 @@ fn walk_in_parts(path: &Path, reach: u64, first_part: u64, visit: &mut Visit<'_>
         let branch = tail.index.path(tail.index.last());
         for at in branch.path.iter().rev().skip(visited) {
             let Some(place) = tail.index.get(*at) else { continue };
-            let line = window.line(&mut file, place.offset, place.len, end)?;
+            let line = window.line(&file, place.offset, place.len, end)?;
             // Ids of the first version are made up, and not those of all readers while not all is read.
             let id = (version > 1).then_some(&place.id);
             if visit(place.kind, id, line).is_break() {

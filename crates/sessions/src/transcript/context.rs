@@ -1,5 +1,7 @@
 //! What of a branch a model sees (spec `sessions.md` §4.5). Deciding and converting are pure; reading is `file`'s.
 
+use std::sync::Arc;
+
 use openclaw_protocol::message::{Message, UserContent, UserMessage};
 use serde_json::Value;
 
@@ -10,7 +12,7 @@ use super::index::Kind;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Context {
     /// Messages, oldest first; summaries and extension messages as user messages.
-    pub messages: Vec<Message>,
+    pub messages: Vec<Arc<Message>>,
     /// The last thinking level on the branch; absent is `off`.
     pub thinking_level: Option<String>,
     /// The last provider and model on the branch.
@@ -76,15 +78,15 @@ pub fn is_enough(end: &[Step<'_>]) -> bool {
 }
 
 /// The message that an entry becomes for a model.
-pub fn into_message(entry: Entry) -> Option<Message> {
+pub fn message_of(entry: &Entry) -> Option<Arc<Message>> {
     let at = || crate::time::parse_iso(&entry.timestamp).unwrap_or(0);
-    match entry.body {
-        Body::Message(StoredMessage::Known(message)) => Some(message),
-        Body::Message(StoredMessage::Other(value)) => foreign_message(&value, at()),
+    let made = match &entry.body {
+        Body::Message(StoredMessage::Known(message)) => return Some(Arc::clone(message)),
+        Body::Message(StoredMessage::Other(value)) => foreign_message(value, at()),
         Body::Compaction(compaction) => Some(user(compaction_text(&compaction.summary), at())),
-        Body::BranchSummary(summary) => branch_text(&summary).map(|text| user(text, at())),
+        Body::BranchSummary(summary) => branch_text(summary).map(|text| user(text, at())),
         Body::CustomMessage(custom) => Some(Message::User(UserMessage {
-            content: custom.content,
+            content: custom.content.clone(),
             timestamp: at(),
             ..UserMessage::default()
         })),
@@ -94,7 +96,8 @@ pub fn into_message(entry: Entry) -> Option<Message> {
         | Body::Label { .. }
         | Body::SessionInfo { .. }
         | Body::Other(_) => None,
-    }
+    };
+    made.map(Arc::new)
 }
 
 /// The text a compaction's summary is given to the model as.
@@ -192,10 +195,10 @@ fn without_odd_fields(value: &Value) -> Option<Message> {
 pub fn model_of(entry: &Entry) -> Option<(String, String)> {
     match &entry.body {
         Body::ModelChange { provider, model_id } => Some((provider.clone(), model_id.clone())),
-        Body::Message(StoredMessage::Known(Message::Assistant(message))) => {
-            Some((message.provider.clone(), message.model.clone()))
-        }
-        _ => None,
+        body => match body.message().map(Arc::as_ref) {
+            Some(Message::Assistant(message)) => Some((message.provider.clone(), message.model.clone())),
+            _ => None,
+        },
     }
 }
 
@@ -258,9 +261,9 @@ mod tests {
         let line = |body: &str| {
             let text =
                 format!(r#"{{"id":"a","parentId":null,"timestamp":"1970-01-01T00:00:00.007Z",{body}}}"#);
-            into_message(Entry::parse(text.as_bytes()).unwrap())
+            message_of(&Entry::parse(text.as_bytes()).unwrap())
         };
-        let user = |text: &str, at| Some(Message::User(UserMessage::text(text, at)));
+        let user = |text: &str, at| Some(Arc::new(Message::User(UserMessage::text(text, at))));
         assert_eq!(
             line(r#""type":"compaction","summary":"S","firstKeptEntryId":"x","tokensBefore":1"#),
             user(
@@ -278,7 +281,7 @@ mod tests {
         assert_eq!(line(r#""type":"branch_summary","summary":" ","fromId":"root""#), None);
         let custom = line(r#""type":"custom_message","customType":"x","content":"hi","display":false"#);
         assert!(
-            matches!(custom, Some(Message::User(m)) if m.content == UserContent::Text("hi".into()) && m.timestamp == 7)
+            matches!(custom.as_deref(), Some(Message::User(m)) if m.content == UserContent::Text("hi".into()) && m.timestamp == 7)
         );
         assert_eq!(line(r#""type":"custom","customType":"x""#), None);
         assert_eq!(line(r#""type":"novel""#), None);

@@ -8,9 +8,11 @@ mod turns;
 mod window;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -106,6 +108,10 @@ pub struct TranscriptFile {
     synced: Option<Stamp>,
     /// The tool calls at the end of the branch that have no result, when they are known.
     pending: Option<PendingCalls>,
+    /// Entries that were read or written, for the next who asks. They hold as long as the index does.
+    entries: HashMap<At, Arc<Entry>>,
+    /// Bytes of their lines.
+    entry_bytes: usize,
 }
 
 impl TranscriptFile {
@@ -135,6 +141,8 @@ impl TranscriptFile {
             unended: false,
             synced: None,
             pending: None,
+            entries: HashMap::new(),
+            entry_bytes: 0,
         }
     }
 
@@ -182,7 +190,11 @@ impl TranscriptFile {
         let parent_id = self.leaf().cloned();
         let entry = Entry { id, parent_id, timestamp: iso(now_ms()), body, extra: serde_json::Map::new() };
         let line = entry.to_line().map_err(|error| self.fail("write", error.into()))?;
-        self.write_line(&line, LineHead::of_entry(&entry))
+        let head = LineHead::of_entry(&entry);
+        if let Some(at) = self.write_line(&line, head)? {
+            self.remember(at, u32::try_from(line.len()).unwrap_or(u32::MAX), &Arc::new(entry));
+        }
+        Ok(())
     }
 
     /// Takes in what others did to the file since: appended lines are read, a replaced file is opened anew.
@@ -241,7 +253,8 @@ impl TranscriptFile {
             .collect()
     }
 
-    fn write_line(&mut self, line: &[u8], head: Option<LineHead>) -> Result<(), TranscriptError> {
+    /// Where the entry is now, if it is one.
+    fn write_line(&mut self, line: &[u8], head: Option<LineHead>) -> Result<Option<At>, TranscriptError> {
         let bytes = if self.unended { Cow::Owned([b"\n", line].concat()) } else { Cow::Borrowed(line) };
         let offset = self.len + (bytes.len() - line.len()) as u64;
         if let Err(source) = self.file.write_all(&bytes) {
@@ -251,10 +264,10 @@ impl TranscriptFile {
         }
         self.len += bytes.len() as u64;
         self.unended = false;
-        if let (Some(head), Ok(len)) = (head, u32::try_from(line.len() - 1)) {
-            self.leaf = self.tail.index.push_line(offset, len, head, VERSION).or(self.leaf);
-        }
-        Ok(())
+        let (Some(head), Ok(len)) = (head, u32::try_from(line.len() - 1)) else { return Ok(None) };
+        let at = self.tail.index.push_line(offset, len, head, VERSION);
+        self.leaf = at.or(self.leaf);
+        Ok(at)
     }
 
     /// Eight hex digits that no entry has; a whole UUID when that fails a hundred times, or when not all ids are known.
@@ -294,6 +307,12 @@ impl OpenTranscript for TranscriptFile {
         self.tail.index.len()
     }
 
+    fn memory(&self) -> usize {
+        /// What an entry takes beside its text, in the index and as what was read.
+        const ENTRY: usize = 1024;
+        self.len() * ENTRY + self.entry_bytes
+    }
+
     /// After an error the file is as it was, results of calls that got none aside.
     fn append(&mut self, body: Body, id: Option<EntryId>) -> Result<EntryId, TranscriptError> {
         self.refresh()?;
@@ -318,7 +337,7 @@ impl OpenTranscript for TranscriptFile {
         };
         for missing in pending.before(&message, now_ms()) {
             let id = self.new_id();
-            self.write_entry(Body::Message(StoredMessage::Known(missing)), id)?;
+            self.write_entry(missing.into(), id)?;
         }
         pending.after(&message);
         self.write_entry(Body::Message(StoredMessage::Known(message)), id.clone())?;

@@ -144,13 +144,28 @@ pub enum Body {
     Other(Value),
 }
 
+impl Body {
+    /// The message, if it is one of a known role.
+    pub fn message(&self) -> Option<&Arc<Message>> {
+        match self {
+            Self::Message(StoredMessage::Known(message)) => Some(message),
+            _ => None,
+        }
+    }
+}
+
+impl From<Message> for Body {
+    fn from(message: Message) -> Self {
+        Self::Message(StoredMessage::Known(Arc::new(message)))
+    }
+}
+
 /// A message as stored: one of the three roles, or something else that is kept as it is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-#[expect(clippy::large_enum_variant, reason = "nearly every stored message is a known one")]
 pub enum StoredMessage {
     /// `user`, `assistant` or `toolResult`.
-    Known(Message),
+    Known(Arc<Message>),
     /// Another role.
     Other(Value),
 }
@@ -294,7 +309,7 @@ impl Entry {
             id: line.id,
             parent_id: line.parent_id,
             timestamp: line.timestamp,
-            body: Body::Message(StoredMessage::Known(message)),
+            body: message.into(),
             extra: Map::new(),
         })
     }
@@ -380,7 +395,7 @@ impl Body {
             "message" => {
                 let message = fields.get("message").filter(|message| message.is_object())?;
                 Some(Self::Message(match Message::deserialize(message) {
-                    Ok(message) => StoredMessage::Known(message),
+                    Ok(message) => StoredMessage::Known(Arc::new(message)),
                     Err(_) => StoredMessage::Other(message.clone()),
                 }))
             }

@@ -1,5 +1,7 @@
 //! What is checked before a message is appended (spec `sessions.md` §4.6). Pure.
 
+use std::sync::Arc;
+
 use openclaw_protocol::message::cap::STORED;
 use openclaw_protocol::message::{
     AssistantMessage, Block, MISSING_RESULT, Message, StopReason, ToolResultMessage,
@@ -15,13 +17,18 @@ pub fn drop_incomplete_calls(message: &mut AssistantMessage) {
 }
 
 /// A message as it may be stored.
-pub fn checked(mut message: Message) -> Message {
-    match &mut message {
-        Message::ToolResult(result) => {
-            STORED.apply(result);
+pub fn checked(mut message: Arc<Message>) -> Arc<Message> {
+    let is_fit = match &*message {
+        Message::ToolResult(result) => STORED.fits(result),
+        Message::Assistant(answer) => answer.tool_calls().all(|call| !call.arguments.is_null()),
+        Message::User(_) => true,
+    };
+    if !is_fit {
+        match Arc::make_mut(&mut message) {
+            Message::ToolResult(result) => drop(STORED.apply(result)),
+            Message::Assistant(answer) => drop_incomplete_calls(answer),
+            Message::User(_) => {}
         }
-        Message::Assistant(answer) => drop_incomplete_calls(answer),
-        Message::User(_) => {}
     }
     message
 }

@@ -213,9 +213,11 @@ impl LineHead {
     pub(crate) fn of_entry(entry: &Entry) -> Option<Self> {
         let mut first_kept = None;
         let kind = match &entry.body {
-            Body::Message(StoredMessage::Known(Message::User(_))) => Kind::User,
-            Body::Message(StoredMessage::Known(Message::Assistant(_))) => Kind::Assistant,
-            Body::Message(StoredMessage::Known(Message::ToolResult(_))) => Kind::ToolResult,
+            Body::Message(StoredMessage::Known(message)) => match **message {
+                Message::User(_) => Kind::User,
+                Message::Assistant(_) => Kind::Assistant,
+                Message::ToolResult(_) => Kind::ToolResult,
+            },
             Body::Message(StoredMessage::Other(message)) => {
                 Kind::of("message", &Field::deserialize(message).ok()?, &Field::Other)
             }

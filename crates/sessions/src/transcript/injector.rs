@@ -8,7 +8,7 @@ use openclaw_protocol::message::Message;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use super::format::{Body, EntryId, StoredMessage};
+use super::format::{Body, EntryId};
 use super::lock::WeakLock;
 use super::storage::{OpenTranscript, TranscriptRef};
 use super::{TranscriptError, blocking};
@@ -99,7 +99,7 @@ impl Shared {
     }
 
     fn append_durably(&mut self, message: Message, id: Option<EntryId>) -> Written {
-        let id = self.open.append(Body::Message(StoredMessage::Known(message)), id)?;
+        let id = self.open.append(message.into(), id)?;
         self.open.sync()?;
         Ok(id)
     }

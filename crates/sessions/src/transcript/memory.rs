@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use openclaw_protocol::message::{Message, UserMessage};
+use openclaw_protocol::message::Message;
 use openclaw_protocol::{AgentId, SessionId};
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use serde_json::{Map, json};
@@ -396,7 +396,7 @@ fn context_of(branch: &[Entry]) -> Context {
     });
     let model = plan.model.and_then(|at| context::model_of(&branch[at]));
     let shown = plan.summary.into_iter().chain(plan.shown);
-    let messages = shown.filter_map(|at| context::into_message(branch[at].clone())).collect();
+    let messages = shown.filter_map(|at| context::message_of(&branch[at])).collect();
     Context { messages, thinking_level, model }
 }
 
@@ -417,6 +417,10 @@ impl OpenTranscript for MemoryTranscript {
         self.known
     }
 
+    fn memory(&self) -> usize {
+        0
+    }
+
     fn append(&mut self, body: Body, id: Option<EntryId>) -> Result<EntryId, TranscriptError> {
         self.refresh()?;
         let id = match id {
@@ -433,7 +437,7 @@ impl OpenTranscript for MemoryTranscript {
         let message = guard::checked(message);
         for missing in self.pending_calls()?.before(&message, now_ms()) {
             let id = self.stored()?.free_id();
-            self.write(Body::Message(StoredMessage::Known(missing)), id)?;
+            self.write(missing.into(), id)?;
         }
         self.write(Body::Message(StoredMessage::Known(message)), id.clone())?;
         Ok(id)
@@ -490,7 +494,7 @@ impl OpenTranscript for MemoryTranscript {
     fn pending_calls(&mut self) -> Result<PendingCalls, TranscriptError> {
         let mut pending = PendingCalls::default();
         for entry in self.branch_to(self.leaf.as_ref())? {
-            if let Body::Message(StoredMessage::Known(message)) = &entry.body {
+            if let Some(message) = entry.body.message() {
                 pending.before(message, 0);
                 pending.after(message);
             }
@@ -508,9 +512,8 @@ impl OpenTranscript for MemoryTranscript {
         let is_said = |entry: &Entry| {
             ids.contains(&entry.id)
                 && matches!(
-                    &entry.body,
-                    Body::Message(StoredMessage::Known(Message::User(UserMessage { timestamp, .. })))
-                        if *timestamp == said_at
+                    entry.body.message().map(Arc::as_ref),
+                    Some(Message::User(user)) if user.timestamp == said_at
                 )
         };
         let Some(from) = branch.iter().rposition(is_said) else { return Ok(None) };

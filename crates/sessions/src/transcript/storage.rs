@@ -185,6 +185,9 @@ pub trait OpenTranscript: fmt::Debug + Send {
     /// How many entries are known.
     fn len(&self) -> usize;
 
+    /// About how much memory it takes while it is kept, in bytes.
+    fn memory(&self) -> usize;
+
     /// Whether no entry is known.
     fn is_empty(&self) -> bool {
         self.len() == 0

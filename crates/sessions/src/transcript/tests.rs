@@ -29,7 +29,7 @@ fn assistant(text: &str) -> Message {
 }
 
 fn say(file: &mut TranscriptFile, message: Message) -> EntryId {
-    file.append(Body::Message(StoredMessage::Known(message)), None).unwrap()
+    file.append(message.into(), None).unwrap()
 }
 
 fn lines(path: &Path) -> Vec<Value> {
@@ -49,7 +49,7 @@ fn texts(context: &Context) -> Vec<String> {
     context
         .messages
         .iter()
-        .map(|message| match message {
+        .map(|message| match &**message {
             Message::User(m) => m.content.to_text(),
             Message::Assistant(m) => m.text(),
             Message::ToolResult(m) => m.tool_call_id.clone(),

@@ -57,18 +57,26 @@ impl Mark {
         }
     }
 
-    pub(super) fn of(entry: &Entry) -> Self {
-        match &entry.body {
-            Body::Message(StoredMessage::Known(message)) if is_injected(message) => Self::Beside,
-            Body::Message(StoredMessage::Known(Message::User(_))) => Self::Said,
-            Body::Message(StoredMessage::Known(Message::ToolResult(_))) => Self::Work,
-            Body::Message(StoredMessage::Known(Message::Assistant(answer))) => {
+    fn of_message(message: &Message) -> Self {
+        if is_injected(message) {
+            return Self::Beside;
+        }
+        match message {
+            Message::User(_) => Self::Said,
+            Message::ToolResult(_) => Self::Work,
+            Message::Assistant(answer) => {
                 let whole = !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
                 match answer.tool_calls().next() {
                     Some(_) if whole => Self::Work,
                     Some(_) | None => Self::Answer { whole },
                 }
             }
+        }
+    }
+
+    pub(super) fn of(entry: &Entry) -> Self {
+        match &entry.body {
+            Body::Message(StoredMessage::Known(message)) => Self::of_message(message),
             Body::Custom { custom_type, .. } if custom_type == TURN_START => Self::Start,
             Body::Message(StoredMessage::Other(_))
             | Body::ModelChange { .. }

@@ -1,5 +1,7 @@
 //! Laws that hold wherever a run is cut.
 
+use std::sync::Arc;
+
 use openclaw_models::ModelRequest;
 use openclaw_protocol::message::{Message, StopReason};
 use serde_json::json;
@@ -9,7 +11,8 @@ use crate::event::{RunEnd, RunEvent};
 
 /// A model that makes four calls in three rounds, then answers; what it does depends only on what it is shown.
 fn industrious(request: &ModelRequest) -> Reply {
-    let results = request.messages.iter().filter(|message| matches!(message, Message::ToolResult(_))).count();
+    let results =
+        request.messages.iter().filter(|message| matches!(***message, Message::ToolResult(_))).count();
     match results {
         0 => Reply::calls(
             "First.",
@@ -22,9 +25,9 @@ fn industrious(request: &ModelRequest) -> Reply {
 }
 
 /// Every call has exactly one result before the next answer or user message, and no result is without its call.
-fn assert_well_formed(messages: &[Message], at: usize) {
+fn assert_well_formed(messages: &[Arc<Message>], at: usize) {
     let mut open: Vec<&str> = Vec::new();
-    for message in messages {
+    for message in messages.iter().map(Arc::as_ref) {
         match message {
             Message::ToolResult(result) => {
                 let found = open.iter().position(|id| *id == result.tool_call_id);
@@ -52,8 +55,8 @@ fn assert_one_start_and_end(events: &[RunEvent], at: usize) {
     );
 }
 
-fn final_answers(messages: &[Message]) -> usize {
-    let is_final = |message: &&Message| matches!(message, Message::Assistant(a) if a.stop_reason == StopReason::Stop && a.tool_calls().next().is_none());
+fn final_answers(messages: &[Arc<Message>]) -> usize {
+    let is_final = |message: &&Arc<Message>| matches!(&***message, Message::Assistant(a) if a.stop_reason == StopReason::Stop && a.tool_calls().next().is_none());
     messages.iter().filter(is_final).count()
 }
 

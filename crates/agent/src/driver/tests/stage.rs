@@ -223,14 +223,14 @@ impl Model for Scripted {
 
 #[derive(Default)]
 struct Memory {
-    entries: Vec<Message>,
+    entries: Vec<Arc<Message>>,
     ids: Vec<Option<String>>,
     breaks_after: Option<usize>,
     trip: Trip,
 }
 
 impl Transcript for Memory {
-    fn context(&self) -> &[Message] {
+    fn context(&self) -> &[Arc<Message>] {
         &self.entries
     }
 
@@ -244,7 +244,7 @@ impl Transcript for Memory {
                 let source = std::io::Error::other("disk full");
                 return Err(TranscriptError { path: "/t.jsonl".into(), source });
             }
-            self.entries.push(message.clone());
+            self.entries.push(Arc::new(message.clone()));
             self.ids.push(id.map(str::to_owned));
             self.trip.tick();
             Ok(())
@@ -392,8 +392,8 @@ impl Stage {
     pub(super) fn deaf_listener(&mut self) {
         self.deaf = true;
     }
-    pub(super) fn set_transcript(&mut self, messages: Vec<Message>) {
-        self.memory.entries = messages;
+    pub(super) fn set_transcript<M: Into<Arc<Message>>>(&mut self, messages: Vec<M>) {
+        self.memory.entries = messages.into_iter().map(Into::into).collect();
     }
 
     pub(super) async fn run(&mut self, text: &str) -> Outcome {
@@ -401,7 +401,7 @@ impl Stage {
         self.play(None).await
     }
     fn say(&mut self, text: &str) {
-        self.memory.entries.push(Message::User(UserMessage::text(text, 1)));
+        self.memory.entries.push(Message::User(UserMessage::text(text, 1)).into());
     }
     pub(super) async fn resume(&mut self) -> Outcome {
         self.play(None).await
@@ -457,7 +457,7 @@ impl Stage {
         outcome
     }
 
-    pub(super) fn messages(&self) -> Vec<Message> {
+    pub(super) fn messages(&self) -> Vec<Arc<Message>> {
         self.memory.entries.clone()
     }
     pub(super) fn entry_ids(&self) -> Vec<Option<String>> {
@@ -509,7 +509,7 @@ fn line(event: &RunEvent) -> String {
 }
 
 /// One line a message: `~` marks an aborted answer, `!` an error.
-pub(super) fn outline(messages: &[Message]) -> Vec<String> {
+pub(super) fn outline(messages: &[Arc<Message>]) -> Vec<String> {
     let text = |blocks: &[Block]| {
         blocks
             .iter()
@@ -522,7 +522,7 @@ pub(super) fn outline(messages: &[Message]) -> Vec<String> {
     };
     messages
         .iter()
-        .map(|message| match message {
+        .map(|message| match &**message {
             Message::User(user) => format!("U {}", user.content.to_text()),
             Message::Assistant(a) => {
                 let calls: String = a.tool_calls().map(|call| format!("({})", call.id)).collect();

@@ -45,7 +45,11 @@ fn result(id: &str, content: Value) -> Message {
 }
 
 fn with(messages: Vec<Message>) -> ModelRequest {
-    ModelRequest { messages, cache: CacheRetention::None, ..ModelRequest::default() }
+    ModelRequest {
+        messages: messages.into_iter().map(Into::into).collect(),
+        cache: CacheRetention::None,
+        ..ModelRequest::default()
+    }
 }
 
 fn messages_of(spec: &ModelSpec, messages: Vec<Message>) -> Value {
@@ -73,9 +77,9 @@ fn the_request_is_the_recorded_one() {
     let request = ModelRequest {
         system: "the prompt".to_owned(),
         messages: vec![
-            user("[Sat 2026-11-21 02:45 UTC] hi th"),
-            assistant(json!([{"type": "text", "text": "Hello from fake. "}])),
-            user("[Sat 2026-11-21 02:45 UTC] hi th"),
+            user("[Sat 2026-11-21 02:45 UTC] hi th").into(),
+            assistant(json!([{"type": "text", "text": "Hello from fake. "}])).into(),
+            user("[Sat 2026-11-21 02:45 UTC] hi th").into(),
         ],
         tools,
         thinking: ThinkingLevel::High,
@@ -181,7 +185,10 @@ fn the_marker_is_on_the_last_block_of_the_last_message_if_that_is_the_users() {
         (vec![called(), result("a", json!([])), result("b", json!([])), user("go on")], vec![(2, 0)]),
     ];
     for (messages, expect) in rows {
-        let request = ModelRequest { messages, ..ModelRequest::default() };
+        let request = ModelRequest {
+            messages: messages.into_iter().map(Into::into).collect(),
+            ..ModelRequest::default()
+        };
         let body = body(&opus(), &request);
         let mut marked = Vec::new();
         for (at, message) in body["messages"].as_array().unwrap().iter().enumerate() {

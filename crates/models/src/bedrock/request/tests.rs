@@ -44,7 +44,11 @@ fn result(id: &str, content: Value) -> Message {
 }
 
 fn with(messages: Vec<Message>) -> ModelRequest {
-    ModelRequest { messages, cache: CacheRetention::None, ..ModelRequest::default() }
+    ModelRequest {
+        messages: messages.into_iter().map(Into::into).collect(),
+        cache: CacheRetention::None,
+        ..ModelRequest::default()
+    }
 }
 
 fn messages_of(spec: &ModelSpec, messages: Vec<Message>) -> Value {

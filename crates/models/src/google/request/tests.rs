@@ -47,7 +47,7 @@ fn result(id: &str, content: Value) -> Message {
 }
 
 fn with(messages: Vec<Message>) -> ModelRequest {
-    ModelRequest { messages, ..ModelRequest::default() }
+    ModelRequest { messages: messages.into_iter().map(Into::into).collect(), ..ModelRequest::default() }
 }
 
 fn contents_of(spec: &ModelSpec, messages: Vec<Message>) -> Value {

@@ -27,7 +27,10 @@ fn content(message: &Message) -> Value {
 }
 
 fn prepared(messages: &[Message], rules: &Rules<'_>) -> Value {
-    prepare(messages.to_vec(), rules).iter().map(content).collect()
+    prepare(messages.iter().cloned().map(Into::into).collect(), rules)
+        .iter()
+        .map(|message| content(message))
+        .collect()
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "reads better at the call")]

@@ -40,7 +40,7 @@ fn result(id: &str, content: Value) -> Message {
 }
 
 fn with(messages: Vec<Message>) -> ModelRequest {
-    ModelRequest { messages, ..ModelRequest::default() }
+    ModelRequest { messages: messages.into_iter().map(Into::into).collect(), ..ModelRequest::default() }
 }
 
 fn tool_x() -> ToolSpec {

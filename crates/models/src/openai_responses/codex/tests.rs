@@ -75,7 +75,7 @@ fn the_request_says_whose_session_it_is() {
     let access = token(&json!({ CLAIM: { "chatgpt_account_id": "acc_1" } }));
     let request = ModelRequest {
         system: "You help.".to_owned(),
-        messages: vec![Message::User(UserMessage::text("hi", 1))],
+        messages: vec![Message::User(UserMessage::text("hi", 1)).into()],
         tools: vec![ToolSpec {
             name: "x".to_owned(),
             description: "d".to_owned(),

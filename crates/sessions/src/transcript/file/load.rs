@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
 use super::TranscriptFile;
+use super::window::Window;
 use crate::disk::{self, RealDisk};
 use crate::transcript::format::{EntryId, Header, VERSION};
 use crate::transcript::index::Kind;
@@ -104,7 +105,7 @@ impl TranscriptFile {
             return Ok(true);
         }
         match self.tail.index.last() {
-            Some(last) => Ok(self.read_entry(last)?.is_some()),
+            Some(last) => Ok(self.read_from_disk(&mut Window::exact(), last)?.is_some()),
             None => Ok(true),
         }
     }

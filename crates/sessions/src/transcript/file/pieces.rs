@@ -5,7 +5,7 @@ use std::io;
 use super::TranscriptFile;
 use super::window::Window;
 use crate::transcript::TranscriptError;
-use crate::transcript::format::{Body, Entry, EntryId, VERSION};
+use crate::transcript::format::{Body, EntryId, VERSION};
 use crate::transcript::index::{At, Kind};
 
 /// One entry of a branch: what it is and where its line stands.
@@ -29,7 +29,7 @@ impl PieceReader<'_> {
     /// The line of a piece, without its newline.
     pub(in crate::transcript) fn line(&mut self, piece: &Piece) -> io::Result<&[u8]> {
         let file = &mut *self.file;
-        self.window.line(&mut file.file, piece.offset, piece.len, file.len)
+        self.window.line(&file.file, piece.offset, piece.len, file.len)
     }
 }
 
@@ -61,8 +61,10 @@ impl TranscriptFile {
             if self.place(at).is_none_or(|place| place.kind != Kind::Label) {
                 continue;
             }
-            if let Some(Entry { body: Body::Label { target_id, label }, .. }) = self.read_entry(at)? {
-                labels.push((target_id, label));
+            if let Some(entry) = self.read_entry(at)?
+                && let Body::Label { target_id, label } = &entry.body
+            {
+                labels.push((target_id.clone(), label.clone()));
             }
         }
         Ok(labels)

@@ -1,11 +1,13 @@
 //! Reading entries: the context of a branch, its settings, its open tool calls.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::TranscriptFile;
 use super::window::Window;
 use crate::transcript::context::{self, Context, Step};
-use crate::transcript::format::{Body, Entry, MODEL_SNAPSHOT, StoredMessage, VERSION};
+use crate::transcript::format::{Body, Entry, MODEL_SNAPSHOT, VERSION};
 use crate::transcript::guard::PendingCalls;
 use crate::transcript::index::{At, Kind};
 use crate::transcript::{TranscriptError, migrate};
@@ -31,7 +33,7 @@ impl TranscriptFile {
         for at in plan.summary.into_iter().chain(plan.shown) {
             let Some(at) = branch.get(at) else { continue };
             match self.read_entry_through(&mut window, *at)? {
-                Some(entry) => context.messages.extend(context::into_message(entry)),
+                Some(entry) => context.messages.extend(context::message_of(&entry)),
                 None => is_whole = false,
             }
         }
@@ -48,10 +50,9 @@ impl TranscriptFile {
         let from = self.steps(&branch).iter().rposition(turns).unwrap_or(branch.len());
         let mut pending = PendingCalls::default();
         for at in branch.iter().skip(from) {
-            if let Some(Entry { body: Body::Message(StoredMessage::Known(message)), .. }) =
-                self.read_entry(*at)?
-            {
-                pending.after(&message);
+            let entry = self.read_entry(*at)?;
+            if let Some(message) = entry.as_ref().and_then(|entry| entry.body.message()) {
+                pending.after(message);
             }
         }
         Ok(pending)
@@ -63,7 +64,7 @@ impl TranscriptFile {
         let mut out = Vec::with_capacity(branch.len());
         let mut window = Window::ahead();
         for at in branch {
-            out.extend(self.read_entry_through(&mut window, at)?);
+            out.extend(self.read_entry_through(&mut window, at)?.map(Arc::unwrap_or_clone));
         }
         Ok(out)
     }
@@ -82,13 +83,13 @@ impl TranscriptFile {
     ) -> Result<Context, TranscriptError> {
         let mut out = Context::default();
         if let Some(at) = thinking
-            && let Some(Entry { body: Body::ThinkingLevelChange { thinking_level }, .. }) =
-                self.entry_on(branch, at)?
+            && let Some(entry) = self.entry_on(branch, at)?
+            && let Body::ThinkingLevelChange { thinking_level } = &entry.body
         {
-            out.thinking_level = Some(thinking_level);
+            out.thinking_level = Some(thinking_level.clone());
         }
         if let Some(at) = model {
-            out.model = self.entry_on(branch, at)?.as_ref().and_then(context::model_of);
+            out.model = self.entry_on(branch, at)?.as_deref().and_then(context::model_of);
         }
         Ok(out)
     }
@@ -99,25 +100,25 @@ impl TranscriptFile {
             if self.place(*at).is_none_or(|place| place.kind != Kind::Custom) {
                 continue;
             }
-            let Some(Entry { body: Body::Custom { custom_type, data }, .. }) = self.read_entry(*at)? else {
-                continue;
-            };
-            if custom_type == MODEL_SNAPSHOT {
-                return Ok(data);
+            if let Some(entry) = self.read_entry(*at)?
+                && let Body::Custom { custom_type, data } = &entry.body
+                && custom_type == MODEL_SNAPSHOT
+            {
+                return Ok(data.clone());
             }
         }
         Ok(None)
     }
 
-    fn entry_on(&mut self, branch: &[At], at: usize) -> Result<Option<Entry>, TranscriptError> {
+    fn entry_on(&mut self, branch: &[At], at: usize) -> Result<Option<Arc<Entry>>, TranscriptError> {
         match branch.get(at) {
             Some(at) => self.read_entry(*at),
             None => Ok(None),
         }
     }
 
-    /// Reads an entry from disk; nothing when its bytes are not this entry any more.
-    pub(super) fn read_entry(&mut self, at: At) -> Result<Option<Entry>, TranscriptError> {
+    /// An entry, from disk if it is not known yet; nothing when its bytes are not this entry any more.
+    pub(super) fn read_entry(&mut self, at: At) -> Result<Option<Arc<Entry>>, TranscriptError> {
         self.read_entry_through(&mut Window::exact(), at)
     }
 
@@ -126,9 +127,25 @@ impl TranscriptFile {
         &mut self,
         window: &mut Window,
         at: At,
+    ) -> Result<Option<Arc<Entry>>, TranscriptError> {
+        if let Some(known) = self.entries.get(&at) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let entry = self.read_from_disk(window, at)?.map(Arc::new);
+        if let (Some(entry), Some(place)) = (&entry, self.place(at)) {
+            self.remember(at, place.len, entry);
+        }
+        Ok(entry)
+    }
+
+    /// An entry as it is on disk now.
+    pub(super) fn read_from_disk(
+        &mut self,
+        window: &mut Window,
+        at: At,
     ) -> Result<Option<Entry>, TranscriptError> {
         let Some(place) = self.place(at).cloned() else { return Ok(None) };
-        let line = match window.line(&mut self.file, place.offset, place.len, self.len) {
+        let line = match window.line(&self.file, place.offset, place.len, self.len) {
             Ok(line) => line,
             // Shorter than it was.
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -140,6 +157,13 @@ impl TranscriptFile {
             self.read_old(line, at).and_then(Entry::from_value)
         };
         Ok(entry.filter(|entry| entry.id == place.id))
+    }
+
+    /// Keeps an entry that was read or written, for as long as the index holds.
+    pub(super) fn remember(&mut self, at: At, len: u32, entry: &Arc<Entry>) {
+        if self.entries.insert(at, Arc::clone(entry)).is_none() {
+            self.entry_bytes += len as usize;
+        }
     }
 
     /// A line of an old version as the current one has it.

@@ -42,7 +42,7 @@ impl TranscriptFile {
         let mut window = Window::ahead();
         for at in self.tail.index.all() {
             let Some(place) = self.place(at).cloned() else { continue };
-            let line = window.line(&mut self.file, place.offset, place.len, self.len)?;
+            let line = window.line(&self.file, place.offset, place.len, self.len)?;
             if let Some(entry) = self.read_old(line, at) {
                 serde_json::to_writer(&mut out, &entry)?;
                 out.write_all(b"\n")?;

@@ -1,13 +1,15 @@
 //! Finding a message's turn on the branch.
 
-use openclaw_protocol::message::{Message, UserMessage};
+use std::sync::Arc;
+
+use openclaw_protocol::message::Message;
 use serde_json::json;
 
 use super::TranscriptFile;
 use super::window::Window;
 use crate::time::{now_ms, parse_iso};
 use crate::transcript::TranscriptError;
-use crate::transcript::format::{Body, Entry, EntryId, StoredMessage};
+use crate::transcript::format::{Body, Entry, EntryId};
 use crate::transcript::index::{At, Kind};
 use crate::transcript::storage::OpenTranscript;
 use crate::transcript::turn::{Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, turn_end};
@@ -17,8 +19,8 @@ const CLOCK_SLACK_MS: i64 = 48 * 60 * 60 * 1000;
 
 /// What a failed answer says of itself.
 pub(in crate::transcript) fn failure_text(entry: &Entry) -> String {
-    match &entry.body {
-        Body::Message(StoredMessage::Known(Message::Assistant(answer))) => {
+    match entry.body.message().map(Arc::as_ref) {
+        Some(Message::Assistant(answer)) => {
             answer.error_text.clone().or_else(|| answer.error_message.clone()).unwrap_or_default()
         }
         _ => String::new(),
@@ -70,7 +72,7 @@ impl TranscriptFile {
             if !kind.is_some_and(|kind| is_told(kind) || kind == Kind::Custom) {
                 continue;
             }
-            last = self.read_entry(*at)?.as_ref().map(Mark::of).filter(|mark| *mark != Mark::Beside);
+            last = self.read_entry(*at)?.as_deref().map(Mark::of).filter(|mark| *mark != Mark::Beside);
             if last.is_some() {
                 break;
             }
@@ -106,12 +108,9 @@ impl TranscriptFile {
     }
 
     fn is_said_at(&mut self, at: At, said_at: i64) -> Result<bool, TranscriptError> {
-        let body = self.read_entry(at)?.map(|entry| entry.body);
-        Ok(matches!(
-            body,
-            Some(Body::Message(StoredMessage::Known(Message::User(UserMessage { timestamp, .. }))))
-                if timestamp == said_at
-        ))
+        let entry = self.read_entry(at)?;
+        let message = entry.as_ref().and_then(|entry| entry.body.message());
+        Ok(matches!(message.map(Arc::as_ref), Some(Message::User(user)) if user.timestamp == said_at))
     }
 
     /// Whether an entry was written so long before a time that nothing of that time is before it.

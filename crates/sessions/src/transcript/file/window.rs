@@ -1,7 +1,8 @@
 //! Reading many lines of a file with few system calls.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
+use std::os::unix::fs::FileExt as _;
 
 /// Bytes that are read at once when lines are read one after the other.
 const AT_ONCE: u64 = 64 * 1024;
@@ -41,7 +42,7 @@ impl Window {
     /// The `len` bytes at `offset` of a file that is known to have `end` bytes.
     pub(in crate::transcript) fn line(
         &mut self,
-        file: &mut File,
+        file: &File,
         offset: u64,
         len: u32,
         end: u64,
@@ -54,9 +55,10 @@ impl Window {
                 Reads::WhatIsBefore => (offset.min(line_end.saturating_sub(AT_ONCE)), line_end),
             };
             self.start = from;
-            self.bytes.clear();
-            file.seek(SeekFrom::Start(from))?;
-            file.take(to - from).read_to_end(&mut self.bytes)?;
+            self.bytes.resize(usize::try_from(to - from).unwrap_or(usize::MAX), 0);
+            let read = read_at(file, &mut self.bytes, from);
+            self.bytes.truncate(read.as_ref().copied().unwrap_or(0));
+            read?;
         }
         self.slice(offset, len).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
@@ -65,6 +67,20 @@ impl Window {
         let from = usize::try_from(offset.checked_sub(self.start)?).ok()?;
         self.bytes.get(from..from.checked_add(len as usize)?)
     }
+}
+
+/// Reads as much as there is.
+fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut read = 0;
+    while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, offset + read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
 }
 
 #[cfg(test)]
@@ -82,10 +98,10 @@ mod tests {
         let (mut ahead, mut exact, mut backward) = (Window::ahead(), Window::exact(), Window::backward());
         for (offset, len) in places {
             let expect = &text[offset as usize..][..len as usize];
-            assert_eq!(ahead.line(&mut file, offset, len, end).unwrap(), expect, "{offset}");
-            assert_eq!(exact.line(&mut file, offset, len, end).unwrap(), expect, "{offset}");
-            assert_eq!(backward.line(&mut file, offset, len, end).unwrap(), expect, "{offset}");
+            assert_eq!(ahead.line(&file, offset, len, end).unwrap(), expect, "{offset}");
+            assert_eq!(exact.line(&file, offset, len, end).unwrap(), expect, "{offset}");
+            assert_eq!(backward.line(&file, offset, len, end).unwrap(), expect, "{offset}");
         }
-        assert!(exact.line(&mut file, 99_995, 10, end).is_err());
+        assert!(exact.line(&file, 99_995, 10, end).is_err());
     }
 }

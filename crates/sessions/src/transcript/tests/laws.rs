@@ -214,10 +214,9 @@ fn some_value() -> impl Strategy<Value = Value> {
 fn some_body() -> impl Strategy<Value = Body> {
     let details = || proptest::option::of(some_value());
     prop_oneof![
-        (some_text(), 0..1_i64 << 50).prop_map(|(text, at)| {
-            Body::Message(StoredMessage::Known(Message::User(UserMessage::text(text, at))))
-        }),
-        some_text().prop_map(|text| Body::Message(StoredMessage::Known(assistant(&text)))),
+        (some_text(), 0..1_i64 << 50)
+            .prop_map(|(text, at)| { Message::User(UserMessage::text(text, at)).into() }),
+        some_text().prop_map(|text| assistant(&text).into()),
         some_text()
             .prop_map(|text| Body::Message(StoredMessage::Other(json!({"role": "oracle", "x": text})))),
         (some_text(), some_text()).prop_map(|(provider, model_id)| Body::ModelChange { provider, model_id }),

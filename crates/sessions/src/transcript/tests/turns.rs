@@ -10,7 +10,7 @@ fn at(text: &str, at: i64) -> Message {
 }
 
 fn put(file: &mut TranscriptFile, message: Message, id: &str) {
-    file.append(Body::Message(StoredMessage::Known(message)), Some(EntryId::new(id))).unwrap();
+    file.append(message.into(), Some(EntryId::new(id))).unwrap();
 }
 
 fn state(file: &mut TranscriptFile, id: &str, at: i64) -> Option<TurnState> {
