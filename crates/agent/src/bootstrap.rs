@@ -1,5 +1,9 @@
 //! Workspace files that become part of the system prompt (spec `agent-runtime.md` §4).
 
+mod kept;
+
+pub use kept::{Wanted, WorkspaceFiles};
+
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +44,7 @@ pub struct BootstrapFile {
 }
 
 /// Which files a session gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BootstrapScope {
     /// The agent's main session or a direct chat of its owner: `MEMORY.md` too.
     Private,

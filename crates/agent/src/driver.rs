@@ -11,7 +11,7 @@ use tracing::Instrument;
 
 use crate::answer;
 use crate::context;
-use crate::event::RunEvent;
+use crate::event::{RunEnd, RunEvent};
 use crate::payload::Replies;
 use crate::reply::{AgentMeta, Outcome, RunMeta};
 use crate::run::{RunModel, RunParams};
@@ -48,7 +48,11 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
     }
     let ended_at = now_ms();
     let outcome = outcome(&turn, &params, started_at, ended_at);
-    tracing::info!(end = ?outcome.end, ms = outcome.meta.duration_ms, "run ended");
+    let ms = outcome.meta.duration_ms;
+    match &outcome.end {
+        RunEnd::Completed => tracing::debug!(ms, "run ended"),
+        end => tracing::info!(?end, ms, "run ended"),
+    }
     emit(&params.events, RunEvent::Ended { started_at, ended_at, end: outcome.end.clone() }).await;
     outcome
 }

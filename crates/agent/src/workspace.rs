@@ -38,7 +38,7 @@ pub fn default_dir(home: &Path, profile: Option<&str>, agent: Option<&str>) -> P
 }
 
 /// Which files a workspace is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fill {
     /// The directory only (`agents.defaults.skipBootstrap`).
     DirectoryOnly,

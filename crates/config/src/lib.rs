@@ -34,6 +34,7 @@ pub mod settings;
 pub mod shared_place;
 mod shell_env;
 mod snapshot;
+pub mod stamp;
 mod substitute;
 mod support;
 pub mod value_path;

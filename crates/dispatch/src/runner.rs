@@ -39,6 +39,7 @@ pub(crate) use not_begun::NotBegun;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use openclaw_agent::bootstrap::WorkspaceFiles;
 use openclaw_agent::event::RunEvent;
 use openclaw_agent::host::Host as ToolHost;
 use openclaw_agent::prompt::RepoRoots;
@@ -77,6 +78,7 @@ pub(crate) struct Runner {
     secrets: KnownSecrets,
     kept: KeptTranscripts,
     repo_roots: RepoRoots,
+    workspace_files: WorkspaceFiles,
     /// Messages that may end the process.
     pub(crate) suspects: Suspects,
     pub(crate) shared: Arc<Shared>,
@@ -306,6 +308,7 @@ impl Runner {
             secrets: KnownSecrets::new(std::mem::take(&mut deps.secrets), &deps.state_dir),
             kept: KeptTranscripts::default(),
             repo_roots: RepoRoots::default(),
+            workspace_files: WorkspaceFiles::default(),
             suspects: Suspects::default(),
             deps,
             shared,

@@ -46,7 +46,7 @@ pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
         );
     }
     let threads = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(workers())
+        .worker_threads(WORKERS)
         .max_blocking_threads(BLOCKING_THREADS)
         .enable_all()
         .build()
@@ -84,10 +84,9 @@ fn not_configured(context: &Context, refusal: &StartRefusal) -> Failure {
     ))
 }
 
-/// Threads that run tasks. A gateway waits far more than it computes, and every thread keeps memory of its own.
-fn workers() -> usize {
-    std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4))
-}
+/// Threads that run tasks. A gateway waits far more than it computes, what takes long or touches the disk runs on threads of its
+/// own, and of two threads each wakes the other for every message that is handed on.
+const WORKERS: usize = 1;
 
 /// Checks the flags in the order of the reference.
 fn flags(args: &RunArgs) -> Result<GatewayFlags, Failure> {

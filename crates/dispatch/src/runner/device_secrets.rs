@@ -4,12 +4,11 @@
 //! Devices pair and the command line makes its key while the gateway runs, so the files are looked at when a run begins. They
 //! are read only when they are others than at the last look.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use openclaw_config::redact::is_secret_name;
+use openclaw_config::stamp::Stamp;
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -33,21 +32,6 @@ struct Latest {
     secrets: Arc<[SecretString]>,
 }
 
-/// A file that is replaced or written has another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    inode: u64,
-    size: u64,
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
-        let changed = (metadata.ctime(), metadata.ctime_nsec());
-        Self { inode: metadata.ino(), size: metadata.size(), changed }
-    }
-}
-
 impl DeviceSecrets {
     pub(super) fn new(state_dir: &Path) -> Self {
         Self { files: FILES.map(|name| state_dir.join(name)), latest: Mutex::default() }
@@ -57,7 +41,7 @@ impl DeviceSecrets {
     /// going to another thread for them would take longer.
     pub(super) fn now(&self) -> Arc<[SecretString]> {
         let mut latest = self.latest.lock();
-        let stamps = self.files.each_ref().map(|path| path.metadata().ok().map(|found| Stamp::of(&found)));
+        let stamps = self.files.each_ref().map(|path| Stamp::at(path));
         if stamps != latest.stamps {
             let secrets: Vec<SecretString> = self.files.iter().flat_map(|path| secrets_of(path)).collect();
             let is_same = secrets.len() == latest.secrets.len()

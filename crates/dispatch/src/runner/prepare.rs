@@ -4,11 +4,11 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use openclaw_agent::bootstrap::{self, BootstrapFile, BootstrapScope};
+use openclaw_agent::bootstrap::{BootstrapFile, BootstrapScope, Wanted};
 use openclaw_agent::event::RunEnd;
 use openclaw_agent::prompt::{self, PromptInputs, PromptMode, ReportFrame, RuntimeFacts, SystemPromptReport};
 use openclaw_agent::user_time::{user_zone, zone_name};
-use openclaw_agent::workspace::{self, Fill};
+use openclaw_agent::workspace::Fill;
 use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
 use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::Heartbeat;
@@ -142,7 +142,7 @@ impl Runner {
         let ((), selected, files) = tokio::try_join!(
             session.note(&*self.shared.journal, row),
             self.select(&settings, &session, asked),
-            load_workspace(&session, &settings),
+            self.load_workspace(&session, &settings),
         )?;
         let (Selected { candidates: models, skipped, secrets, .. }, pin) = selected;
         let passed_over = skipped.iter().map(Skipped::to_string).collect();
@@ -266,6 +266,22 @@ impl Runner {
         toolbox(Setup { confinement: Confinement::Host, exec }, &allowed)
     }
 
+    /// Makes the workspace ready and gives the files that go into the prompt.
+    async fn load_workspace(
+        &self,
+        session: &Session,
+        settings: &Settings,
+    ) -> Result<Arc<[BootstrapFile]>, NotBegun> {
+        let agent = &session.agent;
+        let wanted = Wanted {
+            workspace: agent.workspace.clone(),
+            scope: BootstrapScope::for_session(&session.key, &settings.sessions.key_rules().main_key),
+            max_chars: usize::try_from(agent.bootstrap_max_chars).unwrap_or(usize::MAX),
+            fill: if agent.skip_bootstrap { Fill::DirectoryOnly } else { Fill::Templates },
+        };
+        Ok(self.workspace_files.load(wanted).await?)
+    }
+
     fn system_prompt(
         &self,
         row: &Row,
@@ -337,19 +353,6 @@ fn circumstances(session: &Session) -> Circumstances {
         reset: session.reset.clone(),
         system_block: String::new(),
     }
-}
-
-/// Makes the workspace and reads the files that go into the prompt.
-async fn load_workspace(session: &Session, settings: &Settings) -> Result<Vec<BootstrapFile>, NotBegun> {
-    let workspace = session.agent.workspace.clone();
-    let scope = BootstrapScope::for_session(&session.key, &settings.sessions.key_rules().main_key);
-    let max_chars = usize::try_from(session.agent.bootstrap_max_chars).unwrap_or(usize::MAX);
-    let fill = if session.agent.skip_bootstrap { Fill::DirectoryOnly } else { Fill::Templates };
-    let loaded = tokio::task::spawn_blocking(move || {
-        workspace::ensure(&workspace, fill)?;
-        Ok(bootstrap::load(&workspace, scope, max_chars))
-    });
-    loaded.await?
 }
 
 fn reasoning(entry: &SessionEntry) -> ReasoningVisibility {
