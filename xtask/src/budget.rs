@@ -27,21 +27,29 @@ struct Row {
 }
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    let (mut turns, mut programs, mut only_counts) = (1_000, Vec::new(), false);
+    let (mut turns, mut programs, mut only_counts, mut checks) = (1_000, Vec::new(), false, false);
     let mut args = args.iter();
     while let Some(flag) = args.next() {
-        if flag == "--counts" {
-            only_counts = true;
+        match flag.as_str() {
+            "--counts" => only_counts = true,
+            "--check" => checks = true,
+            _ => {}
+        }
+        if matches!(flag.as_str(), "--counts" | "--check") {
             continue;
         }
         match (flag.as_str(), args.next()) {
             ("--turns", Some(count)) => turns = count.parse().context("--turns takes a number")?,
             ("--program", Some(path)) => programs.push(PathBuf::from(path)),
-            _ => bail!("usage: cargo xtask budget [--counts] [--turns N] [--program PATH]..."),
+            _ => bail!("usage: cargo xtask budget [--counts | --check] [--turns N] [--program PATH]..."),
         }
     }
     if programs.is_empty() {
         programs.push(binary(Profile::Release)?);
+    }
+    if checks {
+        let [program] = programs.as_slice() else { bail!("one program is checked") };
+        return counts::check(program, turns);
     }
     if only_counts {
         print!("{}", counts::table(&programs, turns)?);

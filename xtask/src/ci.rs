@@ -52,6 +52,26 @@ const STEPS: &[Step] = &[
     },
     // The README's test command.
     Step { name: "tests", program: "cargo", args: &["test", "--workspace", "--locked"], env: &[] },
+    // Of the binary that the tests were run with: counts hardly depend on how it was optimised.
+    Step {
+        name: "system calls of a turn",
+        program: "cargo",
+        args: &[
+            "run",
+            "--quiet",
+            "--locked",
+            "--package",
+            "xtask",
+            "--",
+            "budget",
+            "--check",
+            "--turns",
+            "300",
+            "--program",
+            "target/debug/openclaw",
+        ],
+        env: &[],
+    },
     Step {
         name: "docs",
         program: "cargo",

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -17,6 +18,43 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Calls by name.
 type Calls = BTreeMap<String, f64>;
+
+/// What a turn may take at most, by the names of the calls that are counted together; none stand for all
+/// (`docs/performance.md`).
+const LIMITS: [(&str, &[&str], f64); 3] = [
+    ("system calls", &[], 175.0),
+    ("synced writes", &["fsync", "fdatasync"], 3.2),
+    ("files opened", &["openat", "open"], 6.0),
+];
+
+/// Whether a program keeps to the limits; prints its counts.
+pub(super) fn check(program: &Path, turns: usize) -> Result<()> {
+    let can_trace = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
+    if !can_trace.is_ok_and(|traced| traced.status.success()) {
+        println!(
+            "ci: the system calls of a turn were NOT counted: strace is not installed, or may not trace here"
+        );
+        return Ok(());
+    }
+    let program = program.canonicalize().with_context(|| format!("no program at {}", program.display()))?;
+    let calls = tokio::runtime::Runtime::new()?.block_on(a_turn(&program, turns))?;
+    let mut missed = Vec::new();
+    for (what, names, most) in LIMITS {
+        let counted = calls.iter().filter(|(name, _)| names.is_empty() || names.contains(&name.as_str()));
+        let count: f64 = counted.map(|(_, count)| count).sum();
+        println!("{what} a turn: {count:.1}, at most {most}");
+        if count > most {
+            missed.push(what);
+        }
+    }
+    if missed.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "more than docs/performance.md allows: {}; `cargo xtask budget --counts` names them",
+        missed.join(", ")
+    )
+}
 
 /// A table with a column for each program: calls a turn, of so many turns in one session.
 pub(super) fn table(programs: &[PathBuf], turns: usize) -> Result<String> {
