@@ -67,6 +67,7 @@ pub(super) fn chat(run_id: &str, text: &str) -> Row {
         fresh_id: SessionId::new("7e3f6324-2fe6-4287-acee-966d83075639"),
         session_id: None,
         abort: None,
+        answered: None,
         recovered: false,
     }
 }
