@@ -277,7 +277,9 @@ impl AbortReason {
 /// Runs were stopped, and the journal has no room to say so: until it has, which it tries again and again, the end of the
 /// process would undo it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("stopped, but the stop could not be stored ({0}): if the gateway ends before it is, the next start goes on with it")]
+#[error(
+    "stopped, but the stop could not be stored ({0}): if the gateway ends before it is, the next start goes on with it"
+)]
 pub struct StopNotStored(pub String);
 
 /// Why a stop is not acknowledged.
@@ -351,7 +353,9 @@ pub enum InjectError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
     /// They have not ended yet.
-    #[error("Session {0} is still active; try again in a moment. What ran and waited in it is stopped; nothing else was done.")]
+    #[error(
+        "Session {0} is still active; try again in a moment. What ran and waited in it is stopped; nothing else was done."
+    )]
     StillActive(SessionKey),
     /// They may come back.
     #[error(transparent)]

@@ -173,6 +173,18 @@ impl GivenUp {
 mod tests {
     use super::*;
 
+    #[tokio::test(start_paused = true)]
+    async fn no_last_try_is_made_while_a_start_may_die_of_something_else() {
+        let (suspects, stopped) = (Suspects::default(), CancellationToken::new());
+        stopped.cancel();
+        suspects.settled(&stopped).await;
+        assert_eq!(suspects.since.elapsed(), Duration::ZERO, "whoever is stopped does not wait");
+        for _ in 0..2 {
+            suspects.settled(&CancellationToken::new()).await;
+            assert_eq!(suspects.since.elapsed(), SETTLED, "it is waited for once");
+        }
+    }
+
     #[test]
     fn three_deaths_while_preparing_are_too_many_and_two_hundred_in_all() {
         let rows = [

@@ -148,9 +148,23 @@ fn is_full(error: &(dyn Error + 'static)) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_protocol::{AgentId, SessionId};
     use openclaw_sessions::StoreError;
+    use openclaw_sessions::transcript::{MemoryTranscripts, Transcripts as _};
 
     use super::*;
+
+    #[test]
+    fn a_lock_that_another_process_holds_will_pass_and_one_that_cannot_be_taken_will_not() {
+        let id = SessionId::new("s");
+        let transcript = MemoryTranscripts::default().of_new(&AgentId::default(), &id).unwrap();
+        let held =
+            LockError::Held { waited: Duration::ZERO, holder: Some(7), transcript: transcript.clone() };
+        let behind = Obstacle::behind(&held);
+        assert!(matches!(behind, Some(Obstacle::Locked { pid: Some(7), .. })), "{behind:?}");
+        let source = io::Error::from(ErrorKind::PermissionDenied);
+        assert!(Obstacle::behind(&LockError::Io { transcript, source }).is_none());
+    }
 
     #[test]
     fn a_full_disk_is_known_however_deep_it_is() {
