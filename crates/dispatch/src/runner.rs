@@ -145,14 +145,9 @@ async fn answered_or_run(
         Ok(row) => row,
         Err(error) => return unreadable(runner, &job.row, error).await,
     };
-    let refusal = match runner.route(&row).await {
-        Route::Agent(requested) => Ok(requested),
-        Route::Command => Err(None),
-        Route::Refused(why) => Err(Some(why)),
-    };
-    let requested = match refusal {
-        Ok(requested) => requested,
-        Err(refusal) => {
+    let requested = match runner.route(&row).await {
+        Route::Agent(requested) => requested,
+        Route::Gateway { refusal } => {
             drop(permit);
             return command::work(runner, job, &row, control, refusal).await;
         }

@@ -164,7 +164,7 @@ impl State {
                 is_first
             }),
             Update::Answered(record) => {
-                self.each(&[record.run_id.clone()], |Message { row, finished, .. }| {
+                self.each(std::slice::from_ref(&record.run_id), |Message { row, finished, .. }| {
                     let is_open = finished.is_none();
                     row.answered = is_open.then(|| record.clone());
                     is_open

@@ -26,10 +26,8 @@ use crate::session_model::RequestedModel;
 pub(super) enum Route {
     /// To the agent.
     Agent(Option<RequestedModel>),
-    /// Nowhere: the gateway does what the message says, and answers.
-    Command,
-    /// Nowhere: what it asks for can't be granted; the text says why.
-    Refused(String),
+    /// Nowhere: the gateway does what the message says, and answers; or says why that can't be granted.
+    Gateway { refusal: Option<String> },
 }
 
 /// The gateway's own answer to a message.
@@ -174,9 +172,9 @@ impl Runner {
     pub(super) async fn route(&self, row: &Row) -> Route {
         let asked = match row.payload.to_gateway() {
             // Done already, whatever the settings say by now.
-            _ if row.answered.is_some() => return Route::Command,
+            _ if row.answered.is_some() => return Route::Gateway { refusal: None },
             Intent::Prompt | Intent::Stripped { .. } => return Route::Agent(None),
-            Intent::Command { .. } | Intent::Ignored => return Route::Command,
+            Intent::Command { .. } | Intent::Ignored => return Route::Gateway { refusal: None },
             Intent::PromptFor { choice, .. } => choice,
         };
         let settings = self.settings();
@@ -187,7 +185,7 @@ impl Runner {
             Ok(chosen) => {
                 Route::Agent(Some(RequestedModel { model: chosen.model, profile: asked.profile.clone() }))
             }
-            Err(refusal) => Route::Refused(refusal),
+            Err(refusal) => Route::Gateway { refusal: Some(refusal) },
         }
     }
 

@@ -369,6 +369,7 @@ async fn what_was_told_cannot_be_stopped_any_more() {
     assert_eq!(texts(&rig.end("c1").await), [SWITCHED]);
     let said = said(crashed.path());
     assert!(!said.iter().any(|line| line.contains("/model two")), "{said:?}");
+    assert_eq!(said.iter().filter(|line| line.ends_with(SWITCHED)).count(), 1, "{said:?}");
 }
 
 #[tokio::test]
