@@ -4,11 +4,11 @@
 use std::io::Write;
 use std::path::Path;
 
-use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
+use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::json;
 
-use crate::conversation::{end, message, send, told, transcript_path, turn, well_formed, words};
+use crate::conversation::{end, history, message, send, told, transcript_path, turn, well_formed, words};
 use crate::gateway;
 use crate::mount::Mount;
 
@@ -187,5 +187,77 @@ async fn wait_for_space(text: &str, left: u64) {
     for waiting in 0..WAITING {
         let entries = well_formed(&transcript_path(gateway, &format!("s-{waiting}")).await);
         assert_eq!(told(&entries), [format!("user: {text}"), "assistant: well (stop)".to_owned()]);
+    }
+}
+
+const NOT_STORED: &str = "stopped, but the stop could not be stored";
+
+/// A run under way and a message behind it, and then the disk is full.
+async fn full_during_a_run(model: &ModelServer) -> Option<(Small, WsClient)> {
+    let small = small(model).await?;
+    let mut client = small.gateway.client().await.unwrap();
+    send(&mut client, "main", "first", "run-1").await;
+    model.arrived(1).await;
+    send(&mut client, "main", "second", "run-2").await;
+    fill(&small.gateway.state_dir());
+    Some((small, client))
+}
+
+/// Whoever asks for a stop is told that it may not last; it does as soon as there is space, and what was stopped while it waited
+/// is in the history then.
+#[tokio::test]
+async fn a_stop_on_a_full_disk_is_not_acknowledged_and_is_stored_when_there_is_space() {
+    let model = ModelServer::queue([Reply::never(), Reply::text("third")]).await;
+    let Some((mut small, mut client)) = full_during_a_run(&model).await else { return };
+    let refused = client.call("chat.abort", json!({"sessionKey": "main"})).await.unwrap();
+    assert_eq!((refused.ok, &refused.error["code"]), (false, &json!("UNAVAILABLE")), "{refused:?}");
+    assert!(refused.error["message"].as_str().unwrap().contains(NOT_STORED), "{refused:?}");
+    assert_eq!(end(&mut client, "run-1").await["state"], "aborted", "it is stopped all the same");
+    let gateway = &mut small.gateway;
+    gateway.logged("the disk is full: the message waits until there is space").await.unwrap();
+    free(&gateway.state_dir());
+    gateway.logged("the journal stored what it had refused").await.unwrap();
+    assert_eq!(turn(&mut client, "main", "next", "run-3").await, "third");
+    gateway.crash_and_restart().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for run in ["run-1", "run-2"] {
+        let known = client.call("chat.send", message("main", "again", run)).await.unwrap();
+        assert!(!known.ok, "the key is known: {known:?}");
+        let wait = client.request("agent.wait", json!({"runId": run})).await.unwrap();
+        assert_ne!(wait["status"], "timeout", "{run}: {wait}");
+    }
+    let said = history(&mut client, "main").await;
+    let asked: Vec<&String> = said.iter().filter(|line| line.starts_with("user: ")).collect();
+    assert_eq!(asked, ["user: first", "user: second", "user: next"]);
+    assert_eq!(model.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_stop_word_and_a_reset_on_a_full_disk_are_not_acknowledged_and_the_session_is_as_it_was() {
+    for stop in ["/stop", ""] {
+        let model = ModelServer::queue([Reply::never(), Reply::text("one"), Reply::text("two")]).await;
+        let Some((mut small, mut client)) = full_during_a_run(&model).await else { return };
+        let (method, params) = match stop {
+            "" => ("sessions.reset", json!({"key": "main"})),
+            stop => ("chat.send", message("main", stop, "stop-1")),
+        };
+        let refused = client.call(method, params).await.unwrap();
+        assert!(!refused.ok, "{refused:?}");
+        assert!(refused.error["message"].as_str().unwrap().contains(NOT_STORED), "{refused:?}");
+        let gateway = &mut small.gateway;
+        gateway.kill().await.unwrap();
+        free(&gateway.state_dir());
+        gateway.start().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        // Nobody was told otherwise: they go on.
+        for run in ["run-1", "run-2"] {
+            let wait =
+                client.request("agent.wait", json!({"runId": run, "timeoutMs": 20_000})).await.unwrap();
+            assert_eq!(wait["status"], "ok", "{method} {run}: {wait}");
+        }
+        let said = history(&mut client, "main").await;
+        let answers: Vec<&String> =
+            said.iter().filter(|line| line.ends_with(": one") || line.ends_with(": two")).collect();
+        assert_eq!(answers, ["assistant: one", "assistant: two"], "{said:?}");
     }
 }

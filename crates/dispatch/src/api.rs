@@ -222,6 +222,9 @@ pub enum DispatchError {
          send this one with a key of its own"
     )]
     KeyReused(RunId),
+    /// It was `/stop`, and what it stopped may come back.
+    #[error(transparent)]
+    StopNotStored(#[from] StopNotStored),
     /// The gateway is going down.
     #[error("gateway is shutting down")]
     ShuttingDown,
@@ -271,10 +274,24 @@ impl AbortReason {
     }
 }
 
-/// The run exists and is active, in a session other than the one named (`runId does not match sessionKey`).
+/// Runs were stopped, and the journal has no room to say so: until it has, which it tries again and again, the end of the
+/// process would undo it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("runId does not match sessionKey")]
-pub struct RunOfOtherSession;
+#[error(
+    "stopped, but the stop could not be stored ({0}): if the gateway ends before it is, the next start goes on with it"
+)]
+pub struct StopNotStored(pub String);
+
+/// Why a stop is not acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AbortError {
+    /// The run exists and is active, in a session other than the one named.
+    #[error("runId does not match sessionKey")]
+    OtherSession,
+    /// It may not last.
+    #[error(transparent)]
+    NotStored(#[from] StopNotStored),
+}
 
 /// A run that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -332,7 +349,15 @@ pub enum InjectError {
     ShuttingDown,
 }
 
-/// The session's run did not end in time.
+/// Why a session was not changed. Its runs are stopped all the same.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("session {0} is still active; try again in a moment")]
-pub struct StillActive(pub SessionKey);
+pub enum ChangeError {
+    /// They have not ended yet.
+    #[error(
+        "Session {0} is still active; try again in a moment. What ran and waited in it is stopped; nothing else was done."
+    )]
+    StillActive(SessionKey),
+    /// They may come back.
+    #[error(transparent)]
+    NotStored(#[from] StopNotStored),
+}

@@ -9,8 +9,8 @@ use openclaw_protocol::{RunId, SessionKey};
 use tokio::sync::{oneshot, watch};
 
 use crate::api::{
-    AbortReason, AbortTarget, ActiveRun, AgentMessage, ChatMessage, DispatchError, InjectError,
-    InjectMessage, Injected, RunOfOtherSession, RunRecord, StillActive, Waited,
+    AbortError, AbortReason, AbortTarget, ActiveRun, AgentMessage, ChangeError, ChatMessage, DispatchError,
+    InjectError, InjectMessage, Injected, RunRecord, Waited,
 };
 use crate::clock::Clock;
 use crate::commands::stop;
@@ -124,10 +124,14 @@ impl Dispatch {
         let (run_id, session_key) = (message.run_id.clone(), message.session_key.clone());
         if stop::is_stop(&message.text) {
             let stopping = self.abort(&session_key, AbortTarget::All, AbortReason::Stop).await;
-            // Of all runs none is another session's.
-            return Placed::new(
-                async move { Ok(Sent::Stopped(stopping.outcome().await.unwrap_or_default())) },
-            );
+            return Placed::new(async move {
+                match stopping.outcome().await {
+                    Ok(stopped) => Ok(Sent::Stopped(stopped)),
+                    Err(AbortError::NotStored(error)) => Err(error.into()),
+                    // Of all runs none is another session's.
+                    Err(AbortError::OtherSession) => Ok(Sent::Stopped(Vec::new())),
+                }
+            });
         }
         let accepting = self.accept(run_id, session_key, message.into()).await;
         Placed::new(async move { accepting.outcome().await.map(Sent::Taken) })
@@ -221,17 +225,17 @@ impl Dispatch {
 
     /// Stops `chat.send` runs of a session, queued ones too: all that were placed before. The outcome are their ids, after
     /// `chat` `aborted` was handled by every subscriber. An unknown run is no error and gives no ids; one that is active in
-    /// another session is.
+    /// another session is, and so is a stop that could not be stored.
     pub async fn abort(
         &self,
         session_key: &SessionKey,
         target: AbortTarget,
         reason: AbortReason,
-    ) -> Placed<Result<Vec<RunId>, RunOfOtherSession>> {
+    ) -> Placed<Result<Vec<RunId>, AbortError>> {
         if let AbortTarget::Run(run_id) = &target
             && self.shared.registry.session_of(run_id).is_some_and(|session| session != *session_key)
         {
-            return Placed::known(Err(RunOfOtherSession));
+            return Placed::known(Err(AbortError::OtherSession));
         }
         let (reply, stopped) = oneshot::channel();
         let only = Only::Chats;
@@ -239,43 +243,48 @@ impl Dispatch {
         let shared = Arc::clone(&self.shared);
         Placed::new(async move {
             // Without a lane there is nothing to stop.
-            let stopped = stopped.await.unwrap_or_default();
-            if !stopped.is_empty() {
-                shared.hub.flush().await;
-            }
-            Ok(stopped)
+            let stopped = stopped.await.unwrap_or(Ok(Vec::new()));
+            shared.hub.flush().await;
+            Ok(stopped?)
         })
     }
 
     /// Stops all runs of a session that were placed before, waits until they are closed, and does `work` before any later message
-    /// is worked on: `sessions.reset`, `sessions.delete`, `sessions.compact`. An error when a run did not end in `patience`: then
-    /// nothing was done.
+    /// is worked on: `sessions.reset`, `sessions.delete`, `sessions.compact`. An error when a run did not end in `patience`, or the
+    /// stop could not be stored: then the runs are stopped, and `work` is not done.
     pub async fn change<T: Send + 'static>(
         &self,
         session_key: &SessionKey,
         patience: Duration,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Placed<Result<T, StillActive>> {
+    ) -> Placed<Result<T, ChangeError>> {
+        let (reply, stopped) = oneshot::channel();
         let (give, mut floor) = oneshot::channel();
-        self.lanes.send(session_key, Command::Change(give)).await;
+        self.lanes.send(session_key, Command::Change { reply, give }).await;
+        let still_active = ChangeError::StillActive(session_key.clone());
         // Spawned so that it completes if the caller disconnects.
         let changing = self.shared.accepting.spawn(async move {
-            let given = match tokio::time::timeout(patience, &mut floor).await {
-                Ok(given) => given.ok(),
+            let given = tokio::time::timeout(patience, async {
+                // A lane that has ended does not answer, and gives nothing either.
+                stopped.await.unwrap_or(Ok(Vec::new()))?;
+                Ok::<_, ChangeError>((&mut floor).await.ok())
+            });
+            let given = match given.await {
+                Ok(given) => given?,
                 Err(_) => {
                     // From here on it is either given already, or never.
                     floor.close();
                     floor.try_recv().ok()
                 }
             };
-            let floor = given?;
+            let Some(floor) = given else { return Err(still_active) };
             let done = work.await;
             drop(floor);
-            Some(done)
+            Ok(done)
         });
-        let still_active = StillActive(session_key.clone());
+        let panicked = ChangeError::StillActive(session_key.clone());
         // A panic left the session as it was.
-        Placed::new(async move { changing.await.ok().flatten().ok_or(still_active) })
+        Placed::new(async move { changing.await.unwrap_or(Err(panicked)) })
     }
 
     /// The runs of a session that have not ended, oldest first.

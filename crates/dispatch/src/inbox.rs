@@ -40,6 +40,8 @@ pub(crate) struct Row<P = Request> {
     pub(crate) session_id: Option<SessionId>,
     /// Someone asked to stop it.
     pub(crate) abort: Option<AbortReason>,
+    /// The gateway has answered it by itself, and this is how: what is left is to write the answer into the transcript.
+    pub(crate) answered: Option<RunRecord>,
     /// Whether an earlier process accepted it: its run may have begun.
     pub(crate) recovered: bool,
 }
@@ -48,9 +50,29 @@ impl<P> Row<P> {
     /// The same message with its payload in another form.
     pub(crate) fn with<Q>(self, payload: Q) -> Row<Q> {
         let Self {
-            run_id, session_key, accepted_at, entry_id, fresh_id, session_id, abort, recovered, ..
+            run_id,
+            session_key,
+            accepted_at,
+            entry_id,
+            fresh_id,
+            session_id,
+            abort,
+            answered,
+            recovered,
+            ..
         } = self;
-        Row { run_id, session_key, payload, accepted_at, entry_id, fresh_id, session_id, abort, recovered }
+        Row {
+            run_id,
+            session_key,
+            payload,
+            accepted_at,
+            entry_id,
+            fresh_id,
+            session_id,
+            abort,
+            answered,
+            recovered,
+        }
     }
 
     /// The message without its payload.
@@ -64,6 +86,7 @@ impl<P> Row<P> {
             fresh_id: self.fresh_id.clone(),
             session_id: self.session_id.clone(),
             abort: self.abort,
+            answered: self.answered.clone(),
             recovered: self.recovered,
         }
     }

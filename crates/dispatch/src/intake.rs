@@ -104,6 +104,9 @@ pub(crate) async fn recover(runner: &Runner, lanes: &Arc<Supervisor>, mut found:
             row.session_key = key;
         }
         runner.shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
+        if let Some(record) = &row.answered {
+            runner.shared.registry.conclude(record.clone());
+        }
     }
     let mut sessions = HashSet::new();
     let (last_tries, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| {
@@ -179,6 +182,7 @@ fn new_slip(run_id: RunId, session_key: SessionKey, accepted_at: i64) -> Row<()>
         fresh_id: SessionId::new(uuid::Uuid::new_v4().to_string()),
         session_id: None,
         abort: None,
+        answered: None,
         recovered: false,
     }
 }

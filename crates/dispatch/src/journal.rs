@@ -154,8 +154,10 @@ pub(crate) enum Update {
     /// A run begins in a session. The first attempt is counted with it: what a fresh message needs before is no risk, and a
     /// write less.
     Begin(RunId, SessionId),
-    /// Runs are to be stopped. The first reason stays.
+    /// Runs are to be stopped. The first reason stays. They are stopped whether the disk takes it or not.
     Abort(Vec<RunId>, AbortReason),
+    /// The gateway has answered a message by itself, and clients may be told. Its answer is not in the transcript yet.
+    Answered(RunRecord),
     /// A run has ended.
     Finish(RunRecord),
     /// The platform is about to be asked to take a delivery, for the `attempts`th time. Synced before it is: a delivery that
@@ -190,8 +192,9 @@ impl Update {
     /// How safe it is when its future ends.
     pub(crate) fn durability(&self) -> Durability {
         match self {
-            // A stop that was acknowledged holds, whatever ends next.
+            // A stop that was acknowledged holds, whatever ends next, and so does what was answered.
             Self::Abort(..)
+            | Self::Answered(_)
             | Self::Sending { .. }
             | Self::Tried { verdict: Verdict::Sent(_) | Verdict::Failed(_), .. }
             | Self::Revive { .. } => Durability::Synced,
@@ -209,6 +212,6 @@ impl Update {
     /// Whether it tells what has happened already. If the disk refuses it, the caller gets the error, and it is tried again
     /// until it is stored.
     pub(crate) fn has_happened(&self) -> bool {
-        matches!(self, Self::Finish(_) | Self::Tried { .. })
+        matches!(self, Self::Abort(..) | Self::Finish(_) | Self::Tried { .. })
     }
 }

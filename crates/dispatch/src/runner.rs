@@ -103,6 +103,9 @@ pub(crate) async fn work(
     events: mpsc::Sender<RunEvent>,
 ) -> Ending {
     let waiting = &job.row;
+    if let Some(given_up) = GivenUp::after(waiting.payload.attempts) {
+        return given_up::close(runner, waiting, given_up, control).await;
+    }
     // A stop and what the gateway does by itself need no permit of a lane. (Nor has a command that is none any more because the
     // settings have changed since.)
     let permit = if waiting.abort.is_some() || waiting.payload.facts.wants.command {
@@ -113,14 +116,11 @@ pub(crate) async fn work(
             Err(ending) => return ending,
         }
     };
-    if let Some(given_up) = GivenUp::after(waiting.payload.attempts) {
-        return given_up::close(runner, waiting, given_up).await;
-    }
     // Nothing was done for it so far: who only waits does not die of it.
     runner.shared.registry.take_up(&waiting.run_id);
     control.attempt.begin(runner, waiting, &control.cancel).await;
     match waiting.abort {
-        Some(reason) => unanswered::close(runner, waiting, reason).await,
+        Some(reason) => unanswered::close(runner, waiting, reason, control).await,
         // Boxed, so that who waits for a permit takes little memory.
         None => Box::pin(answered_or_run(runner, job, control, permit, events)).await,
     }
@@ -148,10 +148,11 @@ async fn answered_or_run(
         Err(error) => return unreadable(runner, &job.row, error).await,
     };
     let requested = match runner.route(&row).await {
-        Ok(Route::Agent(requested)) => requested,
-        Ok(Route::Command) => return command::work(runner, job, &row, control, None).await,
-        Ok(Route::Refused(why)) => return command::work(runner, job, &row, control, Some(why)).await,
-        Err(NotBegun { message, .. }) => return failed(runner, &row, message).await,
+        Route::Agent(requested) => requested,
+        Route::Gateway { refusal } => {
+            drop(permit);
+            return command::work(runner, job, &row, control, refusal).await;
+        }
     };
     loop {
         runner.shared.registry.running(&row.run_id);
@@ -162,11 +163,13 @@ async fn answered_or_run(
                 drop(permit);
                 return ending;
             }
-            Ok(Preparation::Stopped) => return stopped_early(runner, &job.row, control).await,
-            Ok(Preparation::Locked(held)) => Obstacle::Locked(held),
+            Ok(Preparation::Stopped) => {
+                drop(permit);
+                return stopped_early(runner, &job.row, control).await;
+            }
             Err(_) if runner.shared.kill.is_cancelled() => return Ending::Interrupted,
-            Err(NotBegun { message, disk_full: true }) => Obstacle::DiskFull(message),
-            Err(NotBegun { message, disk_full: false }) => {
+            Err(NotBegun { obstacle: Some(obstacle), .. }) => obstacle,
+            Err(NotBegun { message, .. }) => {
                 tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "run could not begin");
                 return failed(runner, &row, message).await;
             }
@@ -186,7 +189,6 @@ async fn enter_lane_after(
     job: &Job,
     control: &RunControl,
 ) -> Result<LanePermit, Ending> {
-    control.attempt.prepared(runner, &job.row).await;
     obstacle.passed(runner, &job.row, control).await?;
     enter_lane(runner, job, control).await
 }
@@ -197,7 +199,7 @@ async fn stopped_early(runner: &Runner, row: &Row<Queued>, control: &RunControl)
         return Ending::Interrupted;
     }
     let reason = control.reason.get().copied().unwrap_or(AbortReason::Stop);
-    unanswered::close(runner, row, reason).await
+    unanswered::close(runner, row, reason, control).await
 }
 
 /// What was asked can't be read from disk any more.

@@ -23,8 +23,8 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::api::{
-    AbortReason, AbortTarget, AgentMessage, Broadcast, ChatMessage, DispatchError, RunOfOtherSession,
-    RunRecord, StillActive,
+    AbortError, AbortReason, AbortTarget, AgentMessage, Broadcast, ChangeError, ChatMessage, DispatchError,
+    RunRecord,
 };
 use crate::clock::Clock;
 use crate::handle::{Dispatch, Sent};
@@ -271,12 +271,12 @@ impl Rig {
         session_key: &str,
         target: AbortTarget,
         reason: AbortReason,
-    ) -> Result<Vec<RunId>, RunOfOtherSession> {
+    ) -> Result<Vec<RunId>, AbortError> {
         self.dispatch.abort(&key_of(session_key), target, reason).await.outcome().await
     }
 
     /// Stops whatever there is, and waits for its end.
-    pub(crate) async fn quiesce(&self, session_key: &str, patience: Duration) -> Result<(), StillActive> {
+    pub(crate) async fn quiesce(&self, session_key: &str, patience: Duration) -> Result<(), ChangeError> {
         self.dispatch.change(&key_of(session_key), patience, std::future::ready(())).await.outcome().await
     }
 

@@ -282,14 +282,16 @@ impl Drop for Temporary<'_> {
     }
 }
 
-/// Removes temporary files of `path` whose writers are gone.
+/// Removes temporary files of `path`, and of the transcripts beside it, whose writers are gone.
 pub(crate) fn sweep_temporaries(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     let (Some(dir), Some(name)) = (parent_of(path), path.file_name().and_then(|name| name.to_str())) else {
         return Ok(());
     };
     let writer = |file: &OsString| {
-        let (pid, id) = file.to_str()?.strip_prefix(name)?.strip_prefix('.')?.split_once('.')?;
-        uuid::Uuid::try_parse(id.strip_suffix(".tmp")?).ok()?;
+        let (left, id) = file.to_str()?.strip_suffix(".tmp")?.rsplit_once('.')?;
+        uuid::Uuid::try_parse(id).ok()?;
+        let (of, pid) = left.rsplit_once('.')?;
+        (of == name || of.ends_with(".jsonl")).then_some(())?;
         pid.parse::<u32>().ok()
     };
     for file in disk.list(dir)? {

@@ -133,7 +133,7 @@ async fn an_abort_is_heard_at_once_keeps_what_was_said_and_is_noted_in_the_next_
     rig.events_until("r1 chat delta tick0").await;
     send(&rig, "r2", "queued").await;
     let other = rig.abort("agent:main:other", AbortTarget::Run(RunId::new("r1")), AbortReason::Rpc).await;
-    assert_eq!(other, Err(RunOfOtherSession));
+    assert_eq!(other, Err(AbortError::OtherSession));
     let stopped = rig.abort(KEY, AbortTarget::All, AbortReason::Rpc).await.unwrap();
     assert_eq!(stopped, [RunId::new("r1"), RunId::new("r2")]);
     assert_eq!(

@@ -31,6 +31,7 @@ macro_rules! on_each {
 on_each! {
     messages_are_found_in_the_order_in_which_they_took_their_reservations
     a_message_is_found_again_as_it_was
+    a_message_that_was_answered_is_found_with_its_answer_until_it_is_finished
     a_big_payload_is_not_read_before_it_is_asked_for
     a_run_id_is_accepted_once
     a_run_id_of_another_message_is_a_conflict_and_changes_nothing
@@ -67,6 +68,7 @@ pub(super) fn chat(run_id: &str, text: &str) -> Row {
         fresh_id: SessionId::new("7e3f6324-2fe6-4287-acee-966d83075639"),
         session_id: None,
         abort: None,
+        answered: None,
         recovered: false,
     }
 }
@@ -154,6 +156,23 @@ async fn a_message_is_found_again_as_it_was(open: Open) {
         Row { abort: Some(AbortReason::Rpc), recovered: true, ..agent },
     ];
     assert_eq!(found, expected);
+}
+
+async fn a_message_that_was_answered_is_found_with_its_answer_until_it_is_finished(open: Open) {
+    let dir = dir();
+    let answered = RunRecord { started_at: None, ..finished("run-1", "hi") };
+    {
+        let journal = open(dir.path()).unwrap().journal;
+        accept(&journal, chat("run-1", "/model two")).await;
+        assert_eq!(journal.update(Update::Answered(answered.clone())).await, Ok(true));
+        assert!(matches!(journal.message(&run("run-1")).await, Ok(Some(Known::Unfinished { .. }))));
+    }
+    let found = only(open, dir.path());
+    assert_eq!(found.row.answered, Some(answered.clone()));
+    let journal = open(dir.path()).unwrap().journal;
+    journal.update(Update::Finish(answered.clone())).await.unwrap();
+    assert_eq!(journal.update(Update::Answered(answered)).await, Ok(false), "it is past it");
+    assert_eq!(unfinished_count(open, dir.path()), 0);
 }
 
 async fn a_big_payload_is_not_read_before_it_is_asked_for(open: Open) {

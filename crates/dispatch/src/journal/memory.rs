@@ -163,6 +163,13 @@ impl State {
                 row.abort = if is_first { Some(reason) } else { row.abort };
                 is_first
             }),
+            Update::Answered(record) => {
+                self.each(std::slice::from_ref(&record.run_id), |Message { row, finished, .. }| {
+                    let is_open = finished.is_none();
+                    row.answered = is_open.then(|| record.clone());
+                    is_open
+                })
+            }
             Update::Finish(record) => {
                 let open = self.message(&record.run_id).filter(|message| message.finished.is_none());
                 open.map(|message| {

@@ -145,10 +145,14 @@ impl Actor {
                 // Who asked may have gone; the runs are stopped all the same.
                 let _ = reply.send(stopped);
             }
-            Command::Change(change) => {
-                self.abort(AbortTarget::All, Only::Any, AbortReason::Rpc).await;
-                let id = self.changes.add(change);
-                self.on_input(Input::Change(id)).await;
+            Command::Change { reply, give } => {
+                let stopped = self.abort(AbortTarget::All, Only::Any, AbortReason::Rpc).await;
+                let is_stored = stopped.is_ok();
+                let _ = reply.send(stopped);
+                if is_stored {
+                    let id = self.changes.add(give);
+                    self.on_input(Input::Change(id)).await;
+                }
             }
             Command::Inject(injection) => self.inject(injection).await,
             // Those that arrive are waited for before they come here.
@@ -194,7 +198,8 @@ impl Actor {
         }
         let interrupts = mode == QueueMode::Interrupt && self.machine.active().is_some();
         if interrupts {
-            self.abort(AbortTarget::All, Only::Any, AbortReason::Interrupt).await;
+            // Nobody is told that they are stopped for good, and the log says if they are not.
+            let _ = self.abort(AbortTarget::All, Only::Any, AbortReason::Interrupt).await;
         }
         self.on_input(Input::Message { job, mode }).await;
     }

@@ -5,7 +5,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::change::Floor;
 use super::machine::Only;
-use crate::api::{AbortReason, AbortTarget};
+use crate::api::{AbortReason, AbortTarget, StopNotStored};
 use crate::job::Job;
 use crate::runner::inject::Injection;
 
@@ -17,12 +17,15 @@ pub(crate) enum Command {
     /// Work on a message.
     Message { job: Job, arrival: Arrival },
     /// Stop runs; answers with those that were stopped.
-    Abort { target: AbortTarget, only: Only, reason: AbortReason, reply: oneshot::Sender<Vec<RunId>> },
-    /// Stop all runs, then let somebody change the session.
-    Change(oneshot::Sender<Floor>),
+    Abort { target: AbortTarget, only: Only, reason: AbortReason, reply: oneshot::Sender<Stopped> },
+    /// Stop all runs, and unless that could not be stored let somebody change the session then.
+    Change { reply: oneshot::Sender<Stopped>, give: oneshot::Sender<Floor> },
     /// Write into the transcript in the assistant's name.
     Inject(Injection),
 }
+
+/// The runs that were stopped.
+pub(crate) type Stopped = Result<Vec<RunId>, StopNotStored>;
 
 /// How a message came to the lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

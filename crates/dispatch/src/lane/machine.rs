@@ -14,7 +14,7 @@ pub(crate) trait Turn: Clone {
     fn run_id(&self) -> &RunId;
     /// Whether it is a `chat.send`.
     fn is_chat(&self) -> bool;
-    /// Whether it was stopped while it waited: its turn only closes it.
+    /// Whether it was stopped or answered while it waited: its turn only closes it.
     fn is_stopped(&self) -> bool;
     /// Makes it so.
     fn stop(&mut self, reason: AbortReason);
@@ -32,7 +32,7 @@ impl Turn for Job {
     }
 
     fn is_stopped(&self) -> bool {
-        self.end_announced
+        self.end_announced || self.row.answered.is_some()
     }
 
     fn stop(&mut self, reason: AbortReason) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use openclaw_protocol::RunId;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Runner;
@@ -24,18 +25,23 @@ const RECORDING: u32 = 3;
 /// suspect waiting, and the end of the process is not its fault.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A last try is not made before the gateway has been up this long: what ends it sooner, start after start, is something else.
+const SETTLED: Duration = Duration::from_secs(2);
+
 /// Lets messages during whose preparation a process has died be prepared one at a time, so that the next death tells which of
 /// them it is.
 #[derive(Debug)]
 pub(crate) struct Suspects {
     turn: Arc<Semaphore>,
+    /// When the gateway started.
+    since: Instant,
     /// Those whose last try a start waits for, until they take their turn.
     awaited: Mutex<HashMap<RunId, DropGuard>>,
 }
 
 impl Default for Suspects {
     fn default() -> Self {
-        Self { turn: Arc::new(Semaphore::new(1)), awaited: Mutex::default() }
+        Self { turn: Arc::new(Semaphore::new(1)), since: Instant::now(), awaited: Mutex::default() }
     }
 }
 
@@ -59,6 +65,14 @@ impl Suspects {
         Turn { _permit: self.alone(cancel).await, _awaited: self.awaited.lock().remove(run_id) }
     }
 
+    /// Waits until it can be told whose fault the next death is.
+    async fn settled(&self, cancel: &CancellationToken) {
+        tokio::select! { biased;
+            () = cancel.cancelled() => {}
+            () = tokio::time::sleep_until(self.since + SETTLED) => {}
+        }
+    }
+
     /// Waits for its turn, not for ever, and not when it is stopped.
     async fn alone(&self, cancel: &CancellationToken) -> Option<OwnedSemaphorePermit> {
         tokio::select! { biased;
@@ -72,8 +86,15 @@ impl Suspects {
 /// One attempt.
 #[derive(Debug, Default)]
 pub(crate) struct Attempt {
-    /// A suspect's turn, until it is prepared.
-    turn: Mutex<Option<Turn>>,
+    /// From when it is counted until it is prepared.
+    counted: Mutex<Option<Counted>>,
+}
+
+/// Takes back that an attempt was not prepared, once.
+#[derive(Debug)]
+struct Counted {
+    /// A suspect's.
+    _turn: Option<Turn>,
 }
 
 impl Attempt {
@@ -84,14 +105,18 @@ impl Attempt {
             return;
         }
         let before = row.payload.attempts;
-        if before.unprepared > 0 {
-            let turn = runner.suspects.turn_of(&row.run_id, cancel).await;
-            *self.turn.lock() = Some(turn);
+        if is_last_try(before) {
+            runner.suspects.settled(cancel).await;
         }
+        let turn = match before.unprepared {
+            0 => None,
+            _ => Some(runner.suspects.turn_of(&row.run_id, cancel).await),
+        };
         match runner.shared.journal.update(Update::Attempt(row.run_id.clone())).await {
             Ok(_) => tracing::info!("taking up {} again, attempt {}", row.run_id, before.all + 1),
             Err(error) => tracing::warn!(run_id = %row.run_id, %error, "an attempt could not be noted"),
         }
+        *self.counted.lock() = Some(Counted { _turn: turn });
     }
 
     /// Waits for a preparation, and notes one that takes too long to be dangerous.
@@ -104,22 +129,20 @@ impl Attempt {
         match tokio::time::timeout(PATIENCE, &mut preparing).await {
             Ok(prepared) => prepared,
             Err(_) => {
-                self.prepared(runner, row).await;
+                self.prepared(runner, &row.run_id).await;
                 preparing.await
             }
         }
     }
 
-    /// Everything is read and the model is asked: whatever ends the process now is most likely not this message.
-    pub(crate) async fn prepared(&self, runner: &Runner, row: &Row<Queued>) {
+    /// Everything is read and the model is asked, or the message waits: whatever ends the process now is most likely not this
+    /// message.
+    pub(crate) async fn prepared(&self, runner: &Runner, run_id: &RunId) {
         // The next attempt of a fresh message is its second either way.
-        if !row.recovered {
-            return;
+        let Some(_counted) = self.counted.lock().take() else { return };
+        if let Err(error) = runner.shared.journal.update(Update::Prepared(run_id.clone())).await {
+            tracing::warn!(%run_id, %error, "it is not noted that a run was prepared");
         }
-        if let Err(error) = runner.shared.journal.update(Update::Prepared(row.run_id.clone())).await {
-            tracing::warn!(run_id = %row.run_id, %error, "it is not noted that a run was prepared");
-        }
-        drop(self.turn.lock().take());
     }
 }
 
@@ -149,6 +172,18 @@ impl GivenUp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn no_last_try_is_made_while_a_start_may_die_of_something_else() {
+        let (suspects, stopped) = (Suspects::default(), CancellationToken::new());
+        stopped.cancel();
+        suspects.settled(&stopped).await;
+        assert_eq!(suspects.since.elapsed(), Duration::ZERO, "whoever is stopped does not wait");
+        for _ in 0..2 {
+            suspects.settled(&CancellationToken::new()).await;
+            assert_eq!(suspects.since.elapsed(), SETTLED, "it is waited for once");
+        }
+    }
 
     #[test]
     fn three_deaths_while_preparing_are_too_many_and_two_hundred_in_all() {

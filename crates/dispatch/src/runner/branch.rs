@@ -227,6 +227,7 @@ mod tests {
             fresh_id: SessionId::new(format!("fresh-{name}")),
             session_id: None,
             abort: None,
+            answered: None,
             recovered: true,
         }
     }

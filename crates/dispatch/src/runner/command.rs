@@ -1,7 +1,8 @@
 //! What a person says to the gateway itself: done and answered without the agent (spec `messages.md` §4).
 //!
-//! The answer is stored like a run's (`docs/durability.md`): what was wished for is done durably and may be done twice, the
-//! answer is written into the transcript once, under the message's own entry id, and only then is the message finished.
+//! The answer is stored like a run's (`docs/durability.md`): what was wished for is done durably, then the inbox says so with the
+//! answer, the answer is written into the transcript once, under the message's own entry id, and only then is the message
+//! finished.
 
 use std::path::Path;
 
@@ -12,7 +13,6 @@ use openclaw_sessions::transcript::{NewTranscript, TranscriptRef};
 use serde_json::json;
 
 use super::inject::{PutError, RunTranscript};
-use super::obstacle::{Held, Obstacle};
 use super::session::Session;
 use super::{Ending, NotBegun, RunControl, Runner, done, finish, record};
 use crate::api::{RunOutcome, RunRecord};
@@ -26,10 +26,8 @@ use crate::session_model::RequestedModel;
 pub(super) enum Route {
     /// To the agent.
     Agent(Option<RequestedModel>),
-    /// Nowhere: the gateway does what the message says, and answers.
-    Command,
-    /// Nowhere: what it asks for can't be granted; the text says why.
-    Refused(String),
+    /// Nowhere: the gateway does what the message says, and answers; or says why that can't be granted.
+    Gateway { refusal: Option<String> },
 }
 
 /// The gateway's own answer to a message.
@@ -63,29 +61,33 @@ pub(super) async fn work(
     control: &RunControl,
     refusal: Option<String>,
 ) -> Ending {
-    let answered = async {
-        let answer = runner.answer_in_turn(row, refusal).await?;
-        while let Some(held) = runner.keep_answer(row, &answer, None).await? {
-            if let Err(ending) = Obstacle::Locked(held).passed(runner, &job.row, control).await {
-                return Ok(Err(ending));
+    let mut answer = None;
+    loop {
+        let answering = async {
+            job.gate.cancelled().await;
+            if answer.is_none() {
+                answer = Some(runner.answer_in_turn(row, refusal.clone()).await?);
             }
-        }
-        Ok::<_, NotBegun>(Ok(answer.message))
-    };
-    let answered = tokio::select! { biased;
-        () = runner.shared.kill.cancelled() => return Ending::Interrupted,
-        answered = async { job.gate.cancelled().await; answered.await } => answered,
-    };
-    match answered {
-        Ok(Ok(message)) => {
-            let record = finished(runner, row, message.as_deref()).await;
-            Ending::Answered(record, message)
-        }
-        Ok(Err(ending)) => ending,
-        Err(_) if runner.shared.kill.is_cancelled() => Ending::Interrupted,
-        Err(NotBegun { message, .. }) => {
-            tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a command failed");
-            done(runner, row, None, RunOutcome::Error { message, result: None }).await
+            let Some(answer) = &answer else { return Ok(None) };
+            runner.keep_answer(row, answer, None).await?;
+            Ok::<_, NotBegun>(answer.message.clone())
+        };
+        let answered = tokio::select! { biased;
+            () = runner.shared.kill.cancelled() => return Ending::Interrupted,
+            answered = answering => answered,
+        };
+        match answered {
+            Ok(message) => return Ending::Answered(finished(runner, row, message.as_deref()).await, message),
+            Err(_) if runner.shared.kill.is_cancelled() => return Ending::Interrupted,
+            Err(NotBegun { obstacle: Some(obstacle), .. }) => {
+                if let Err(ending) = obstacle.passed(runner, &job.row, control).await {
+                    return ending;
+                }
+            }
+            Err(NotBegun { message, .. }) => {
+                tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a command failed");
+                return done(runner, row, None, RunOutcome::Error { message, result: None }).await;
+            }
         }
     }
 }
@@ -103,24 +105,29 @@ pub(crate) async fn answer_aside(runner: &Runner, row: &Row) -> Option<Answer> {
 }
 
 /// Writes an answer that was told into the transcript, between two entries of the run under way, and finishes its message.
-/// Nothing when the process ends before: then the message is answered again at the next start.
+/// Waits for space and for a transcript that another process has. Nothing when the gateway stops before: then the next start
+/// does it.
 pub(crate) async fn close<P: Sync>(
     runner: &Runner,
     row: &Row<P>,
     answer: &Answer,
     run: Option<RunTranscript>,
 ) -> Option<RunRecord> {
-    let kept = tokio::select! { biased;
-        () = runner.shared.kill.cancelled() => return None,
-        kept = runner.keep_answer(row, answer, run) => kept,
-    };
-    match kept {
-        Ok(None) => {}
-        Ok(Some(held)) => {
-            tracing::warn!(run_id = %row.run_id, session = %row.session_key, %held, "an answer is not in the history");
-        }
-        Err(NotBegun { message, .. }) => {
-            tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "an answer is not in the history");
+    let control = RunControl::default();
+    loop {
+        let kept = tokio::select! { biased;
+            () = runner.shared.kill.cancelled() => return None,
+            kept = runner.keep_answer(row, answer, run.clone()) => kept,
+        };
+        match kept {
+            Ok(()) => break,
+            Err(NotBegun { obstacle: Some(obstacle), .. }) => {
+                obstacle.gone(runner, row, &control).await.ok()?;
+            }
+            Err(NotBegun { message, .. }) => {
+                tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "an answer is not in the history");
+                break;
+            }
         }
     }
     Some(finished(runner, row, answer.message.as_deref()).await)
@@ -143,6 +150,14 @@ pub(crate) fn outcome(said: Option<&Message>) -> RunOutcome {
     RunOutcome::Ok { result: json!({"payloads": payloads, "meta": {}}) }
 }
 
+/// What such a command said.
+fn text_of(outcome: &RunOutcome) -> Option<String> {
+    match outcome {
+        RunOutcome::Ok { result } => Some(result.pointer("/payloads/0/text")?.as_str()?.to_owned()),
+        RunOutcome::Error { .. } | RunOutcome::Aborted { .. } => None,
+    }
+}
+
 impl Runner {
     /// Whether a message is answered at once although a run of its session is under way. One that starts a conversation
     /// anew is not: it takes the run's place.
@@ -154,38 +169,41 @@ impl Runner {
     }
 
     /// Where the words of a message go. Reads what models there are where it asks for one.
-    pub(super) async fn route(&self, row: &Row) -> Result<Route, NotBegun> {
+    pub(super) async fn route(&self, row: &Row) -> Route {
         let asked = match row.payload.to_gateway() {
-            Intent::Prompt | Intent::Stripped { .. } => return Ok(Route::Agent(None)),
-            Intent::Command { .. } | Intent::Ignored => return Ok(Route::Command),
+            // Done already, whatever the settings say by now.
+            _ if row.answered.is_some() => return Route::Gateway { refusal: None },
+            Intent::Prompt | Intent::Stripped { .. } => return Route::Agent(None),
+            Intent::Command { .. } | Intent::Ignored => return Route::Gateway { refusal: None },
             Intent::PromptFor { choice, .. } => choice,
         };
         let settings = self.settings();
         let key = &row.session_key;
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
         let choices = self.models.all.choices(&settings.models, &agent.id, &agent.agent_dir).await;
-        Ok(match commands::model::choose(&self.models.all, &choices, &agent, asked).await {
+        match commands::model::choose(&self.models.all, &choices, &agent, asked).await {
             Ok(chosen) => {
                 Route::Agent(Some(RequestedModel { model: chosen.model, profile: asked.profile.clone() }))
             }
-            Err(refusal) => Route::Refused(refusal),
-        })
+            Err(refusal) => Route::Gateway { refusal: Some(refusal) },
+        }
     }
 
     async fn answer_in_turn(&self, row: &Row, refusal: Option<String>) -> Result<Answer, NotBegun> {
         let settings = self.settings();
         let session = self.session(row, &settings, None).await?;
         session.note(&*self.shared.journal, row).await?;
+        let Session { key, agent, entry, id, transcript, .. } = &session;
+        let place = AnsweredIn::new(transcript.clone(), id, &agent.workspace);
+        if let Some(record) = &row.answered {
+            return Ok(answer_of(row, text_of(&record.outcome), place));
+        }
+        let context = Context { models: &self.models, settings: &settings, key, agent, entry };
         let text = match refusal {
             Some(refusal) => Some(refusal),
-            None => {
-                let Session { key, agent, entry, .. } = &session;
-                self.answer(&Context { models: &self.models, settings: &settings, key, agent, entry }, row)
-                    .await?
-            }
+            None => self.answer(&context, row).await?,
         };
-        let place = AnsweredIn::new(session.transcript, &session.id, &session.agent.workspace);
-        Ok(answer_of(row, text, place))
+        self.answered(row, answer_of(row, text, place)).await
     }
 
     async fn answer_beside_run(&self, row: &Row) -> Result<Option<Answer>, NotBegun> {
@@ -200,7 +218,16 @@ impl Runner {
         let context =
             Context { models: &self.models, settings: &settings, key, agent: &agent, entry: &found.entry };
         let text = self.answer(&context, row).await?;
-        Ok(Some(answer_of(row, text, AnsweredIn::new(transcript, &id, &agent.workspace))))
+        let place = AnsweredIn::new(transcript, &id, &agent.workspace);
+        self.answered(row, answer_of(row, text, place)).await.map(Some)
+    }
+
+    /// Makes the inbox say that a message is answered, and how, before anybody is told: what comes later is not overruled by
+    /// doing it again after a crash.
+    async fn answered(&self, row: &Row, answer: Answer) -> Result<Answer, NotBegun> {
+        let record = record(self, row, None, outcome(answer.message.as_deref()));
+        self.shared.journal.update(Update::Answered(record)).await?;
+        Ok(answer)
     }
 
     /// Does what was said and tells what came of it; `None` if the sender may not give commands.
@@ -211,19 +238,18 @@ impl Runner {
         }
     }
 
-    /// Makes the answer part of the transcript, unless it is there from before a crash. Says if another process has it.
+    /// Makes the answer part of the transcript, unless it is there from before a crash.
     async fn keep_answer<P: Sync>(
         &self,
         row: &Row<P>,
         answer: &Answer,
         run: Option<RunTranscript>,
-    ) -> Result<Option<Held>, NotBegun> {
-        let Some(message) = &answer.message else { return Ok(None) };
-        match self.put_once(row, &answer.place, message, run).await {
-            Ok(()) => Ok(None),
-            Err(PutError::Lock(error)) => Ok(Some(Held::of(error)?)),
-            Err(error) => Err(error.into()),
-        }
+    ) -> Result<(), NotBegun> {
+        let Some(message) = &answer.message else { return Ok(()) };
+        self.put_once(row, &answer.place, message, run).await.map_err(|error| match error {
+            PutError::Lock(error) => error.into(),
+            error => error.into(),
+        })
     }
 }
 

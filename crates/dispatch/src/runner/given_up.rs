@@ -4,14 +4,19 @@ use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::time::now_ms;
 
 use super::attempt::GivenUp;
-use super::{Ending, Runner, done, unanswered};
+use super::{Ending, RunControl, Runner, done, unanswered};
 use crate::api::{AbortReason, RunOutcome};
 use crate::inbox::{Queued, Row};
 use crate::journal::Update;
 
 /// Tells in the transcript, then finishes the row. That too is an attempt that is counted before it is made: should the process
 /// die of the transcript, the row is finished without.
-pub(super) async fn close(runner: &Runner, row: &Row<Queued>, given_up: GivenUp) -> Ending {
+pub(super) async fn close(
+    runner: &Runner,
+    row: &Row<Queued>,
+    given_up: GivenUp,
+    control: &RunControl,
+) -> Ending {
     let GivenUp { deaths, may_record } = given_up;
     tracing::error!(run_id = %row.run_id, session = %row.session_key, deaths, "a message is given up: the gateway died each time it was worked on");
     let message = format!(
@@ -29,7 +34,7 @@ pub(super) async fn close(runner: &Runner, row: &Row<Queued>, given_up: GivenUp)
         if let Err(error) = runner.shared.journal.update(Update::Attempt(row.run_id.clone())).await {
             tracing::warn!(run_id = %row.run_id, %error, "an attempt could not be noted");
         }
-        if !unanswered::record(runner, row, AbortReason::Stop, Some(answer)).await {
+        if !unanswered::record(runner, row, AbortReason::Stop, Some(answer), control).await {
             return Ending::Interrupted;
         }
     } else {

@@ -1,6 +1,9 @@
 //! A transcript that another process has, and a disk without space: the message waits, however long that takes. It holds no
 //! permit of a lane that other sessions could use, and the time does not count against its deadline.
 
+use std::error::Error;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_sessions::transcript::{LockError, TranscriptLock, TranscriptRef};
@@ -9,6 +12,7 @@ use tokio::time::Instant;
 
 use super::{Ending, RunControl, Runner, stopped_early};
 use crate::inbox::{Queued, Row};
+use crate::journal::JournalError;
 
 /// How long after one try on a full disk comes the next.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -59,48 +63,71 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// What keeps a message from beginning, and will pass.
+/// What is in a message's way, and will pass.
+#[derive(Debug)]
 pub(super) enum Obstacle {
     /// Another process has its transcript.
-    Locked(Held),
+    Locked { transcript: TranscriptRef, pid: Option<u32> },
     /// There is no space; what was refused, for people.
     DiskFull(String),
 }
 
 impl Obstacle {
-    /// Waits until it is time to try again. Logs once a message why it waits. Fails with how the message ends when it is
-    /// stopped meanwhile, or the gateway is.
+    /// The one that an error tells of, however deep; `None` where waiting does not help.
+    pub(super) fn behind(error: &(dyn Error + 'static)) -> Option<Self> {
+        let told = error.to_string();
+        std::iter::successors(Some(error), |&error| error.source()).find_map(|error| {
+            if let Some(LockError::Held { transcript, holder, .. }) = error.downcast_ref() {
+                return Some(Self::Locked { transcript: transcript.clone(), pid: *holder });
+            }
+            is_full(error).then(|| Self::DiskFull(told.clone()))
+        })
+    }
+
+    /// Waits until it is time to try again. Fails with how the message ends when it is stopped meanwhile, or the gateway is.
     pub(super) async fn passed(
         &self,
         runner: &Runner,
         row: &Row<Queued>,
         control: &RunControl,
     ) -> Result<(), Ending> {
+        tokio::select! { biased;
+            () = control.cancel.cancelled() => Err(stopped_early(runner, row, control).await),
+            gone = self.gone(runner, row, control) => gone,
+        }
+    }
+
+    /// The same for what can't be stopped any more. Logs once a message why it waits.
+    pub(super) async fn gone<P>(
+        &self,
+        runner: &Runner,
+        row: &Row<P>,
+        control: &RunControl,
+    ) -> Result<(), Ending> {
         if control.blocked.is_first() {
             self.log(row);
         }
         let _waiting = control.blocked.begin();
+        control.attempt.prepared(runner, &row.run_id).await;
+        let gone = async {
+            match self {
+                Self::Locked { transcript, .. } => {
+                    TranscriptLock::until_free(&runner.deps.transcripts, transcript).await;
+                }
+                Self::DiskFull(_) => tokio::time::sleep(PAUSE).await,
+            }
+        };
         tokio::select! { biased;
-            () = control.cancel.cancelled() => Err(stopped_early(runner, row, control).await),
             // It is taken up again by the next start.
             () = runner.shared.stopping.cancelled() => Err(Ending::Interrupted),
-            () = self.gone(runner) => Ok(()),
+            () = gone => Ok(()),
         }
     }
 
-    async fn gone(&self, runner: &Runner) {
-        match self {
-            Self::Locked(held) => {
-                TranscriptLock::until_free(&runner.deps.transcripts, &held.transcript).await
-            }
-            Self::DiskFull(_) => tokio::time::sleep(PAUSE).await,
-        }
-    }
-
-    fn log(&self, row: &Row<Queued>) {
+    fn log<P>(&self, row: &Row<P>) {
         let (run_id, session) = (&row.run_id, &row.session_key);
         match self {
-            Self::Locked(Held { transcript, pid }) => {
+            Self::Locked { transcript, pid } => {
                 let lock = format_args!("{transcript}.lock");
                 tracing::warn!(%run_id, %session, %lock, pid, "another process holds the transcript of this session, the message waits for it");
             }
@@ -111,33 +138,51 @@ impl Obstacle {
     }
 }
 
-/// A transcript that another process has.
-#[derive(Debug)]
-pub(super) struct Held {
-    transcript: TranscriptRef,
-    pid: Option<u32>,
-}
-
-impl std::fmt::Display for Held {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "another process holds {}.lock", self.transcript)?;
-        self.pid.map_or(Ok(()), |pid| write!(f, " (pid {pid})"))
-    }
-}
-
-impl Held {
-    /// Where that is why a lock could not be had; else the reason.
-    pub(super) fn of(error: LockError) -> Result<Self, LockError> {
-        match error {
-            LockError::Held { transcript, holder, .. } => Ok(Self { transcript, pid: holder }),
-            LockError::Io { .. } => Err(error),
-        }
-    }
+/// Whether an error is that there is no space.
+fn is_full(error: &(dyn Error + 'static)) -> bool {
+    let io =
+        error.downcast_ref::<io::Error>().or_else(|| error.downcast_ref::<Arc<io::Error>>().map(|io| &**io));
+    io.is_some_and(|io| matches!(io.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded))
+        || matches!(error.downcast_ref(), Some(JournalError::DiskFull))
 }
 
 #[cfg(test)]
 mod tests {
+    use openclaw_protocol::{AgentId, SessionId};
+    use openclaw_sessions::StoreError;
+    use openclaw_sessions::transcript::{MemoryTranscripts, Transcripts as _};
+
     use super::*;
+
+    #[test]
+    fn a_lock_that_another_process_holds_will_pass_and_one_that_cannot_be_taken_will_not() {
+        let id = SessionId::new("s");
+        let transcript = MemoryTranscripts::default().of_new(&AgentId::default(), &id).unwrap();
+        let held =
+            LockError::Held { waited: Duration::ZERO, holder: Some(7), transcript: transcript.clone() };
+        let behind = Obstacle::behind(&held);
+        assert!(matches!(behind, Some(Obstacle::Locked { pid: Some(7), .. })), "{behind:?}");
+        let source = io::Error::from(ErrorKind::PermissionDenied);
+        assert!(Obstacle::behind(&LockError::Io { transcript, source }).is_none());
+    }
+
+    #[test]
+    fn a_full_disk_is_known_however_deep_it_is() {
+        let io = |kind| io::Error::from(kind);
+        let store = |kind| StoreError::Io { what: "write", path: "f".into(), source: Arc::new(io(kind)) };
+        let rows: [(Box<dyn Error>, bool); 6] = [
+            (Box::new(io(ErrorKind::StorageFull)), true),
+            (Box::new(io(ErrorKind::QuotaExceeded)), true),
+            (Box::new(io(ErrorKind::PermissionDenied)), false),
+            (Box::new(store(ErrorKind::StorageFull)), true),
+            (Box::new(JournalError::DiskFull), true),
+            (Box::new(JournalError::Closed), false),
+        ];
+        for (error, expected) in rows {
+            let is_full = matches!(Obstacle::behind(&*error), Some(Obstacle::DiskFull(_)));
+            assert_eq!(is_full, expected, "{error}");
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn time_spent_waiting_is_counted_once() {

@@ -25,7 +25,6 @@ use openclaw_sessions::transcript::{
 use openclaw_tools::{Confinement, ExecSettings, Setup, toolbox};
 
 use super::branch::{Prompted, RunBranch};
-use super::obstacle::Held;
 use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
@@ -67,8 +66,6 @@ pub(super) enum Preparation {
     Ready(Box<Prepared>),
     /// It was stopped first.
     Stopped,
-    /// Another process has the transcript.
-    Locked(Held),
 }
 
 impl Prepared {
@@ -132,12 +129,7 @@ impl Runner {
         // One run a transcript, whatever session keys lead to it.
         let lock = tokio::select! { biased;
             () = control.cancel.cancelled() => return Ok(Preparation::Stopped),
-            lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript) => lock.map_err(Held::of),
-        };
-        let lock = match lock {
-            Ok(lock) => lock,
-            Err(Ok(held)) => return Ok(Preparation::Locked(held)),
-            Err(Err(error)) => return Err(error.into()),
+            lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript) => lock?,
         };
         let ((), selected, files) = tokio::try_join!(
             session.note(&*self.shared.journal, row),

@@ -126,6 +126,7 @@ mod tests {
             fresh_id: SessionId::new("s"),
             session_id: None,
             abort: None,
+            answered: None,
             recovered: false,
         };
         Job::new(Arc::new(row), CancellationToken::new(), 0)

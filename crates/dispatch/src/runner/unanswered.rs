@@ -6,48 +6,64 @@ use openclaw_protocol::message::AssistantMessage;
 use openclaw_sessions::transcript::{NewTranscript, TranscriptLock};
 
 use super::branch::{Prompted, RunBranch};
-use super::{Ending, NotBegun, Runner, done, result};
+use super::{Ending, NotBegun, RunControl, Runner, done, result};
 use crate::api::AbortReason;
 use crate::inbox::{Queued, Row};
 
-/// Writes the message of a stopped row into the transcript, unless it is there, and closes the row.
-pub(super) async fn close(runner: &Runner, row: &Row<Queued>, reason: AbortReason) -> Ending {
-    if !record(runner, row, reason, None).await {
+/// Writes the message of a stopped row into the transcript, unless it is there, and closes the row. What was said to the gateway
+/// is nothing the agent should read.
+pub(super) async fn close(
+    runner: &Runner,
+    row: &Row<Queued>,
+    reason: AbortReason,
+    control: &RunControl,
+) -> Ending {
+    if !row.payload.facts.wants.command && !record(runner, row, reason, None, control).await {
         return Ending::Interrupted;
     }
     done(runner, row, None, result::aborted(reason, None)).await
 }
 
-/// Writes a message into the transcript, and what is said to it if anything is, unless that is there. `reason` keeps it from
-/// doing what it asks for, such as a reset. `false`: the gateway stops, and the next start does it.
+/// Writes a message into the transcript, and what is said to it if anything is, unless that is there. Waits for space and for a
+/// transcript that another process has. `reason` keeps it from doing what it asks for, such as a reset. `false`: the gateway
+/// stops, and the next start does it.
 pub(super) async fn record(
     runner: &Runner,
     row: &Row<Queued>,
     reason: AbortReason,
     answer: Option<AssistantMessage>,
+    control: &RunControl,
 ) -> bool {
-    let recorded = async {
-        let row = Row { abort: Some(reason), ..runner.load(row).await? };
-        runner.record_unanswered(&row, answer).await
-    };
-    let recorded = tokio::select! { biased;
-        () = runner.shared.kill.cancelled() => return false,
-        recorded = recorded => recorded,
-    };
-    if let Err(NotBegun { message, .. }) = recorded {
-        if runner.shared.kill.is_cancelled() {
-            return false;
+    loop {
+        let recorded = async {
+            let row = Row { abort: Some(reason), ..runner.load(row).await? };
+            runner.record_unanswered(&row, answer.clone()).await
+        };
+        let recorded = tokio::select! { biased;
+            () = runner.shared.kill.cancelled() => return false,
+            recorded = recorded => recorded,
+        };
+        match recorded {
+            Ok(()) => return true,
+            Err(_) if runner.shared.kill.is_cancelled() => return false,
+            Err(NotBegun { obstacle: Some(obstacle), .. }) => {
+                if obstacle.gone(runner, row, control).await.is_err() {
+                    return false;
+                }
+            }
+            Err(NotBegun { message, .. }) => {
+                tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a message that was not answered is not in the history");
+                return true;
+            }
         }
-        tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a message that was not answered is not in the history");
     }
-    true
 }
 
 impl Runner {
     async fn record_unanswered(&self, row: &Row, answer: Option<AssistantMessage>) -> Result<(), NotBegun> {
         let session = self.session(row, &self.settings(), None).await?;
         session.note(&*self.shared.journal, row).await?;
-        let lock = TranscriptLock::acquire(&self.deps.transcripts, &session.transcript).await?;
+        let lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript).await?;
         let new = NewTranscript {
             session_id: session.id.as_str().to_owned(),
             cwd: session.agent.workspace.display().to_string(),

@@ -86,6 +86,7 @@ mod tests {
             fresh_id: SessionId::new("f"),
             session_id: None,
             abort: None,
+            answered: None,
             recovered: false,
         }
     }

@@ -3,7 +3,7 @@
 use openclaw_agent::roster::RosterError;
 use openclaw_agent::roster::files::FileError;
 use openclaw_config::write::WriteError;
-use openclaw_dispatch::{DispatchError, InjectError, RunOfOtherSession, StillActive};
+use openclaw_dispatch::{AbortError, ChangeError, DispatchError, InjectError};
 use openclaw_protocol::ErrorShape;
 use openclaw_sessions::KeyError;
 use openclaw_sessions::methods::MethodError;
@@ -50,6 +50,7 @@ impl From<DispatchError> for Failure {
     fn from(error: DispatchError) -> Self {
         match error {
             DispatchError::SendBlocked | DispatchError::KeyReused(_) => invalid(&error),
+            DispatchError::StopNotStored(_) => unavailable(&error),
             DispatchError::Storage(_)
             | DispatchError::QueueFull(_)
             | DispatchError::Overloaded
@@ -68,15 +69,18 @@ impl From<InjectError> for Failure {
     }
 }
 
-impl From<RunOfOtherSession> for Failure {
-    fn from(error: RunOfOtherSession) -> Self {
-        invalid(&error)
+impl From<AbortError> for Failure {
+    fn from(error: AbortError) -> Self {
+        match error {
+            AbortError::OtherSession => invalid(&error),
+            AbortError::NotStored(_) => unavailable(&error),
+        }
     }
 }
 
-impl From<StillActive> for Failure {
-    fn from(error: StillActive) -> Self {
-        later(&format!("Session {} is still active; try again in a moment.", error.0))
+impl From<ChangeError> for Failure {
+    fn from(error: ChangeError) -> Self {
+        later(&error)
     }
 }
 

@@ -524,14 +524,22 @@ async fn what_a_former_process_left_beside_the_store_is_removed() {
     for name in [&format!("{own}.{id}.tmp"), &format!("2147483646.{id}.tmp"), "lock"] {
         std::fs::write(beside(name), "{\"pid\":2147483646,\"startedAt\":1}").unwrap();
     }
+    let of_transcript = |pid: i64| bench.path().with_file_name(format!("s.jsonl.{pid}.{id}.tmp"));
+    std::fs::write(of_transcript(2_147_483_646), "{").unwrap();
+    let used = of_transcript(i64::from(parent.as_raw()));
+    std::fs::write(&used, "{").unwrap();
     let alive = format!("{parent}.{id}.tmp");
     std::fs::write(beside(&alive), "{").unwrap();
     std::fs::write(beside("mine.tmp"), "{").unwrap();
     let store = bench.open();
     assert_eq!(store.rows(Rows::All).await.unwrap().len(), 2);
     store.close().await.unwrap();
-    let expect =
-        ["sessions.json".to_owned(), format!("sessions.json.{alive}"), "sessions.json.mine.tmp".to_owned()];
+    let expect = [
+        used.file_name().unwrap().to_str().unwrap().to_owned(),
+        "sessions.json".to_owned(),
+        format!("sessions.json.{alive}"),
+        "sessions.json.mine.tmp".to_owned(),
+    ];
     assert_eq!(bench.files(), expect);
     assert_eq!(bench.text(), TWO_ROWS);
 }

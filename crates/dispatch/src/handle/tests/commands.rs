@@ -326,6 +326,76 @@ async fn an_answer_survives_a_crash_and_is_there_once() {
     }
 }
 
+/// A session in which a command was told beside a run, and another choice was made since.
+async fn overruled() -> tempfile::TempDir {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Stall("half")]).await);
+    let mut rig = started(&dir, &model).await;
+    send(&rig, "r1", "first").await;
+    rig.events_until("r1 chat delta half").await;
+    send(&rig, "c1", "/model two").await;
+    rig.events_until(&format!("c1 chat final {SWITCHED}")).await;
+    let patch = Box::new(|edit: openclaw_sessions::store::Edit<'_>| {
+        edit.entry.switch_model(Some(("fake", "fake-1")), None);
+        Ok(())
+    });
+    rig.store.update(&SessionKey::parse(KEY).unwrap(), patch).await.unwrap();
+    // As if the crash came before the answer was stored.
+    let crashed = crash(dir.path());
+    memory::edit(crashed.path(), |message| message.finished = None);
+    crashed
+}
+
+#[tokio::test]
+async fn what_was_told_is_not_done_again_after_a_crash() {
+    let (crashed, model) = (overruled().await, FakeModel::start([Answer::Text("whole")]).await);
+    let rig = started(&crashed, &model).await;
+    let known = rig.chat(chat("c1", "/model two")).await.unwrap();
+    assert!(matches!(known.accepted, Accepted::Finished(_)), "what clients were told holds: {known:?}");
+    assert_eq!(texts(&rig.end("c1").await), [SWITCHED]);
+    assert_eq!(turn(&rig, "r2", "more").await, "reply 2");
+    assert_eq!(chosen(&rig).await, "fake/fake-1 - -", "what was chosen later holds");
+    let answers = said(crashed.path()).into_iter().filter(|line| line.ends_with(SWITCHED));
+    assert_eq!(answers.count(), 1);
+}
+
+#[tokio::test]
+async fn what_was_told_cannot_be_stopped_any_more() {
+    let (crashed, model) = (overruled().await, FakeModel::start([Answer::Stall("half again")]).await);
+    let mut rig = started(&crashed, &model).await;
+    rig.events_until("r1 chat delta half again").await;
+    let stopped = rig.abort(KEY, AbortTarget::All, AbortReason::Rpc).await.unwrap();
+    assert_eq!(stopped, [RunId::new("r1")]);
+    assert_eq!(turn(&rig, "r2", "more").await, "reply 2");
+    assert_eq!(texts(&rig.end("c1").await), [SWITCHED]);
+    let said = said(crashed.path());
+    assert!(!said.iter().any(|line| line.contains("/model two")), "{said:?}");
+    assert_eq!(said.iter().filter(|line| line.ends_with(SWITCHED)).count(), 1, "{said:?}");
+}
+
+#[tokio::test]
+async fn a_command_that_was_stopped_is_no_word_to_the_agent() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Stall("half")]).await);
+    let mut rig = started(&dir, &model).await;
+    send(&rig, "r1", "first").await;
+    rig.events_until("r1 chat delta half").await;
+    send(&rig, "c1", "second").await;
+    let crashed = crash(dir.path());
+    let command = json!({"kind": "chat", "text": "/model two"});
+    memory::edit(crashed.path(), |message| {
+        if message.row.run_id.as_str() == "c1" {
+            message.row.payload.json = serde_json::value::to_raw_value(&command).unwrap();
+            message.row.abort = Some(AbortReason::Stop);
+        }
+    });
+    let model = FakeModel::start([]).await;
+    let rig = started(&crashed, &model).await;
+    let ended = rig.end("c1").await;
+    assert!(matches!(ended.outcome, RunOutcome::Aborted { .. }), "{ended:?}");
+    assert_eq!(chosen(&rig).await, "- - -");
+    let said = said(crashed.path());
+    assert!(!said.iter().any(|line| line.contains("/model")), "{said:?}");
+}
+
 #[tokio::test]
 async fn a_session_that_may_not_send_can_be_switched() {
     let (dir, model) = (dir(), FakeModel::start([]).await);

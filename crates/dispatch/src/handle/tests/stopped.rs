@@ -118,7 +118,7 @@ async fn a_run_that_waits_for_a_transcript_can_be_stopped() {
     let (reply, stopped) = oneshot::channel();
     let (target, only, reason) = (AbortTarget::All, Only::Any, AbortReason::Rpc);
     lanes.send_existing(&key_of("agent:main:b"), Command::Abort { target, only, reason, reply }).await;
-    assert_eq!(stopped.await.unwrap(), [RunId::new("r2")]);
+    assert_eq!(stopped.await.unwrap().unwrap(), [RunId::new("r2")]);
     model.release();
     let record = rig.end("r2").await;
     assert!(matches!(&record.outcome, RunOutcome::Aborted { .. }), "{record:?}");

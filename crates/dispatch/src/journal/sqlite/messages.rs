@@ -133,6 +133,13 @@ fn any(runs: &[RunId], change: impl Fn(&RunId) -> Result<bool, JournalError>) ->
     runs.iter().try_fold(false, |any, run_id| Ok(change(run_id)? || any))
 }
 
+/// A message is answered, and its answer is on its way to the transcript.
+pub(super) fn answered(db: &Connection, record: &RunRecord) -> Result<bool, JournalError> {
+    let outcome = serde_json::to_string(&record.outcome)?;
+    let sql = "UPDATE inbox SET outcome = ?2, ended_at = ?3 WHERE run_id = ?1 AND state = 'accepted'";
+    execute(db, sql, params![record.run_id.as_str(), outcome, record.ended_at])
+}
+
 /// A run has ended.
 pub(super) fn finish(db: &Connection, record: &RunRecord) -> Result<bool, JournalError> {
     let outcome = serde_json::to_string(&record.outcome.clone().without_report())?;
@@ -211,7 +218,7 @@ pub(super) fn entries_since(db: &Connection, accepted_at: i64) -> Result<HashSet
 pub(super) fn unfinished(db: &Connection) -> Result<Vec<Unfinished>, JournalError> {
     let mut statement = db.prepare(
         "SELECT run_id, session_key, CASE WHEN facts IS NULL THEN payload END, accepted_at, entry_id, fresh_id,
-                session_id, abort_reason, facts, attempts, unprepared
+                session_id, abort_reason, facts, attempts, unprepared, outcome, ended_at
          FROM inbox WHERE state = 'accepted' ORDER BY seq",
     )?;
     let mut rows = statement.query([])?;
@@ -225,6 +232,10 @@ pub(super) fn unfinished(db: &Connection) -> Result<Vec<Unfinished>, JournalErro
                 continue;
             }
         };
+        let answered = match (row.get::<_, Option<String>>(11)?, row.get(12)?) {
+            (Some(outcome), Some(ended_at)) => answer(&run_id, &outcome, ended_at),
+            _ => None,
+        };
         let message = Row {
             run_id,
             session_key,
@@ -234,6 +245,7 @@ pub(super) fn unfinished(db: &Connection) -> Result<Vec<Unfinished>, JournalErro
             fresh_id: SessionId::new(row.get::<_, String>(5)?),
             session_id: row.get::<_, Option<String>>(6)?.map(SessionId::new),
             abort: row.get::<_, Option<String>>(7)?.as_deref().map(AbortReason::parse),
+            answered,
             recovered: true,
         };
         let (payload, facts) = (row.get::<_, Option<String>>(2)?, row.get::<_, Option<String>>(8)?);
@@ -241,6 +253,13 @@ pub(super) fn unfinished(db: &Connection) -> Result<Vec<Unfinished>, JournalErro
         found.extend(Unfinished::read(message, payload.as_deref(), facts.as_deref(), attempts));
     }
     Ok(found)
+}
+
+/// How a message was answered. One that can't be read is answered again.
+fn answer(run_id: &RunId, outcome: &str, ended_at: i64) -> Option<RunRecord> {
+    let outcome = serde_json::from_str(outcome).map_err(unreadable("outcome", run_id));
+    let outcome = outcome.inspect_err(|error| tracing::warn!(%run_id, %error, "answered again")).ok()?;
+    Some(RunRecord { run_id: run_id.clone(), started_at: None, ended_at, outcome })
 }
 
 fn unreadable(column: &'static str, run_id: &RunId) -> impl FnOnce(serde_json::Error) -> JournalError {

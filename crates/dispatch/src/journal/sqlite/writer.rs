@@ -59,6 +59,7 @@ impl Change for Update {
             Self::Excuse(runs) => messages::excuse(db, runs),
             Self::Begin(run_id, session_id) => messages::begin(db, run_id, session_id),
             Self::Abort(runs, reason) => messages::abort(db, runs, *reason),
+            Self::Answered(record) => messages::answered(db, record),
             Self::Finish(record) => messages::finish(db, record),
             Self::Sending { id, attempts } => deliveries::sending(db, id, *attempts),
             Self::Tried { id, verdict, now } => deliveries::tried(db, id, verdict, *now),

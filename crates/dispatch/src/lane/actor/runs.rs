@@ -43,7 +43,7 @@ impl Actor {
         let Some(running) = &mut self.running else { return };
         let streaming = match &event {
             RunEvent::Asking => {
-                running.control.attempt.prepared(&self.runner, &running.job.row).await;
+                running.control.attempt.prepared(&self.runner, &running.job.row.run_id).await;
                 None
             }
             RunEvent::Started { .. } => {

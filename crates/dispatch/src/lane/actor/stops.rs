@@ -6,14 +6,16 @@ use openclaw_protocol::RunId;
 use tokio::time::Instant;
 
 use super::Actor;
-use crate::api::{AbortReason, AbortTarget, RunOutcome, RunRecord};
+use crate::api::{AbortReason, AbortTarget, RunOutcome, RunRecord, StopNotStored};
 use crate::job::Job;
 use crate::journal::Update;
+use crate::lane::command::Stopped;
 use crate::lane::machine::{Effect, Input, Only};
 
 impl Actor {
-    /// Stops runs. That they are to be stopped is stored first: a crash must not bring them back.
-    pub(super) async fn abort(&mut self, target: AbortTarget, only: Only, reason: AbortReason) -> Vec<RunId> {
+    /// Stops runs. That they are to be stopped is stored first: a crash must not bring them back. On a disk that refuses they are
+    /// stopped all the same, for that may be why they have to be, and whoever asked is told.
+    pub(super) async fn abort(&mut self, target: AbortTarget, only: Only, reason: AbortReason) -> Stopped {
         let active = self.machine.active().cloned();
         let effects = self.machine.on(Input::Abort { target, only, reason });
         let ids: Vec<RunId> = effects
@@ -25,13 +27,18 @@ impl Actor {
                 Effect::Start(_) | Effect::Steer(_) | Effect::Change(_) => None,
             })
             .collect();
-        if !ids.is_empty()
-            && let Err(error) = self.shared.journal.update(Update::Abort(ids.clone(), reason)).await
-        {
-            tracing::warn!(%error, "a stopped run would be taken up again by a restart right now");
-        }
+        let stored = match ids.as_slice() {
+            [] => Ok(true),
+            ids => self.shared.journal.update(Update::Abort(ids.to_vec(), reason)).await,
+        };
         self.perform(effects).await;
-        ids
+        match stored {
+            Ok(_) => Ok(ids),
+            Err(error) => {
+                tracing::warn!(%error, "a stopped run would be taken up again by a restart right now");
+                Err(StopNotStored(error.to_string()))
+            }
+        }
     }
 
     pub(super) async fn cancel(&mut self, reason: AbortReason) {
@@ -92,7 +99,8 @@ impl Actor {
                 self.deadlines.push((now + waited, run_id));
                 continue;
             }
-            self.abort(AbortTarget::Run(run_id), Only::Any, AbortReason::Timeout).await;
+            // A run whose time was up is given its time anew by a start that takes it up again.
+            let _ = self.abort(AbortTarget::Run(run_id), Only::Any, AbortReason::Timeout).await;
         }
     }
 }
