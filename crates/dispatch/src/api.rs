@@ -327,6 +327,9 @@ pub enum InjectError {
     /// The transcript could not be written.
     #[error("failed to write transcript: {0}")]
     Storage(String),
+    /// It was not its turn in time.
+    #[error(transparent)]
+    StillActive(#[from] StillActive),
     /// The gateway is going down.
     #[error("gateway is shutting down")]
     ShuttingDown,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use openclaw_protocol::{RunId, SessionKey};
 use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
 
 use crate::api::{
     AbortReason, AbortTarget, ActiveRun, AgentMessage, ChatMessage, DispatchError, InjectError,
@@ -20,11 +21,11 @@ use crate::inbox::Known;
 use crate::intake::{self, Receipt};
 use crate::journal::sqlite::{FILE_NAME, SqliteJournal};
 use crate::journal::{Opened, Update};
-use crate::lane::{Command, Only, Supervisor};
+use crate::lane::{Change, ChangeKind, Command, Only, RunBeside, Supervisor};
 use crate::outbox::{Delivery, DeliveryPayload, Enqueued, KindInUse, Outbox, OutboxError};
 use crate::request::Request;
 use crate::runner::Runner;
-use crate::runner::inject::Injection;
+use crate::runner::inject;
 use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
 
@@ -256,8 +257,30 @@ impl Dispatch {
         patience: Duration,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Placed<Result<T, StillActive>> {
+        self.place(session_key, ChangeKind::Conversation, patience, |_| work).await
+    }
+
+    /// Does `work` on the settings in the session's row: `sessions.patch`. It is not kept waiting by a run, only by what was placed
+    /// before and may change them too. An error when that did not end in `patience`: then nothing was done.
+    pub async fn change_settings<T: Send + 'static>(
+        &self,
+        session_key: &SessionKey,
+        patience: Duration,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Placed<Result<T, StillActive>> {
+        self.place(session_key, ChangeKind::Settings, patience, |_| work).await
+    }
+
+    /// Gives a change its place in its session and does its `work` when it is its turn, beside a run if need be.
+    async fn place<T: Send + 'static, W: Future<Output = T> + Send + 'static>(
+        &self,
+        session_key: &SessionKey,
+        kind: ChangeKind,
+        patience: Duration,
+        work: impl FnOnce(Option<RunBeside>) -> W + Send + 'static,
+    ) -> Placed<Result<T, StillActive>> {
         let (give, mut floor) = oneshot::channel();
-        self.lanes.send(session_key, Command::Change(give)).await;
+        self.lanes.send(session_key, Command::Change(Change { kind, floor: give })).await;
         // Spawned so that it completes if the caller disconnects.
         let changing = self.shared.accepting.spawn(async move {
             let given = match tokio::time::timeout(patience, &mut floor).await {
@@ -268,8 +291,8 @@ impl Dispatch {
                     floor.try_recv().ok()
                 }
             };
-            let floor = given?;
-            let done = work.await;
+            let mut floor = given?;
+            let done = work(floor.run.take()).await;
             drop(floor);
             Some(done)
         });
@@ -284,18 +307,17 @@ impl Dispatch {
     }
 
     /// Appends to a session's transcript in the assistant's name and broadcasts the `chat` final (`chat.inject`). While
-    /// a run is under way it is written between two of its entries; a tool call under way is waited for a few seconds.
+    /// a run is under way it is written between two of its entries. A tool call under way is waited for a few seconds, and so is a
+    /// message or a change that was placed before and begins the conversation anew.
     /// After an error, see [`InjectError`], nothing was written.
     pub async fn inject(&self, message: InjectMessage) -> Placed<Result<Injected, InjectError>> {
         if self.shared.stopping.is_cancelled() {
             return Placed::known(Err(InjectError::ShuttingDown));
         }
-        let (reply, injected) = oneshot::channel();
-        let key = message.session_key.clone();
-        let inject = Command::Inject(Injection { message, reply });
-        self.lanes.send(&key, inject).await;
-        // A lane that ends without a reply ends because the gateway goes down.
-        Placed::new(async move { injected.await.unwrap_or(Err(InjectError::ShuttingDown)) })
+        let (key, runner, asked_at) = (message.session_key.clone(), Arc::clone(&self.runner), Instant::now());
+        let work = move |run| async move { inject::work(&runner, message, run, asked_at).await };
+        let placed = self.place(&key, ChangeKind::Words, inject::PATIENCE, work).await;
+        Placed::new(async move { placed.outcome().await? })
     }
 
     /// The deliveries of one kind. Always the same one.

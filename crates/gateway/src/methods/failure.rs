@@ -63,6 +63,7 @@ impl From<InjectError> for Failure {
         match error {
             InjectError::UnknownSession => invalid(&error),
             InjectError::Storage(_) => unavailable(&error),
+            InjectError::StillActive(error) => error.into(),
             InjectError::ShuttingDown => later(&error),
         }
     }
