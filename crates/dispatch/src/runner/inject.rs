@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::Runner;
 use super::command::AnsweredIn;
-use crate::api::{InjectError, InjectMessage, Injected};
+use crate::api::{InjectError, InjectMessage, Injected, StillActive};
 use crate::events::injected as injected_event;
 use crate::inbox::Row;
 use crate::lane::RunBeside;
@@ -56,14 +56,8 @@ impl Runner {
         mut run: Option<RunBeside>,
         until: Instant,
     ) -> Result<Injected, InjectError> {
-        let of_run = match &mut run {
-            Some(run) => tokio::time::timeout_at(until, self.transcript_beside(run)).await.ok().flatten(),
-            None => None,
-        };
-        let transcript = match of_run {
-            Some(transcript) => transcript,
-            None => self.transcript_to_inject(message).await?,
-        };
+        let found = tokio::time::timeout_at(until, self.transcript_to_inject(message, &mut run)).await;
+        let transcript = found.map_err(|_| StillActive(message.session_key.clone()))??;
         let said = injected(&message.text, message.label.as_deref(), now_ms());
         let patience = until.saturating_duration_since(Instant::now());
         let words = Words { said: &said, id: None, new: None, patience };
@@ -72,19 +66,31 @@ impl Runner {
         Ok(Injected { message_id, message: said })
     }
 
-    /// The transcript a run has open, or will have; `None` when it is that of the session's row, which has it by now.
-    async fn transcript_beside(&self, run: &mut RunBeside) -> Option<TranscriptRef> {
-        loop {
-            if let Some(injector) = &*run.transcript.borrow_and_update() {
-                return Some(injector.transcript().clone());
+    /// The transcript that the run has open, or that it goes on with. One that begins its own is waited for.
+    async fn transcript_to_inject(
+        &self,
+        message: &InjectMessage,
+        run: &mut Option<RunBeside>,
+    ) -> Result<TranscriptRef, InjectError> {
+        while let Some(RunBeside { row, transcript }) = run {
+            if let Some(injector) = &*transcript.borrow_and_update() {
+                return Ok(injector.transcript().clone());
             }
-            if self.is_in_current(&run.row).await || run.transcript.changed().await.is_err() {
-                return None;
+            if self.is_in_current(row).await {
+                match self.transcript_of_session(message).await {
+                    // The run has yet to make it.
+                    Err(InjectError::UnknownSession) => {}
+                    found => return found,
+                }
+            }
+            if transcript.changed().await.is_err() {
+                break;
             }
         }
+        self.transcript_of_session(message).await
     }
 
-    async fn transcript_to_inject(&self, message: &InjectMessage) -> Result<TranscriptRef, InjectError> {
+    async fn transcript_of_session(&self, message: &InjectMessage) -> Result<TranscriptRef, InjectError> {
         let key = &message.session_key;
         let found =
             self.deps.store.get(key).await.map_err(|error| InjectError::Storage(error.to_string()))?;
