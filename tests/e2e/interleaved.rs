@@ -1,7 +1,9 @@
-//! Stops, injected words, resets and deletions in every order, sent at once, at each step of a run: what was said before a reset
-//! is whole in the old transcript and nothing of it is in the new one, and each request is answered with what it did.
+//! Stops, injected words, settings, resets, `/new` and deletions in every order, sent at once, at each step of a run, also behind a
+//! message that was steered into it and not taken: what was said before a reset is whole in the old transcript and nothing of it is
+//! in the new one, and each request is answered with what it did.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply, ScriptedCall, Step};
 use openclaw_testkit::{GatewayUnderTest, Login, TOKEN, WsClient};
@@ -43,31 +45,49 @@ enum Action {
     Inject,
     Reset,
     Delete,
+    New,
+    Patch,
 }
 
-const ACTIONS: [Action; 4] = [Action::Abort, Action::Inject, Action::Reset, Action::Delete];
+use Action::{Abort, Delete, Inject, New, Patch, Reset};
 
-/// One, two, or all of them, in every order.
-fn orders() -> Vec<Vec<Action>> {
-    let mut longer = vec![vec![]];
-    let mut all = Vec::new();
-    for length in 1..=ACTIONS.len() {
-        longer = longer
+/// Each of these actions once at most, so many of them in every order.
+fn orders(actions: &[Action], length: usize) -> Vec<Vec<Action>> {
+    let mut orders = vec![vec![]];
+    for _ in 0..length {
+        orders = orders
             .into_iter()
             .flat_map(|order: Vec<Action>| {
-                let others = ACTIONS.into_iter().filter(|action| !order.contains(action)).collect::<Vec<_>>();
-                others.into_iter().map(move |action| [order.clone(), vec![action]].concat())
+                let others = actions.iter().filter(|action| !order.contains(action)).collect::<Vec<_>>();
+                others.into_iter().map(move |action| [order.clone(), vec![*action]].concat())
             })
             .collect();
-        if length != 3 {
-            all.extend(longer.clone());
-        }
     }
-    all
+    // Whether a stop meets `/new` before it has begun its conversation nobody can tell.
+    let is_told = |order: &Vec<Action>| {
+        let at = |action| order.iter().position(|other| *other == action);
+        !at(New).zip(at(Abort)).is_some_and(|(new, abort)| new < abort)
+    };
+    orders.into_iter().filter(is_told).collect()
+}
+
+/// One or two of all actions.
+fn short_orders() -> Vec<Vec<Action>> {
+    let all = [Abort, Inject, Reset, Delete, New, Patch];
+    [orders(&all, 1), orders(&all, 2)].concat()
 }
 
 #[tokio::test]
 async fn every_order_of_changes_at_every_step_of_a_run() {
+    every_order("collect", &[short_orders(), orders(&[Abort, Inject, Reset, Delete], 4)].concat()).await;
+}
+
+#[tokio::test]
+async fn every_order_of_changes_behind_a_steered_message() {
+    every_order("steer", &[short_orders(), orders(&[Inject, Reset, New, Patch], 3)].concat()).await;
+}
+
+async fn every_order(queue_mode: &str, orders: &[Vec<Action>]) {
     let (asked_in, mut asked) = mpsc::unbounded_channel();
     let answer = move |request: &Captured| {
         let reply = answer(request);
@@ -77,43 +97,60 @@ async fn every_order_of_changes_at_every_step_of_a_run() {
     };
     let model = ModelServer::answering(answer).await.forgetful();
     // One place, so that a run of another session keeps all others waiting.
-    let config = json!({"agents": {"defaults": {"maxConcurrent": 1}}});
+    let config =
+        json!({"agents": {"defaults": {"maxConcurrent": 1}}, "messages": {"queue": {"mode": queue_mode}}});
     let mut gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
     let login = Login::token(TOKEN).with("caps", json!(["tool-activity"]));
     let (mut client, _) = WsClient::connect(gateway.port(), login).await.unwrap();
     let mut injected = BTreeMap::new();
-    let mut sessions = BTreeSet::new();
-    let orders = orders();
+    let mut labels = BTreeMap::new();
     for progress in EACH_STEP {
         for (number, order) in orders.iter().enumerate() {
-            if matches!(progress, Progress::Tool) && order == &[Action::Inject] {
+            let stops = order.iter().any(|action| !matches!(action, Inject | Patch));
+            if matches!(progress, Progress::Tool) && order.contains(&Inject) && !stops {
                 // It would be refused after eight seconds: the tool's result comes first.
                 continue;
             }
-            let case = Case { session: format!("{progress:?}-{number}").to_lowercase(), progress, order };
-            for (word, count) in case.check(&mut client, &mut asked).await {
-                injected.insert(word, count);
-            }
+            let session = format!("{progress:?}-{number}").to_lowercase();
+            let case = Case { session, progress, order, is_steered: queue_mode == "steer" };
+            let (words, label) = case.check(&mut client, &mut asked).await;
+            injected.extend(words);
+            labels.insert(case.session, label);
             client.take_passed();
-            sessions.insert(case.session);
         }
+    }
+    let rows = client.request("sessions.list", json!({"limit": 100_000})).await.unwrap();
+    for row in rows["sessions"].as_array().unwrap() {
+        let session = row["key"].as_str().unwrap().trim_start_matches("agent:main:");
+        let expected = labels.get(session).cloned().flatten();
+        assert_eq!(row["label"].as_str(), expected.as_deref(), "{session}");
     }
     drop(client);
     gateway.terminate().await.unwrap();
     let said = said(&gateway);
-    for session in sessions {
-        for text in [format!("before {session}"), format!("work {session}"), format!("after {session}")] {
-            assert_eq!(said.get(&text), Some(&1), "{text} stands once, wherever");
+    for session in labels.keys() {
+        let work = said.get(&format!("work {session}"));
+        for text in ["before", "work", "after", "more"] {
+            let files = said.get(&format!("{text} {session}")).map_or(0, Vec::len);
+            assert_eq!(
+                files,
+                usize::from(text != "more" || queue_mode == "steer"),
+                "{text} {session} stands once"
+            );
         }
+        assert!(
+            queue_mode != "steer" || said.get(&format!("more {session}")) == work,
+            "{session}: in one transcript"
+        );
     }
     for (text, count) in injected {
-        assert_eq!(said.get(&text).copied().unwrap_or(0), count, "{text}");
+        assert_eq!(said.get(&text).map_or(0, Vec::len), count, "{text}");
     }
 }
 
-/// How often each text stands in any transcript, also in those that were put away.
-fn said(gateway: &GatewayUnderTest) -> BTreeMap<String, usize> {
-    let mut said = BTreeMap::new();
+/// The transcripts each text stands in, also those that were put away.
+fn said(gateway: &GatewayUnderTest) -> BTreeMap<String, Vec<PathBuf>> {
+    let mut said: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for file in std::fs::read_dir(sessions_dir(gateway)).unwrap() {
         let path = file.unwrap().path();
         if !path.display().to_string().contains(".jsonl") {
@@ -125,7 +162,7 @@ fn said(gateway: &GatewayUnderTest) -> BTreeMap<String, usize> {
             // A note about a stop may stand in front of it.
             let words = words(text);
             let words = words.rsplit_once(" UTC] ").map_or(words, |(_, words)| words);
-            *said.entry(words.to_owned()).or_default() += 1;
+            said.entry(words.to_owned()).or_default().push(path.clone());
         }
     }
     said
@@ -138,7 +175,7 @@ fn answer(request: &Captured) -> Reply {
     let is = |asked: &str| text.contains(asked);
     if is("after ") || is("before ") || is("work over") || is("work queued") {
         Reply::text("well")
-    } else if is("block") || is("work asked") {
+    } else if is("block") || is("work asked") || is("more ") || is("fresh ") {
         Reply::never()
     } else if is("work streaming") {
         Reply::steps([Step::Text("par".to_owned()), Step::Hang])
@@ -158,17 +195,20 @@ struct Case<'a> {
     session: String,
     progress: Progress,
     order: &'a [Action],
+    /// Whether a message is steered into the run first.
+    is_steered: bool,
 }
 
 impl Case<'_> {
-    /// Gives how often each injected text has to stand in a transcript.
+    /// Gives how often each injected text has to stand in a transcript, and the label the session has to have.
     async fn check(
         &self,
         client: &mut WsClient,
         asked: &mut mpsc::UnboundedReceiver<String>,
-    ) -> Vec<(String, usize)> {
+    ) -> (Vec<(String, usize)>, Option<String>) {
         let session = &self.session;
-        let run = format!("run-{session}");
+        let (run, more, new) =
+            (format!("run-{session}"), format!("more-{session}"), format!("new-{session}"));
         let context = format!("{session} {:?}", self.order);
         turn(client, session, &format!("before {session}"), &format!("before-{session}")).await;
         if let Progress::Queued = self.progress {
@@ -181,6 +221,11 @@ impl Case<'_> {
         let work = format!("work {session}");
         client.request("chat.send", message(session, &work, &run)).await.unwrap();
         self.reach(client, asked, &run, &work).await;
+        let mut active = if let Progress::Over = self.progress { vec![] } else { vec![run.clone()] };
+        if self.is_steered {
+            client.request("chat.send", message(session, &format!("more {session}"), &more)).await.unwrap();
+            active.push(more);
+        }
         let mut sent = Vec::new();
         for (at, action) in self.order.iter().enumerate() {
             let (method, params) = match action {
@@ -188,23 +233,31 @@ impl Case<'_> {
                 Action::Inject => ("chat.inject", json!({"sessionKey": session, "message": self.note(at)})),
                 Action::Reset => ("sessions.reset", json!({"key": session})),
                 Action::Delete => ("sessions.delete", json!({"key": session})),
+                Action::New => ("chat.send", message(session, &format!("/new fresh {session}"), &new)),
+                Action::Patch => {
+                    ("sessions.patch", json!({"key": session, "label": format!("of {session}")}))
+                }
             };
             sent.push(client.send(method, params).await.unwrap());
         }
-        let mut now = Now { is_active: !matches!(self.progress, Progress::Over), is_old: true };
+        let has_new = self.order.contains(&New);
+        if has_new && let Progress::Queued = self.progress {
+            // It stops the run that waits, and takes its place.
+            client.request("chat.abort", json!({"sessionKey": "other"})).await.unwrap();
+        }
+        let (mut now, mut label) = (Conversation::Old, None);
         let mut expected = Vec::new();
         let mut counts = Vec::new();
         for (at, (action, id)) in self.order.iter().zip(&sent).enumerate() {
             let answer = client.answer(id).await.unwrap();
             match action {
                 Action::Abort => {
-                    let stopped = if now.is_active { json!([run]) } else { json!([]) };
-                    assert_eq!(answer.payload["runIds"], stopped, "{context}");
-                    now.is_active = false;
+                    assert_eq!(answer.payload["runIds"], json!(active), "{context}");
+                    active.clear();
                 }
                 Action::Inject => {
                     // It needs a transcript: none is begun anew for it.
-                    assert_eq!(answer.ok, now.is_old, "{context}: {answer:?}");
+                    assert_eq!(answer.ok, now != Conversation::NotBegun, "{context}: {answer:?}");
                     counts.push((self.note(at), usize::from(answer.ok)));
                     if answer.ok {
                         expected.push(format!("assistant: {}", self.note(at)));
@@ -212,15 +265,31 @@ impl Case<'_> {
                 }
                 Action::Reset | Action::Delete => {
                     assert!(answer.ok, "{context}: {answer:?}");
-                    now = Now { is_active: false, is_old: false };
+                    active.clear();
+                    now = Conversation::NotBegun;
                     expected.clear();
+                    label = label.filter(|_| *action == Reset);
+                }
+                Action::New => {
+                    assert_eq!(answer.payload["status"], "started", "{context}: {answer:?}");
+                    active = vec![new.clone()];
+                    now = Conversation::New;
+                    expected = vec![format!("user: fresh {session}")];
+                }
+                Action::Patch => {
+                    assert!(answer.ok, "{context}: {answer:?}");
+                    label = Some(format!("of {session}"));
                 }
             }
         }
-        if now.is_active {
+        if now == Conversation::New {
+            // Stopped before, it would not begin its conversation.
+            while !asked.recv().await.unwrap().contains(&format!("fresh {session}")) {}
+        }
+        if !active.is_empty() {
             client.request("chat.abort", json!({"sessionKey": session})).await.unwrap();
         }
-        if let Progress::Queued = self.progress {
+        if !has_new && let Progress::Queued = self.progress {
             client.request("chat.abort", json!({"sessionKey": "other"})).await.unwrap();
         }
         if !matches!(self.progress, Progress::Over) {
@@ -229,18 +298,24 @@ impl Case<'_> {
         turn(client, session, &format!("after {session}"), &format!("after-{session}")).await;
         expected.extend([format!("user: after {session}"), "assistant: well".to_owned()]);
         let mut history = history(client, session).await;
-        if now.is_old {
+        if now == Conversation::Old {
             let start = [format!("user: before {session}"), "assistant: well".to_owned()];
             assert_eq!(history.drain(..2).collect::<Vec<_>>(), start, "{context}");
             assert!(history.contains(&format!("user: {work}")), "{context}: {history:?}");
-            // What the run said or did stands among them.
+        } else {
+            let is_of_before =
+                |line: &String| line.starts_with("user: work") || line.starts_with("user: more");
+            assert!(!history.iter().any(is_of_before), "{context}: {history:?}");
+        }
+        if now != Conversation::NotBegun {
+            // What the runs said or did stands among them.
             history.retain(|line| expected.contains(line));
         }
-        if matches!(self.progress, Progress::Over) && now.is_old {
+        if matches!(self.progress, Progress::Over) && now == Conversation::Old {
             expected.insert(0, "assistant: well".to_owned());
         }
         assert_eq!(history, expected, "{context}");
-        counts
+        (counts, label)
     }
 
     fn note(&self, at: usize) -> String {
@@ -279,11 +354,15 @@ impl Case<'_> {
     }
 }
 
-/// What the session is between two requests.
-struct Now {
-    is_active: bool,
-    /// Whether the conversation is that of the run.
-    is_old: bool,
+/// The session's conversation between two requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Conversation {
+    /// That of the run.
+    Old,
+    /// That of `/new`.
+    New,
+    /// There is none, or nothing was said in it.
+    NotBegun,
 }
 
 /// What a message means is settled when it is accepted.

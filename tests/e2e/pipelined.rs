@@ -81,3 +81,47 @@ async fn a_reset_or_deletion_comes_between_what_was_sent_before_and_behind_it() 
         client.take_passed();
     }
 }
+
+#[tokio::test]
+async fn words_behind_a_sessions_first_message_come_after_it() {
+    let model = model().await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for pair in 0..pairs() {
+        let session = format!("first-{pair}");
+        client.send("chat.send", message(&session, "old", &format!("run-{pair}"))).await.unwrap();
+        client.request("chat.inject", json!({"sessionKey": session, "message": "a note"})).await.unwrap();
+        assert_eq!(history(&mut client, &session).await, ["user: old", "assistant: a note"], "{session}");
+        client.request("chat.abort", json!({"sessionKey": session})).await.unwrap();
+        client.take_passed();
+    }
+}
+
+#[tokio::test]
+async fn a_command_behind_what_begins_anew_is_answered_in_the_new_conversation() {
+    let model = model().await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for pair in 0..pairs() {
+        let session = format!("commanded-{pair}");
+        let (old, new, asked) = (format!("old-{pair}"), format!("new-{pair}"), format!("asked-{pair}"));
+        client.send("chat.send", message(&session, "old", &old)).await.unwrap();
+        let begun = match pair % 2 {
+            0 => client.send("sessions.reset", json!({"key": session})).await.unwrap(),
+            _ => client.send("chat.send", message(&session, "/new words", &new)).await.unwrap(),
+        };
+        client.send("chat.send", message(&session, "/model", &asked)).await.unwrap();
+        assert!(client.answer(&begun).await.unwrap().ok, "{session}");
+        end(&mut client, &asked).await;
+        // It is in the history once it is closed; so is what comes behind it.
+        client.send("chat.send", message(&session, "more", &format!("more-{pair}"))).await.unwrap();
+        end(&mut client, &format!("more-{pair}")).await;
+        let history = history(&mut client, &session).await;
+        assert!(
+            history.iter().any(|line| line.starts_with("assistant: Current: ")),
+            "{session}: {history:?}"
+        );
+        assert!(!history.contains(&"user: old".to_owned()), "{session}: {history:?}");
+        client.take_passed();
+    }
+}

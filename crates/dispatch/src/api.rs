@@ -344,19 +344,30 @@ pub enum InjectError {
     /// The transcript could not be written.
     #[error("failed to write transcript: {0}")]
     Storage(String),
+    /// It was not its turn in time.
+    #[error(transparent)]
+    StillActive(#[from] StillActive),
     /// The gateway is going down.
     #[error("gateway is shutting down")]
     ShuttingDown,
 }
 
-/// Why a session was not changed. Its runs are stopped all the same.
+/// What was placed before did not end in time; nothing was done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("Session {0} is still active; try again in a moment.")]
+pub struct StillActive(pub SessionKey);
+
+/// Why a session was not changed. Runs that were to be stopped for it are stopped all the same.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
-    /// They have not ended yet.
+    /// The runs have not ended yet.
     #[error(
         "Session {0} is still active; try again in a moment. What ran and waited in it is stopped; nothing else was done."
     )]
     StillActive(SessionKey),
+    /// What stops nothing did not have its turn in time.
+    #[error(transparent)]
+    NotInTime(#[from] StillActive),
     /// They may come back.
     #[error(transparent)]
     NotStored(#[from] StopNotStored),

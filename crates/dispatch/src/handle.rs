@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use openclaw_protocol::{RunId, SessionKey};
 use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
 
 use crate::api::{
     AbortError, AbortReason, AbortTarget, ActiveRun, AgentMessage, ChangeError, ChatMessage, DispatchError,
-    InjectError, InjectMessage, Injected, RunRecord, Waited,
+    InjectError, InjectMessage, Injected, RunRecord, StillActive, Waited,
 };
 use crate::clock::Clock;
 use crate::commands::stop;
@@ -20,11 +21,11 @@ use crate::inbox::Known;
 use crate::intake::{self, Receipt};
 use crate::journal::sqlite::{FILE_NAME, SqliteJournal};
 use crate::journal::{Opened, Update};
-use crate::lane::{Command, Only, Supervisor};
+use crate::lane::{Change, ChangeKind, Command, Only, RunBeside, Supervisor};
 use crate::outbox::{Delivery, DeliveryPayload, Enqueued, KindInUse, Outbox, OutboxError};
 use crate::request::Request;
 use crate::runner::Runner;
-use crate::runner::inject::Injection;
+use crate::runner::inject;
 use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
 
@@ -258,19 +259,39 @@ impl Dispatch {
         patience: Duration,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Placed<Result<T, ChangeError>> {
-        let (reply, stopped) = oneshot::channel();
+        self.place(session_key, ChangeKind::Conversation, patience, |_| work).await
+    }
+
+    /// Does `work` on the settings in the session's row: `sessions.patch`. It is not kept waiting by a run, only by what was placed
+    /// before and may change them too. An error when that did not end in `patience`: then nothing was done.
+    pub async fn change_settings<T: Send + 'static>(
+        &self,
+        session_key: &SessionKey,
+        patience: Duration,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Placed<Result<T, ChangeError>> {
+        self.place(session_key, ChangeKind::Settings, patience, |_| work).await
+    }
+
+    /// Gives a change its place in its session and does its `work` when it is its turn, beside a run if need be.
+    async fn place<T: Send + 'static, W: Future<Output = T> + Send + 'static>(
+        &self,
+        session_key: &SessionKey,
+        kind: ChangeKind,
+        patience: Duration,
+        work: impl FnOnce(Option<RunBeside>) -> W + Send + 'static,
+    ) -> Placed<Result<T, ChangeError>> {
         let (give, mut floor) = oneshot::channel();
-        self.lanes.send(session_key, Command::Change { reply, give }).await;
-        let still_active = ChangeError::StillActive(session_key.clone());
+        self.lanes.send(session_key, Command::Change(Change { kind, floor: give })).await;
+        let still_active = match kind {
+            ChangeKind::Conversation => ChangeError::StillActive(session_key.clone()),
+            ChangeKind::Settings | ChangeKind::Words => StillActive(session_key.clone()).into(),
+        };
+        let panicked = still_active.clone();
         // Spawned so that it completes if the caller disconnects.
         let changing = self.shared.accepting.spawn(async move {
-            let given = tokio::time::timeout(patience, async {
-                // A lane that has ended does not answer, and gives nothing either.
-                stopped.await.unwrap_or(Ok(Vec::new()))?;
-                Ok::<_, ChangeError>((&mut floor).await.ok())
-            });
-            let given = match given.await {
-                Ok(given) => given?,
+            let given = match tokio::time::timeout(patience, &mut floor).await {
+                Ok(given) => given.ok(),
                 Err(_) => {
                     // From here on it is either given already, or never.
                     floor.close();
@@ -278,11 +299,11 @@ impl Dispatch {
                 }
             };
             let Some(floor) = given else { return Err(still_active) };
-            let done = work.await;
+            let mut floor = floor?;
+            let done = work(floor.run.take()).await;
             drop(floor);
             Ok(done)
         });
-        let panicked = ChangeError::StillActive(session_key.clone());
         // A panic left the session as it was.
         Placed::new(async move { changing.await.unwrap_or(Err(panicked)) })
     }
@@ -293,18 +314,17 @@ impl Dispatch {
     }
 
     /// Appends to a session's transcript in the assistant's name and broadcasts the `chat` final (`chat.inject`). While
-    /// a run is under way it is written between two of its entries; a tool call under way is waited for a few seconds.
+    /// a run is under way it is written between two of its entries. A tool call under way is waited for a few seconds, and so is a
+    /// message or a change that was placed before and begins the conversation anew.
     /// After an error, see [`InjectError`], nothing was written.
     pub async fn inject(&self, message: InjectMessage) -> Placed<Result<Injected, InjectError>> {
         if self.shared.stopping.is_cancelled() {
             return Placed::known(Err(InjectError::ShuttingDown));
         }
-        let (reply, injected) = oneshot::channel();
-        let key = message.session_key.clone();
-        let inject = Command::Inject(Injection { message, reply });
-        self.lanes.send(&key, inject).await;
-        // A lane that ends without a reply ends because the gateway goes down.
-        Placed::new(async move { injected.await.unwrap_or(Err(InjectError::ShuttingDown)) })
+        let (key, runner, asked_at) = (message.session_key.clone(), Arc::clone(&self.runner), Instant::now());
+        let work = move |run| async move { inject::work(&runner, message, run, asked_at).await };
+        let placed = self.place(&key, ChangeKind::Words, inject::PATIENCE, work).await;
+        Placed::new(async move { placed.outcome().await.unwrap_or_else(|_| Err(StillActive(key).into())) })
     }
 
     /// The deliveries of one kind. Always the same one.

@@ -23,11 +23,13 @@ pub(crate) struct Job {
     pub(crate) end_announced: bool,
     /// Its place in the order of acceptance, given by the lane.
     pub(crate) order: u64,
+    /// Whether it is done beside a run, as the lane found.
+    pub(crate) aside: bool,
 }
 
 impl Job {
     pub(crate) fn new(row: Arc<Row<Queued>>, gate: CancellationToken, since: i64) -> Self {
-        Self { row, gate, since, events_as: None, end_announced: false, order: 0 }
+        Self { row, gate, since, events_as: None, end_announced: false, order: 0, aside: false }
     }
 
     /// Notes that it was stopped while it waited: its turn only closes it.

@@ -1,7 +1,7 @@
 //! One lane a session: what happens to a message that comes while another is being worked on, and who works on it.
 //!
 //! [`machine`] decides, [`actor`] does, with a [`running`] run; [`mod@command`] is what it is asked. [`aside`] answers what is meant
-//! for the gateway meanwhile, [`change`] is what is done to the session between two runs.
+//! for the gateway meanwhile, [`change`] is what others do to the session.
 
 mod actor;
 mod aside;
@@ -11,6 +11,7 @@ mod machine;
 mod running;
 mod supervisor;
 
+pub(crate) use change::{Change, ChangeKind, RunBeside};
 pub(crate) use command::{Arrival, Command};
 pub(crate) use machine::Only;
 pub(crate) use supervisor::Supervisor;

@@ -11,19 +11,18 @@ use std::time::Duration;
 use openclaw_agent::event::RunEvent;
 use openclaw_config::settings::QueueMode;
 use openclaw_protocol::{RunId, SessionKey};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
-use super::aside::{AsideStep, Asides};
-use super::change::Changes;
+use super::aside::{Aside, AsideStep, Asides};
+use super::change::{Change, ChangeKind, Changes, RunBeside};
 use super::command::{Arrival, Command, Mailbox};
-use super::machine::{Effect, Input, Machine, Only};
+use super::machine::{ChangeId, Effect, Input, Machine, Only};
 use super::running::{Running, next_event};
 use super::supervisor::Supervisor;
 use crate::api::{AbortReason, AbortTarget, Broadcast, RunRecord};
 use crate::job::Job;
-use crate::runner::inject::{self, Injection};
 use crate::runner::{Ending, Runner};
 use crate::shared::Shared;
 
@@ -40,7 +39,7 @@ pub(super) struct Actor {
     running: Option<Running>,
     tasks: JoinSet<Ending>,
     deadlines: Vec<(Instant, RunId)>,
-    /// Messages that came so far.
+    /// Messages and changes that came so far.
     arrived: u64,
     changes: Changes,
     /// Steered messages that were taken back from the run, or never reached it: their turn comes after it.
@@ -145,37 +144,26 @@ impl Actor {
                 // Who asked may have gone; the runs are stopped all the same.
                 let _ = reply.send(stopped);
             }
-            Command::Change { reply, give } => {
-                let stopped = self.abort(AbortTarget::All, Only::Any, AbortReason::Rpc).await;
-                let is_stored = stopped.is_ok();
-                let _ = reply.send(stopped);
-                if is_stored {
-                    let id = self.changes.add(give);
-                    self.on_input(Input::Change(id)).await;
-                }
-            }
-            Command::Inject(injection) => self.inject(injection).await,
+            Command::Change(change) => self.on_change(change).await,
             // Those that arrive are waited for before they come here.
             Command::Arriving(_) => {}
         }
     }
 
-    /// Beside the run under way, or else in its turn: a reset that was asked for before comes before.
-    async fn inject(&mut self, injection: Injection) {
-        if let Some(running) = &self.running
-            && !self.machine.has_change_waiting()
-        {
-            return self.asides.inject(&self.runner, injection, running.control.transcript.subscribe());
+    async fn on_change(&mut self, change: Change) {
+        let beside = change.kind != ChangeKind::Conversation;
+        if !beside && let Err(error) = self.abort(AbortTarget::All, Only::Any, AbortReason::Rpc).await {
+            return change.refuse(error);
         }
-        let (give, floor) = oneshot::channel();
-        let id = self.changes.add(give);
-        let runner = Arc::clone(&self.runner);
-        self.shared.accepting.spawn(async move {
-            // Without the floor the lane has ended: whoever waits for the reply sees it closed.
-            let Ok(_floor) = floor.await else { return };
-            inject::work(&runner, injection, None).await;
-        });
-        self.on_input(Input::Change(id)).await;
+        let id = ChangeId(self.place());
+        self.changes.add(id, change);
+        self.on_input(Input::Change { id, beside }).await;
+    }
+
+    /// The next place in the order of acceptance.
+    fn place(&mut self) -> u64 {
+        self.arrived += 1;
+        self.arrived
     }
 
     async fn on_input(&mut self, input: Input<Job>) {
@@ -184,14 +172,11 @@ impl Actor {
     }
 
     async fn on_message(&mut self, mut job: Job, arrival: Arrival) {
-        self.arrived += 1;
-        job.order = self.arrived;
-        if arrival == Arrival::Fresh && self.is_aside(&job).await {
-            return self.asides.push(job);
-        }
+        job.order = self.place();
+        job.aside = arrival == Arrival::Fresh && self.runner.is_aside(&job.row).await;
         let mode = match arrival {
-            Arrival::Fresh => job.row.payload.facts.queue_mode,
-            Arrival::Recovered => QueueMode::Followup,
+            Arrival::Fresh if !job.aside => job.row.payload.facts.queue_mode,
+            Arrival::Fresh | Arrival::Recovered => QueueMode::Followup,
         };
         if let Some(deadline) = self.deadline_of(&job) {
             self.deadlines.push((deadline, job.row.run_id.clone()));
@@ -204,26 +189,29 @@ impl Actor {
         self.on_input(Input::Message { job, mode }).await;
     }
 
-    /// Whether a message is answered at once although something is under way. Not beside a message that may be about to
-    /// change the session's settings itself: what was said first holds first.
-    async fn is_aside(&self, job: &Job) -> bool {
-        let Some(running) = &self.running else { return false };
-        let before = running.job.row.payload.facts.wants;
-        let is_settled = running.begun || !(before.command || before.reset);
-        is_settled && self.runner.is_aside(&job.row).await
-    }
-
     async fn perform(&mut self, effects: Vec<Effect<Job>>) {
         for effect in effects {
             match effect {
                 Effect::Start(job) => self.start(job).await,
                 Effect::Change(id) => self.changes.begin(id),
+                Effect::ChangeBeside(id) => {
+                    if let Some(change) = self.changes.take(id) {
+                        self.asides.push(Aside::Change(change), self.run_beside());
+                    }
+                }
+                Effect::Aside(job) => self.asides.push(Aside::Message(job), self.run_beside()),
                 Effect::Steer(job) => self.steer(job).await,
                 Effect::Cancel(reason) => self.cancel(reason).await,
                 Effect::Withdraw(run_id, reason) => self.withdraw(&run_id, reason).await,
                 Effect::Discard(job, reason) => self.announce_stopped(&job, reason).await,
             }
         }
+    }
+
+    fn run_beside(&self) -> Option<RunBeside> {
+        let running = self.running.as_ref()?;
+        let (row, transcript) = (Arc::clone(&running.job.row), running.control.transcript.subscribe());
+        Some(RunBeside { row, transcript })
     }
 
     /// The message's own `chat` stream ends once it is acknowledged (decision 7); its answer is part of the run under way.
@@ -263,8 +251,10 @@ impl Actor {
                 self.asides.close(&self.runner, job, answer, run);
             }
             AsideStep::Closed(record) => self.settle(record),
+            AsideStep::Changed => {}
             // It takes its turn behind the run.
             AsideStep::Deferred(job) => {
+                let job = Job { aside: false, ..job };
                 self.on_input(Input::Message { job, mode: QueueMode::Followup }).await;
             }
         }

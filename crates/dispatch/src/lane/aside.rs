@@ -1,5 +1,5 @@
-//! What is said to the gateway itself while a run is under way (spec `queue.md`: commands come before the queue). It is done
-//! at once, one after the other, and told; its answer goes into the transcript where the run leaves room for it. All of it is
+//! What is done beside the run under way (spec `queue.md`: commands come before the queue). Commands and settings are done at once,
+//! one after the other; the answer of a command is told, and goes into the transcript where the run leaves room for it. All of it is
 //! done before the next run begins, so that this one goes by what was said.
 
 use std::collections::VecDeque;
@@ -9,17 +9,26 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use tokio::task::JoinSet;
 
+use super::change::{Change, ChangeKind, RunBeside};
 use crate::api::RunRecord;
 use crate::job::Job;
 use crate::runner::Runner;
 use crate::runner::command::{self, Answer};
-use crate::runner::inject::{self, Injection, RunTranscript};
+use crate::runner::inject::RunTranscript;
 
-/// The messages to the gateway that are not closed yet.
+/// What is done beside a run.
+pub(super) enum Aside {
+    /// A message to the gateway.
+    Message(Job),
+    /// A change of somebody else's.
+    Change(Change),
+}
+
+/// What is to be done beside the run and is not over yet.
 #[derive(Default)]
 pub(super) struct Asides {
     /// Not begun.
-    waiting: VecDeque<Job>,
+    waiting: VecDeque<(Aside, Option<RunBeside>)>,
     /// One is being done: the others wait for it.
     doing: bool,
     tasks: JoinSet<Option<AsideStep>>,
@@ -34,24 +43,27 @@ pub(super) enum AsideStep {
     Closed(RunRecord),
     /// It can't be done beside the run.
     Deferred(Job),
+    /// The settings are changed.
+    Changed,
 }
 
 impl Asides {
-    pub(super) fn push(&mut self, job: Job) {
-        self.waiting.push_back(job);
+    pub(super) fn push(&mut self, aside: Aside, run: Option<RunBeside>) {
+        match aside {
+            // A tool call may keep them waiting: the others go on.
+            Aside::Change(change) if change.kind == ChangeKind::Words => {
+                let done = change.begin(run);
+                self.tasks.spawn(async move {
+                    done.cancelled().await;
+                    None
+                });
+            }
+            aside @ (Aside::Message(_) | Aside::Change(_)) => self.waiting.push_back((aside, run)),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.tasks.is_empty()
-    }
-
-    /// Writes a `chat.inject` into the transcript of the run under way.
-    pub(super) fn inject(&mut self, runner: &Arc<Runner>, injection: Injection, run: RunTranscript) {
-        let runner = Arc::clone(runner);
-        self.tasks.spawn(async move {
-            inject::work(&runner, injection, Some(run)).await;
-            None
-        });
     }
 
     /// The next step of any of them. Never when there is none; may be dropped while it waits.
@@ -66,10 +78,10 @@ impl Asides {
     pub(super) async fn drained(&mut self, runner: &Arc<Runner>) -> Option<AsideStep> {
         loop {
             if !self.doing
-                && let Some(job) = self.waiting.pop_front()
+                && let Some((aside, run)) = self.waiting.pop_front()
             {
                 self.doing = true;
-                self.tasks.spawn(answer(Arc::clone(runner), job));
+                self.tasks.spawn(perform(Arc::clone(runner), aside, run));
             }
             let step = match self.tasks.join_next().await? {
                 Ok(Some(step)) => step,
@@ -81,7 +93,9 @@ impl Asides {
                 }
             };
             match &step {
-                AsideStep::Answered { .. } | AsideStep::Deferred(_) => self.doing = false,
+                AsideStep::Answered { .. } | AsideStep::Deferred(_) | AsideStep::Changed => {
+                    self.doing = false
+                }
                 AsideStep::Closed(_) => {}
             }
             return Some(step);
@@ -108,9 +122,25 @@ impl Asides {
     }
 }
 
-async fn answer(runner: Arc<Runner>, job: Job) -> Option<AsideStep> {
+async fn perform(runner: Arc<Runner>, aside: Aside, run: Option<RunBeside>) -> Option<AsideStep> {
+    match aside {
+        Aside::Message(job) => answer(runner, job, run).await,
+        Aside::Change(change) => {
+            change.begin(run).cancelled().await;
+            Some(AsideStep::Changed)
+        }
+    }
+}
+
+async fn answer(runner: Arc<Runner>, job: Job, run: Option<RunBeside>) -> Option<AsideStep> {
     job.gate.cancelled().await;
     let doing = async {
+        // A run that begins the conversation comes before its answer.
+        if let Some(run) = run
+            && !runner.is_in_current(&run.row).await
+        {
+            return None;
+        }
         let row = runner.load(&job.row).await.ok()?;
         command::answer_aside(&runner, &row).await
     };

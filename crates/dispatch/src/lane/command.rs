@@ -3,11 +3,10 @@
 use openclaw_protocol::RunId;
 use tokio::sync::{mpsc, oneshot};
 
-use super::change::Floor;
+use super::change::Change;
 use super::machine::Only;
 use crate::api::{AbortReason, AbortTarget, StopNotStored};
 use crate::job::Job;
-use crate::runner::inject::Injection;
 
 /// What a lane is asked. It does one thing after the other, in the order in which they came.
 #[derive(Debug)]
@@ -18,10 +17,8 @@ pub(crate) enum Command {
     Message { job: Job, arrival: Arrival },
     /// Stop runs; answers with those that were stopped.
     Abort { target: AbortTarget, only: Only, reason: AbortReason, reply: oneshot::Sender<Stopped> },
-    /// Stop all runs, and unless that could not be stored let somebody change the session then.
-    Change { reply: oneshot::Sender<Stopped>, give: oneshot::Sender<Floor> },
-    /// Write into the transcript in the assistant's name.
-    Inject(Injection),
+    /// Let somebody change the session.
+    Change(Change),
 }
 
 /// The runs that were stopped.

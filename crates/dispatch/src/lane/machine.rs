@@ -20,6 +20,10 @@ pub(crate) trait Turn: Clone {
     fn stop(&mut self, reason: AbortReason);
     /// Its place in the order of acceptance.
     fn order(&self) -> u64;
+    /// Whether it may give the session another conversation or other settings: what is said behind it waits for it.
+    fn alters(&self) -> bool;
+    /// Whether it is done beside a run.
+    fn is_aside(&self) -> bool;
 }
 
 impl Turn for Job {
@@ -42,9 +46,18 @@ impl Turn for Job {
     fn order(&self) -> u64 {
         self.order
     }
+
+    fn alters(&self) -> bool {
+        let wants = self.row.payload.facts.wants;
+        (wants.reset || wants.command) && !self.is_stopped()
+    }
+
+    fn is_aside(&self) -> bool {
+        self.aside && !self.is_stopped()
+    }
 }
 
-/// Something that is done to the session while no run is under way, such as a reset.
+/// Something that is done to the session by somebody else, such as a reset: its place in the order of acceptance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ChangeId(pub(crate) u64);
 
@@ -59,8 +72,8 @@ pub(crate) enum Input<J> {
     Closing,
     /// The run has ended. `untaken` are the steered messages it did not take.
     Ended { untaken: Vec<J> },
-    /// The session is to be changed once everything that was accepted before is closed.
-    Change(ChangeId),
+    /// The session is to be changed once everything that was accepted before is closed, or `beside` the run under way.
+    Change { id: ChangeId, beside: bool },
     /// The change under way is done.
     Changed,
     /// Someone wants runs stopped.
@@ -83,8 +96,12 @@ pub(crate) enum Only {
 pub(crate) enum Effect<J> {
     /// Start the run of this message.
     Start(J),
-    /// Make this change.
+    /// Make this change while no run is under way.
     Change(ChangeId),
+    /// Make this change beside the run under way.
+    ChangeBeside(ChangeId),
+    /// Do what this message asks for beside the run under way.
+    Aside(J),
     /// Hand the message to the run under way.
     Steer(J),
     /// Stop the run under way.
@@ -108,14 +125,29 @@ pub(crate) struct Machine<J> {
 #[derive(Debug)]
 enum Waiting<J> {
     Message(J),
-    Change(ChangeId),
+    Change { id: ChangeId, beside: bool },
 }
 
-impl<J> Waiting<J> {
-    fn message(&self) -> Option<&J> {
+impl<J: Turn> Waiting<J> {
+    fn order(&self) -> u64 {
         match self {
-            Self::Message(job) => Some(job),
-            Self::Change(_) => None,
+            Self::Message(job) => job.order(),
+            Self::Change { id, .. } => id.0,
+        }
+    }
+
+    fn alters(&self) -> bool {
+        match self {
+            Self::Message(job) => job.alters(),
+            Self::Change { beside, .. } => !beside,
+        }
+    }
+
+    /// What is to be done with it beside a run; nothing where it has to wait for the end of that.
+    fn beside(&self) -> Option<Effect<J>> {
+        match self {
+            Self::Message(job) => job.is_aside().then(|| Effect::Aside(job.clone())),
+            Self::Change { id, beside } => beside.then_some(Effect::ChangeBeside(*id)),
         }
     }
 }
@@ -130,6 +162,8 @@ enum Active {
 struct ActiveRun {
     run_id: RunId,
     chat: bool,
+    /// Whether it has altered the session, if it does.
+    settled: bool,
     streaming: bool,
     /// Stopped already, or past being stopped.
     closing: bool,
@@ -156,11 +190,6 @@ impl<J: Turn> Machine<J> {
         }
     }
 
-    /// Whether the session is to be changed once the run under way has ended.
-    pub(crate) fn has_change_waiting(&self) -> bool {
-        self.waiting.iter().any(|waiting| waiting.message().is_none())
-    }
-
     /// Decides.
     pub(crate) fn on(&mut self, input: Input<J>) -> Vec<Effect<J>> {
         match input {
@@ -168,8 +197,8 @@ impl<J: Turn> Machine<J> {
             Input::Streaming(streaming) => self.streaming(streaming),
             Input::Closing => self.closing(),
             Input::Ended { untaken } => self.ended(untaken),
-            Input::Change(change) => {
-                self.waiting.push_back(Waiting::Change(change));
+            Input::Change { id, beside } => {
+                self.enqueue(Waiting::Change { id, beside });
                 self.next()
             }
             Input::Changed => self.ended(Vec::new()),
@@ -187,44 +216,39 @@ impl<J: Turn> Machine<J> {
     }
 
     fn message(&mut self, job: J, mode: QueueMode) -> Vec<Effect<J>> {
-        if self.active.is_none() {
-            self.enqueue(job);
-            return self.next();
-        }
-        // Whatever waits was said before, and comes before.
-        let may_overtake = self.waiting.is_empty();
+        let mut effects = Vec::new();
         match mode {
-            QueueMode::Collect | QueueMode::Followup => self.enqueue(job),
-            QueueMode::Steer | QueueMode::SteerBacklog => match self.run() {
-                Some(run) if run.streaming && may_overtake => {
+            QueueMode::Collect | QueueMode::Followup => {}
+            QueueMode::Steer | QueueMode::SteerBacklog => {
+                // Whatever waits was said before, and comes before.
+                let may_overtake = self.waiting.is_empty();
+                if let Some(run) = self.run().filter(|run| run.streaming && may_overtake) {
                     run.steered.push(job.run_id().clone());
                     return vec![Effect::Steer(job)];
                 }
-                Some(_) | None => self.enqueue(job),
-            },
+            }
             QueueMode::Interrupt => {
-                let mut effects = self.abort(&AbortTarget::All, Only::Any, AbortReason::Interrupt);
-                self.enqueue(job);
-                effects.extend(self.next());
-                return effects;
+                effects = self.abort(&AbortTarget::All, Only::Any, AbortReason::Interrupt);
             }
         }
-        Vec::new()
+        self.enqueue(Waiting::Message(job));
+        effects.extend(self.next());
+        effects
     }
 
-    /// Puts a message behind everything that was accepted before it.
-    fn enqueue(&mut self, job: J) {
-        let is_later =
-            |waiting: &Waiting<J>| waiting.message().is_some_and(|other| other.order() > job.order());
+    /// Puts it behind everything that was accepted before it.
+    fn enqueue(&mut self, new: Waiting<J>) {
+        let is_later = |waiting: &Waiting<J>| waiting.order() > new.order();
         let at = self.waiting.iter().position(is_later).unwrap_or(self.waiting.len());
-        self.waiting.insert(at, Waiting::Message(job));
+        self.waiting.insert(at, new);
     }
 
     fn streaming(&mut self, streaming: bool) -> Vec<Effect<J>> {
         if let Some(run) = self.run() {
             run.streaming = streaming;
+            run.settled = true;
         }
-        Vec::new()
+        self.next()
     }
 
     fn closing(&mut self) -> Vec<Effect<J>> {
@@ -238,7 +262,7 @@ impl<J: Turn> Machine<J> {
     fn ended(&mut self, untaken: Vec<J>) -> Vec<Effect<J>> {
         self.active = None;
         for job in untaken {
-            self.enqueue(job);
+            self.enqueue(Waiting::Message(job));
         }
         self.next()
     }
@@ -279,26 +303,49 @@ impl<J: Turn> Machine<J> {
     }
 
     fn next(&mut self) -> Vec<Effect<J>> {
-        if self.active.is_some() || self.stopped {
-            return Vec::new();
+        let mut effects = Vec::new();
+        if self.active.is_none() && !self.stopped {
+            effects.extend(self.waiting.pop_front().map(|waiting| self.begin(waiting)));
         }
-        match self.waiting.pop_front() {
-            None => Vec::new(),
-            Some(Waiting::Change(change)) => {
+        effects.extend(self.beside_run());
+        effects
+    }
+
+    fn begin(&mut self, waiting: Waiting<J>) -> Effect<J> {
+        match waiting {
+            Waiting::Change { id, .. } => {
                 self.active = Some(Active::Change);
-                vec![Effect::Change(change)]
+                Effect::Change(id)
             }
-            Some(Waiting::Message(job)) => {
+            Waiting::Message(job) => {
                 self.active = Some(Active::Run(ActiveRun {
                     run_id: job.run_id().clone(),
                     chat: job.is_chat(),
+                    settled: !job.alters(),
                     streaming: false,
                     closing: job.is_stopped(),
                     steered: Vec::new(),
                 }));
-                vec![Effect::Start(job)]
+                Effect::Start(job)
             }
         }
+    }
+
+    /// Takes out what is done beside the run under way: all up to what alters the session.
+    fn beside_run(&mut self) -> Vec<Effect<J>> {
+        let mut effects = Vec::new();
+        let mut at = if self.run().is_some_and(|run| run.settled) { 0 } else { self.waiting.len() };
+        while let Some(waiting) = self.waiting.get(at) {
+            if let Some(effect) = waiting.beside() {
+                effects.push(effect);
+                self.waiting.remove(at);
+            } else if waiting.alters() {
+                break;
+            } else {
+                at += 1;
+            }
+        }
+        effects
     }
 }
 

@@ -11,64 +11,86 @@ use openclaw_sessions::transcript::{
     Body, Entry, EntryId, Injector, LockError, NewTranscript, Part, StoredMessage, TranscriptError,
     TranscriptLock, TranscriptRef,
 };
-use tokio::sync::{oneshot, watch};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::Runner;
 use super::command::AnsweredIn;
-use crate::api::{InjectError, InjectMessage, Injected};
+use crate::api::{InjectError, InjectMessage, Injected, StillActive};
 use crate::events::injected as injected_event;
 use crate::inbox::Row;
+use crate::lane::RunBeside;
 use openclaw_sessions::time::now_ms;
 
 /// A tool call under way keeps an answer out of the transcript as long as it takes: a day is longer than any.
 const ALL_THE_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long a tool call under way may keep words out of the transcript: less than clients wait for the answer.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// How long words may wait for their turn and for a tool call under way: less than clients wait for the answer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(8);
 
 /// The transcript of the run under way, while it has one open.
 pub(crate) type RunTranscript = watch::Receiver<Option<Injector>>;
 
-/// Appends and syncs: while a run is under way between two of its entries. Clients are told before the answer is given.
-pub(crate) async fn work(runner: &Runner, injection: Injection, run: Option<RunTranscript>) {
-    let Injection { message, reply } = injection;
-    let injected = runner.inject(&message, run, &runner.shared.kill).await;
-    if let Ok(injected) = &injected {
-        let event = injected_event(&message.session_key, &injected.message_id, &injected.message);
-        runner.shared.hub.publish(event).await;
-        runner.shared.hub.flush().await;
-    }
-    // The message stays in the transcript if the caller has gone.
-    let _ = reply.send(injected);
-}
-
-/// A `chat.inject` on its way through a lane.
-#[derive(Debug)]
-pub(crate) struct Injection {
-    pub(crate) message: InjectMessage,
-    pub(crate) reply: oneshot::Sender<Result<Injected, InjectError>>,
+/// Appends and syncs: beside a run between two of its entries. Clients are told before the answer is given. `asked_at` is when it
+/// began to wait.
+pub(crate) async fn work(
+    runner: &Runner,
+    message: InjectMessage,
+    run: Option<RunBeside>,
+    asked_at: Instant,
+) -> Result<Injected, InjectError> {
+    let injected = tokio::select! { biased;
+        () = runner.shared.kill.cancelled() => return Err(InjectError::ShuttingDown),
+        injected = runner.inject(&message, run, asked_at + PATIENCE) => injected?,
+    };
+    let event = injected_event(&message.session_key, &injected.message_id, &injected.message);
+    runner.shared.hub.publish(event).await;
+    runner.shared.hub.flush().await;
+    Ok(injected)
 }
 
 impl Runner {
     async fn inject(
         &self,
         message: &InjectMessage,
-        run: Option<RunTranscript>,
-        kill: &CancellationToken,
+        mut run: Option<RunBeside>,
+        until: Instant,
     ) -> Result<Injected, InjectError> {
-        let transcript = self.transcript_to_inject(message).await?;
+        let found = tokio::time::timeout_at(until, self.transcript_to_inject(message, &mut run)).await;
+        let transcript = found.map_err(|_| StillActive(message.session_key.clone()))??;
         let said = injected(&message.text, message.label.as_deref(), now_ms());
-        let words = Words { said: &said, id: None, new: None, patience: PATIENCE };
-        let written = tokio::select! { biased;
-            () = kill.cancelled() => return Err(InjectError::ShuttingDown),
-            written = self.put(&transcript, &words, run) => written,
-        };
+        let patience = until.saturating_duration_since(Instant::now());
+        let words = Words { said: &said, id: None, new: None, patience };
+        let written = self.put(&transcript, &words, run.map(|run| run.transcript)).await;
         let message_id = written.map_err(|error| InjectError::Storage(error.to_string()))?;
         Ok(Injected { message_id, message: said })
     }
 
-    async fn transcript_to_inject(&self, message: &InjectMessage) -> Result<TranscriptRef, InjectError> {
+    /// The transcript that the run has open, or that it goes on with. One that begins its own is waited for.
+    async fn transcript_to_inject(
+        &self,
+        message: &InjectMessage,
+        run: &mut Option<RunBeside>,
+    ) -> Result<TranscriptRef, InjectError> {
+        while let Some(RunBeside { row, transcript }) = run {
+            if let Some(injector) = &*transcript.borrow_and_update() {
+                return Ok(injector.transcript().clone());
+            }
+            if self.is_in_current(row).await {
+                match self.transcript_of_session(message).await {
+                    // The run has yet to make it.
+                    Err(InjectError::UnknownSession) => {}
+                    found => return found,
+                }
+            }
+            if transcript.changed().await.is_err() {
+                break;
+            }
+        }
+        self.transcript_of_session(message).await
+    }
+
+    async fn transcript_of_session(&self, message: &InjectMessage) -> Result<TranscriptRef, InjectError> {
         let key = &message.session_key;
         let found =
             self.deps.store.get(key).await.map_err(|error| InjectError::Storage(error.to_string()))?;

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use super::contact::Contact;
 use super::{NotBegun, Runner, fork, protections};
 use crate::api::Occasion;
-use crate::inbox::Row;
+use crate::inbox::{Queued, Row};
 use crate::journal::{Journal, Update};
 use crate::request::{Kind, WEBCHAT};
 use crate::session_model::RequestedModel;
@@ -98,8 +98,7 @@ impl Runner {
         requested: Option<RequestedModel>,
     ) -> Result<Session, NotBegun> {
         let key = row.session_key.clone();
-        let agent_id =
-            row.payload.agent_id.clone().unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
+        let agent_id = agent_of(row, settings);
         let agent = settings.config.agent(&agent_id);
         let stored = self.deps.store.get(&key).await?.map(|found| found.entry);
         protections::check(settings, &agent_id, &key, stored.as_deref())?;
@@ -108,22 +107,7 @@ impl Runner {
             Some(_) => None,
             None => self.asked_reset(row, &agent, settings).await,
         };
-        let id = {
-            let fresh = self.deps.transcripts.of_new(&agent_id, &row.fresh_id)?;
-            let facts = Facts {
-                begun: row.session_id.as_ref(),
-                named: if row.payload.is_isolated() { None } else { named_session(row)? },
-                current: stored.as_ref().and_then(|entry| usable_id(entry)),
-                fresh_id: &row.fresh_id,
-                // One look at a directory entry: going to another thread for it would take longer.
-                fresh_exists: self.deps.transcripts.exists(&fresh),
-                resets: named.is_some(),
-                goes_on: stored
-                    .as_ref()
-                    .is_some_and(|entry| goes_on(row, entry, &key, settings, &self.shared.clock.zone())),
-            };
-            facts.choose()
-        };
+        let id = self.choose(row, &agent_id, stored.as_deref(), settings)?;
         let current = stored.as_deref().filter(|entry| entry.session_id.as_ref() == Some(&id));
         let same = current.is_some();
         let mut transcript = self.transcript_of(&agent_id, &id, current)?;
@@ -150,6 +134,42 @@ impl Runner {
         };
         let reset = named.map(|named| named.rest);
         Ok(Session { key, agent, id, transcript, entry, noted, is_new: !same, reset, requested, after_abort })
+    }
+
+    /// The conversation a message goes on with, or begins.
+    fn choose(
+        &self,
+        row: &Row,
+        agent: &AgentId,
+        stored: Option<&SessionEntry>,
+        settings: &Settings,
+    ) -> Result<SessionId, NotBegun> {
+        let fresh = self.deps.transcripts.of_new(agent, &row.fresh_id)?;
+        let zone = self.shared.clock.zone();
+        let facts = Facts {
+            begun: row.session_id.as_ref(),
+            named: if row.payload.is_isolated() { None } else { named_session(row)? },
+            current: stored.and_then(usable_id),
+            fresh_id: &row.fresh_id,
+            // One look at a directory entry: going to another thread for it would take longer.
+            fresh_exists: self.deps.transcripts.exists(&fresh),
+            // A message that was stopped does nothing but be there.
+            resets: row.abort.is_none() && row.payload.behind_reset().is_some(),
+            goes_on: stored.is_some_and(|entry| goes_on(row, entry, settings, &zone)),
+        };
+        Ok(facts.choose())
+    }
+
+    /// Whether a message's conversation is the one its session's row has, because it goes on with that or has begun it. Where
+    /// that can't be read, whoever asks finds out soon enough.
+    pub(crate) async fn is_in_current(&self, waiting: &Row<Queued>) -> bool {
+        let is_in_current = async {
+            let (row, settings) = (self.load(waiting).await?, self.settings());
+            let stored = self.entry(&row.session_key).await?;
+            let chosen = self.choose(&row, &agent_of(&row, &settings), stored.as_deref(), &settings)?;
+            Ok::<_, NotBegun>(stored.is_some_and(|entry| entry.session_id.as_ref() == Some(&chosen)))
+        };
+        is_in_current.await.unwrap_or(true)
     }
 
     /// Where a transcript is or will be. `entry` is the row that has it.
@@ -278,9 +298,16 @@ fn usable_id(entry: &SessionEntry) -> Option<&SessionId> {
     entry.session_id.as_ref().filter(|id| checked_id(id.as_str()).is_ok())
 }
 
+/// Whose conversation it is.
+fn agent_of(row: &Row, settings: &Settings) -> AgentId {
+    let asked = row.payload.agent_id.clone();
+    asked.unwrap_or_else(|| row.session_key.agent_or(&settings.sessions.default_agent()))
+}
+
 /// Whether the row's conversation goes on, judged at the time of acceptance: a restart on the next day chooses the same. An
 /// `agent` request never starts a new one by time (2.9 keeps the id), the command line's does.
-fn goes_on(row: &Row, entry: &SessionEntry, key: &SessionKey, settings: &Settings, zone: &TimeZone) -> bool {
+fn goes_on(row: &Row, entry: &SessionEntry, settings: &Settings, zone: &TimeZone) -> bool {
+    let key = &row.session_key;
     let channel = match row.payload.kind {
         Kind::Chat => group_channel(key, entry).unwrap_or(WEBCHAT),
         Kind::Agent => match row.payload.occasion {

@@ -64,7 +64,7 @@ impl From<InjectError> for Failure {
         match error {
             InjectError::UnknownSession => invalid(&error),
             InjectError::Storage(_) => unavailable(&error),
-            InjectError::ShuttingDown => later(&error),
+            InjectError::StillActive(_) | InjectError::ShuttingDown => later(&error),
         }
     }
 }

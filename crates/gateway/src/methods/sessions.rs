@@ -22,7 +22,7 @@ use super::default_model::DefaultModels;
 use super::keys::{canonical, require_known_agent};
 use crate::request::{Failure, RequestContext};
 
-/// How long runs get to stop before a session is reset, deleted or cut.
+/// How long runs get to stop before a session is reset, deleted or cut, and how long settings wait for that.
 const QUIESCE: Duration = Duration::from_secs(15);
 
 pub(super) async fn list(
@@ -59,7 +59,8 @@ pub(super) async fn patch(
     params: SessionsPatchParams,
 ) -> Result<SessionsPatchResult, Failure> {
     let settings = ctx.gateway.settings();
-    let agent = ctx.gateway.sessions.rules().agent_of(&canonical(&ctx, &params.key.0)?);
+    let key = canonical(&ctx, &params.key.0)?;
+    let agent = ctx.gateway.sessions.rules().agent_of(&key);
     require_known_agent(&ctx, SessionsPatch::NAME, &agent).await?;
     let agent_dir = settings.config.agent(&agent).agent_dir;
     let choices = ctx.gateway.models.choices(&settings.models, &agent, &agent_dir).await;
@@ -74,7 +75,10 @@ pub(super) async fn patch(
         has_xhigh: thinking::has_xhigh,
         xhigh_models: spoken_list(&thinking::xhigh_models()),
     };
-    Ok(methods::patch(ctx.gateway.sessions.as_ref(), &params, &rules).await?)
+    let store = Arc::clone(&ctx.gateway.sessions);
+    let change = async move { methods::patch(&*store, &params, &rules).await };
+    let placed = ctx.gateway.dispatch.change_settings(&key, QUIESCE, change).await;
+    Ok(ctx.outcome(placed).await??)
 }
 
 /// `a, b, c` as `a, b or c`.

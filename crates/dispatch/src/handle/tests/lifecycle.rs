@@ -352,3 +352,26 @@ async fn a_direct_chat_with_a_limit_sends_its_last_turns_and_keeps_them_all() {
     let sent: Vec<usize> = (0..6).map(people).collect();
     assert_eq!(sent, [1, 1, 2, 2, 2, 3], "direct and group by turns");
 }
+
+#[tokio::test]
+async fn words_behind_a_message_that_begins_anew_by_time_follow_it() {
+    let (dir, model) = (dir(), FakeModel::start([]).await);
+    let mut timed = Timed::start(dir.path(), &model, json!({"idleMinutes": 60}), "2026-02-10T12:00").await;
+    let first = timed.say("one").await.session_id;
+    timed.pass(3 * DAY);
+    // It begins when its receipt is dropped: until then the session has its old conversation.
+    let receipt = timed.rig.chat(chat("late", "two")).await.unwrap();
+    let note = InjectMessage { session_key: key_of(KEY), text: "note".to_owned(), label: None };
+    let placed = timed.rig.dispatch.inject(note).await;
+    let released = async {
+        tokio::task::yield_now().await;
+        drop(receipt);
+    };
+    let (injected, ()) = tokio::join!(placed.outcome(), released);
+    injected.unwrap();
+    timed.rig.end("late").await;
+    assert_ne!(timed.say("three").await.session_id, first);
+    let heard = model.heard(model.count() - 1);
+    let stands = |word: &str| heard.iter().any(|line| line.contains(word));
+    assert!(stands("two") && stands("note") && !stands("one"), "{heard:?}");
+}

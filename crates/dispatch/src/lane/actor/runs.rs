@@ -66,7 +66,7 @@ impl Actor {
         }
         let broadcasts = running.emitter.on(now, event);
         if let Some(streaming) = streaming {
-            self.machine.on(Input::Streaming(streaming));
+            self.on_input(Input::Streaming(streaming)).await;
         }
         self.publish(broadcasts).await;
     }
@@ -105,6 +105,8 @@ impl Actor {
             }
             untaken.push(job);
         }
+        // What is done beside the run need not wait for its transcript any more.
+        drop(running);
         // What was said to the gateway meanwhile holds for whatever comes next.
         while let Some(step) = self.asides.drained(&self.runner).await {
             self.on_aside(step).await;

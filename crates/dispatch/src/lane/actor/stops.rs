@@ -24,7 +24,11 @@ impl Actor {
                 Effect::Cancel(_) => active.clone(),
                 Effect::Withdraw(run_id, _) => self.can_withdraw(run_id).then(|| run_id.clone()),
                 Effect::Discard(job, _) => Some(job.row.run_id.clone()),
-                Effect::Start(_) | Effect::Steer(_) | Effect::Change(_) => None,
+                Effect::Start(_)
+                | Effect::Steer(_)
+                | Effect::Change(_)
+                | Effect::ChangeBeside(_)
+                | Effect::Aside(_) => None,
             })
             .collect();
         let stored = match ids.as_slice() {

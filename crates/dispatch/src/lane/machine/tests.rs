@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Those with numbers for names were accepted in that order.
+/// Those with numbers for names were accepted in that order. `/new` alters the session, `/model` too, beside a run.
 #[derive(Debug, Clone, PartialEq)]
 struct Job(RunId, Option<AbortReason>);
 
@@ -25,7 +25,16 @@ impl Turn for Job {
     }
 
     fn order(&self) -> u64 {
-        self.0.as_str().parse().unwrap_or(0)
+        let name = self.0.as_str();
+        name.split_once('/').map_or(name, |(order, _)| order).parse().unwrap_or(0)
+    }
+
+    fn alters(&self) -> bool {
+        self.0.as_str().contains('/') && !self.is_stopped()
+    }
+
+    fn is_aside(&self) -> bool {
+        self.0.as_str().contains("/model") && !self.is_stopped()
     }
 }
 
@@ -47,6 +56,14 @@ fn busy(streaming: bool) -> Machine<Job> {
 
 fn send(lane: &mut Machine<Job>, name: &str, mode: QueueMode) -> Vec<Effect<Job>> {
     lane.on(Input::Message { job: job(name), mode })
+}
+
+fn change(lane: &mut Machine<Job>, id: ChangeId) -> Vec<Effect<Job>> {
+    lane.on(Input::Change { id, beside: false })
+}
+
+fn beside(lane: &mut Machine<Job>, id: ChangeId) -> Vec<Effect<Job>> {
+    lane.on(Input::Change { id, beside: true })
 }
 
 fn end(lane: &mut Machine<Job>) -> Vec<Effect<Job>> {
@@ -140,13 +157,13 @@ fn a_change_has_its_place_among_the_messages() {
     let (one, two) = (ChangeId(1), ChangeId(2));
     let mut lane = busy(true);
     send(&mut lane, "1", QueueMode::Followup);
-    assert_eq!(lane.on(Input::Change(one)), []);
+    assert_eq!(change(&mut lane, one), []);
     assert_eq!(
         send(&mut lane, "2", QueueMode::Steer),
         [],
         "what comes after a change is not steered before it"
     );
-    assert_eq!(lane.on(Input::Change(two)), []);
+    assert_eq!(change(&mut lane, two), []);
     assert_eq!(end(&mut lane), [Effect::Start(job("1"))]);
     assert_eq!(end(&mut lane), [Effect::Change(one)]);
     assert_eq!(lane.active(), None);
@@ -156,7 +173,114 @@ fn a_change_has_its_place_among_the_messages() {
     assert!(!lane.is_idle());
     assert_eq!(lane.on(Input::Changed), []);
     assert!(lane.is_idle());
-    assert_eq!(lane.on(Input::Change(one)), [Effect::Change(one)], "an idle lane begins at once");
+    assert_eq!(change(&mut lane, one), [Effect::Change(one)], "an idle lane begins at once");
+}
+
+#[test]
+fn a_steered_message_the_run_did_not_take_comes_before_a_change_behind_it() {
+    let mut lane = busy(true);
+    assert_eq!(send(&mut lane, "1", QueueMode::Steer), [Effect::Steer(job("1"))]);
+    assert_eq!(change(&mut lane, ChangeId(2)), []);
+    send(&mut lane, "3", QueueMode::Steer);
+    assert_eq!(lane.on(Input::Ended { untaken: vec![job("1")] }), [Effect::Start(job("1"))]);
+    assert_eq!(end(&mut lane), [Effect::Change(ChangeId(2))]);
+    assert_eq!(lane.on(Input::Changed), [Effect::Start(job("3"))]);
+}
+
+#[test]
+fn what_alters_nothing_waits_only_for_what_does() {
+    let mut lane = busy(true);
+    send(&mut lane, "1", QueueMode::Followup);
+    let at_once = "words wait for their turn, nothing else for them";
+    assert_eq!(beside(&mut lane, ChangeId(2)), [Effect::ChangeBeside(ChangeId(2))], "{at_once}");
+    assert_eq!(send(&mut lane, "3/model", QueueMode::Followup), [Effect::Aside(job("3/model"))], "{at_once}");
+    send(&mut lane, "4/new", QueueMode::Followup);
+    assert_eq!(beside(&mut lane, ChangeId(5)), []);
+    assert_eq!(send(&mut lane, "6/model", QueueMode::Followup), []);
+    assert_eq!(end(&mut lane), [Effect::Start(job("1"))]);
+    assert_eq!(end(&mut lane), [Effect::Start(job("4/new"))], "it has yet to begin the conversation");
+    let now = [Effect::ChangeBeside(ChangeId(5)), Effect::Aside(job("6/model"))];
+    assert_eq!(lane.on(Input::Streaming(true)), now);
+    assert_eq!(end(&mut lane), []);
+    assert_eq!(send(&mut lane, "7/model", QueueMode::Followup), [Effect::Start(job("7/model"))]);
+    assert_eq!(beside(&mut lane, ChangeId(8)), [], "a command in its turn is waited for");
+    assert_eq!(end(&mut lane), [Effect::Change(ChangeId(8))]);
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Words,
+    Reset,
+    New,
+    Model,
+    Patch,
+}
+
+/// Every order of five things said during a run, which steers or not: each is done once and in its turn, but for settings, which do
+/// not wait for words.
+#[test]
+fn every_order_of_what_is_said_during_a_run() {
+    use Said::{Model, New, Patch, Reset, Words};
+    let all = [Words, Reset, New, Model, Patch];
+    for number in 0..5_u32.pow(5) {
+        let order: Vec<Said> = (0..5).map(|at| all[(number / 5_u32.pow(at) % 5) as usize]).collect();
+        for streaming in [true, false] {
+            check(&order, streaming);
+        }
+    }
+}
+
+fn check(order: &[Said], streaming: bool) {
+    let mut lane = busy(streaming);
+    let (mut steered, mut done) = (Vec::new(), Vec::new());
+    let mut pending = VecDeque::new();
+    for (n, said) in (1..).zip(order) {
+        let place = ChangeId(n);
+        pending.extend(match said {
+            Said::Words => send(&mut lane, &n.to_string(), QueueMode::Steer),
+            Said::Reset => change(&mut lane, place),
+            Said::New => send(&mut lane, &format!("{n}/new"), QueueMode::Followup),
+            Said::Model => send(&mut lane, &format!("{n}/model"), QueueMode::Followup),
+            Said::Patch => beside(&mut lane, place),
+        });
+    }
+    let mut asked_to_end = true;
+    loop {
+        while let Some(effect) = pending.pop_front() {
+            asked_to_end = false;
+            match effect {
+                Effect::Steer(job) => steered.push(job),
+                Effect::ChangeBeside(id) => done.push(id.0),
+                Effect::Aside(job) => done.push(job.order()),
+                Effect::Start(job) => {
+                    done.push(job.order());
+                    pending.extend(lane.on(Input::Streaming(true)));
+                }
+                Effect::Change(id) => {
+                    done.push(id.0);
+                    pending.extend(lane.on(Input::Changed));
+                }
+                other @ (Effect::Cancel(_) | Effect::Withdraw(..) | Effect::Discard(..)) => {
+                    panic!("{other:?}")
+                }
+            }
+        }
+        if lane.is_idle() {
+            break;
+        }
+        assert!(!asked_to_end || done.is_empty(), "{order:?}: it stands still at {done:?}");
+        asked_to_end = true;
+        pending.extend(lane.on(Input::Ended { untaken: std::mem::take(&mut steered) }));
+    }
+    let at = |n: usize| done.iter().position(|done| *done == n as u64 + 1).unwrap();
+    for later in 0..order.len() {
+        for before in 0..later {
+            let may_overtake =
+                matches!((order[before], order[later]), (Said::Words, Said::Model | Said::Patch));
+            assert!(may_overtake || at(before) < at(later), "{order:?}, streaming {streaming}: {done:?}");
+        }
+    }
+    assert_eq!(done.len(), order.len(), "{order:?}: {done:?}");
 }
 
 #[test]
@@ -272,7 +396,7 @@ proptest! {
                     }
                     Effect::Discard(job, _) => prop_assert!(job.is_stopped()),
                     Effect::Cancel(_) => prop_assert!(running),
-                    Effect::Change(_) => panic!("nobody asked for one"),
+                    Effect::Change(_) | Effect::ChangeBeside(_) | Effect::Aside(_) => panic!("nobody asked for one"),
                 }
             }
         }
