@@ -167,7 +167,7 @@ const CASES: &[Case] = &[
             )
             .unwrap();
             std::fs::create_dir(state.join("agent")).unwrap();
-            std::fs::write(state.join("agent/models.json"), "{}").unwrap();
+            std::fs::write(state.join("agent/models.json"), "{\"providers\":{}}").unwrap();
         },
         &["old.sessions", "old.agent-dir", "store.keys-old"],
         BOTH,
@@ -383,6 +383,7 @@ async fn what_commands_fail_over_is_not_in_order() {
 
 fn write(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    chmod(path.parent().unwrap(), 0o700);
     std::fs::write(path, text).unwrap();
     chmod(path, 0o600);
 }
@@ -392,12 +393,16 @@ fn in_place_of(dir: &Path) {
     write(dir, "");
 }
 
-/// A config that was written by hand has no directories beside it.
+/// A config that was written by hand has no directories beside it; those of an agent are made with its first message.
 #[tokio::test]
-async fn after_a_first_start_no_directory_is_missing() {
+async fn a_start_makes_the_credentials_directory_and_closes_the_others() {
     let mut gateway = gateway().prepare().unwrap();
+    let logs = gateway.state_dir().join("logs");
+    std::fs::create_dir_all(&logs).unwrap();
+    chmod(&logs, 0o777);
     gateway.start().await.unwrap();
+    assert_eq!(std::fs::metadata(&logs).unwrap().permissions().mode() & 0o777, 0o700);
     gateway.terminate().await.unwrap();
-    let (ids, document) = doctor(&gateway, &["--check"]).await;
-    assert_eq!(ids, [""; 0], "{document}");
+    let (ids, document) = doctor(&gateway, &[]).await;
+    assert_eq!(ids, ["sessions.dir-missing", "agent.dir-missing"], "{document}");
 }

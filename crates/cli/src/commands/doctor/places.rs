@@ -38,11 +38,9 @@ fn of_agent(config: &Config, agent: &ResolvedAgent) -> Vec<Finding> {
     [
         credentials
             .map(|error| finding("credentials.damaged", format!("Agent {id} has no credentials: {error}."))),
-        models_file_problem(&agent.agent_dir).map(|why| {
-            finding(
-                "models.ignored",
-                format!("Models of agent {id} are missing: {why}. Correct the file, or move it away."),
-            )
+        models_file_problem(&agent.agent_dir).map(|why| Finding {
+            severity: Severity::Warning,
+            ..finding("models.ignored", format!("Agent {id}: {why}. Correct the file, or move it away."))
         }),
         workspace.map(|message| finding("workspace.unusable", message)),
     ]
