@@ -373,7 +373,7 @@ async fn what_commands_fail_over_is_not_in_order() {
     std::fs::create_dir(&config).unwrap();
     chmod(&config, 0o755);
     let (ids, document) = doctor(&gateway, &["--fix"]).await;
-    assert_eq!(ids, ["config.unreadable"], "{document}");
+    assert_eq!(ids, ["config.invalid"], "{document}");
     assert_eq!(
         std::fs::metadata(&config).unwrap().permissions().mode() & 0o777,
         0o755,

@@ -201,6 +201,21 @@ async fn sessions_and_transcripts_of_another_user_are_not_read() {
 }
 
 #[tokio::test]
+async fn credentials_are_not_written_through_the_link_of_another_user() {
+    let gateway = gateway().prepare().unwrap();
+    let (_, precious) = shared_dir(&gateway);
+    let agent_dir = gateway.state_dir().join("agents/main/agent");
+    std::fs::create_dir_all(&agent_dir).unwrap();
+    let link = agent_dir.join("auth-profiles.json");
+    symlink(&precious, &link).unwrap();
+    if std::os::unix::fs::lchown(&link, Some(SOMEBODY), None).is_ok() {
+        let order = ["models", "auth", "order", "set", "--provider", "openai", "openai:x"];
+        openclaw(&gateway, &order).await.failed(&["auth-profiles.json belongs to user 65534"]);
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
+    }
+}
+
+#[tokio::test]
 async fn a_command_that_another_users_config_names_is_not_run() {
     let gateway = gateway().prepare().unwrap();
     let ran = gateway.home().join("ran");

@@ -119,7 +119,7 @@ impl Context {
                     && !shared_place::is_not_ours(&error) =>
             {
                 format!(
-                    "Let this user read {path} (as its owner: chmod 600 {path}; else: sudo chown $USER {path})"
+                    "Let this user read {path} (as its owner: chmod 600 {path}; else, if you know what is in it: sudo chown $USER {path})"
                 )
             }
             Ok(_) | Err(_) => format!("Put a readable config file at {path}"),

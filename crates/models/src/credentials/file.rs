@@ -168,10 +168,11 @@ fn lock_failed(error: LockError) -> std::io::Error {
     }
 }
 
-/// The file itself where its name is a link, so that it stays one.
+/// The file itself where its name is a link of ours, so that it stays one. Another user's is refused when it is read.
 fn target(agent_dir: &Path) -> PathBuf {
     let path = agent_dir.join(FILE);
-    std::fs::canonicalize(&path).unwrap_or(path)
+    let real = shared_place::check_way(&path).and_then(|()| std::fs::canonicalize(&path));
+    real.unwrap_or(path)
 }
 
 /// What tells one state of the file from another.
