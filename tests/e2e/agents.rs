@@ -305,3 +305,11 @@ async fn many_agents_created_at_once_are_all_there() {
     client.request("agents.delete", json!({"agentId": "agent-3"})).await.unwrap();
     assert!(gateway.home().join("shared/IDENTITY.md").exists());
 }
+
+#[tokio::test]
+async fn a_line_feed_in_a_name_begins_no_line_of_a_list() {
+    let config = json!({"gateway": {"mode": "local"}, "agents": {"list": [{"id": "bad", "name": "Bad\n- main (default)"}]}});
+    let gateway = gateway().whole_config(config).prepare().unwrap();
+    let listed = openclaw(&gateway, &["agents", "list"]).await;
+    assert!(listed.out.contains("- bad (default) (Bad\\n- main (default))\n"), "{listed:?}");
+}

@@ -167,7 +167,7 @@ const CASES: &[Case] = &[
             )
             .unwrap();
             std::fs::create_dir(state.join("agent")).unwrap();
-            std::fs::write(state.join("agent/models.json"), "{}").unwrap();
+            std::fs::write(state.join("agent/models.json"), "{\"providers\":{}}").unwrap();
         },
         &["old.sessions", "old.agent-dir", "store.keys-old"],
         BOTH,
@@ -344,4 +344,65 @@ async fn damaged_pairing_files_are_named_and_what_can_be_read_stays_paired() {
     assert_eq!(std::fs::read_to_string(&paired).unwrap(), whole);
     gateway.start().await.unwrap();
     WsClient::connect(gateway.port(), login()).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_commands_fail_over_is_not_in_order() {
+    type Break = fn(&Path);
+    let cases: &[(&str, Break, &str)] = &[
+        ("identity.damaged", |state| write(&state.join("identity/device.json"), "{"), "identity/device.json"),
+        (
+            "credentials.damaged",
+            |state| write(&state.join("agents/main/agent/auth-profiles.json"), "[]"),
+            "not the JSON that belongs there",
+        ),
+        ("models.ignored", |state| write(&state.join("agents/main/agent/models.json"), "{"), "models.json"),
+        ("workspace.unusable", |state| in_place_of(&state.join("workspace")), "agents.defaults.workspace"),
+        ("state.logs", |state| in_place_of(&state.join("logs")), "logs is not a directory"),
+    ];
+    for (id, break_it, says) in cases {
+        let gateway = sound().await;
+        break_it(&gateway.state_dir());
+        let (ids, document) = doctor(&gateway, &["--check"]).await;
+        assert_eq!(ids, [*id], "{document}");
+        assert!(document.to_string().contains(says), "{document}");
+    }
+    let gateway = sound().await;
+    let config = gateway.state_dir().join("openclaw.json");
+    std::fs::remove_file(&config).unwrap();
+    std::fs::create_dir(&config).unwrap();
+    chmod(&config, 0o755);
+    let (ids, document) = doctor(&gateway, &["--fix"]).await;
+    assert_eq!(ids, ["config.invalid"], "{document}");
+    assert_eq!(
+        std::fs::metadata(&config).unwrap().permissions().mode() & 0o777,
+        0o755,
+        "it is no file to close"
+    );
+}
+
+fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    chmod(path.parent().unwrap(), 0o700);
+    std::fs::write(path, text).unwrap();
+    chmod(path, 0o600);
+}
+
+fn in_place_of(dir: &Path) {
+    let _ = std::fs::remove_dir_all(dir);
+    write(dir, "");
+}
+
+/// A config that was written by hand has no directories beside it; those of an agent are made with its first message.
+#[tokio::test]
+async fn a_start_makes_the_credentials_directory_and_closes_the_others() {
+    let mut gateway = gateway().prepare().unwrap();
+    let logs = gateway.state_dir().join("logs");
+    std::fs::create_dir_all(&logs).unwrap();
+    chmod(&logs, 0o777);
+    gateway.start().await.unwrap();
+    assert_eq!(std::fs::metadata(&logs).unwrap().permissions().mode() & 0o777, 0o700);
+    gateway.terminate().await.unwrap();
+    let (ids, document) = doctor(&gateway, &[]).await;
+    assert_eq!(ids, ["sessions.dir-missing", "agent.dir-missing"], "{document}");
 }

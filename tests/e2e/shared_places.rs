@@ -142,3 +142,141 @@ async fn a_state_directory_of_another_user_is_named() {
     start_in(ours).await.failed(&[&planted.display().to_string(), "belongs to user 65534"]);
     assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
 }
+
+/// Whoever puts a file into a directory that is open to all, or a link to a place of their own.
+fn plant(path: &Path, content: &str) -> bool {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let _ = std::fs::remove_file(path);
+    std::fs::write(path, content).unwrap();
+    chown(path, Some(SOMEBODY), None).is_ok()
+}
+
+async fn try_to_start(gateway: &GatewayUnderTest) -> Ended {
+    openclaw(gateway, &["gateway", "run", "--port", "0"]).await
+}
+
+#[tokio::test]
+async fn what_another_user_put_there_is_refused_by_every_start_not_only_the_first() {
+    for (name, content) in [
+        ("openclaw.json", "{gateway: {mode: 'local', auth: {token: 'theirs'}}}"),
+        (".env", "OPENCLAW_GATEWAY_TOKEN=theirs"),
+        ("devices/paired.json", "{}"),
+        ("identity/device.json", "{}"),
+        ("agents/main/agent/auth-profiles.json", r#"{"version":1,"profiles":{}}"#),
+        ("agents/main/agent/models.json", r#"{"providers":{}}"#),
+    ] {
+        let gateway = gateway().prepare().unwrap();
+        let state = gateway.state_dir();
+        let planted = state.join(name);
+        if !plant(&planted, content) {
+            return;
+        }
+        for dir in planted.ancestors().skip(1).take_while(|dir| dir.starts_with(&state)) {
+            std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o777)).unwrap();
+        }
+        for start in 1..=3 {
+            let refused = try_to_start(&gateway).await;
+            refused.failed(&[&planted.display().to_string(), "belongs to user 65534"]);
+            if start == 1 {
+                // Closing the directories makes nobody's file ours.
+                openclaw(&gateway, &["doctor", "--fix", "--non-interactive"]).await;
+            }
+        }
+        let doctor = openclaw(&gateway, &["doctor", "--non-interactive"]).await;
+        assert!(doctor.out.contains(&planted.display().to_string()), "{name}: {doctor:?}");
+    }
+}
+
+#[tokio::test]
+async fn sessions_and_transcripts_of_another_user_are_not_read() {
+    let gateway = gateway().prepare().unwrap();
+    let planted = gateway.state_dir().join("agents/main/sessions/sessions.json");
+    if plant(&planted, r#"{"agent:main:main":{"sessionId":"theirs","updatedAt":1}}"#) {
+        let sessions = openclaw(&gateway, &["sessions"]).await;
+        assert!(
+            sessions.err.contains("belongs to user 65534") && !sessions.out.contains("theirs"),
+            "{sessions:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn credentials_are_not_written_through_the_link_of_another_user() {
+    let gateway = gateway().prepare().unwrap();
+    let (_, precious) = shared_dir(&gateway);
+    let agent_dir = gateway.state_dir().join("agents/main/agent");
+    std::fs::create_dir_all(&agent_dir).unwrap();
+    let link = agent_dir.join("auth-profiles.json");
+    symlink(&precious, &link).unwrap();
+    if std::os::unix::fs::lchown(&link, Some(SOMEBODY), None).is_ok() {
+        let order = ["models", "auth", "order", "set", "--provider", "openai", "openai:x"];
+        openclaw(&gateway, &order).await.failed(&["auth-profiles.json belongs to user 65534"]);
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_another_users_config_names_is_not_run() {
+    let gateway = gateway().prepare().unwrap();
+    let ran = gateway.home().join("ran");
+    let key = format!("!id > {}", ran.display());
+    let config = json!({
+        "models": {"providers": {"p": {"baseUrl": "http://127.0.0.1:9/v1", "apiKey": key, "api": "openai-completions",
+            "models": [{"id": "m", "name": "m"}]}}},
+        "agents": {"defaults": {"model": {"primary": "p/m"}}},
+    });
+    let mine = gateway.state_dir().join("openclaw.json");
+    if !plant(&mine, &config.to_string()) {
+        return;
+    }
+    let turn = openclaw(&gateway, &["agent", "--local", "-m", "hi", "--to", "+1"]).await;
+    turn.failed(&["belongs to user 65534"]);
+    assert!(!ran.exists());
+}
+
+#[tokio::test]
+async fn directories_of_the_state_that_another_user_linked_elsewhere_are_refused() {
+    for name in ["devices", "identity", "agents/main/agent", "agents/main/sessions", "logs"] {
+        let mut gateway = gateway().prepare().unwrap();
+        let place = gateway.state_dir().join(name);
+        let theirs = gateway.home().join("elsewhere");
+        std::fs::create_dir(&theirs).unwrap();
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        let _ = std::fs::remove_dir_all(&place);
+        symlink(&theirs, &place).unwrap();
+        // The owner's own link is how the owner wants it.
+        gateway.start().await.unwrap();
+        gateway.terminate().await.unwrap();
+        if std::os::unix::fs::lchown(&place, Some(SOMEBODY), None).is_err() {
+            return;
+        }
+        let refused = try_to_start(&gateway).await;
+        refused.failed(&[&place.display().to_string(), "belongs to user 65534"]);
+    }
+}
+
+/// Whoever reads a pipe waits for its writer, for good.
+#[tokio::test]
+async fn a_pipe_in_the_place_of_a_file_is_named_and_nobody_waits_for_it() {
+    for (name, command) in [
+        ("openclaw.json", &["status"][..]),
+        ("devices/paired.json", &["devices", "list"]),
+        ("devices/pending.json", &["devices", "list"]),
+        ("identity/device.json", &["health"]),
+        ("identity/device-auth.json", &["health"]),
+        ("agents/main/agent/auth-profiles.json", &["models", "status"]),
+        ("agents/main/agent/models.json", &["models", "list"]),
+        ("agents/main/sessions/sessions.json.journal.1", &["sessions"]),
+    ] {
+        let gateway = gateway().prepare().unwrap();
+        let pipe = gateway.state_dir().join(name);
+        std::fs::create_dir_all(pipe.parent().unwrap()).unwrap();
+        let _ = std::fs::remove_file(&pipe);
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let ended = openclaw(&gateway, command).await;
+        assert!(ended.code.is_some() && !ended.err.contains("--fix` does it"), "{name}: {ended:?}");
+        let doctor = openclaw(&gateway, &["doctor", "--non-interactive"]).await;
+        assert!(doctor.out.contains(&pipe.display().to_string()), "{name}: {doctor:?}");
+        assert!(doctor.out.contains("pipe"), "{name}: {doctor:?}");
+    }
+}

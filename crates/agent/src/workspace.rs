@@ -59,7 +59,9 @@ pub struct Ensured {
 
 /// The workspace could not be made ready; tell the owner.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot prepare workspace {path}: {source}")]
+#[error(
+    "cannot prepare workspace {path}: {source}; move away what is in its place, or name another directory (agents.defaults.workspace)"
+)]
 pub struct WorkspaceError {
     /// The directory or file.
     pub path: PathBuf,

@@ -4,7 +4,7 @@ mod connect;
 mod elsewhere;
 mod explain;
 mod gateway_url;
-mod identity;
+pub(crate) mod identity;
 mod target;
 
 use std::time::Duration;

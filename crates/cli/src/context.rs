@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use openclaw_config::{Config, Environment, Loaded, Paths, profile};
+use openclaw_config::{Config, Environment, Loaded, Paths, profile, shared_place};
 use openclaw_protocol::AgentId;
 
 use crate::failure::Failure;
@@ -113,10 +113,13 @@ impl Context {
             let what = if snapshot.is_parsable() { "what is named above" } else { "the text at that line" };
             return format!("Fix {what} in {path}");
         }
-        match std::fs::File::open(&snapshot.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+        match shared_place::open(&snapshot.path) {
+            Err(error)
+                if error.kind() == std::io::ErrorKind::PermissionDenied
+                    && !shared_place::is_not_ours(&error) =>
+            {
                 format!(
-                    "Let this user read {path} (as its owner: chmod 600 {path}; else: sudo chown $USER {path})"
+                    "Let this user read {path} (as its owner: chmod 600 {path}; else, if you know what is in it: sudo chown $USER {path})"
                 )
             }
             Ok(_) | Err(_) => format!("Put a readable config file at {path}"),

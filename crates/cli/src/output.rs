@@ -11,13 +11,18 @@ use serde::Serialize;
 
 pub(crate) use age::{age, count, duration, remaining};
 pub(crate) use printable::one_line;
-use printable::printable;
+use printable::{printable, printable_row};
 pub(crate) use style::Style;
 pub(crate) use table::{Column, boxed, columns};
 
 /// Prints a line of data; control characters in it are escaped. A reader that went away is nobody's error.
 pub(crate) fn line(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{}", printable(text));
+}
+
+/// Prints a line that holds names and texts of others: a line feed in one would begin a line that looks like ours.
+pub(crate) fn row(text: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{}", printable_row(text));
 }
 
 /// Prints a line for people, escaped like data.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::check::schema::type_name;
 use crate::environment::without_dots;
-use crate::{Environment, Issue, excerpt, json5};
+use crate::{Environment, Issue, excerpt, json5, shared_place};
 
 const KEY: &str = "$include";
 /// Nesting of includes, as in the reference.
@@ -63,6 +63,9 @@ pub(crate) enum IncludeError {
         /// Absolute.
         resolved: String,
     },
+    /// Another user's, or no file.
+    #[error("Include file: {0}")]
+    NotOurs(String),
     /// Anybody may write it.
     #[error("Include file is writable by everybody: {0}; run chmod o-w on it")]
     Writable(String),
@@ -218,7 +221,10 @@ impl Resolver {
         if self.bytes > MAX_TOTAL_BYTES {
             return Err(IncludeError::TooLarge(resolved()));
         }
-        std::fs::read_to_string(&real_path).map_err(unreadable)
+        shared_place::read_to_string(path).map_err(|error| match shared_place::is_not_ours(&error) {
+            true => IncludeError::NotOurs(error.to_string()),
+            false => unreadable(error),
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use crate::redact::REDACTED;
 use crate::shell_env;
 use crate::substitute::Unresolved;
 use crate::{
-    Config, Environment, Issue, Paths, Snapshot, defaults, dotenv, includes, json5, legacy, substitute,
+    Config, Environment, Issue, Paths, Snapshot, defaults, dotenv, includes, json5, legacy, shared_place,
+    substitute,
 };
 
 /// Largest config file that is read, in bytes.
@@ -82,7 +83,7 @@ impl Loaded {
 /// Reads the config of an environment.
 pub fn load(process: &Environment) -> Loaded {
     let mut environment = process.clone();
-    let (paths, refused) = apply_dotenv(&mut environment);
+    let (paths, ignored) = apply_dotenv(&mut environment);
     let path = paths.config_path().to_path_buf();
     let (raw, text_issue) = match read_text(&path) {
         Ok(raw) => (raw, None),
@@ -103,7 +104,7 @@ pub fn load(process: &Environment) -> Loaded {
         }
         Err(issue) => (Value::Object(Map::new()), Interpreted::failed(issue)),
     };
-    read.warnings.extend(refused);
+    read.warnings.extend(ignored);
     read.into_loaded(Source { path, exists, raw, hash, parsed }, paths, environment)
 }
 
@@ -167,18 +168,25 @@ impl Config {
 
 /// Adds the `.env` files. The one of the state directory is the owner's own, the one of the working directory anybody's:
 /// what that may not set is a warning.
-fn apply_dotenv(env: &mut Environment) -> (Paths, Option<Issue>) {
+fn apply_dotenv(env: &mut Environment) -> (Paths, Vec<Issue>) {
     let file = env.cwd().join(".env");
     let paths = Paths::resolve(env);
     // A gateway started in its own state directory reads that file once, as its own.
     let is_own = env.cwd() == paths.state_dir();
-    let refused = if is_own { BTreeSet::new() } else { env.fill_from_untrusted(&read_dotenv(&file)) };
-    env.fill_from_trusted(&read_dotenv(&paths.state_dir().join(".env")));
+    let refused = if is_own { BTreeSet::new() } else { env.fill_from_untrusted(&read_untrusted(&file)) };
+    let own = paths.state_dir().join(".env");
+    let unusable = match read_own(&own) {
+        Ok(pairs) => {
+            env.fill_from_trusted(&pairs);
+            None
+        }
+        Err(error) => Some(Issue::new(own.display().to_string(), format!("ignored: {error}"))),
+    };
     if let Some(key) = env.get_nonblank("Z_AI_API_KEY").map(str::to_owned) {
         env.fill("ZAI_API_KEY", &key);
     }
     let warning = (!refused.is_empty()).then(|| refused_names(&file, &refused, &paths));
-    (paths, warning)
+    (paths, warning.into_iter().chain(unusable).collect())
 }
 
 fn refused_names(file: &Path, refused: &BTreeSet<String>, paths: &Paths) -> Issue {
@@ -194,7 +202,7 @@ fn refused_names(file: &Path, refused: &BTreeSet<String>, paths: &Paths) -> Issu
     Issue::new(file.display().to_string(), text)
 }
 
-fn read_dotenv(path: &Path) -> Vec<(String, String)> {
+fn read_untrusted(path: &Path) -> Vec<(String, String)> {
     let is_reasonable = fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= MAX_DOTENV_BYTES);
     if !is_reasonable {
         return Vec::new();
@@ -202,23 +210,34 @@ fn read_dotenv(path: &Path) -> Vec<(String, String)> {
     fs::read(path).map(|bytes| dotenv::parse(&String::from_utf8_lossy(&bytes))).unwrap_or_default()
 }
 
-fn read_text(path: &Path) -> Result<Option<String>, Issue> {
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Issue::new("", format!("read failed: {error}"))),
+fn read_own(path: &Path) -> io::Result<Vec<(String, String)>> {
+    let file = match shared_place::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        file => file?,
     };
-    if !metadata.is_file() {
-        return Err(Issue::new("", "read failed: not a regular file"));
+    let mut bytes = Vec::new();
+    if file.metadata()?.len() > MAX_DOTENV_BYTES {
+        return Err(io::Error::other(format!("it is larger than {MAX_DOTENV_BYTES} bytes")));
     }
-    if metadata.len() > MAX_FILE_BYTES {
-        let size = metadata.len();
+    file.take(MAX_DOTENV_BYTES).read_to_end(&mut bytes)?;
+    Ok(dotenv::parse(&String::from_utf8_lossy(&bytes)))
+}
+
+fn read_text(path: &Path) -> Result<Option<String>, Issue> {
+    let failed = |error: io::Error| Issue::new("", format!("read failed: {error}"));
+    let mut file = match shared_place::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(failed)?,
+    };
+    let size = file.metadata().map_err(failed)?.len();
+    if size > MAX_FILE_BYTES {
         return Err(Issue::new(
             "",
             format!("config file is too large: {size} bytes (at most {MAX_FILE_BYTES})"),
         ));
     }
-    let bytes = fs::read(path).map_err(|error| Issue::new("", format!("read failed: {error}")))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(failed)?;
     String::from_utf8(bytes).map(Some).map_err(|error| {
         Issue::new("", format!("read failed: not UTF-8 at byte {}", error.utf8_error().valid_up_to()))
     })

@@ -1,10 +1,11 @@
-//! Directories that others may write to, such as `/tmp`. Another user may have put there what we are about to open: a link
-//! to a file of ours, a directory of their own, a pipe. So what lies in one counts only when it is ours (or root's).
+//! Directories that others may write to, such as `/tmp`, or could until a moment ago. Another user may have put there what
+//! we are about to open: a link to a file of ours, a directory of their own, a pipe. So what lies in one counts only when
+//! it is ours (or root's), and a file of the state wherever it lies ([`open`]): a mode says nothing about yesterday.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
@@ -21,9 +22,7 @@ const MAX_LINKS: usize = 40;
 #[derive(Debug, thiserror::Error)]
 enum NotOurs {
     /// Another user made it.
-    #[error(
-        "{what} belongs to user {owner}, not to user {us}; make it yours with chown if you know it, else remove it, or use another directory"
-    )]
+    #[error("{what} belongs to user {owner}, not to user {us}; {}", advice(*owner, *us))]
     Foreign { what: String, owner: u32, us: u32 },
     /// It leads elsewhere, or is something else.
     #[error("{what} is {is}, not a regular file; remove it, or use another directory")]
@@ -31,6 +30,13 @@ enum NotOurs {
     /// It has other names, which others may have given it.
     #[error("{what} has {links} hard links; remove it, or use another directory")]
     Linked { what: String, links: u64 },
+}
+
+fn advice(owner: u32, us: u32) -> String {
+    match us {
+        0 => format!("run this as user {owner} if you know it, else remove it, or use another directory"),
+        _ => "make it yours with chown if you know it, else remove it, or use another directory".to_owned(),
+    }
 }
 
 /// Whether a place was refused for what another user may have put there.
@@ -80,8 +86,8 @@ fn is_shared(dir: &Metadata) -> bool {
     dir.mode() & OTHERS_WRITE != 0
 }
 
-/// Refuses a path that leads through something in a shared directory that is not ours. Parts that are not there yet are
-/// fine. In directories of ours links are the owner's business.
+/// Refuses a path that leads through something in a shared directory that is not ours, or through another user's link
+/// wherever that lies. Parts that are not there yet are fine. Links of ours are our business.
 ///
 /// # Errors
 /// Says what is not ours.
@@ -109,7 +115,7 @@ fn walk(owners: Owners, mut at: PathBuf, mut left: VecDeque<OsString>) -> io::Re
             Some(parent) => parent,
             None => fs::symlink_metadata(&at)?,
         };
-        if is_shared(&parent) {
+        if found.is_symlink() || is_shared(&parent) {
             owners.require(&next, &found)?;
         }
         if !found.is_symlink() {
@@ -220,16 +226,17 @@ impl OwnDir {
         let flags = access | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let path = self.path.join(name);
         let opened = openat(&self.handle, name, flags, Mode::S_IRUSR | Mode::S_IWUSR);
-        let file: OwnedFd = opened.map_err(|errno| refusal(&path, errno.into()))?;
+        let file: OwnedFd =
+            opened.map_err(|errno| refusal(&path, fs::symlink_metadata(&path), errno.into()))?;
         let file = File::from(file);
         require_private(Owners::current(), &path, &file)?;
         Ok(file)
     }
 }
 
-/// Why something can't be opened, in words of what it is.
-fn refusal(path: &Path, error: io::Error) -> io::Error {
-    match fs::symlink_metadata(path) {
+/// Why something can't be opened, in words of what is there.
+fn refusal(path: &Path, there: io::Result<Metadata>, error: io::Error) -> io::Error {
+    match there {
         Ok(found) if !found.is_file() => odd(path, &found),
         _ => error,
     }
@@ -246,13 +253,19 @@ fn odd(path: &Path, found: &Metadata) -> io::Error {
     NotOurs::Odd { what: path.display().to_string(), is }.into()
 }
 
-/// An open file that is ours alone; its mode is set to 0600.
-fn require_private(owners: Owners, path: &Path, file: &File) -> io::Result<()> {
+/// An open regular file that is ours.
+fn require_file(owners: Owners, path: &Path, file: &File) -> io::Result<Metadata> {
     let found = file.metadata()?;
     if !found.is_file() {
         return Err(odd(path, &found));
     }
     owners.require(path, &found)?;
+    Ok(found)
+}
+
+/// The same, ours alone; its mode is set to 0600.
+fn require_private(owners: Owners, path: &Path, file: &File) -> io::Result<()> {
+    let found = require_file(owners, path, file)?;
     if found.nlink() > 1 {
         return Err(NotOurs::Linked { what: path.display().to_string(), links: found.nlink() }.into());
     }
@@ -262,17 +275,63 @@ fn require_private(owners: Owners, path: &Path, file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a private file to append to. In a shared directory it has to be ours, as [`OwnDir::open_file`] has it.
+/// Opens a file of the state to be read: a regular one that is ours, reached through no link of another user. Links of our
+/// own are followed. A pipe is refused, not waited for.
+///
+/// # Errors
+/// Says what it is instead of a file of ours.
+pub fn open(path: &Path) -> io::Result<File> {
+    open_with(path, OpenOptions::new().read(true))
+}
+
+/// The same for what the options say.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    check_way(path)?;
+    let opened = options.custom_flags(OFlag::O_NONBLOCK.bits()).open(path);
+    let file = opened.map_err(|error| refusal(path, fs::metadata(path), error))?;
+    require_file(Owners::current(), path, &file)?;
+    Ok(file)
+}
+
+/// All of such a file.
+///
+/// # Errors
+/// As [`open`].
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = open(path)?;
+    let len = file.metadata().map_or(0, |found| usize::try_from(found.len()).unwrap_or(0));
+    let mut bytes = Vec::with_capacity(len);
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The text of such a file.
+///
+/// # Errors
+/// As [`open`], and when it is not UTF-8.
+pub fn read_to_string(path: &Path) -> io::Result<String> {
+    io::read_to_string(open(path)?)
+}
+
+/// Opens a private file to append to. It has to be ours, and in a shared directory as [`OwnDir::open_file`] has it.
 pub(crate) fn append(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o600);
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !is_shared(&fs::metadata(dir)?) {
-        return options.open(path);
+    let is_shared = is_shared(&fs::metadata(dir)?);
+    let follow = if is_shared { OFlag::O_NOFOLLOW } else { OFlag::empty() };
+    let flags = follow | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).custom_flags(flags.bits());
+    check_way(path)?;
+    let file = options.open(path).map_err(|error| refusal(path, fs::symlink_metadata(path), error))?;
+    if is_shared {
+        require_private(Owners::current(), path, &file)?;
+    } else {
+        // A log may go to a device.
+        Owners::current().require(path, &file.metadata()?)?;
     }
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-    let file = options.custom_flags(flags.bits()).open(path).map_err(|error| refusal(path, error))?;
-    require_private(Owners::current(), path, &file)?;
     Ok(file)
 }
 

@@ -14,6 +14,7 @@ use crate::edit::{edit_text, new_text};
 use crate::load::{self, Loaded, hash_of};
 use crate::private_file::{self, Durability};
 use crate::redact::REDACTED;
+use crate::shared_place;
 use crate::{InvalidConfig, Issue, diff, includes, value_path};
 
 /// Backups kept beside the file: `.bak`, `.bak.1` … `.bak.4`.
@@ -208,7 +209,7 @@ fn replace(target: &Path, text: &str, expected_hash: Option<&str>) -> Result<(),
     let lock_path = sibling(target, ".lock");
     let lock = private_file::append(&lock_path).map_err(failed)?;
     lock.lock().map_err(failed)?;
-    let current = match fs::read_to_string(target) {
+    let current = match shared_place::read_to_string(target) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(failed(error)),

@@ -67,6 +67,7 @@ mod wire;
 pub use arguments::invalid_arguments;
 pub use bedrock::discovery::DiscoveryError;
 pub use choose::{Choices, ChooseError, Chosen, ProfileError};
+pub use models_file::models_file_problem;
 pub use net::{Http, install_tls};
 pub use reference::{ModelRef, ProviderId};
 pub use request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};

@@ -9,8 +9,15 @@ mod marker;
 mod read;
 mod write;
 
+use std::path::Path;
+
 pub(crate) use keeper::{FileKeeper, FileView};
 pub(crate) use write::Writing;
+
+/// Why the file of an agent's directory is ignored. Blocks.
+pub fn models_file_problem(agent_dir: &Path) -> Option<String> {
+    FileKeeper::default().view(agent_dir).warning
+}
 
 /// Name of the file in an agent's directory.
 pub(crate) const FILE: &str = "models.json";

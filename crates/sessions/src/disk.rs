@@ -8,7 +8,7 @@ mod real;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,26 +67,6 @@ pub(crate) type SharedDisk = Arc<dyn Disk>;
 /// The disk of this machine.
 pub(crate) fn real() -> SharedDisk {
     Arc::new(RealDisk)
-}
-
-/// Opens a file for reading. Nothing but a regular file: reading from a pipe or a device may never end.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let meta = std::fs::metadata(path)?;
-    if meta.is_file() {
-        File::open(path)
-    } else {
-        let what = if meta.is_dir() { "it is a directory" } else { "it is no regular file" };
-        Err(io::Error::other(format!("{what}: move it away")))
-    }
-}
-
-/// All of such a file.
-pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = open_regular(path)?;
-    let len = file.metadata().map_or(0, |meta| usize::try_from(meta.len()).unwrap_or(0));
-    let mut bytes = Vec::with_capacity(len);
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// A file that is created is its owner's alone.

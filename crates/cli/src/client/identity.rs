@@ -1,6 +1,5 @@
 //! This host's device key and the tokens that gateways issued to it (spec `gateway-protocol.md` §3.5).
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +13,7 @@ use ed25519_dalek::{Signer as _, SigningKey};
 use openclaw_config::Paths;
 use openclaw_config::clock::now_ms;
 use openclaw_config::private_file::{self, Durability};
+use openclaw_config::shared_place;
 use openclaw_protocol::device::{SigningPayload, signing_payload};
 use openclaw_protocol::params::NonEmpty;
 use openclaw_protocol::params::connect::DeviceProof;
@@ -46,18 +46,28 @@ impl Identity {
     /// When the file can't be read as a key or can't be written. A broken file is never replaced: other gateways know it.
     pub(crate) fn load_or_create(paths: &Paths) -> io::Result<Self> {
         let path = paths.device_identity();
-        match fs::read_to_string(&path) {
+        match shared_place::read_to_string(&path) {
             Ok(text) => Self::read(&path, &text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::create(&path),
             Err(error) => Err(error),
         }
     }
 
+    /// Why the key that is there can't be used. Changes nothing.
+    pub(crate) fn problem(paths: &Paths) -> Option<io::Error> {
+        let path = paths.device_identity();
+        let read = shared_place::read_to_string(&path).and_then(|text| Self::read(&path, &text));
+        read.err().filter(|error| error.kind() != io::ErrorKind::NotFound)
+    }
+
     fn read(path: &Path, text: &str) -> io::Result<Self> {
         let broken = |what: &dyn std::fmt::Display| {
             io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("{} is no device identity: {what}", path.display()),
+                format!(
+                    "{} is no device identity: {what}; put a copy of it back, or move it away: then a new one is made, which gateways have to pair",
+                    path.display()
+                ),
             )
         };
         let file: DeviceFile = serde_json::from_str(text).map_err(|error| broken(&error))?;
@@ -125,7 +135,7 @@ impl DeviceTokens {
     /// Reads the tokens of a device; those of another one are not used.
     pub(crate) fn load(paths: &Paths, device_id: &str) -> Self {
         let path = paths.device_auth();
-        let document = fs::read_to_string(&path)
+        let document = shared_place::read_to_string(&path)
             .ok()
             .and_then(|text| serde_json::from_str::<Map<String, Value>>(&text).ok())
             .filter(|document| document.get("deviceId").and_then(Value::as_str) == Some(device_id))
@@ -186,6 +196,8 @@ fn write(path: &Path, value: &Value) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use openclaw_config::Environment;
 
     use super::*;

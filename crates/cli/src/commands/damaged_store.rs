@@ -2,23 +2,26 @@
 //! any other file an empty store.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use openclaw_config::json5;
+use openclaw_config::{json5, shared_place};
 use serde::de::IgnoredAny;
 
 use crate::context::Context;
 
 /// What is wrong with a store of the config and who can mend it; `None` where nothing is, or where there is none yet.
 pub(super) fn of_configured(context: &Context, path: &Path) -> Option<String> {
-    let problem = match problem(path)? {
-        Problem::Missing => return None,
-        other => other.sentence(path),
-    };
     let doctor = context.hint_command("openclaw doctor");
-    Some(format!("{problem} `{doctor}` says what can be done, and `{doctor} --fix` does it."))
+    let problem = problem(path)?;
+    let what = problem.sentence(path);
+    match problem {
+        Problem::Missing => None,
+        Problem::Unreadable(_) => Some(format!("{what} `{doctor}` says what can be done.")),
+        Problem::NoObject => {
+            Some(format!("{what} `{doctor}` says what can be done, and `{doctor} --fix` does it."))
+        }
+    }
 }
 
 /// What is wrong with a file that was named as a store.
@@ -58,15 +61,13 @@ fn problem(path: &Path) -> Option<Problem> {
 
 /// JSON as the gateway writes it, else JSON5 as it reads it.
 fn is_object(path: &Path) -> io::Result<bool> {
-    // Opening a pipe would wait for its writer.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    match serde_json::from_reader::<_, BTreeMap<String, IgnoredAny>>(BufReader::new(File::open(path)?)) {
+    match serde_json::from_reader::<_, BTreeMap<String, IgnoredAny>>(BufReader::new(shared_place::open(
+        path,
+    )?)) {
         Ok(_) => Ok(true),
         Err(error) if error.is_io() => Err(error.into()),
         Err(_) => {
-            let bytes = std::fs::read(path)?;
+            let bytes = shared_place::read(path)?;
             let text = String::from_utf8_lossy(&bytes);
             Ok(json5::parse_value(text.trim_start_matches('\u{feff}')).is_ok_and(|value| value.is_object()))
         }

@@ -5,6 +5,7 @@
 
 mod config_findings;
 mod devices;
+mod places;
 mod report;
 mod token;
 
@@ -99,6 +100,7 @@ impl Session<'_> {
         found.extend(checkup::check(&self.premises));
         found.extend(database_finding(self.context));
         found.extend(devices::findings(self.context));
+        found.extend(places::findings(self.context));
         if !self.context.loaded.snapshot.exists {
             // Setup, which has to be run anyway, makes the directories too.
             found.retain(|finding| !finding.id.ends_with("dir-missing"));

@@ -12,6 +12,15 @@ pub(super) fn printable(text: &str) -> Cow<'_, str> {
     if !SEQUENCES.iter().any(|sequence| text.contains(sequence)) {
         return escaped(text);
     }
+    escaped_around_colours(text, |c| is_control(c) && !matches!(c, '\n' | '\t'))
+}
+
+/// The same in one line.
+pub(super) fn printable_row(text: &str) -> Cow<'_, str> {
+    escaped_around_colours(text, is_control)
+}
+
+fn escaped_around_colours(text: &str, is_unsafe: impl Fn(char) -> bool) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(next) = rest.chars().next() {
@@ -22,10 +31,10 @@ pub(super) fn printable(text: &str) -> Cow<'_, str> {
                 sequence.len()
             }
             None => {
-                match next {
-                    '\n' | '\t' => out.push(next),
-                    _ if is_control(next) => out.push_str(&escape(next)),
-                    _ => out.push(next),
+                if is_unsafe(next) {
+                    out.push_str(&escape(next));
+                } else {
+                    out.push(next);
                 }
                 next.len_utf8()
             }
@@ -52,6 +61,7 @@ mod tests {
         ];
         for (text, expect) in rows {
             assert_eq!(printable(text), expect);
+            assert_eq!(printable_row(text), expect.replace('\n', "\\n").replace('\t', "\\t"));
         }
     }
 }

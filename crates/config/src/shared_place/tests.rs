@@ -25,10 +25,9 @@ fn what_lies_in_a_shared_directory_counts_when_it_is_ours() {
         ("shared/theirs/below/x", Some("shared/theirs belongs to user")),
         ("shared/link/below", Some("shared/link belongs to user")),
         ("shared/not-there-yet/x", None),
-        // The link is the owner's own; what it leads to is not.
-        ("private/again/below", Some("shared/theirs belongs to user")),
-        ("private/mine/../link", Some("shared/theirs belongs to user")),
-        ("private/circle/x", Some("private/circle leads in a circle")),
+        // Another user's link counts nowhere.
+        ("private/again/below", Some("private/again belongs to user")),
+        ("private/mine/../link", Some("private/link belongs to user")),
         ("private/mine/below/x", None),
         ("private/mine/not-there-yet", None),
     ];
@@ -39,9 +38,10 @@ fn what_lies_in_a_shared_directory_counts_when_it_is_ours() {
             (Some(error), Some(expect)) => assert!(error.contains(expect), "{path}: {error}"),
             (error, expect) => assert_eq!((error.as_deref(), expect), (None, None), "{path}"),
         }
-        let ours = check_way(&base.path().join(path));
-        assert_eq!(ours.is_ok(), !path.contains("circle"), "{path}: {ours:?}");
+        check_way(&base.path().join(path)).unwrap();
     }
+    let circle = check_way(&private.join("circle/x")).unwrap_err().to_string();
+    assert!(circle.contains("private/circle leads in a circle"), "{circle}");
 }
 
 #[test]
@@ -98,4 +98,45 @@ fn a_link_in_a_private_directory_is_followed() {
     symlink("elsewhere.log", dir.path().join("gateway.log")).unwrap();
     append(&dir.path().join("gateway.log")).unwrap();
     assert!(dir.path().join("elsewhere.log").is_file());
+}
+
+#[test]
+fn a_file_of_the_state_is_a_regular_one_of_ours_whatever_the_modes_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::create_dir(at("dir")).unwrap();
+    fs::write(at("file"), "ours").unwrap();
+    fs::write(at("dir/theirs"), "theirs").unwrap();
+    nix::unistd::mkfifo(&at("pipe"), Mode::S_IRWXU).unwrap();
+    for (link, target) in [("link", "file"), ("to-dir", "dir"), ("to-pipe", "pipe"), ("their-link", "file")] {
+        symlink(target, at(link)).unwrap();
+    }
+    // Giving something away takes root; elsewhere that part is passed over.
+    let gave = ["dir/theirs", "their-link"]
+        .map(|name| std::os::unix::fs::lchown(at(name), Some(4_000_000), None).is_ok());
+    for (name, expect) in [
+        ("file", Ok("ours")),
+        ("link", Ok("ours")),
+        ("pipe", Err("is a pipe, not a regular file")),
+        ("to-pipe", Err("is a pipe")),
+        ("to-dir", Err("is a directory")),
+        ("missing", Err("No such file")),
+        ("dir/theirs", Err("theirs belongs to user 4000000")),
+        ("to-dir/theirs", Err("theirs belongs to user 4000000")),
+        ("their-link", Err("their-link belongs to user 4000000")),
+    ] {
+        if name.contains("their") && gave != [true, true] {
+            continue;
+        }
+        let read = read_to_string(&at(name)).map_err(|error| error.to_string());
+        match (&read, expect) {
+            (Ok(text), Ok(expect)) => assert_eq!(text, expect, "{name}"),
+            (Err(error), Err(expect)) => assert!(error.contains(expect), "{name}: {error}"),
+            _ => panic!("{name}: {read:?}"),
+        }
+        let appends = open_with(&at(name), OpenOptions::new().append(true)).is_ok();
+        assert_eq!(appends, expect.is_ok(), "{name}");
+    }
+    assert!(append(&at("pipe")).unwrap_err().to_string().contains("is a pipe"), "not waited for");
+    assert!(!gave[0] || append(&at("dir/theirs")).is_err());
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use openclaw_config::private_file::{self, Durability};
+use openclaw_config::shared_place;
 use openclaw_sessions::time::{iso, now_ms};
 use parking_lot::Mutex;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
@@ -153,7 +154,7 @@ struct Records<T> {
 }
 
 fn read_map<T: DeserializeOwned>(path: &Path) -> Result<Records<T>, StoreError> {
-    let bytes = match std::fs::read(path) {
+    let bytes = match shared_place::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(source) => return Err(StoreError::Read { path: path.to_owned(), source }),
@@ -202,7 +203,8 @@ fn repair<T: DeserializeOwned + Serialize>(path: &Path) -> Result<Option<PathBuf
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".damaged-{}", iso(now_ms()).replace([':', '.'], "-")));
     let copy = PathBuf::from(name);
-    let bytes = std::fs::read(path).map_err(|source| StoreError::Read { path: path.to_owned(), source })?;
+    let bytes =
+        shared_place::read(path).map_err(|source| StoreError::Read { path: path.to_owned(), source })?;
     private_file::replace(&copy, &bytes, Durability::Synced)
         .map_err(|source| StoreError::Write { path: copy.clone(), source })?;
     write_map(path, &records, Durability::Synced)?;

@@ -14,12 +14,43 @@ use super::run::StartError;
 pub(super) fn claim(config: &Config) -> Result<Vec<String>, StartError> {
     let state_dir = config.paths().state_dir();
     let mut lines = Vec::new();
-    lines.extend(own(state_dir).map_err(|source| state_dir_error(state_dir, source))?);
+    let failed = |source| state_dir_error(state_dir, source);
+    lines.extend(own_all(state_dir).map_err(failed)?);
+    for dir in parts(config).iter().filter(|dir| dir.is_dir()) {
+        lines.extend(own_all(dir).map_err(failed)?);
+    }
+    for dir in config.agent_ids().iter().map(|agent| config.paths().sessions_dir(agent)) {
+        if dir.is_dir() {
+            lines.extend(own(&dir).map_err(failed)?.1);
+        }
+    }
     for dir in store_dirs(config) {
         let failed = |source| not_ours("session store's directory", &dir, source, "session.store");
-        lines.extend(own(&dir).map_err(failed)?);
+        lines.extend(own(&dir).map_err(failed)?.1);
+    }
+    let credentials = config.paths().credentials_dir();
+    match own_all(credentials) {
+        Ok(line) => lines.extend(line),
+        Err(source) if shared_place::is_not_ours(&source) => {
+            return Err(not_ours("credentials directory", credentials, source, "OPENCLAW_OAUTH_DIR"));
+        }
+        // Nothing is kept there yet.
+        Err(error) => lines.push(format!("cannot make {}: {error}", credentials.display())),
     }
     Ok(lines)
+}
+
+/// The directories below the state directory from which files are read. Those of transcripts may be big; what is not ours
+/// there is refused when it is opened.
+fn parts(config: &Config) -> Vec<PathBuf> {
+    let paths = config.paths();
+    let device = paths.device_identity();
+    let mut dirs = vec![paths.devices_dir(), paths.log_dir().to_path_buf(), paths.state_dir().join("agents")];
+    dirs.extend(device.parent().map(Path::to_path_buf));
+    for agent in config.agent_ids() {
+        dirs.extend([paths.agent_root(&agent), config.agent(&agent).agent_dir]);
+    }
+    dirs
 }
 
 /// Where `session.store` puts stores; without it they are below the state directory.
@@ -36,7 +67,14 @@ fn store_dirs(config: &Config) -> Vec<PathBuf> {
     dirs
 }
 
-fn own(dir: &Path) -> io::Result<Option<String>> {
+/// A directory with everything in it: who has put something there may have done so before others were kept out.
+fn own_all(dir: &Path) -> io::Result<Option<String>> {
+    let (own, line) = own(dir)?;
+    own.check_entries()?;
+    Ok(line)
+}
+
+fn own(dir: &Path) -> io::Result<(OwnDir, Option<String>)> {
     private_file::make_dir(dir)?;
     let own = OwnDir::open(dir)?;
     let modes = own.close_to_others()?;
@@ -44,13 +82,14 @@ fn own(dir: &Path) -> io::Result<Option<String>> {
         own.check_entries()?;
     }
     let shown = dir.display();
-    Ok(match modes {
+    let line = match modes {
         Modes::Private => None,
         Modes::Repaired => Some(format!("others could write to {shown}; its mode is 700 now")),
         Modes::Shared => {
             Some(format!("others may write to {shown}, and its mode can't be changed: have it set to 700"))
         }
-    })
+    };
+    Ok((own, line))
 }
 
 /// Why the state directory can't be used.

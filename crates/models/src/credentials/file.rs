@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use openclaw_config::private_file::{self, Durability};
+use openclaw_config::shared_place;
 
 use super::legacy::{self, Surroundings};
 use super::lock::{LockError, PATIENCE, StoreLock};
@@ -27,7 +28,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// The file is no JSON object. It is left as it is.
-    #[error("{path} is damaged (line {line}); fix or move it away, then add the credentials again")]
+    #[error("{path} is damaged ({}); fix or move it away, then add the credentials again", place(*line))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -42,6 +43,13 @@ pub enum StoreError {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+fn place(line: usize) -> String {
+    match line {
+        0 => "not the JSON that belongs there".to_owned(),
+        line => format!("line {line}"),
+    }
 }
 
 /// What to do with a damaged file that is to be changed.
@@ -160,10 +168,11 @@ fn lock_failed(error: LockError) -> std::io::Error {
     }
 }
 
-/// The file itself where its name is a link, so that it stays one.
+/// The file itself where its name is a link of ours, so that it stays one. Another user's is refused when it is read.
 fn target(agent_dir: &Path) -> PathBuf {
     let path = agent_dir.join(FILE);
-    std::fs::canonicalize(&path).unwrap_or(path)
+    let real = shared_place::check_way(&path).and_then(|()| std::fs::canonicalize(&path));
+    real.unwrap_or(path)
 }
 
 /// What tells one state of the file from another.
@@ -188,7 +197,7 @@ fn read(path: &Path) -> Result<(Option<AuthStore>, Option<Stamp>), StoreError> {
         Err(error) if missing(&error) => return Ok((None, None)),
         Err(_) => None,
     };
-    match std::fs::read(path) {
+    match shared_place::read(path) {
         Ok(bytes) => {
             let store = AuthStore::parse(&bytes)
                 .map_err(|line| StoreError::Damaged { path: path.to_path_buf(), line })?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use openclaw_config::shared_place;
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 
@@ -151,7 +152,7 @@ fn read_json(path: &Path) -> Option<Map<String, Value>> {
     if std::fs::metadata(path).ok()?.len() > MAX_FILE {
         return None;
     }
-    let parsed = serde_json::from_slice(&std::fs::read(path).ok()?);
+    let parsed = serde_json::from_slice(&shared_place::read(path).ok()?);
     match parsed {
         Ok(Value::Object(map)) => Some(map),
         Ok(_) | Err(_) => {

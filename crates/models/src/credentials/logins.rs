@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use openclaw_config::private_file::{self, Durability};
+use openclaw_config::shared_place;
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
@@ -337,7 +338,7 @@ fn owner_of(account: &SecretString) -> String {
 }
 
 fn kept_copilot(path: &Path, owner: &str, now: i64) -> Option<SecretString> {
-    let kept: Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let kept: Value = serde_json::from_slice(&shared_place::read(path).ok()?).ok()?;
     // OpenClaw 2026.2.9 does not say whose it is.
     let is_ours = kept.get("owner").is_none_or(|known| known == owner);
     let lasts =

@@ -1,6 +1,7 @@
 //! Reading `models.json`.
 
 use openclaw_config::settings::ProviderAuth;
+use openclaw_config::shared_place;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -25,7 +26,7 @@ pub(super) type Providers = Vec<(ProviderId, ProviderEntry)>;
 
 /// Reads the file of an agent's directory; without one there are no providers. Blocks.
 pub(super) fn read(agent_dir: &Path) -> Result<Providers, FileProblem> {
-    match std::fs::read_to_string(agent_dir.join(FILE)) {
+    match shared_place::read_to_string(&agent_dir.join(FILE)) {
         Ok(text) => parse(&text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Providers::new()),
         Err(error) => Err(FileProblem::Read(error.to_string())),

@@ -5,6 +5,7 @@ use openclaw_config::settings::ProviderAuth;
 use std::path::Path;
 
 use openclaw_config::private_file::{self, Durability};
+use openclaw_config::shared_place;
 use secrecy::ExposeSecret;
 use serde_json::{Map, Number, Value, json};
 
@@ -60,7 +61,7 @@ impl Writing {
     /// When the file that is there makes no sense, which is left as it is, or the file system refuses.
     pub(crate) fn apply(&self, agent_dir: &Path) -> Result<bool, String> {
         let path = agent_dir.join(FILE);
-        let there = match std::fs::read_to_string(&path) {
+        let there = match shared_place::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(format!("cannot read {}: {error}", path.display())),

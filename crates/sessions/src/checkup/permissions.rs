@@ -13,7 +13,8 @@ const FILE_MODE: u32 = 0o600;
 /// What group and others may do with something.
 const OTHERS: u32 = 0o077;
 /// Directories below the state directory whose files are private, with those in them down to this depth.
-const PRIVATE_DIRS: &[(&str, usize)] = &[("devices", 1), ("nodes", 1), ("identity", 1), ("backups", 0)];
+const PRIVATE_DIRS: &[(&str, usize)] =
+    &[("devices", 1), ("nodes", 1), ("identity", 1), ("logs", 1), ("backups", 0)];
 /// Deepest nesting below the credentials directory that is looked at.
 const CREDENTIALS_DEPTH: usize = 4;
 
@@ -33,11 +34,22 @@ pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
 }
 
+/// What something is.
+#[cfg(unix)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    File,
+    Dir,
+    Link,
+    /// Reading it may never end.
+    PipeOrDevice,
+}
+
 /// Something of the state, and what is known of it.
 #[cfg(unix)]
 struct Thing {
     path: PathBuf,
-    is_dir: bool,
+    kind: Kind,
     mode: u32,
     uid: u32,
 }
@@ -46,11 +58,25 @@ struct Thing {
 impl Thing {
     fn of(path: &Path, meta: &std::fs::Metadata) -> Self {
         use std::os::unix::fs::MetadataExt as _;
-        Self { path: path.to_path_buf(), is_dir: meta.is_dir(), mode: meta.mode() & 0o7777, uid: meta.uid() }
+        let kind = match meta {
+            _ if meta.is_file() => Kind::File,
+            _ if meta.is_dir() => Kind::Dir,
+            _ if meta.is_symlink() => Kind::Link,
+            _ => Kind::PipeOrDevice,
+        };
+        Self { path: path.to_path_buf(), kind, mode: meta.mode() & 0o7777, uid: meta.uid() }
     }
 
     fn wanted(&self) -> u32 {
-        if self.is_dir { DIR_MODE } else { FILE_MODE }
+        if self.is_dir() { DIR_MODE } else { FILE_MODE }
+    }
+
+    fn is_dir(&self) -> bool {
+        self.kind == Kind::Dir
+    }
+
+    fn has_mode(&self) -> bool {
+        matches!(self.kind, Kind::File | Kind::Dir)
     }
 
     fn chmod(&self) -> Repair {
@@ -68,7 +94,9 @@ pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result
     let things = things(premises)?;
     let us = nix::unistd::geteuid().as_raw();
     check_owner(&things, us, found);
-    let ours: Vec<&Thing> = things.iter().filter(|thing| thing.uid == us || us == 0).collect();
+    check_kind(&things, found);
+    let is_ours = |thing: &&Thing| (thing.uid == us || us == 0) && thing.has_mode();
+    let ours: Vec<&Thing> = things.iter().filter(is_ours).collect();
     check_writable(&ours, found);
     let (mut dirs, mut files) = (Vec::new(), Vec::new());
     for thing in ours.into_iter().filter(|thing| thing.mode & OTHERS != 0) {
@@ -79,7 +107,7 @@ pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result
         } else if thing.path == premises.config_path {
             let message = format!("Config file is group/world readable ({path}). Recommend chmod 600.");
             found.push(finding("config.permissions", Severity::Warning, message, vec![thing.chmod()]));
-        } else if thing.is_dir {
+        } else if thing.is_dir() {
             dirs.push(thing);
         } else {
             files.push(thing);
@@ -107,9 +135,23 @@ fn check_owner(things: &[Thing], us: u32, found: &mut Vec<Finding>) {
     let message = if us == 0 {
         format!("Belongs to another user: {list}. Run openclaw as user {}, not as root.", first.uid)
     } else {
-        format!("Belongs to another user: {list}. Run: sudo chown -R {us} {}", first.path.display())
+        format!(
+            "Belongs to another user and is not used: {list}. If you know what is in it, run: sudo chown -hR {us} {}; else remove it.",
+            first.path.display(),
+        )
     };
     found.push(finding("state.owner", Severity::Warning, message, Vec::new()));
+}
+
+/// Reading a pipe waits for somebody to write into it, for good: commands refuse one.
+#[cfg(unix)]
+fn check_kind(things: &[Thing], found: &mut Vec<Finding>) {
+    let odd: Vec<&Thing> = things.iter().filter(|thing| thing.kind == Kind::PipeOrDevice).collect();
+    if !odd.is_empty() {
+        let list = such_as(&odd, "item", |thing| thing.path.display().to_string());
+        let message = format!("A pipe, socket or device where a file belongs: {list}. Remove it.");
+        found.push(finding("state.no-file", Severity::Error, message, Vec::new()));
+    }
 }
 
 /// What its owner may not read and write is of no use.
@@ -125,7 +167,7 @@ fn check_writable(ours: &[&Thing], found: &mut Vec<Finding>) {
     }
     // Whatever the mode says: a file system that is mounted read-only, or a rule of the system.
     let refuses = |thing: &&&Thing| access(&thing.path, AccessFlags::W_OK).is_err();
-    let refusing: Vec<&&Thing> = open.iter().filter(|thing| thing.is_dir).filter(refuses).collect();
+    let refusing: Vec<&&Thing> = open.iter().filter(|thing| thing.is_dir()).filter(refuses).collect();
     if !refusing.is_empty() {
         let list = such_as(&refusing, "directory", |thing| thing.path.display().to_string())
             .replace("directorys", "directories");
@@ -141,9 +183,10 @@ fn things(premises: &Premises) -> io::Result<Vec<Thing>> {
     let state_dir = premises.state.layout.state_dir();
     let mut things = Vec::new();
     // These may be links to a place of the owner's choice.
-    for path in [state_dir, &premises.config_path] {
-        things.extend(std::fs::metadata(path).ok().map(|meta| Thing::of(path, &meta)));
-    }
+    things.extend(std::fs::metadata(state_dir).ok().map(|meta| Thing::of(state_dir, &meta)));
+    // Anything else in its place is reported with the config.
+    let config = std::fs::metadata(&premises.config_path).ok().filter(std::fs::Metadata::is_file);
+    things.extend(config.map(|meta| Thing::of(&premises.config_path, &meta)));
     walk(&premises.state.credentials_dir, CREDENTIALS_DEPTH, &mut things)?;
     for (name, depth) in PRIVATE_DIRS {
         walk(&state_dir.join(name), *depth, &mut things)?;
@@ -174,20 +217,16 @@ fn things(premises: &Premises) -> io::Result<Vec<Thing>> {
 
 #[cfg(unix)]
 fn single(path: &Path, things: &mut Vec<Thing>) {
-    if let Ok(meta) = std::fs::symlink_metadata(path)
-        && (meta.is_file() || meta.is_dir())
-    {
-        things.push(Thing::of(path, &meta));
-    }
+    things.extend(std::fs::symlink_metadata(path).ok().map(|meta| Thing::of(path, &meta)));
 }
 
 /// A directory and what is in it; links are not followed.
 #[cfg(unix)]
 fn walk(dir: &Path, depth: usize, things: &mut Vec<Thing>) -> io::Result<()> {
+    single(dir, things);
     if !std::fs::symlink_metadata(dir).is_ok_and(|meta| meta.is_dir()) {
         return Ok(());
     }
-    single(dir, things);
     if depth == 0 {
         return Ok(());
     }

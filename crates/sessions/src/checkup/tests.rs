@@ -311,7 +311,7 @@ fn a_store_that_is_a_pipe_is_reported_and_not_waited_for() {
     nix::unistd::mkfifo(&store, nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR).unwrap();
     let found = dir.found();
     let about = found.iter().find(|finding| finding.id == "store.unreadable").unwrap();
-    assert!(about.message.contains("it is no regular file"), "{}", about.message);
+    assert!(about.message.contains("is a pipe, not a regular file"), "{}", about.message);
 }
 
 #[test]

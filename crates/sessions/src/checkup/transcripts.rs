@@ -4,12 +4,13 @@ use std::collections::HashSet;
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use openclaw_config::shared_place;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::{Finding, Premises, Repair, Severity, finding, such_as};
 use crate::backup::Backup;
-use crate::disk::{RealDisk, Temporary, open_regular};
+use crate::disk::{RealDisk, Temporary};
 use crate::key::{SessionKey, legacy};
 use crate::maintenance::{FileKind, StateFile};
 use crate::store::on_disk::StoredRow;
@@ -157,7 +158,7 @@ struct Contents {
 
 impl Contents {
     fn of(path: &Path) -> io::Result<Self> {
-        let mut lines = Lines::new(BufReader::with_capacity(256 * 1024, open_regular(path)?), 0);
+        let mut lines = Lines::new(BufReader::with_capacity(256 * 1024, shared_place::open(path)?), 0);
         let mut found = Self { has_header: false, lines: 0, foul: 0, is_torn: false };
         while let Some(line) = lines.advance()? {
             let bytes = lines.bytes();
@@ -199,7 +200,7 @@ pub(super) fn mend(path: &Path, backup: &mut Backup, now: i64) -> io::Result<()>
         if let Some(header) = &header {
             writeln!(out, "{header}")?;
         }
-        let mut lines = Lines::new(BufReader::new(open_regular(path)?), 0);
+        let mut lines = Lines::new(BufReader::new(shared_place::open(path)?), 0);
         while let Some(line) = lines.advance()? {
             // A header that stands behind entries is the one put before them.
             let is_second = header.is_some() && is_header(lines.bytes());
@@ -217,7 +218,7 @@ pub(super) fn mend(path: &Path, backup: &mut Backup, now: i64) -> io::Result<()>
 /// The header that stands somewhere in the file, or one by what the entries say.
 fn made_header(path: &Path, now: i64) -> io::Result<Value> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let mut lines = Lines::new(BufReader::new(open_regular(path)?), 0);
+    let mut lines = Lines::new(BufReader::new(shared_place::open(path)?), 0);
     let mut first: Option<Value> = None;
     while lines.advance()?.is_some() {
         if is_header(lines.bytes()) {

@@ -5,6 +5,8 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use openclaw_config::shared_place;
+
 use super::{Disk, DiskFile, Stamp, private};
 
 /// Plain system calls.
@@ -17,11 +19,11 @@ impl Disk for RealDisk {
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        super::read_regular(path)
+        shared_place::read(path)
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read>> {
-        Ok(Box::new(super::open_regular(path)?))
+        Ok(Box::new(shared_place::open(path)?))
     }
 
     fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
@@ -69,7 +71,7 @@ impl Disk for RealDisk {
     }
 
     fn is_held(&self, path: &Path) -> io::Result<bool> {
-        match super::open_regular(path)?.try_lock_shared() {
+        match shared_place::open(path)?.try_lock_shared() {
             Err(TryLockError::WouldBlock) => Ok(true),
             // Where the file system has no locks nothing is held.
             Err(TryLockError::Error(_)) | Ok(()) => Ok(false),

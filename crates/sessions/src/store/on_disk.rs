@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use openclaw_config::shared_place;
+
 use super::document::{self, Document};
 use super::journal::{Journal, Replayed};
 use super::rows::Rows;
@@ -118,7 +120,7 @@ pub fn read_newest_rows(path: &Path, limit: usize) -> io::Result<(Vec<StoredRow>
 
 /// Whether a file has a key of which `is_wanted` is true. A file that is not plain JSON has none.
 pub(crate) fn has_key(path: &Path, is_wanted: impl Fn(&str) -> bool) -> io::Result<bool> {
-    let bytes = match disk::read_regular(path) {
+    let bytes = match shared_place::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         other => other?,
     };

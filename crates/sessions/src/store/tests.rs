@@ -566,7 +566,7 @@ async fn a_store_that_is_a_pipe_or_a_directory_is_refused_at_once() {
     type Make = fn(&Path);
     let pipe: Make = |path| nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let directory: Make = |path| std::fs::create_dir(path).unwrap();
-    for (make, expect) in [(pipe, "it is no regular file"), (directory, "it is a directory")] {
+    for (make, expect) in [(pipe, "is a pipe, not a regular file"), (directory, "is a directory")] {
         let bench = Bench::new();
         std::fs::create_dir_all(bench.path().parent().unwrap()).unwrap();
         make(&bench.path());

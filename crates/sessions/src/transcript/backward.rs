@@ -4,13 +4,14 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use openclaw_config::shared_place;
+
 use super::file::{HEADER_WITHIN, Window};
 use super::format::{Header, VERSION};
 use super::head::{Kind, LineHead};
 use super::scan::Lines;
 use super::storage::Visit;
 use super::tail::Tail;
-use crate::disk::open_regular;
 use crate::mend::mend;
 
 /// Bytes at the end of a file that are read at first.
@@ -24,7 +25,7 @@ pub(crate) fn walk_branch(path: &Path, reach: u64, visit: &mut Visit<'_>) -> io:
 }
 
 fn walk_in_parts(path: &Path, reach: u64, first_part: u64, visit: &mut Visit<'_>) -> io::Result<()> {
-    let mut file = open_regular(path)?;
+    let mut file = shared_place::open(path)?;
     let version = match beginning_of(&file)? {
         Beginning::Header(header) => header.version,
         Beginning::Entry => VERSION,
@@ -56,12 +57,12 @@ fn walk_in_parts(path: &Path, reach: u64, first_part: u64, visit: &mut Visit<'_>
 
 /// Whether a file begins with a session header. Blocking.
 pub(crate) fn is_transcript(path: &Path) -> bool {
-    open_regular(path).and_then(|file| header_of(&file)).is_ok_and(|header| header.is_some())
+    shared_place::open(path).and_then(|file| header_of(&file)).is_ok_and(|header| header.is_some())
 }
 
 /// Visits the first `count` entries of a file in their order, reading no more than `budget` bytes. Blocking.
 pub(crate) fn first_entries(path: &Path, count: usize, budget: u64, visit: &mut Visit<'_>) -> io::Result<()> {
-    let mut lines = Lines::new(BufReader::new(open_regular(path)?.take(budget)), 0);
+    let mut lines = Lines::new(BufReader::new(shared_place::open(path)?.take(budget)), 0);
     let mut seen = 0;
     while seen < count && lines.advance()?.is_some() {
         seen += 1;

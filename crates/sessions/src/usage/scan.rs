@@ -5,9 +5,11 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use openclaw_config::shared_place;
+
 use super::digest::Counting;
 use super::line;
-use crate::disk::{Stamp, open_regular};
+use crate::disk::Stamp;
 use crate::transcript::scan::Lines;
 
 const BUFFER: usize = 64 * 1024;
@@ -28,7 +30,7 @@ pub(super) struct Scanned {
 
 /// Reads a file as far as it was not read before. A file that was replaced or rewritten is read anew.
 pub(super) fn scan(path: &Path, before: Option<&Scanned>) -> io::Result<Scanned> {
-    let mut file = open_regular(path)?;
+    let mut file = shared_place::open(path)?;
     let stamp = Stamp::from_meta(&file.metadata()?);
     let fallback = unix_ms(stamp.modified());
     let (mut counting, from) = match before {

@@ -3,6 +3,7 @@
 use std::io::{self, BufReader};
 use std::path::Path;
 
+use openclaw_config::shared_place;
 use openclaw_protocol::params::usage::{
     SessionsUsageTimeseriesParams, SessionsUsageTimeseriesResult, UsagePoint,
 };
@@ -12,7 +13,6 @@ use super::line::{self, Answer, Line, Said};
 use super::scan::unix_ms;
 use super::sums::{Costs, Tokens};
 use super::{Ledger, Prices, UsageError};
-use crate::disk::open_regular;
 use crate::transcript::scan::Lines;
 
 /// Answers `sessions.usage.timeseries`.
@@ -28,7 +28,7 @@ pub async fn timeseries(
 }
 
 fn points(path: &Path, prices: &Prices) -> io::Result<Vec<UsagePoint>> {
-    let file = open_regular(path)?;
+    let file = shared_place::open(path)?;
     let fallback = unix_ms(file.metadata()?.modified().ok());
     let mut lines = Lines::new(BufReader::with_capacity(64 * 1024, file), 0);
     let mut counting = Counting::default();

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use openclaw_config::Config;
 use openclaw_config::private_file::{self, Durability};
+use openclaw_config::shared_place;
 use openclaw_models::credentials::FILE;
 use openclaw_protocol::AgentId;
 
@@ -35,7 +36,7 @@ impl Offer {
                 format!("cannot copy {} to {}: {error}", self.from.display(), self.to.display()),
             )
         };
-        let content = std::fs::read(&self.from).map_err(failed)?;
+        let content = shared_place::read(&self.from).map_err(failed)?;
         private_file::replace(&self.to, &content, Durability::Synced).map_err(failed)
     }
 

@@ -52,7 +52,7 @@ pub(super) fn run(json: bool, detail: Detail, context: &Context) -> Outcome {
     if json {
         output::json(&rows);
     } else {
-        text(&rows, context).iter().for_each(|line| output::line(line));
+        text(&rows, context).iter().for_each(|line| output::row(line));
     }
     Ok(0)
 }

@@ -44,13 +44,13 @@ pub(super) fn checks(before: &[Finding], after: &[Finding], failures: &[(Repair,
 /// Headings by the first part of an id, in the order of the report.
 const SECTIONS: &[(&str, &[&str])] = &[
     ("Config", &["config"]),
-    ("State integrity", &["state", "sessions", "agent", "credentials"]),
+    ("State integrity", &["state", "sessions", "agent", "credentials", "models", "workspace"]),
     ("State of older versions", &["old"]),
     ("Session stores", &["store"]),
     ("Transcripts", &["transcript", "transcripts"]),
     ("Left behind", &["lock", "files"]),
     ("Database", &["database"]),
-    ("Devices", &["devices"]),
+    ("Devices", &["devices", "identity"]),
 ];
 
 impl Report {

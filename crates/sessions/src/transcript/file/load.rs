@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
+use openclaw_config::shared_place;
+
 use super::TranscriptFile;
 use super::window::Window;
 use crate::disk::{self, RealDisk};
@@ -25,10 +27,7 @@ pub(super) fn open_file(path: &Path) -> Result<File, TranscriptError> {
         io::ErrorKind::NotFound => TranscriptError::Missing(TranscriptRef::new(path)),
         _ => TranscriptError::io("open", path, source),
     };
-    if !std::fs::metadata(path).map_err(fail)?.is_file() {
-        return Err(fail(io::Error::other("it is no regular file")));
-    }
-    OpenOptions::new().read(true).append(true).open(path).map_err(fail)
+    shared_place::open_with(path, OpenOptions::new().read(true).append(true)).map_err(fail)
 }
 
 impl TranscriptFile {

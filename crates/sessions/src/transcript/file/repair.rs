@@ -1,9 +1,10 @@
 //! Files that are not as they should be: of an old version, without a header, no transcript at all. Whatever is done, the
 //! file as it was stays beside it.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
+
+use openclaw_config::shared_place;
 
 use super::window::Window;
 use super::{NewTranscript, TranscriptFile, new_header};
@@ -59,7 +60,7 @@ impl TranscriptFile {
 /// [`TranscriptError::NotATranscript`] for such a file.
 pub(super) fn put_aside(path: &Path, new: &NewTranscript) -> Result<(), TranscriptError> {
     let fail = |what, source| TranscriptError::io(what, path, source);
-    let mut file = File::open(path).map_err(|source| fail("read", source))?;
+    let mut file = shared_place::open(path).map_err(|source| fail("read", source))?;
     if file.metadata().is_ok_and(|meta| meta.len() == 0) {
         return std::fs::remove_file(path).map_err(|source| fail("replace", source));
     }

@@ -1,0 +1,72 @@
+//! Files and directories that commands and runs fail over, or do without, when they are not what they should be.
+
+use std::path::Path;
+
+use nix::unistd::{AccessFlags, access};
+use openclaw_config::{Config, ResolvedAgent};
+use openclaw_models::credentials::AuthStore;
+use openclaw_models::models_file_problem;
+use openclaw_sessions::checkup::{Finding, Severity};
+
+use crate::client::identity::Identity;
+use crate::context::Context;
+
+/// What is wrong with them. A person has to look: nothing of this can be made again.
+pub(super) fn findings(context: &Context) -> Vec<Finding> {
+    let config = context.config_or_default();
+    let identity = Identity::problem(context.paths());
+    let mut found: Vec<Finding> = identity
+        .map(|error| finding("identity.damaged", format!("This host's device key cannot be used: {error}.")))
+        .into_iter()
+        .chain(logs(context.paths().log_dir()))
+        .collect();
+    for agent in config.agent_ids() {
+        found.extend(of_agent(&config, &config.agent(&agent)));
+    }
+    found
+}
+
+fn of_agent(config: &Config, agent: &ResolvedAgent) -> Vec<Finding> {
+    let id = &agent.id;
+    let credentials = AuthStore::load(&agent.agent_dir).err();
+    let setting =
+        if config.agent_ids().len() > 1 { "agents.list[].workspace" } else { "agents.defaults.workspace" };
+    let workspace = obstacle(&agent.workspace).map(|why| {
+        let path = agent.workspace.display();
+        format!("Agent {id} has no workspace {path}: {why}. Move away what is there, or name another directory ({setting}).")
+    });
+    [
+        credentials
+            .map(|error| finding("credentials.damaged", format!("Agent {id} has no credentials: {error}."))),
+        models_file_problem(&agent.agent_dir).map(|why| Finding {
+            severity: Severity::Warning,
+            ..finding("models.ignored", format!("Agent {id}: {why}. Correct the file, or move it away."))
+        }),
+        workspace.map(|message| finding("workspace.unusable", message)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn logs(dir: &Path) -> Option<Finding> {
+    let why = obstacle(dir)?;
+    Some(finding(
+        "state.logs",
+        format!("No log is written: {why}. Move it away: {} has to be a directory.", dir.display()),
+    ))
+}
+
+/// Why there is no such directory and none can be made.
+fn obstacle(dir: &Path) -> Option<String> {
+    let there = dir.ancestors().find(|path| path.symlink_metadata().is_ok())?;
+    if !there.is_dir() {
+        return Some(format!("{} is not a directory", there.display()));
+    }
+    let is_refused = there != dir && access(there, AccessFlags::W_OK).is_err();
+    is_refused.then(|| format!("nothing can be made in {}", there.display()))
+}
+
+fn finding(id: &'static str, message: String) -> Finding {
+    Finding { id, severity: Severity::Error, message, repairs: Vec::new() }
+}
