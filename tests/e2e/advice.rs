@@ -177,7 +177,7 @@ async fn a_gateway_on_another_port_is_told_by_every_command() {
         lacks(&ended, &["Next: openclaw gateway", "Need a gateway?     openclaw gateway"]);
     }
     let wrong = openclaw(&gateway, &["health", "--token", "wrong"]).await;
-    wrong.failed(&["gateway token mismatch", "--token is not the gateway's token. Leave it away"]);
+    wrong.failed(&["gateway token mismatch", "--token is not the gateway's token. Leave it out"]);
     lacks(&wrong, &["gateway.remote.token", "auth.mode", TOKEN]);
 }
 

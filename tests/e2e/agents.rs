@@ -219,7 +219,7 @@ async fn agents_are_listed_with_their_routing_rules() {
         "  Routing rules: 1",
         "  Routing rules:",
         "    - telegram accountId=default",
-        "Routing rules map channel/account/peer to an agent. Use --bindings for full rules.",
+        "Routing rules map channel/account/peer to an agent.",
     ];
     assert_eq!(lines, expect, "{ended:?}");
 }

@@ -23,7 +23,9 @@ const CASES: [Case; 11] = [
     (
         "400",
         || refusal(400, "invalid_request_error", "max_tokens: too big"),
-        "LLM request rejected: max_tokens: too big",
+        "LLM request rejected: max_tokens: too big\nThis is the answer of anthropic (model claude-opus-4-6). It refused this \
+         request, and would again: `openclaw models set <provider>/<model>` chooses another model; a new session leaves out \
+         what was said so far.",
         1,
     ),
     (
@@ -49,7 +51,14 @@ const CASES: [Case; 11] = [
          shows which credential is used.",
         1,
     ),
-    ("404", || refusal(404, "not_found_error", "model: x"), "HTTP 404 not_found_error: model: x", 1),
+    (
+        "404",
+        || refusal(404, "not_found_error", "model: x"),
+        "HTTP 404 not_found_error: model: x\nThis is the answer of anthropic (model claude-opus-4-6). It has no such model, or \
+         is not at this address: `openclaw models list --all --provider anthropic` shows the known models, \
+         models.providers.anthropic.baseUrl is the address.",
+        1,
+    ),
     ("408", || refusal(408, "timeout_error", "slow"), "HTTP 408 timeout_error: slow", 4),
     (
         "413",
@@ -57,7 +66,14 @@ const CASES: [Case; 11] = [
         "Context overflow: prompt too large for the model. Try again with less input or a larger-context model.",
         1,
     ),
-    ("429", || refusal(429, "rate_limit_error", "slow down"), "HTTP 429 rate_limit_error: slow down", 4),
+    (
+        "429",
+        || refusal(429, "rate_limit_error", "slow down"),
+        "HTTP 429 rate_limit_error: slow down\nThis is the answer of anthropic (model claude-opus-4-6). It takes no more \
+         requests for now: try again later, or name another model that answers meanwhile: `openclaw models fallbacks add \
+         <provider>/<model>`.",
+        4,
+    ),
     (
         "500",
         || refusal(500, "api_error", "oops"),

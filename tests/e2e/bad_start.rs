@@ -17,8 +17,18 @@ async fn a_port_in_use_is_named() {
     let port = other.local_addr().unwrap().port();
     let gateway = gateway().prepare().unwrap();
     let refused = openclaw(&gateway, &["gateway", "run", "--port", &port.to_string()]).await;
-    refused.failed(&[&format!("already listening on ws://127.0.0.1:{port}")]);
+    let holder = format!("port {port} is held by pid {}", std::process::id());
+    refused.failed(&[&holder, "which is not a gateway", "another port"]);
     assert!(!gateway.state_dir().join("gateway.lock").exists(), "the lock was left behind");
+}
+
+#[tokio::test]
+async fn a_port_of_another_gateway_is_named() {
+    let first = gateway().start().await.unwrap();
+    let port = first.port();
+    let second = gateway().prepare().unwrap();
+    let refused = openclaw(&second, &["gateway", "run", "--port", &port.to_string()]).await;
+    refused.failed(&[&format!("already listening on ws://127.0.0.1:{port}"), "--force"]);
 }
 
 #[tokio::test]

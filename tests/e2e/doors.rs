@@ -22,6 +22,15 @@ async fn a_message_to_an_unknown_agent_is_refused_and_makes_none() {
 }
 
 #[tokio::test]
+async fn a_number_that_is_too_large_is_refused_in_words_of_the_protocol() {
+    let gateway = gateway().start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let refused = client.call("agent.wait", json!({"runId": "r", "timeoutMs": 1e308})).await.unwrap();
+    let text = "invalid agent.wait params: 1e+308 must be a whole number from 0 to 18446744073709551615";
+    assert_eq!(refused.error["message"], text);
+}
+
+#[tokio::test]
 async fn an_idempotency_key_has_an_end() {
     let gateway = gateway().start().await.unwrap();
     let mut client = gateway.client().await.unwrap();

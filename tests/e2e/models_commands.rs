@@ -194,4 +194,14 @@ async fn an_agents_own_models_are_listed_for_it() {
     assert_eq!(bare["resolvedDefault"], "openai/gpt-5.2");
     let text = openclaw(&gateway, &["models", "list", "--provider", "nobody"]).await;
     assert_eq!((text.code, text.out.as_str()), (Some(0), "No models found.\n"));
+    assert!(text.err.contains("--all"), "{text:?}");
+    let status = openclaw(&gateway, &["models", "--agent", "work", "status"]).await;
+    assert!(
+        status.out.contains("- nowhere Not a known provider. Add models.providers.nowhere with"),
+        "{status:?}"
+    );
+    let alias = openclaw(&gateway, &["models", "aliases", "add", "lost", "nosuch/model"]).await;
+    assert!(alias.code == Some(0) && alias.err.contains("Unknown model: nosuch/model"), "{alias:?}");
+    let spaced = openclaw(&gateway, &["models", "set", "anthropic/claude opus"]).await;
+    assert!(spaced.err.contains("models list --all --provider anthropic"), "{spaced:?}");
 }

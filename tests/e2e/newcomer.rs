@@ -185,8 +185,67 @@ async fn a_local_run_beside_a_gateway_is_refused_in_a_sentence() {
     let args = ["agent", "--local", "--agent", "main", "--message", "hello"];
     let ended = openclaw(&gateway, &args).await;
     let pid = gateway.pid().unwrap();
-    ended.failed(&[&format!("A gateway (pid {pid}) has this state directory"), "Leave --local away"]);
+    ended.failed(&[&format!("A gateway (pid {pid}) has this state directory"), "Leave out --local"]);
     assert!(!ended.err.contains("lock timeout"), "{ended:?}");
+}
+
+#[tokio::test]
+async fn a_profile_is_told_to_set_up_its_own_directory() {
+    let gateway = fresh();
+    let in_profile = async |args: &[&str]| {
+        let mut command = gateway.command();
+        command.env_remove("OPENCLAW_STATE_DIR").args(args);
+        Ended::of(command).await
+    };
+    in_profile(&["--dev", "gateway"]).await.failed(&["Run `openclaw --dev setup` or set gateway.mode=local"]);
+    in_profile(&["--profile", "work", "gateway"]).await.failed(&["Run `openclaw --profile work setup`"]);
+    let status = in_profile(&["--dev", "status"]).await;
+    assert!(status.out.contains("missing (run openclaw --dev setup)"), "{status:?}");
+}
+
+#[tokio::test]
+async fn readers_make_nothing_where_nothing_is() {
+    let gateway = fresh();
+    for args in [&["status"][..], &["health"], &["logs"], &["gateway", "status"], &["gateway", "probe"]] {
+        unaware(&gateway, args).await;
+        assert!(!gateway.state_dir().exists(), "{args:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_setting_that_keeps_the_gateway_from_working_is_told_when_it_is_written() {
+    let gateway = fresh();
+    assert_eq!(openclaw(&gateway, &["setup"]).await.code, Some(0));
+    let rows = [
+        ("agents.defaults.model.primary", "x y", "model \"x y\" names no provider"),
+        ("agents.defaults.model.primary", "nosuch/foo", "Unknown model: nosuch/foo"),
+        ("gateway.auth.token", "", "no token is configured"),
+        ("logging.level", "info", ""),
+    ];
+    for (path, value, expect) in rows {
+        let set = openclaw(&gateway, &["config", "set", path, value]).await;
+        assert_eq!(set.code, Some(0), "{set:?}");
+        assert!(set.err.contains(expect) && set.err.is_empty() == expect.is_empty(), "{set:?}");
+    }
+    // What the gateway says to do works.
+    openclaw(&gateway, &["gateway"]).await.failed(&["`openclaw setup` makes one."]);
+    assert!(openclaw(&gateway, &["setup"]).await.out.contains("gateway.auth.token"));
+    let left = openclaw(&gateway, &["doctor", "--check"]).await;
+    assert!(!left.out.contains("no token"), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_broken_config_is_told_what_to_put_back() {
+    let gateway = fresh();
+    openclaw(&gateway, &["setup"]).await;
+    openclaw(&gateway, &["config", "set", "gateway.port", "18790"]).await;
+    let path = gateway.state_dir().join("openclaw.json");
+    std::fs::write(&path, "").unwrap();
+    openclaw(&gateway, &["agents", "list"]).await.failed(&["Remove the empty file", "openclaw.json.bak"]);
+    std::fs::write(&path, "{ agent: { nosuch: 1 } }").unwrap();
+    let old = openclaw(&gateway, &["agents", "list"]).await;
+    old.failed(&["Legacy config keys detected:\n  - agent: agent.* was moved", "Fix what is named above"]);
+    assert!(!old.err.contains("auto-migrated") && !old.err.contains("Problem:"), "{old:?}");
 }
 
 #[tokio::test]

@@ -147,4 +147,7 @@ async fn what_was_spent_is_told_in_exactly_the_days_asked_for() {
     openclaw(&gateway, &["gateway", "usage-cost", "--days", "x"])
         .await
         .failed(&["--days must be a positive integer"]);
+    openclaw(&gateway, &["gateway", "usage-cost", "--days", "100000000000"])
+        .await
+        .failed(&["of at most 4294967295, not \"100000000000\""]);
 }

@@ -94,8 +94,8 @@ pub(crate) struct AgentArgs {
     /// Thinking level: off, minimal, low, medium, high, xhigh
     #[arg(long, value_name = "level")]
     pub(crate) thinking: Option<String>,
-    /// Verbose level of the session: on, off
-    #[arg(long, value_name = "on|off")]
+    /// Verbose level of the session: on, full, off
+    #[arg(long, value_name = "on|full|off")]
     pub(crate) verbose: Option<String>,
     /// Channel of the conversation
     #[arg(long, value_name = "channel")]
@@ -331,19 +331,19 @@ pub(crate) struct RunArgs {
     /// Shared password for clients
     #[arg(long, value_name = "password")]
     pub(crate) password: Option<String>,
-    /// Tailscale exposure: off, serve, funnel
+    /// Tailscale exposure: off; serve and funnel are not implemented yet
     #[arg(long, value_name = "mode")]
     pub(crate) tailscale: Option<String>,
-    /// Undo the Tailscale exposure at exit
+    /// Undo the Tailscale exposure at exit (not implemented yet)
     #[arg(long)]
     pub(crate) tailscale_reset_on_exit: bool,
     /// Start although gateway.mode is not local
     #[arg(long)]
     pub(crate) allow_unconfigured: bool,
-    /// Create a development config when there is none
+    /// Create a development config when there is none (not implemented yet; see --dev before the command)
     #[arg(long)]
     pub(crate) dev: bool,
-    /// With --dev: start from nothing
+    /// With --dev: start from nothing (not implemented yet)
     #[arg(long)]
     pub(crate) reset: bool,
     /// Stop a gateway that holds the port
@@ -361,10 +361,10 @@ pub(crate) struct RunArgs {
     /// Accepted for compatibility
     #[arg(long, hide = true)]
     pub(crate) claude_cli_logs: bool,
-    /// Log raw model stream events
+    /// Log raw model stream events (not implemented yet)
     #[arg(long)]
     pub(crate) raw_stream: bool,
-    /// File for --raw-stream
+    /// File for --raw-stream (not implemented yet)
     #[arg(long, value_name = "path")]
     pub(crate) raw_stream_path: Option<String>,
 }

@@ -2,8 +2,8 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser as _};
-use openclaw_config::Environment;
 use openclaw_config::profile::{apply_profile, take_profile_flags};
+use openclaw_config::{Environment, nearest};
 
 use crate::args::{Cli, Command, ConfigArgs, ConfigCommand};
 use crate::context::Context;
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &[String]) -> u8 {
         failure.report(json);
         return failure.exit;
     }
-    let words = std::iter::once("openclaw".to_owned()).chain(rest);
+    let words = std::iter::once("openclaw").chain(rest.iter().map(String::as_str));
     match Cli::try_parse_from(words) {
         Ok(Cli { command: Some(command) }) => {
             // For `config set` the word is about the value, not about the output.
@@ -83,6 +83,7 @@ pub(crate) fn run(args: &[String]) -> u8 {
             let json = json && !is_set;
             let context = Context::new(&env, no_color);
             commands::run(command, &context).unwrap_or_else(|failure| {
+                let failure = failure.for_profile(context.env());
                 failure.report(json);
                 failure.exit
             })
@@ -91,7 +92,7 @@ pub(crate) fn run(args: &[String]) -> u8 {
             output::line(&Cli::command().render_help().to_string());
             0
         }
-        Err(error) => match grammar_failure(&error) {
+        Err(error) => match grammar_failure(&error, &rest) {
             Some(failure) => {
                 failure.report(json);
                 failure.exit
@@ -133,37 +134,65 @@ fn not_yet(words: &[String]) -> Option<&'static str> {
 }
 
 /// What is wrong with the words, in the reference's form where it has one; nothing where help was asked for.
-fn grammar_failure(error: &clap::Error) -> Option<Failure> {
+fn grammar_failure(error: &clap::Error, words: &[String]) -> Option<Failure> {
     let word = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(list)) => list.first().cloned(),
         Some(_) | None => None,
     };
-    let text = match error.kind() {
+    let failure = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => return None,
         ErrorKind::InvalidSubcommand => {
-            word(ContextKind::InvalidSubcommand).map(|name| format!("error: unknown command '{name}'"))
+            word(ContextKind::InvalidSubcommand).map(|name| unknown_command(&name, words))
         }
-        ErrorKind::UnknownArgument => word(ContextKind::InvalidArg).map(|name| {
-            if name.starts_with('-') {
-                format!("error: unknown option '{name}'")
-            } else {
-                format!("error: unknown command '{name}'")
-            }
-        }),
-        ErrorKind::MissingRequiredArgument => word(ContextKind::InvalidArg).map(|name| missing(&name)),
-        ErrorKind::InvalidValue | ErrorKind::TooFewValues => {
-            word(ContextKind::InvalidArg).map(|name| format!("error: option '{name}' argument missing"))
+        ErrorKind::UnknownArgument => {
+            word(ContextKind::InvalidArg).map(|name| unknown_argument(&name, words))
         }
+        ErrorKind::MissingRequiredArgument => {
+            word(ContextKind::InvalidArg).map(|name| Failure::usage(missing(&name)))
+        }
+        ErrorKind::InvalidValue | ErrorKind::TooFewValues => word(ContextKind::InvalidArg)
+            .map(|name| Failure::usage(format!("error: option '{name}' argument missing"))),
         _ => None,
     };
-    let text = text.unwrap_or_else(|| error.render().to_string().trim_end().to_owned());
-    let failure = Failure::usage(text);
-    let suggestions = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg];
-    Some(match suggestions.into_iter().find_map(word) {
-        Some(name) => failure.hint(format!("(Did you mean {name}?)")),
-        None => failure,
-    })
+    Some(failure.unwrap_or_else(|| Failure::usage(error.render().to_string().trim_end())))
+}
+
+/// The command that the words name, as deep as they do.
+fn named_command(words: &[String]) -> clap::Command {
+    let mut cli = Cli::command();
+    cli.build();
+    words.iter().fold(cli, |command, word| command.find_subcommand(word).cloned().unwrap_or(command))
+}
+
+fn unknown_command(name: &str, words: &[String]) -> Failure {
+    let command = named_command(words);
+    let known = command.get_subcommands().map(clap::Command::get_name);
+    let failure = Failure::usage(format!("error: unknown command '{name}'"));
+    match nearest(name, known) {
+        Some(meant) => failure.hint(format!("(Did you mean {meant}?)")),
+        None => failure.hint("Run `openclaw --help` for the commands there are."),
+    }
+}
+
+fn unknown_argument(name: &str, words: &[String]) -> Failure {
+    let mut command = named_command(words);
+    if let Some(option) = name.strip_prefix("--") {
+        let failure = Failure::usage(format!("error: unknown option '{name}'"));
+        let known = command.get_arguments().filter(|argument| !argument.is_hide_set());
+        return match nearest(option, known.filter_map(clap::Arg::get_long)) {
+            Some(meant) => failure.hint(format!("(Did you mean --{meant}?)")),
+            None => failure,
+        };
+    }
+    if name.starts_with('-') {
+        return Failure::usage(format!("error: unknown option '{name}'"));
+    }
+    let failure = Failure::usage(format!("error: unexpected argument '{name}'"));
+    match command.get_name() {
+        "agent" => failure.hint("Put the message behind -m: openclaw agent --agent main -m \"<message>\""),
+        _ => failure.hint(command.render_usage().to_string()),
+    }
 }
 
 /// An option is named as it is typed, an argument by its name alone.
@@ -241,12 +270,34 @@ mod tests {
             ("models auth order set --provider x", "error: missing required argument 'profile_ids'"),
             ("config get", "error: missing required argument 'path'"),
             ("nosuchcmd", "error: unknown command 'nosuchcmd'"),
+            ("agent hello", "error: unexpected argument 'hello'"),
         ];
         for (line, expect) in rows {
-            let Err(error) = Cli::try_parse_from(words(&format!("openclaw {line}"))) else {
-                panic!("{line}")
-            };
-            assert_eq!(grammar_failure(&error).unwrap().message, expect, "{line}");
+            assert_eq!(refused(line).message, expect, "{line}");
+        }
+    }
+
+    fn refused(line: &str) -> Failure {
+        let Err(error) = Cli::try_parse_from(words(&format!("openclaw {line}"))) else { panic!("{line}") };
+        grammar_failure(&error, &words(line)).unwrap()
+    }
+
+    #[test]
+    fn what_was_meant_is_said_only_where_it_is_likely() {
+        let help = "Run `openclaw --help` for the commands there are.";
+        let rows = [
+            ("statsu", "(Did you mean status?)"),
+            ("agnet", "(Did you mean agent?)"),
+            ("chat", help),
+            ("version", help),
+            ("start", help),
+            ("gateway statsu", "(Did you mean status?)"),
+            ("doctor --fx", "(Did you mean --fix?)"),
+            ("models set anthropic claude", "Usage: openclaw models set <MODEL>"),
+            ("agent hello", "Put the message behind -m: openclaw agent --agent main -m \"<message>\""),
+        ];
+        for (line, expect) in rows {
+            assert_eq!(refused(line).hint.as_deref(), Some(expect), "{line}");
         }
     }
 

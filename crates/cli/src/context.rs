@@ -93,14 +93,14 @@ impl Context {
         let list = |issues: &[openclaw_config::Issue]| {
             issues.iter().map(|issue| format!("  - {}", issue.line())).collect::<Vec<_>>().join("\n")
         };
-        let mut text = format!(
-            "Config invalid\nFile: {}\nProblem:\n{}",
+        // Old keys that could not be moved are issues, and then the only ones.
+        let heading =
+            if snapshot.issues == snapshot.legacy_issues { "Legacy config keys detected" } else { "Problem" };
+        let text = format!(
+            "Config invalid\nFile: {}\n{heading}:\n{}",
             self.short(&snapshot.path),
             list(&snapshot.issues)
         );
-        if !snapshot.legacy_issues.is_empty() {
-            text.push_str(&format!("\nLegacy config keys detected:\n{}", list(&snapshot.legacy_issues)));
-        }
         Failure::new("config-invalid", text)
             .hint(format!("\n{}, then run the command again.", self.config_fix()))
     }
@@ -110,8 +110,18 @@ impl Context {
         let snapshot = &self.loaded.snapshot;
         let path = snapshot.path.display();
         if self.is_config_readable() {
-            let what = if snapshot.is_parsable() { "what is named above" } else { "the text at that line" };
-            return format!("Fix {what} in {path}");
+            let is_empty = snapshot.raw.as_ref().is_some_and(|text| text.trim().is_empty());
+            let fix = match snapshot.is_parsable() {
+                true => format!("Fix what is named above in {path}"),
+                false if is_empty => format!("Remove the empty file {path} and run `openclaw setup`"),
+                false => format!("Fix the text at that line in {path}"),
+            };
+            let backup = snapshot.path.with_added_extension("bak");
+            return if backup.exists() {
+                format!("{fix}, or put back {} (what it was before the last change)", backup.display())
+            } else {
+                fix
+            };
         }
         match shared_place::open(&snapshot.path) {
             Err(error)

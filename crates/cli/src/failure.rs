@@ -1,5 +1,7 @@
 //! Why a command did not do what it was asked.
 
+use openclaw_config::Environment;
+use openclaw_config::profile::hints_in;
 use serde_json::{Value, json};
 
 use crate::output;
@@ -41,6 +43,13 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// The same with the commands in its text as the user of this profile has to type them.
+    pub(crate) fn for_profile(self, env: &Environment) -> Self {
+        let Self { message, hint, .. } = &self;
+        let (message, hint) = (hints_in(message, env), hint.as_deref().map(|hint| hints_in(hint, env)));
+        Self { message, hint, ..self }
     }
 
     /// Prints it: text on stderr, and with `--json` one document on stdout.

@@ -126,7 +126,7 @@ pub enum StartRefusal {
     },
     /// Token auth without a token.
     #[error(
-        "Gateway auth is set to token, but no token is configured.\nSet gateway.auth.token (or OPENCLAW_GATEWAY_TOKEN), or pass --token."
+        "Gateway auth is set to token, but no token is configured.\nSet gateway.auth.token (or OPENCLAW_GATEWAY_TOKEN), or pass --token. `openclaw setup` makes one."
     )]
     NoToken,
     /// Password auth without a password.

@@ -75,6 +75,16 @@ impl Loaded {
         self.config.as_ref().or(self.lenient.as_ref()).ok_or_else(|| self.invalid())
     }
 
+    /// What was read here, had this document been the file.
+    #[must_use]
+    pub fn with(&self, document: &Value) -> Self {
+        let (paths, mut environment) = (self.paths.clone(), self.environment.clone());
+        let read = interpret(document, &paths, &mut environment);
+        let (path, hash) = (self.snapshot.path.clone(), self.snapshot.hash.clone());
+        let source = Source { path, exists: true, raw: None, hash, parsed: document.clone() };
+        read.into_loaded(source, paths, environment)
+    }
+
     fn invalid(&self) -> InvalidConfig {
         InvalidConfig { path: self.snapshot.path.display().to_string(), issues: self.snapshot.issues.clone() }
     }

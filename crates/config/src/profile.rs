@@ -4,6 +4,8 @@ use crate::Environment;
 
 /// Longest profile name.
 const MAX_NAME_LENGTH: usize = 64;
+/// Profile of `--dev`.
+const DEV_PROFILE: &str = "dev";
 /// Port of `--dev`.
 const DEV_PORT: &str = "19001";
 
@@ -77,7 +79,7 @@ pub fn is_valid_name(name: &str) -> bool {
 pub fn apply_profile(flags: &ProfileFlags, env: &mut Environment) {
     let name = match (&flags.name, flags.dev) {
         (Some(name), _) => name.clone(),
-        (None, true) => "dev".to_owned(),
+        (None, true) => DEV_PROFILE.to_owned(),
         (None, false) => return,
     };
     env.set("OPENCLAW_PROFILE", name.clone());
@@ -104,12 +106,22 @@ pub fn command_hint(command: &str, env: &Environment) -> String {
     if profile.eq_ignore_ascii_case("default") || !is_valid_name(profile) || has_flag {
         return command.to_owned();
     }
+    // `--profile dev` is the same directory, but not the same port.
+    let is_dev = profile == DEV_PROFILE && env.get("OPENCLAW_GATEWAY_PORT") == Some(DEV_PORT);
     match command.strip_prefix("openclaw") {
         Some(rest) if rest.is_empty() || rest.starts_with(' ') => {
-            format!("openclaw --profile {profile}{rest}")
+            let flag = if is_dev { "--dev".to_owned() } else { format!("--profile {profile}") };
+            format!("openclaw {flag}{rest}")
         }
         Some(_) | None => command.to_owned(),
     }
+}
+
+/// A text whose commands, which stand in backticks, are printed as [`command_hint`] would.
+pub fn hints_in(text: &str, env: &Environment) -> String {
+    let parts = text.split('`').enumerate();
+    let parts = parts.map(|(at, part)| if at % 2 == 1 { command_hint(part, env) } else { part.to_owned() });
+    parts.collect::<Vec<_>>().join("`")
 }
 
 #[cfg(test)]
@@ -177,5 +189,14 @@ mod tests {
             let env = Environment::new([("OPENCLAW_PROFILE", profile)], "/w");
             assert_eq!(command_hint(command, &env), expect);
         }
+        let dev = |port| {
+            let mut env = Environment::new(port, "/w");
+            apply_profile(&ProfileFlags { name: None, dev: true }, &mut env);
+            hints_in("Missing. Run `openclaw setup` (or openclaw help)", &env)
+        };
+        let vars: [(&str, &str); 0] = [];
+        let own_port = [("OPENCLAW_GATEWAY_PORT", "7"), ("HOME", "/h")];
+        assert_eq!(dev(vars.to_vec()), "Missing. Run `openclaw --dev setup` (or openclaw help)");
+        assert_eq!(dev(own_port.to_vec()), "Missing. Run `openclaw --profile dev setup` (or openclaw help)");
     }
 }

@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use crate::redact::{redact, redact_text};
 
+/// How OpenClaw's texts about old keys end.
+pub(crate) const MOVED: &str = " (auto-migrated on load).";
+
 /// One finding about the config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
@@ -36,9 +39,11 @@ impl Issue {
     /// One line for people: `gateway: Unrecognized key: "prot" (did you mean "port"?)`.
     pub fn line(&self) -> String {
         let path = if self.path.is_empty() { "<root>" } else { &self.path };
+        // An old key that is an issue was not moved, whatever OpenClaw's text says.
+        let message = self.message.strip_suffix(MOVED).unwrap_or(&self.message);
         match self.advice() {
-            Some(advice) => format!("{path}: {} ({advice})", self.message),
-            None => format!("{path}: {}", self.message),
+            Some(advice) => format!("{path}: {message} ({advice})"),
+            None => format!("{path}: {message}"),
         }
     }
 

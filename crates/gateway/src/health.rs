@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openclaw_config::settings::Heartbeat;
-use openclaw_config::{Config, DurationUnit, Unmet, parse_duration};
+use openclaw_config::{Config, Unmet};
 use openclaw_dispatch::Settings;
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::health::{
@@ -26,7 +26,6 @@ pub const MAX_AGE: Duration = Duration::from_secs(60);
 const MIN_GAP: Duration = Duration::from_secs(15);
 /// Sessions named per store.
 const RECENT: usize = 5;
-const DEFAULT_EVERY: &str = "30m";
 const DEFAULT_TARGET: &str = "last";
 const DEFAULT_ACK_MAX_CHARS: u64 = 300;
 
@@ -183,22 +182,18 @@ async fn sessions(store: &dyn SessionStore, agent: &AgentId, now: i64) -> Sessio
     SessionsHealth { path, count: found.total, recent: recent.collect() }
 }
 
-/// The heartbeat of an agent as configured. When any agent has a heartbeat of its own, only those beat; else the default
-/// agent does.
+/// The heartbeat of an agent as configured.
 fn heartbeat(config: &Config, id: &AgentId) -> AgentHeartbeat {
-    let shared = config.agents.defaults.heartbeat.clone().unwrap_or_default();
-    let own = config.agent_entry(id).and_then(|entry| entry.heartbeat.clone());
-    let any_own = config.agents.list.iter().any(|entry| entry.heartbeat.is_some());
-    let enabled = if any_own { own.is_some() } else { *id == config.default_agent() };
-    let own = own.unwrap_or_default();
-    let pick =
-        |field: fn(&Heartbeat) -> &Option<String>| field(&own).clone().or_else(|| field(&shared).clone());
-    let every = pick(|beat| &beat.every).unwrap_or_else(|| DEFAULT_EVERY.to_owned());
-    let every_ms = interval_ms(&every).filter(|_| enabled);
+    let beat = config.heartbeat(id);
+    let shared = config.agents.defaults.heartbeat.as_ref();
+    let own = config.agent_entry(id).and_then(|entry| entry.heartbeat.as_ref());
+    let pick = |field: fn(&Heartbeat) -> &Option<String>| {
+        own.into_iter().chain(shared).find_map(|beat| field(beat).clone())
+    };
     AgentHeartbeat {
-        enabled,
-        every: if enabled { every } else { "disabled".to_owned() },
-        every_ms,
+        enabled: beat.enabled,
+        every: beat.every,
+        every_ms: beat.every_ms,
         prompt: pick(|beat| &beat.prompt)
             .filter(|text| !text.trim().is_empty())
             .unwrap_or_else(|| Heartbeat::PROMPT.to_owned()),
@@ -208,29 +203,9 @@ fn heartbeat(config: &Config, id: &AgentId) -> AgentHeartbeat {
     }
 }
 
-/// The configured interval; nothing for zero and for what can't be read.
-fn interval_ms(text: &str) -> Option<u64> {
-    parse_duration(text, DurationUnit::Minutes).ok().filter(|ms| *ms > 0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn intervals_are_read_in_minutes_unless_they_say_otherwise() {
-        let rows = [
-            ("30m", Some(1_800_000)),
-            ("0m", None),
-            ("90", Some(5_400_000)),
-            ("1.5h", Some(5_400_000)),
-            ("45s", Some(45_000)),
-            ("soon", None),
-        ];
-        for (text, expect) in rows {
-            assert_eq!(interval_ms(text), expect, "{text}");
-        }
-    }
 
     #[test]
     fn only_what_differs_beyond_time_is_news() {

@@ -206,7 +206,10 @@ pub fn default_model(
         Some(reference) => {
             let bare = !written.contains('/') && names.by_alias(written).is_none();
             let warning = bare.then(|| {
-                format!("model \"{written}\" names no provider; write \"{reference}\" in agents.defaults.model.primary")
+                format!(
+                    "model \"{written}\" names no provider and is taken for \"{reference}\"; write <provider>/<model> in \
+                     agents.defaults.model.primary"
+                )
             });
             DefaultModel { reference, configured: true, warning }
         }

@@ -22,7 +22,7 @@ use self::plan::{Plan, candidates_of};
 pub(crate) use self::primary::standing;
 pub use self::primary::{Origin, Primary};
 pub use self::provider_card::ProviderCard;
-use self::told::Told;
+use self::told::{Told, small_windows};
 use crate::background::Background;
 use crate::catalog::{Catalog, LookupError, ModelRow};
 use crate::clock::Clock;
@@ -375,7 +375,8 @@ impl Models {
         if selected.candidates.is_empty() {
             return Err(nobody_left(selected.skipped));
         }
-        selected.warnings.extend(self.told.small_windows(&selected.candidates));
+        selected.warnings.extend(small_windows(&selected.candidates));
+        selected.warnings = self.told.news(selected.warnings);
         Ok(selected)
     }
 

@@ -64,8 +64,28 @@ pub trait Call {
         }
         whole_numbers(&mut value);
         serde_json::from_value(value)
-            .map_err(|error| ErrorShape::invalid_params(Self::NAME, &error.to_string()))
+            .map_err(|error| ErrorShape::invalid_params(Self::NAME, &in_plain_words(&error)))
     }
+}
+
+/// The names that serde gives to whole numbers, and what a client can make of them.
+const WHOLE_NUMBERS: [(&str, &str); 5] = [
+    ("u64", "a whole number from 0 to 18446744073709551615"),
+    ("u32", "a whole number from 0 to 4294967295"),
+    ("u16", "a whole number from 0 to 65535"),
+    ("i64", "a whole number from -9223372036854775808 to 9223372036854775807"),
+    ("i32", "a whole number from -2147483648 to 2147483647"),
+];
+
+/// What is wrong with a value that no type can hold, without the names of our types.
+fn in_plain_words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let fault = WHOLE_NUMBERS.iter().find_map(|(name, words)| {
+        let found = text.strip_suffix(name)?.strip_suffix(", expected ")?;
+        // Serde puts the value between backticks.
+        Some(format!("{} must be {words}", found.split('`').nth(1)?))
+    });
+    fault.unwrap_or(text)
 }
 
 /// Declares the empty types of a family's methods.

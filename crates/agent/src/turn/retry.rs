@@ -171,7 +171,9 @@ impl Attempts {
         let each = self.each(failures);
         if each.len() < 2 || !last.kind.falls_over() {
             let kind = kind_of(last, &text);
-            let message = match self.advice(last) {
+            // Some kinds have a text of their own that says it all.
+            let advice = self.advice(last).filter(|_| kind == last.kind.into());
+            let message = match advice {
                 Some(advice) => format!("{text}\n{advice}"),
                 None => text,
             };
@@ -183,7 +185,7 @@ impl Attempts {
         }
     }
 
-    /// Who refused the credential or broke down, and what to do about it; such answers of a provider name nobody.
+    /// Who refused the request or broke down, and what to do about it; such answers of a provider name nobody.
     fn advice(&self, failure: &ModelFailure) -> Option<String> {
         let (status, candidate) = (failure.status?, self.current()?);
         let (provider, model) = candidate.name.split_once('/')?;
@@ -199,6 +201,18 @@ impl Attempts {
             (FailureKind::Auth, _) | (FailureKind::Transient, 500..529) => {
                 "Try again in a moment; `openclaw models status --probe` shows whether it answers.".to_owned()
             }
+            (FailureKind::RateLimit, 429) => {
+                "It takes no more requests for now: try again later, or name another model that \
+                answers meanwhile: `openclaw models fallbacks add <provider>/<model>`."
+                    .to_owned()
+            }
+            (FailureKind::Format, 400) => "It refused this request, and would again: `openclaw models set \
+                <provider>/<model>` chooses another model; a new session leaves out what was said so far."
+                .to_owned(),
+            (FailureKind::Other, 404) => format!(
+                "It has no such model, or is not at this address: `openclaw models list --all --provider {provider}` shows \
+                 the known models, models.providers.{provider}.baseUrl is the address."
+            ),
             _ => return None,
         };
         Some(format!("This is the answer of {provider} ({whose}). {what}"))
@@ -368,12 +382,23 @@ mod tests {
             (FailureKind::Transient, Some(529), ""),
             // What never reached a provider says by itself what to do.
             (FailureKind::Auth, None, ""),
-            (FailureKind::Format, Some(400), ""),
+            (FailureKind::Other, Some(418), ""),
         ];
         for (kind, status, expect) in rows {
             let last = ModelFailure { status, ..failure(kind) };
             let one = with_credentials(&[("openai/gpt", "openai:me")], &[]);
             assert_eq!(one.error(&[], &last).message, format!("boom{expect}"), "{kind:?} {status:?}");
+        }
+        let rows = [
+            (FailureKind::Format, 400, "`openclaw models set <provider>/<model>`"),
+            (FailureKind::Other, 404, "`openclaw models list --all --provider openai`"),
+            (FailureKind::RateLimit, 429, "`openclaw models fallbacks add <provider>/<model>`"),
+        ];
+        for (kind, status, advice) in rows {
+            let last = ModelFailure { status: Some(status), ..failure(kind) };
+            let told = with_credentials(&[("openai/gpt", "openai:me")], &[]).error(&[], &last).message;
+            let whose = "boom\nThis is the answer of openai (model gpt, credential openai:me). It ";
+            assert!(told.starts_with(whose) && told.contains(advice), "{told}");
         }
     }
 

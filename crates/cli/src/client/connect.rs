@@ -117,10 +117,12 @@ enum Secret {
     Shared,
 }
 
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
 /// A connection on which we are known.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    socket: Socket,
     next_id: u64,
     /// The gateway's greeting.
     pub(crate) hello: Value,
@@ -135,32 +137,32 @@ impl Connection {
         if let Some(Note::Unprotected(unmet)) = &target.note {
             return Err(ConnectError::Unprotected { detail: unmet.detail(), remedy: unmet.remedy() });
         }
+        let socket = dial(target).await?;
+        // Made on first use, and not before there is a gateway to know it.
         let identity = Identity::load_or_create(context.paths())?;
         let mut tokens = DeviceTokens::load(context.paths(), identity.device_id());
         let has_stored = tokens.get(ROLE).is_some() && !target.explicit;
-        if has_stored {
-            match Self::attempt(target, &identity, &mut tokens, Secret::Device).await {
-                Err(ConnectError::Refused { .. })
-                    if target.secrets.token.is_some() || target.secrets.password.is_some() =>
-                {
-                    tokens.forget(ROLE)?;
-                }
-                other => return other,
-            }
+        if !has_stored {
+            return Self::attempt(socket, target, &identity, &mut tokens, Secret::Shared).await;
         }
-        Self::attempt(target, &identity, &mut tokens, Secret::Shared).await
+        match Self::attempt(socket, target, &identity, &mut tokens, Secret::Device).await {
+            Err(ConnectError::Refused { .. })
+                if target.secrets.token.is_some() || target.secrets.password.is_some() =>
+            {
+                tokens.forget(ROLE)?;
+                Self::attempt(dial(target).await?, target, &identity, &mut tokens, Secret::Shared).await
+            }
+            other => other,
+        }
     }
 
     async fn attempt(
+        socket: Socket,
         target: &Target,
         identity: &Identity,
         tokens: &mut DeviceTokens,
         secret: Secret,
     ) -> Result<Self, ConnectError> {
-        let config =
-            WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
-        let (socket, _) =
-            connect_async_with_config(target.url.as_str(), Some(config), false).await.map_err(open_error)?;
         let mut connection = Self { socket, next_id: 1, hello: Value::Null };
         let nonce = connection.challenge().await?;
         let token = match secret {
@@ -267,6 +269,12 @@ impl Connection {
             }
         }
     }
+}
+
+async fn dial(target: &Target) -> Result<Socket, ConnectError> {
+    let config = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
+    let opened = connect_async_with_config(target.url.as_str(), Some(config), false).await;
+    opened.map(|(socket, _)| socket).map_err(open_error)
 }
 
 fn connect_params(target: &Target, identity: &Identity, token: Option<&str>, nonce: Option<&str>) -> Value {

@@ -18,9 +18,10 @@ pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) 
     match error {
         ConnectError::Unreachable { .. } => told(
             "unreachable",
-            "gateway closed (1006 abnormal closure (no close frame)): no close reason",
+            // The second line is what scripts look for.
+            &format!("{error}\ngateway closed (1006 abnormal closure (no close frame)): no close reason"),
         )
-        .hint(format!("{error}. {}", when_unreachable(context, target))),
+        .hint(when_unreachable(context, target)),
         ConnectError::UnknownHost { .. } => told("unreachable", &error.to_string())
             .hint(format!("Check the name in {}, and that this machine can resolve it.", target.setting())),
         ConnectError::Closed { .. } => {
@@ -38,9 +39,11 @@ pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) 
         }
         ConnectError::Unprotected { detail, remedy } => told("protection-missing", detail).hint(*remedy),
         ConnectError::Answer { code: _, message } => Failure::new("request", message.clone()),
-        ConnectError::Identity { .. } | ConnectError::Protocol { .. } | ConnectError::Url { .. } => {
-            told("client", &error.to_string())
-        }
+        ConnectError::Identity { .. } => told("client", &error.to_string()).hint(format!(
+            "The key and the tokens of this device are in {}: this user must be able to read and write there.",
+            context.paths().device_identity().with_file_name("").display()
+        )),
+        ConnectError::Protocol { .. } | ConnectError::Url { .. } => told("client", &error.to_string()),
     }
 }
 
@@ -125,7 +128,7 @@ fn when_refused(context: &Context, target: &Target, refusal: Option<Refusal>) ->
         (Fault::Mismatch, _) if target.explicit && target.is_configured() => {
             let key = if is_remote { "gateway.remote" } else { "gateway.auth" };
             format!(
-                "{flag} is not the gateway's {word}. Leave it away to use {key}.{word}, or pass the right one."
+                "{flag} is not the gateway's {word}. Leave it out to use {key}.{word}, or pass the right one."
             )
         }
         (_, _) if target.explicit => format!("Pass the gateway's {word} with {flag}."),
@@ -173,7 +176,7 @@ mod tests {
         let variable = [("OPENCLAW_GATEWAY_TOKEN", "v")];
         type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], Option<&'a str>, &'a str, &'a str);
         let rows: [Row<'_>; 6] = [
-            (local, &[], Some("f"), "token mismatch", "--token is not the gateway's token. Leave it away"),
+            (local, &[], Some("f"), "token mismatch", "--token is not the gateway's token. Leave it out"),
             (
                 local,
                 &variable,
@@ -208,7 +211,9 @@ mod tests {
             ("{gateway: {port: 'x'}}", "cannot be used (gateway.port: "),
         ];
         for (config, expect) in rows {
-            let hint = hint(config, &[], None, &nobody).hint.unwrap();
+            let failure = hint(config, &[], None, &nobody);
+            assert!(failure.message.contains("connect failed\ngateway closed (1006 "), "{failure:?}");
+            let hint = failure.hint.unwrap();
             assert!(hint.contains(expect), "{config}: {hint}");
             assert_eq!(hint.contains("Start a gateway"), expect.contains("Start a gateway"), "{hint}");
         }

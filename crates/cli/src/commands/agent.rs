@@ -37,7 +37,7 @@ pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
     context.print_warnings();
     if args.local {
         if args.deliver {
-            return Err(Failure::usage("--deliver needs the gateway; leave --local away"));
+            return Err(Failure::usage("--deliver needs the gateway; leave out --local"));
         }
         return run_local(request, args.json, context, Why::Asked);
     }
@@ -90,8 +90,8 @@ fn undelivered(args: &AgentArgs, context: &Context) -> Option<&'static str> {
     let named = args.reply_channel.as_deref().or(args.channel.as_deref()).map(str::trim);
     let stays_here = named.is_some_and(|name| name.eq_ignore_ascii_case("webchat"));
     (args.deliver && target.bind.is_some() && !stays_here).then_some(
-        "The reply was not delivered: no channel is connected to this gateway. It is kept in the session; leave --deliver \
-         away if that is enough.",
+        "The reply was not delivered: no channel is connected to this gateway. It is kept in the session; leave out \
+         --deliver if that is enough.",
     )
 }
 

@@ -1,7 +1,7 @@
 //! The findings about security that `status` shows first. A part of the checks of `security audit` (spec `cli.md` §8).
 
 use openclaw_config::clock::now_ms;
-use openclaw_config::gateway_options::{GatewayFlags, gateway_options};
+use openclaw_config::gateway_options::{GatewayFlags, StartRefusal, gateway_options};
 use openclaw_config::settings::{AuthKind, BindMode, GatewayMode};
 use openclaw_config::{Config, Unmet, unmet_protections};
 use secrecy::ExposeSecret as _;
@@ -107,7 +107,7 @@ fn gateway(context: &Context, config: &Config, findings: &mut Vec<Finding>) {
                 ));
             }
         }
-        Err(_) => findings.push(no_auth(bind)),
+        Err(refusal) => findings.push(no_auth(context, bind, &refusal)),
     }
     let control_ui = &config.gateway.control_ui;
     if control_ui.dangerously_disable_device_auth {
@@ -130,7 +130,7 @@ fn gateway(context: &Context, config: &Config, findings: &mut Vec<Finding>) {
     }
 }
 
-fn no_auth(bind: BindMode) -> Finding {
+fn no_auth(context: &Context, bind: BindMode, refusal: &StartRefusal) -> Finding {
     let (id, title) = if bind == BindMode::Loopback {
         ("gateway.loopback_no_auth", "Gateway auth missing on loopback")
     } else {
@@ -141,7 +141,10 @@ fn no_auth(bind: BindMode) -> Finding {
         Severity::Critical,
         title,
         &format!("gateway.bind={} and no usable secret is configured.", bind.as_str()),
-        Some("Set gateway.auth.token, or run openclaw setup.".to_owned()),
+        Some(match refusal {
+            StartRefusal::NoPassword => "Set gateway.auth.password.".to_owned(),
+            _ => format!("Set gateway.auth.token, or run {}.", context.hint_command("openclaw setup")),
+        }),
     )
 }
 

@@ -1,8 +1,13 @@
 //! `openclaw config get|set|unset` (spec `cli.md` §4.1).
 
+use openclaw_config::gateway_options::{GatewayFlags, gateway_options};
+use openclaw_config::profile::hints_in;
 use openclaw_config::write::{self, Actor, WriteError};
 use openclaw_config::{Issue, Loaded, json5, redact, value_path};
 use openclaw_gateway::{Running, applies_at_once, running_gateway};
+use openclaw_models::ModelSettings;
+use openclaw_models::catalog::Catalog;
+use openclaw_models::reference::{ModelNames, default_model};
 use serde_json::Value;
 
 use crate::args::{ConfigArgs, ConfigCommand};
@@ -68,6 +73,10 @@ fn set(context: &Context, path: &str, text: &str, json: bool) -> Outcome {
     };
     write::set_value(&context.loaded, &segments, value, Actor::Cli).map_err(write_failure)?;
     output::line(&format!("Updated {path}. {}", effect(context, &segments)));
+    let after = openclaw_config::load(context.process());
+    for remark in remarks(&context.loaded, &after) {
+        output::error_line(&context.style.warn(&hints_in(&remark, context.env())));
+    }
     Ok(0)
 }
 
@@ -81,6 +90,24 @@ fn unset(context: &Context, path: &str) -> Outcome {
         }
         None => Err(not_found(path)),
     }
+}
+
+/// What does not work any more with a change that was just written, although it is allowed.
+fn remarks(before: &Loaded, after: &Loaded) -> Vec<String> {
+    let (before, now) = (faults(before), faults(after));
+    now.into_iter().filter(|fault| !before.contains(fault)).collect()
+}
+
+/// Why no gateway would start with the settings of a valid config, and what is wrong with its model.
+fn faults(loaded: &Loaded) -> Vec<String> {
+    let Ok(config) = loaded.config_for_reading() else { return Vec::new() };
+    let flags = GatewayFlags { allow_unconfigured: true, ..GatewayFlags::default() };
+    let refusal = gateway_options(config, &loaded.environment, &flags).err();
+    let settings = ModelSettings::from(config.as_ref());
+    let model = default_model(None, &settings.default_model, &ModelNames::new(&settings.listed));
+    let unknown = || Some(Catalog::new(&settings).lookup(&model.reference).err()?.to_string());
+    let model = model.warning.clone().or_else(|| unknown().filter(|_| model.configured));
+    refusal.map(|refusal| refusal.to_string()).into_iter().chain(model).collect()
 }
 
 /// When a change that was just written does something.
@@ -132,10 +159,11 @@ pub(super) fn write_failure(error: WriteError) -> Failure {
             Failure::new("config-changed", "Error: the config file was changed by somebody else meanwhile")
                 .hint("Run the command again.")
         }
-        WriteError::Unparsable { .. }
-        | WriteError::Redacted(_)
-        | WriteError::Included(_)
-        | WriteError::Io { .. } => Failure::new("config-write", text),
+        WriteError::Unparsable { .. } | WriteError::Redacted(_) | WriteError::Included(_) => {
+            Failure::new("config-write", text)
+        }
+        WriteError::Io { path, .. } => Failure::new("config-write", text)
+            .hint(format!("This user must be able to write to {path} and to make files beside it.")),
     }
 }
 

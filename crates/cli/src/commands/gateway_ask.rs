@@ -58,8 +58,14 @@ pub(super) fn run(command: GatewayCommand, parent: &RunArgs, context: &Context) 
 }
 
 fn usage_cost(context: &Context, target: &TargetArgs, days: &str, json: bool) -> Outcome {
-    let days: u32 =
-        positive(days, format!("--days must be a positive integer, not \"{}\"", output::one_line(days)))?;
+    let days: u32 = positive(
+        days,
+        format!(
+            "--days must be a positive integer of at most {}, not \"{}\"",
+            u32::MAX,
+            output::one_line(days)
+        ),
+    )?;
     let timeout = client::timeout_of(target.timeout.as_deref(), DEFAULT_TIMEOUT)?;
     let flags = TargetFlags::from(target);
     let asked = client::call(context, &flags, UsageCost::NAME, json!({ "days": days }), Wait::First, timeout);

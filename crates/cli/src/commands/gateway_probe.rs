@@ -123,11 +123,9 @@ async fn interview(context: &Context, target: &Target, ask: Ask, started: Instan
 }
 
 impl Probed {
-    /// What to do where the gateway could not be talked to. The reason, which is shown beside it, is not said again.
+    /// What to do where the gateway could not be talked to.
     pub(super) fn remedy(&self) -> Option<&str> {
-        let hint = self.failure.as_ref()?.hint.as_deref()?;
-        let reason = self.error.as_deref().unwrap_or_default();
-        Some(hint.strip_prefix(reason).and_then(|rest| rest.strip_prefix(". ")).unwrap_or(hint))
+        self.failure.as_ref()?.hint.as_deref()
     }
 }
 

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use openclaw_config::Issue;
 use openclaw_config::gateway_options::gateway_port;
 use openclaw_config::settings::BindMode;
+use openclaw_gateway::{Running, running_gateway};
 use serde_json::{Value, json};
 
 use super::dashboard;
@@ -13,7 +14,7 @@ use super::listeners::listeners;
 use super::logs::log_file;
 use super::status::service_file;
 use crate::args::TargetArgs;
-use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
+use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags, process};
 use crate::context::Context;
 use crate::failure::{ERROR, Failure, Outcome};
 use crate::output;
@@ -141,7 +142,7 @@ fn text(
     let path = context.short(&context.loaded.snapshot.path);
     let mut lines = vec![
         format!("Service: {} ({loaded})", text("/service/label")),
-        format!("File logs: {}", context.short(&log_file(context))),
+        file_logs(context),
         String::new(),
         format!("Config (cli): {path}"),
     ];
@@ -177,6 +178,17 @@ fn text(
     lines.push(String::new());
     lines.extend(listening(status, port));
     lines
+}
+
+/// Where the log is. A gateway of another program, which does not say its port, keeps its own elsewhere.
+fn file_logs(context: &Context) -> String {
+    let ours = context.short(&log_file(context));
+    match running_gateway(&context.loaded) {
+        Some(running @ Running { port: None, .. }) => {
+            format!("File logs: {ours} is not that of the gateway that runs{}", process(running))
+        }
+        Some(_) | None => format!("File logs: {ours}"),
+    }
 }
 
 /// Who holds the port, one line for each address.

@@ -83,7 +83,7 @@ pub(super) async fn run(context: &Context, request: Request, why: Why) -> Result
 fn gateway_runs(running: Running, why: Why) -> Failure {
     let text = format!("A gateway{} has this state directory", process(running));
     Failure::new("gateway-running", text).hint(match why {
-        Why::Asked => "Leave --local away to have it answer, or stop it.",
+        Why::Asked => "Leave out --local to have it answer, or stop it.",
         Why::NoGateway => "It has just started: run the command again.",
     })
 }
@@ -93,7 +93,12 @@ fn start_failure(context: &Context, ended: Result<ExitStatus, StartError>, why: 
         Ok(ExitStatus::Stopped | ExitStatus::OutOfTime) => Failure::new("interrupted", "interrupted"),
         Err(StartError::InvalidConfig(_)) => context.invalid_config(),
         Err(StartError::Lock(LockError::Held { pid, .. })) => gateway_runs(Running { pid, port: None }, why),
-        Err(error) => Failure::new("local", error.to_string()),
+        Err(error) => {
+            let text = error.to_string();
+            let cause = text.strip_prefix("Gateway failed to start: ").unwrap_or(&text);
+            Failure::new("local", format!("The run could not start: {cause}"))
+                .hint("`openclaw doctor` says what is wrong with the state directory.")
+        }
     }
 }
 

@@ -3,8 +3,10 @@
 //! Better than the reference: the gateway can be started right afterwards, because `gateway.mode` and a token are set.
 
 use openclaw_agent::workspace::{Fill, ensure};
-use openclaw_config::write::{self, Actor};
-use openclaw_config::{Environment, ResolvedAgent, load, private_file, value_path};
+use openclaw_config::gateway_options::Secrets;
+use openclaw_config::settings::AuthKind;
+use openclaw_config::write::{self, Actor, WriteError};
+use openclaw_config::{InvalidConfig, Loaded, ResolvedAgent, private_file, value_path};
 use openclaw_gateway::premises;
 use openclaw_sessions::checkup::wanted_directories;
 use rand::RngCore as _;
@@ -25,17 +27,19 @@ pub(super) fn run(args: &SetupArgs, context: &Context) -> Outcome {
         return Err(Failure::usage("openclaw setup --wizard: not implemented yet in this version")
             .hint("Run `openclaw setup` without it, then `openclaw config set …`."));
     }
-    let wanted = Wanted::of(args)?;
+    let has_url = context.config_or_default().gateway.remote.url.is_some();
+    let wanted = Wanted::of(args, has_url)?;
     if !context.loaded.snapshot.is_parsable() || (context.loaded.snapshot.exists && context.config().is_err())
     {
         return Err(context.invalid_config());
     }
     openclaw_gateway::keep_files_private();
     let change = plan(context, args.workspace.as_deref(), &wanted);
+    // What cannot be made stays out of the config.
+    let agent = prepare(&context.loaded.with(&change.next))?;
     if change.next != context.loaded.snapshot.parsed || !context.loaded.snapshot.exists {
         write::write(&context.loaded, &change.next, Actor::Cli).map_err(write_failure)?;
     }
-    let agent = prepare(context.process(), context)?;
     let config_path = context.short(context.paths().config_path());
     let config_line = match (context.loaded.snapshot.exists, change.set.is_empty()) {
         (false, _) => format!("Wrote {config_path}"),
@@ -76,13 +80,18 @@ enum Wanted {
 }
 
 impl Wanted {
-    fn of(args: &SetupArgs) -> Result<Self, Failure> {
+    fn of(args: &SetupArgs, has_url: bool) -> Result<Self, Failure> {
         if let Some(url) = &args.remote_url
             && let Some(problem) = url_problem(url.trim())
         {
             return Err(Failure::usage(format!("--remote-url {url} is no address of a gateway: {problem}")));
         }
         let remote = || Self::Remote { url: args.remote_url.clone(), token: args.remote_token.clone() };
+        let wants_remote = args.mode.as_deref() == Some("remote") || args.remote_token.is_some();
+        if wants_remote && args.remote_url.is_none() && !has_url {
+            return Err(Failure::usage("--mode remote needs the address of that gateway")
+                .hint("Pass it: openclaw setup --mode remote --remote-url wss://gateway.example.com"));
+        }
         let has_remote = args.remote_url.is_some() || args.remote_token.is_some();
         match args.mode.as_deref() {
             None if has_remote => Ok(remote()),
@@ -134,18 +143,26 @@ fn plan(context: &Context, workspace: Option<&str>, wanted: &Wanted) -> Change {
     for (key, value) in wanted.keys(in_effect.pointer("/gateway/mode").is_some()) {
         put(key, json!(value));
     }
-    let has = |key: &str| has_auth(in_effect, key);
     let is_remote = match wanted {
         Wanted::Remote { .. } => true,
         Wanted::Local => false,
         Wanted::Kept => in_effect.pointer("/gateway/mode").and_then(Value::as_str) == Some("remote"),
     };
-    let from_env =
-        context.env().first_nonblank(&["OPENCLAW_GATEWAY_TOKEN", "OPENCLAW_GATEWAY_PASSWORD"]).is_some();
-    if !is_remote && !from_env && !has("token") && !has("password") && !has("mode") {
+    if !is_remote && lacks_token(context) {
         generated_token().into_iter().for_each(|(key, value)| put(key, value));
     }
     Change { next, set }
+}
+
+/// Whether a gateway would let clients in with a token, and has none.
+fn lacks_token(context: &Context) -> bool {
+    let config = context.config_or_default();
+    let Secrets { token, password } = Secrets::default().or_local(&config, context.env());
+    match config.gateway.auth.mode {
+        Some(AuthKind::Password) => false,
+        Some(AuthKind::Token) => token.is_none(),
+        None => token.is_none() && password.is_none(),
+    }
 }
 
 /// Whether a key of `gateway.auth` is set.
@@ -161,10 +178,11 @@ pub(super) fn generated_token() -> [(&'static str, Value); 2] {
     [("gateway.auth.mode", json!("token")), ("gateway.auth.token", json!(token))]
 }
 
-/// Makes the directories that the written config asks for. Gives the default agent, whose they are.
-fn prepare(process: &Environment, context: &Context) -> Result<ResolvedAgent, Failure> {
-    let loaded = load(process);
-    let config = loaded.config_for_reading().map_err(|_| context.invalid_config())?;
+/// Makes the directories that the planned config asks for. Gives the default agent, whose they are.
+fn prepare(planned: &Loaded) -> Result<ResolvedAgent, Failure> {
+    let config = planned
+        .config_for_reading()
+        .map_err(|InvalidConfig { issues, .. }| write_failure(WriteError::Invalid { issues }))?;
     let agent = config.agent(&config.default_agent());
     let fill = if agent.skip_bootstrap { Fill::DirectoryOnly } else { Fill::Templates };
     ensure(&agent.workspace, fill).map_err(|error| Failure::new("workspace", error.to_string()))?;
@@ -179,6 +197,8 @@ fn prepare(process: &Environment, context: &Context) -> Result<ResolvedAgent, Fa
 
 #[cfg(test)]
 mod tests {
+    use openclaw_config::{Environment, load};
+
     use super::*;
 
     fn args(workspace: Option<&str>) -> SetupArgs {
@@ -233,6 +253,42 @@ mod tests {
         );
         let wrong = SetupArgs { mode: text("elsewhere"), ..args(None) };
         assert!(run(&wrong, &Context::new(&env, true)).is_err());
+    }
+
+    #[test]
+    fn a_workspace_that_cannot_be_made_is_not_written_down() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
+        std::fs::write(home.path().join("file"), "").unwrap();
+        let impossible = home.path().join("file/workspace");
+        let failure = run(&args(impossible.to_str()), &Context::new(&env, true)).unwrap_err();
+        assert_eq!(failure.code, "workspace");
+        assert!(!load(&env).snapshot.exists);
+    }
+
+    #[test]
+    fn a_token_is_made_where_a_gateway_would_miss_it() {
+        type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], bool);
+        let rows: [Row<'_>; 6] = [
+            ("{}", &[], true),
+            ("{gateway: {auth: {mode: 'token'}}}", &[], true),
+            ("{gateway: {auth: {mode: 'token', token: ''}}}", &[], true),
+            ("{gateway: {auth: {mode: 'token'}}}", &[("CLAWDBOT_GATEWAY_TOKEN", "t")], false),
+            ("{gateway: {auth: {mode: 'password'}}}", &[], false),
+            ("{gateway: {auth: {password: 'p'}}}", &[], false),
+        ];
+        for (config, vars, expect) in rows {
+            let context = crate::testing::context(config, vars);
+            let change = plan(&context, None, &Wanted::Local);
+            assert_eq!(change.set.contains(&"gateway.auth.token".to_owned()), expect, "{config} {vars:?}");
+        }
+    }
+
+    #[test]
+    fn remote_mode_needs_an_address() {
+        let remote = SetupArgs { mode: Some("remote".to_owned()), ..args(None) };
+        assert!(Wanted::of(&remote, false).is_err());
+        assert!(Wanted::of(&remote, true).is_ok());
     }
 
     #[test]

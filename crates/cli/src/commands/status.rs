@@ -9,7 +9,7 @@ use openclaw_config::{Config, ResolvedAgent};
 use openclaw_gateway::Host;
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::status::{
-    AgentSessions, HeartbeatSummary, SessionsSummary, StatusDefaults, StatusRow,
+    AgentSessions, HeartbeatSummary, SessionsSummary, StatusDefaults, StatusRow, percent_used,
 };
 use openclaw_protocol::params::usage::UsageStatusResult;
 use openclaw_sessions::store::read_newest_rows;
@@ -361,7 +361,7 @@ fn row(models: &DefaultModels, agent: &AgentId, session: &StoredSession, now: i6
         output_tokens: entry.output_tokens,
         total_tokens: total,
         remaining_tokens: Some(window.saturating_sub(total)),
-        percent_used: total.saturating_mul(100).checked_div(window).map(|percent| percent.min(999)),
+        percent_used: percent_used(total, window),
         model: Some(model),
         context_tokens: Some(window),
         flags: session.flags(),

@@ -96,7 +96,7 @@ fn config_line(context: &Context) -> String {
     let snapshot = &context.loaded.snapshot;
     let path = context.short(&snapshot.path);
     match (snapshot.exists, snapshot.valid) {
-        (false, _) => format!("{path} · missing (run openclaw setup)"),
+        (false, _) => format!("{path} · missing (run {})", context.hint_command("openclaw setup")),
         (true, true) => format!("{path} · valid"),
         (true, false) => format!("{path} · {} problem(s)", snapshot.issues.len()),
     }

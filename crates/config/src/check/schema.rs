@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::choices;
-use crate::Issue;
 use crate::value_path::texts;
+use crate::{Issue, nearest};
 
 /// What `config.schema` answers.
 const SCHEMA: &str = include_str!("../../data/schema.json");
@@ -266,7 +266,8 @@ fn check_object(schema: &Value, map: &Map<String, Value>, path: &str) -> Vec<Fau
         Some(Value::Bool(false)) => {
             let keys: Vec<String> = extra.map(|(key, _)| key.clone()).collect();
             if let Some(first) = keys.first() {
-                let suggestion = known.and_then(|properties| nearest(first, properties.keys()));
+                let names = known.into_iter().flat_map(|properties| properties.keys());
+                let suggestion = nearest(first, names.map(String::as_str)).map(str::to_owned);
                 faults.push(Fault { path: path.to_owned(), kind: FaultKind::Unknown { keys, suggestion } });
             }
         }
@@ -380,21 +381,6 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
 /// Appends a segment to a dotted path.
 pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
-}
-
-/// The known key that a mistyped one most likely means.
-fn nearest<'a>(key: &str, known: impl Iterator<Item = &'a String>) -> Option<String> {
-    const CLOSE_ENOUGH: f64 = 0.75;
-    known
-        .map(|candidate| {
-            (
-                strsim::normalized_damerau_levenshtein(&key.to_lowercase(), &candidate.to_lowercase()),
-                candidate,
-            )
-        })
-        .filter(|(likeness, _)| *likeness >= CLOSE_ENOUGH || key.len() <= 4 && *likeness >= 0.5)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate.clone())
 }
 
 /// Adds the schema's defaults to objects that are present. Returns nothing for absent objects: an absent section stays

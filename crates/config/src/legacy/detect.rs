@@ -3,11 +3,12 @@
 use serde_json::Value;
 
 use crate::Issue;
+use crate::snapshot::MOVED;
 
 /// Keys that are old only where they hold a text.
 const OLD_AS_TEXT: &[&str] = &["agent.model", "agent.imageModel"];
 
-/// Path and what to say; every text ends in ` (auto-migrated on load).`
+/// Path and what to say; every text ends in [`MOVED`].
 const RULES: &[(&str, &str)] = &[
     ("whatsapp", "whatsapp config moved to channels.whatsapp"),
     ("telegram", "telegram config moved to channels.telegram"),
@@ -65,6 +66,6 @@ pub(crate) fn detect(document: &Value) -> Vec<Issue> {
             let value = path.split('.').try_fold(document, |node, key| node.get(key));
             value.is_some_and(|value| value.is_string() || !OLD_AS_TEXT.contains(path))
         })
-        .map(|(path, text)| Issue::new(*path, format!("{text} (auto-migrated on load).")))
+        .map(|(path, text)| Issue::new(*path, format!("{text}{MOVED}")))
         .collect()
 }

@@ -4,6 +4,7 @@ use openclaw_protocol::AgentId;
 use openclaw_protocol::params::Ignored;
 use openclaw_protocol::params::status::{
     AgentBeat, AgentSessions, HeartbeatSummary, SessionsSummary, StatusDefaults, StatusRow, StatusSummary,
+    percent_used,
 };
 use openclaw_sessions::Row;
 use openclaw_sessions::methods::kind_of;
@@ -15,8 +16,6 @@ use crate::request::{Failure, RequestContext};
 
 /// Sessions shown in each list.
 const RECENT: usize = 10;
-/// More than this is not said of a context that has run over.
-const MAX_PERCENT: u64 = 999;
 
 pub(super) async fn status(ctx: RequestContext, _params: Ignored) -> Result<StatusSummary, Failure> {
     let health = ctx.gateway.health_snapshot().await;
@@ -102,17 +101,11 @@ fn status_row(row: &Row, agent: &AgentId, defaults: &StatusDefaults, now: i64) -
         output_tokens: entry.output_tokens,
         total_tokens: total,
         remaining_tokens: context_tokens.map(|context| context.saturating_sub(total)),
-        percent_used: context_tokens.and_then(|context| percent(total, context)),
+        percent_used: context_tokens.and_then(|context| percent_used(total, context)),
         model: text(&entry.model).or_else(|| defaults.model.clone()),
         context_tokens,
         flags: flags(row),
     }
-}
-
-/// `round(total / context * 100)`, at most [`MAX_PERCENT`].
-fn percent(total: u64, context: u64) -> Option<u64> {
-    let doubled = total.saturating_mul(200).checked_div(context)?;
-    Some(doubled.saturating_add(1) / 2).map(|percent| percent.min(MAX_PERCENT))
 }
 
 /// What differs from a fresh session, for people.
@@ -161,20 +154,6 @@ mod tests {
             "remainingTokens": 31000, "percentUsed": 3, "model": "mock-1", "contextTokens": 32000, "flags": ["id:test1"],
         });
         assert_eq!(serde_json::to_string(&made).unwrap(), expect.to_string());
-    }
-
-    #[test]
-    fn percentages_are_rounded_and_bounded() {
-        let rows = [
-            (0, 10, Some(0)),
-            (5, 1000, Some(1)),
-            (4, 1000, Some(0)),
-            (1, 0, None),
-            (u64::MAX, 1, Some(999)),
-        ];
-        for (total, context, expect) in rows {
-            assert_eq!(percent(total, context), expect, "{total}/{context}");
-        }
     }
 
     #[test]

@@ -40,16 +40,11 @@ pub enum ForceError {
 
 /// Ends the gateways that listen on the port; lines for the log.
 pub(crate) async fn free_port(port: u16) -> Result<Vec<String>, ForceError> {
-    let holders: Vec<u32> = listeners_on(port).into_iter().filter(|pid| *pid != std::process::id()).collect();
-    let mut killed = Vec::new();
-    for pid in &holders {
-        let words = command_line(*pid).unwrap_or_default();
-        let command = words.join(" ");
-        if !is_gateway(&words) {
-            return Err(ForceError::NotGateway { port, pid: *pid, command });
-        }
-        killed.push((*pid, command));
+    if let Some((pid, command)) = holder_that_is_no_gateway(port) {
+        return Err(ForceError::NotGateway { port, pid, command });
     }
+    let killed: Vec<(u32, String)> =
+        holders(port).map(|pid| (pid, command_line(pid).unwrap_or_default().join(" "))).collect();
     for (pid, _) in &killed {
         end(*pid, port).await?;
     }
@@ -57,6 +52,18 @@ pub(crate) async fn free_port(port: u16) -> Result<Vec<String>, ForceError> {
         .into_iter()
         .map(|(pid, command)| format!("force: killed pid {pid} ({command}) on port {port}"))
         .collect())
+}
+
+/// Other processes that listen on the port.
+fn holders(port: u16) -> impl Iterator<Item = u32> {
+    listeners_on(port).into_iter().filter(|pid| *pid != std::process::id())
+}
+
+/// A program that holds the port and is no gateway: its process and its command line.
+pub(crate) fn holder_that_is_no_gateway(port: u16) -> Option<(u32, String)> {
+    let named = holders(port).map(|pid| (pid, command_line(pid).unwrap_or_default()));
+    let mut others = named.filter(|(_, words)| !is_gateway(words));
+    others.next().map(|(pid, words)| (pid, words.join(" ")))
 }
 
 async fn end(pid: u32, port: u16) -> Result<(), ForceError> {

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::file_limit;
-use super::force::{ForceError, free_port};
+use super::force::{ForceError, free_port, holder_that_is_no_gateway};
 use super::hold::lock_files;
 use super::instance_lock::{InstanceLock, LockError};
 use super::old_state;
@@ -153,6 +153,19 @@ pub enum StartError {
         "Gateway failed to start: {0}\nStop what listens there (--force does), or choose another port with --port"
     )]
     Listen(#[from] ListenError),
+    /// Another program has the port.
+    #[error(
+        "Gateway failed to start: port {port} is held by pid {pid} ({command}), which is not a gateway; stop it, or choose \
+         another port with --port"
+    )]
+    PortTaken {
+        /// The port.
+        port: u16,
+        /// The process.
+        pid: u32,
+        /// Its command line.
+        command: String,
+    },
     /// The session store can't be opened.
     #[error("Gateway failed to start: {0}")]
     Sessions(#[from] StoreError),
@@ -187,7 +200,7 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     let mut signals = Signals::listen().map_err(StartError::Signals)?;
     let force = if options.force { free_port(gateway.port).await? } else { Vec::new() };
     let mut lock = lock(&loaded).await?;
-    let listeners = listen(&gateway, &own_addresses())?;
+    let listeners = listen(&gateway, &own_addresses()).map_err(|error| not_listening(error, gateway.port))?;
     let addresses: Vec<SocketAddr> =
         listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     let port = addresses.first().map_or(gateway.port, SocketAddr::port);
@@ -237,6 +250,15 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
         ExitStatus::OutOfTime => drop(lock),
     }
     Ok(status)
+}
+
+/// Says who has the port, where it is no gateway.
+fn not_listening(error: ListenError, port: u16) -> StartError {
+    let in_use = matches!(error, ListenError::InUse { .. });
+    match in_use.then(|| holder_that_is_no_gateway(port)).flatten() {
+        Some((pid, command)) => StartError::PortTaken { port, pid, command },
+        None => error.into(),
+    }
 }
 
 fn advice(error: &LockError) -> &'static str {

@@ -25,8 +25,15 @@ const MOCK_PREFIX: &str = "mock-";
 /// Why a reference finds no model. The texts are for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LookupError {
-    /// Nobody knows it.
-    #[error("Unknown model: {0}")]
+    /// Nobody knows its provider.
+    #[error(
+        "Unknown model: {0} (provider {provider} is not known: add it to models.providers with its baseUrl, or choose one of \
+         `openclaw models list --all`)",
+        provider = .0.provider
+    )]
+    UnknownProvider(ModelRef),
+    /// Its provider is known and has no such model.
+    #[error("Unknown model: {0} (`openclaw models list --all --provider {provider}` shows the known ones)", provider = .0.provider)]
     Unknown(ModelRef),
     /// Its provider is known, but not where it is.
     #[error("Provider {0}: \"baseUrl\" is required when defining custom models.")]
@@ -48,8 +55,8 @@ impl Catalog {
     /// # Errors
     /// See [`LookupError`].
     pub fn lookup(&self, reference: &ModelRef) -> Result<ModelSpec, LookupError> {
-        let unknown = || LookupError::Unknown(reference.clone());
-        let provider = self.find(&reference.provider).ok_or_else(unknown)?;
+        let provider =
+            self.find(&reference.provider).ok_or_else(|| LookupError::UnknownProvider(reference.clone()))?;
         let models = &provider.entry.models;
         if let Some(at) = models.iter().position(|model| model.id == reference.model)
             && let Some(model) = models.get(at)
@@ -66,7 +73,7 @@ impl Catalog {
         if any_id || reference.model.starts_with(MOCK_PREFIX) {
             return resolve(provider, &unlisted(provider), reference, false);
         }
-        Err(unknown())
+        Err(LookupError::Unknown(reference.clone()))
     }
 
     /// What a model costs; nothing when nobody wrote a price down. A dated edition costs what the listed model does.

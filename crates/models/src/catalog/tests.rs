@@ -96,7 +96,11 @@ fn replace_mode_knows_only_what_is_configured() {
         json!({"local": {"baseUrl": "http://l", "api": "openai-completions", "models": [{"id": "a"}]}});
     let catalog = Catalog::new(&settings(ModelsMode::Replace, entry));
     assert!(find(&catalog, "local/a").is_ok());
-    assert_eq!(find(&catalog, "opus-4.6").unwrap_err(), "Unknown model: anthropic/claude-opus-4-6");
+    let unknown = find(&catalog, "opus-4.6").unwrap_err();
+    assert!(
+        unknown.starts_with("Unknown model: anthropic/claude-opus-4-6 (provider anthropic is not known"),
+        "{unknown}"
+    );
     assert_eq!(catalog.rows(|_| true).len(), 1);
 }
 
@@ -125,8 +129,15 @@ fn ids_that_are_not_listed_are_looked_up_as_the_spec_says() {
     );
     assert!(!ollama.streaming);
     let rows = [
-        ("anthropic/claude-opus-9", "Unknown model: anthropic/claude-opus-9"),
-        ("nobody/x", "Unknown model: nobody/x"),
+        (
+            "anthropic/claude-opus-9",
+            "Unknown model: anthropic/claude-opus-9 (`openclaw models list --all --provider anthropic` shows the known ones)",
+        ),
+        (
+            "nobody/x",
+            "Unknown model: nobody/x (provider nobody is not known: add it to models.providers with its baseUrl, or choose \
+             one of `openclaw models list --all`)",
+        ),
         ("bare/a", "Provider bare, model a: no \"api\" specified. Set at provider or model level."),
         ("nowhere/a", "Provider nowhere: \"baseUrl\" is required when defining custom models."),
     ];

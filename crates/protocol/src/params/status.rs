@@ -109,6 +109,15 @@ pub struct AgentSessions {
     pub recent: Vec<StatusRow>,
 }
 
+/// More than this is not said of a context that has run over.
+const MAX_PERCENT: u64 = 999;
+
+/// `round(total / context * 100)`, at most [`MAX_PERCENT`]; `None` without a context.
+pub fn percent_used(total: u64, context: u64) -> Option<u64> {
+    let doubled = total.saturating_mul(200).checked_div(context)?;
+    Some(doubled.saturating_add(1) / 2).map(|percent| percent.min(MAX_PERCENT))
+}
+
 /// One session in `status`.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -160,4 +169,23 @@ pub struct StatusRow {
     pub context_tokens: Option<u64>,
     /// For people, such as `system` or `id:<sessionId>`.
     pub flags: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_are_rounded_and_bounded() {
+        let rows = [
+            (0, 10, Some(0)),
+            (5, 1000, Some(1)),
+            (4, 1000, Some(0)),
+            (1, 0, None),
+            (u64::MAX, 1, Some(999)),
+        ];
+        for (total, context, expect) in rows {
+            assert_eq!(percent_used(total, context), expect, "{total}/{context}");
+        }
+    }
 }

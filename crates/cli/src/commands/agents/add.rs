@@ -99,6 +99,11 @@ fn from_flags(args: &AgentsAddArgs, config: &Config, context: &Context) -> Resul
 /// The id that a name gives, unless it is taken.
 pub(super) fn new_id(name: &str, config: &Config) -> Result<AgentId, Failure> {
     let id = AgentId::normalize(name);
+    // A name without anything usable becomes the main agent's id.
+    if !name.chars().any(|c| c.to_lowercase().any(|c| c.is_ascii_alphanumeric() || c == '_')) {
+        return Err(Failure::usage(format!("The name \"{name}\" has no letter or digit to make an id of."))
+            .hint("Use letters from a to z, digits, _ or -."));
+    }
     if id.as_str() == AgentId::MAIN {
         return Err(reserved(id.as_str()));
     }

@@ -52,7 +52,7 @@ pub(super) fn run(json: bool, detail: Detail, context: &Context) -> Outcome {
     if json {
         output::json(&rows);
     } else {
-        text(&rows, context).iter().for_each(|line| output::row(line));
+        text(&rows, detail, context).iter().for_each(|line| output::row(line));
     }
     Ok(0)
 }
@@ -86,7 +86,7 @@ fn row(config: &Config, agent: &ResolvedAgent, detail: Detail) -> AgentRow {
     }
 }
 
-fn text(rows: &[AgentRow], context: &Context) -> Vec<String> {
+fn text(rows: &[AgentRow], detail: Detail, context: &Context) -> Vec<String> {
     let mut lines = vec![context.style.accent("Agents:")];
     for row in rows {
         let default = if row.is_default { " (default)" } else { "" };
@@ -107,9 +107,11 @@ fn text(rows: &[AgentRow], context: &Context) -> Vec<String> {
             lines.extend(details.iter().map(|detail| format!("    - {detail}")));
         }
     }
-    lines.push(
-        "Routing rules map channel/account/peer to an agent. Use --bindings for full rules.".to_owned(),
-    );
+    let what = "Routing rules map channel/account/peer to an agent.";
+    lines.push(match detail {
+        Detail::Count => format!("{what} Use --bindings for full rules."),
+        Detail::Bindings => what.to_owned(),
+    });
     lines
 }
 

@@ -83,13 +83,13 @@ fn inbound(args: &AgentsRouteArgs, config: &Config) -> Result<Inbound, Failure> 
     let Some(channel) = given(Some(&args.channel)) else {
         return Err(Failure::usage("--channel must not be blank"));
     };
-    let peer = |text: &Option<String>| given(text.as_deref()).map(peer);
+    let peer = |text: &Option<String>| given(text.as_deref()).map(peer).transpose();
     let inherits = config.document().pointer("/channels/slack/thread/inheritParent");
     Ok(Inbound {
         channel: openclaw_sessions::key::group::surface(channel).unwrap_or(channel).to_owned(),
         account_id: given_text(&args.account),
-        peer: peer(&args.peer),
-        parent_peer: peer(&args.parent_peer),
+        peer: peer(&args.peer)?,
+        parent_peer: peer(&args.parent_peer)?,
         guild_id: given_text(&args.guild),
         team_id: given_text(&args.team),
         thread_id: given_text(&args.thread),
@@ -98,13 +98,17 @@ fn inbound(args: &AgentsRouteArgs, config: &Config) -> Result<Inbound, Failure> 
 }
 
 /// `group:<id>`, `channel:<id>`, `dm:<id>`, `direct:<id>`, or an id alone for a person.
-fn peer(text: &str) -> Peer {
-    let (kind, id) = text.split_once(':').unwrap_or(("", text));
+fn peer(text: &str) -> Result<Peer, Failure> {
+    let Some((kind, id)) = text.split_once(':') else { return Ok(Peer::new(PeerKind::Direct, text)) };
     match kind.trim().to_lowercase().as_str() {
-        "dm" | "direct" => Peer::new(PeerKind::Direct, id),
-        "group" => Peer::new(PeerKind::Group, id),
-        "channel" => Peer::new(PeerKind::Channel, id),
-        _ => Peer::new(PeerKind::Direct, text),
+        "dm" | "direct" => Ok(Peer::new(PeerKind::Direct, id)),
+        "group" => Ok(Peer::new(PeerKind::Group, id)),
+        "channel" => Ok(Peer::new(PeerKind::Channel, id)),
+        // Ids of some channels have a colon too: `19:…`.
+        word if !word.chars().all(|c| c.is_ascii_alphabetic()) => Ok(Peer::new(PeerKind::Direct, text)),
+        _ => Err(Failure::usage(format!("\"{text}\" begins with an unknown kind \"{kind}\"")).hint(format!(
+            "Kinds are group, channel, dm and direct. A person whose id has a colon: dm:{text}"
+        ))),
     }
 }
 
@@ -345,8 +349,9 @@ mod tests {
             ("19:abc", PeerKind::Direct, "19:abc"),
         ];
         for (text, kind, id) in rows {
-            assert_eq!(peer(text), Peer::new(kind, id), "{text}");
+            assert_eq!(peer(text), Ok(Peer::new(kind, id)), "{text}");
         }
+        assert!(peer("foo:bar").unwrap_err().message.contains("unknown kind \"foo\""));
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) fn of(context: &Context) -> Option<Finding> {
 fn unset_variables(context: &Context) -> Option<String> {
     let error = context.loaded.config().err()?;
     let list: Vec<&str> = error.issues.iter().map(|issue| issue.message.as_str()).collect();
-    Some(format!("{}. A gateway that is started from here does not start without.", list.join("; ")))
+    Some(format!("{}. A gateway that is started from here does not start without them.", list.join("; ")))
 }
 
 /// There is none, or it has mistakes.

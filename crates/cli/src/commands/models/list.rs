@@ -43,7 +43,12 @@ pub(super) fn run(view: &View, filter: &Filter, form: Form) -> Outcome {
     match form {
         Form::Json => output::json(&json!({ "count": rows.len(), "models": rows })),
         Form::Plain => rows.iter().for_each(|row| output::line(&row.key)),
-        Form::Text if rows.is_empty() => output::line("No models found."),
+        Form::Text if rows.is_empty() => {
+            output::line("No models found.");
+            if !filter.all {
+                output::error_line("Only models in use are listed; --all lists every known one.");
+            }
+        }
         Form::Text => table(&rows).iter().for_each(|line| output::line(line)),
     }
     Ok(0)

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Defaults;
+use super::{Choice, Defaults};
 use crate::args::AliasesCommand;
 use crate::commands::models::form::Form;
 use crate::context::Context;
@@ -44,6 +44,7 @@ fn add(alias: &str, model: &str, context: &Context) -> Outcome {
             .hint(format!("Remove it first: openclaw models aliases remove {alias}")));
     }
     defaults.put_alias(&target, alias);
+    defaults.remark(Choice::Text, &target);
     defaults.save()?;
     output::line(&format!("Alias {alias} -> {target}"));
     Ok(0)

@@ -99,7 +99,7 @@ impl<'a> Defaults<'a> {
     /// Notes what may be wrong with a choice that is allowed all the same; said once it is written.
     pub(crate) fn remark(&mut self, choice: Choice, target: &ModelRef) {
         let remark = match (self.catalog.lookup(target), choice) {
-            (Err(error), _) => format!("{error}. It is kept; runs fail until the provider is configured."),
+            (Err(error), _) => format!("{error}. It is kept; runs with it fail."),
             (Ok(_), _) if !self.can_call(&target.provider) => self.no_credential(&target.provider),
             (Ok(spec), Choice::Image) if !spec.images => {
                 format!("{target} takes no images, as far as is known.")

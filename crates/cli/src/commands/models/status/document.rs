@@ -2,6 +2,7 @@
 
 use openclaw_config::clock::now_ms;
 use openclaw_config::imports_shell_env;
+use openclaw_models::credentials::how_to_add;
 use openclaw_models::reference::DEFAULT_PROVIDER;
 use openclaw_models::{CacheRetention, ModelRef, ProviderId};
 use serde::Serialize;
@@ -41,6 +42,9 @@ pub(super) struct Auth {
     #[serde(rename = "providersWithOAuth")]
     pub(super) providers_with_oauth: Vec<String>,
     pub(super) missing_providers_in_use: Vec<String>,
+    /// What to do about each of them, for people.
+    #[serde(skip)]
+    pub(super) how_to_add_missing: Vec<String>,
     pub(super) providers: Vec<ProviderAuth>,
     pub(super) unusable_profiles: Vec<Unusable>,
     pub(super) oauth: OAuth,
@@ -104,11 +108,22 @@ impl Auth {
             store_path: view.store_path(),
             shell_env_fallback: ShellEnv::of(context),
             providers_with_oauth: described.iter().filter_map(with_oauth).collect(),
+            how_to_add_missing: missing.iter().map(|provider| how_to_add_missing(view, provider)).collect(),
             missing_providers_in_use: missing.iter().map(ToString::to_string).collect(),
             unusable_profiles: view.unusable(),
             oauth: OAuth::of(&view.store, &providers, now_ms()),
             providers: described,
             probes: None,
+        }
+    }
+}
+
+/// A provider that nobody knows needs more than a key.
+fn how_to_add_missing(view: &View, provider: &ProviderId) -> String {
+    match view.catalog.provider(provider) {
+        Some(_) => how_to_add(provider),
+        None => {
+            format!("Not a known provider. Add models.providers.{provider} with its baseUrl to the config.")
         }
     }
 }

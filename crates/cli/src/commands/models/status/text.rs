@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use openclaw_models::ProviderId;
-use openclaw_models::credentials::how_to_add;
+use openclaw_config::profile::hints_in;
 
 use super::document::{Auth, Status};
 use super::health::{Health, ProfileHealth};
@@ -20,11 +19,8 @@ pub(super) fn lines(status: &Status, context: &Context) -> Vec<String> {
     let missing = &status.auth.missing_providers_in_use;
     if !missing.is_empty() {
         lines.extend([String::new(), style.accent("Missing auth")]);
-        lines.extend(
-            missing
-                .iter()
-                .map(|provider| format!("- {provider} {}", how_to_add(&ProviderId::normalize(provider)))),
-        );
+        let told = missing.iter().zip(&status.auth.how_to_add_missing);
+        lines.extend(told.map(|(provider, how)| format!("- {provider} {}", hints_in(how, context.env()))));
     }
     if !status.auth.unusable_profiles.is_empty() {
         lines.extend([String::new(), style.accent("Unusable profiles")]);
