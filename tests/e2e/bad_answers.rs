@@ -23,9 +23,7 @@ const CASES: [Case; 11] = [
     (
         "400",
         || refusal(400, "invalid_request_error", "max_tokens: too big"),
-        "LLM request rejected: max_tokens: too big\nThis is the answer of anthropic (model claude-opus-4-6). It refused this \
-         request, and would again: `openclaw models set <provider>/<model>` chooses another model; a new session leaves out \
-         what was said so far.",
+        "LLM request rejected: max_tokens: too big",
         1,
     ),
     (

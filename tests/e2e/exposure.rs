@@ -47,7 +47,9 @@ async fn used_gateway() -> GatewayUnderTest {
     WsClient::connect(gateway.port(), device).await.unwrap();
     let set = ["config", "set", "ui.seamColor", "#ff4500"];
     assert!(gateway.command().args(set).status().await.unwrap().success());
-    assert!(gateway.command().args(["agent", "--message", "hi", "--agent", "main"]).status().await.is_ok());
+    let mut command = gateway.command();
+    command.env("OPENCLAW_GATEWAY_PORT", gateway.port().to_string());
+    assert!(command.args(["agent", "--message", "hi", "--agent", "main"]).status().await.unwrap().success());
     gateway
 }
 

@@ -66,7 +66,7 @@ fn orders(actions: &[Action], length: usize) -> Vec<Vec<Action>> {
     // Whether a stop meets `/new` before it has begun its conversation nobody can tell.
     let is_told = |order: &Vec<Action>| {
         let at = |action| order.iter().position(|other| *other == action);
-        !at(New).zip(at(Abort)).is_some_and(|(new, abort)| new < abort)
+        at(New).zip(at(Abort)).is_none_or(|(new, abort)| new >= abort)
     };
     orders.into_iter().filter(is_told).collect()
 }

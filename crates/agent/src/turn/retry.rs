@@ -206,9 +206,6 @@ impl Attempts {
                 answers meanwhile: `openclaw models fallbacks add <provider>/<model>`."
                     .to_owned()
             }
-            (FailureKind::Format, 400) => "It refused this request, and would again: `openclaw models set \
-                <provider>/<model>` chooses another model; a new session leaves out what was said so far."
-                .to_owned(),
             (FailureKind::Other, 404) => format!(
                 "It has no such model, or is not at this address: `openclaw models list --all --provider {provider}` shows \
                  the known models, models.providers.{provider}.baseUrl is the address."
@@ -383,6 +380,8 @@ mod tests {
             // What never reached a provider says by itself what to do.
             (FailureKind::Auth, None, ""),
             (FailureKind::Other, Some(418), ""),
+            // As recorded of OpenClaw 2026.2.9 (`gw-chat-send`).
+            (FailureKind::Format, Some(400), ""),
         ];
         for (kind, status, expect) in rows {
             let last = ModelFailure { status, ..failure(kind) };
@@ -390,7 +389,6 @@ mod tests {
             assert_eq!(one.error(&[], &last).message, format!("boom{expect}"), "{kind:?} {status:?}");
         }
         let rows = [
-            (FailureKind::Format, 400, "`openclaw models set <provider>/<model>`"),
             (FailureKind::Other, 404, "`openclaw models list --all --provider openai`"),
             (FailureKind::RateLimit, 429, "`openclaw models fallbacks add <provider>/<model>`"),
         ];
