@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use openclaw_protocol::message::{Message, UserMessage};
 use openclaw_protocol::{AgentId, SessionId};
 use openclaw_sessions::transcript::{
-    Body, Context, FileReader, FileTranscripts, NewTranscript, StoredMessage, TranscriptFile, TranscriptLock,
+    Context, FileReader, FileTranscripts, NewTranscript, OpenTranscript as _, TranscriptFile, TranscriptLock,
     Transcripts,
 };
 use openclaw_sessions::{Layout, SessionEntry, history};
