@@ -121,6 +121,10 @@ impl Dispatch {
     /// Takes a `chat.send`. Once the outcome is [`Accepted::New`] the message is on disk. A run id that is known from before
     /// gives [`Accepted::InFlight`] or [`Accepted::Finished`] and changes nothing. After an error, see [`DispatchError`], nothing
     /// of the message was kept. `/stop` and the words that mean it are no message: they are done.
+    ///
+    /// [`Accepted::New`]: crate::api::Accepted::New
+    /// [`Accepted::InFlight`]: crate::api::Accepted::InFlight
+    /// [`Accepted::Finished`]: crate::api::Accepted::Finished
     pub async fn chat(&self, message: ChatMessage) -> Placed<Result<Sent, DispatchError>> {
         let (run_id, session_key) = (message.run_id.clone(), message.session_key.clone());
         if stop::is_stop(&message.text) {

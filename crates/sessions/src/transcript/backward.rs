@@ -15,7 +15,7 @@ use super::tail::Tail;
 use crate::mend::mend;
 
 /// Bytes at the end of a file that are read at first.
-const FIRST_PART: u64 = 16 * 1024;
+const FIRST_PART: u64 = 4 * 1024;
 
 /// Visits the entries of the branch that ends with the last entry of the file, leaf first, until `visit` breaks; no more is
 /// read than that takes, nor than the last `reach` bytes of the file. Lines of other branches and malformed lines are passed

@@ -75,6 +75,7 @@ pub(crate) fn line_start<R: Read + Seek>(reader: &mut R, end: u64, want: u64) ->
     let mut buffer = Vec::new();
     let mut read = |reader: &mut R, from: u64, to: u64, find: fn(u8, &[u8]) -> Option<usize>| {
         buffer.clear();
+        buffer.reserve(usize::try_from(to - from).unwrap_or(0));
         reader.seek(SeekFrom::Start(from))?;
         reader.take(to - from).read_to_end(&mut buffer)?;
         Ok::<_, io::Error>(find(b'\n', &buffer).map(|at| from + at as u64 + 1))

@@ -49,7 +49,8 @@ impl Tail {
         let mut before = if start == 0 { Index::default() } else { Index::of_tail() };
         file.seek(SeekFrom::Start(start))?;
         let part = file.take(self.start - start);
-        let mut lines = Lines::new(BufReader::with_capacity(BUFFER, part), start);
+        let buffer = usize::try_from(self.start - start).unwrap_or(BUFFER).min(BUFFER);
+        let mut lines = Lines::new(BufReader::with_capacity(buffer, part), start);
         while let Some(line) = lines.advance()? {
             skipped.note(&line, index_line(&mut before, &line, &lines, version));
         }
