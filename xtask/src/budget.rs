@@ -26,6 +26,8 @@ struct Row {
     limit: Option<f64>,
 }
 
+const USAGE: &str = "usage: cargo xtask budget [--counts | --check] [--turns N] [--program PATH]...";
+
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let (mut turns, mut programs, mut only_counts, mut checks) = (1_000, Vec::new(), false, false);
     let mut args = args.iter();
@@ -33,15 +35,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         match flag.as_str() {
             "--counts" => only_counts = true,
             "--check" => checks = true,
-            _ => {}
-        }
-        if matches!(flag.as_str(), "--counts" | "--check") {
-            continue;
-        }
-        match (flag.as_str(), args.next()) {
-            ("--turns", Some(count)) => turns = count.parse().context("--turns takes a number")?,
-            ("--program", Some(path)) => programs.push(PathBuf::from(path)),
-            _ => bail!("usage: cargo xtask budget [--counts | --check] [--turns N] [--program PATH]..."),
+            "--turns" => turns = args.next().context(USAGE)?.parse().context("--turns takes a number")?,
+            "--program" => programs.push(PathBuf::from(args.next().context(USAGE)?)),
+            _ => bail!(USAGE),
         }
     }
     if programs.is_empty() {

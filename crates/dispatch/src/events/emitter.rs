@@ -134,10 +134,7 @@ impl Emitter {
 
     fn assistant(&mut self, now: i64, text: String, delta: &str) -> Vec<Broadcast> {
         let said = AssistantText { text: text.as_str().into(), delta: delta.into() };
-        let continues = self
-            .text
-            .as_deref()
-            .is_some_and(|before| text.starts_with(before) && text.get(before.len()..) == Some(delta));
+        let continues = self.text.as_deref().is_some_and(|before| text.strip_prefix(before) == Some(delta));
         if !continues {
             self.texts += 1;
         }
