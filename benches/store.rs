@@ -47,9 +47,9 @@ impl Bench {
 
     fn list(&self, store: &FileStore, params: &SessionsListParams) -> usize {
         let defaults = SessionListDefaults { model_provider: None, model: None, context_tokens: None };
-        let model = |_: &_| ModelName::new("fake", "fake-1");
+        let model = |_: &_| Arc::new(ModelName::new("fake", "fake-1"));
         let transcripts: Arc<dyn Transcripts> = Arc::new(FileTranscripts::new(self.layout()));
-        let listed = methods::list(store, &transcripts, params, defaults, &model);
+        let listed = methods::list(store, &transcripts, params, defaults, model);
         self.runtime.block_on(listed).unwrap().sessions.len()
     }
 }

@@ -2,9 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that can't run stops")]
 
-#[allow(dead_code, reason = "each benchmark uses a part")]
-mod support;
-
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -12,6 +9,7 @@ use std::sync::LazyLock;
 use divan::Bencher;
 use openclaw_sessions::history;
 use openclaw_sessions::transcript::{Branch, EntryId, FileReader, OpenTranscript as _, TranscriptFile};
+use openclaw_testkit::long_sessions;
 use serde_json::json;
 
 /// Messages that `chat.history` shows unless told.
@@ -26,7 +24,7 @@ const ENTRIES: [usize; 2] = [2_000, 50_000];
 fn transcript(entries: usize) -> (tempfile::TempDir, std::path::PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    support::write_transcript(&path, entries);
+    long_sessions::write_transcript(&path, "s", entries).unwrap();
     (dir, path)
 }
 

@@ -1,17 +1,22 @@
 //! Measures the release binary against the performance budget of the design, with a model that answers at once.
 
 mod counts;
+mod cpu;
 mod disk;
 mod many;
+mod memory;
 mod model;
+mod process;
 mod start;
 mod turns;
+mod workload;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use tokio::runtime::Runtime;
 
 use crate::build::{Profile, binary};
 
@@ -19,23 +24,36 @@ const MIB: f64 = 1024.0 * 1024.0;
 
 /// One row of the table.
 struct Row {
-    what: &'static str,
+    what: String,
     unit: &'static str,
     measured: f64,
     /// What the design allows; rows without are there to read the others by.
     limit: Option<f64>,
 }
 
-const USAGE: &str = "usage: cargo xtask budget [--counts | --check] [--turns N] [--program PATH]...";
+const USAGE: &str = "usage: cargo xtask budget [--counts | --check | --memory] [--turns N] [--sessions N] [--program PATH]...";
+
+/// What is measured.
+enum What {
+    /// Everything of one program; of several the times of turns, side by side.
+    Times,
+    Counts,
+    /// Counts against their limits.
+    Check,
+    /// Memory after very many turns.
+    Memory,
+}
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    let (mut turns, mut programs, mut only_counts, mut checks) = (1_000, Vec::new(), false, false);
+    let (mut what, mut turns, mut sessions, mut programs) = (What::Times, None, 400, Vec::new());
     let mut args = args.iter();
     while let Some(flag) = args.next() {
         match flag.as_str() {
-            "--counts" => only_counts = true,
-            "--check" => checks = true,
-            "--turns" => turns = args.next().context(USAGE)?.parse().context("--turns takes a number")?,
+            "--counts" => what = What::Counts,
+            "--check" => what = What::Check,
+            "--memory" => what = What::Memory,
+            "--turns" => turns = Some(number(args.next())?),
+            "--sessions" => sessions = number(args.next())?,
             "--program" => programs.push(PathBuf::from(args.next().context(USAGE)?)),
             _ => bail!(USAGE),
         }
@@ -43,16 +61,23 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     if programs.is_empty() {
         programs.push(binary(Profile::Release)?);
     }
-    if checks {
-        let [program] = programs.as_slice() else { bail!("one program is checked") };
-        return counts::check(program, turns);
-    }
-    if only_counts {
-        print!("{}", counts::table(&programs, turns)?);
-        return Ok(());
-    }
-    let [program] = programs.as_slice() else { bail!("times are measured of one program") };
-    let rows = measure(program, turns)?;
+    let runtime = Runtime::new()?;
+    let rows = match (what, programs.as_slice()) {
+        (What::Times, [program]) => measure(program, turns.unwrap_or(1_000), &runtime)?,
+        (What::Memory, [program]) => {
+            runtime.block_on(memory::rows(program, turns.unwrap_or(50_000), sessions))?
+        }
+        (What::Check, [program]) => return runtime.block_on(counts::check(program)),
+        (What::Check | What::Memory, _) => bail!("one program at a time"),
+        (What::Counts, programs) => {
+            print!("{}", runtime.block_on(counts::table(programs))?);
+            return Ok(());
+        }
+        (What::Times, programs) => {
+            print!("{}", runtime.block_on(cpu::table(programs))?);
+            return Ok(());
+        }
+    };
     print!("{}", table(&rows));
     if rows.iter().any(Row::is_missed) {
         bail!("the budget is missed");
@@ -60,7 +85,11 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn measure(program: &Path, turns: usize) -> Result<Vec<Row>> {
+fn number(arg: Option<&String>) -> Result<usize> {
+    arg.context(USAGE)?.parse().context(USAGE)
+}
+
+fn measure(program: &Path, turns: usize, runtime: &Runtime) -> Result<Vec<Row>> {
     let mut rows = vec![
         Row::limited("binary size", "MB", std::fs::metadata(program)?.len() as f64 / MIB, 35.0),
         Row::limited("openclaw --version", "ms", start::version(program)?, 5.0),
@@ -70,19 +99,19 @@ fn measure(program: &Path, turns: usize) -> Result<Vec<Row>> {
     let mut synced = disk::appends()?;
     rows.push(Row::shown("one synced append to this disk, p50", "ms", percentile(&mut synced, 50)));
     rows.push(Row::shown("one synced append to this disk, p99", "ms", percentile(&mut synced, 99)));
-    let runtime = tokio::runtime::Runtime::new()?;
     rows.extend(runtime.block_on(turns::rows(program, turns))?);
+    rows.extend(runtime.block_on(cpu::rows(program))?);
     rows.extend(runtime.block_on(many::rows(program))?);
     Ok(rows)
 }
 
 impl Row {
-    fn limited(what: &'static str, unit: &'static str, measured: f64, limit: f64) -> Self {
-        Self { what, unit, measured, limit: Some(limit) }
+    fn limited(what: impl Into<String>, unit: &'static str, measured: f64, limit: f64) -> Self {
+        Self { what: what.into(), unit, measured, limit: Some(limit) }
     }
 
-    fn shown(what: &'static str, unit: &'static str, measured: f64) -> Self {
-        Self { what, unit, measured, limit: None }
+    fn shown(what: impl Into<String>, unit: &'static str, measured: f64) -> Self {
+        Self { what: what.into(), unit, measured, limit: None }
     }
 
     fn is_missed(&self) -> bool {
@@ -91,13 +120,13 @@ impl Row {
 }
 
 fn table(rows: &[Row]) -> String {
-    let mut out = format!("{:<40}{:>12}{:>12}\n", "what", "measured", "budget");
+    let mut out = format!("{:<48}{:>12}{:>12}\n", "what", "measured", "budget");
     for row in rows {
         let Row { what, unit, measured, limit } = row;
         let limit = limit.map_or_else(String::new, |limit| format!("{limit:.0} {unit}"));
         let verdict = if row.is_missed() { "  MISSED" } else { "" };
         // Writing to a string does not fail.
-        let _ = writeln!(out, "{what:<40}{measured:>9.2} {unit}{limit:>12}{verdict}");
+        let _ = writeln!(out, "{what:<48}{measured:>9.2} {unit}{limit:>12}{verdict}");
     }
     out
 }

@@ -18,6 +18,7 @@ const LAYERS: &[&str] = &[
     "openclaw-sessions",
     "openclaw-config",
     "openclaw-protocol",
+    "openclaw-heap",
 ];
 
 /// Dependencies that would be downwards and are forbidden all the same: `(from, to, why)`.

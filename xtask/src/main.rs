@@ -22,7 +22,7 @@ const TASKS: &[(&str, &str, Task)] = &[
     ("generate", "write the generated files anew; --check only compares", generate::run),
     (
         "budget",
-        "measure the release binary against the performance budget; --turns N, --program PATH",
+        "measure the release binary against the performance budget; --counts, --check, --memory, --turns N, --program PATH",
         budget::run,
     ),
     ("compat", "run OpenClaw 2026.2.9's own command line against the gateway", compat::run),

@@ -84,6 +84,8 @@ impl Browser {
             .await?;
         self.session = at(&attached, "/sessionId").as_str().context("no DevTools session")?.to_owned();
         self.command("Page.enable", json!({})).await?;
+        // Without it a page of a browser nobody looks at is told of no focus.
+        self.command("Emulation.setFocusEmulationEnabled", json!({"enabled": true})).await?;
         Ok(())
     }
 
@@ -124,14 +126,16 @@ impl Browser {
         Ok(at(&answer, "/result/value").clone())
     }
 
-    /// Waits until an expression over the document is truthy, looking again at every change of the document.
+    /// Waits until an expression over the document is truthy, looking again at every change of the document and of the
+    /// focus.
     ///
     /// # Errors
     /// With the page's text, when it is not so by the deadline.
     pub async fn wait_for(&mut self, expression: &str, deadline: Duration) -> Result<Value> {
         let script = format!(
             "new Promise((resolve) => {{ const look = () => {{ const found = ({expression}); \
-             if (found) {{ watch.disconnect(); resolve(found); }} }}; const watch = new MutationObserver(look); \
+             if (found) {{ watch.disconnect(); document.removeEventListener('focusin', look); resolve(found); }} }}; \
+             const watch = new MutationObserver(look); document.addEventListener('focusin', look); \
              watch.observe(document, {{subtree: true, childList: true, characterData: true, attributes: true}}); look(); }})"
         );
         match timeout(deadline, self.eval(&script)).await {

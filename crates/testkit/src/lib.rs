@@ -10,6 +10,7 @@ mod device;
 mod gateway;
 pub mod golden;
 pub mod login_server;
+pub mod long_sessions;
 pub mod many_sessions;
 pub mod model_server;
 pub mod reference_state;

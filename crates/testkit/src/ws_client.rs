@@ -1,18 +1,19 @@
 //! A WebSocket client of the gateway that sees every frame and hides nothing.
 
 use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::DeviceIdentity;
 
@@ -26,6 +27,8 @@ pub struct SocketOptions {
     pub path: String,
     /// Headers that are set, `Host` and `Origin` included.
     pub headers: Vec<(String, String)>,
+    /// Bytes that the system takes in for a client that does not read; its own choice unless told.
+    pub receive_buffer: Option<u32>,
 }
 
 /// What is sent as `connect`.
@@ -120,7 +123,7 @@ impl Answer {
 /// One connection. It reads only when asked to, so a client that never reads is one that is left alone.
 #[derive(Debug)]
 pub struct WsClient {
-    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    socket: WebSocketStream<TcpStream>,
     /// Frames that were passed over while something else was awaited.
     passed: VecDeque<Value>,
     closed: Option<(u16, String)>,
@@ -138,8 +141,16 @@ impl WsClient {
         for (name, value) in &options.headers {
             request.headers_mut().insert(HeaderName::try_from(name)?, HeaderValue::try_from(value)?);
         }
-        let (socket, _) =
-            timeout(DEADLINE, connect_async(request)).await.context("the upgrade took too long")??;
+        let upgrade = async {
+            let socket = TcpSocket::new_v4()?;
+            if let Some(bytes) = options.receive_buffer {
+                socket.set_recv_buffer_size(bytes)?;
+            }
+            let stream = socket.connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
+            stream.set_nodelay(true)?;
+            anyhow::Ok(client_async(request, stream).await?)
+        };
+        let (socket, _) = timeout(DEADLINE, upgrade).await.context("the upgrade took too long")??;
         Ok(Self { socket, passed: VecDeque::new(), closed: None, next_id: 1 })
     }
 
@@ -148,7 +159,15 @@ impl WsClient {
     /// # Errors
     /// When the gateway refuses; the text holds its error.
     pub async fn connect(port: u16, login: Login) -> Result<(Self, Value)> {
-        let mut client = Self::open(port, &SocketOptions::default()).await?;
+        Self::connect_with(port, login, &SocketOptions::default()).await
+    }
+
+    /// The same over a socket of one's choice.
+    ///
+    /// # Errors
+    /// When the gateway refuses; the text holds its error.
+    pub async fn connect_with(port: u16, login: Login, options: &SocketOptions) -> Result<(Self, Value)> {
+        let mut client = Self::open(port, options).await?;
         let challenge = client.challenge().await?;
         let answer = client.call("connect", login.params(&challenge)).await?;
         if !answer.ok {
@@ -183,7 +202,7 @@ impl WsClient {
     }
 
     /// The socket underneath, to say what no WebSocket client says.
-    pub fn into_stream(self) -> MaybeTlsStream<TcpStream> {
+    pub fn into_stream(self) -> TcpStream {
         self.socket.into_inner()
     }
 

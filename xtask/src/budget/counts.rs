@@ -1,133 +1,177 @@
-//! How many system calls a turn takes, by name. Unlike times, counts hardly depend on the machine.
+//! What a turn costs in counts: system calls, allocations, bytes copied. Unlike times, counts hardly depend on the machine.
+
+mod tracer;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::turns::Bench;
+use self::tracer::Tracer;
+use super::workload::{COUNTED, LONG, SHORT, Workload};
 
-/// Turns before the ones that are counted; their calls are subtracted with those of start and stop.
-const BEFORE: usize = 20;
-/// How long the trace may take to be written once the gateway has ended.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Counts by name.
+type Counts = BTreeMap<String, f64>;
 
-/// Calls by name.
-type Calls = BTreeMap<String, f64>;
+/// Counts that are told as one.
+struct Measure {
+    what: &'static str,
+    tracer: Tracer,
+    /// What is added up.
+    names: &'static [&'static str],
+    unit: f64,
+}
 
-/// What a turn may take at most, by the names of the calls that are counted together; none stand for all
-/// (`docs/performance.md`).
-const LIMITS: [(&str, &[&str], f64); 3] = [
-    ("system calls", &[], 175.0),
-    ("synced writes", &["fsync", "fdatasync"], 3.2),
-    ("files opened", &["openat", "open"], 6.0),
+const CALLS: Measure =
+    Measure { what: "system calls", tracer: Tracer::Calls, names: &[tracer::ALL_CALLS], unit: 1.0 };
+const WAITS: Measure = Measure { what: "futex calls", names: &["futex"], ..CALLS };
+const SYNCS: Measure = Measure { what: "synced writes", names: &["fsync", "fdatasync"], ..CALLS };
+const OPENED: Measure = Measure { what: "files opened", names: &["openat", "open"], ..CALLS };
+const ALLOCATIONS: Measure =
+    Measure { what: "allocations", tracer: Tracer::Heap, names: &[tracer::ALLOCATIONS], unit: 1.0 };
+const ALLOCATED: Measure =
+    Measure { what: "KiB allocated", names: &[tracer::ALLOCATED], unit: 1024.0, ..ALLOCATIONS };
+const COPIED: Measure =
+    Measure { what: "KiB copied", tracer: Tracer::Copies, names: &[tracer::COPIED], unit: 1024.0 };
+
+const MEASURES: [Measure; 7] = [CALLS, WAITS, SYNCS, OPENED, ALLOCATIONS, ALLOCATED, COPIED];
+
+/// What the gate allows (`docs/performance.md`). It counts the build that the tests use, which copies several times what a
+/// release build does and makes the same allocations.
+const LIMITS: [(Workload, &[(Measure, f64)]); 2] = [
+    (
+        SHORT,
+        &[
+            (CALLS, 90.0),
+            (WAITS, 25.0),
+            (SYNCS, 3.0),
+            (OPENED, 3.0),
+            (ALLOCATIONS, 2_400.0),
+            (COPIED, 3_000.0),
+        ],
+    ),
+    (LONG, &[(ALLOCATIONS, 2_500.0), (COPIED, 4_500.0)]),
 ];
 
 /// Whether a program keeps to the limits; prints its counts.
-pub(super) fn check(program: &Path, turns: usize) -> Result<()> {
-    let can_trace = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
-    if !can_trace.is_ok_and(|traced| traced.status.success()) {
-        println!(
-            "ci: the system calls of a turn were NOT counted: strace is not installed, or may not trace here"
-        );
-        return Ok(());
-    }
-    let program = program.canonicalize().with_context(|| format!("no program at {}", program.display()))?;
-    let calls = tokio::runtime::Runtime::new()?.block_on(a_turn(&program, turns))?;
+pub(super) async fn check(program: &Path) -> Result<()> {
     let mut missed = Vec::new();
-    for (what, names, most) in LIMITS {
-        let counted = calls.iter().filter(|(name, _)| names.is_empty() || names.contains(&name.as_str()));
-        let count: f64 = counted.map(|(_, count)| count).sum();
-        println!("{what} a turn: {count:.1}, at most {most}");
-        if count > most {
-            missed.push(what);
+    for (workload, limits) in &LIMITS {
+        for tracer in Tracer::ALL {
+            let mut limits = limits.iter().filter(|(measure, _)| measure.tracer == tracer).peekable();
+            if limits.peek().is_none() {
+                continue;
+            }
+            if !tracer.works() {
+                println!(
+                    "ci: a {} was NOT counted with {}: it is not installed, or may not trace here",
+                    workload.what,
+                    tracer.program()
+                );
+                continue;
+            }
+            let counts = count(program, workload, tracer).await?;
+            for (measure, most) in limits {
+                let measured = measure.of(&counts);
+                println!("{}: {measured:.1} {}, at most {most}", workload.what, measure.what);
+                if measured > *most {
+                    missed.push(format!("{} of a {}", measure.what, workload.what));
+                }
+            }
         }
     }
     if missed.is_empty() {
         return Ok(());
     }
     bail!(
-        "more than docs/performance.md allows: {}; `cargo xtask budget --counts` names them",
+        "more than docs/performance.md allows: {}; `cargo xtask budget --counts` tells more",
         missed.join(", ")
     )
 }
 
-/// A table with a column for each program: calls a turn, of so many turns in one session.
-pub(super) fn table(programs: &[PathBuf], turns: usize) -> Result<String> {
-    let runtime = tokio::runtime::Runtime::new()?;
-    let columns: Vec<Calls> =
-        programs.iter().map(|program| runtime.block_on(a_turn(program, turns))).collect::<Result<_>>()?;
-    let mut names: Vec<&String> = columns.iter().flat_map(Calls::keys).collect();
-    names.sort_by(|a, b| of(&columns, b).total_cmp(&of(&columns, a)).then_with(|| a.cmp(b)));
-    names.dedup();
+/// A table with a column for each program: the measures of every workload, and the system calls of a short turn by name.
+pub(super) async fn table(programs: &[PathBuf]) -> Result<String> {
     let mut out = String::new();
-    for name in names {
-        let counts: Vec<f64> = columns.iter().map(|calls| calls.get(name).copied().unwrap_or(0.0)).collect();
-        // Timers and threads that are handed work by chance leave fractions.
-        if counts.iter().any(|count| count.abs() >= 0.05) {
-            row(&mut out, name, &counts);
+    for workload in &COUNTED {
+        let mut columns = Vec::with_capacity(programs.len());
+        for program in programs {
+            columns.push(count_all(program, workload).await?);
+        }
+        // Writing to a string does not fail.
+        let _ = writeln!(out, "{}", workload.what);
+        for measure in MEASURES {
+            row(&mut out, measure.what, columns.iter().map(|counts| measure.of(counts)));
+        }
+        if workload.what == SHORT.what {
+            names(&mut out, &columns);
         }
     }
-    row(&mut out, "all", &columns.iter().map(|calls| calls.values().sum()).collect::<Vec<f64>>());
     Ok(out)
 }
 
-fn of(columns: &[Calls], name: &str) -> f64 {
-    columns.first().and_then(|calls| calls.get(name)).copied().unwrap_or(0.0)
+/// A row for each system call, the most frequent first.
+fn names(out: &mut String, columns: &[Counts]) {
+    let first = |name: &str| columns.first().and_then(|counts| counts.get(name)).copied().unwrap_or(0.0);
+    let mut names: Vec<&String> = columns.iter().flat_map(Counts::keys).collect();
+    names.retain(|name| !tracer::SUMS.contains(&name.as_str()));
+    names.sort_by(|a, b| first(b).total_cmp(&first(a)).then_with(|| a.cmp(b)));
+    names.dedup();
+    for name in names {
+        let counts = columns.iter().map(|counts| counts.get(name).copied().unwrap_or(0.0));
+        // Timers and threads that are handed work by chance leave fractions.
+        if counts.clone().any(|count| count.abs() >= 0.05) {
+            row(out, &format!("  {name}"), counts);
+        }
+    }
 }
 
-fn row(out: &mut String, name: &str, counts: &[f64]) {
+fn row(out: &mut String, name: &str, counts: impl Iterator<Item = f64>) {
     // Writing to a string does not fail.
-    let _ = write!(out, "{name:<24}");
+    let _ = write!(out, "  {name:<24}");
     for count in counts {
-        let _ = write!(out, "{count:>10.1}");
+        let _ = write!(out, "{count:>12.1}");
     }
     out.push('\n');
 }
 
-async fn a_turn(program: &Path, turns: usize) -> Result<Calls> {
-    let few = calls(program, BEFORE).await?;
-    let mut many = calls(program, BEFORE + turns).await?;
+impl Measure {
+    fn of(&self, counts: &Counts) -> f64 {
+        self.names.iter().filter_map(|name| counts.get(*name)).sum::<f64>() / self.unit
+    }
+}
+
+async fn count_all(program: &Path, workload: &Workload) -> Result<Counts> {
+    let mut all = Counts::new();
+    for tracer in Tracer::ALL {
+        all.extend(count(program, workload, tracer).await?);
+    }
+    Ok(all)
+}
+
+/// The counts of one unit of a workload: those of a life with all turns, without those of a life with the first ones alone.
+async fn count(program: &Path, workload: &Workload, tracer: Tracer) -> Result<Counts> {
+    let program = program.canonicalize().with_context(|| format!("no program at {}", program.display()))?;
+    let (few, mut counts) = tokio::try_join!(
+        life(&program, workload, tracer, 0),
+        life(&program, workload, tracer, workload.turns)
+    )?;
     for (name, count) in few {
-        *many.entry(name).or_default() -= count;
+        *counts.entry(name).or_default() -= count;
     }
-    Ok(many.into_iter().map(|(name, count)| (name, count / turns as f64)).collect())
+    let units = (workload.turns * workload.units) as f64;
+    counts.values_mut().for_each(|count| *count /= units);
+    Ok(counts)
 }
 
-/// The calls of a gateway's whole life with so many turns in it.
-async fn calls(program: &Path, turns: usize) -> Result<Calls> {
+/// The counts of a gateway's whole life with so many turns in it, and those that come first.
+async fn life(program: &Path, workload: &Workload, tracer: Tracer, turns: usize) -> Result<Counts> {
     let dir = tempfile::tempdir()?;
-    let (wrapper, report) = (dir.path().join("traced"), dir.path().join("report"));
-    // -D: the traced program keeps the process number that the tests send their signals to.
-    let script = format!(
-        "#!/bin/sh\nexec strace -D -f -c -U name,calls -o '{}' '{}' \"$@\"\n",
-        report.display(),
-        program.display()
-    );
-    std::fs::write(&wrapper, script)?;
-    std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o700))?;
-    let mut bench = Bench::start(&wrapper, Duration::ZERO, 0).await.context("is strace installed?")?;
-    bench.turns_a_session = usize::MAX;
-    bench.turns(turns).await?;
+    let report = dir.path().join("report");
+    let wrapper = tracer.wrap(program, dir.path(), &report)?;
+    let mut bench =
+        workload.begin(&wrapper).await.with_context(|| format!("is {} installed?", tracer.program()))?;
+    workload.take(&mut bench, turns).await?;
     bench.stop().await?;
-    let asked = Instant::now();
-    while asked.elapsed() < PATIENCE {
-        let written = std::fs::read_to_string(&report).unwrap_or_default();
-        if written.lines().last().is_some_and(|line| line.starts_with("total")) {
-            return Ok(written.lines().filter_map(count).collect());
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    bail!("strace wrote no report")
-}
-
-/// `futex            1234` of the report's table.
-fn count(line: &str) -> Option<(String, f64)> {
-    let (name, count) = line.split_once(' ')?;
-    let count = count.trim().parse().ok()?;
-    (name != "total").then(|| (name.to_owned(), count))
+    tracer.read(&report)
 }

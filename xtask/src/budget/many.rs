@@ -4,10 +4,11 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use openclaw_testkit::{Login, TOKEN, WsClient};
 use serde_json::json;
 
+use super::process::memory;
 use super::start::{Home, free_port};
 use super::{Row, percentile};
 
@@ -68,12 +69,4 @@ async fn connect(port: u16, began: Instant) -> Result<WsClient> {
         tokio::time::sleep(Duration::from_micros(500)).await;
     }
     bail!("the gateway did not let a client in")
-}
-
-/// A line of a process's status, in MB.
-pub(super) fn memory(pid: u32, what: &str) -> Result<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find(|line| line.starts_with(what)).with_context(|| format!("no {what}"))?;
-    let kib: f64 = line.split_whitespace().nth(1).with_context(|| format!("an odd {what}"))?.parse()?;
-    Ok(kib / 1024.0)
 }

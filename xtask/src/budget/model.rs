@@ -5,40 +5,66 @@
 
 use std::io::{BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-/// When what happened to one request.
+/// What the model does in every turn.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Times {
-    /// It was read.
-    pub(super) asked: Instant,
-    /// The first piece of the answer was sent.
-    pub(super) began: Instant,
-    /// The last one was.
-    pub(super) answered: Instant,
+pub(super) struct Script {
+    /// It reads [`FILE`] this often, one call at a time, before it answers.
+    pub(super) tool_calls: usize,
+    /// Tokens of its answer.
+    pub(super) tokens: usize,
+    /// How long it pauses after each of them.
+    pub(super) pause: Duration,
 }
 
-/// An OpenAI-compatible server with one answer.
+/// The file that it reads, in the workspace.
+pub(super) const FILE: &str = "small.txt";
+
+impl Script {
+    /// A short answer, at once.
+    pub(super) const SHORT: Self = Self { tool_calls: 0, tokens: 2, pause: Duration::ZERO };
+}
+
+/// What the model did.
+#[derive(Debug, Default)]
+struct Done {
+    /// Tool calls, in all turns.
+    tool_calls: usize,
+    turn: Turn,
+}
+
+/// What it did in the turn that is going on.
+#[derive(Debug, Default)]
+struct Turn {
+    /// Time it took, over all requests.
+    took: Duration,
+    /// When it sent the first token of its answer.
+    began: Option<Instant>,
+    tool_calls: usize,
+}
+
+/// An OpenAI-compatible server that keeps to a script.
 pub(super) struct InstantModel {
     address: SocketAddr,
-    last: Arc<Mutex<Option<Times>>>,
+    done: Arc<Mutex<Done>>,
 }
 
 impl InstantModel {
-    /// Starts it. After the first word it pauses this long. Its threads end with the process.
-    pub(super) fn start(pause: Duration) -> Result<Self> {
+    /// Starts it. Its threads end with the process.
+    pub(super) fn start(script: Script) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        let model = Self { address: listener.local_addr()?, last: Arc::default() };
-        let last = Arc::clone(&model.last);
+        let model = Self { address: listener.local_addr()?, done: Arc::default() };
+        let done = Arc::clone(&model.done);
         std::thread::spawn(move || {
             for socket in listener.incoming().flatten() {
-                let last = Arc::clone(&last);
+                let done = Arc::clone(&done);
                 // The gateway closes connections as it likes.
-                std::thread::spawn(move || drop(serve(&socket, pause, &last)));
+                std::thread::spawn(move || drop(serve(&socket, script, &done)));
             }
         });
         Ok(model)
@@ -49,39 +75,91 @@ impl InstantModel {
         format!("http://{}/v1", self.address)
     }
 
-    /// The last request's times.
-    pub(super) fn last(&self) -> Result<Times> {
-        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.context("the model was never asked")
+    /// The time it took in the last turn, and when its answer began.
+    pub(super) fn last_turn(&self) -> Result<(Duration, Instant)> {
+        let turn = std::mem::take(&mut lock(&self.done).turn);
+        Ok((turn.took, turn.began.context("the model was never asked")?))
     }
 }
 
-fn serve(socket: &TcpStream, pause: Duration, last: &Mutex<Option<Times>>) -> Result<()> {
+fn serve(socket: &TcpStream, script: Script, done: &Mutex<Done>) -> Result<()> {
     socket.set_nodelay(true)?;
     let mut reader = BufReader::new(socket);
     let mut writer = socket;
-    let chunk = |piece: &str| format!("{:x}\r\n{piece}\r\n", piece.len());
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-    let first =
-        format!("{head}{}", chunk(&delta(&json!({"role": "assistant", "content": "Hello"}), &Value::Null)));
-    let usage = json!({"prompt_tokens": 100, "completion_tokens": 7, "total_tokens": 107});
-    let rest = chunk(&delta(&json!({"content": " to you too."}), &Value::Null))
-        + &chunk(&delta(&json!({}), &json!("stop")))
-        + &chunk(&format!("data: {}\n\ndata: [DONE]\n\n", json!({"id": "c", "choices": [], "usage": usage})))
-        + "0\r\n\r\n";
+    let (first, token, end) = answer();
     while read_request(&mut reader)? {
         let asked = Instant::now();
-        writer.write_all(first.as_bytes())?;
-        let began = Instant::now();
-        if !pause.is_zero() {
-            std::thread::sleep(pause);
+        if let Some(call) = tool_call(script, done) {
+            lock(done).turn.took += asked.elapsed();
+            writer.write_all(call.as_bytes())?;
+            continue;
         }
-        // Before the bytes go out: whoever reads the end finds the times of this request.
-        let times = Times { asked, began, answered: Instant::now() };
-        *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(times);
+        writer.write_all(first.as_bytes())?;
+        lock(done).turn.began = Some(Instant::now());
+        // Without a pause all goes out at once.
+        let mut rest = String::new();
+        for _ in 1..script.tokens {
+            if !script.pause.is_zero() {
+                writer.write_all(rest.as_bytes())?;
+                rest.clear();
+                std::thread::sleep(script.pause);
+            }
+            rest += &token;
+        }
+        rest += &end;
+        // Before the bytes go out: whoever reads the end finds the times of this turn.
+        lock(done).turn.took += asked.elapsed();
         writer.write_all(rest.as_bytes())?;
     }
     Ok(())
+}
+
+fn lock(done: &Mutex<Done>) -> MutexGuard<'_, Done> {
+    done.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+
+/// A response that calls the tool, if this turn has such a call left.
+fn tool_call(script: Script, done: &Mutex<Done>) -> Option<String> {
+    let mut done = lock(done);
+    if done.turn.tool_calls == script.tool_calls {
+        return None;
+    }
+    done.turn.tool_calls += 1;
+    done.tool_calls += 1;
+    let function = json!({"name": "read", "arguments": json!({"path": FILE}).to_string()});
+    let id = format!("call_{}", done.tool_calls);
+    let call = json!({"index": 0, "id": id, "type": "function", "function": function});
+    let said = delta(&json!({"role": "assistant", "tool_calls": [call]}), &Value::Null);
+    Some(format!("{HEAD}{}{}", chunk(&said), end(&json!("tool_calls"))))
+}
+
+/// A response to its first token, a further token, and its end.
+fn answer() -> (String, String, String) {
+    let first = delta(&json!({"role": "assistant", "content": "Hello"}), &Value::Null);
+    let token = delta(&json!({"content": " again"}), &Value::Null);
+    (format!("{HEAD}{}", chunk(&first)), chunk(&token), end(&json!("stop")))
+}
+
+fn end(finish: &Value) -> String {
+    let usage = json!({"prompt_tokens": 100, "completion_tokens": 7, "total_tokens": 107});
+    let usage = json!({"id": "c", "choices": [], "usage": usage});
+    format!(
+        "{}{}0\r\n\r\n",
+        chunk(&delta(&json!({}), finish)),
+        chunk(&format!("data: {usage}\n\ndata: [DONE]\n\n"))
+    )
+}
+
+fn chunk(piece: &str) -> String {
+    format!("{:x}\r\n{piece}\r\n", piece.len())
+}
+
+fn delta(delta: &Value, finish: &Value) -> String {
+    let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+    let chunk = json!({"id": "c", "object": "chat.completion.chunk", "model": "fake-1", "choices": [choice]});
+    format!("data: {chunk}\n\n")
 }
 
 /// Reads one request to its end; false when the connection ends instead.
@@ -103,10 +181,4 @@ fn read_request(reader: &mut impl std::io::BufRead) -> Result<bool> {
     }
     std::io::copy(&mut reader.take(length), &mut std::io::sink())?;
     Ok(true)
-}
-
-fn delta(delta: &Value, finish: &Value) -> String {
-    let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
-    let chunk = json!({"id": "c", "object": "chat.completion.chunk", "model": "fake-1", "choices": [choice]});
-    format!("data: {chunk}\n\n")
 }
