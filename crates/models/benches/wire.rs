@@ -10,10 +10,12 @@
     reason = "a benchmark that can't run stops"
 )]
 
+use std::sync::Arc;
+
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use openclaw_models::catalog::{Catalog, ModelSpec};
-use openclaw_models::replay::{posted, replay};
+use openclaw_models::replay::{gone_on, posted, replay};
 use openclaw_models::{ModelRef, ModelRequest, ModelSettings, ThinkingLevel, ToolSpec};
 use openclaw_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserMessage};
 use serde_json::{Value, json};
@@ -174,6 +176,15 @@ fn build_request(bencher: Bencher<'_, '_>, provider: &str) {
     bencher.counter(BytesCount::new(size)).bench(|| posted(black_box(&model), &key, &request));
 }
 
+/// The next request of a conversation with so many messages before: these must not show.
+#[divan::bench(args = [0, 200, 2_000])]
+fn next_request(bencher: Bencher<'_, '_>, before: usize) {
+    let model = spec(MODELS[0]);
+    let mut request = busy_request(&model);
+    request.messages = Arc::new(request.messages.iter().cycle().take(before + 3).cloned().collect());
+    bencher.bench_local(|| gone_on(black_box(&model), &request));
+}
+
 fn busy_request(model: &ModelSpec) -> ModelRequest {
     let property = |n: usize| json!({"type": "string", "description": format!("What argument {n} of this tool is good for, in some words"), "minLength": 1});
     let tools = (0..22).map(|n| {
@@ -209,8 +220,8 @@ fn busy_request(model: &ModelSpec) -> ModelRequest {
         ]
     };
     ModelRequest {
-        system: "You are a helper, and these are the rules. ".repeat(560),
-        messages: (0..20).flat_map(turn).map(Into::into).collect(),
+        system: "You are a helper, and these are the rules. ".repeat(560).into(),
+        messages: (0..20).flat_map(turn).map(Into::into).collect::<Vec<_>>().into(),
         tools: tools.collect(),
         thinking: ThinkingLevel::Low,
         session_id: Some("s".to_owned()),

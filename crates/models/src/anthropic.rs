@@ -5,10 +5,13 @@ mod stream;
 
 use serde_json::Value;
 
+use crate::conversation::Conversation;
 use crate::history::IdRule;
+use crate::json::Json;
 use crate::model_spec::ModelSpec;
+use crate::request::ModelRequest;
 use crate::stream::ModelFailure;
-use crate::wire::{Decoder, Outgoing, Protocol, WireRequest};
+use crate::wire::{Decoder, Head, Outgoing, Protocol};
 
 /// The protocol.
 #[derive(Debug)]
@@ -19,8 +22,17 @@ impl Protocol for Anthropic {
         IdRule::Anthropic
     }
 
-    fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
-        Ok(request::build(call.spec, call.secret(), call.request)?)
+    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
+        Ok(request::head(call.spec, call.secret())?)
+    }
+
+    fn body<'a>(
+        &self,
+        spec: &'a ModelSpec,
+        request: &'a ModelRequest,
+        conversation: &Conversation<'a>,
+    ) -> Json<'a> {
+        request::body(spec, request, conversation)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

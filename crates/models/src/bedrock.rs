@@ -13,11 +13,14 @@ mod stream;
 
 use serde_json::Value;
 
+use crate::conversation::Conversation;
 use crate::history::IdRule;
+use crate::json::Json;
 use crate::model_spec::ModelSpec;
 use crate::provider_key::ProviderKey;
+use crate::request::ModelRequest;
 use crate::stream::ModelFailure;
-use crate::wire::{Decoder, ErrorAnswer, Outgoing, Protocol, WireRequest};
+use crate::wire::{Decoder, ErrorAnswer, Head, Outgoing, Protocol, WireRequest};
 
 /// Provider id.
 pub(crate) const PROVIDER: &str = "amazon-bedrock";
@@ -31,8 +34,17 @@ impl Protocol for Bedrock {
         IdRule::Anthropic
     }
 
-    fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
-        Ok(request::build(call.spec, call.key, call.request)?)
+    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
+        Ok(request::head(call.spec, call.key, call.request)?)
+    }
+
+    fn body<'a>(
+        &self,
+        spec: &'a ModelSpec,
+        request: &'a ModelRequest,
+        conversation: &Conversation<'a>,
+    ) -> Json<'a> {
+        request::body(spec, request, conversation)
     }
 
     fn sign(&self, call: &Outgoing<'_>, request: &mut WireRequest, now: i64) -> Result<(), ModelFailure> {

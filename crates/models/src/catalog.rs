@@ -23,8 +23,11 @@ use crate::settings::ModelSettings;
 use crate::variables::Variables;
 
 /// The built-in list. That it parses is tested.
-pub(crate) static BUILT_IN: LazyLock<BTreeMap<String, ProviderEntry>> =
-    LazyLock::new(|| serde_json::from_str(include_str!("catalog/builtin.json")).unwrap_or_default());
+pub(crate) static BUILT_IN: LazyLock<BTreeMap<ProviderId, ProviderEntry>> = LazyLock::new(|| {
+    let listed: BTreeMap<String, ProviderEntry> =
+        serde_json::from_str(include_str!("catalog/builtin.json")).unwrap_or_default();
+    listed.into_iter().map(|(id, entry)| (ProviderId::normalize(&id), entry)).collect()
+});
 
 /// The models of one installation, as one agent sees them. Cheap to make: what is built in is not copied.
 #[derive(Debug, Clone)]
@@ -164,7 +167,7 @@ pub fn credential_variables() -> impl Iterator<Item = &'static str> {
 /// The built-in providers whose key is in the environment. Variables that are often set for other reasons do not count.
 pub fn providers_with_key(variables: &Variables) -> Vec<ProviderId> {
     let keyed = |entry: &ProviderEntry| variables.first(entry.env.iter().map(String::as_str)).is_some();
-    BUILT_IN.iter().filter(|(_, entry)| keyed(entry)).map(|(id, _)| ProviderId::normalize(id)).collect()
+    BUILT_IN.iter().filter(|(_, entry)| keyed(entry)).map(|(id, _)| id.clone()).collect()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::Access;
 use crate::answer::{Answer, describe_page};
 use crate::context_window::ContextWindow;
+use crate::conversation::Asked;
 use crate::debug_log::CallLog;
 use crate::failure;
 use crate::history;
@@ -22,7 +23,7 @@ use crate::protocols::protocol;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::{FailureKind, Model, ModelEvent, ModelFacts, ModelFailure, ModelStream};
-use crate::wire::{ErrorAnswer, Outgoing, Protocol, WireRequest};
+use crate::wire::{ErrorAnswer, Head, Outgoing, Protocol, WireRequest};
 
 /// Characters of an error answer that are kept in the message.
 const MAX_ERROR_CHARS: usize = 4_000;
@@ -97,25 +98,27 @@ impl HttpModel {
         self.protocol.first_wait()
     }
 
-    fn build(&self, request: &ModelRequest, key: Option<&ProviderKey>) -> Result<WireRequest, ModelFailure> {
-        let call = Outgoing { spec: &self.spec, key, request };
-        let mut wire = self.protocol.build(&call)?;
+    fn build(&self, posting: &Posting, key: Option<&ProviderKey>) -> Result<WireRequest, ModelFailure> {
+        let Posting { request, body, asked } = posting;
+        let call = Outgoing { spec: &self.spec, key, request, asked: *asked };
+        let Head { url, headers } = self.protocol.head(&call)?;
+        let mut wire = WireRequest { url, headers, body: body.clone() };
         self.protocol.sign(&call, &mut wire, now_ms().saturating_add(self.skew.load(Ordering::Relaxed)))?;
         Ok(wire)
     }
 
     /// Posts the request; an answer with an error status is a failure already. A login the server takes no more, though its
     /// time is not over, is renewed, and the request posted once more.
-    async fn post(&self, request: &ModelRequest) -> Result<Incoming, ModelFailure> {
+    async fn post(&self, posting: &Posting) -> Result<Incoming, ModelFailure> {
         let key = self.access.key();
-        let failure = match self.post_with(request, key.as_deref()).await {
+        let failure = match self.post_with(posting, key.as_deref()).await {
             Err(failure) if failure.status == Some(401) => failure,
             other => return other,
         };
         match self.access.renewed(key.as_ref()).await {
             Some(Ok(next)) => {
                 tracing::info!(model = %self.spec.reference, "the login was refused and is renewed; asking again");
-                self.post_with(request, Some(&next)).await
+                self.post_with(posting, Some(&next)).await
             }
             Some(Err(error)) => {
                 tracing::warn!(model = %self.spec.reference, %error, "the login was refused and can't be renewed");
@@ -127,13 +130,13 @@ impl HttpModel {
 
     async fn post_with(
         &self,
-        request: &ModelRequest,
+        posting: &Posting,
         key: Option<&ProviderKey>,
     ) -> Result<Incoming, ModelFailure> {
-        match self.post_once(request, key).await {
+        match self.post_once(posting, key).await {
             // A signature holds for minutes: where our clock is off by more, it is made anew for the server's time.
             Err(refused) if self.learn_skew(&refused, key) => {
-                self.post_once(request, key).await.map_err(|r| r.failure)
+                self.post_once(posting, key).await.map_err(|r| r.failure)
             }
             answer => answer.map_err(|refused| refused.failure),
         }
@@ -155,16 +158,12 @@ impl HttpModel {
         is_news
     }
 
-    async fn post_once(
-        &self,
-        request: &ModelRequest,
-        key: Option<&ProviderKey>,
-    ) -> Result<Incoming, Refused> {
-        let WireRequest { url, headers, body } = self.build(request, key)?;
+    async fn post_once(&self, posting: &Posting, key: Option<&ProviderKey>) -> Result<Incoming, Refused> {
+        let WireRequest { url, headers, body } = self.build(posting, key)?;
         tracing::debug!(model = %self.spec.reference, bytes = body.len(), "calling the model");
         if let Some(log) = &self.log {
-            log.context(request, key);
-            log.posted(request.session_id.as_deref(), &body, key);
+            log.context(&posting.request, key);
+            log.posted(posting.request.session_id.as_deref(), &body, key);
         }
         let incoming = self.http.post_json(&url, headers, body).await?;
         if (200..300).contains(&incoming.status) {
@@ -209,16 +208,20 @@ impl Model for HttpModel {
             id: spec.id(),
             api: spec.api.as_str(),
             context_window: self.window.tokens,
+            max_tokens: self.spec.max_tokens,
             reasons: spec.reasoning,
         }
     }
 
     fn stream(&self, mut request: ModelRequest, cancel: CancellationToken) -> ModelStream {
-        let rules = self.spec.history_rules(self.protocol.call_ids(&self.spec));
-        request.messages = history::prepare(request.messages, &rules);
+        let (body, asked) = request.kept.write(self.protocol, &self.spec, &request);
+        if self.log.is_some() {
+            let rules = self.spec.history_rules(self.protocol.call_ids(&self.spec));
+            request.messages = history::prepare(request.messages.to_vec(), &rules).into();
+        }
         let answer = Answer::new(Arc::clone(&self.spec), self.protocol.decoder(), now_ms());
         let session = self.log.as_ref().and(request.session_id.clone());
-        let step = Step::Post(Box::new(request));
+        let step = Step::Post(Box::new(Posting { request, body, asked }));
         let call = Call { model: self.clone(), cancel, answer, session, alive: Instant::now(), step };
         Box::pin(futures_util::stream::unfold(call, Call::next))
     }
@@ -237,9 +240,17 @@ struct Call {
 }
 
 enum Step {
-    Post(Box<ModelRequest>),
+    Post(Box<Posting>),
     Read(Reading),
     Over,
+}
+
+/// A request to be posted.
+struct Posting {
+    /// With a log, its messages are those the model is shown.
+    request: ModelRequest,
+    body: Bytes,
+    asked: Asked,
 }
 
 /// An answer being read.
@@ -287,7 +298,7 @@ impl Call {
 
     async fn work(&mut self, step: Step) -> Step {
         match step {
-            Step::Post(request) => match self.model.post(&request).await {
+            Step::Post(posting) => match self.model.post(&posting).await {
                 Ok(incoming) => {
                     self.alive = Instant::now();
                     return Step::Read(Reading { incoming, in_pieces: false });

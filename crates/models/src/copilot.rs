@@ -1,13 +1,9 @@
 //! How GitHub Copilot's models are spoken to, and what it wants to know of each request (spec `models.md` §2.3, §8.4).
 
-use std::sync::Arc;
-
-use openclaw_protocol::message::{Block, Message, UserContent};
-
 use crate::api::Api;
+use crate::conversation::Asked;
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
-use crate::request::ModelRequest;
 
 /// Provider id.
 const PROVIDER: &str = "github-copilot";
@@ -31,49 +27,37 @@ pub(crate) fn api_of(api: Api, model: &str) -> Api {
 }
 
 /// Adds Copilot's headers to a request of one of its models; does nothing for others.
-pub(crate) fn add_headers(
-    headers: &mut Headers,
-    spec: &ModelSpec,
-    request: &ModelRequest,
-) -> Result<(), NetError> {
+pub(crate) fn add_headers(headers: &mut Headers, spec: &ModelSpec, asked: Asked) -> Result<(), NetError> {
     if spec.provider() != PROVIDER {
         return Ok(());
     }
-    describe(&request.messages).iter().try_for_each(|(name, value)| headers.set(name, value))
+    describe(asked).iter().try_for_each(|(name, value)| headers.set(name, value))
 }
 
 /// Who takes this step, what for, and whether it has images: Copilot bills by the first.
-fn describe(messages: &[Arc<Message>]) -> Vec<(&'static str, &'static str)> {
-    let by_user = messages.last().is_none_or(|last| matches!(**last, Message::User(_)));
+fn describe(asked: Asked) -> Vec<(&'static str, &'static str)> {
     let mut out = vec![
-        ("X-Initiator", if by_user { "user" } else { "agent" }),
+        ("X-Initiator", if asked.by_user { "user" } else { "agent" }),
         ("Openai-Intent", "conversation-edits"),
         ("Editor-Version", CLIENT),
         ("Editor-Plugin-Version", CLIENT),
     ];
-    if messages.iter().any(|message| shows_image(message)) {
+    if asked.shows_images {
         out.push(("Copilot-Vision-Request", "true"));
     }
     out
 }
 
-fn shows_image(message: &Message) -> bool {
-    let blocks = match message {
-        Message::User(user) => match &user.content {
-            UserContent::Blocks(blocks) => blocks,
-            UserContent::Text(_) => return false,
-        },
-        Message::ToolResult(result) => &result.content,
-        Message::Assistant(_) => return false,
-    };
-    blocks.iter().any(|block| matches!(block, Block::Image(_)))
-}
-
 #[cfg(test)]
 mod tests {
-    use openclaw_protocol::message::{AssistantMessage, ImageBlock, ToolResultMessage, UserMessage};
+    use std::sync::Arc;
+
+    use openclaw_protocol::message::{
+        AssistantMessage, Block, ImageBlock, Message, ToolResultMessage, UserMessage,
+    };
 
     use super::*;
+    use crate::conversation::Conversation;
 
     #[test]
     fn a_request_says_who_takes_the_step_and_whether_there_are_images() {
@@ -99,7 +83,7 @@ mod tests {
                 ("Editor-Plugin-Version", CLIENT),
             ];
             expect.extend(vision.then_some(("Copilot-Vision-Request", "true")));
-            assert_eq!(describe(&messages), expect, "{messages:?}");
+            assert_eq!(describe(Conversation::whole(&messages).asked()), expect, "{messages:?}");
         }
     }
 
@@ -123,11 +107,10 @@ mod tests {
 
     #[test]
     fn only_copilot_gets_them() {
-        let request = ModelRequest::default();
+        let asked = Conversation::whole(&[]).asked();
         for (provider, expect) in [("github-copilot", 4), ("openai", 0)] {
             let mut headers = Headers::default();
-            add_headers(&mut headers, &ModelSpec::sample(provider, "m", "openai-responses"), &request)
-                .unwrap();
+            add_headers(&mut headers, &ModelSpec::sample(provider, "m", "openai-responses"), asked).unwrap();
             assert_eq!(headers.pairs().len(), expect, "{provider}");
         }
     }

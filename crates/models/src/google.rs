@@ -10,10 +10,13 @@ mod vertex;
 
 use serde_json::Value;
 
+use crate::conversation::Conversation;
 use crate::history::IdRule;
+use crate::json::Json;
 use crate::model_spec::ModelSpec;
+use crate::request::ModelRequest;
 use crate::stream::ModelFailure;
-use crate::wire::{Decoder, ErrorAnswer, Outgoing, Protocol, WireRequest};
+use crate::wire::{Decoder, ErrorAnswer, Head, Outgoing, Protocol};
 
 /// The protocol.
 #[derive(Debug)]
@@ -24,8 +27,17 @@ impl Protocol for Google {
         IdRule::Strict
     }
 
-    fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
-        Ok(request::build(call.spec, call.secret(), call.request)?)
+    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
+        Ok(request::head(call.spec, call.secret(), call.request)?)
+    }
+
+    fn body<'a>(
+        &self,
+        spec: &'a ModelSpec,
+        request: &'a ModelRequest,
+        conversation: &Conversation<'a>,
+    ) -> Json<'a> {
+        request::body(spec, request, conversation)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
@@ -50,8 +62,17 @@ impl Protocol for Vertex {
         IdRule::Strict
     }
 
-    fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
-        Ok(vertex::build(call.spec, call.key, call.request)?)
+    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
+        Ok(vertex::head(call.spec, call.key, call.request)?)
+    }
+
+    fn body<'a>(
+        &self,
+        spec: &'a ModelSpec,
+        request: &'a ModelRequest,
+        conversation: &Conversation<'a>,
+    ) -> Json<'a> {
+        Google.body(spec, request, conversation)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

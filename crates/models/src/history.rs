@@ -6,20 +6,34 @@ mod call_ids;
 mod pairing;
 mod roles;
 mod rules;
+mod seam;
 mod translate;
 
 use std::sync::Arc;
 
 use openclaw_protocol::message::Message;
+use openclaw_protocol::message::cap::STORED;
 
+pub(crate) use call_ids::IdMap;
 pub use call_ids::IdRule;
 pub use pairing::{result_for, unanswered};
 pub use rules::{Join, Rules};
+pub(crate) use seam::{is_seam, last_seam};
 
 /// The messages as the model behind `rules` should see them: every call directly followed by its result, failed answers
-/// left out, foreign reasoning turned to text, neighbours of one role merged, ids of calls in the form the provider takes. Only
-/// messages that change are copied.
-pub fn prepare(mut messages: Vec<Arc<Message>>, rules: &Rules<'_>) -> Vec<Arc<Message>> {
+/// left out, foreign reasoning turned to text, neighbours of one role merged, ids of calls in the form the provider takes, no
+/// result longer than ours may be. Only messages that change are copied.
+pub fn prepare(messages: Vec<Arc<Message>>, rules: &Rules<'_>) -> Vec<Arc<Message>> {
+    prepare_part(messages, rules, &mut rules.id_map())
+}
+
+/// [`prepare`] for a part of a conversation that begins at its start or at a [seam](last_seam); `ids` knows the calls before it.
+pub(crate) fn prepare_part(
+    mut messages: Vec<Arc<Message>>,
+    rules: &Rules<'_>,
+    ids: &mut IdMap<'_>,
+) -> Vec<Arc<Message>> {
+    cap_results(&mut messages);
     if rules.drop_blank {
         roles::drop_blank(&mut messages);
     }
@@ -27,9 +41,19 @@ pub fn prepare(mut messages: Vec<Arc<Message>>, rules: &Rules<'_>) -> Vec<Arc<Me
     let mut messages = pairing::repair(messages);
     messages
         .retain(|message| !matches!(&**message, Message::Assistant(answer) if pairing::has_failed(answer)));
-    translate::translate(&mut messages, rules);
+    translate::translate(&mut messages, rules, ids);
     roles::merge(&mut messages, rules);
     messages
+}
+
+/// Results of our own tools were cut when they were stored; those of other programs that write transcripts may not be.
+fn cap_results(messages: &mut [Arc<Message>]) {
+    for message in messages {
+        let is_long = matches!(&**message, Message::ToolResult(result) if !STORED.fits(result));
+        if is_long && let Message::ToolResult(result) = Arc::make_mut(message) {
+            STORED.apply(result);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,23 +3,43 @@
 //! A request repeats a whole conversation and every tool with each call. As [`Value`]s all of it would be copied, key by key,
 //! only to be written out.
 
+mod write;
+
 use std::borrow::Cow;
 
-use serde::ser::{SerializeMap, SerializeSeq};
-use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+pub(crate) use write::{put_field, put_items, put_text};
 
 /// A part of a document. Fields are written in the order they were added; nobody looks whether one is there already.
 #[derive(Debug, Clone)]
 pub(crate) enum Json<'a> {
     Text(Cow<'a, str>),
     Array(Vec<Json<'a>>),
-    Object(Vec<(&'a str, Json<'a>)>),
+    Object(Vec<Field<'a>>),
     /// Anything that is a value already.
     Value(Cow<'a, Value>),
     /// Anything that is written out already.
     Written(&'a RawValue),
+    /// The conversation of a request.
+    Messages(Messages<'a>),
+}
+
+/// A field of an object.
+pub(crate) type Field<'a> = (&'a str, Json<'a>);
+/// The fields before a conversation, its own, those after it.
+pub(crate) type AroundMessages<'d, 'a> = (&'d [Field<'a>], (&'a str, &'d Messages<'a>), &'d [Field<'a>]);
+
+/// The messages of a request, in their order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Messages<'a> {
+    /// What comes before the conversation.
+    pub(crate) head: Vec<Json<'a>>,
+    /// What every later request repeats.
+    pub(crate) settled: Vec<Json<'a>>,
+    /// What the next may write otherwise.
+    pub(crate) open: Vec<Json<'a>>,
 }
 
 impl<'a> Json<'a> {
@@ -41,7 +61,7 @@ impl<'a> Json<'a> {
     pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Json<'a>> {
         match self {
             Self::Object(fields) => fields.iter_mut().find(|(key, _)| *key == name).map(|(_, value)| value),
-            Self::Text(_) | Self::Array(_) | Self::Value(_) | Self::Written(_) => None,
+            Self::Text(_) | Self::Array(_) | Self::Value(_) | Self::Written(_) | Self::Messages(_) => None,
         }
     }
 
@@ -50,7 +70,7 @@ impl<'a> Json<'a> {
         match self {
             Self::Object(fields) => fields.iter().any(|(key, value)| *key == name && value.is_text(text)),
             Self::Value(value) => value.get(name).and_then(Value::as_str) == Some(text),
-            Self::Text(_) | Self::Array(_) | Self::Written(_) => false,
+            Self::Text(_) | Self::Array(_) | Self::Written(_) | Self::Messages(_) => false,
         }
     }
 
@@ -58,14 +78,17 @@ impl<'a> Json<'a> {
         match self {
             Self::Text(own) => own == text,
             Self::Value(value) => value.as_str() == Some(text),
-            Self::Array(_) | Self::Object(_) | Self::Written(_) => false,
+            Self::Array(_) | Self::Object(_) | Self::Written(_) | Self::Messages(_) => false,
         }
     }
 
-    /// The document as it is sent.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        // Keys are text and nothing here can refuse to be written.
-        serde_json::to_vec(&self).unwrap_or_default()
+    /// The fields of a document around its conversation, and that.
+    pub(crate) fn around_messages(&self) -> Option<AroundMessages<'_, 'a>> {
+        let Self::Object(fields) = self else { return None };
+        fields.iter().enumerate().find_map(|(at, (name, value))| match value {
+            Self::Messages(messages) => Some((fields.get(..at)?, (*name, messages), fields.get(at + 1..)?)),
+            _ => None,
+        })
     }
 }
 
@@ -76,26 +99,6 @@ macro_rules! object {
     };
 }
 pub(crate) use object;
-
-impl Serialize for Json<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Text(text) => serializer.serialize_str(text),
-            Self::Array(items) => {
-                let mut array = serializer.serialize_seq(Some(items.len()))?;
-                items.iter().try_for_each(|item| array.serialize_element(item))?;
-                array.end()
-            }
-            Self::Object(fields) => {
-                let mut object = serializer.serialize_map(Some(fields.len()))?;
-                fields.iter().try_for_each(|(name, value)| object.serialize_entry(name, value))?;
-                object.end()
-            }
-            Self::Value(value) => value.serialize(serializer),
-            Self::Written(value) => value.serialize(serializer),
-        }
-    }
-}
 
 impl<'a> From<&'a str> for Json<'a> {
     fn from(text: &'a str) -> Self {
@@ -157,6 +160,12 @@ impl From<f64> for Json<'_> {
     }
 }
 
+impl<'a> From<Messages<'a>> for Json<'a> {
+    fn from(messages: Messages<'a>) -> Self {
+        Self::Messages(messages)
+    }
+}
+
 impl<'a> From<Vec<Json<'a>>> for Json<'a> {
     fn from(items: Vec<Json<'a>>) -> Self {
         Self::Array(items)
@@ -196,6 +205,6 @@ mod tests {
                     \"shared\":{\"z\":null,\"a\":1.5},\"last\":[]}";
         assert!(document.is("own", "x") && !document.is("own", "y") && !document.is("many", "x"));
         assert!(Json::from(json!({"type": "reasoning"})).is("type", "reasoning"));
-        assert_eq!(String::from_utf8(document.into_bytes()).unwrap(), text);
+        assert_eq!(String::from_utf8(document.to_bytes().to_vec()).unwrap(), text);
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! The way of a call: [`Models::select`] turns [`ModelSettings`] and an [`Ask`] into bound [`Candidate`]s by way of
 //! [`reference`](mod@reference), [`catalog`] and [`credentials`]; which model a person means says [`choose`]. A candidate's model builds a request (one module a
-//! protocol, chosen by the table in `protocols`; history made fit by [`history`]), posts it through [`net`], and feeds what comes back to `answer`, a
+//! protocol, chosen by the table in `protocols`; history made fit by [`history`]) over the [`KeptRequest`] of the conversation, posts it through [`net`], and feeds what comes back to `answer`, a
 //! pure machine over [`sse`] and the protocol's decoder. `retry` tries again while nothing was heard; [`failure`] says what
 //! kind a failure is and what people are told. Without any model there is [`offline`]. [`quota`] asks providers how much of
 //! their quota is used; [`probe`] and [`scan`] ask models whether they answer and what they can do.
@@ -18,11 +18,13 @@ mod arguments;
 mod assembly;
 mod background;
 mod bedrock;
+mod body;
 pub mod catalog;
 pub mod choose;
 mod client;
 pub mod clock;
 pub mod context_window;
+mod conversation;
 mod copilot;
 pub mod credentials;
 mod debug_log;
@@ -32,6 +34,7 @@ mod google;
 pub mod history;
 pub mod image_model;
 mod json;
+mod kept_request;
 mod model_spec;
 mod models_file;
 pub mod net;
@@ -67,6 +70,7 @@ mod wire;
 pub use arguments::invalid_arguments;
 pub use bedrock::discovery::DiscoveryError;
 pub use choose::{Choices, ChooseError, Chosen, ProfileError};
+pub use kept_request::KeptRequest;
 pub use models_file::models_file_problem;
 pub use net::{Http, install_tls};
 pub use reference::{ModelRef, ProviderId};

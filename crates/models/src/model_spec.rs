@@ -69,6 +69,32 @@ impl ModelSpec {
         &self.reference.model
     }
 
+    /// Whether a history is made fit for it and written as for another.
+    pub(crate) fn writes_as(&self, other: &Self) -> bool {
+        // Every field is named: whoever adds one decides whether messages are written by it.
+        let Self {
+            reference,
+            api,
+            base_url,
+            reasoning,
+            images,
+            compat,
+            name: _,
+            price: _,
+            context_window: _,
+            window_configured: _,
+            max_tokens: _,
+            headers: _,
+            auth_header: _,
+            streaming: _,
+        } = self;
+        *reference == other.reference
+            && *api == other.api
+            && *base_url == other.base_url
+            && (*reasoning, *images) == (other.reasoning, other.images)
+            && *compat == other.compat
+    }
+
     /// How a history is made fit for it, where its protocol takes ids of calls in this form.
     pub(crate) fn history_rules(&self, ids: IdRule) -> Rules<'_> {
         Rules::of(self.provider(), self.api.as_str(), self.id(), ids)
@@ -79,8 +105,8 @@ impl ModelSpec {
 impl ModelSpec {
     /// A request as a client with this rule of ids builds from it.
     pub(crate) fn prepared(&self, request: &ModelRequest, ids: IdRule) -> ModelRequest {
-        let messages = crate::history::prepare(request.messages.clone(), &self.history_rules(ids));
-        ModelRequest { messages, ..request.clone() }
+        let messages = crate::history::prepare(request.messages.to_vec(), &self.history_rules(ids));
+        ModelRequest { messages: messages.into(), ..request.clone() }
     }
 
     /// A plain model for tests.

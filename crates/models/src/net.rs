@@ -68,8 +68,13 @@ impl Http {
     ///
     /// # Errors
     /// [`NetError`] when there is no answer.
-    pub async fn post_json(&self, url: &str, headers: Headers, body: Vec<u8>) -> Result<Incoming, NetError> {
-        self.send(reqwest::Method::POST, url, headers, body).await
+    pub async fn post_json(
+        &self,
+        url: &str,
+        headers: Headers,
+        body: impl Into<Bytes>,
+    ) -> Result<Incoming, NetError> {
+        self.send(reqwest::Method::POST, url, headers, body.into()).await
     }
 
     /// Asks for a document and waits for the head of the answer, as [`Http::post_json`] does.
@@ -77,7 +82,7 @@ impl Http {
     /// # Errors
     /// [`NetError`] when there is no answer.
     pub async fn get(&self, url: &str, headers: Headers) -> Result<Incoming, NetError> {
-        self.send(reqwest::Method::GET, url, headers, Vec::new()).await
+        self.send(reqwest::Method::GET, url, headers, Bytes::new()).await
     }
 
     async fn send(
@@ -85,7 +90,7 @@ impl Http {
         method: reqwest::Method,
         url: &str,
         headers: Headers,
-        body: Vec<u8>,
+        body: Bytes,
     ) -> Result<Incoming, NetError> {
         let url = parse_url(url)?;
         let place = place_of(&url);

@@ -65,12 +65,19 @@ impl OfflineGuide {
 
 impl Model for OfflineGuide {
     fn facts(&self) -> ModelFacts<'_> {
-        ModelFacts { provider: PROVIDER, id: MODEL, api: API, context_window: self.window, reasons: false }
+        ModelFacts {
+            provider: PROVIDER,
+            id: MODEL,
+            api: API,
+            context_window: self.window,
+            max_tokens: self.window,
+            reasons: false,
+        }
     }
 
     fn stream(&self, mut request: ModelRequest, cancel: CancellationToken) -> ModelStream {
         let rules = Rules::of(PROVIDER, API, MODEL, IdRule::Completions);
-        request.messages = history::prepare(request.messages, &rules);
+        request.messages = history::prepare(request.messages.to_vec(), &rules).into();
         let events = respond(&request, now_ms());
         let speech = Speech { events, pace: self.pace, cancel, said: AssistantMessage::default() };
         Box::pin(futures_util::stream::unfold(speech, Speech::next))
@@ -284,8 +291,8 @@ mod tests {
         };
         let tools = ["read", "write", "edit", "exec"].map(tool).to_vec();
         ModelRequest {
-            messages: messages.into_iter().map(Into::into).collect(),
-            tools,
+            messages: messages.into_iter().map(Into::into).collect::<Vec<_>>().into(),
+            tools: tools.into(),
             ..ModelRequest::default()
         }
     }

@@ -8,10 +8,13 @@ use serde_json::Value;
 
 pub(crate) use stream::error_message;
 
+use crate::conversation::Conversation;
 use crate::history::IdRule;
+use crate::json::Json;
 use crate::model_spec::ModelSpec;
+use crate::request::ModelRequest;
 use crate::stream::ModelFailure;
-use crate::wire::{Decoder, Outgoing, Protocol, WireRequest};
+use crate::wire::{Decoder, Head, Outgoing, Protocol};
 
 /// The protocol.
 #[derive(Debug)]
@@ -22,8 +25,17 @@ impl Protocol for Completions {
         compat::Dialect::of(spec).ids
     }
 
-    fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
-        Ok(request::build(call.spec, call.secret(), call.request)?)
+    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
+        Ok(request::head(call.spec, call.secret(), call.asked)?)
+    }
+
+    fn body<'a>(
+        &self,
+        spec: &'a ModelSpec,
+        request: &'a ModelRequest,
+        conversation: &Conversation<'a>,
+    ) -> Json<'a> {
+        request::body(spec, request, conversation)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

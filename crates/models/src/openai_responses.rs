@@ -13,10 +13,13 @@ use serde_json::Value;
 pub(crate) use azure::Azure;
 pub(crate) use codex::Codex;
 
+use crate::conversation::Conversation;
 use crate::history::IdRule;
+use crate::json::Json;
 use crate::model_spec::ModelSpec;
+use crate::request::ModelRequest;
 use crate::stream::ModelFailure;
-use crate::wire::{Decoder, Outgoing, Protocol, WireRequest};
+use crate::wire::{Decoder, Head, Outgoing, Protocol};
 use failure::Backend;
 
 /// The protocol.
@@ -28,8 +31,17 @@ impl Protocol for Responses {
         IdRule::Responses
     }
 
-    fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
-        Ok(request::build(call.spec, call.secret(), call.request)?)
+    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
+        Ok(request::head(call.spec, call.secret(), call.asked)?)
+    }
+
+    fn body<'a>(
+        &self,
+        spec: &'a ModelSpec,
+        request: &'a ModelRequest,
+        conversation: &Conversation<'a>,
+    ) -> Json<'a> {
+        request::body(spec, request, conversation)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

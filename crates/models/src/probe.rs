@@ -121,7 +121,7 @@ pub fn tiny_question(spec: &ModelSpec, max_tokens: u32) -> ModelRequest {
         _ => 1,
     };
     ModelRequest {
-        messages: vec![Message::User(UserMessage::text(PROMPT, now_ms())).into()],
+        messages: vec![Message::User(UserMessage::text(PROMPT, now_ms())).into()].into(),
         max_tokens: Some(max_tokens.max(least)),
         ..ModelRequest::default()
     }

@@ -1,6 +1,7 @@
 //! `provider/model`: parsing, normalising, and the lists a person may choose from (spec `models.md` §1.1, §1.2).
 
 use openclaw_config::settings::ModelChoice;
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -46,6 +47,12 @@ impl ProviderId {
 
     /// The canonical text.
     pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for ProviderId {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }

@@ -2,18 +2,22 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use openclaw_protocol::message::Message;
 use secrecy::SecretString;
 
 use crate::answer::Answer;
+use crate::conversation::Conversation;
+use crate::history;
 use crate::model_spec::ModelSpec;
 use crate::protocols::protocol;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::{ModelEvent, ModelFailure};
-use crate::wire::Outgoing;
+use crate::wire::{Head, Outgoing, WireRequest};
 use openclaw_config::clock::now_ms;
 
-/// The body that a call would post with this key. Nothing where the model's protocol has no client.
+/// The body that a call would post with this key, of messages that are fit for the model. Nothing where the model's protocol has no client.
 ///
 /// # Errors
 /// As the call would fail before anything is sent.
@@ -24,12 +28,28 @@ pub fn posted(
 ) -> Option<Result<Vec<u8>, ModelFailure>> {
     let protocol = protocol(&spec.api)?;
     let key = ProviderKey::from(key.clone());
-    let call = Outgoing { spec, key: Some(&key), request };
-    let mut wire = match protocol.build(&call) {
-        Ok(wire) => wire,
-        Err(failure) => return Some(Err(failure)),
-    };
-    Some(protocol.sign(&call, &mut wire, now_ms()).map(|()| wire.body))
+    let conversation = Conversation::whole(&request.messages);
+    let call = Outgoing { spec, key: Some(&key), request, asked: conversation.asked() };
+    let signed = protocol.head(&call).and_then(|Head { url, headers }| {
+        let body = protocol.body(spec, request, &conversation).to_bytes().freeze();
+        let mut wire = WireRequest { url, headers, body };
+        protocol.sign(&call, &mut wire, now_ms())?;
+        Ok(wire.body.into())
+    });
+    Some(signed)
+}
+
+/// The body that a call posts: its messages are made fit for the model, and the last request of the conversation is gone on from.
+/// Nothing where the model's protocol has no client.
+pub fn gone_on(spec: &ModelSpec, request: &ModelRequest) -> Option<Bytes> {
+    let (body, _) = request.kept.write(protocol(&spec.api)?, spec, request);
+    Some(body)
+}
+
+/// The messages of a request as the model is shown them. Nothing where its protocol has no client.
+pub fn shown(spec: &ModelSpec, request: &ModelRequest) -> Option<Vec<Arc<Message>>> {
+    let rules = spec.history_rules(protocol(&spec.api)?.call_ids(spec));
+    Some(history::prepare(request.messages.to_vec(), &rules))
 }
 
 /// The events of a body that arrives in these chunks and then ends, in answer to a call made at `now` (Unix milliseconds).

@@ -7,18 +7,19 @@ use std::sync::Arc;
 use openclaw_protocol::message::Message;
 use serde::{Deserialize, Serialize};
 
+use crate::kept_request::KeptRequest;
 use crate::tool_schema::ToolSchema;
 
 /// One model call.
 #[derive(Debug, Clone, Default)]
 pub struct ModelRequest {
     /// The system prompt, whole.
-    pub system: String,
+    pub system: Arc<str>,
     /// The context, oldest first, as the transcript has it: a [`Model`](crate::Model) makes it fit for itself (see
     /// [`history`](crate::history)).
-    pub messages: Vec<Arc<Message>>,
+    pub messages: Arc<Vec<Arc<Message>>>,
     /// Tools in the order they are offered.
-    pub tools: Vec<ToolSpec>,
+    pub tools: Arc<[ToolSpec]>,
     /// Requested thinking level; clamped to what the model can do.
     pub thinking: ThinkingLevel,
     /// Output cap in tokens; absent takes `min(model.maxTokens, 32000)`.
@@ -29,6 +30,8 @@ pub struct ModelRequest {
     pub cache: CacheRetention,
     /// Our session id: cache key and session header where a provider has one.
     pub session_id: Option<String>,
+    /// What was asked before in the same conversation.
+    pub kept: KeptRequest,
 }
 
 /// A tool as offered to the model.

@@ -243,7 +243,7 @@ mod tests {
 
     impl Model for Failing {
         fn facts(&self) -> ModelFacts<'_> {
-            ModelFacts { provider: "p", id: "m", api: "a", context_window: 0, reasons: false }
+            ModelFacts { provider: "p", id: "m", api: "a", context_window: 0, max_tokens: 0, reasons: false }
         }
 
         fn stream(&self, _: ModelRequest, _: CancellationToken) -> ModelStream {

@@ -32,6 +32,7 @@ use crate::credentials::{
 };
 use crate::debug_log::DebugLogs;
 use crate::discovery::Discovery;
+use crate::kept_request::KeptRequest;
 use crate::models_file::FileKeeper;
 use crate::net::Http;
 use crate::oauth::LoginServers;
@@ -223,14 +224,15 @@ impl Candidate {
         session_id: Option<String>,
     ) -> ModelRequest {
         ModelRequest {
-            system,
-            messages,
-            tools,
+            system: system.into(),
+            messages: messages.into(),
+            tools: tools.into(),
             thinking: self.thinking,
             max_tokens: self.max_tokens,
             temperature: self.temperature,
             cache: self.cache,
             session_id,
+            kept: KeptRequest::default(),
         }
     }
 }

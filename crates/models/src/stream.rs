@@ -19,6 +19,8 @@ pub struct ModelFacts<'a> {
     pub api: &'a str,
     /// Size of the context window in tokens.
     pub context_window: u64,
+    /// The longest answer in tokens.
+    pub max_tokens: u64,
     /// Whether it reasons at all.
     pub reasons: bool,
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use openclaw_protocol::text_length::utf16_len;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
@@ -18,6 +19,7 @@ pub struct ToolSchema(Arc<Shared>);
 struct Shared {
     written: Value,
     sent: OnceLock<SentSchema>,
+    chars: OnceLock<usize>,
 }
 
 /// What providers are sent of a schema, written out.
@@ -44,11 +46,16 @@ impl ToolSchema {
             }
         })
     }
+
+    /// Size of the schema as compact JSON, in UTF-16 units.
+    pub fn chars(&self) -> usize {
+        *self.0.chars.get_or_init(|| utf16_len(&self.0.written.to_string()))
+    }
 }
 
 impl From<Value> for ToolSchema {
     fn from(written: Value) -> Self {
-        Self(Arc::new(Shared { written, sent: OnceLock::new() }))
+        Self(Arc::new(Shared { written, sent: OnceLock::new(), chars: OnceLock::new() }))
     }
 }
 

@@ -3,13 +3,16 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use bytes::Bytes;
 use openclaw_protocol::message::StopReason;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use crate::assembly::Assembly;
+use crate::conversation::{Asked, Conversation};
 use crate::failure;
 use crate::history::IdRule;
+use crate::json::Json;
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::provider_key::ProviderKey;
@@ -23,8 +26,17 @@ pub(crate) trait Protocol: std::fmt::Debug + Sync {
     /// What ids of tool calls a model takes.
     fn call_ids(&self, spec: &ModelSpec) -> IdRule;
 
-    /// Builds the request.
-    fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure>;
+    /// Where the request goes, and what it says of itself.
+    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure>;
+
+    /// What is posted. How a message is written depends on nothing but the model and, where it can't be helped, on the place it
+    /// has: but for those that are [open](Conversation::open).
+    fn body<'a>(
+        &self,
+        spec: &'a ModelSpec,
+        request: &'a ModelRequest,
+        conversation: &Conversation<'a>,
+    ) -> Json<'a>;
 
     /// Signs a built request, for providers that want its bytes signed rather than a key sent. `now` is in Unix
     /// milliseconds.
@@ -65,6 +77,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) spec: &'a ModelSpec,
     pub(crate) key: Option<&'a ProviderKey>,
     pub(crate) request: &'a ModelRequest,
+    pub(crate) asked: Asked,
 }
 
 impl<'a> Outgoing<'a> {
@@ -74,12 +87,19 @@ impl<'a> Outgoing<'a> {
     }
 }
 
+/// Address and headers of a request.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(crate) url: String,
+    pub(crate) headers: Headers,
+}
+
 /// A request ready to be posted.
 #[derive(Debug)]
 pub(crate) struct WireRequest {
     pub(crate) url: String,
     pub(crate) headers: Headers,
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: Bytes,
 }
 
 /// An answer with an error status.

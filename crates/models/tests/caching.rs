@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test's way to fail")]
 
+#[path = "caching/kept.rs"]
+mod kept;
+
 use openclaw_models::catalog::{Catalog, ModelSpec};
 use openclaw_models::replay::posted;
 use openclaw_models::{CacheRetention, ModelRef, ModelRequest, ModelSettings, ThinkingLevel, ToolSpec};
@@ -150,23 +153,30 @@ fn messages(spec: &ModelSpec, raw: &[Value]) -> Vec<Message> {
     raw.iter().map(write).collect()
 }
 
-/// The request after this much of a conversation, as text: everything but the conversation, and the pieces of it one by one.
-/// Marks that say how far to cache are no content and move on.
-fn pieces(spec: &ModelSpec, conversation: &[Message]) -> (String, Vec<String>) {
+fn tool() -> ToolSpec {
     let parameters =
         json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
-    let request = ModelRequest {
-        system: "The rules.\n\"Quoted\" \u{2028}".to_owned(),
-        messages: conversation.iter().cloned().map(Into::into).collect(),
-        tools: vec![ToolSpec {
-            name: "read".to_owned(),
-            description: "reads".to_owned(),
-            parameters: parameters.into(),
-        }],
+    ToolSpec { name: "read".to_owned(), description: "reads".to_owned(), parameters: parameters.into() }
+}
+
+/// A request without a conversation.
+fn request(system: &str, tools: Vec<ToolSpec>) -> ModelRequest {
+    ModelRequest {
+        system: system.into(),
+        tools: tools.into(),
         thinking: ThinkingLevel::Medium,
         cache: CacheRetention::Long,
         session_id: Some("session".to_owned()),
         ..ModelRequest::default()
+    }
+}
+
+/// The request after this much of a conversation, as text: everything but the conversation, and the pieces of it one by one.
+/// Marks that say how far to cache are no content and move on.
+fn pieces(spec: &ModelSpec, conversation: &[Message]) -> (String, Vec<String>) {
+    let request = ModelRequest {
+        messages: conversation.iter().cloned().map(Into::into).collect::<Vec<_>>().into(),
+        ..request("The rules.\n\"Quoted\" \u{2028}", vec![tool()])
     };
     let body = posted(spec, &SecretString::from(KEY), &request).unwrap().unwrap();
     let mut body: Value = serde_json::from_slice(&body).unwrap();

@@ -9,13 +9,14 @@ use openclaw_protocol::message::{
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
+use crate::conversation::Conversation;
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, JSON, NetError};
 use crate::parts::{arguments, result_images, user_parts};
 use crate::request::{CacheRetention, ModelRequest, ToolSpec};
 use crate::result_text::texts;
-use crate::wire::{WireRequest, add_headers};
+use crate::wire::{Head, add_headers};
 use crate::{openrouter, thinking};
 
 const VERSION: &str = "2023-06-01";
@@ -31,18 +32,10 @@ const ADAPTIVE: &[&str] = &["opus-4-6", "opus-4.6"];
 const REFUSAL_TRIGGER: (&str, &str) =
     ("ANTHROPIC_MAGIC_STRING_TRIGGER_REFUSAL", "ANTHROPIC MAGIC STRING TRIGGER REFUSAL (redacted)");
 
-/// Builds the request.
-pub(crate) fn build(
-    spec: &ModelSpec,
-    key: Option<&SecretString>,
-    request: &ModelRequest,
-) -> Result<WireRequest, NetError> {
+/// Where the request goes.
+pub(super) fn head(spec: &ModelSpec, key: Option<&SecretString>) -> Result<Head, NetError> {
     let base = spec.base_url.strip_suffix("/v1").unwrap_or(&spec.base_url);
-    Ok(WireRequest {
-        url: format!("{base}/v1/messages"),
-        headers: headers(spec, key)?,
-        body: body(spec, request),
-    })
+    Ok(Head { url: format!("{base}/v1/messages"), headers: headers(spec, key)? })
 }
 
 fn headers(spec: &ModelSpec, key: Option<&SecretString>) -> Result<Headers, NetError> {
@@ -67,7 +60,11 @@ fn headers(spec: &ModelSpec, key: Option<&SecretString>) -> Result<Headers, NetE
     Ok(headers)
 }
 
-fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
+pub(super) fn body<'a>(
+    spec: &'a ModelSpec,
+    request: &'a ModelRequest,
+    conversation: &Conversation<'a>,
+) -> Json<'a> {
     let cache = cache_marker(spec, request.cache);
     let mut body = object! {"model": spec.id()};
     add_limits(&mut body, spec, request);
@@ -76,18 +73,18 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
         mark(&mut block, cache.as_ref());
         body.put("system", [block]);
     }
-    let mut turns = turns(spec, &request.messages);
-    if let Some(("user", content)) = turns.last_mut()
+    let mut messages = conversation.messages(|some, _| messages(spec, some));
+    if let Some(last) = messages.open.last_mut().filter(|last| last.is("role", "user"))
+        && let Some(Json::Array(content)) = last.get_mut("content")
         && let Some(block) = content.last_mut()
     {
         mark(block, cache.as_ref());
     }
-    let messages = turns.into_iter().map(|(role, content)| object! {"role": role, "content": content});
-    body.put("messages", Json::from_iter(messages));
+    body.put("messages", messages);
     if !request.tools.is_empty() {
         body.put("tools", request.tools.iter().map(tool).collect::<Json<'_>>());
     }
-    body.into_bytes()
+    body
 }
 
 /// `max_tokens`, `stream`, and what depends on the thinking level.
@@ -141,11 +138,8 @@ fn tool(tool: &ToolSpec) -> Json<'_> {
     }
 }
 
-/// The messages of one side that follow each other as one.
-type Turn<'a> = (&'static str, Vec<Json<'a>>);
-
 /// Consecutive tool results become one user message; everything else stays a message of its own.
-fn turns<'a>(spec: &ModelSpec, history: &'a [Arc<Message>]) -> Vec<Turn<'a>> {
+fn messages<'a>(spec: &ModelSpec, history: &'a [Arc<Message>]) -> Vec<Json<'a>> {
     let mut out = Vec::with_capacity(history.len());
     let mut results: Vec<Json<'a>> = Vec::new();
     for message in history.iter().map(Arc::as_ref) {
@@ -164,13 +158,13 @@ fn turns<'a>(spec: &ModelSpec, history: &'a [Arc<Message>]) -> Vec<Turn<'a>> {
     out
 }
 
-fn flush<'a>(results: &mut Vec<Json<'a>>, out: &mut Vec<Turn<'a>>) {
+fn flush<'a>(results: &mut Vec<Json<'a>>, out: &mut Vec<Json<'a>>) {
     push(out, "user", std::mem::take(results));
 }
 
-fn push<'a>(out: &mut Vec<Turn<'a>>, role: &'static str, content: Vec<Json<'a>>) {
+fn push<'a>(out: &mut Vec<Json<'a>>, role: &'static str, content: Vec<Json<'a>>) {
     if !content.is_empty() {
-        out.push((role, content));
+        out.push(object! {"role": role, "content": content});
     }
 }
 

@@ -3,6 +3,7 @@
 //! This asks once; when to ask again ([`BedrockDiscovery::refresh`]) and where to keep the answer is the business of
 //! `discovery`.
 
+use bytes::Bytes;
 use openclaw_config::settings::ModelCost;
 use openclaw_config::settings::ProviderAuth;
 use std::time::Duration;
@@ -106,7 +107,7 @@ impl BedrockDiscovery {
             headers.bearer(token)?;
         }
         let url = format!("{}/foundation-models", base.trim_end_matches('/'));
-        let mut request = WireRequest { url, headers, body: Vec::new() };
+        let mut request = WireRequest { url, headers, body: Bytes::new() };
         if let Some(keys) = sign::AccessKeys::of(key) {
             sign::sign(&keys, region, "GET", &mut request, now)?;
         }

@@ -1,6 +1,5 @@
 //! A conversation as Converse's messages (spec `models.md` §4.6).
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use openclaw_protocol::message::{
@@ -29,12 +28,10 @@ pub(super) fn is_claude(spec: &ModelSpec) -> bool {
     spec.id().contains("anthropic.claude") || spec.id().contains("anthropic/claude")
 }
 
-/// What one side says at a stretch.
-pub(super) type Turn<'a> = (&'static str, Vec<Json<'a>>);
-
-/// The turns of a history that was made fit for the model. Two in a row of one role are one: Bedrock wants turns.
-pub(super) fn turns<'a>(spec: &ModelSpec, history: &'a [Arc<Message>]) -> Vec<Turn<'a>> {
-    let mut out: Vec<Turn<'a>> = Vec::with_capacity(history.len() + 1);
+/// Messages that were made fit for the model, the first of which is number `first` of the history. Two in a row of one role are
+/// one: Bedrock wants turns.
+pub(super) fn messages<'a>(spec: &ModelSpec, history: &'a [Arc<Message>], first: usize) -> Vec<Json<'a>> {
+    let mut out: Vec<(&str, Vec<Json<'a>>)> = Vec::with_capacity(history.len() + 1);
     for message in history {
         let (role, content) = match &**message {
             Message::User(user) => {
@@ -46,7 +43,7 @@ pub(super) fn turns<'a>(spec: &ModelSpec, history: &'a [Arc<Message>]) -> Vec<Tu
         if content.is_empty() {
             continue;
         }
-        if out.is_empty() && role == "assistant" {
+        if first == 0 && out.is_empty() && role == "assistant" {
             out.push(("user", vec![object! {"text": BOOTSTRAP}]));
         }
         match out.last_mut() {
@@ -54,16 +51,7 @@ pub(super) fn turns<'a>(spec: &ModelSpec, history: &'a [Arc<Message>]) -> Vec<Tu
             Some(_) | None => out.push((role, content)),
         }
     }
-    out
-}
-
-/// The names of the tools a conversation has calls of.
-pub(super) fn tools_used(history: &[Arc<Message>]) -> BTreeSet<&str> {
-    let answers = history.iter().filter_map(|message| match &**message {
-        Message::Assistant(answer) => Some(answer),
-        Message::User(_) | Message::ToolResult(_) => None,
-    });
-    answers.flat_map(AssistantMessage::tool_calls).map(|call| call.name.as_str()).collect()
+    out.into_iter().map(|(role, content)| object! {"role": role, "content": content}).collect()
 }
 
 fn answer_blocks<'a>(spec: &ModelSpec, answer: &'a AssistantMessage) -> Vec<Json<'a>> {

@@ -1,14 +1,15 @@
 //! The request of `ConverseStream`.
 
-use super::messages::{is_claude, tools_used, turns};
+use super::messages::{is_claude, messages};
 use super::{place, sign};
+use crate::conversation::Conversation;
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::provider_key::ProviderKey;
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
 use crate::thinking;
-use crate::wire::{WireRequest, add_headers};
+use crate::wire::{Head, add_headers};
 
 /// Claude models that choose their own thinking budget.
 const ADAPTIVE: &[&str] = &["opus-4-6", "opus-4.6"];
@@ -18,22 +19,21 @@ const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 /// Claude models that keep prompts (spec `models.md` §4.6); of others their price tells.
 const CACHING: &[&str] = &["-4-", "-4.", "claude-3-7-sonnet", "claude-3-5-haiku"];
 
-/// Builds the request, unsigned; with the bearer token of a key that is one.
-pub(super) fn build(
+/// Where the request goes, unsigned; with the bearer token of a key that is one.
+pub(super) fn head(
     spec: &ModelSpec,
     key: Option<&ProviderKey>,
     request: &ModelRequest,
-) -> Result<WireRequest, NetError> {
+) -> Result<Head, NetError> {
     let mut headers = Headers::posting("application/vnd.amazon.eventstream, application/json");
     if let Some(key) = key.filter(|key| is_bearer(key)) {
         headers.bearer(key.expose())?;
     }
     add_headers(&mut headers, &spec.headers)?;
     let method = if spec.streaming || request.tools.is_empty() { "converse-stream" } else { "converse" };
-    Ok(WireRequest {
+    Ok(Head {
         url: format!("{}/model/{}/{method}", place::base_url(spec, key)?, sign::encode(spec.id())),
         headers,
-        body: body(spec, request),
     })
 }
 
@@ -42,29 +42,34 @@ fn is_bearer(key: &ProviderKey) -> bool {
     sign::AccessKeys::of(key).is_none() && key.part("skipAuth").is_none()
 }
 
-fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
+pub(super) fn body<'a>(
+    spec: &'a ModelSpec,
+    request: &'a ModelRequest,
+    conversation: &Conversation<'a>,
+) -> Json<'a> {
     let point = cache_point(spec, request.cache);
-    let mut turns = turns(spec, &request.messages);
-    if let Some(("user", content)) = turns.last_mut() {
+    let mut messages = conversation.messages(|some, first| messages(spec, some, first));
+    if let Some(last) = messages.open.last_mut().filter(|last| last.is("role", "user"))
+        && let Some(Json::Array(content)) = last.get_mut("content")
+    {
         content.extend(point.clone());
     }
-    let messages = turns.into_iter().map(|(role, content)| object! {"role": role, "content": content});
-    let mut body = object! {"messages": Json::from_iter(messages)};
+    let mut body = object! {"messages": messages};
     if !request.system.trim().is_empty() {
-        let system = std::iter::once(object! {"text": &request.system}).chain(point);
+        let system = std::iter::once(object! {"text": &*request.system}).chain(point);
         body.put("system", Json::from_iter(system));
     }
     add_limits(&mut body, spec, request);
     let mut tools: Vec<Json<'_>> = request.tools.iter().map(tool).collect();
     if tools.is_empty() {
         // Without any tools Bedrock refuses a conversation that has used some.
-        tools = tools_used(&request.messages).into_iter().map(bygone_tool).collect();
+        tools = conversation.tools_used().into_iter().map(bygone_tool).collect();
     }
     if !tools.is_empty() {
         body.put("toolConfig", object! {"tools": tools});
     }
     body.put_some("additionalModelRequestFields", thinking_fields(spec, request));
-    body.into_bytes()
+    body
 }
 
 fn add_limits(body: &mut Json<'_>, spec: &ModelSpec, request: &ModelRequest) {

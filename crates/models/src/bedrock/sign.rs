@@ -162,6 +162,7 @@ fn hmac(key: &[u8], text: &[u8]) -> Output<Sha256> {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use secrecy::SecretString;
 
     use super::*;
@@ -303,7 +304,7 @@ mod tests {
         let mut request = WireRequest {
             url: "http://127.0.0.1:8080/model/m/converse-stream".to_owned(),
             headers,
-            body: b"{}".to_vec(),
+            body: Bytes::from_static(b"{}"),
         };
         sign(&AccessKeys::of(&key).unwrap(), "eu-west-1", "POST", &mut request, 1_440_938_160_000).unwrap();
         let sent: std::collections::BTreeMap<_, _> = request.headers.pairs().into_iter().collect();

@@ -62,15 +62,15 @@ impl Catalog {
                 self.providers.push(Provider::stated(id.clone(), None, entry, Source::File));
             }
         }
-        for (name, base) in BUILT_IN.iter() {
-            if !is_new(self, name) {
+        let configured = self.providers.len();
+        for (id, base) in BUILT_IN.iter() {
+            if self.providers.iter().take(configured).any(|known| known.id == *id) {
                 continue;
             }
-            let id = ProviderId::normalize(name);
-            let stated = stated.iter().find(|(known, _)| *known == id).map(|(_, entry)| entry);
+            let stated = stated.iter().find(|(known, _)| known == id).map(|(_, entry)| entry);
             self.providers.push(match stated {
-                Some(entry) => Provider::stated(id, Some(base), entry, Source::File),
-                None => Provider::built_in(id, base),
+                Some(entry) => Provider::stated(id.clone(), Some(base), entry, Source::File),
+                None => Provider::built_in(id.clone(), base),
             });
         }
     }

@@ -304,8 +304,9 @@ fn the_built_in_list_is_sound() {
         for model in &entry.models {
             let key = format!("{provider}/{}", model.id);
             assert!(ids.insert(&model.id), "{key} is listed twice");
-            let spec =
-                catalog.lookup(&ModelRef::new(provider, &model.id)).unwrap_or_else(|e| panic!("{key}: {e}"));
+            let spec = catalog
+                .lookup(&ModelRef::new(provider.as_str(), &model.id))
+                .unwrap_or_else(|e| panic!("{key}: {e}"));
             assert!(spec.max_tokens > 0 && spec.context_window >= Some(8_192), "{key}");
             assert!(spec.price.input >= 0.0 && spec.price.output >= 0.0, "{key}");
             assert!(crate::protocols::protocol(&spec.api).is_some(), "{key}");

@@ -23,8 +23,8 @@ fn lines(path: &Path, count: usize) -> Vec<Value> {
 
 fn call(log: &CallLog) {
     let request = ModelRequest {
-        system: "rules".to_owned(),
-        messages: vec![Message::User(UserMessage::text("my key is sk-secret-1", 1)).into()],
+        system: "rules".into(),
+        messages: vec![Message::User(UserMessage::text("my key is sk-secret-1", 1)).into()].into(),
         session_id: Some("s-1".to_owned()),
         ..ModelRequest::default()
     };

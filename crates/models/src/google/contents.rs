@@ -21,12 +21,13 @@ const PROVING: &str = "gemini-3";
 /// Models of others behind this API, which know calls by their ids.
 const WITH_IDS: &[&str] = &["claude-", "gpt-oss-"];
 
-/// The contents of a history that was made fit for the model.
-pub(super) fn contents<'a>(spec: &'a ModelSpec, history: &'a [Arc<Message>]) -> Vec<Json<'a>> {
+/// The contents of messages that were made fit for the model, the first of which is number `first` of the history.
+pub(super) fn contents<'a>(spec: &'a ModelSpec, history: &'a [Arc<Message>], first: usize) -> Vec<Json<'a>> {
     let mut writer = Writer {
         spec,
         proving: spec.id().contains(PROVING),
         with_ids: WITH_IDS.iter().any(|start| spec.id().starts_with(start)),
+        begins: first == 0,
         out: Vec::with_capacity(history.len() + 1),
         names: HashMap::new(),
         told: HashSet::new(),
@@ -52,10 +53,12 @@ struct Writer<'a> {
     spec: &'a ModelSpec,
     proving: bool,
     with_ids: bool,
+    /// Whether nothing was said before.
+    begins: bool,
     out: Vec<Json<'a>>,
-    /// Tools by the ids of their calls.
+    /// Tools by the ids of their calls in the last answer.
     names: HashMap<&'a str, &'a str>,
-    /// Calls that were told in words: so are their results.
+    /// Calls in the last answer that were told in words: so are their results.
     told: HashSet<&'a str>,
     results: Results<'a>,
 }
@@ -77,6 +80,8 @@ impl<'a> Writer<'a> {
 
     fn answer(&mut self, answer: &'a AssistantMessage) {
         self.end_results();
+        self.names.clear();
+        self.told.clear();
         // Of calls made side by side only the first carries the proof.
         let mut proven = false;
         let mut parts = Vec::new();
@@ -156,7 +161,7 @@ impl<'a> Writer<'a> {
         if parts.is_empty() {
             return;
         }
-        if self.out.is_empty() && role == "model" {
+        if self.begins && self.out.is_empty() && role == "model" {
             self.out.push(content("user", vec![object! {"text": BOOTSTRAP}]));
         }
         self.out.push(content(role, parts));

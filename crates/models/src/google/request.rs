@@ -4,18 +4,19 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::contents::{content, contents};
 use super::thinking;
+use crate::conversation::Conversation;
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::request::{ModelRequest, ToolSpec};
-use crate::wire::{WireRequest, add_headers};
+use crate::wire::{Head, add_headers};
 
-/// Builds the request.
-pub(super) fn build(
+/// Where the request goes.
+pub(super) fn head(
     spec: &ModelSpec,
     key: Option<&SecretString>,
     request: &ModelRequest,
-) -> Result<WireRequest, NetError> {
+) -> Result<Head, NetError> {
     let mut headers = Headers::posting("*/*");
     if let Some(key) = key.map(ExposeSecret::expose_secret) {
         headers.set("x-goog-api-key", key)?;
@@ -24,7 +25,7 @@ pub(super) fn build(
         }
     }
     add_headers(&mut headers, &spec.headers)?;
-    Ok(WireRequest { url: url(spec, request), headers, body: body(spec, request) })
+    Ok(Head { url: url(spec, request), headers })
 }
 
 fn url(spec: &ModelSpec, request: &ModelRequest) -> String {
@@ -46,17 +47,21 @@ pub(super) fn method(spec: &ModelSpec, request: &ModelRequest) -> &'static str {
 }
 
 /// The body of either method.
-pub(super) fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
-    let mut body = object! {"contents": contents(spec, &request.messages)};
+pub(super) fn body<'a>(
+    spec: &'a ModelSpec,
+    request: &'a ModelRequest,
+    conversation: &Conversation<'a>,
+) -> Json<'a> {
+    let mut body = object! {"contents": conversation.messages(|some, first| contents(spec, some, first))};
     if !request.system.trim().is_empty() {
-        body.put("systemInstruction", content("user", vec![object! {"text": &request.system}]));
+        body.put("systemInstruction", content("user", vec![object! {"text": &*request.system}]));
     }
     body.put("generationConfig", generation(spec, request));
     if !request.tools.is_empty() {
         let declarations: Json<'_> = request.tools.iter().map(tool).collect();
         body.put("tools", [object! {"functionDeclarations": declarations}]);
     }
-    body.into_bytes()
+    body
 }
 
 fn generation(spec: &ModelSpec, request: &ModelRequest) -> Json<'static> {

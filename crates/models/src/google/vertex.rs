@@ -6,9 +6,9 @@ use crate::net::{Headers, NetError};
 use crate::provider_key::ProviderKey;
 use crate::region_name;
 use crate::request::ModelRequest;
-use crate::wire::{WireRequest, add_headers};
+use crate::wire::{Head, add_headers};
 
-use super::request::{body, method};
+use super::request::method;
 
 /// The version of the interface unless the address names one: the one with JSON Schema for tools.
 const VERSION: &str = "v1beta1";
@@ -17,12 +17,12 @@ const GLOBAL: &str = "global";
 /// What stands for the place in a configured address.
 const PLACEHOLDER: &str = "{location}";
 
-/// Builds the request.
-pub(super) fn build(
+/// Where the request goes.
+pub(super) fn head(
     spec: &ModelSpec,
     key: Option<&ProviderKey>,
     request: &ModelRequest,
-) -> Result<WireRequest, NetError> {
+) -> Result<Head, NetError> {
     let mut headers = Headers::posting("*/*");
     match key {
         Some(key) if key.part("projectId").is_some() => {
@@ -37,7 +37,7 @@ pub(super) fn build(
     add_headers(&mut headers, &spec.headers)?;
     let url =
         format!("{}/publishers/google/models/{}:{}", place(spec, key)?, spec.id(), method(spec, request));
-    Ok(WireRequest { url, headers, body: body(spec, request) })
+    Ok(Head { url, headers })
 }
 
 /// The address up to the publisher.
@@ -66,7 +66,7 @@ mod tests {
         let mut spec = ModelSpec::sample("google-vertex", "gemini-3-pro-preview", "google-vertex");
         base.clone_into(&mut spec.base_url);
         let key = ProviderKey::from(SecretString::from(key));
-        let built = build(&spec, Some(&key), &ModelRequest::default()).unwrap();
+        let built = head(&spec, Some(&key), &ModelRequest::default()).unwrap();
         let shown = |name: &str| name.starts_with("authorization") || name.starts_with("x-goog");
         let headers = built.headers.pairs().into_iter().filter(|(name, _)| shown(name)).collect();
         (built.url, headers)
@@ -110,7 +110,7 @@ mod tests {
             let location = "127.0.0.1:47812/evil?";
             let key = format!("{{\"token\":\"t\",\"projectId\":\"p\",\"location\":\"{location}\"}}");
             let key = ProviderKey::from(SecretString::from(key));
-            let refused = build(&spec, Some(&key), &ModelRequest::default()).map(|built| built.url);
+            let refused = head(&spec, Some(&key), &ModelRequest::default()).map(|built| built.url);
             assert_eq!(refused, Err(NetError::Region(location.to_owned())));
         }
     }

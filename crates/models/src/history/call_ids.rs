@@ -125,41 +125,52 @@ fn sha1_hex(text: &str) -> String {
 /// Renames the ids of one request: same id in, same id out, and two ids never become one. Ids of the model's own calls
 /// stay where the rule allows it; results go by the call before them, as careless servers use an id again.
 #[derive(Debug)]
-pub(super) struct IdMap {
+pub(crate) struct IdMap<'a> {
     rule: IdRule,
+    /// The ids before these.
+    before: Option<&'a IdMap<'a>>,
     renamed: HashMap<String, String>,
     taken: HashSet<String>,
-    /// Ids whose last call is the model's own.
-    own: HashSet<String>,
+    /// Whether the last call of an id is the model's own and keeps it.
+    kept: HashMap<String, bool>,
 }
 
-impl IdMap {
+impl<'a> IdMap<'a> {
     pub(super) fn new(rule: IdRule) -> Self {
-        Self { rule, renamed: HashMap::new(), taken: HashSet::new(), own: HashSet::new() }
+        Self { rule, before: None, renamed: HashMap::new(), taken: HashSet::new(), kept: HashMap::new() }
     }
 
-    /// Renames the id of a call that the model itself made, or notes it where it is kept.
-    pub(super) fn own_call(&mut self, id: &mut String) {
-        if !self.rule.keeps_own() {
-            return self.call(id);
-        }
-        let call = id.split_once('|').map_or(id.as_str(), |(call, _)| call);
-        self.taken.insert(call.to_owned());
-        self.own.insert(id.clone());
+    /// For the ids after those of another part of the conversation.
+    pub(crate) fn after(before: &'a IdMap<'a>) -> Self {
+        Self { before: Some(before), ..Self::new(before.rule) }
+    }
+
+    /// How many ids are known.
+    pub(crate) fn len(&self) -> usize {
+        self.renamed.len() + self.taken.len() + self.kept.len()
+    }
+
+    /// Notes the id of a call that the model itself made, where it is kept.
+    pub(super) fn keep(&mut self, id: &str) {
+        let call = id.split_once('|').map_or(id, |(call, _)| call);
+        self.take(call);
+        self.kept.insert(id.to_owned(), true);
     }
 
     /// Renames the id of a call of another model.
     pub(super) fn call(&mut self, id: &mut String) {
-        self.own.remove(id.as_str());
-        if let Some(done) = self.renamed.get(id.as_str()) {
-            id.clone_from(done);
+        if self.is_kept(id) {
+            self.kept.insert(id.clone(), false);
+        }
+        if let Some(done) = self.renamed(id) {
+            *id = done.to_owned();
             return;
         }
         let mut wanted = self.rule.apply(id);
         // Of `call|item` it is the call that must be one of its kind.
         let item = wanted.find('|').map(|at| wanted.split_off(at)).unwrap_or_default();
-        if !self.taken.insert(wanted.clone()) {
-            let free = self.rule.others(id, &wanted).find(|other| self.taken.insert(other.clone()));
+        if !self.take(&wanted) {
+            let free = self.rule.others(id, &wanted).find(|other| self.take(other));
             wanted = free.unwrap_or(wanted);
         }
         wanted.push_str(&item);
@@ -169,7 +180,29 @@ impl IdMap {
 
     /// What the id of a result becomes, if its call was renamed.
     pub(super) fn result(&self, id: &str) -> Option<&str> {
-        self.renamed.get(id).filter(|_| !self.own.contains(id)).map(String::as_str)
+        self.renamed(id).filter(|_| !self.is_kept(id))
+    }
+
+    fn renamed(&self, id: &str) -> Option<&str> {
+        self.parts().find_map(|part| part.renamed.get(id)).map(String::as_str)
+    }
+
+    fn is_kept(&self, id: &str) -> bool {
+        self.parts().find_map(|part| part.kept.get(id)).copied().unwrap_or(false)
+    }
+
+    /// Whether an id was free; it is not any more.
+    fn take(&mut self, id: &str) -> bool {
+        let is_free = self.parts().all(|part| !part.taken.contains(id));
+        if is_free {
+            self.taken.insert(id.to_owned());
+        }
+        is_free
+    }
+
+    /// The newest first.
+    fn parts(&self) -> impl Iterator<Item = &IdMap<'a>> {
+        std::iter::successors(Some(self), |part| part.before)
     }
 }
 
@@ -177,13 +210,13 @@ impl IdMap {
 mod tests {
     use super::*;
 
-    fn call(map: &mut IdMap, id: &str) -> String {
+    fn call(map: &mut IdMap<'_>, id: &str) -> String {
         let mut id = id.to_owned();
         map.call(&mut id);
         id
     }
 
-    fn result(map: &IdMap, id: &str) -> String {
+    fn result(map: &IdMap<'_>, id: &str) -> String {
         map.result(id).unwrap_or(id).to_owned()
     }
 
@@ -273,22 +306,21 @@ mod tests {
         let mut map = IdMap::new(IdRule::Anthropic);
         assert_eq!(call(&mut map, "a|b"), "a_b");
         assert_eq!(result(&map, "a|b"), "a_b");
-        map.own_call(&mut "a|b".to_owned());
+        map.keep("a|b");
         assert_eq!(result(&map, "a|b"), "a|b");
         assert_eq!(call(&mut map, "a|b"), "a_b");
         assert_eq!(result(&map, "a|b"), "a_b");
-        map.own_call(&mut "x".to_owned());
+        map.keep("x");
         assert_eq!(call(&mut map, "x|y"), "x_y");
         let mut map = IdMap::new(IdRule::Completions);
-        map.own_call(&mut "x".to_owned());
+        map.keep("x");
         assert_eq!(call(&mut map, "x|y"), "2");
     }
 
     #[test]
     fn where_own_ids_are_refused_they_are_rewritten_too() {
         let mut map = IdMap::new(IdRule::Strict);
-        let mut id = "call_1".to_owned();
-        map.own_call(&mut id);
+        let id = call(&mut map, "call_1");
         assert_eq!((id.as_str(), result(&map, "call_1").as_str()), ("call1", "call1"));
     }
 }

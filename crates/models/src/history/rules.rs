@@ -1,6 +1,6 @@
 //! What each model needs of a history (spec `agent-runtime.md` §9.1).
 
-use super::call_ids::IdRule;
+use super::call_ids::{IdMap, IdRule};
 
 /// What is done to a history for one model. Calls and results are paired for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +58,11 @@ impl<'a> Rules<'a> {
             return Self { drop_blank: true, ..plain };
         }
         plain
+    }
+
+    /// For the ids of a conversation from its start.
+    pub(crate) fn id_map(&self) -> IdMap<'static> {
+        IdMap::new(self.ids)
     }
 }
 

@@ -41,6 +41,14 @@ fn result(id: &str, text: &str) -> Arc<Message> {
     }))
 }
 
+#[test]
+fn a_result_that_is_larger_than_ours_may_be_is_cut() {
+    let huge = result("c1", &"x".repeat(2 * STORED.max));
+    let out = prepare(vec![user("go"), calling(&["c1"]), huge, user("and now?")], &rules());
+    let longest = out.iter().map(|message| format!("{message:?}").len()).max();
+    assert!(longest.is_some_and(|longest| longest <= STORED.max + 1_000), "{longest:?}");
+}
+
 /// `A`, `U`, `R(id text)` for whole comparison.
 fn outline(messages: &[Arc<Message>]) -> Vec<String> {
     messages

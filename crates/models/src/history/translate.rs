@@ -9,28 +9,23 @@ use super::roles::drop_blocks;
 use super::rules::Rules;
 
 /// Translates every answer, and renames calls and their results alike.
-pub(super) fn translate(messages: &mut [Arc<Message>], rules: &Rules<'_>) {
-    let mut ids = IdMap::new(rules.ids);
-    // Ids must differ from each other only where some are made up.
-    let keeps_ids = rules.ids.keeps_own()
-        && messages.iter().all(|message| match &**message {
-            Message::Assistant(answer) => is_own(answer, rules),
-            Message::User(_) | Message::ToolResult(_) => true,
-        });
+pub(super) fn translate(messages: &mut [Arc<Message>], rules: &Rules<'_>, ids: &mut IdMap<'_>) {
     for message in messages {
         match &**message {
             Message::User(_) => {}
             Message::Assistant(answer) if is_own(answer, rules) => {
-                drop_blocks(message, |block| !is_kept(block));
-                if !keeps_ids {
-                    rename_calls(message, |id| ids.own_call(id));
+                if rules.ids.keeps_own() {
+                    answer.tool_calls().for_each(|call| ids.keep(&call.id));
+                } else {
+                    rename_calls(message, |id| ids.call(id));
                 }
+                drop_blocks(message, |block| !is_kept(block));
             }
             Message::Assistant(_) => {
                 if let Message::Assistant(answer) = Arc::make_mut(message) {
                     let content = std::mem::take(&mut answer.content);
                     answer.content =
-                        content.into_iter().filter_map(|block| translate_block(block, &mut ids)).collect();
+                        content.into_iter().filter_map(|block| translate_block(block, ids)).collect();
                 }
             }
             Message::ToolResult(result) => {
@@ -74,7 +69,7 @@ fn is_kept(block: &Block) -> bool {
 }
 
 /// A block as another model is shown it.
-fn translate_block(block: Block, ids: &mut IdMap) -> Option<Block> {
+fn translate_block(block: Block, ids: &mut IdMap<'_>) -> Option<Block> {
     match block {
         Block::Thinking(thinking) if thinking.thinking.trim().is_empty() => None,
         Block::Thinking(thinking) => Some(Block::text(thinking.thinking)),

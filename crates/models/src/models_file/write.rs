@@ -43,12 +43,12 @@ impl Writing {
                 .extend(provider(&id, entry, connections).map(|value| (written.trim().to_owned(), value)));
         }
         if settings.catalog_mode == ModelsMode::Merge {
-            for (id, base) in BUILT_IN.iter().map(|(id, base)| (ProviderId::normalize(id), base)) {
-                if connections.catalog.is_configured(&id) {
+            for (id, base) in BUILT_IN.iter() {
+                if connections.catalog.is_configured(id) {
                     continue;
                 }
-                if let Some(entry) = implied(&id, base, connections, found) {
-                    providers.extend(provider(&id, &entry, connections).map(|value| (id.to_string(), value)));
+                if let Some(entry) = implied(id, base, connections, found) {
+                    providers.extend(provider(id, &entry, connections).map(|value| (id.to_string(), value)));
                 }
             }
         }

@@ -51,12 +51,12 @@ pub(super) enum ThinkingFormat {
 
 /// The answers to all questions, for one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Dialect {
+pub(super) struct Dialect<'a> {
     pub(super) store: bool,
     pub(super) developer_role: bool,
     pub(super) reasoning_effort: bool,
     pub(super) usage_in_streaming: bool,
-    pub(super) max_tokens_field: String,
+    pub(super) max_tokens_field: &'a str,
     pub(super) tool_result_name: bool,
     pub(super) assistant_after_tool_result: bool,
     pub(super) thinking_as_text: bool,
@@ -65,12 +65,13 @@ pub(super) struct Dialect {
     pub(super) ids: IdRule,
 }
 
-impl Dialect {
+impl<'a> Dialect<'a> {
     /// What the model's `compat` says, else what is known of its vendor, else what OpenAI does.
-    pub(super) fn of(spec: &ModelSpec) -> Self {
+    pub(super) fn of(spec: &'a ModelSpec) -> Self {
         let is =
             |vendor: &&Vendor| vendor.provider == spec.provider() || spec.base_url.contains(vendor.address);
-        let has = |wanted: Trait| VENDORS.iter().filter(is).any(|vendor| vendor.traits.contains(&wanted));
+        let vendors: Vec<&Vendor> = VENDORS.iter().filter(is).collect();
+        let has = |wanted: Trait| vendors.iter().any(|vendor| vendor.traits.contains(&wanted));
         let compat = &spec.compat;
         let mistral_ids = compat.requires_mistral_tool_ids.unwrap_or(has(Mistral));
         let thinking_format = match compat.thinking_format.as_deref() {
@@ -86,7 +87,7 @@ impl Dialect {
             developer_role: compat.supports_developer_role.unwrap_or(!has(NotOpenAi)),
             reasoning_effort: compat.supports_reasoning_effort.unwrap_or(!has(NoReasoningEffort)),
             usage_in_streaming: compat.supports_usage_in_streaming.unwrap_or(true),
-            max_tokens_field: compat.max_tokens_field.clone().unwrap_or_else(|| max_tokens.to_owned()),
+            max_tokens_field: compat.max_tokens_field.as_deref().unwrap_or(max_tokens),
             tool_result_name: compat.requires_tool_result_name.unwrap_or(has(Mistral)),
             assistant_after_tool_result: compat.requires_assistant_after_tool_result.unwrap_or(false),
             thinking_as_text: compat.requires_thinking_as_text.unwrap_or(has(Mistral)),
@@ -107,11 +108,12 @@ mod tests {
     use super::*;
     use crate::provider_entry::Compat;
 
-    fn dialect(provider: &str, base_url: &str, compat: Compat) -> Dialect {
+    fn dialect(provider: &str, base_url: &str, compat: Compat) -> Dialect<'static> {
         let mut spec = ModelSpec::sample(provider, "m", "openai-completions");
         spec.base_url = base_url.to_owned();
         spec.compat = compat;
-        Dialect::of(&spec)
+        // A dialect borrows from its model.
+        Dialect::of(Box::leak(Box::new(spec)))
     }
 
     #[test]
@@ -121,7 +123,7 @@ mod tests {
             developer_role: true,
             reasoning_effort: true,
             usage_in_streaming: true,
-            max_tokens_field: "max_completion_tokens".to_owned(),
+            max_tokens_field: "max_completion_tokens",
             tool_result_name: false,
             assistant_after_tool_result: false,
             thinking_as_text: false,
@@ -137,7 +139,7 @@ mod tests {
     fn vendors_are_told_by_id_and_by_address() {
         let openai = dialect("local", "http://127.0.0.1:1/v1", Compat::default());
         let plain = Dialect { store: false, developer_role: false, ..openai };
-        let old = Dialect { max_tokens_field: "max_tokens".to_owned(), ..plain };
+        let old = Dialect { max_tokens_field: "max_tokens", ..plain };
         let silent = Dialect { reasoning_effort: false, ..plain.clone() };
         let mistral =
             Dialect { tool_result_name: true, thinking_as_text: true, ids: IdRule::Mistral, ..old.clone() };

@@ -10,13 +10,14 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::compat::{Dialect, ThinkingFormat};
+use crate::conversation::{Asked, Conversation};
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, JSON, NetError};
 use crate::parts::{arguments, result_images, user_parts};
 use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
 use crate::result_text::{IMAGES_FOLLOW, result_text};
-use crate::wire::{WireRequest, add_headers};
+use crate::wire::{Head, add_headers};
 use crate::{copilot, openrouter};
 
 /// Fields under which servers send reasoning and want it back.
@@ -24,37 +25,24 @@ pub(super) const REASONING_FIELDS: &[&str] = &["reasoning_content", "reasoning",
 
 const BRIDGE: &str = "I have processed the tool results.";
 
-/// Builds the request.
-pub(crate) fn build(
-    spec: &ModelSpec,
-    key: Option<&SecretString>,
-    request: &ModelRequest,
-) -> Result<WireRequest, NetError> {
-    Ok(WireRequest {
-        url: format!("{}/chat/completions", spec.base_url),
-        headers: headers(spec, key, request)?,
-        body: body(spec, request),
-    })
-}
-
-fn headers(
-    spec: &ModelSpec,
-    key: Option<&SecretString>,
-    request: &ModelRequest,
-) -> Result<Headers, NetError> {
+/// Where the request goes.
+pub(super) fn head(spec: &ModelSpec, key: Option<&SecretString>, asked: Asked) -> Result<Head, NetError> {
     let mut headers = Headers::posting(JSON);
     if let Some(key) = key {
         headers.bearer(key.expose_secret())?;
     }
     openrouter::add_headers(&mut headers, spec)?;
-    copilot::add_headers(&mut headers, spec, request)?;
+    copilot::add_headers(&mut headers, spec, asked)?;
     add_headers(&mut headers, &spec.headers)?;
-    Ok(headers)
+    Ok(Head { url: format!("{}/chat/completions", spec.base_url), headers })
 }
 
-fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
+pub(super) fn body<'a>(
+    spec: &'a ModelSpec,
+    request: &'a ModelRequest,
+    conversation: &Conversation<'a>,
+) -> Json<'a> {
     let dialect = Dialect::of(spec);
-    let history = &request.messages;
     let stream = spec.streaming || request.tools.is_empty();
     let mut body = object! {"model": spec.id(), "stream": stream};
     if stream && dialect.usage_in_streaming {
@@ -63,16 +51,20 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     if dialect.store {
         body.put("store", false);
     }
-    body.put(&dialect.max_tokens_field, spec.output_cap(request.max_tokens));
+    body.put(dialect.max_tokens_field, spec.output_cap(request.max_tokens));
     body.put_some("temperature", request.temperature);
-    let mut messages = messages(spec, &dialect, &request.system, history);
+    let mut messages = conversation.messages(|some, _| messages(spec, &dialect, some));
+    if !request.system.trim().is_empty() {
+        let role = if spec.reasoning && dialect.developer_role { "developer" } else { "system" };
+        messages.head.push(object! {"role": role, "content": &*request.system});
+    }
     if request.cache != CacheRetention::None && is_marked(spec) {
-        mark_last_text(&mut messages);
+        mark_last_text(&mut messages.open);
     }
     body.put("messages", messages);
     if !request.tools.is_empty() {
         body.put("tools", request.tools.iter().map(|t| tool(&dialect, t)).collect::<Json<'_>>());
-    } else if has_tool_history(history) {
+    } else if !conversation.tools_used().is_empty() {
         body.put("tools", []);
     }
     if let Some((name, value)) = reasoning(spec, &dialect, request.thinking) {
@@ -81,12 +73,12 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     body.put_some("provider", spec.compat.open_router_routing.as_ref());
     let gateway = spec.compat.vercel_gateway_routing.as_ref();
     body.put_some("providerOptions", gateway.map(|routing| object! {"gateway": routing}));
-    body.into_bytes()
+    body
 }
 
 fn reasoning(
     spec: &ModelSpec,
-    dialect: &Dialect,
+    dialect: &Dialect<'_>,
     level: ThinkingLevel,
 ) -> Option<(&'static str, Json<'static>)> {
     if !spec.reasoning {
@@ -104,15 +96,7 @@ fn reasoning(
     }
 }
 
-fn has_tool_history(history: &[Arc<Message>]) -> bool {
-    history.iter().any(|message| match &**message {
-        Message::ToolResult(_) => true,
-        Message::Assistant(answer) => answer.tool_calls().next().is_some(),
-        Message::User(_) => false,
-    })
-}
-
-fn tool<'a>(dialect: &Dialect, tool: &'a ToolSpec) -> Json<'a> {
+fn tool<'a>(dialect: &Dialect<'_>, tool: &'a ToolSpec) -> Json<'a> {
     let parameters = &*tool.parameters.sent().whole;
     let mut function =
         object! {"name": &tool.name, "description": &tool.description, "parameters": parameters};
@@ -122,17 +106,8 @@ fn tool<'a>(dialect: &Dialect, tool: &'a ToolSpec) -> Json<'a> {
     object! {"type": "function", "function": function}
 }
 
-fn messages<'a>(
-    spec: &ModelSpec,
-    dialect: &Dialect,
-    system: &'a str,
-    history: &'a [Arc<Message>],
-) -> Vec<Json<'a>> {
-    let mut out = Vec::with_capacity(history.len() + 1);
-    if !system.trim().is_empty() {
-        let role = if spec.reasoning && dialect.developer_role { "developer" } else { "system" };
-        out.push(object! {"role": role, "content": system});
-    }
+fn messages<'a>(spec: &ModelSpec, dialect: &Dialect<'_>, history: &'a [Arc<Message>]) -> Vec<Json<'a>> {
+    let mut out = Vec::with_capacity(history.len());
     let mut after_results = false;
     let mut images: Vec<Json<'a>> = Vec::new();
     for message in history.iter().map(Arc::as_ref) {
@@ -176,7 +151,11 @@ fn user_message<'a>(spec: &ModelSpec, content: &'a UserContent) -> Option<Json<'
     (!parts.is_empty()).then(|| object! {"role": "user", "content": parts})
 }
 
-fn answer_message<'a>(spec: &ModelSpec, dialect: &Dialect, answer: &'a AssistantMessage) -> Option<Json<'a>> {
+fn answer_message<'a>(
+    spec: &ModelSpec,
+    dialect: &Dialect<'_>,
+    answer: &'a AssistantMessage,
+) -> Option<Json<'a>> {
     let mut texts: Vec<Cow<'a, str>> = Vec::new();
     let mut thoughts: Vec<&str> = Vec::new();
     let mut field = None;
@@ -239,7 +218,7 @@ fn tool_call(call: &ToolCall) -> Json<'_> {
     object! {"id": &call.id, "type": "function", "function": function}
 }
 
-fn tool_result<'a>(dialect: &Dialect, result: &'a ToolResultMessage) -> Json<'a> {
+fn tool_result<'a>(dialect: &Dialect<'_>, result: &'a ToolResultMessage) -> Json<'a> {
     let content = result_text(result);
     let mut message = object! {"role": "tool", "tool_call_id": &result.tool_call_id, "content": content};
     if dialect.tool_result_name {

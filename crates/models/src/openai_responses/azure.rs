@@ -9,11 +9,14 @@ use url::Url;
 use super::failure::{Backend, error_words};
 use super::request;
 use super::stream::ResponsesDecoder;
+use crate::conversation::Conversation;
 use crate::history::IdRule;
+use crate::json::Json;
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, JSON, NetError};
+use crate::request::ModelRequest;
 use crate::stream::ModelFailure;
-use crate::wire::{Decoder, Outgoing, Protocol, WireRequest, add_headers};
+use crate::wire::{Decoder, Head, Outgoing, Protocol, add_headers};
 
 /// Version of the interface unless the address names one.
 const VERSION: &str = "v1";
@@ -27,8 +30,8 @@ impl Protocol for Azure {
         IdRule::Responses
     }
 
-    fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
-        let Outgoing { spec, key, request } = *call;
+    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
+        let Outgoing { spec, key, .. } = *call;
         let mut headers = Headers::posting(JSON);
         if let Some(key) = key {
             headers.set("api-key", key.expose())?;
@@ -37,8 +40,16 @@ impl Protocol for Azure {
             }
         }
         add_headers(&mut headers, &spec.headers)?;
-        let body = request::body(spec, request);
-        Ok(WireRequest { url: url(&spec.base_url)?, headers, body })
+        Ok(Head { url: url(&spec.base_url)?, headers })
+    }
+
+    fn body<'a>(
+        &self,
+        spec: &'a ModelSpec,
+        request: &'a ModelRequest,
+        conversation: &Conversation<'a>,
+    ) -> Json<'a> {
+        request::body(spec, request, conversation)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
@@ -74,7 +85,6 @@ mod tests {
 
     use super::*;
     use crate::provider_key::ProviderKey;
-    use crate::request::ModelRequest;
 
     #[test]
     fn the_address_is_found_from_that_of_the_resource() {
@@ -101,8 +111,9 @@ mod tests {
         let mut spec = ModelSpec::sample("azure-openai-responses", "my-gpt", "azure-openai-responses");
         let key = ProviderKey::from(SecretString::from("azure-key"));
         let request = ModelRequest::default();
+        let asked = Conversation::whole(&[]).asked();
         let build = |spec: &ModelSpec| {
-            let built = Azure.build(&Outgoing { spec, key: Some(&key), request: &request }).unwrap();
+            let built = Azure.head(&Outgoing { spec, key: Some(&key), request: &request, asked }).unwrap();
             let named =
                 |name: &str| built.headers.pairs().into_iter().find(|(n, _)| n == name).map(|(_, v)| v);
             (named("api-key"), named("authorization"))

@@ -11,6 +11,7 @@ use super::failure::{Backend, error_words, plan_limit};
 use super::items::items;
 use super::request::{add_cache, add_include, add_reasoning, tool};
 use super::stream::ResponsesDecoder;
+use crate::conversation::Conversation;
 use crate::history::IdRule;
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
@@ -18,7 +19,7 @@ use crate::net::Headers;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::{FailureKind, ModelFailure};
-use crate::wire::{Decoder, ErrorAnswer, Outgoing, Protocol, WireRequest, add_headers};
+use crate::wire::{Decoder, ErrorAnswer, Head, Outgoing, Protocol, add_headers};
 
 /// The claim of the access token that holds the account.
 const CLAIM: &str = "https://api.openai.com/auth";
@@ -37,8 +38,8 @@ impl Protocol for Codex {
         IdRule::Responses
     }
 
-    fn build(&self, call: &Outgoing<'_>) -> Result<WireRequest, ModelFailure> {
-        let Outgoing { spec, key, request } = *call;
+    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
+        let Outgoing { spec, key, request, .. } = *call;
         let mut headers = Headers::posting("text/event-stream");
         headers.set("openai-beta", "responses=experimental")?;
         headers.set("originator", ORIGINATOR)?;
@@ -50,7 +51,16 @@ impl Protocol for Codex {
             headers.set("chatgpt-account-id", &account_id(key)?)?;
         }
         add_headers(&mut headers, &spec.headers)?;
-        Ok(WireRequest { url: url(&spec.base_url), headers, body: body(spec, request) })
+        Ok(Head { url: url(&spec.base_url), headers })
+    }
+
+    fn body<'a>(
+        &self,
+        spec: &'a ModelSpec,
+        request: &'a ModelRequest,
+        conversation: &Conversation<'a>,
+    ) -> Json<'a> {
+        body(spec, request, conversation)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
@@ -82,14 +92,14 @@ fn url(base: &str) -> String {
     }
 }
 
-fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
+fn body<'a>(spec: &'a ModelSpec, request: &'a ModelRequest, conversation: &Conversation<'a>) -> Json<'a> {
     let mut body = object! {
         "model": spec.id(),
         "store": false,
         // The backend does nothing else.
         "stream": true,
-        "instructions": &request.system,
-        "input": items(spec, &request.messages),
+        "instructions": &*request.system,
+        "input": conversation.messages(|some, first| items(spec, some, first)),
         "text": object! {"verbosity": "medium"},
     };
     add_include(&mut body);
@@ -102,7 +112,7 @@ fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
         body.put("tools", Json::from_iter(tools));
     }
     add_reasoning(&mut body, effort::effort(spec, request.thinking));
-    body.into_bytes()
+    body
 }
 
 /// The account an access token was made for. The token is the provider's to check; only its content is read here.

@@ -17,11 +17,11 @@ use crate::result_text::{IMAGES_FOLLOW, result_text};
 /// Longest id the server takes, in bytes.
 const MAX_ID: usize = 64;
 
-/// The items of a history that was made fit for the model.
-pub(super) fn items<'a>(spec: &ModelSpec, history: &'a [Arc<Message>]) -> Vec<Json<'a>> {
-    let mut out = Vec::with_capacity(history.len() + 1);
+/// The items of messages that were made fit for the model, the first of which is number `first` of the history.
+pub(super) fn items<'a>(spec: &ModelSpec, history: &'a [Arc<Message>], first: usize) -> Vec<Json<'a>> {
+    let mut out = Vec::with_capacity(history.len());
     let mut images: Vec<Json<'a>> = Vec::new();
-    for (at, message) in history.iter().map(Arc::as_ref).enumerate() {
+    for (at, message) in (first..).zip(history.iter().map(Arc::as_ref)) {
         if !matches!(message, Message::ToolResult(_)) {
             push_images(&mut out, &mut images);
         }

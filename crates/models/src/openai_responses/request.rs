@@ -4,11 +4,12 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::effort::{self, NONE};
 use super::items::{fit_id, items};
+use crate::conversation::{Asked, Conversation};
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, JSON, NetError};
 use crate::request::{CacheRetention, ModelRequest, ToolSpec};
-use crate::wire::{WireRequest, add_headers};
+use crate::wire::{Head, add_headers};
 use crate::{copilot, openrouter};
 
 /// Where prompts can be kept for a day.
@@ -16,24 +17,24 @@ const OWN_HOST: &str = "api.openai.com";
 /// Smallest output cap the server takes.
 const LEAST_OUTPUT: u64 = 16;
 
-/// Builds the request.
-pub(super) fn build(
-    spec: &ModelSpec,
-    key: Option<&SecretString>,
-    request: &ModelRequest,
-) -> Result<WireRequest, NetError> {
+/// Where the request goes.
+pub(super) fn head(spec: &ModelSpec, key: Option<&SecretString>, asked: Asked) -> Result<Head, NetError> {
     let mut headers = Headers::posting(JSON);
     if let Some(key) = key {
         headers.bearer(key.expose_secret())?;
     }
     openrouter::add_headers(&mut headers, spec)?;
-    copilot::add_headers(&mut headers, spec, request)?;
+    copilot::add_headers(&mut headers, spec, asked)?;
     add_headers(&mut headers, &spec.headers)?;
-    Ok(WireRequest { url: format!("{}/responses", spec.base_url), headers, body: body(spec, request) })
+    Ok(Head { url: format!("{}/responses", spec.base_url), headers })
 }
 
 /// The body for the public API.
-pub(super) fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
+pub(super) fn body<'a>(
+    spec: &'a ModelSpec,
+    request: &'a ModelRequest,
+    conversation: &Conversation<'a>,
+) -> Json<'a> {
     let effort = effort::effort(spec, request.thinking).or_else(|| effort::least(spec));
     let stream = spec.streaming || request.tools.is_empty();
     let mut body = object! {"model": spec.id(), "stream": stream};
@@ -46,19 +47,18 @@ pub(super) fn body(spec: &ModelSpec, request: &ModelRequest) -> Vec<u8> {
     if spec.reasoning {
         add_include(&mut body);
     }
-    let mut input = Vec::new();
+    let mut input = conversation.messages(|some, first| items(spec, some, first));
     if !request.system.trim().is_empty() {
         let developer = spec.reasoning && spec.compat.supports_developer_role.unwrap_or(true);
         let role = if developer { "developer" } else { "system" };
-        input.push(object! {"role": role, "content": &request.system});
+        input.head.push(object! {"role": role, "content": &*request.system});
     }
-    input.extend(items(spec, &request.messages));
     body.put("input", input);
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|offered| tool(offered, false.into()));
         body.put("tools", Json::from_iter(tools));
     }
-    body.into_bytes()
+    body
 }
 
 /// `prompt_cache_key`, by which the requests of a session find the same cache, and how long that is kept.

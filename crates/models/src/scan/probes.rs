@@ -76,8 +76,8 @@ fn image_question() -> ModelRequest {
 
 fn question(message: Message, tools: Vec<ToolSpec>) -> ModelRequest {
     ModelRequest {
-        messages: vec![message.into()],
-        tools,
+        messages: vec![message.into()].into(),
+        tools: tools.into(),
         max_tokens: Some(MOST_TOKENS),
         temperature: Some(0.0),
         ..ModelRequest::default()

@@ -28,7 +28,7 @@ pub(super) struct Look<'a> {
 impl<'a> Look<'a> {
     /// Reads the agent's files. Asks no server.
     pub(super) async fn at(models: &'a Models, settings: &'a ModelSettings, agent_dir: &'a Path) -> Self {
-        let (store, damage, file) = load(models, agent_dir).await;
+        let (store, damage, file) = load(models, agent_dir);
         let layers = Layers { settings, file: &file.providers, found: &[] };
         let catalog = Catalog::assemble(&layers);
         let (inquiries, found) = (Vec::new(), Vec::new());
@@ -108,22 +108,16 @@ impl<'a> Look<'a> {
     }
 }
 
-/// The files of an agent's directory; a damaged store counts as empty.
-async fn load(models: &Models, agent_dir: &Path) -> (AuthStore, Option<String>, FileView) {
-    let (dir, around) = (agent_dir.to_path_buf(), Surroundings::of(&models.variables, agent_dir));
-    let (files, now) = (models.files.clone(), models.clock.now_ms());
-    let loaded =
-        tokio::task::spawn_blocking(move || (AuthStore::load_with(&dir, &around, now), files.view(&dir)))
-            .await;
-    match loaded {
-        Ok((Ok(mut store), file)) => {
+/// The files of an agent's directory; a damaged store counts as empty. Mostly a look at a few directory entries: small files,
+/// read again only when they changed. Going to another thread for them would take longer.
+fn load(models: &Models, agent_dir: &Path) -> (AuthStore, Option<String>, FileView) {
+    let around = Surroundings::of(&models.variables, agent_dir);
+    let file = models.files.view(agent_dir);
+    match AuthStore::load_with(agent_dir, &around, models.clock.now_ms()) {
+        Ok(mut store) => {
             models.ledger.apply(agent_dir, &mut store);
             (store, None, file)
         }
-        Ok((Err(error), file)) => (AuthStore::default(), Some(error.to_string()), file),
-        Err(_) => {
-            let interrupted = "reading the credentials was interrupted".to_owned();
-            (AuthStore::default(), Some(interrupted), FileView::default())
-        }
+        Err(error) => (AuthStore::default(), Some(error.to_string()), file),
     }
 }

@@ -7,7 +7,9 @@ use crate::request::ThinkingLevel;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&super::body(spec, &spec.prepared(request, IdRule::Anthropic))).unwrap()
+    let request = spec.prepared(request, IdRule::Anthropic);
+    let conversation = Conversation::whole(&request.messages);
+    serde_json::from_slice(&super::body(spec, &request, &conversation).to_bytes()).unwrap()
 }
 
 fn opus() -> ModelSpec {
@@ -46,7 +48,7 @@ fn result(id: &str, content: Value) -> Message {
 
 fn with(messages: Vec<Message>) -> ModelRequest {
     ModelRequest {
-        messages: messages.into_iter().map(Into::into).collect(),
+        messages: messages.into_iter().map(Into::into).collect::<Vec<_>>().into(),
         cache: CacheRetention::None,
         ..ModelRequest::default()
     }
@@ -75,19 +77,20 @@ fn the_request_is_the_recorded_one() {
         tools.push(ToolSpec { description: format!("does {name}"), name, parameters: parameters.into() });
     }
     let request = ModelRequest {
-        system: "the prompt".to_owned(),
+        system: "the prompt".into(),
         messages: vec![
             user("[Sat 2026-11-21 02:45 UTC] hi th").into(),
             assistant(json!([{"type": "text", "text": "Hello from fake. "}])).into(),
             user("[Sat 2026-11-21 02:45 UTC] hi th").into(),
-        ],
-        tools,
+        ]
+        .into(),
+        tools: tools.into(),
         thinking: ThinkingLevel::High,
         ..ModelRequest::default()
     };
     assert_eq!(body(&opus(), &request), expect);
 
-    let built = build(&opus(), Some(&SecretString::from("sk-ant-api03-fakekey")), &request).unwrap();
+    let built = head(&opus(), Some(&SecretString::from("sk-ant-api03-fakekey"))).unwrap();
     assert_eq!(built.url, format!("http://127.0.0.1:1{}", golden["url"].as_str().unwrap()));
     // Left out on purpose: the client library's name and its browser switch.
     let mut recorded: Vec<(String, String)> =
@@ -111,7 +114,7 @@ fn a_setup_token_goes_out_as_bearer_and_headers_of_the_owner_win() {
     spec.headers =
         [("X-Extra".to_owned(), SecretString::from("1")), ("Accept".to_owned(), SecretString::from("*/*"))]
             .into();
-    let built = build(&spec, Some(&SecretString::from("sk-ant-oat01-x")), &with(vec![])).unwrap();
+    let built = head(&spec, Some(&SecretString::from("sk-ant-oat01-x"))).unwrap();
     let headers: std::collections::BTreeMap<_, _> = built.headers.pairs().into_iter().collect();
     assert_eq!(headers["authorization"], "Bearer sk-ant-oat01-x");
     assert_eq!(headers["anthropic-beta"], format!("{TOKEN_BETA},{BETAS}"));
@@ -146,7 +149,7 @@ fn an_hour_of_cache_exists_only_at_anthropic_itself() {
     let marker = |base_url: &str, cache: CacheRetention| {
         let mut spec = opus();
         spec.base_url = base_url.to_owned();
-        let request = ModelRequest { system: "s".to_owned(), cache, ..with(vec![user("hi")]) };
+        let request = ModelRequest { system: "s".into(), cache, ..with(vec![user("hi")]) };
         let body = body(&spec, &request);
         let on_message = body["messages"][0]["content"][0]["cache_control"].clone();
         assert_eq!(body["system"][0]["cache_control"], on_message);
@@ -186,7 +189,7 @@ fn the_marker_is_on_the_last_block_of_the_last_message_if_that_is_the_users() {
     ];
     for (messages, expect) in rows {
         let request = ModelRequest {
-            messages: messages.into_iter().map(Into::into).collect(),
+            messages: messages.into_iter().map(Into::into).collect::<Vec<_>>().into(),
             ..ModelRequest::default()
         };
         let body = body(&opus(), &request);
@@ -285,7 +288,7 @@ fn the_refusal_trigger_is_defused_for_anthropic_alone() {
     let messages =
         vec![user(text), assistant(call.clone()), result("a", block), assistant(call), result("a", image)];
     for (spec, expect) in [(opus(), harmless), (other, text)] {
-        let body = body(&spec, &ModelRequest { system: text.to_owned(), ..with(messages.clone()) });
+        let body = body(&spec, &ModelRequest { system: text.into(), ..with(messages.clone()) });
         let sent = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);
         for pointer in [
             "/system/0/text",

@@ -10,7 +10,9 @@ use crate::history::IdRule;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&super::body(spec, &spec.prepared(request, IdRule::Anthropic))).unwrap()
+    let request = spec.prepared(request, IdRule::Anthropic);
+    let conversation = Conversation::whole(&request.messages);
+    serde_json::from_slice(&super::body(spec, &request, &conversation).to_bytes()).unwrap()
 }
 
 const SONNET: &str = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
@@ -45,7 +47,7 @@ fn result(id: &str, content: Value) -> Message {
 
 fn with(messages: Vec<Message>) -> ModelRequest {
     ModelRequest {
-        messages: messages.into_iter().map(Into::into).collect(),
+        messages: messages.into_iter().map(Into::into).collect::<Vec<_>>().into(),
         cache: CacheRetention::None,
         ..ModelRequest::default()
     }
@@ -91,8 +93,8 @@ fn three_turns(spec: &ModelSpec) -> Vec<Message> {
 fn a_conversation_of_three_turns_keeps_its_pinned_form() {
     let spec = model(SONNET);
     let request = ModelRequest {
-        system: "You help.".to_owned(),
-        tools: vec![read_tool()],
+        system: "You help.".into(),
+        tools: vec![read_tool()].into(),
         thinking: ThinkingLevel::High,
         cache: CacheRetention::Long,
         max_tokens: Some(4_000),
@@ -159,7 +161,7 @@ fn thoughts_carry_their_proof_to_claude_alone() {
 #[test]
 fn prompts_are_kept_by_models_that_can() {
     let points = |spec: &ModelSpec, cache: CacheRetention, last: Message| {
-        let request = ModelRequest { system: "s".to_owned(), cache, ..with(vec![user("a"), last]) };
+        let request = ModelRequest { system: "s".into(), cache, ..with(vec![user("a"), last]) };
         let body = body(spec, &request);
         let messages = body["messages"].as_array().unwrap();
         let content = messages.last().unwrap()["content"].as_array().unwrap();
@@ -235,7 +237,7 @@ fn tools_once_used_stay_named() {
     let names: Vec<_> =
         without["toolConfig"]["tools"].as_array().unwrap().iter().map(|t| &t["toolSpec"]["name"]).collect();
     assert_eq!(names, ["a", "b"]);
-    let offered = ModelRequest { tools: vec![read_tool()], ..with(history) };
+    let offered = ModelRequest { tools: vec![read_tool()].into(), ..with(history) };
     let tools = body(&spec, &offered)["toolConfig"]["tools"].clone();
     let schema = read_tool().parameters;
     assert_eq!(
@@ -251,7 +253,8 @@ fn the_address_and_the_key_follow_the_credentials() {
     let build = |spec: &ModelSpec, key: Option<&str>| {
         let key = key.map(|key| ProviderKey::from(SecretString::from(key)));
         let built =
-            build(spec, key.as_ref(), &ModelRequest { tools: vec![read_tool()], ..with(vec![]) }).unwrap();
+            head(spec, key.as_ref(), &ModelRequest { tools: vec![read_tool()].into(), ..with(vec![]) })
+                .unwrap();
         let bearer = built
             .headers
             .pairs()

@@ -9,7 +9,9 @@ use crate::request::ThinkingLevel;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&super::body(spec, &spec.prepared(request, IdRule::Strict))).unwrap()
+    let request = spec.prepared(request, IdRule::Strict);
+    let conversation = Conversation::whole(&request.messages);
+    serde_json::from_slice(&super::body(spec, &request, &conversation).to_bytes()).unwrap()
 }
 
 fn gemini(id: &str) -> ModelSpec {
@@ -47,7 +49,10 @@ fn result(id: &str, content: Value) -> Message {
 }
 
 fn with(messages: Vec<Message>) -> ModelRequest {
-    ModelRequest { messages: messages.into_iter().map(Into::into).collect(), ..ModelRequest::default() }
+    ModelRequest {
+        messages: messages.into_iter().map(Into::into).collect::<Vec<_>>().into(),
+        ..ModelRequest::default()
+    }
 }
 
 fn contents_of(spec: &ModelSpec, messages: Vec<Message>) -> Value {
@@ -76,14 +81,14 @@ fn the_request_is_the_recorded_one() {
     expect["tools"][0]["functionDeclarations"][0]["description"] = json!("reads");
     expect["tools"][0].as_object_mut().unwrap().shift_remove("declaredNames");
     let request = ModelRequest {
-        system: "the prompt".to_owned(),
-        tools: vec![read_tool()],
+        system: "the prompt".into(),
+        tools: vec![read_tool()].into(),
         thinking: ThinkingLevel::Low,
         ..with(vec![user("[Sat 2026-11-21 02:45 UTC] hi go")])
     };
     assert_eq!(body(&pro(), &request).to_string(), expect.to_string(), "in the recorded order");
 
-    let built = build(&pro(), Some(&SecretString::from("g-fake")), &request).unwrap();
+    let built = head(&pro(), Some(&SecretString::from("g-fake")), &request).unwrap();
     assert_eq!(built.url, format!("http://127.0.0.1:1{}", golden["url"].as_str().unwrap()));
     // What names the recorded client is left out.
     let mut recorded: Vec<(String, String)> =
@@ -126,8 +131,8 @@ fn three_turns(spec: &ModelSpec) -> Vec<Message> {
 #[test]
 fn a_conversation_of_three_turns_keeps_its_pinned_form() {
     let request = ModelRequest {
-        system: "You help.".to_owned(),
-        tools: vec![read_tool()],
+        system: "You help.".into(),
+        tools: vec![read_tool()].into(),
         thinking: ThinkingLevel::High,
         max_tokens: Some(4_000),
         temperature: Some(0.5),
@@ -267,7 +272,7 @@ fn thoughts_go_back_to_their_own_model_with_the_proof_that_is_one() {
 
 #[test]
 fn the_address_follows_the_model_and_the_way_to_ask() {
-    let tools = ModelRequest { tools: vec![read_tool()], ..ModelRequest::default() };
+    let tools = ModelRequest { tools: vec![read_tool()].into(), ..ModelRequest::default() };
     let silent = |id: &str| ModelSpec { streaming: false, ..gemini(id) };
     let base = "http://127.0.0.1:1/v1beta";
     assert_eq!(url(&silent("m"), &tools), format!("{base}/models/m:generateContent"));

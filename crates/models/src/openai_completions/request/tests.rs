@@ -4,9 +4,16 @@ use serde_json::json;
 use super::*;
 use crate::provider_entry::Compat;
 
+/// Address and headers.
+fn head_of(spec: &ModelSpec, key: Option<&SecretString>, request: &ModelRequest) -> Head {
+    head(spec, key, Conversation::whole(&request.messages).asked()).unwrap()
+}
+
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&super::body(spec, &spec.prepared(request, Dialect::of(spec).ids))).unwrap()
+    let request = spec.prepared(request, Dialect::of(spec).ids);
+    let conversation = Conversation::whole(&request.messages);
+    serde_json::from_slice(&super::body(spec, &request, &conversation).to_bytes()).unwrap()
 }
 
 fn llama() -> ModelSpec {
@@ -40,7 +47,10 @@ fn result(id: &str, content: Value) -> Message {
 }
 
 fn with(messages: Vec<Message>) -> ModelRequest {
-    ModelRequest { messages: messages.into_iter().map(Into::into).collect(), ..ModelRequest::default() }
+    ModelRequest {
+        messages: messages.into_iter().map(Into::into).collect::<Vec<_>>().into(),
+        ..ModelRequest::default()
+    }
 }
 
 fn tool_x() -> ToolSpec {
@@ -72,12 +82,12 @@ fn the_request_is_the_recorded_one() {
         parameters: function["parameters"].clone().into(),
     };
     let request = ModelRequest {
-        system: "the prompt".to_owned(),
-        tools: vec![tool],
+        system: "the prompt".into(),
+        tools: vec![tool].into(),
         ..with(vec![user("[Sat 2026-11-21 02:45 UTC] hi lo")])
     };
     assert_eq!(body(&llama(), &request), expect);
-    let built = build(&llama(), Some(&SecretString::from("lk")), &request).unwrap();
+    let built = head_of(&llama(), Some(&SecretString::from("lk")), &request);
     assert_eq!(built.url, format!("http://127.0.0.1:1{}", golden["url"].as_str().unwrap()));
     let mut recorded: Vec<(String, String)> =
         serde_json::from_value::<std::collections::BTreeMap<_, _>>(golden["headers"].clone())
@@ -93,7 +103,7 @@ fn the_request_is_the_recorded_one() {
 
 #[test]
 fn without_a_key_no_authorization_is_sent() {
-    let built = build(&llama(), None, &with(vec![])).unwrap();
+    let built = head_of(&llama(), None, &with(vec![]));
     assert!(built.headers.pairs().iter().all(|(name, _)| name != "authorization"));
 }
 
@@ -150,9 +160,9 @@ fn dialects_change_the_request() {
         body(
             &spec,
             &ModelRequest {
-                system: "s".to_owned(),
+                system: "s".into(),
                 thinking: level,
-                tools: vec![tool_x()],
+                tools: vec![tool_x()].into(),
                 ..with(messages)
             },
         )
@@ -240,7 +250,7 @@ fn a_server_that_cannot_stream_tool_calls_is_asked_for_a_whole_answer() {
     spec.streaming = false;
     let plain = body(&spec, &with(vec![user("hi")]));
     assert_eq!(plain["stream"], json!(true));
-    let tools = body(&spec, &ModelRequest { tools: vec![tool_x()], ..with(vec![user("hi")]) });
+    let tools = body(&spec, &ModelRequest { tools: vec![tool_x()].into(), ..with(vec![user("hi")]) });
     assert_eq!((&tools["stream"], tools.get("stream_options")), (&json!(false), None));
 }
 
@@ -260,7 +270,7 @@ fn openrouter_gets_its_headers_and_cache_marks_for_claude() {
     let found_other = body(&other, &with(vec![assistant(&other, said)]));
     assert_eq!(found_other["messages"][0]["content"], json!("one\ntwo"));
     let headers: std::collections::BTreeMap<_, _> =
-        build(&spec, None, &request).unwrap().headers.pairs().into_iter().collect();
+        head_of(&spec, None, &request).headers.pairs().into_iter().collect();
     assert_eq!(
         (headers["http-referer"].as_str(), headers["x-title"].as_str()),
         ("https://openclaw.ai", "Mine")
@@ -273,7 +283,7 @@ fn openrouter_gets_its_headers_and_cache_marks_for_claude() {
 fn copilots_models_get_its_headers() {
     let spec = ModelSpec::sample("github-copilot", "gpt-4.1", "openai-completions");
     let messages = vec![user("hi"), assistant(&spec, json!([call("a")])), result("a", json!([]))];
-    let built = build(&spec, None, &with(messages)).unwrap();
+    let built = head_of(&spec, None, &with(messages));
     let headers: std::collections::BTreeMap<_, _> = built.headers.pairs().into_iter().collect();
     assert_eq!(
         (headers["x-initiator"].as_str(), headers["openai-intent"].as_str()),
@@ -282,7 +292,7 @@ fn copilots_models_get_its_headers() {
     assert!(!headers.contains_key("copilot-vision-request"));
     let image = json!([{"type": "image", "data": "QQ==", "mimeType": "image/png"}]);
     let seen = vec![user("hi"), assistant(&spec, json!([call("a")])), result("a", image)];
-    let headers = build(&spec, None, &with(seen)).unwrap().headers.pairs();
+    let headers = head_of(&spec, None, &with(seen)).headers.pairs();
     assert!(headers.contains(&("copilot-vision-request".to_owned(), "true".to_owned())), "{headers:?}");
 }
 

@@ -7,7 +7,8 @@ use crate::request::{ThinkingLevel, ToolSpec};
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&super::body(spec, request)).unwrap()
+    let conversation = Conversation::whole(&request.messages);
+    serde_json::from_slice(&super::body(spec, request, &conversation).to_bytes()).unwrap()
 }
 
 const NOW: i64 = 1_700_000_000_000;
@@ -74,21 +75,23 @@ fn the_account_comes_from_the_token() {
 fn the_request_says_whose_session_it_is() {
     let access = token(&json!({ CLAIM: { "chatgpt_account_id": "acc_1" } }));
     let request = ModelRequest {
-        system: "You help.".to_owned(),
-        messages: vec![Message::User(UserMessage::text("hi", 1)).into()],
+        system: "You help.".into(),
+        messages: vec![Message::User(UserMessage::text("hi", 1)).into()].into(),
         tools: vec![ToolSpec {
             name: "x".to_owned(),
             description: "d".to_owned(),
             parameters: json!({"type": "object"}).into(),
-        }],
+        }]
+        .into(),
         thinking: ThinkingLevel::Minimal,
         max_tokens: Some(99),
         temperature: Some(0.5),
         session_id: Some("s-1".to_owned()),
         ..ModelRequest::default()
     };
+    let asked = Conversation::whole(&request.messages).asked();
     let built =
-        Codex.build(&Outgoing { spec: &spec(), key: Some(&key(&access)), request: &request }).unwrap();
+        Codex.head(&Outgoing { spec: &spec(), key: Some(&key(&access)), request: &request, asked }).unwrap();
     let mut headers = built.headers.pairs();
     headers.sort();
     let expect = [
@@ -103,7 +106,7 @@ fn the_request_says_whose_session_it_is() {
     let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(headers, expect);
     assert_eq!(
-        serde_json::from_slice::<Value>(&built.body).unwrap(),
+        body(&spec(), &request),
         json!({"model": "gpt-5.3-codex", "store": false, "stream": true, "instructions": "You help.",
             "input": [{"role": "user", "content": [{"type": "input_text", "text": "hi"}]}],
             "text": {"verbosity": "medium"}, "include": ["reasoning.encrypted_content"], "prompt_cache_key": "s-1",

@@ -7,9 +7,16 @@ use super::*;
 use crate::history::IdRule;
 use crate::request::ThinkingLevel;
 
+/// Address and headers.
+fn head_of(spec: &ModelSpec, key: Option<&SecretString>, request: &ModelRequest) -> Head {
+    head(spec, key, Conversation::whole(&request.messages).asked()).unwrap()
+}
+
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&super::body(spec, &spec.prepared(request, IdRule::Responses))).unwrap()
+    let request = spec.prepared(request, IdRule::Responses);
+    let conversation = Conversation::whole(&request.messages);
+    serde_json::from_slice(&super::body(spec, &request, &conversation).to_bytes()).unwrap()
 }
 
 fn gpt() -> ModelSpec {
@@ -46,7 +53,10 @@ fn result(id: &str, content: Value) -> Message {
 }
 
 fn with(messages: Vec<Message>) -> ModelRequest {
-    ModelRequest { messages: messages.into_iter().map(Into::into).collect(), ..ModelRequest::default() }
+    ModelRequest {
+        messages: messages.into_iter().map(Into::into).collect::<Vec<_>>().into(),
+        ..ModelRequest::default()
+    }
 }
 
 fn input_of(spec: &ModelSpec, messages: Vec<Message>) -> Value {
@@ -76,8 +86,8 @@ fn the_request_is_the_recorded_one() {
     expect["tools"][0]["description"] = json!("reads");
     expect.as_object_mut().unwrap().shift_remove("toolNames");
     let request = ModelRequest {
-        system: "the prompt".to_owned(),
-        tools: vec![read_tool(&golden)],
+        system: "the prompt".into(),
+        tools: vec![read_tool(&golden)].into(),
         thinking: ThinkingLevel::Low,
         session_id: Some("c29f8d04-2890-48ad-8942-25744b19a150".to_owned()),
         ..with(vec![user("[Sat 2026-11-21 02:45 UTC] hi oa")])
@@ -87,7 +97,7 @@ fn the_request_is_the_recorded_one() {
     let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&sent), names(&expect), "in the recorded order");
 
-    let built = build(&gpt(), Some(&SecretString::from("sk-fake")), &request).unwrap();
+    let built = head_of(&gpt(), Some(&SecretString::from("sk-fake")), &request);
     assert_eq!(built.url, format!("http://127.0.0.1:1{}", golden["url"].as_str().unwrap()));
     let mut recorded: Vec<(String, String)> =
         serde_json::from_value::<std::collections::BTreeMap<_, _>>(golden["headers"].clone())
@@ -128,8 +138,8 @@ fn three_turns() -> Vec<Message> {
 #[test]
 fn a_conversation_of_three_turns_keeps_its_pinned_form() {
     let request = ModelRequest {
-        system: "You help.".to_owned(),
-        tools: vec![read_tool(&golden())],
+        system: "You help.".into(),
+        tools: vec![read_tool(&golden())].into(),
         thinking: ThinkingLevel::High,
         cache: CacheRetention::Long,
         max_tokens: Some(4_000),
@@ -236,7 +246,7 @@ fn images_are_shown_to_models_that_see() {
 #[test]
 fn the_rest_of_the_body_follows_model_and_settings() {
     let asked = |spec: &ModelSpec, request: ModelRequest| {
-        let body = body(spec, &ModelRequest { system: "s".to_owned(), ..request });
+        let body = body(spec, &ModelRequest { system: "s".into(), ..request });
         json!([
             body["input"][0]["role"],
             body["reasoning"],
@@ -294,7 +304,7 @@ fn prompts_are_cached_by_session_and_for_a_day_only_at_openai_itself() {
 #[test]
 fn copilots_models_get_its_headers() {
     let spec = ModelSpec::sample("github-copilot", "gpt-5.2", "openai-responses");
-    let built = build(&spec, None, &with(vec![user("hi")])).unwrap();
+    let built = head_of(&spec, None, &with(vec![user("hi")]));
     let headers: std::collections::BTreeMap<_, _> = built.headers.pairs().into_iter().collect();
     assert_eq!(headers["x-initiator"], "user");
     assert_eq!(headers["openai-intent"], "conversation-edits");
