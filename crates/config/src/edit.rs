@@ -77,9 +77,8 @@ fn change_length(text: &str, node: &Node, items: &[Node], values: &[Value], edit
     if wanted.peek().is_some() || values.is_empty() {
         return false;
     }
-    for (at, _) in kept.iter().enumerate().filter(|(_, kept)| !**kept) {
-        edits.push(Edit { range: removal(text, &parts, at, true), text: String::new() });
-    }
+    let gone = removals(text, &parts, &kept, true);
+    edits.extend(gone.into_iter().map(|range| Edit { range, text: String::new() }));
     true
 }
 
@@ -107,15 +106,14 @@ fn change_object(
         return;
     }
     let parts: Vec<Range<usize>> = members.iter().map(span_of).collect();
-    for (at, member) in members.iter().enumerate() {
-        match next.get(&member.key) {
-            Some(value) => change(text, &member.value, value, edits),
-            None => {
-                let range = removal(text, &parts, at, added.is_empty());
-                edits.push(Edit { range, text: String::new() });
-            }
+    for member in members {
+        if let Some(value) = next.get(&member.key) {
+            change(text, &member.value, value, edits);
         }
     }
+    let kept: Vec<bool> = members.iter().map(|member| next.contains_key(&member.key)).collect();
+    let gone = removals(text, &parts, &kept, added.is_empty());
+    edits.extend(gone.into_iter().map(|range| Edit { range, text: String::new() }));
     if let Some(last) = members.iter().rfind(|member| next.contains_key(&member.key))
         && !added.is_empty()
     {
@@ -129,6 +127,31 @@ fn change_object(
         };
         insert(text, node, &last, &added.iter().map(written).collect::<Vec<_>>(), edits);
     }
+}
+
+/// The spans of the parts that are not kept, with what belongs to them.
+fn removals(text: &str, parts: &[Range<usize>], kept: &[bool], is_end_free: bool) -> Vec<Range<usize>> {
+    let tail = kept.iter().rposition(|kept| *kept).map_or(0, |last| last + 1);
+    let is_one = parts.len() == tail + 1;
+    let gone = kept.iter().enumerate().filter(|(_, kept)| !**kept);
+    let mut ranges: Vec<Range<usize>> =
+        gone.map(|(at, _)| removal(text, parts, at, is_end_free && is_one)).collect();
+    // Several go at the end: what is the last one then loses its comma, unless the old last one had one.
+    let has_end_comma = parts.last().is_some_and(|last| comma_after(text, last.end).is_some());
+    if is_end_free && !has_end_comma && parts.len() > tail + 1 {
+        let before = tail.checked_sub(1).and_then(|last| parts.get(last));
+        let comma = before.and_then(|before| comma_after(text, before.end));
+        let blanks = |from: usize| {
+            let rest = text.get(from..).unwrap_or_default();
+            rest.len() - rest.trim_start_matches([' ', '\t']).len()
+        };
+        let is_beside = |end: usize| parts.get(tail).is_some_and(|part| part.start == end);
+        ranges.extend(comma.map(|comma| {
+            let end = comma + 1 + blanks(comma + 1);
+            comma..if is_beside(end) { end } else { comma + 1 }
+        }));
+    }
+    ranges
 }
 
 /// The span of a part with its comma, and with its line when nothing else is on it. `is_end_free`: nothing will be put
@@ -281,10 +304,34 @@ mod tests {
         check(before, &json!({"list": [{"id": "a"}, {"id": "c"}]}), after);
         check("{ list: [1, 2, 3] }", &json!({"list": [1, 2]}), "{ list: [1, 2] }");
         check("{ list: [1, 2, 3] }", &json!({"list": [3]}), "{ list: [3] }");
+        check("{ list: [1, 2, 3] }", &json!({"list": [1]}), "{ list: [1] }");
         check("{ list: [1, 2, 3] }", &json!({"list": [2, 1]}), "{ list: [\n  2,\n  1\n] }");
     }
 
+    #[test]
+    fn what_is_left_of_json_is_json() {
+        let before = "{\n  \"a\": 1,\n  \"b\": {\n    \"x\": 1\n  },\n  \"c\": 3\n}\n";
+        check(before, &json!({"a": 1}), "{\n  \"a\": 1\n}\n");
+        check(before, &json!({"a": 1, "b": {"x": 1}}), "{\n  \"a\": 1,\n  \"b\": {\n    \"x\": 1\n  }\n}\n");
+        let noted = "{\n  a: 1, // one\n  b: 2, // two\n  c: 3, // three\n}\n";
+        check(noted, &json!({"a": 1}), "{\n  a: 1, // one\n  // two\n  // three\n}\n");
+    }
+
     proptest! {
+        #[test]
+        fn members_that_go_leave_json_behind(kept in prop::collection::vec(any::<bool>(), 1..7), is_tall in any::<bool>()) {
+            let map = |all: bool| -> Map<String, Value> {
+                let pairs = kept.iter().enumerate().filter(|(_, kept)| all || **kept);
+                pairs.map(|(at, _)| (format!("k{at}"), json!(at))).collect()
+            };
+            let before = Value::Object(map(true));
+            let before = if is_tall { serde_json::to_string_pretty(&before).unwrap() } else { before.to_string() };
+            let next = Value::Object(map(false));
+            let after = edit_text(&before, &next).unwrap();
+            let read: Value = serde_json::from_str(&after).map_err(|error| TestCaseError::fail(format!("{error}: {after}")))?;
+            prop_assert_eq!(read, next, "{}", after);
+        }
+
         #[test]
         fn a_list_written_by_hand_says_what_was_asked(
             items in prop::collection::vec((0..3_u8, 0..5_usize, any::<bool>()), 0..6),

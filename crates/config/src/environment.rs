@@ -17,6 +17,7 @@ pub struct Environment {
     /// What the login shell said, for this environment and its copies.
     shell: Arc<OnceLock<Vec<(String, String)>>>,
     account_home: Option<PathBuf>,
+    executable: Option<PathBuf>,
     cwd: PathBuf,
     temp_dir: PathBuf,
     user_id: Option<u32>,
@@ -43,6 +44,7 @@ impl Environment {
         Self {
             vars,
             account_home: std::env::home_dir(),
+            executable: std::env::current_exe().ok(),
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
             temp_dir: std::env::temp_dir(),
             user_id: Some(nix::unistd::getuid().as_raw()),
@@ -57,7 +59,6 @@ impl Environment {
     ) -> Self {
         Self {
             vars: vars.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
-            account_home: None,
             cwd: cwd.into(),
             temp_dir: std::env::temp_dir(),
             user_id: Some(nix::unistd::getuid().as_raw()),
@@ -125,6 +126,11 @@ impl Environment {
     /// The working directory.
     pub fn cwd(&self) -> &Path {
         &self.cwd
+    }
+
+    /// The program that runs, links resolved where the system does that.
+    pub fn executable(&self) -> Option<&Path> {
+        self.executable.as_deref()
     }
 
     /// The directory for temporary files (`TMPDIR`).

@@ -203,7 +203,7 @@ pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
     (&["commands"], "the commands they guard do not exist, and no chat platform is connected"),
     (&["cron"], "no job runs"),
     (&["diagnostics"], "nothing is exported, and prompts are not written to a trace apart from the messages"),
-    (&["skills"], "no skill is loaded"),
+    (&["skills.entries"], "config is for the programs of a skill to read"),
     (&["memory", "agents.defaults.memorySearch", "agents.list.*.memorySearch"], "memory is not searched"),
     (&["messages"], "speech and reactions do not exist"),
     (
@@ -213,10 +213,6 @@ pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
     (
         &["agents.list.*.subagents", "agents.list.*.groupChat"],
         "no sub-agent is spawned, no group is listened to",
-    ),
-    (
-        &["agents.defaults.contextPruning", "agents.defaults.compaction"],
-        "they bound what a model is sent, not what it may do",
     ),
 ];
 

@@ -9,6 +9,8 @@ mod bindings;
 mod channels;
 mod diagnostics;
 mod gateway;
+mod heartbeat;
+mod hooks;
 mod logging;
 mod messages;
 mod models;
@@ -24,18 +26,20 @@ use crate::{Environment, Paths};
 
 pub use agents::{
     AgentDefaults, AgentEntry, AgentSubagents, Agents, BlockStreamingBreak, Compaction, CompactionMode,
-    ContextPruning, ContextPruningMode, Heartbeat, Identity, MemoryFlush, ModelChoice, ModelEntry, OnOff,
-    ResolvedAgent, Sandbox, SandboxMode, SubagentDefaults, TimeFormat, TypingMode,
+    ContextPruning, ContextPruningMode, HardClear, Identity, MemoryFlush, ModelChoice, ModelEntry, OnOff,
+    PrunedTools, ResolvedAgent, Sandbox, SandboxMode, SoftTrim, SubagentDefaults, TimeFormat, TypingMode,
 };
 pub use auth::{Auth, AuthCooldowns, AuthMode, AuthProfile};
 pub use bindings::{Binding, BindingMatch};
-pub use channels::Channels;
+pub use channels::{BeatVisibility, Channels};
 pub use diagnostics::{CacheTrace, Diagnostics};
 pub use gateway::{
     AuthKind, BindMode, ControlUi, Gateway, GatewayAuth, GatewayHttp, GatewayMode, GatewayReload,
     GatewayRemote, GatewayTls, HttpEndpoint, HttpEndpoints, ReloadMode, RemoteTransport, Tailscale,
     TailscaleMode,
 };
+pub use heartbeat::{ActiveHours, Heartbeat};
+pub use hooks::{HookCommand, HookEntry, HookModule, Hooks, HooksLoad, InternalHooks};
 pub use logging::{ConsoleStyle, LogLevel, Logging, RedactSensitive};
 pub use messages::{Commands, GroupChat, Inbound, Messages, Queue, QueueDrop, QueueMode, UnknownQueueMode};
 pub use models::{
@@ -46,7 +50,7 @@ pub use session::{
     AgentToAgent, MaintenanceMode, ResetByType, ResetMode, ResetRule, RuleMatch, SendPolicyRules, SendRule,
     Session, SessionMaintenance,
 };
-pub use skills::{SkillEntry, Skills, SkillsLoad};
+pub use skills::{NodeManager, SkillEntry, Skills, SkillsInstall, SkillsLoad};
 pub use tools::{
     AgentTools, Elevated, Exec, ExecAsk, ExecGate, ExecHost, ExecSecurity, TextOrNumber, ToolPolicy,
     ToolProfile, Tools, ToolsAgentToAgent, ToolsScope,
@@ -78,6 +82,8 @@ pub struct Config {
     pub discovery: Discovery,
     /// The daemon's listener, authentication and web surfaces.
     pub gateway: Gateway,
+    /// Programs that are told what happens.
+    pub hooks: Hooks,
     /// Log file and console.
     pub logging: Logging,
     /// Queueing, prefixes, acknowledgements.

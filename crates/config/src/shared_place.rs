@@ -2,6 +2,8 @@
 //! we are about to open: a link to a file of ours, a directory of their own, a pipe. So what lies in one counts only when
 //! it is ours (or root's), and a file of the state wherever it lies ([`open`]): a mode says nothing about yesterday.
 
+mod checked_dir;
+
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
@@ -13,6 +15,8 @@ use std::path::{Component, Path, PathBuf};
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 use nix::unistd::geteuid;
+
+pub use checked_dir::CheckedDir;
 
 /// Group and others may write.
 const OTHERS_WRITE: u32 = 0o022;

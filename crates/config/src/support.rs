@@ -37,7 +37,11 @@ const SUPPORTED: &[&str] = &[
     "agents.defaults.contextTokens",
     "agents.defaults.timeoutSeconds",
     "agents.defaults.maxConcurrent",
+    "agents.defaults.maxToolRounds",
+    "agents.defaults.contextPruning",
+    "agents.defaults.compaction",
     "agents.defaults.thinkingDefault",
+    "agents.defaults.heartbeat",
     "agents.defaults.verboseDefault",
     "agents.defaults.subagents.maxConcurrent",
     "agents.defaults.sandbox.mode",
@@ -47,7 +51,9 @@ const SUPPORTED: &[&str] = &[
     "agents.list.*.workspace",
     "agents.list.*.agentDir",
     "agents.list.*.model",
+    "agents.list.*.skills",
     "agents.list.*.identity",
+    "agents.list.*.heartbeat",
     "agents.list.*.sandbox.mode",
     "agents.list.*.tools.allow",
     "agents.list.*.tools.alsoAllow",
@@ -60,6 +66,12 @@ const SUPPORTED: &[&str] = &[
     "agents.list.*.tools.exec.timeoutSec",
     "agents.list.*.tools.exec.pathPrepend",
     "agents.list.*.tools.exec.passEnv",
+    "skills.allowBundled",
+    "skills.load",
+    "skills.install",
+    "skills.entries.*.enabled",
+    "skills.entries.*.apiKey",
+    "skills.entries.*.env",
     "tools.allow",
     "tools.alsoAllow",
     "tools.deny",
@@ -77,6 +89,13 @@ const SUPPORTED: &[&str] = &[
     "channels.*.dms.*.historyLimit",
     "channels.*.accounts.*.dmHistoryLimit",
     "channels.*.accounts.*.dms.*.historyLimit",
+    "hooks.internal.enabled",
+    "hooks.internal.handlers",
+    "hooks.internal.commands",
+    "hooks.internal.entries",
+    "hooks.internal.load",
+    "channels.*.accounts.*.heartbeat",
+    "channels.*.heartbeat",
     "session.scope",
     "session.dmScope",
     "session.identityLinks",
@@ -187,13 +206,13 @@ mod tests {
         let document = json!({
             "gateway": {"port": 1, "tls": {"enabled": true, "certPath": "x"}},
             "env": {"FOO": "1", "shellEnv": {"enabled": true}},
-            "agents": {"list": [{"id": "a", "heartbeat": {"every": "5m"}}]},
+            "agents": {"list": [{"id": "a", "groupChat": {"historyLimit": 5}}]},
             "cron": {"enabled": true},
             "channels": {"telegram": {"botToken": "t"}},
         });
         let mut found = Vec::new();
         walk(&document, &mut Vec::new(), &mut found);
-        assert_eq!(found, ["gateway.tls", "agents.list.0.heartbeat", "cron", "channels"]);
+        assert_eq!(found, ["gateway.tls", "agents.list.0.groupChat", "cron", "channels"]);
         let telegram = json!({"botToken": "t", "dmHistoryLimit": 5, "accounts": {"a": {"name": "A"}}});
         let document = json!({"channels": {"telegram": telegram, "slack": {"botToken": "t", "dms": {}}}});
         found.clear();

@@ -48,6 +48,14 @@ pub fn get<'a>(root: &'a Value, path: &[String]) -> Option<&'a Value> {
     })
 }
 
+/// The same, to change it.
+pub fn get_mut<'a>(root: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
+    path.iter().try_fold(root, |node, key| match node {
+        Value::Array(items) => items.get_mut(key.parse::<usize>().ok()?),
+        other => other.get_mut(key),
+    })
+}
+
 /// The entries of a value that is a list; none of another.
 pub(crate) fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flatten()

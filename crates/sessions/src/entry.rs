@@ -19,10 +19,11 @@ pub use openclaw_protocol::params::sessions::{GroupActivation, SendPolicy};
 
 pub use delivery::{DeliveryContext, ThreadId};
 pub use inbound::InboundFacts;
+pub use model::ModelName;
 pub use origin::Origin;
 pub use reset::ResetKind;
 pub use text::Json;
-pub(crate) use text::laid_out;
+pub(crate) use text::{ROW_FIELD_DEPTH, laid_out};
 
 text_enum! {
     /// Kinds of chats.

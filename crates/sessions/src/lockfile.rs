@@ -93,6 +93,11 @@ impl LockFile {
         Ok(Ok(lock))
     }
 
+    /// Whether it is still there, and nobody else's.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.stamp.is_some() && self.disk.stamp(self.claim.path()).is_ok_and(|there| there == self.stamp)
+    }
+
     /// Whether there is a lock that counts, of whatever process.
     pub(crate) fn is_held(disk: &SharedDisk, path: &Path) -> io::Result<bool> {
         Ok(Claim::exists(path) || is_stale_now(disk, path)? == Some(false))

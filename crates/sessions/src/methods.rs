@@ -11,7 +11,7 @@ mod resolve;
 
 pub use compact::compact;
 pub use delete::{delete, require_deletable};
-pub use list::{derived_title, display_name, kind_of, list, row_of};
+pub use list::{derived_title, display_name, kind_of, list};
 pub use patch::{MAX_LABEL, PatchError, PatchRules, ResolveModel, apply_patch, patch};
 pub use preview::preview;
 pub use reset::reset;
@@ -23,34 +23,10 @@ use std::time::Duration;
 use openclaw_protocol::AgentId;
 use serde_json::{Map, Value};
 
-use crate::entry::SessionEntry;
+pub use crate::entry::ModelName;
 use crate::key::{KeyError, SessionKey};
 use crate::store::{Row, StoreError, UpdateError};
 use crate::transcript::{LockError, TranscriptError, TranscriptLock, TranscriptRef, Transcripts};
-
-/// A provider and a model.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ModelName {
-    /// Provider id.
-    pub provider: String,
-    /// Model id.
-    pub model: String,
-}
-
-impl ModelName {
-    /// A model of a provider.
-    pub fn new(provider: impl Into<String>, model: impl Into<String>) -> Self {
-        Self { provider: provider.into(), model: model.into() }
-    }
-
-    /// The model of a row: its override, else the default. An override without provider is one of the default's.
-    pub fn of_entry(entry: &SessionEntry, default: &Self) -> Self {
-        match entry.model_override_ref() {
-            None => default.clone(),
-            Some((provider, model)) => Self::new(provider.unwrap_or(&default.provider), model),
-        }
-    }
-}
 
 /// Why a method did not succeed.
 #[derive(Debug, thiserror::Error)]

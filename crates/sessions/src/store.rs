@@ -8,11 +8,13 @@ pub(crate) mod document;
 mod file;
 mod head;
 mod journal;
+mod listed;
 #[cfg(any(test, feature = "contract"))]
 mod memory;
 pub(crate) mod on_disk;
 mod overruled;
 mod query;
+mod recent;
 mod rows;
 mod select;
 mod stored;
@@ -26,8 +28,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use openclaw_protocol::{AgentId, SessionId};
+use serde_json::value::RawValue;
 
-use crate::entry::SessionEntry;
+use stored::RowText;
+
+use crate::entry::{ModelName, SessionEntry};
 use crate::key::{KeyRules, SessionKey};
 
 pub use file::{FileStore, FileStoreOptions};
@@ -68,7 +73,35 @@ pub struct Edit<'a> {
 pub struct Refused(pub String);
 
 /// Is shown rows one at a time ([`SessionStore::visit`]). It runs where blocking is allowed, and must not ask the store.
-pub type Visitor = Box<dyn FnMut(Row) + Send>;
+pub type Visitor = Box<dyn FnMut(Shown) + Send>;
+
+/// A row that is shown to a [`Visitor`]: read when it is asked for.
+#[derive(Debug)]
+pub struct Shown {
+    key: SessionKey,
+    text: Arc<RowText>,
+}
+
+impl Shown {
+    /// Canonical key.
+    pub fn key(&self) -> &SessionKey {
+        &self.key
+    }
+
+    /// All of it.
+    pub fn read(&self) -> Row {
+        Row { key: self.key.clone(), entry: Arc::new(self.text.entry()) }
+    }
+
+    /// How lists show it where its agent has this default model: as `make` made it, now or before.
+    pub(crate) fn listed(
+        &self,
+        default_model: &Arc<ModelName>,
+        make: impl FnOnce(&Row) -> Arc<RawValue>,
+    ) -> Arc<RawValue> {
+        self.text.listed().get(default_model, || make(&self.read()))
+    }
+}
 
 /// Whose rows [`SessionStore::select`] and [`SessionStore::visit`] look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +146,7 @@ pub trait SessionStore: Send + Sync {
     fn select<'a>(&'a self, which: Rows<'a>, query: &'a Query) -> StoreFuture<'a, Selection>;
 
     /// Shows the rows that meet every condition of a query to a visitor, newest first, as they were at one moment: for
-    /// those who need a little of each of many rows ([`gather`]). Only one is read at a time, however many there are.
+    /// those who need a little of each of many rows ([`gather`]). Each is read when the visitor asks for it.
     fn visit<'a>(&'a self, which: Rows<'a>, query: &'a Query, visitor: Visitor) -> StoreFuture<'a, ()>;
 
     /// All rows, newest first.
@@ -125,6 +158,10 @@ pub trait SessionStore: Send + Sync {
     /// Changes or creates a row and makes it durable. Afterwards the row has a `sessionId` and an `updatedAt`, and its
     /// delivery fields agree; `updatedAt` is never less than before. An unchanged row is not written. Changes of one row happen one after the other.
     fn update<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row>;
+
+    /// [`Self::update`] that does not wait for the disk, for what a row tells of turns: the end of this process does it no harm,
+    /// a power cut within the next seconds may take it back. An update that waits makes it durable too.
+    fn record<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row>;
 
     /// Removes a row, durably; returns what it was.
     fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>>;
@@ -161,6 +198,20 @@ pub async fn gather<T, F>(
 where
     T: Send + 'static,
     F: FnMut(Row) -> Option<T> + Send + 'static,
+{
+    gather_shown(store, which, query, move |shown| pick(shown.read())).await
+}
+
+/// [`gather`] from rows that need not be read.
+pub(crate) async fn gather_shown<T, F>(
+    store: &dyn SessionStore,
+    which: Rows<'_>,
+    query: &Query,
+    mut pick: F,
+) -> Result<Vec<T>, StoreError>
+where
+    T: Send + 'static,
+    F: FnMut(Shown) -> Option<T> + Send + 'static,
 {
     let (picked, found) = std::sync::mpsc::channel();
     let visitor = move |row| {

@@ -23,6 +23,7 @@ pub mod head;
 pub mod index;
 pub mod inject;
 mod injector;
+mod leave;
 pub mod lock;
 #[cfg(any(test, feature = "contract"))]
 mod memory;
@@ -41,7 +42,7 @@ use injector::Shared;
 use openclaw_protocol::message::Message;
 use parking_lot::Mutex;
 
-pub use context::Context;
+pub use context::{Context, View};
 #[cfg(any(test, feature = "contract"))]
 pub use file::TranscriptFile;
 pub use file::{Branch, ModelSettings, NewTranscript};
@@ -49,14 +50,16 @@ pub use file::{Branch, ModelSettings, NewTranscript};
 pub(crate) use files::testing;
 pub use files::{FileReader, FileTranscripts};
 pub use fork::{MAX_FORK_TOKENS, is_forkable};
-pub use format::{Body, Entry, EntryId, Header, StoredMessage};
+pub use format::{Body, Compaction, Entry, EntryId, Header, StoredMessage};
 pub use guard::PendingCalls;
 pub use injector::Injector;
-pub use lock::{LockError, TranscriptLock};
+pub use leave::TURN_LEFT;
+pub use lock::{LockError, TranscriptLock, TurnMessage};
 #[cfg(any(test, feature = "contract"))]
 pub use memory::MemoryTranscripts;
 pub use storage::{
-    HeldLock, Locked, OpenTranscript, Opened, Part, TranscriptReader, TranscriptRef, Transcripts, Visit,
+    HeldLock, KeepsOthersOut, Locked, OpenTranscript, Opened, Part, Readers, TranscriptReader, TranscriptRef,
+    Transcripts, Visit,
 };
 pub use truncate::{DEFAULT_MAX_LINES, LinesCompacted};
 pub use turn::{TURN_START, Turn, TurnState};
@@ -192,6 +195,21 @@ impl Transcript {
         self.work(|open| open.context()).await
     }
 
+    /// The entries that is made of, settings and the like among them.
+    pub async fn view(&self) -> Result<View, TranscriptError> {
+        self.work(|open| open.view()).await
+    }
+
+    /// Appends a compaction and makes it durable: a crash leaves either the old context or the new one, which is returned.
+    pub async fn compact(&mut self, compaction: Compaction) -> Result<Context, TranscriptError> {
+        self.work_shared(move |shared| {
+            shared.append(Body::Compaction(compaction), None)?;
+            shared.open.sync()?;
+            shared.open.context()
+        })
+        .await
+    }
+
     /// The tool calls at the end of the current branch that have no result yet.
     pub async fn pending_calls(&self) -> Result<PendingCalls, TranscriptError> {
         self.work(|open| open.pending_calls()).await
@@ -212,7 +230,21 @@ impl Transcript {
     /// To be called before a message that starts a turn is appended: where the branch ends within another turn, one that
     /// was cut short, an entry says that a new one begins.
     pub async fn begin_turn(&mut self) -> Result<(), TranscriptError> {
-        self.work(|open| open.begin_turn()).await
+        let begin = |open: &mut dyn OpenTranscript| {
+            open.refresh()?;
+            open.begin_turn()
+        };
+        self.work(begin).await
+    }
+
+    /// Goes on from before the turn of a message, where that is the message and one plain answer at the end of the branch; an
+    /// entry in its place says so. `false`: it is something else, and stays.
+    pub async fn leave_turn(&mut self, ids: Vec<EntryId>, said_at: i64) -> Result<bool, TranscriptError> {
+        let leave = move |open: &mut dyn OpenTranscript| {
+            open.refresh()?;
+            open.leave_turn(&ids, said_at)
+        };
+        self.work(leave).await
     }
 
     /// The entries of the current branch, root first.

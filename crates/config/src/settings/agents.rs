@@ -1,18 +1,17 @@
 //! `agents.*` and the settings of one agent after its own and the shared ones are laid over each other.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use indexmap::IndexMap;
 use openclaw_protocol::AgentId;
-use openclaw_protocol::params::status::AgentBeat;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{DurationUnit, parse_duration};
+use super::{AgentTools, Config, Exec, GroupChat, Heartbeat, ToolPolicy};
 
-use super::{AgentTools, Config, Exec, GroupChat, ToolPolicy};
 /// `agents`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -55,6 +54,8 @@ pub struct AgentDefaults {
     pub context_tokens: Option<u64>,
     /// Deadline of a run in seconds; see [`AgentDefaults::run_timeout`].
     pub timeout_seconds: Option<u64>,
+    /// Ours: model calls that ask for tools before a run is stopped; absent is unlimited.
+    pub max_tool_rounds: Option<NonZeroU32>,
     /// Largest media item sent to a model.
     pub media_max_mb: Option<f64>,
     /// Runs at the same time on lane `main`; see [`AgentDefaults::max_concurrent`].
@@ -253,30 +254,6 @@ pub struct AgentSubagents {
     pub thinking: Option<String>,
 }
 
-/// `heartbeat`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Heartbeat {
-    /// Interval; a plain number is minutes; `0m` is off.
-    pub every: Option<String>,
-    /// Model of the beat.
-    pub model: Option<String>,
-    /// Session it runs in.
-    pub session: Option<String>,
-    /// Where its answer goes.
-    pub target: Option<String>,
-    /// Recipient at the target.
-    pub to: Option<String>,
-    /// What it is asked; default [`Heartbeat::PROMPT`].
-    pub prompt: Option<String>,
-}
-
-impl Heartbeat {
-    /// The documented default of `prompt`.
-    pub const PROMPT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or \
-                              repeat old tasks from prior chats. If nothing needs attention, reply HEARTBEAT_OK.";
-}
-
 /// `agents.defaults.contextPruning`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -285,14 +262,52 @@ pub struct ContextPruning {
     pub mode: Option<ContextPruningMode>,
     /// Age of the provider's cache, as a duration; default 5m.
     pub ttl: Option<String>,
-    /// Turns that are never pruned; default 3.
-    pub keep_last_assistants: Option<u64>,
+    /// Answers whose results are never pruned, counted from the last; default 3.
+    pub keep_last_assistants: Option<f64>,
     /// Share of the window at which trimming begins; default 0.3.
     pub soft_trim_ratio: Option<f64>,
     /// Share of the window at which clearing begins; default 0.5.
     pub hard_clear_ratio: Option<f64>,
     /// Tool text below this length is left alone; default 50,000.
-    pub min_prunable_tool_chars: Option<u64>,
+    pub min_prunable_tool_chars: Option<f64>,
+    /// What is left of long results.
+    pub soft_trim: SoftTrim,
+    /// Whether and how old results are cleared.
+    pub hard_clear: HardClear,
+    /// The tools whose results may be pruned.
+    pub tools: PrunedTools,
+}
+
+/// `contextPruning.softTrim`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SoftTrim {
+    /// Longer results are trimmed; default 4,000 characters.
+    pub max_chars: Option<f64>,
+    /// Characters kept of the beginning; default 1,500.
+    pub head_chars: Option<f64>,
+    /// Characters kept of the end; default 1,500.
+    pub tail_chars: Option<f64>,
+}
+
+/// `contextPruning.hardClear`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct HardClear {
+    /// Default true.
+    pub enabled: Option<bool>,
+    /// What stands for a cleared result.
+    pub placeholder: Option<String>,
+}
+
+/// `contextPruning.tools`. Patterns with `*`, in any case.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PrunedTools {
+    /// The only ones; empty allows all.
+    pub allow: Vec<String>,
+    /// Never these.
+    pub deny: Vec<String>,
 }
 
 /// `contextPruning.mode`.
@@ -438,9 +453,6 @@ pub struct ResolvedAgent {
 /// Length at which an injected file is cut unless configured (spec `agent-runtime.md`, bootstrap files).
 const DEFAULT_BOOTSTRAP_MAX_CHARS: u64 = 20_000;
 
-/// Interval of heartbeats unless configured (spec `config.md` §5.2).
-const DEFAULT_HEARTBEAT: &str = "30m";
-
 impl Config {
     /// The agent that answers what no binding claims: the first entry marked `default`, else the first entry, else `main`.
     pub fn default_agent(&self) -> AgentId {
@@ -449,21 +461,6 @@ impl Config {
             .find(|entry| entry.default)
             .or_else(|| list.first())
             .map_or_else(AgentId::default, |entry| AgentId::normalize(&entry.id))
-    }
-
-    /// How often an agent's heartbeat runs. When some agent has a heartbeat of its own, only such agents beat; else only
-    /// the default agent does.
-    pub fn heartbeat(&self, id: &AgentId) -> AgentBeat {
-        let own = self.agent_entry(id).and_then(|entry| entry.heartbeat.as_ref());
-        let some_have_own = self.agents.list.iter().any(|entry| entry.heartbeat.is_some());
-        let enabled = if some_have_own { own.is_some() } else { *id == self.default_agent() };
-        let written = |beat: Option<&Heartbeat>| beat.and_then(|beat| beat.every.clone());
-        let every = written(own)
-            .or_else(|| written(self.agents.defaults.heartbeat.as_ref()))
-            .unwrap_or_else(|| DEFAULT_HEARTBEAT.to_owned());
-        let every_ms = parse_duration(&every, DurationUnit::Minutes).ok().filter(|ms| *ms > 0 && enabled);
-        let every = if enabled { every } else { "disabled".to_owned() };
-        AgentBeat { agent_id: id.to_string(), enabled, every, every_ms }
     }
 
     /// All configured agents, the default agent first and each once; `main` alone without a list.

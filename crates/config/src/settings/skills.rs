@@ -1,6 +1,8 @@
 //! `skills.*`.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -14,6 +16,8 @@ pub struct Skills {
     pub allow_bundled: Option<Vec<String>>,
     /// Where else to look.
     pub load: SkillsLoad,
+    /// How what they need is installed.
+    pub install: SkillsInstall,
     /// Settings by skill.
     pub entries: BTreeMap<String, SkillEntry>,
 }
@@ -28,6 +32,65 @@ pub struct SkillsLoad {
     pub watch: Option<bool>,
     /// Quiet time in milliseconds; default 250.
     pub watch_debounce_ms: Option<u64>,
+}
+
+impl SkillsLoad {
+    const DEBOUNCE_MS: u64 = 250;
+
+    /// Whether edits are noticed.
+    pub fn is_watched(&self) -> bool {
+        self.watch.unwrap_or(true)
+    }
+
+    /// How long nothing may change before the skills are read again.
+    pub fn debounce(&self) -> Duration {
+        /// More would mean that edits are not noticed.
+        const MOST_MS: u64 = 60_000;
+        Duration::from_millis(self.watch_debounce_ms.unwrap_or(Self::DEBOUNCE_MS).min(MOST_MS))
+    }
+}
+
+/// `skills.install`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SkillsInstall {
+    /// Take Homebrew where a skill names several installers; default true.
+    pub prefer_brew: Option<bool>,
+    /// What installs Node packages.
+    pub node_manager: NodeManager,
+}
+
+/// `skills.install.nodeManager`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NodeManager {
+    /// Comes with Node.
+    #[default]
+    Npm,
+    /// pnpm.
+    Pnpm,
+    /// Yarn.
+    Yarn,
+    /// Bun.
+    Bun,
+}
+
+impl NodeManager {
+    /// The program.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Npm => "npm",
+            Self::Pnpm => "pnpm",
+            Self::Yarn => "yarn",
+            Self::Bun => "bun",
+        }
+    }
+}
+
+impl fmt::Display for NodeManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 /// `skills.entries.<name>`.

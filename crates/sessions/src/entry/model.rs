@@ -2,6 +2,30 @@
 
 use super::{AuthProfileSource, SessionEntry};
 
+/// A provider and a model.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ModelName {
+    /// Provider id.
+    pub provider: String,
+    /// Model id.
+    pub model: String,
+}
+
+impl ModelName {
+    /// A model of a provider.
+    pub fn new(provider: impl Into<String>, model: impl Into<String>) -> Self {
+        Self { provider: provider.into(), model: model.into() }
+    }
+
+    /// The model of a row: its override, else the default. An override without provider is one of the default's.
+    pub fn of_entry(entry: &SessionEntry, default: &Self) -> Self {
+        match entry.model_override_ref() {
+            None => default.clone(),
+            Some((provider, model)) => Self::new(provider.unwrap_or(&default.provider), model),
+        }
+    }
+}
+
 impl SessionEntry {
     /// Switches to a model (provider and id), or to the agent's own. Another model needs other credentials: the profile
     /// chosen before goes, and the one a person names with the model comes.

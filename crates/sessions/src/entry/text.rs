@@ -6,6 +6,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// Objects around a field of a row in the file of a store.
+pub(crate) const ROW_FIELD_DEPTH: usize = 2;
+
 /// A JSON value this crate only carries. Rows with the same value may share it.
 #[derive(Clone)]
 pub struct Json(Arc<str>);
@@ -14,6 +17,16 @@ impl Json {
     /// Keeps a value.
     pub fn new<T: Serialize>(value: &T) -> Result<Self, serde_json::Error> {
         Ok(Self(Arc::from(serde_json::to_string(value)?)))
+    }
+
+    /// Keeps a value of a row laid out as it stands in the store's file, so that writing the row copies it.
+    pub fn of_row_field<T: Serialize>(value: &T) -> Result<Self, serde_json::Error> {
+        Ok(Self(Arc::from(laid_out(&serde_json::to_string(value)?, ROW_FIELD_DEPTH))))
+    }
+
+    /// The text, shared.
+    pub(crate) fn text(&self) -> &Arc<str> {
+        &self.0
     }
 
     /// A text that is known to be JSON, however it is laid out.

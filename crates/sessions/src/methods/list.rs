@@ -7,6 +7,9 @@ use openclaw_protocol::AgentId;
 use openclaw_protocol::params::sessions::{
     SessionKind, SessionListDefaults, SessionRow, SessionsListParams, SessionsListResult,
 };
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_with_macros::skip_serializing_none;
 
 use super::{ModelName, wire};
 use crate::display;
@@ -14,17 +17,15 @@ use crate::entry::names::{self, Names};
 use crate::entry::{SessionEntry, delivery};
 use crate::history;
 use crate::key::{KeyRules, SessionKey};
-use crate::store::{Hidden, Query, Row, Rows, SessionStore, StoreError};
+use crate::store::{Hidden, Query, Row, Rows, SessionStore, Shown, StoreError, gather_shown};
 use crate::time::now_ms;
-use crate::transcript::Transcripts;
+use crate::transcript::{TranscriptReader, Transcripts};
 
 /// Rows that a client gets who names no limit. OpenClaw 2026.2.9 sends all there are; 50,000 of them are 35 MB, more than
 /// its clients take in one frame. Who wants more than these says how many.
 const MOST_UNASKED: usize = 10_000;
 /// Rows whose transcripts are looked into for titles and last messages.
 const MAX_LOOKED_INTO: usize = 1000;
-/// Rows that are made ready before others get their turn.
-const ROWS_AT_A_TIME: usize = 200;
 /// Length of a last message.
 const LAST_MESSAGE_CHARS: usize = 240;
 
@@ -34,23 +35,27 @@ pub async fn list(
     transcripts: &Arc<dyn Transcripts>,
     params: &SessionsListParams,
     defaults: SessionListDefaults,
-    default_model: &(dyn Fn(&AgentId) -> ModelName + Sync),
-) -> Result<SessionsListResult, StoreError> {
-    let rules = store.rules();
+    default_model: impl Fn(&AgentId) -> Arc<ModelName> + Send + 'static,
+) -> Result<SessionsListResult<Arc<RawValue>>, StoreError> {
     let ts = now_ms();
     let mut query = query_of(params, ts);
     query.limit.get_or_insert(MOST_UNASKED);
-    let rows = store.select(Rows::All, &query).await?.rows;
-    let mut sessions = Vec::with_capacity(rows.len());
-    for some in rows.chunks(ROWS_AT_A_TIME) {
-        if !sessions.is_empty() {
-            tokio::task::yield_now().await;
+    let (rules, transcripts, wanted) = (store.rules().clone(), Arc::clone(transcripts), Wanted::by(params));
+    let mut readers = transcripts.readers();
+    let mut shown = 0;
+    let pick = move |row: Shown| {
+        let agent = rules.agent_of(row.key());
+        let default = default_model(&agent);
+        let listed = row.listed(&default, |row| encoded(&row_of(row, &default)));
+        shown += 1;
+        if wanted == Wanted::default() || shown > MAX_LOOKED_INTO {
+            return Some(listed);
         }
-        sessions.extend(some.iter().map(|row| row_of(row, &default_model(&rules.agent_of(&row.key)))));
-    }
-    if params.include_derived_titles == Some(true) || params.include_last_message == Some(true) {
-        look_into(&rows, &mut sessions, transcripts, rules, params).await;
-    }
+        let entry = row.read().entry;
+        let reader = transcripts.find(&agent, &entry).map(|found| readers(&found));
+        Some(with_texts(listed, &wanted.of(&entry, reader.as_deref())))
+    };
+    let sessions = gather_shown(store, Rows::All, &query, pick).await?;
     Ok(SessionsListResult { ts, path: store.location(), count: sessions.len() as u64, defaults, sessions })
 }
 
@@ -95,8 +100,8 @@ fn group_channel_id<'a>(key: &'a SessionKey, entry: &'a SessionEntry) -> Option<
     entry.channel.as_deref().or_else(|| key.group().map(|(channel, _)| channel))
 }
 
-/// A row as `sessions.list` shows it.
-pub fn row_of(row: &Row, default_model: &ModelName) -> SessionRow {
+/// A row as `sessions.list` shows it, but for what its transcript says.
+fn row_of(row: &Row, default_model: &ModelName) -> SessionRow {
     let entry = &*row.entry;
     let text = |text: &Option<Box<str>>| text.as_deref().map(str::to_owned);
     let model = ModelName::of_entry(entry, default_model);
@@ -159,32 +164,57 @@ pub fn derived_title(entry: &SessionEntry, first_text: impl FnOnce() -> Option<S
         })
 }
 
-/// Reads titles and last messages from the transcripts, on the blocking pool.
-async fn look_into(
-    rows: &[Row],
-    sessions: &mut [SessionRow],
-    transcripts: &Arc<dyn Transcripts>,
-    rules: &KeyRules,
-    params: &SessionsListParams,
-) {
-    let (titles, last) =
-        (params.include_derived_titles == Some(true), params.include_last_message == Some(true));
-    let work: Vec<(AgentId, Row)> =
-        rows.iter().take(MAX_LOOKED_INTO).map(|row| (rules.agent_of(&row.key), row.clone())).collect();
-    let transcripts = Arc::clone(transcripts);
-    let read = move || -> Vec<(Option<String>, Option<String>)> {
-        let look = |(agent, row): (AgentId, Row)| {
-            let found = transcripts.find(&agent, &row.entry).map(|found| transcripts.reader(&found));
-            let first = || history::first_user_text(found.as_deref()?).ok()?;
-            let title = if titles { derived_title(&row.entry, first) } else { None };
-            let said = || history::last_text(found.as_deref()?, LAST_MESSAGE_CHARS).ok()?;
-            (title, if last { said() } else { None })
-        };
-        work.into_iter().map(look).collect()
-    };
-    let found = tokio::task::spawn_blocking(read).await.unwrap_or_default();
-    for (session, (title, last)) in sessions.iter_mut().zip(found) {
-        session.derived_title = title;
-        session.last_message_preview = last;
+/// What a client asked for that transcripts say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Wanted {
+    titles: bool,
+    last_messages: bool,
+}
+
+impl Wanted {
+    fn by(params: &SessionsListParams) -> Self {
+        Self {
+            titles: params.include_derived_titles == Some(true),
+            last_messages: params.include_last_message == Some(true),
+        }
+    }
+
+    /// Title and last message of a session, where they are wanted. Blocking.
+    fn of(self, entry: &SessionEntry, transcript: Option<&dyn TranscriptReader>) -> Texts {
+        let first = || history::first_user_text(transcript?).ok()?;
+        let last = || history::last_text(transcript?, LAST_MESSAGE_CHARS).ok()?;
+        Texts {
+            derived_title: if self.titles { derived_title(entry, first) } else { None },
+            last_message_preview: if self.last_messages { last() } else { None },
+        }
     }
 }
+
+/// The last fields of a [`SessionRow`].
+#[skip_serializing_none]
+#[derive(Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Texts {
+    derived_title: Option<String>,
+    last_message_preview: Option<String>,
+}
+
+/// A listed row with these fields behind its own.
+fn with_texts(listed: Arc<RawValue>, texts: &Texts) -> Arc<RawValue> {
+    if *texts == Texts::default() {
+        return listed;
+    }
+    let more = encoded(texts);
+    let own = listed.get().strip_suffix('}').unwrap_or_default();
+    let joined = RawValue::from_string(format!("{own},{}", more.get().get(1..).unwrap_or_default()));
+    // Two objects make one.
+    joined.map_or(listed, Arc::from)
+}
+
+/// These types always have a JSON form; `null` stands for the impossible case.
+fn encoded(value: &impl Serialize) -> Arc<RawValue> {
+    Arc::from(to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+}
+
+#[cfg(test)]
+mod tests;

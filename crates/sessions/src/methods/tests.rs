@@ -65,9 +65,9 @@ impl Bench {
             model: Some("fake-1".into()),
             context_tokens: Some(32000),
         };
-        let model = |_: &AgentId| ModelName::new("fake", "fake-1");
+        let model = |_: &AgentId| Arc::new(ModelName::new("fake", "fake-1"));
         let params: SessionsListParams = read(params);
-        serde_json::to_value(list(&self.store, &self.transcripts(), &params, defaults, &model).await.unwrap())
+        serde_json::to_value(list(&self.store, &self.transcripts(), &params, defaults, model).await.unwrap())
             .unwrap()
     }
 

@@ -426,7 +426,7 @@ mod tests {
         let shared = |entry: &crate::SessionEntry| entry.skills_snapshot.as_ref().unwrap().as_str().as_ptr();
         assert_eq!(shared(&one), shared(&two));
         assert_eq!(one.updated_at, Some(1));
-        let again = document.rows.made(&two).unwrap();
+        let again = document.rows.made(&two, None).unwrap();
         assert_eq!(Some(&again), document.rows.row("agent:main:2"));
         assert_eq!(shared(&again.entry()), shared(&two));
     }

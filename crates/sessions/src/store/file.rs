@@ -13,7 +13,9 @@ use openclaw_protocol::AgentId;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{mpsc, oneshot};
 
+use super::journal::Durability;
 use super::query::{Query, Selection};
+use super::recent::Recent;
 use super::select::Ask;
 use super::table::Table;
 use super::writer::{Command, Target, Writer};
@@ -61,6 +63,13 @@ impl FileStoreOptions {
 pub(crate) struct Published {
     pub(crate) table: Table,
     pub(crate) stamp: Option<Stamp>,
+    pub(crate) recent: Mutex<Recent>,
+}
+
+impl Published {
+    pub(crate) fn new(table: Table, stamp: Option<Stamp>) -> Self {
+        Self { table, stamp, recent: Mutex::default() }
+    }
 }
 
 /// Stores by path.
@@ -142,6 +151,17 @@ impl FileStore {
         self.inner.shelf.read().get(&path).cloned().ok_or(StoreError::Closed)
     }
 
+    async fn change(
+        &self,
+        key: &SessionKey,
+        change: Change,
+        durability: Durability,
+    ) -> Result<Row, StoreError> {
+        let target = self.target(&self.rules().agent_of(key));
+        let key = key.clone();
+        self.ask(|reply| Command::Update { target, key, change, durability, reply }).await
+    }
+
     async fn ask<T>(
         &self,
         command: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Command,
@@ -187,8 +207,9 @@ impl SessionStore for FileStore {
         Box::pin(async move {
             let target = self.target(&self.rules().agent_of(key));
             let published = self.fresh(target).await?;
-            let found = published.read().table.find(key).map(|(_, row)| Arc::clone(row));
-            Ok(found.map(|row| Row { key: key.clone(), entry: Arc::new(row.entry()) }))
+            let published = published.read();
+            let found = published.table.find(key).map(|(_, row)| published.recent.lock().entry(row));
+            Ok(found.map(|entry| Row { key: key.clone(), entry }))
         })
     }
 
@@ -204,9 +225,11 @@ impl SessionStore for FileStore {
     }
 
     fn update<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row> {
-        let target = self.target(&self.rules().agent_of(key));
-        let key = key.clone();
-        Box::pin(self.ask(move |reply| Command::Update { target, key, change, reply }))
+        Box::pin(self.change(key, change, Durability::Synced))
+    }
+
+    fn record<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row> {
+        Box::pin(self.change(key, change, Durability::Written))
     }
 
     fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>> {

@@ -1,6 +1,6 @@
 //! The journal beside `sessions.json`: what changed since the file was last written.
 //!
-//! A line is a JSON array of [`Op`]s: all that became durable with one sync, so that a torn line takes nothing along that
+//! A line is a JSON array of [`Op`]s: all that was written at once, so that a torn line takes nothing along that
 //! it does not hold whole. Segments `sessions.json.journal.<n>` are replayed in their order; a snapshot of the file makes
 //! all segments that existed when it began unnecessary, and they go oldest first: the last of them replayed over a file
 //! that holds their changes already give the same file, the first of them alone would not.
@@ -159,11 +159,23 @@ pub(crate) struct Journal {
     is_rooted: bool,
 }
 
+/// When a line of the journal is safe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum Durability {
+    /// The end of this process does it no harm; a power cut may take it, with all that was written since the last sync.
+    #[default]
+    Written,
+    /// It is on disk.
+    Synced,
+}
+
 #[derive(Debug)]
 struct Segment {
     number: u64,
     file: Box<dyn DiskFile>,
     len: u64,
+    /// Whether all of it is on disk.
+    is_synced: bool,
 }
 
 /// How long a segment that someone holds is waited for: a process that has just been told to end lets go of it.
@@ -330,8 +342,18 @@ impl Journal {
         malformed
     }
 
-    /// Appends a line and makes it durable. After an error it counts as never written.
+    /// Appends a line and makes it durable, and all before it. After an error it counts as never written.
     pub(crate) fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        self.write(line, Durability::Synced)
+    }
+
+    /// Whether a power cut may lose what was written last.
+    pub(crate) fn is_unsynced(&self) -> bool {
+        self.current.as_ref().is_some_and(|segment| !segment.is_synced)
+    }
+
+    /// [`Self::append`] that need not wait for the disk.
+    pub(crate) fn write(&mut self, line: &[u8], durability: Durability) -> io::Result<()> {
         let mut segment = match self.current.take() {
             Some(segment) => segment,
             None => self.begin_segment()?,
@@ -343,9 +365,11 @@ impl Journal {
         let text = [&*header, line].concat();
         let written = segment.file.write_all(&text);
         let cut_off = written.is_err() && cut(&mut segment).is_ok();
-        match written.and_then(|()| segment.file.sync()) {
+        let is_synced = durability == Durability::Synced;
+        match written.and_then(|()| if is_synced { segment.file.sync() } else { Ok(()) }) {
             Ok(()) => {
                 segment.len += text.len() as u64;
+                segment.is_synced = is_synced;
                 self.current = Some(segment);
                 self.failed = None;
                 Ok(())
@@ -365,7 +389,13 @@ impl Journal {
 
     /// Closes the current segment: the next append begins a new one. Returns the numbers of those that are complete.
     pub(crate) fn rotate(&mut self) -> Vec<u64> {
-        self.complete.extend(self.current.take());
+        if let Some(mut segment) = self.current.take() {
+            if !segment.is_synced {
+                // What comes later must not be on disk without it. Should the disk refuse, the file will hold it all.
+                let _ = segment.file.sync();
+            }
+            self.complete.push(segment);
+        }
         self.segments.clone()
     }
 
@@ -401,7 +431,7 @@ impl Journal {
                         disk::sync_way_to(&*self.disk, &path)?;
                         self.is_rooted = true;
                     }
-                    return Ok(Segment { number: self.last, file, len: 0 });
+                    return Ok(Segment { number: self.last, file, len: 0, is_synced: true });
                 }
                 // Someone else uses the store as well.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -25,14 +25,14 @@ impl StoredRows {
     /// No rows.
     pub fn new(rules: KeyRules) -> Self {
         let table = Table::new(RowTexts::default(), rules.default_agent.clone(), rules.clone());
-        Self { rules, rows: Arc::new(RwLock::new(Published { table, stamp: None })) }
+        Self { rules, rows: Arc::new(RwLock::new(Published::new(table, None))) }
     }
 
     /// The same rows once more, as a crash would leave them to another process.
     pub fn copied(&self) -> Self {
         let rows = self.rows.read().table.rows().clone();
         let table = Table::new(rows, self.rules.default_agent.clone(), self.rules.clone());
-        Self { rules: self.rules.clone(), rows: Arc::new(RwLock::new(Published { table, stamp: None })) }
+        Self { rules: self.rules.clone(), rows: Arc::new(RwLock::new(Published::new(table, None))) }
     }
 
     /// A store over these rows.
@@ -72,7 +72,7 @@ impl MemoryStore {
         self.table(|table| {
             let old = table.find(key).map(|(_, row)| row.entry());
             let new = table.changed(old.as_ref(), change)?;
-            let made = table.made(&new).map_err(|source| StoreError::Io {
+            let made = table.made(&new, None).map_err(|source| StoreError::Io {
                 what: "write",
                 path: self.location().into(),
                 source: Arc::new(io::Error::from(source)),
@@ -111,6 +111,10 @@ impl SessionStore for MemoryStore {
 
     fn update<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row> {
         Box::pin(async { self.update_now(key, change) })
+    }
+
+    fn record<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row> {
+        self.update(key, change)
     }
 
     fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>> {

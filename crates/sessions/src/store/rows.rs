@@ -62,13 +62,19 @@ impl Rows {
 
     /// Sets a row.
     pub(crate) fn put(&mut self, key: Arc<str>, entry: &SessionEntry) -> Result<(), serde_json::Error> {
-        let row = self.made(entry)?;
+        let previous = self.row(&key).cloned();
+        let row = self.made(entry, previous.as_deref())?;
         self.values.insert(key, Stored::Row(row));
         Ok(())
     }
 
     /// A row as it will stand in the file. It is not in it yet.
-    pub(crate) fn made(&mut self, entry: &SessionEntry) -> Result<Arc<RowText>, serde_json::Error> {
-        RowText::made(entry, &mut self.pool).map(Arc::new)
+    /// `previous` is what the row was before.
+    pub(crate) fn made(
+        &mut self,
+        entry: &SessionEntry,
+        previous: Option<&RowText>,
+    ) -> Result<Arc<RowText>, serde_json::Error> {
+        RowText::made(entry, previous, &mut self.pool).map(Arc::new)
     }
 }

@@ -11,7 +11,7 @@ use super::file::Published;
 use super::query::{Matcher, Query, Selection};
 use super::stored::{Pool, RowText};
 use super::table::Table;
-use super::{Row, Visitor};
+use super::{Row, Shown, Visitor};
 use crate::key::{KeyRules, SessionKey};
 
 /// Rows up to which a look at all of them is over before it is noticed.
@@ -41,11 +41,11 @@ impl Ask {
         Selection { rows: found.into_iter().map(row).collect(), total: total as u64 }
     }
 
-    /// Shows the rows to a visitor, newest first; each is read when it is shown.
+    /// Shows the rows to a visitor, newest first.
     pub(super) fn show(&self, mut visitor: Visitor) {
         let (found, _) = self.find();
-        for (key, row) in found {
-            visitor(Row { key, entry: Arc::new(row.entry()) });
+        for (key, text) in found {
+            visitor(Shown { key, text });
         }
     }
 
@@ -101,5 +101,8 @@ fn combined(copies: &[&Arc<RowText>]) -> Option<Arc<RowText>> {
         changes.unset.clear();
         entry.apply(&changes);
     }
-    Some(RowText::made(&entry, &mut Pool::default()).map_or_else(|_| Arc::clone(newest), Arc::new))
+    Some(
+        RowText::made(&entry, Some(newest), &mut Pool::default())
+            .map_or_else(|_| Arc::clone(newest), Arc::new),
+    )
 }

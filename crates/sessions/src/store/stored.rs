@@ -9,7 +9,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::head::{Head, Part, RawHead, offset_in};
-use crate::entry::{Json, SessionEntry, laid_out};
+use super::listed::Listed;
+use crate::entry::{Json, ROW_FIELD_DEPTH, SessionEntry, laid_out};
 use crate::mend::mend;
 
 /// A value of the file: a row, or something else that is kept as it is.
@@ -46,6 +47,7 @@ pub(crate) struct RowText {
     text: Box<str>,
     /// In the order of their places.
     big: Box<[BigValue]>,
+    listed: Listed,
 }
 
 /// A big value that stands outside of its row's text, where rows can share it.
@@ -66,8 +68,6 @@ enum BigField {
 const PLACEHOLDER: &str = "0";
 /// Values shorter than this stay in the row's text.
 const BIG: usize = 256;
-/// Objects around a field of a row.
-const DEPTH: usize = 2;
 
 impl BigField {
     const ALL: [Self; 2] = [Self::SkillsSnapshot, Self::SystemPromptReport];
@@ -93,6 +93,22 @@ impl BigField {
             Self::SystemPromptReport => Arc::from(text),
         }
     }
+
+    /// The text of a value as it stands in the file. `previous` is the row as it was: most changes leave its big values alone.
+    fn text_in_file(self, value: &Json, previous: Option<&RowText>, pool: &mut Pool) -> Arc<str> {
+        let before = previous.and_then(|row| row.big.iter().find(|big| big.field == self));
+        if before.is_some_and(|before| Arc::ptr_eq(&before.text, value.text())) {
+            return Arc::clone(value.text());
+        }
+        if let Some(known) = pool.known(value.as_str()) {
+            return known;
+        }
+        let text = laid_out(value.as_str(), ROW_FIELD_DEPTH);
+        if text == value.as_str() && self == Self::SystemPromptReport {
+            return Arc::clone(value.text());
+        }
+        self.keep(&text, pool)
+    }
 }
 
 impl RowText {
@@ -105,7 +121,7 @@ impl RowText {
             .filter_map(|(field, value)| Some((offset_in(value, text)?, field, value)))
             .collect();
         if places.is_empty() {
-            return Self { head: raw.head(text, |place| place), text: Box::from(text), big: Box::default() };
+            return Self::new(raw.head(text, |place| place), text.to_owned(), Vec::new());
         }
         places.sort_unstable_by_key(|(at, ..)| *at);
         let mut slim = String::with_capacity(text.len());
@@ -122,25 +138,32 @@ impl RowText {
             let before = places.iter().filter(|(at, ..)| *at < place);
             place - before.map(|(_, _, value)| value.len() - PLACEHOLDER.len()).sum::<usize>()
         };
-        Self { head: raw.head(text, moved), text: slim.into_boxed_str(), big: big.into_boxed_slice() }
+        Self::new(raw.head(text, moved), slim, big)
+    }
+
+    fn new(head: Head, text: String, big: Vec<BigValue>) -> Self {
+        Self { head, text: text.into_boxed_str(), big: big.into_boxed_slice(), listed: Listed::default() }
     }
 
     /// Keeps a row that is not in the file as it is, laid out as OpenClaw writes it.
-    pub(crate) fn made(entry: &SessionEntry, pool: &mut Pool) -> Result<Self, serde_json::Error> {
+    /// `previous` is what the row was before.
+    pub(crate) fn made(
+        entry: &SessionEntry,
+        previous: Option<&Self>,
+        pool: &mut Pool,
+    ) -> Result<Self, serde_json::Error> {
         let mut slim = entry.clone();
         let mut big = Vec::new();
         for field in BigField::ALL {
             if let Some(value) = field.of(&mut slim)
                 && value.as_str().len() >= BIG
             {
-                let text = pool
-                    .known(value.as_str())
-                    .unwrap_or_else(|| field.keep(&laid_out(value.as_str(), DEPTH), pool));
+                let text = field.text_in_file(value, previous, pool);
                 *value = Json::shared(Arc::from(PLACEHOLDER));
                 big.push((field, text));
             }
         }
-        let text = laid_out(&serde_json::to_string(&slim)?, DEPTH - 1);
+        let text = laid_out(&serde_json::to_string(&slim)?, ROW_FIELD_DEPTH - 1);
         let raw: RawHead<'_> = serde_json::from_str(&text)?;
         let place = |(field, value): (BigField, Arc<str>)| {
             Some(BigValue { at: offset_in(field.raw(&raw)?, &text)?, field, text: value })
@@ -148,11 +171,16 @@ impl RowText {
         let mut big: Vec<BigValue> = big.into_iter().filter_map(place).collect();
         big.sort_unstable_by_key(|value| value.at);
         let head = raw.head(&text, |place| place);
-        Ok(Self { head, big: big.into_boxed_slice(), text: text.into_boxed_str() })
+        Ok(Self::new(head, text, big))
     }
 
     pub(crate) fn updated_at_ms(&self) -> i64 {
         self.head.updated_at_ms()
+    }
+
+    /// How lists show it.
+    pub(crate) fn listed(&self) -> &Listed {
+        &self.listed
     }
 
     pub(crate) fn head(&self) -> &Head {
@@ -336,7 +364,7 @@ mod tests {
         fn a_row_that_is_made_stands_in_the_file_as_openclaw_writes_it(fields in rows()) {
             let mut entry: SessionEntry = serde_json::from_value(Value::Object(fields)).unwrap();
             entry.rename_legacy_fields();
-            let row = RowText::made(&entry, &mut Pool::default()).unwrap();
+            let row = RowText::made(&entry, None, &mut Pool::default()).unwrap();
             let pretty = serde_json::to_string_pretty(&entry).unwrap().replace('\n', "\n  ");
             prop_assert_eq!(&written(&row), &pretty);
             check(&row);

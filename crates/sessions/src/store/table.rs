@@ -172,8 +172,13 @@ impl Table {
     }
 
     /// A row as it will stand in the file; [`Self::put`] puts it there.
-    pub(crate) fn made(&mut self, entry: &SessionEntry) -> Result<Arc<RowText>, serde_json::Error> {
-        self.rows.made(entry)
+    /// `previous` is what the row was before.
+    pub(crate) fn made(
+        &mut self,
+        entry: &SessionEntry,
+        previous: Option<&RowText>,
+    ) -> Result<Arc<RowText>, serde_json::Error> {
+        self.rows.made(entry, previous)
     }
 
     /// Sets a row.
@@ -455,7 +460,7 @@ mod tests {
         let main: Arc<str> = Arc::from("main");
         let fresh: Arc<str> = Arc::from("agent:main:new");
         let labelled = SessionEntry { label: Some("y".into()), ..SessionEntry::default() };
-        let labelled = table.made(&labelled).unwrap();
+        let labelled = table.made(&labelled, None).unwrap();
         let undos = vec![
             table.remove(&a),
             table.put(&fresh, Arc::clone(&labelled)),
@@ -618,7 +623,7 @@ mod tests {
                         let before = values(&table);
                         let label = label.map(|label| label.to_string().into());
                         let entry = SessionEntry { updated_at: Some(updated), label, ..SessionEntry::default() };
-                        let row = table.made(&entry).unwrap();
+                        let row = table.made(&entry, None).unwrap();
                         done.push((table.put(&Arc::from(SPELLINGS[at]), row), before));
                     }
                     Step::Remove(at) => {

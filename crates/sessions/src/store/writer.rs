@@ -1,5 +1,5 @@
-//! The store's own thread. It takes commands in batches: changes are made in memory, journaled with one write and one
-//! sync a file and batch, and only then acknowledged; a failed write takes them back. `sessions.json` itself is written
+//! The store's own thread. It takes commands in batches: changes are made in memory, journaled with one write and, if
+//! any of them is to be durable at once, one sync a file and batch, and only then acknowledged; a failed write takes them back. `sessions.json` itself is written
 //! by a helper thread from a snapshot, so that a big store does not hold updates up.
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,8 +12,8 @@ use openclaw_protocol::AgentId;
 use parking_lot::RwLock;
 use tokio::sync::{mpsc, oneshot};
 
-use super::file::{FileStoreOptions, Shelf};
-use super::journal::{Op, line};
+use super::file::{FileStoreOptions, Published, Shelf};
+use super::journal::{Durability, Op, line};
 use super::stored::RowText;
 use super::table::Undo;
 use super::{Change, Row, StoreError};
@@ -44,7 +44,7 @@ pub(crate) enum Command {
     /// Read a file, again if it was changed.
     Load { target: Target, reply: Reply<()> },
     /// Change a row.
-    Update { target: Target, key: SessionKey, change: Change, reply: Reply<Row> },
+    Update { target: Target, key: SessionKey, change: Change, durability: Durability, reply: Reply<Row> },
     /// Remove a row.
     Delete { target: Target, key: SessionKey, reply: Reply<Option<Row>> },
     /// Write every file that is not up to date.
@@ -60,6 +60,7 @@ enum Answer {
 /// What a batch did to one file.
 #[derive(Default)]
 struct Staged {
+    durability: Durability,
     ops: Vec<Op>,
     undos: Vec<Undo>,
     touched: Vec<Touched>,
@@ -178,13 +179,15 @@ impl Writer {
                 let loaded = self.load(&target, staged);
                 let _ = reply.send(loaded);
             }
-            Command::Update { target, key, change, reply } => {
+            Command::Update { target, key, change, durability, reply } => {
                 let outcome = self
                     .load(&target, staged)
                     .and_then(|()| self.stage_update(&target, &key, change, staged));
                 match outcome {
                     Ok(row) => {
-                        staged.entry(target.path).or_default().answers.push(Answer::Updated(reply, row))
+                        let staged = staged.entry(target.path).or_default();
+                        staged.durability = staged.durability.max(durability);
+                        staged.answers.push(Answer::Updated(reply, row));
                     }
                     Err(error) => drop(reply.send(Err(error))),
                 }
@@ -194,7 +197,9 @@ impl Writer {
                     self.load(&target, staged).and_then(|()| self.stage_delete(&target, &key, staged));
                 match outcome {
                     Ok(row) => {
-                        staged.entry(target.path).or_default().answers.push(Answer::Deleted(reply, row))
+                        let staged = staged.entry(target.path).or_default();
+                        staged.durability = Durability::Synced;
+                        staged.answers.push(Answer::Deleted(reply, row));
                     }
                     Err(error) => drop(reply.send(Err(error))),
                 }
@@ -231,24 +236,26 @@ impl Writer {
         let file = self.files.get_mut(&target.path).ok_or(StoreError::Closed)?;
         let published = file.published();
         let mut guard = published.write();
-        let table = &mut guard.table;
+        let Published { table, recent, .. } = &mut *guard;
+        let recent = recent.get_mut();
         let found = table.find(key).map(|(stored, row)| (Arc::clone(stored), Arc::clone(row)));
-        let old = found.as_ref().map(|(_, row)| row.entry());
-        let new = table.changed(old.as_ref(), change)?;
+        let old = found.as_ref().map(|(_, row)| recent.entry(row));
+        let new = Arc::new(table.changed(old.as_deref(), change)?);
         let spelling = table.spelling_for_write(key);
         if old.as_ref() == Some(&new) && found.as_ref().is_some_and(|(stored, _)| *stored == spelling) {
-            return Ok(Row { key: key.clone(), entry: Arc::new(new) });
+            return Ok(Row { key: key.clone(), entry: new });
         }
         let in_place = table.row(&spelling).cloned();
         // The row at the new place is nearly always the one that was found.
         let before = match &found {
             Some((stored, _)) if *stored == spelling => old,
-            Some(_) | None => in_place.as_ref().map(|row| row.entry()),
+            Some(_) | None => in_place.as_ref().map(|row| recent.entry(row)),
         };
         let fail = |source| io_error("write", &target.path, source);
         let now = now_ms();
-        let op = file.change(&spelling, before.as_ref(), &new, now).map_err(fail)?;
-        let row = table.made(&new).map_err(|error| fail(error.into()))?;
+        let op = file.change(&spelling, before.as_deref(), &new, now).map_err(fail)?;
+        let row = table.made(&new, in_place.as_deref()).map_err(|error| fail(error.into()))?;
+        recent.replace(in_place.as_ref(), Arc::clone(&row), Arc::clone(&new));
         let staged = staged.entry(target.path.clone()).or_default();
         staged.push(op, table.put(&spelling, row), Arc::clone(&spelling), in_place);
         if let Some((stored, old)) = found
@@ -257,7 +264,7 @@ impl Writer {
             // A row of an old version moves to its canonical key.
             staged.push(Op::delete(&stored, &old, now), table.remove(&stored), stored, Some(old));
         }
-        Ok(Row { key: key.clone(), entry: Arc::new(new) })
+        Ok(Row { key: key.clone(), entry: new })
     }
 
     fn stage_delete(
@@ -281,13 +288,13 @@ impl Writer {
         Ok(Some(row))
     }
 
-    /// Makes a batch durable and answers it, or takes it back and says why.
+    /// Writes a batch down and answers it, or takes it back and says why.
     fn commit(&mut self, path: &Path, staged: Staged) {
         let Some(file) = self.files.get_mut(path) else { return };
         let written = if staged.ops.is_empty() {
-            file.record_failure()
+            file.record_failure(staged.durability)
         } else {
-            line(&staged.ops).and_then(|line| file.journal(&line, staged.touched))
+            line(&staged.ops).and_then(|line| file.journal(&line, staged.durability, staged.touched))
         };
         match written {
             Ok(()) => staged.answers.into_iter().for_each(Answer::send),
@@ -405,7 +412,8 @@ mod tests {
             edit.entry.input_tokens = Some(5);
             Ok(())
         });
-        let update = Command::Update { target: target.clone(), key, change, reply };
+        let update =
+            Command::Update { target: target.clone(), key, change, durability: Durability::Synced, reply };
         let (reply, mut flushed) = oneshot::channel();
         let mut rest = Some(Command::Flush { then_close: false, reply });
         writer.on_batch(update, || rest.take());

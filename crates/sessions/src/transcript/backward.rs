@@ -20,13 +20,12 @@ const FIRST_PART: u64 = 4 * 1024;
 /// Visits the entries of the branch that ends with the last entry of the file, leaf first, until `visit` breaks; no more is
 /// read than that takes, nor than the last `reach` bytes of the file. Lines of other branches and malformed lines are passed
 /// over; an entry whose parent is not in the file goes on from the entry before it. Blocking.
-pub(crate) fn walk_branch(path: &Path, reach: u64, visit: &mut Visit<'_>) -> io::Result<()> {
-    walk_in_parts(path, reach, FIRST_PART, visit)
+pub(crate) fn walk_branch(file: &File, reach: u64, visit: &mut Visit<'_>) -> io::Result<()> {
+    walk_in_parts(file, reach, FIRST_PART, visit)
 }
 
-fn walk_in_parts(path: &Path, reach: u64, first_part: u64, visit: &mut Visit<'_>) -> io::Result<()> {
-    let mut file = shared_place::open(path)?;
-    let version = match beginning_of(&file)? {
+fn walk_in_parts(file: &File, reach: u64, first_part: u64, visit: &mut Visit<'_>) -> io::Result<()> {
+    let version = match beginning_of(file)? {
         Beginning::Header(header) => header.version,
         Beginning::Entry => VERSION,
         Beginning::Something => return Ok(()),
@@ -39,7 +38,7 @@ fn walk_in_parts(path: &Path, reach: u64, first_part: u64, visit: &mut Visit<'_>
         let branch = tail.index.path(tail.index.last());
         for at in branch.path.iter().rev().skip(visited) {
             let Some(place) = tail.index.get(*at) else { continue };
-            let line = window.line(&file, place.offset, place.len, end)?;
+            let line = window.line(file, place.offset, place.len, end)?;
             // Ids of the first version are made up, and not those of all readers while not all is read.
             let id = (version > 1).then_some(&place.id);
             if visit(place.kind, id, line).is_break() {
@@ -51,7 +50,7 @@ fn walk_in_parts(path: &Path, reach: u64, first_part: u64, visit: &mut Visit<'_>
             return Ok(());
         }
         // What is skipped is told of when the file is opened.
-        tail.load_more(&mut file, version)?;
+        tail.load_more(file, version)?;
     }
 }
 
@@ -61,8 +60,14 @@ pub(crate) fn is_transcript(path: &Path) -> bool {
 }
 
 /// Visits the first `count` entries of a file in their order, reading no more than `budget` bytes. Blocking.
-pub(crate) fn first_entries(path: &Path, count: usize, budget: u64, visit: &mut Visit<'_>) -> io::Result<()> {
-    let mut lines = Lines::new(BufReader::new(shared_place::open(path)?.take(budget)), 0);
+pub(crate) fn first_entries(
+    mut file: &File,
+    count: usize,
+    budget: u64,
+    visit: &mut Visit<'_>,
+) -> io::Result<()> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut lines = Lines::new(BufReader::new(file.take(budget)), 0);
     let mut seen = 0;
     while seen < count && lines.advance()?.is_some() {
         seen += 1;
@@ -128,7 +133,7 @@ mod tests {
     /// The ids of the branch, leaf first, with a first part of this many bytes.
     fn walked(path: &Path, reach: u64, first_part: u64) -> Vec<String> {
         let mut seen = Vec::new();
-        walk_in_parts(path, reach, first_part, &mut |_, id, line| {
+        walk_in_parts(&File::open(path).unwrap(), reach, first_part, &mut |_, id, line| {
             let value: serde_json::Value = serde_json::from_slice(line).unwrap();
             assert_eq!(value["id"].as_str(), id.map(EntryId::as_str));
             seen.extend(id.map(EntryId::to_string));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use openclaw_protocol::message::cap::shown_in_part;
 use openclaw_protocol::message::{Message, UserContent, UserMessage};
 use serde_json::Value;
 
@@ -17,6 +18,42 @@ pub struct Context {
     pub thinking_level: Option<String>,
     /// The last provider and model on the branch.
     pub model: Option<(String, String)>,
+}
+
+/// The entries a context is made of.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct View {
+    /// The last compaction of the branch.
+    pub compaction: Option<Arc<Entry>>,
+    /// What that kept, root first.
+    pub kept: Vec<Arc<Entry>>,
+    /// All that came after it, or all there is.
+    pub later: Vec<Arc<Entry>>,
+}
+
+impl View {
+    /// What a model is shown.
+    pub fn messages(&self) -> Vec<Arc<Message>> {
+        let compaction = self.compaction.as_deref();
+        let up_to = compaction.and_then(|entry| match &entry.body {
+            Body::Compaction(compaction) => compaction.results_up_to(),
+            _ => None,
+        });
+        let kept = self.kept.iter().filter_map(|entry| message_of(entry)).map(|kept| in_part(kept, up_to));
+        let later = self.later.iter().filter_map(|entry| message_of(entry));
+        compaction.and_then(message_of).into_iter().chain(kept).chain(later).collect()
+    }
+}
+
+/// A message as it is shown where tool results are shown in part.
+pub fn in_part(mut message: Arc<Message>, up_to: Option<usize>) -> Arc<Message> {
+    if let Some(cap) = up_to.map(shown_in_part)
+        && matches!(&*message, Message::ToolResult(result) if !cap.fits(result))
+        && let Message::ToolResult(result) = Arc::make_mut(&mut message)
+    {
+        cap.apply(result);
+    }
+    message
 }
 
 /// One step of a branch, as far as planning needs it.
@@ -35,8 +72,8 @@ pub struct Step<'a> {
 pub struct Plan {
     /// The compaction whose summary comes first.
     pub summary: Option<usize>,
-    /// Entries that become messages, in order.
-    pub shown: Vec<usize>,
+    /// Where what it kept begins, or the branch.
+    pub from: usize,
     /// The entry that sets the thinking level.
     pub thinking: Option<usize>,
     /// The entry that sets the model.
@@ -47,7 +84,6 @@ pub struct Plan {
 pub fn plan(branch: &[Step<'_>]) -> Plan {
     let last = |fits: fn(Kind) -> bool| branch.iter().rposition(|step| fits(step.kind));
     let summary = last(|kind| kind == Kind::Compaction);
-    let shows = |kind: Kind| kind.is_message() || matches!(kind, Kind::BranchSummary | Kind::CustomMessage);
     let from = match summary {
         None => 0,
         Some(at) => {
@@ -57,14 +93,28 @@ pub fn plan(branch: &[Step<'_>]) -> Plan {
             kept.and_then(|kept| before.iter().rposition(|step| step.id == kept)).unwrap_or(at)
         }
     };
-    let shown =
-        branch.iter().enumerate().skip(from).filter(|(_, step)| shows(step.kind)).map(|(at, _)| at).collect();
     Plan {
         summary,
-        shown,
+        from,
         thinking: last(|kind| kind == Kind::ThinkingLevelChange),
         model: last(|kind| matches!(kind, Kind::ModelChange | Kind::Assistant)),
     }
+}
+
+impl Plan {
+    /// Where the entries of the view stand on a branch of this length: what was kept, and what came later. Settings and other
+    /// summaries are among them.
+    pub fn places(&self, length: usize) -> [std::ops::Range<usize>; 2] {
+        match self.summary {
+            Some(at) => [self.from..at, at + 1..length],
+            None => [0..0, self.from..length],
+        }
+    }
+}
+
+/// Whether entries of a kind are shown to a model.
+pub fn is_shown(kind: Kind) -> bool {
+    kind.is_message() || matches!(kind, Kind::BranchSummary | Kind::CustomMessage)
 }
 
 /// Whether the known end of a branch tells all that its context is made of, however long the branch is.
@@ -230,7 +280,8 @@ mod tests {
             .collect();
         let plan = plan(&steps);
         let mut got: Vec<&str> = plan.summary.iter().map(|at| branch[*at]).collect();
-        got.extend(plan.shown.iter().map(|at| branch[*at]));
+        let places = plan.places(branch.len()).into_iter().flatten();
+        got.extend(places.filter(|at| is_shown(steps[*at].kind)).map(|at| branch[at]));
         assert_eq!(got, expect, "{branch:?}");
     }
 

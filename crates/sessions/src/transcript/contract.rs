@@ -57,7 +57,9 @@ const LAWS: &[(&str, Law)] = laws![
     calls_without_a_result_get_one,
     settings_are_noted_once,
     a_compaction_hides_what_was_before,
+    a_compaction_may_show_what_it_keeps_in_part,
     a_message_finds_its_turn,
+    a_plain_turn_can_be_left_behind,
     a_fork_has_the_branch_and_its_labels,
     a_cut_parts_no_call_from_its_result,
     an_archived_transcript_is_gone,
@@ -354,10 +356,11 @@ async fn settings_are_noted_once(storage: &dyn Storage) {
         model_id: model.to_owned(),
         api: "api".to_owned(),
         thinking_level: "low".to_owned(),
+        touches_cache: false,
     };
     for (model, count) in [("m", 3), ("m", 3), ("n", 5), ("n", 5)] {
         let (transcript, context) =
-            lock(&all, &named).await.begin(None, new("s"), settings(model)).await.unwrap();
+            lock(&all, &named).await.begin(None, new("s"), settings(model), None).await.unwrap();
         assert_eq!(context.model, Some(("p".to_owned(), model.to_owned())));
         assert_eq!(context.thinking_level.as_deref(), Some("low"));
         assert_eq!(ids(&transcript).await.len(), count, "{model}");
@@ -384,6 +387,43 @@ async fn a_compaction_hides_what_was_before(storage: &dyn Storage) {
     assert_eq!(ids(&transcript).await.len(), 5);
 }
 
+async fn a_compaction_may_show_what_it_keeps_in_part(storage: &dyn Storage) {
+    let all = storage.open();
+    let mut transcript = opened(&all, "s").await;
+    let long = |id: &str| {
+        let (tool_call_id, content) = (id.to_owned(), vec![Block::text("x".repeat(9_000))]);
+        Message::ToolResult(ToolResultMessage { tool_call_id, content, ..ToolResultMessage::default() })
+    };
+    let said = [("a", user("1", 1)), ("b", calls(&["1"])), ("c", long("1"))];
+    say(&mut transcript, said).await;
+    let before = transcript.view().await.unwrap();
+    assert_eq!((before.compaction, before.kept.len(), before.later.len()), (None, 0, 3));
+    let compaction = Compaction {
+        summary: "S".to_owned(),
+        first_kept_entry_id: "b".to_owned(),
+        tokens_before: 9,
+        details: Some(json!({Compaction::RESULTS_UP_TO: 5_000})),
+        from_hook: None,
+    };
+    let context = transcript.compact(compaction).await.unwrap();
+    say(&mut transcript, [("d", calls(&["2"])), ("e", long("2"))]).await;
+    let chars = |message: &Arc<Message>| match &**message {
+        Message::ToolResult(result) => match &result.content[0] {
+            Block::Text(text) => Some(text.text.len()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let after = transcript.context().await.unwrap().messages;
+    assert_eq!(context.messages[..], after[..3]);
+    let shown: Vec<usize> = after.iter().filter_map(chars).collect();
+    assert!(shown.len() == 2 && shown[0] <= 5_000 && shown[1] == 9_000, "{shown:?}");
+    let view = transcript.view().await.unwrap();
+    assert_eq!((view.kept.len(), view.later.len()), (2, 2));
+    assert!(matches!(view.compaction.map(|entry| entry.body.clone()), Some(Body::Compaction(_))));
+    assert_eq!(chars(view.kept[1].body.message().unwrap()), Some(9_000), "the entry itself is as it was");
+}
+
 async fn a_message_finds_its_turn(storage: &dyn Storage) {
     let all = storage.open();
     let mut transcript = opened(&all, "s").await;
@@ -405,6 +445,51 @@ async fn a_message_finds_its_turn(storage: &dyn Storage) {
     assert_eq!(ids(&transcript).await.len(), 6, "what comes next is said to be a turn of its own");
     assert_eq!(turn(&transcript, "c", 3).await, Some(TurnState::Overtaken));
     assert_eq!(turn(&transcript, "d", 4).await, Some(TurnState::Last));
+}
+
+async fn a_plain_turn_can_be_left_behind(storage: &dyn Storage) {
+    let all = storage.open();
+    let mut transcript = opened(&all, "s").await;
+    let leave = async |transcript: &mut Transcript, id: &str, at| {
+        transcript.leave_turn(vec![EntryId::new(id), EntryId::new("other")], at).await.unwrap()
+    };
+    let change = || Body::ModelChange { provider: "p".to_owned(), model_id: "m".to_owned() };
+    // The first of all, with the settings noted for it.
+    transcript.append(change(), None).await.unwrap();
+    say(&mut transcript, [("a", user("1", 1)), ("b", answer("2"))]).await;
+    assert!(!leave(&mut transcript, "a", 2).await, "said at another time");
+    assert!(!leave(&mut transcript, "b", 1).await, "no message of that id");
+    assert!(leave(&mut transcript, "a", 1).await);
+    assert_eq!(ids(&transcript).await.len(), 1, "only what says that it was left");
+    assert_eq!(transcript.context().await.unwrap().messages, []);
+    assert!(!leave(&mut transcript, "a", 1).await, "it is gone");
+    // Behind another turn, twice.
+    say(&mut transcript, [("c", user("3", 3)), ("d", answer("4"))]).await;
+    for (id, at) in [("e", 5), ("f", 6)] {
+        transcript.append(change(), None).await.unwrap();
+        transcript.append_message(user("beat", at), Some(EntryId::new(id))).await.unwrap();
+        transcript.append_message(answer("ok"), None).await.unwrap();
+        assert!(leave(&mut transcript, id, at).await);
+        assert!(transcript.contains(id), "it stays in the file");
+        let context = transcript.context().await.unwrap();
+        assert_eq!(context.messages, [user("3", 3), answer("4")].map(Arc::new));
+    }
+    let left = ids(&transcript).await;
+    assert_eq!((left.len(), &left[1..3]), (4, &["c".to_owned(), "d".to_owned()][..]), "{left:?}");
+    // The next process finds it so.
+    transcript.sync().await.unwrap();
+    let named = transcript.transcript().clone();
+    drop(transcript);
+    let mut transcript = lock(&storage.open(), &named).await.open().await.unwrap();
+    assert_eq!(ids(&transcript).await, left);
+    // What did something, or what others spoke in, stays.
+    say(&mut transcript, [("g", user("7", 7)), ("h", calls(&["x"])), ("i", result("x")), ("j", answer("8"))])
+        .await;
+    assert!(!leave(&mut transcript, "g", 7).await);
+    say(&mut transcript, [("k", user("9", 9)), ("l", user("10", 10)), ("m", answer("11"))]).await;
+    assert!(!leave(&mut transcript, "k", 9).await);
+    say(&mut transcript, [("n", user("12", 12))]).await;
+    assert!(!leave(&mut transcript, "n", 12).await, "it has no answer");
 }
 
 async fn a_fork_has_the_branch_and_its_labels(storage: &dyn Storage) {

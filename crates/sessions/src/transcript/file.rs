@@ -9,7 +9,7 @@ mod window;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,8 +17,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::TranscriptError;
-use super::context::{Context, Step};
-use super::format::{Body, Entry, EntryId, Header, HeaderKind, MODEL_SNAPSHOT, StoredMessage, VERSION};
+use super::context::{Context, Step, View};
+use super::format::{
+    Body, CACHE_TTL, Entry, EntryId, Header, HeaderKind, MODEL_SNAPSHOT, StoredMessage, VERSION,
+};
 use super::guard::{self, PendingCalls};
 use super::index::{At, IndexedEntry, LineHead};
 use super::storage::{OpenTranscript, TranscriptRef};
@@ -68,6 +70,9 @@ pub struct ModelSettings {
     pub api: String,
     /// `off` to `xhigh`.
     pub thinking_level: String,
+    /// Whether the run's calls refresh a cache of the provider's that old tool results are pruned by: then it is noted, as OpenClaw
+    /// does, each time.
+    pub touches_cache: bool,
 }
 
 impl ModelSettings {
@@ -77,7 +82,9 @@ impl ModelSettings {
         current: &Context,
         snapshot: Option<&Value>,
     ) -> impl Iterator<Item = Body> + use<> {
-        let Self { provider, model_id, api, thinking_level } = self.clone();
+        let Self { provider, model_id, api, thinking_level, touches_cache } = self.clone();
+        let data = json!({"timestamp": now_ms(), "provider": provider, "modelId": model_id});
+        let touch = Body::Custom { custom_type: CACHE_TTL.to_owned(), data: Some(data) };
         let is = |name: &str, value: &str| snapshot.and_then(|said| said.get(name)?.as_str()) == Some(value);
         let has_snapshot = is("provider", &provider) && is("modelApi", &api) && is("modelId", &model_id);
         let has_model = current.model.as_ref().is_some_and(|(p, m)| *p == provider && *m == model_id);
@@ -86,7 +93,7 @@ impl ModelSettings {
         let snapshot = Body::Custom { custom_type: MODEL_SNAPSHOT.to_owned(), data: Some(data) };
         let model = Body::ModelChange { provider, model_id };
         let level = Body::ThinkingLevelChange { thinking_level };
-        let all = [(has_model, model), (has_level, level), (has_snapshot, snapshot)];
+        let all = [(has_model, model), (has_level, level), (has_snapshot, snapshot), (!touches_cache, touch)];
         all.into_iter().filter_map(|(is_said, body)| (!is_said).then_some(body))
     }
 }
@@ -96,6 +103,8 @@ impl ModelSettings {
 pub struct TranscriptFile {
     path: PathBuf,
     file: File,
+    /// The file as it was when it was opened: which one it is.
+    opened: Metadata,
     header: Header,
     /// What is before is read when something asks for it.
     tail: Tail,
@@ -125,15 +134,17 @@ impl TranscriptFile {
     pub(super) fn open_tail(path: &Path, bytes: u64) -> Result<Self, TranscriptError> {
         let file = load::open_file(path)?;
         let header = read_header(&file, path)?;
-        let mut out = Self::empty(path, file, header);
+        let mut out = Self::empty(path, file, header)?;
         out.load(bytes)?;
         Ok(out)
     }
 
-    fn empty(path: &Path, file: File, header: Header) -> Self {
-        Self {
+    fn empty(path: &Path, file: File, header: Header) -> Result<Self, TranscriptError> {
+        let opened = file.metadata().map_err(|source| TranscriptError::io("read", path, source))?;
+        Ok(Self {
             path: path.to_path_buf(),
             file,
+            opened,
             header,
             tail: Tail::new(0, 0, load::TAIL),
             leaf: None,
@@ -143,7 +154,7 @@ impl TranscriptFile {
             pending: None,
             entries: HashMap::new(),
             entry_bytes: 0,
-        }
+        })
     }
 
     /// Creates a file with its header, readable by its owner alone, and makes it durable.
@@ -165,7 +176,7 @@ impl TranscriptFile {
             let _ = std::fs::remove_file(path);
             return Err(fail(source));
         }
-        let mut out = Self::empty(path, file, header);
+        let mut out = Self::empty(path, file, header)?;
         out.len = line.len() as u64;
         Ok(out)
     }
@@ -195,22 +206,6 @@ impl TranscriptFile {
             self.remember(at, u32::try_from(line.len()).unwrap_or(u32::MAX), &Arc::new(entry));
         }
         Ok(())
-    }
-
-    /// Takes in what others did to the file since: appended lines are read, a replaced file is opened anew.
-    pub fn refresh(&mut self) -> Result<(), TranscriptError> {
-        let on_disk = std::fs::metadata(&self.path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => TranscriptError::Missing(self.named()),
-            _ => self.fail("read", source),
-        })?;
-        let open = self.file.metadata().map_err(|source| self.fail("read", source))?;
-        if !disk::same_file(&on_disk, &open) || on_disk.len() < self.len {
-            self.reopen()
-        } else if on_disk.len() > self.len {
-            if self.ends_as_known()? { self.scan() } else { self.reopen() }
-        } else {
-            Ok(())
-        }
     }
 
     fn place(&self, at: At) -> Option<&IndexedEntry> {
@@ -313,9 +308,22 @@ impl OpenTranscript for TranscriptFile {
         self.len() * ENTRY + self.entry_bytes
     }
 
+    fn refresh(&mut self) -> Result<(), TranscriptError> {
+        let on_disk = std::fs::metadata(&self.path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => TranscriptError::Missing(self.named()),
+            _ => self.fail("read", source),
+        })?;
+        if !disk::same_file(&on_disk, &self.opened) || on_disk.len() < self.len {
+            self.reopen()
+        } else if on_disk.len() > self.len {
+            if self.ends_as_known()? { self.scan() } else { self.reopen() }
+        } else {
+            Ok(())
+        }
+    }
+
     /// After an error the file is as it was, results of calls that got none aside.
     fn append(&mut self, body: Body, id: Option<EntryId>) -> Result<EntryId, TranscriptError> {
-        self.refresh()?;
         if self.header.version < VERSION {
             self.upgrade()?;
         }
@@ -347,7 +355,6 @@ impl OpenTranscript for TranscriptFile {
 
     /// Of a long file only the end counts: what was said before that is said again.
     fn note_settings(&mut self, settings: &ModelSettings) -> Result<(), TranscriptError> {
-        self.refresh()?;
         let branch = self.tail.index.path(self.leaf).path;
         let current = self.context_settings(&branch)?;
         let snapshot = self.model_snapshot(&branch)?;
@@ -386,6 +393,10 @@ impl OpenTranscript for TranscriptFile {
         self.context()
     }
 
+    fn view(&mut self) -> Result<View, TranscriptError> {
+        self.view()
+    }
+
     fn pending_calls(&mut self) -> Result<PendingCalls, TranscriptError> {
         self.pending_calls()
     }
@@ -397,6 +408,10 @@ impl OpenTranscript for TranscriptFile {
         is_ours: &dyn Fn(&EntryId) -> bool,
     ) -> Result<Option<Turn>, TranscriptError> {
         self.turn_of(ids, said_at, is_ours)
+    }
+
+    fn leave_turn(&mut self, ids: &[EntryId], said_at: i64) -> Result<bool, TranscriptError> {
+        self.leave_turn(ids, said_at)
     }
 
     fn entries(&mut self) -> Result<Vec<Entry>, TranscriptError> {

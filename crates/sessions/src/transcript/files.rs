@@ -1,14 +1,22 @@
 //! Transcripts in OpenClaw's files. Paths, lock files and JSONL are known here and below alone.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::fs::File;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use openclaw_config::shared_place::{self, CheckedDir};
 use openclaw_protocol::{AgentId, SessionId};
 
 use super::backward::{first_entries, is_transcript, walk_branch};
 use super::file::{NewTranscript, TranscriptFile};
-use super::storage::{HeldLock, Locked, Opened, Part, TranscriptReader, TranscriptRef, Transcripts, Visit};
+use super::storage::{
+    HeldLock, KeepsOthersOut, Locked, Opened, Part, Readers, TranscriptReader, TranscriptRef, Transcripts,
+    Visit,
+};
 use super::{LinesCompacted, TranscriptError, fork, truncate};
 use crate::disk;
 use crate::entry::SessionEntry;
@@ -26,6 +34,12 @@ impl FileTranscripts {
     /// Transcripts where a layout has them.
     pub fn new(layout: Layout) -> Self {
         Self { layout }
+    }
+}
+
+impl KeepsOthersOut for LockFile {
+    fn is_in_place(&self) -> bool {
+        self.is_in_place()
     }
 }
 
@@ -86,6 +100,19 @@ impl Transcripts for FileTranscripts {
         Box::new(FileReader::new(transcript.path()))
     }
 
+    fn readers(&self) -> Readers {
+        let mut dirs: HashMap<PathBuf, Option<Arc<CheckedDir>>> = HashMap::new();
+        Box::new(move |transcript| {
+            let path = transcript.path();
+            let dir = path.parent().and_then(|parent| {
+                // Why a directory can't be opened is told by who opens a file in it.
+                let checked = || CheckedDir::open(parent).ok().map(Arc::new);
+                dirs.entry(parent.to_owned()).or_insert_with(checked).clone()
+            });
+            Box::new(FileReader { dir, ..FileReader::new(path) })
+        })
+    }
+
     fn try_lock(&self, transcript: &TranscriptRef) -> io::Result<Result<HeldLock, Option<u32>>> {
         let lock = LockFile::try_acquire(&disk::real(), &lock_path(transcript), LockKind::Transcript)?;
         Ok(lock.map(|file| Box::new(file) as HeldLock))
@@ -123,23 +150,40 @@ impl Transcripts for FileTranscripts {
     }
 }
 
-/// Reads one file.
-#[derive(Debug, Clone)]
-pub struct FileReader(PathBuf);
+/// Reads one file, the same one at each visit.
+#[derive(Debug)]
+pub struct FileReader {
+    path: PathBuf,
+    /// Where it is, if that was checked already.
+    dir: Option<Arc<CheckedDir>>,
+    file: OnceCell<File>,
+}
 
 impl FileReader {
     /// Opens nothing yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self(path.into())
+        Self { path: path.into(), dir: None, file: OnceCell::new() }
+    }
+
+    fn file(&self) -> io::Result<&File> {
+        if let Some(file) = self.file.get() {
+            return Ok(file);
+        }
+        let file = match (&self.dir, self.path.file_name()) {
+            (Some(dir), Some(name)) => dir.open_file(name)?,
+            _ => shared_place::open(&self.path)?,
+        };
+        Ok(self.file.get_or_init(|| file))
     }
 }
 
 impl TranscriptReader for FileReader {
     fn visit(&self, part: Part, visit: &mut Visit<'_>) -> io::Result<()> {
+        let file = self.file()?;
         match part {
-            Part::Branch => walk_branch(&self.0, u64::MAX, visit),
-            Part::End { bytes } => walk_branch(&self.0, bytes, visit),
-            Part::Beginning { lines, bytes } => first_entries(&self.0, lines, bytes, visit),
+            Part::Branch => walk_branch(file, u64::MAX, visit),
+            Part::End { bytes } => walk_branch(file, bytes, visit),
+            Part::Beginning { lines, bytes } => first_entries(file, lines, bytes, visit),
         }
     }
 }

@@ -15,6 +15,10 @@ pub const VERSION: u32 = 3;
 /// modelId}` (spec `sessions.md` §4.2).
 pub const MODEL_SNAPSHOT: &str = "model-snapshot";
 
+/// `customType` of the entry that says when a prompt went to a provider that keeps it for a time: `{timestamp, provider, modelId}`
+/// (spec `agent-runtime.md` §7.2).
+pub const CACHE_TTL: &str = "openclaw.cache-ttl";
+
 /// Id of an entry: 8 hex digits as a rule, any text is read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -188,6 +192,17 @@ pub struct Compaction {
     /// Whether a hook made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
+}
+
+impl Compaction {
+    /// The member of [`Self::details`] that says how long tool results among what is kept may be shown. Ours: OpenClaw passes over it.
+    pub const RESULTS_UP_TO: &str = "maxResultChars";
+
+    /// Characters (UTF-16 units) that results among what is kept are shown of; `None` shows them whole.
+    pub fn results_up_to(&self) -> Option<usize> {
+        let chars = self.details.as_ref()?.get(Self::RESULTS_UP_TO)?.as_u64()?;
+        usize::try_from(chars).ok()
+    }
 }
 
 /// A count as anything that calls itself a number may write it; others are 0.

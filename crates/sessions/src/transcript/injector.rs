@@ -56,6 +56,7 @@ impl Shared {
 
     /// Appends an entry of the owner's, and then what waits, if it may stand there.
     pub(super) fn append(&mut self, body: Body, id: Option<EntryId>) -> Written {
+        self.open.refresh()?;
         let id = self.open.append(body, id)?;
         if let Err(error) = self.write_waiting() {
             // The entry itself is written. What waits goes on waiting.
@@ -99,6 +100,7 @@ impl Shared {
     }
 
     fn append_durably(&mut self, message: Message, id: Option<EntryId>) -> Written {
+        self.open.refresh()?;
         let id = self.open.append(message.into(), id)?;
         self.open.sync()?;
         Ok(id)

@@ -1,25 +1,33 @@
 //! OpenClaw's write lock on a transcript (spec `sessions.md` §4.7): `<transcript>.lock`, held for a whole run. It keeps
 //! other processes out; within this one those who want it take turns, so that a transcript has one run at a time
-//! (spec `agent-runtime.md` §2.2) whatever session keys lead to it.
+//! (spec `agent-runtime.md` §2.2) whatever session keys lead to it. After a run the file stays for a moment: in a conversation the
+//! next turn is near, and making and removing a file is the dearest part of a lock.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use openclaw_protocol::message::Message;
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
+use tokio::time::Instant as Clock;
 
 use super::context::Context;
 use super::file::{ModelSettings, NewTranscript};
-use super::storage::{HeldLock, Locked, TranscriptRef, Transcripts};
+use super::format::{Body, EntryId, StoredMessage};
+use super::storage::{HeldLock, Locked, OpenTranscript, TranscriptRef, Transcripts};
 use super::{KeptTranscript, LinesCompacted, Transcript, TranscriptError, blocking};
 
 /// How long to wait for another process.
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How long the lock of a run that is over is kept for the next. OpenClaw's programs wait ten seconds for a lock.
+const LINGER: Duration = Duration::from_millis(500);
 
 /// Why the lock could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -62,10 +70,19 @@ impl WeakLock {
 
 struct Inner {
     // In this order: other processes may have it before the next one in this process has its turn.
-    _held: HeldLock,
-    _turn: OwnedMutexGuard<()>,
+    held: Option<HeldLock>,
+    turn: OwnedMutexGuard<Idle>,
     transcripts: Arc<dyn Transcripts>,
     transcript: TranscriptRef,
+    lingers: AtomicBool,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(held) = self.held.take().filter(|_| self.lingers.load(Ordering::Relaxed)) {
+            Idle::keep(&mut self.turn, held);
+        }
+    }
 }
 
 impl fmt::Debug for Inner {
@@ -75,7 +92,67 @@ impl fmt::Debug for Inner {
 }
 
 /// A turn belongs to nothing but the transcript: first come, first served.
-type Turn = tokio::sync::Mutex<()>;
+type Turn = tokio::sync::Mutex<Idle>;
+
+/// What the next who has the turn finds.
+#[derive(Default)]
+struct Idle {
+    /// The lock of a run that is over, and since when.
+    held: Option<(HeldLock, Clock)>,
+    /// Whether a task gives it back in time.
+    is_watched: bool,
+}
+
+impl Idle {
+    fn keep(turn: &mut OwnedMutexGuard<Self>, held: HeldLock) {
+        // Without a runtime nobody could give it back.
+        let Ok(runtime) = Handle::try_current() else { return };
+        turn.held = Some((held, Clock::now()));
+        if !std::mem::replace(&mut turn.is_watched, true) {
+            runtime.spawn(Self::give_back(Arc::clone(OwnedMutexGuard::mutex(turn))));
+        }
+    }
+
+    /// Gives the lock back when no run took it up for a while. At the end of the runtime it is dropped, and gives it back too.
+    async fn give_back(turn: Arc<Turn>) {
+        let mut until = Clock::now() + LINGER;
+        loop {
+            tokio::time::sleep_until(until).await;
+            until = Clock::now() + LINGER;
+            let Ok(mut idle) = turn.try_lock() else { continue };
+            match &idle.held {
+                Some((_, since)) if since.elapsed() < LINGER => until = *since + LINGER,
+                Some(_) | None => {
+                    *idle = Self::default();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The lock, unless somebody has removed it.
+    fn take(&mut self) -> Option<HeldLock> {
+        self.held.take().map(|(held, _)| held).filter(|held| held.is_in_place())
+    }
+}
+
+/// The message that a run begins with.
+#[derive(Debug)]
+pub struct TurnMessage {
+    /// What is said.
+    pub message: Arc<Message>,
+    /// Its entry's id: the first, or where an entry has that already, the second.
+    pub ids: [EntryId; 2],
+}
+
+impl TurnMessage {
+    fn append_to(self, open: &mut dyn OpenTranscript) -> Result<(), TranscriptError> {
+        let [id, instead] = self.ids;
+        open.begin_turn()?;
+        let id = if open.contains(id.as_str()) { instead } else { id };
+        open.append(Body::Message(StoredMessage::Known(self.message)), Some(id)).map(drop)
+    }
+}
 
 static TURNS: Mutex<Option<HashMap<TranscriptRef, Weak<Turn>>>> = Mutex::new(None);
 
@@ -150,24 +227,30 @@ impl TranscriptLock {
     async fn keep_others_out(
         transcripts: &Arc<dyn Transcripts>,
         transcript: &TranscriptRef,
-        turn: OwnedMutexGuard<()>,
+        mut turn: OwnedMutexGuard<Idle>,
         patience: Duration,
     ) -> Result<Self, LockError> {
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
+        let lock = |held, turn| {
+            let (transcripts, transcript) = (Arc::clone(transcripts), transcript.clone());
+            let lingers = AtomicBool::new(false);
+            Self(Arc::new(Inner { held: Some(held), turn, transcripts, transcript, lingers }))
+        };
+        if let Some(held) = turn.take() {
+            return Ok(lock(held, turn));
+        }
         loop {
             let (all, one) = (Arc::clone(transcripts), transcript.clone());
             let attempt = tokio::task::spawn_blocking(move || all.try_lock(&one)).await;
             let attempt = attempt.unwrap_or_else(|_| Err(std::io::Error::other("interrupted")));
-            let (transcripts, transcript) = (Arc::clone(transcripts), transcript.clone());
             let holder = match attempt {
-                Ok(Ok(held)) => {
-                    return Ok(Self(Arc::new(Inner { _held: held, _turn: turn, transcripts, transcript })));
-                }
+                Ok(Ok(held)) => return Ok(lock(held, turn)),
                 Ok(Err(holder)) => holder,
-                Err(source) => return Err(LockError::Io { transcript, source }),
+                Err(source) => return Err(LockError::Io { transcript: transcript.clone(), source }),
             };
             if begun.elapsed() + pause > patience {
+                let transcript = transcript.clone();
                 return Err(LockError::Held { waited: patience, holder, transcript });
             }
             tokio::time::sleep(pause).await;
@@ -178,6 +261,11 @@ impl TranscriptLock {
     /// The transcript.
     pub fn transcript(&self) -> &TranscriptRef {
         &self.0.transcript
+    }
+
+    /// When it is given back, it stays out of others' reach for a moment, for the next run.
+    pub fn linger(&self) {
+        self.0.lingers.store(true, Ordering::Relaxed);
     }
 
     /// Opens the transcript, which is there.
@@ -201,8 +289,8 @@ impl TranscriptLock {
         self.work(move |lock| lock.reopen_now(kept, &new)).await
     }
 
-    /// All that a run needs of its transcript before its first model call, in one go: [`Self::reopen`], notes the settings,
-    /// reads the context.
+    /// All that a run does with its transcript before its first model call, in one go: [`Self::reopen`], notes the settings,
+    /// reads the context, and then begins the turn with its message, where that is known not to be there.
     ///
     /// # Errors
     /// When it can't be read or written.
@@ -211,12 +299,15 @@ impl TranscriptLock {
         kept: Option<KeptTranscript>,
         new: NewTranscript,
         settings: ModelSettings,
+        message: Option<TurnMessage>,
     ) -> Result<(Transcript, Context), TranscriptError> {
         let begin = move |lock: Self| {
             let transcript = lock.reopen_now(kept, &new)?;
             let context = transcript.now(|open| {
                 open.note_settings(&settings)?;
-                open.context()
+                let context = open.context()?;
+                message.map_or(Ok(()), |message| message.append_to(open))?;
+                Ok(context)
             })?;
             Ok((transcript, context))
         };
@@ -312,6 +403,42 @@ mod tests {
         assert_eq!(*order.lock(), ["second", "third"]);
         assert!(!lock_path(&transcript).exists());
         let _other = lock(&dir.path().join("b.jsonl")).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_lock_of_a_run_is_kept_for_the_next_and_given_back_when_there_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let transcript = dir.path().join("a.jsonl");
+        let file = lock_path(&transcript);
+        let stamp = || disk::Stamp::of(&file).unwrap();
+        let end_run = async || {
+            let run = lock(&transcript).await.unwrap();
+            run.linger();
+            let held = stamp();
+            assert!(held.is_some());
+            held
+        };
+        let first = end_run().await;
+        assert_eq!(end_run().await, first, "no new file for the next run");
+        tokio::time::sleep(LINGER / 2).await;
+        assert_eq!(end_run().await, first);
+        tokio::time::sleep(LINGER / 2).await;
+        assert_eq!(stamp(), first, "its time begins anew with each run");
+        tokio::time::sleep(LINGER * 2).await;
+        assert_eq!(stamp(), None);
+
+        // Who removes it by hand in between has removed it: there may be another's.
+        end_run().await;
+        let theirs = format!("{{\"pid\":{}}}", nix::unistd::getppid());
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(&file, &theirs).unwrap();
+        assert!(matches!(lock(&transcript).await, Err(LockError::Held { .. })));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), theirs);
+        std::fs::remove_file(&file).unwrap();
+
+        end_run().await;
+        drop(lock(&transcript).await.unwrap());
+        assert_eq!(stamp(), None, "what is no run gives it back at once");
     }
 
     #[tokio::test]

@@ -10,19 +10,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use openclaw_protocol::message::Message;
 use openclaw_protocol::{AgentId, SessionId};
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use serde_json::{Map, json};
 
-use super::context::{self, Context, Step};
+use super::context::{self, Context, Step, View};
 use super::file::{Branch, ModelSettings, NewTranscript, failure_text, new_header};
 use super::fork::label_entries;
 use super::format::{Body, Entry, EntryId, Header, MODEL_SNAPSHOT, StoredMessage};
 use super::guard::{self, PendingCalls};
 use super::head::{Kind, LineHead};
+use super::leave::{is_plain_turn, is_said_at, is_setting, marker};
 use super::storage::{
-    HeldLock, Locked, OpenTranscript, Opened, Part, TranscriptReader, TranscriptRef, Transcripts, Visit,
+    HeldLock, KeepsOthersOut, Locked, OpenTranscript, Opened, Part, Readers, TranscriptReader, TranscriptRef,
+    Transcripts, Visit,
 };
 use super::truncate::plan;
 use super::turn::{Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, turn_end};
@@ -192,6 +193,11 @@ impl Transcripts for MemoryTranscripts {
         Box::new(MemoryReader { all: Arc::clone(&self.all), transcript: transcript.clone() })
     }
 
+    fn readers(&self) -> Readers {
+        let all = self.clone();
+        Box::new(move |transcript| all.reader(transcript))
+    }
+
     fn try_lock(&self, transcript: &TranscriptRef) -> io::Result<Result<HeldLock, Option<u32>>> {
         let mut all = self.all.lock();
         let holder = &mut all.entry(transcript.clone()).or_default().holder;
@@ -296,6 +302,13 @@ struct MemoryLock {
     transcript: TranscriptRef,
 }
 
+impl KeepsOthersOut for MemoryLock {
+    fn is_in_place(&self) -> bool {
+        let holder = self.all.lock().get(&self.transcript).and_then(|kept| kept.holder);
+        holder == Some(std::process::id())
+    }
+}
+
 impl Drop for MemoryLock {
     fn drop(&mut self) {
         self.all.lock().entry(self.transcript.clone()).or_default().holder = None;
@@ -365,21 +378,9 @@ impl MemoryTranscript {
         (self.known, self.leaf) = (known, Some(id));
         Ok(())
     }
-
-    /// Goes on after what others appended.
-    fn refresh(&mut self) -> Result<(), TranscriptError> {
-        let (count, last) = {
-            let stored = self.stored()?;
-            (stored.entries.len(), stored.entries.last().map(|entry| entry.id.clone()))
-        };
-        if count != self.known {
-            (self.known, self.leaf) = (count, last);
-        }
-        Ok(())
-    }
 }
 
-fn context_of(branch: &[Entry]) -> Context {
+fn plan_of(branch: &[Entry]) -> context::Plan {
     let kept = |entry: &Entry| match &entry.body {
         Body::Compaction(compaction) => Some(compaction.first_kept_entry_id.clone()),
         _ => None,
@@ -389,15 +390,23 @@ fn context_of(branch: &[Entry]) -> Context {
         .iter()
         .map(|(id, kind, kept)| Step { id: id.as_str(), kind: *kind, first_kept: kept.as_deref() })
         .collect();
-    let plan = context::plan(&steps);
+    context::plan(&steps)
+}
+
+fn context_of(branch: &[Entry]) -> Context {
+    let plan = plan_of(branch);
     let thinking_level = plan.thinking.and_then(|at| match &branch[at].body {
         Body::ThinkingLevelChange { thinking_level } => Some(thinking_level.clone()),
         _ => None,
     });
     let model = plan.model.and_then(|at| context::model_of(&branch[at]));
-    let shown = plan.summary.into_iter().chain(plan.shown);
-    let messages = shown.filter_map(|at| context::message_of(&branch[at])).collect();
-    Context { messages, thinking_level, model }
+    Context { messages: view_of(branch, &plan).messages(), thinking_level, model }
+}
+
+fn view_of(branch: &[Entry], plan: &context::Plan) -> View {
+    let entry = |at: usize| Arc::new(branch[at].clone());
+    let [kept, later] = plan.places(branch.len()).map(|places| places.map(entry).collect());
+    View { compaction: plan.summary.map(entry), kept, later }
 }
 
 impl OpenTranscript for MemoryTranscript {
@@ -421,8 +430,18 @@ impl OpenTranscript for MemoryTranscript {
         0
     }
 
+    fn refresh(&mut self) -> Result<(), TranscriptError> {
+        let (count, last) = {
+            let stored = self.stored()?;
+            (stored.entries.len(), stored.entries.last().map(|entry| entry.id.clone()))
+        };
+        if count != self.known {
+            (self.known, self.leaf) = (count, last);
+        }
+        Ok(())
+    }
+
     fn append(&mut self, body: Body, id: Option<EntryId>) -> Result<EntryId, TranscriptError> {
-        self.refresh()?;
         let id = match id {
             Some(id) if self.contains(id.as_str()) => {
                 return Err(TranscriptError::DuplicateId { transcript: self.transcript.clone(), id });
@@ -444,7 +463,6 @@ impl OpenTranscript for MemoryTranscript {
     }
 
     fn note_settings(&mut self, settings: &ModelSettings) -> Result<(), TranscriptError> {
-        self.refresh()?;
         let branch = self.branch_to(self.leaf.as_ref())?;
         let snapshot = branch.iter().rev().find_map(|entry| match &entry.body {
             Body::Custom { custom_type, data } if custom_type == MODEL_SNAPSHOT => data.clone(),
@@ -456,7 +474,6 @@ impl OpenTranscript for MemoryTranscript {
     }
 
     fn begin_turn(&mut self) -> Result<(), TranscriptError> {
-        self.refresh()?;
         let branch = self.branch_to(self.leaf.as_ref())?;
         if ends_within_turn(branch.iter().rev().map(Mark::of).find(|mark| *mark != Mark::Beside)) {
             let data = Some(json!({"timestamp": now_ms()}));
@@ -491,6 +508,11 @@ impl OpenTranscript for MemoryTranscript {
         Ok(context_of(&self.branch_to(self.leaf.as_ref())?))
     }
 
+    fn view(&mut self) -> Result<View, TranscriptError> {
+        let branch = self.branch_to(self.leaf.as_ref())?;
+        Ok(view_of(&branch, &plan_of(&branch)))
+    }
+
     fn pending_calls(&mut self) -> Result<PendingCalls, TranscriptError> {
         let mut pending = PendingCalls::default();
         for entry in self.branch_to(self.leaf.as_ref())? {
@@ -509,13 +531,7 @@ impl OpenTranscript for MemoryTranscript {
         is_ours: &dyn Fn(&EntryId) -> bool,
     ) -> Result<Option<Turn>, TranscriptError> {
         let branch = self.branch_to(self.leaf.as_ref())?;
-        let is_said = |entry: &Entry| {
-            ids.contains(&entry.id)
-                && matches!(
-                    entry.body.message().map(Arc::as_ref),
-                    Some(Message::User(user)) if user.timestamp == said_at
-                )
-        };
+        let is_said = |entry: &Entry| ids.contains(&entry.id) && is_said_at(entry, said_at);
         let Some(from) = branch.iter().rposition(is_said) else { return Ok(None) };
         let marks: Vec<Mark> = branch[from..].iter().map(|entry| Mark::within(entry, is_ours)).collect();
         let state = match turn_end(&marks) {
@@ -525,6 +541,19 @@ impl OpenTranscript for MemoryTranscript {
             TurnEnd::Answered(at) => TurnState::Answered(context_of(&branch[..=from + at])),
         };
         Ok(Some(Turn { entry: branch[from].id.clone(), state }))
+    }
+
+    fn leave_turn(&mut self, ids: &[EntryId], said_at: i64) -> Result<bool, TranscriptError> {
+        let branch = self.branch_to(self.leaf.as_ref())?;
+        let is_said = |entry: &Entry| ids.contains(&entry.id) && is_said_at(entry, said_at);
+        let Some(from) = branch.iter().rposition(is_said) else { return Ok(false) };
+        if !is_plain_turn(&branch[from..]) {
+            return Ok(false);
+        }
+        let before = branch[..from].iter().rev().find(|entry| !is_setting(entry));
+        self.branch(before.map_or(Branch::Root, |entry| Branch::At(entry.id.clone())))?;
+        self.append(marker(&branch[from].id), None)?;
+        Ok(true)
     }
 
     fn entries(&mut self) -> Result<Vec<Entry>, TranscriptError> {

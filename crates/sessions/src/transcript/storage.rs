@@ -1,7 +1,6 @@
 //! Where transcripts are kept: the narrow interface that the product knows. [`super::FileTranscripts`] keeps them in
 //! OpenClaw's files. Everything here blocks; [`super::TranscriptLock`] and [`super::Transcript`] are for asynchronous code.
 
-use std::any::Any;
 use std::fmt;
 use std::io;
 use std::num::NonZeroUsize;
@@ -11,7 +10,7 @@ use std::sync::Arc;
 
 use openclaw_protocol::{AgentId, SessionId};
 
-use super::context::Context;
+use super::context::{Context, View};
 use super::file::{Branch, ModelSettings, NewTranscript};
 use super::format::{Body, Entry, EntryId, Header};
 use super::guard::PendingCalls;
@@ -54,7 +53,16 @@ impl Locked<'_> {
 }
 
 /// The lock file, or whatever keeps other processes out. Given back on drop.
-pub type HeldLock = Box<dyn Any + Send + Sync>;
+pub type HeldLock = Box<dyn KeepsOthersOut>;
+
+/// What keeps other processes out of a transcript for as long as it is there.
+pub trait KeepsOthersOut: Send + Sync {
+    /// Whether it still does: a person may have removed it, or another process have taken its place.
+    fn is_in_place(&self) -> bool;
+}
+
+/// Gives a reader for each transcript ([`Transcripts::readers`]).
+pub type Readers = Box<dyn FnMut(&TranscriptRef) -> Box<dyn TranscriptReader> + Send>;
 
 /// What opening a transcript gives.
 pub type Opened = Result<Box<dyn OpenTranscript>, TranscriptError>;
@@ -91,6 +99,9 @@ pub trait Transcripts: fmt::Debug + Send + Sync {
 
     /// For reading alone. Opens nothing yet.
     fn reader(&self, transcript: &TranscriptRef) -> Box<dyn TranscriptReader>;
+
+    /// The same for many, one behind the other: what they have in common is looked at once.
+    fn readers(&self) -> Readers;
 
     /// Keeps other processes out, if none has the transcript; else the one that has it, where that is known.
     ///
@@ -193,6 +204,12 @@ pub trait OpenTranscript: fmt::Debug + Send {
         self.len() == 0
     }
 
+    /// Takes in what others did to it since. Whatever is read or appended next is what it was at this moment.
+    ///
+    /// # Errors
+    /// [`TranscriptError::Missing`] when it is gone; when it can't be read.
+    fn refresh(&mut self) -> Result<(), TranscriptError>;
+
     /// Appends an entry under the leaf and makes it the leaf. A message is stored as [`super::guard`] has it, after results
     /// for tool calls that get none any more.
     ///
@@ -233,6 +250,12 @@ pub trait OpenTranscript: fmt::Debug + Send {
     /// When it can't be read.
     fn context(&mut self) -> Result<Context, TranscriptError>;
 
+    /// The entries that is made of, settings and the like among them.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    fn view(&mut self) -> Result<View, TranscriptError>;
+
     /// Tool calls at the end of the branch that have no result.
     ///
     /// # Errors
@@ -250,6 +273,13 @@ pub trait OpenTranscript: fmt::Debug + Send {
         said_at: i64,
         is_ours: &dyn Fn(&EntryId) -> bool,
     ) -> Result<Option<Turn>, TranscriptError>;
+
+    /// Goes on from before the turn of a message (as [`Self::turn_of`] finds it), where that is the message and one plain answer
+    /// at the end of the branch, and appends an entry that says so. `false`: it is something else, and stays.
+    ///
+    /// # Errors
+    /// When it can't be read or written; the branch is as it was then.
+    fn leave_turn(&mut self, ids: &[EntryId], said_at: i64) -> Result<bool, TranscriptError>;
 
     /// The entries of the branch, root first.
     ///

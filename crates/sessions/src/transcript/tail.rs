@@ -38,10 +38,10 @@ impl Tail {
     }
 
     /// Reads a part before the one that is known, as long again as the last one and as much more.
-    pub(super) fn load_more(&mut self, file: &mut File, version: u32) -> io::Result<SkippedLines> {
+    pub(super) fn load_more(&mut self, mut file: &File, version: u32) -> io::Result<SkippedLines> {
         let mut skipped = SkippedLines::default();
         self.step = (2 * self.step).min(MOST_AT_ONCE);
-        let start = line_start(file, self.start, self.step.min(self.start - self.stop))?;
+        let start = line_start(&mut file, self.start, self.step.min(self.start - self.stop))?;
         if start < self.stop {
             self.start = self.stop;
             return Ok(skipped);

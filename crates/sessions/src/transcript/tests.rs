@@ -29,6 +29,7 @@ fn assistant(text: &str) -> Message {
 }
 
 fn say(file: &mut TranscriptFile, message: Message) -> EntryId {
+    file.refresh().unwrap();
     file.append(message.into(), None).unwrap()
 }
 
@@ -72,6 +73,7 @@ async fn a_fresh_transcript_begins_as_openclaw_begins_it() {
         model_id: "claude".into(),
         api: "anthropic-messages".into(),
         thinking_level: "off".into(),
+        touches_cache: false,
     };
     transcript.now(|open| open.note_settings(&settings)).unwrap();
     let id = transcript.append_message(user("hi"), Some(EntryId::new("cafe0001"))).await.unwrap();
@@ -118,6 +120,7 @@ fn what_changed_of_the_model_is_said_and_no_more() {
         model_id: model.into(),
         api: api.into(),
         thinking_level: level.into(),
+        touches_cache: false,
     };
     let rows: [(ModelSettings, &[&str]); 5] = [
         (settings("m", "a", "off"), &["model_change", "thinking_level_change", "custom"]),
@@ -467,10 +470,11 @@ async fn a_kept_transcript_is_used_until_somebody_touches_the_file() {
         model_id: "m".into(),
         api: "a".into(),
         thinking_level: "off".into(),
+        touches_cache: false,
     };
     let begin = async |kept| {
         let lock = testing::lock(&path).await.unwrap();
-        lock.begin(kept, new(), settings.clone()).await.unwrap()
+        lock.begin(kept, new(), settings.clone(), None).await.unwrap()
     };
     let (mut first, context) = begin(None).await;
     assert_eq!(texts(&context), [""; 0]);

@@ -221,6 +221,7 @@ mod tests {
         assert_eq!(context.messages.len(), 4);
 
         // Who has the file open goes on in the new one.
+        held.refresh().unwrap();
         held.append(Body::SessionInfo { name: Some("n".into()) }, None).unwrap();
         assert_eq!(lines(&path)[5]["parentId"], "u3");
         assert_eq!(std::fs::read_to_string(&archived).unwrap(), text);

@@ -92,17 +92,26 @@ struct Known {
     acknowledged: State,
     /// What was tried since and refused: it may be found after a crash, but only instead of what was acknowledged before.
     perhaps: Vec<State>,
+    /// What it was since the file's journal was synced: after a power cut it may be that again.
+    unsynced: Vec<State>,
     /// Others keep off a row that was: whether they mean the old one or the new one nobody could tell.
     was_deleted: bool,
 }
 
 impl Known {
-    fn on_answer(&mut self, step: Step, acknowledged: Option<State>) {
+    fn on_answer(&mut self, step: Step, durability: Durability, acknowledged: Option<State>) {
         let next = step.apply(self.acknowledged);
         self.was_deleted |= matches!(step, Step::Delete);
         match acknowledged {
             Some(found) => {
                 assert_eq!(found, next);
+                // Of what was written before a sync that failed, nobody knows: it may be lost without what came later.
+                let without: Vec<State> = self.unsynced.iter().map(|state| step.apply(*state)).collect();
+                self.unsynced.extend(without);
+                if durability == Durability::Written {
+                    self.unsynced.append(&mut self.perhaps);
+                    self.unsynced.push(self.acknowledged);
+                }
                 self.acknowledged = next;
                 self.perhaps.clear();
             }
@@ -124,6 +133,8 @@ struct World {
     known: BTreeMap<String, Known>,
     others: BTreeMap<String, i64>,
     count: i64,
+    /// Whether its disk fails in this life.
+    has_faults: bool,
 }
 
 fn rules() -> KeyRules {
@@ -141,7 +152,7 @@ impl World {
         let writer = Writer::new(options.clone(), Arc::default());
         let random = StdRng::seed_from_u64(seed);
         let (known, others) = (BTreeMap::new(), BTreeMap::new());
-        Self { random, disk, options, writer, known, others, count: 0 }
+        Self { random, disk, options, writer, known, others, count: 0, has_faults: false }
     }
 
     fn path(&self, agent: &str) -> PathBuf {
@@ -171,21 +182,35 @@ impl World {
                 _ => Step::SetN(self.number()),
             };
             let (target, parsed) = (self.target(agent), rules().canonical(&key).unwrap());
+            let durability = match step {
+                Step::SetN(_) | Step::SetX(_) if self.random.random_bool(0.4) => Durability::Written,
+                _ => Durability::Synced,
+            };
             if matches!(step, Step::Delete) {
                 let (reply, answer) = oneshot::channel();
                 commands.push(Command::Delete { target, key: parsed, reply });
-                asked.push((key, step, Answered::Deleted(answer)));
+                asked.push((key, step, durability, Answered::Deleted(answer)));
             } else {
                 let (reply, answer) = oneshot::channel();
-                commands.push(Command::Update { target, key: parsed, change: step.change(), reply });
-                asked.push((key, step, Answered::Updated(answer)));
+                let change = step.change();
+                commands.push(Command::Update { target, key: parsed, change, durability, reply });
+                asked.push((key, step, durability, Answered::Updated(answer)));
             }
         }
         self.send(commands);
-        for (key, step, answer) in asked {
+        let mut synced = Vec::new();
+        for (key, step, durability, answer) in asked {
             let answer = answer.get();
-            self.disk.note(format!("{key} {step:?}: {answer:?}"));
-            self.known.entry(key).or_default().on_answer(step, answer);
+            self.disk.note(format!("{key} {step:?} {durability:?}: {answer:?}"));
+            if durability == Durability::Synced && answer.is_some() {
+                synced.push(agent_of(&key).to_owned());
+            }
+            self.known.entry(key).or_default().on_answer(step, durability, answer);
+        }
+        for (key, known) in &mut self.known {
+            if !self.has_faults && synced.iter().any(|agent| agent == agent_of(key)) {
+                known.unsynced.clear();
+            }
         }
     }
 
@@ -209,7 +234,8 @@ impl World {
                 Err(crate::store::Refused("only looking".to_owned()))
             });
             let (reply, _answer) = oneshot::channel();
-            self.send(vec![Command::Update { target, key: rules().canonical(&key).unwrap(), change, reply }]);
+            let (row, durability) = (rules().canonical(&key).unwrap(), Durability::Written);
+            self.send(vec![Command::Update { target, key: row, change, durability, reply }]);
             // Nothing when the disk did not let the store see whether the file was changed.
             if let Some(state) = *found.lock() {
                 assert_eq!(state, self.known[&key].acknowledged, "{key} in memory");
@@ -233,7 +259,8 @@ impl World {
         match (self.random.random_range(0..5), known, rows.get_mut(&ours)) {
             (0, Some(known), Some(row)) => {
                 row["f"] = json!(number);
-                let states = known.perhaps.iter_mut().chain([&mut known.acknowledged]);
+                let older = known.perhaps.iter_mut().chain(&mut known.unsynced);
+                let states = older.chain([&mut known.acknowledged]);
                 states.flatten().for_each(|state| state.f = Some(number));
             }
             (1, Some(known), Some(_)) => {
@@ -256,6 +283,7 @@ impl World {
                     row["sessionId"] = json!(format!("theirs-{number}"));
                 }
                 (known.acknowledged, known.perhaps) = (Some(seen(row)), Vec::new());
+                known.unsynced.clear();
             }
             (3, ..) => {
                 rows.shift_remove(&own);
@@ -357,7 +385,7 @@ fn flush(world: &Rc<RefCell<World>>) {
 
 /// Opens what is left, compares it with what is known, goes on from there.
 fn recover(world: World, end: End) -> World {
-    let World { mut random, disk, options, writer, mut known, others, count } = world;
+    let World { mut random, disk, options, writer, mut known, others, count, .. } = world;
     disk.end_after(0);
     drop(writer);
     let disk = disk.after(end);
@@ -373,10 +401,13 @@ fn recover(world: World, end: End) -> World {
     let found = runtime.block_on(reopen(&options));
     for (key, known) in &mut known {
         let now = found.get(key).copied();
-        let fits = now == known.acknowledged || known.perhaps.contains(&now);
+        let fits = now == known.acknowledged
+            || known.perhaps.contains(&now)
+            || (end == End::Machine && known.unsynced.contains(&now));
         assert!(fits, "{key} is {now:?}, expected {known:?}");
         known.acknowledged = now;
         known.perhaps.clear();
+        known.unsynced.clear();
     }
     for (key, state) in &found {
         let foreign = others.get(key).map(|f| Seen { f: Some(*f), ..Seen::default() });
@@ -395,7 +426,7 @@ fn recover(world: World, end: End) -> World {
         assert!(names.is_empty() || names == ["sessions.json"], "left behind: {names:?}");
     }
     let writer = Writer::new(options.clone(), Arc::default());
-    World { random, disk, options, writer, known, others, count }
+    World { random, disk, options, writer, known, others, count, has_faults: false }
 }
 
 /// All rows, after a life of a store on a good disk.
@@ -427,7 +458,9 @@ fn run(seed: u64) {
     for _ in 0..LIVES {
         let end = if world.random.random_bool(0.5) { End::Process } else { End::Machine };
         // Some lives without faults, some that end in the middle of an early operation, some that are long.
-        world.disk.fail_one_in([0, 0, 60, 15][world.random.random_range(0..4)]);
+        let one_in = [0, 0, 60, 15][world.random.random_range(0..4)];
+        world.has_faults = one_in > 0;
+        world.disk.fail_one_in(one_in);
         world.disk.end_after(1 << world.random.random_range(0..10));
         let shared = Rc::new(RefCell::new(world));
         live(&shared);

@@ -19,7 +19,7 @@ use crate::store::StoreError;
 use crate::store::document;
 use crate::store::file::{FileStoreOptions, Published};
 use crate::store::head::Part;
-use crate::store::journal::{Journal, Op, line};
+use crate::store::journal::{Durability, Journal, Op, line};
 use crate::store::on_disk::{LOCK_PATIENCE, LOCK_PAUSE, StoreOnDisk, lock_path, lock_timeout};
 use crate::store::overruled::{Made, Overruled};
 use crate::store::rows::Rows;
@@ -111,7 +111,7 @@ impl StoreFile {
         let mut file = Self {
             path,
             disk,
-            shared: Arc::new(RwLock::new(Published { table, stamp })),
+            shared: Arc::new(RwLock::new(Published::new(table, stamp))),
             journal,
             pending,
             in_file_and_journal: HashSet::new(),
@@ -206,8 +206,10 @@ impl StoreFile {
     }
 
     /// Makes sure that what was refused before does not come up again, now that something else is acknowledged.
-    pub(super) fn record_failure(&mut self) -> io::Result<()> {
-        if self.journal.has_unrecorded_failure() {
+    /// What is to be synced and changes nothing, may rest on what is not synced yet.
+    pub(super) fn record_failure(&mut self, durability: Durability) -> io::Result<()> {
+        let is_resting = durability == Durability::Synced && self.journal.is_unsynced();
+        if is_resting || self.journal.has_unrecorded_failure() {
             let nothing: &[Op] = &[];
             self.journal.append(&line(nothing)?)?;
             self.schedule();
@@ -215,9 +217,14 @@ impl StoreFile {
         Ok(())
     }
 
-    /// Makes changes durable. `touched` names the rows and what they were.
-    pub(super) fn journal(&mut self, lines: &[u8], touched: Vec<Touched>) -> io::Result<()> {
-        self.journal.append(lines)?;
+    /// Writes changes down. `touched` names the rows and what they were.
+    pub(super) fn journal(
+        &mut self,
+        lines: &[u8],
+        durability: Durability,
+        touched: Vec<Touched>,
+    ) -> io::Result<()> {
+        self.journal.write(lines, durability)?;
         for Touched { stored, old, at } in touched {
             let unwritten = self.pending.entry(stored).or_insert(Unwritten { old, at });
             unwritten.at = unwritten.at.max(at);

@@ -49,7 +49,7 @@ impl TranscriptFile {
 
     /// Reads a part before the one that is known.
     pub(super) fn load_more(&mut self) -> Result<(), TranscriptError> {
-        let skipped = self.tail.load_more(&mut self.file, VERSION);
+        let skipped = self.tail.load_more(&self.file, VERSION);
         skipped.map_err(|source| self.fail("read", source))?.warn(&self.path);
         Ok(())
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::TranscriptFile;
 use super::window::Window;
-use crate::transcript::context::{self, Context, Step};
+use crate::transcript::context::{self, Context, Plan, Step, View};
 use crate::transcript::format::{Body, Entry, MODEL_SNAPSHOT, VERSION};
 use crate::transcript::guard::PendingCalls;
 use crate::transcript::index::{At, Kind};
@@ -28,16 +28,44 @@ impl TranscriptFile {
         let branch = self.branch_until(leaf, context::is_enough)?;
         let plan = context::plan(&self.steps(&branch));
         let mut context = self.settings_at(&branch, plan.thinking, plan.model)?;
+        let (view, is_whole) = self.read_view(&branch, &plan, context::is_shown)?;
+        context.messages = view.messages();
+        Ok(ReadContext { context, is_whole })
+    }
+
+    /// The entries of the context, settings and the like among them.
+    pub fn view(&mut self) -> Result<View, TranscriptError> {
+        let branch = self.branch_until(self.leaf, context::is_enough)?;
+        let plan = context::plan(&self.steps(&branch));
+        Ok(self.read_view(&branch, &plan, |_| true)?.0)
+    }
+
+    /// The entries of a branch that are wanted, and whether each was where it should be.
+    fn read_view(
+        &mut self,
+        branch: &[At],
+        plan: &Plan,
+        is_wanted: impl Fn(Kind) -> bool,
+    ) -> Result<(View, bool), TranscriptError> {
         let mut is_whole = true;
         let mut window = Window::ahead();
-        for at in plan.summary.into_iter().chain(plan.shown) {
-            let Some(at) = branch.get(at) else { continue };
-            match self.read_entry_through(&mut window, *at)? {
-                Some(entry) => context.messages.extend(context::message_of(&entry)),
-                None => is_whole = false,
+        let mut view = View::default();
+        if let Some(at) = plan.summary.and_then(|at| branch.get(at)) {
+            view.compaction = self.read_entry_through(&mut window, *at)?;
+            is_whole = view.compaction.is_some();
+        }
+        let places = plan.places(branch.len());
+        for (entries, places) in [&mut view.kept, &mut view.later].into_iter().zip(places) {
+            for at in branch.get(places).unwrap_or_default() {
+                let is_wanted = self.place(*at).is_some_and(|place| is_wanted(place.kind));
+                if is_wanted {
+                    let entry = self.read_entry_through(&mut window, *at)?;
+                    is_whole &= entry.is_some();
+                    entries.extend(entry);
+                }
             }
         }
-        Ok(ReadContext { context, is_whole })
+        Ok((view, is_whole))
     }
 
     /// Tool calls at the end of the branch that have no result.

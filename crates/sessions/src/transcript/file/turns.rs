@@ -5,12 +5,14 @@ use std::sync::Arc;
 use openclaw_protocol::message::Message;
 use serde_json::json;
 
+use super::Branch;
 use super::TranscriptFile;
 use super::window::Window;
 use crate::time::{now_ms, parse_iso};
 use crate::transcript::TranscriptError;
 use crate::transcript::format::{Body, Entry, EntryId};
 use crate::transcript::index::{At, Kind};
+use crate::transcript::leave::{is_plain_turn, is_said_at, is_setting, marker};
 use crate::transcript::storage::OpenTranscript;
 use crate::transcript::turn::{Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, turn_end};
 
@@ -63,7 +65,6 @@ impl TranscriptFile {
 
     /// Says that a new turn begins where the branch ends within another one.
     pub fn begin_turn(&mut self) -> Result<(), TranscriptError> {
-        self.refresh()?;
         let is_told = |kind: Kind| matches!(kind, Kind::User | Kind::Assistant | Kind::ToolResult);
         let branch = self.branch_until(self.leaf, |steps| steps.iter().any(|step| is_told(step.kind)))?;
         let mut last = None;
@@ -82,6 +83,47 @@ impl TranscriptFile {
             self.append(Body::Custom { custom_type: TURN_START.to_owned(), data }, None)?;
         }
         Ok(())
+    }
+
+    /// Goes on from before a plain turn at the end of the branch, and from before the settings noted for it.
+    pub(super) fn leave_turn(&mut self, ids: &[EntryId], said_at: i64) -> Result<bool, TranscriptError> {
+        let Some((branch, at)) = self.find_said(ids, said_at)? else { return Ok(false) };
+        let mut own = Vec::new();
+        for at in branch.get(at..).unwrap_or_default() {
+            let Some(entry) = self.read_entry(*at)? else { return Ok(false) };
+            own.push(entry);
+        }
+        let Some(said) = own.first().map(|entry| entry.id.clone()) else { return Ok(false) };
+        if !is_plain_turn(own.iter().map(Arc::as_ref)) {
+            return Ok(false);
+        }
+        let to = self.before_settings(&said)?;
+        let leaf = self.leaf;
+        self.branch(to)?;
+        let marked = self.append(marker(&said), None);
+        if marked.is_err() {
+            self.leaf = leaf;
+        }
+        marked.map(|_| true)
+    }
+
+    /// The last entry before this one that is no setting.
+    fn before_settings(&mut self, id: &EntryId) -> Result<Branch, TranscriptError> {
+        loop {
+            let branch = self.tail.index.path(self.leaf);
+            let is_it = |at: &At| self.place(*at).is_some_and(|place| place.id == *id);
+            let until = branch.path.iter().rposition(is_it).unwrap_or_default();
+            for at in branch.path.iter().take(until).rev() {
+                let entry = self.read_entry(*at)?;
+                if let Some(entry) = entry.filter(|entry| !is_setting(entry)) {
+                    return Ok(Branch::At(entry.id.clone()));
+                }
+            }
+            if branch.is_whole {
+                return Ok(Branch::Root);
+            }
+            self.load_more()?;
+        }
     }
 
     /// The branch as far as it is known, and where on it the message stands.
@@ -108,9 +150,7 @@ impl TranscriptFile {
     }
 
     fn is_said_at(&mut self, at: At, said_at: i64) -> Result<bool, TranscriptError> {
-        let entry = self.read_entry(at)?;
-        let message = entry.as_ref().and_then(|entry| entry.body.message());
-        Ok(matches!(message.map(Arc::as_ref), Some(Message::User(user)) if user.timestamp == said_at))
+        Ok(self.read_entry(at)?.is_some_and(|entry| is_said_at(&entry, said_at)))
     }
 
     /// Whether an entry was written so long before a time that nothing of that time is before it.

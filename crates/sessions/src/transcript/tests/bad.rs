@@ -170,7 +170,7 @@ fn a_file_that_is_changed_under_our_hands_is_read_anew() {
     std::fs::write(&path, "").unwrap();
     assert!(matches!(held.refresh(), Err(TranscriptError::NotATranscript(_))));
     std::fs::remove_file(&path).unwrap();
-    let gone = held.append(Body::SessionInfo { name: None }, None);
+    let gone = held.refresh();
     assert!(matches!(gone, Err(TranscriptError::Missing(_))), "{gone:?}");
     assert!(!path.exists(), "what somebody removed stays away");
 }

@@ -79,6 +79,7 @@ fn settings_are_noted_again_when_the_end_does_not_say_them() {
         model_id: "m".into(),
         api: "a".into(),
         thinking_level: "low".into(),
+        touches_cache: false,
     };
     let mut file = TranscriptFile::open_tail(&path, 2000).unwrap();
     file.note_settings(&settings).unwrap();
