@@ -5,11 +5,11 @@ use openclaw_models::{FailureKind, ModelEvent, ModelFailure, ModelRequest};
 use openclaw_protocol::message::{AssistantMessage, Block, StopReason};
 use tokio::sync::mpsc;
 
-use crate::event::RunEvent;
+use crate::event::{RunEvent, TextChange};
 use crate::run::RunModel;
 use crate::stop::Stop;
 use crate::text::tags::promote_thinking;
-use crate::text::visible::{Shown, VisibleText};
+use crate::text::visible::VisibleText;
 
 /// What a call gave.
 pub(crate) struct Answered {
@@ -60,10 +60,10 @@ pub(crate) async fn stream(
     }
 }
 
-async fn show(events: &mpsc::Sender<RunEvent>, shown: Option<Shown>) {
-    if let Some(Shown { text, delta }) = shown {
+async fn show(events: &mpsc::Sender<RunEvent>, shown: Option<TextChange>) {
+    if let Some(change) = shown {
         // Nobody listening any more is no reason to stop.
-        let _ = events.send(RunEvent::Assistant { text, delta }).await;
+        let _ = events.send(RunEvent::Assistant(change)).await;
     }
 }
 

@@ -75,24 +75,63 @@ impl BootstrapScope {
     }
 }
 
+/// A workspace file as it was read.
+#[derive(Debug, Clone, Default)]
+pub struct RawFile {
+    /// Such as `AGENTS.md`.
+    pub name: String,
+    /// Where it is, or would be.
+    pub path: PathBuf,
+    /// Its text; `None` when it is missing or left out.
+    pub content: Option<Content>,
+    /// Why it is left out.
+    left_out: Option<String>,
+}
+
+impl RawFile {
+    /// One that somebody else made.
+    pub fn given(name: String, path: PathBuf, content: Option<String>) -> Self {
+        let content = content.map(|text| Content { text, ..Content::default() });
+        Self { name, path, content, left_out: None }
+    }
+}
+
 /// Reads and shapes the files. Blocking: a handful of small reads; call it from a blocking thread when the workspace may
 /// be on a slow disk. What is no regular file of the workspace counts as missing; the log and the model are told why.
 pub fn load(workspace: &Path, scope: BootstrapScope, max_chars: usize) -> Vec<BootstrapFile> {
+    shape_all(&read_all(workspace, scope), max_chars)
+}
+
+/// Reads the files, as hooks get them. Blocking, as [`load`].
+pub fn read_all(workspace: &Path, scope: BootstrapScope) -> Vec<RawFile> {
     let directory = Workspace::open(workspace);
-    let mut files: Vec<BootstrapFile> = scope
+    let mut files: Vec<RawFile> = scope
         .files()
         .iter()
         .map(|name| {
             let path = workspace.join(name);
             match read(&directory, name) {
-                Ok(content) => shape(name, &path, content.as_ref(), max_chars),
-                Err(error) => left_out(name, &path, &error),
+                Ok(content) => RawFile { name: (*name).to_owned(), path, content, left_out: None },
+                Err(error) => left_out(name, path, &error),
             }
         })
         .collect();
     if scope == BootstrapScope::Private {
-        files.extend(memory(workspace, &directory, max_chars));
+        files.extend(memory(workspace, &directory));
     }
+    files
+}
+
+/// What the model sees of the files.
+pub fn shape_all(files: &[RawFile], max_chars: usize) -> Vec<BootstrapFile> {
+    let shaped = |file: &RawFile| {
+        let mut shaped = shape(&file.name, &file.path, file.content.as_ref(), max_chars);
+        if let Some(why) = &file.left_out {
+            shaped.injected.push_str(&format!(" (left out: {why})"));
+        }
+        shaped
+    };
+    let files: Vec<BootstrapFile> = files.iter().map(shaped).collect();
     for file in files.iter().filter(|file| file.truncated) {
         tracing::warn!(
             file = %file.name,
@@ -105,7 +144,7 @@ pub fn load(workspace: &Path, scope: BootstrapScope, max_chars: usize) -> Vec<Bo
 }
 
 /// The memory file; without one nothing is said of it.
-fn memory(workspace: &Path, directory: &Workspace<'_>, max_chars: usize) -> Vec<BootstrapFile> {
+fn memory(workspace: &Path, directory: &Workspace<'_>) -> Vec<RawFile> {
     let mut seen: Vec<FileId> = Vec::new();
     let mut files = Vec::new();
     for name in MEMORY_FILES {
@@ -115,9 +154,14 @@ fn memory(workspace: &Path, directory: &Workspace<'_>, max_chars: usize) -> Vec<
             Ok(Some(content)) if seen.contains(&content.id) => {}
             Ok(Some(content)) => {
                 seen.push(content.id);
-                files.push(shape(name, &path, Some(&content), max_chars));
+                files.push(RawFile {
+                    name: (*name).to_owned(),
+                    path,
+                    content: Some(content),
+                    left_out: None,
+                });
             }
-            Err(error) => files.push(left_out(name, &path, &error)),
+            Err(error) => files.push(left_out(name, path, &error)),
         }
     }
     files
@@ -127,12 +171,19 @@ fn memory(workspace: &Path, directory: &Workspace<'_>, max_chars: usize) -> Vec<
 type FileId = (u64, u64);
 
 /// What was read of a file.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Content {
     text: String,
     /// Whether the file goes on.
     is_cut: bool,
     id: FileId,
+}
+
+impl Content {
+    /// The text, as far as it was read.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
 }
 
 impl From<&str> for Content {
@@ -152,12 +203,10 @@ fn read(workspace: &Workspace<'_>, name: &str) -> Result<Option<Content>, PlaceE
 }
 
 /// A file that is there and is not read.
-fn left_out(name: &str, path: &Path, error: &PlaceError) -> BootstrapFile {
+fn left_out(name: &str, path: PathBuf, error: &PlaceError) -> RawFile {
     let why = workspace_file::why(error);
     tracing::warn!(path = %path.display(), "workspace file is left out of the prompt: {why}");
-    let mut file = shape(name, path, None, 0);
-    file.injected.push_str(&format!(" (left out: {why})"));
-    file
+    RawFile { name: name.to_owned(), path, content: None, left_out: Some(why) }
 }
 
 /// Turns a file's content into what the model sees. `None` is a missing file.

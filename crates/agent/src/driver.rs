@@ -1,10 +1,13 @@
 //! Performs what [`crate::turn`] decides: the one place where a run waits, writes and calls.
 
+mod room;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use openclaw_config::clock::now_ms;
-use openclaw_models::{ModelRequest, ThinkingLevel};
+use openclaw_models::{FailureKind, ModelRequest, ThinkingLevel};
 use openclaw_protocol::message::{Message, ToolCall};
 use tokio::sync::mpsc;
 use tracing::Instrument;
@@ -18,6 +21,7 @@ use crate::run::{RunModel, RunParams};
 use crate::stop::Stop;
 use crate::tool_call::{self, CallFrame};
 use crate::tool_event;
+use crate::transcript::TranscriptError;
 use crate::turn::{CandidateFacts, Candidates, Step, Turn};
 
 /// Runs to the end.
@@ -61,7 +65,11 @@ impl Step {
     /// Whether a stopped run does not begin this any more. What is decided already is still written and reported.
     fn is_long(&self) -> bool {
         match self {
-            Self::PollSteering | Self::CallModel { .. } | Self::RunTool(_) | Self::Wait(_) => true,
+            Self::PollSteering
+            | Self::CallModel { .. }
+            | Self::MakeRoom(_)
+            | Self::RunTool(_)
+            | Self::Wait(_) => true,
             Self::Emit(_) | Self::Append(..) | Self::Skip(_) | Self::End => false,
         }
     }
@@ -75,6 +83,7 @@ async fn perform(step: Step, turn: &mut Turn, params: &mut RunParams<'_>, stop: 
         Step::Skip(call) => turn.skipped(&call, params.tools.meta(&call.name, &call.arguments), now_ms()),
         Step::PollSteering => turn.polled(params.steering.poll()),
         Step::CallModel { candidate, thinking } => call_model(turn, params, stop, candidate, thinking).await,
+        Step::MakeRoom(room) => room::make(turn, params, stop, room).await,
         Step::RunTool(call) => run_tool(turn, params, stop, &call).await,
         Step::Wait(wait) => stop.pause(wait).await,
         Step::End => {}
@@ -82,20 +91,26 @@ async fn perform(step: Step, turn: &mut Turn, params: &mut RunParams<'_>, stop: 
 }
 
 async fn append(turn: &mut Turn, params: &mut RunParams<'_>, message: &Message, id: Option<&str>) {
+    let changed = params.hooks.persisted(message).await;
+    let message = changed.as_ref().unwrap_or(message);
     if let Err(error) = params.transcript.append(message, id).await {
-        if error.source.kind() == std::io::ErrorKind::Interrupted {
-            // Nothing is wrong: whoever owns the transcript has closed it, and the run is taken up again later.
-            tracing::info!(%error, "the run is interrupted");
-        } else {
-            tracing::error!(%error, "the transcript cannot be written");
-        }
-        turn.storage_failed(error.to_string());
+        storage_failed(turn, &error);
     }
+}
+
+fn storage_failed(turn: &mut Turn, error: &TranscriptError) {
+    if error.source.kind() == std::io::ErrorKind::Interrupted {
+        // Nothing is wrong: whoever owns the transcript has closed it, and the run is taken up again later.
+        tracing::info!(%error, "the run is interrupted");
+    } else {
+        tracing::error!(%error, "the transcript cannot be written");
+    }
+    turn.storage_failed(error.to_string());
 }
 
 async fn call_model(
     turn: &mut Turn,
-    params: &RunParams<'_>,
+    params: &mut RunParams<'_>,
     stop: &mut Stop,
     index: usize,
     thinking: ThinkingLevel,
@@ -104,18 +119,31 @@ async fn call_model(
         turn.storage_failed("no model to call".to_owned());
         return;
     };
+    let messages = context::bounded(params.transcript.context(), params.history_limit);
+    if turn.may_make_room() && room::is_short(params, candidate, &messages) {
+        return turn.short_of_room();
+    }
+    let messages = room::pruned(params, candidate, messages);
     let request = ModelRequest {
-        system: params.system_prompt.to_owned(),
-        messages: context::bounded(params.transcript.context().to_vec(), params.history_limit),
-        tools: params.tools.specs().to_vec(),
+        system: Arc::clone(params.system_prompt),
+        messages,
+        tools: Arc::clone(params.tools.specs()),
         thinking,
         max_tokens: candidate.max_tokens,
         temperature: candidate.temperature,
         cache: candidate.cache,
         session_id: Some(params.session_id.to_string()),
+        kept: params.kept.clone(),
     };
     emit(&params.events, RunEvent::Asking).await;
     let answered = answer::stream(candidate, request, stop, &params.events, now_ms()).await;
+    match &answered.failure {
+        Some(failure) if failure.kind == FailureKind::ContextOverflow => {
+            turn.measured(room::sizes(params, candidate));
+        }
+        Some(_) => {}
+        None => params.pruned.answered(now_ms()),
+    }
     turn.answered(answered, stop.cause(), now_ms());
 }
 
@@ -125,6 +153,7 @@ async fn run_tool(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, call
     let frame = CallFrame {
         tools: params.tools,
         redactor: params.redactor,
+        hooks: &params.hooks,
         host: &params.host,
         workspace: &params.workspace,
         cancel: &cancel,
@@ -143,6 +172,8 @@ fn outcome(turn: &Turn, params: &RunParams<'_>, started_at: i64, ended_at: i64) 
     let record = &turn.record;
     let model = params.models.get(record.candidate);
     let end = turn.end().clone();
+    let is_full = end == RunEnd::Completed
+        && model.is_some_and(|model| room::is_short(params, model, params.transcript.context()));
     let payloads = Replies {
         catalogue: params.tools.catalogue(),
         answers: &record.answers,
@@ -164,13 +195,15 @@ fn outcome(turn: &Turn, params: &RunParams<'_>, started_at: i64, ended_at: i64) 
                 provider: model.map(|model| model.model.provider().to_owned()).unwrap_or_default(),
                 model: model.map(|model| model.model.id().to_owned()).unwrap_or_default(),
                 usage: record.usage.counted(),
+                compaction_count: Some(record.compactions).filter(|count| *count > 0),
             },
             aborted: end.was_stopped(),
-            system_prompt_report: params.report.clone(),
             stop_reason: record.stop_reason,
             error: record.error.clone(),
         },
         last_usage: record.last_usage,
+        tokens_after: record.tokens_after,
+        is_full,
         failures: record.failures.clone(),
         candidate: record.candidate,
         ran_out_of_time: record.ran_out_of_time,

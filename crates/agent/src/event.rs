@@ -13,12 +13,7 @@ pub enum RunEvent {
     /// Nothing that clients hear: the request is made, and the model is asked.
     Asking,
     /// `assistant {text, delta}`: the cleaned text of the current assistant message grew.
-    Assistant {
-        /// The message's text so far.
-        text: String,
-        /// What is new.
-        delta: String,
-    },
+    Assistant(TextChange),
     /// `tool {phase:"start", name, toolCallId, args}`
     ToolStart {
         /// The tool's name.
@@ -67,6 +62,17 @@ pub enum RunEvent {
         /// How it ended.
         end: RunEnd,
     },
+}
+
+/// What became of the text of the current assistant message. Told as a change, so that a long text is not copied for each word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TextChange {
+    /// The text of a message begins with this.
+    Begins(String),
+    /// This follows the text so far.
+    Grows(String),
+    /// This is the text, in place of what was told; none of it counts as new.
+    Corrected(String),
 }
 
 /// How a run ended.

@@ -14,30 +14,41 @@
 //! | what a run tells and returns | [`event`], [`reply`], `payload`, `tool_event` |
 //! | reasoning tags, directives, the silent token | [`text`] |
 //! | how much of the history a model is sent | `context` |
+//! | how large it is; leaving out old tool results; summaries in place of what was long ago | [`tokens`], [`pruning`], [`compaction`] |
 //! | the system prompt and its report | [`prompt`] |
 //! | files under an open directory, that nothing leads out of | [`place`], [`workspace_file`] |
 //! | workspace files, templates, identity, the user's clock | [`bootstrap`], [`workspace`], [`identity`], [`user_time`] |
 //! | what a tool is, and the facts that are known of it | [`tool`] |
 //! | which tools are offered | [`tool_policy`]; those of one run are a [`Toolbox`] |
 //! | what tools may ask of the gateway | [`host`] |
+//! | hooks: what they are told, what they may change | [`hooks`] |
+//! | the settings at the head of `SKILL.md` and `HOOK.md`; what they need | [`frontmatter`], [`requirements`] |
+//! | skills: finding them, whether they can be used, what runs are given of them | [`skills`] |
 //! | adding, changing and removing agents, their workspace files | [`roster`] |
 
 mod answer;
 pub mod bootstrap;
+pub mod compaction;
 mod context;
 mod driver;
 pub mod event;
+pub mod frontmatter;
+pub mod hooks;
 pub mod host;
 pub mod identity;
 mod payload;
 pub mod place;
 pub mod prompt;
+pub mod pruning;
 mod redaction;
 pub mod reply;
+pub mod requirements;
 pub mod roster;
 pub mod run;
+pub mod skills;
 mod stop;
 pub mod text;
+pub mod tokens;
 pub mod tool;
 mod tool_call;
 mod tool_event;
@@ -54,5 +65,6 @@ pub use redaction::{MIN_SECRET_CHARS, Redactor};
 pub use reply::{Outcome, ReplyPayload, RunMeta};
 pub use run::{Limits, ReasoningVisibility, RunModel, RunParams, run};
 pub use tool::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+pub use tool_call::DirectCall;
 pub use toolbox::Toolbox;
 pub use transcript::{QueuedMessage, Steering, Transcript, TranscriptError};

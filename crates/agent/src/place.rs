@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{Mode, SFlag, fchmod, fstatat, mkdirat};
-use nix::unistd::{UnlinkatFlags, unlinkat};
+use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
 
 /// A directory is opened to be walked, not listed: on Linux that needs no read permission.
 #[cfg(target_os = "linux")]
@@ -48,6 +48,8 @@ impl std::fmt::Display for PlaceError {
         }
     }
 }
+
+impl std::error::Error for PlaceError {}
 
 impl PlaceError {
     /// Whether there simply is no such file.
@@ -130,6 +132,15 @@ impl Head {
         bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         Ok(Self { bytes, is_cut, metadata })
     }
+}
+
+/// Whether a file is a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Executable {
+    /// It may be run.
+    Yes,
+    /// It may be read.
+    No,
 }
 
 /// One file, existing or not.
@@ -309,6 +320,30 @@ impl Place {
             let _ = unlinkat(&self.directory, draft.as_os_str(), UnlinkatFlags::NoRemoveDir);
         }
         written
+    }
+
+    /// A new empty file, in the place of one that is there. Only the owner may change it.
+    pub fn create(&self, executable: Executable) -> Result<File, PlaceError> {
+        self.remove()?;
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let mode = match executable {
+            Executable::Yes => 0o755,
+            Executable::No => 0o644,
+        };
+        Ok(openat(&self.directory, self.name.as_os_str(), flags, Mode::from_bits_truncate(mode))?.into())
+    }
+
+    /// Makes a symbolic link, in the place of a file that is there. Where it leads is not looked at.
+    pub fn link_to(&self, target: &Path) -> Result<(), PlaceError> {
+        self.remove()?;
+        Ok(symlinkat(target, &self.directory, self.name.as_os_str())?)
+    }
+
+    fn remove(&self) -> Result<(), PlaceError> {
+        match unlinkat(&self.directory, self.name.as_os_str(), UnlinkatFlags::NoRemoveDir) {
+            Ok(()) | Err(Errno::ENOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// A new empty file beside this one, under a name nobody uses.

@@ -19,8 +19,8 @@ use openclaw_protocol::SessionKey;
 
 pub use repo_root::RepoRoots;
 pub use report::{
-    FileReport, PromptSize, ReportFrame, SandboxReport, SkillReport, SkillsReport, SystemPromptReport,
-    ToolReport, ToolsReport,
+    FileReport, PromptSize, ReportFrame, ReportSource, SandboxReport, SkillReport, SkillsReport,
+    SystemPromptReport, ToolReport, ToolsReport,
 };
 pub use runtime::HostFacts;
 

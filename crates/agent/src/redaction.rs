@@ -62,7 +62,7 @@ impl Redactor {
     }
 
     /// A text for the model without secrets; also without the rest of one whose beginning was cut off.
-    pub(crate) fn redact_text(&self, text: &str) -> String {
+    pub fn redact_text(&self, text: &str) -> String {
         self.redacted(text, Cut::Start).into_owned()
     }
 

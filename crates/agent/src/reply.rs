@@ -7,7 +7,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::event::RunEnd;
-use crate::prompt::SystemPromptReport;
 
 /// Everything the caller needs once a run has ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +25,10 @@ pub struct Outcome {
     /// Usage of the last successful model call: what the session's `totalTokens` is computed from
     /// (spec `models.md` §7: the last call, not the sum).
     pub last_usage: Option<Usage>,
+    /// Tokens of the conversation by estimate, where a compaction came after that call.
+    pub tokens_after: Option<u64>,
+    /// Whether the conversation has outgrown what the model's window has room for: it is to be compacted before the next run.
+    pub is_full: bool,
     /// Every failed attempt in order.
     pub failures: Vec<CandidateFailure>,
     /// Index of the candidate that made the last call.
@@ -72,7 +75,7 @@ pub enum ReplyTo {
     Id(String),
 }
 
-/// `meta` of an `agent` final.
+/// `meta` of an `agent` final; what its system prompt was made of the caller knows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunMeta {
@@ -82,9 +85,6 @@ pub struct RunMeta {
     pub agent_meta: AgentMeta,
     /// Whether the run was stopped by someone or by the clock.
     pub aborted: bool,
-    /// What the system prompt was made of.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub system_prompt_report: Option<SystemPromptReport>,
     /// `tool_calls` when a client has to run tools, `max_tool_rounds` or `tool_loop` when a limit ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<&'static str>,
@@ -106,6 +106,9 @@ pub struct AgentMeta {
     /// Sum over all calls of the run; absent when nothing was counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<RunUsage>,
+    /// How often a summary took the place of messages in this run; absent where it never did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compaction_count: Option<u64>,
 }
 
 /// Token sums of a run, zero fields omitted (spec `models.md` §7).

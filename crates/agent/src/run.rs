@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_models::thinking::uses_tags;
-use openclaw_models::{CacheRetention, Candidate, Model, ThinkingLevel};
+use openclaw_models::{CacheRetention, Candidate, KeptRequest, Model, ThinkingLevel};
 use openclaw_protocol::SessionId;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::compaction::CompactionSettings;
 use crate::event::RunEvent;
+use crate::hooks::RunHooks;
 use crate::host::Host;
-use crate::prompt::SystemPromptReport;
+use crate::pruning::{PruneSettings, Pruned};
 use crate::redaction::Redactor;
 use crate::reply::Outcome;
 use crate::toolbox::Toolbox;
@@ -29,25 +31,35 @@ pub struct RunParams<'a> {
     /// What is told of models that were left out from the start, as `provider/model: why`; for the list of all that failed.
     pub passed_over: &'a [String],
     /// The system prompt, byte-stable for the session.
-    pub system_prompt: &'a str,
-    /// What the prompt was made of; passed through to [`Outcome`].
-    pub report: Option<SystemPromptReport>,
+    pub system_prompt: &'a Arc<str>,
     /// The tools, policy applied.
     pub tools: &'a Toolbox,
     /// What the tools may ask of the gateway.
     pub host: Arc<dyn Host>,
+    /// What is told of the tools' calls, and may change them.
+    pub hooks: RunHooks,
     /// Takes secrets out of what the tools say.
     pub redactor: &'a Redactor,
     /// Where history comes from and messages go. It ends with the message to answer; or, when an earlier process ended
     /// while the run was under way, with what that has written since. Unanswered tool calls are then closed with an error
     /// result, and an answer that is already there is returned without calling the model.
     pub transcript: &'a mut dyn Transcript,
+    /// What was asked last behind the same transcript: the next request goes on from it.
+    pub kept: KeptRequest,
     /// What the user says meanwhile.
     pub steering: &'a dyn Steering,
     /// Whether reasoning becomes a reply of its own.
     pub reasoning: ReasoningVisibility,
     /// Time, rounds, loops.
     pub limits: Limits,
+    /// When messages give way to a summary, and how many stay.
+    pub compaction: CompactionSettings,
+    /// Tokens of the system prompt and the tools, by estimate.
+    pub fixed_tokens: u64,
+    /// How old tool results are pruned; `None` prunes none.
+    pub pruning: Option<&'a PruneSettings>,
+    /// What was pruned behind the same transcript.
+    pub pruned: &'a mut Pruned,
     /// Keep this many user turns of history (spec `agent-runtime.md` §9.5); absent keeps all.
     pub history_limit: Option<NonZeroU32>,
     /// Stops the run.

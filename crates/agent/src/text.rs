@@ -2,6 +2,7 @@
 //! (spec `streaming.md` §6, §7; `messages.md` §7, §8).
 
 pub mod directive;
+pub mod heartbeat;
 pub mod silent;
 pub mod tags;
 pub(crate) mod visible;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use openclaw_models::ToolSchema;
 use openclaw_protocol::message::Block;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -22,8 +23,8 @@ pub trait Tool: Send + Sync {
     /// What is known of it.
     fn facts(&self) -> &ToolFacts;
 
-    /// JSON Schema of its arguments.
-    fn schema(&self) -> Value;
+    /// JSON Schema of its arguments, made once: each run has tools of its own.
+    fn schema(&self) -> ToolSchema;
 
     /// Runs one call with arguments that fit the schema. A cancelled call returns [`ToolError::Aborted`] soon, with nothing
     /// left running unless it was put in the background.

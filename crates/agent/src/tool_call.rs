@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::RunEvent;
+use crate::hooks::RunHooks;
 use crate::host::Host;
 use crate::redaction::{Cut, Redactor};
 use crate::tool::{ToolContext, ToolError, ToolOutput};
@@ -26,6 +27,7 @@ const UPDATES: usize = 16;
 pub(crate) struct CallFrame<'a> {
     pub(crate) tools: &'a Toolbox,
     pub(crate) redactor: &'a Redactor,
+    pub(crate) hooks: &'a RunHooks,
     pub(crate) host: &'a Arc<dyn Host>,
     pub(crate) workspace: &'a Path,
     pub(crate) cancel: &'a CancellationToken,
@@ -36,11 +38,99 @@ pub(crate) struct CallFrame<'a> {
 /// wrong is the result.
 pub(crate) async fn execute(frame: CallFrame<'_>, call: &ToolCall, now: impl Fn() -> i64) -> Executed {
     let meta = frame.tools.meta(&call.name, &call.arguments);
+    let begun = now();
+    let mut told = None;
     let outcome = match checked(frame.tools.specs(), call) {
-        Ok(args) => Outcome::of(run(frame, call, args).await, &call.name, frame.redactor),
+        Ok(args) => match hooked(frame, call, args).await {
+            Ok(args) => {
+                told = frame.hooks.kept_params(&args);
+                Outcome::of(run(frame, call, args).await, &call.name, frame.redactor)
+            }
+            Err(Withheld::Blocked(reason)) => {
+                Outcome::failed(&call.name, &frame.redactor.redact_text(&reason))
+            }
+            Err(Withheld::Unfit(why)) => Outcome::refused(why).redacted(frame.redactor),
+        },
         Err(why) => Outcome::refused(why).redacted(frame.redactor),
     };
-    outcome.executed(call, meta, now())
+    let executed = outcome.executed(call, meta, now());
+    let took = u64::try_from(executed.result.timestamp - begun).unwrap_or_default();
+    frame.hooks.after_tool_call(call, told, &executed.result, took);
+    executed
+}
+
+/// Why a call is not made although its arguments were fit.
+enum Withheld {
+    /// A hook does not want it, for this reason.
+    Blocked(String),
+    /// What a hook made of the arguments does not fit the tool.
+    Unfit(String),
+}
+
+/// The arguments after the hooks had them; they have to fit the tool's schema still.
+async fn hooked(frame: CallFrame<'_>, call: &ToolCall, args: Value) -> Result<Value, Withheld> {
+    if !frame.hooks.ask_before_tool_calls() {
+        return Ok(args);
+    }
+    let changed = match frame.hooks.before_tool_call(call, args.clone()).await {
+        Ok(changed) if changed == args => return Ok(args),
+        Ok(changed) => changed,
+        Err(reason) => return Err(Withheld::Blocked(reason)),
+    };
+    let changed = ToolCall { arguments: changed, ..call.clone() };
+    checked(frame.tools.specs(), &changed).map_err(Withheld::Unfit)
+}
+
+/// A call that a person asks for, without a model.
+#[derive(Clone, Copy)]
+pub struct DirectCall<'a> {
+    /// The tools that the policy leaves.
+    pub tools: &'a Toolbox,
+    /// Takes secrets out of what the tool says.
+    pub redactor: &'a Redactor,
+    /// Asked before the call.
+    pub hooks: &'a RunHooks,
+    /// What the tool may ask of the gateway.
+    pub host: &'a Arc<dyn Host>,
+    /// Where relative paths start.
+    pub workspace: &'a Path,
+    /// Ends the call.
+    pub cancel: &'a CancellationToken,
+}
+
+impl DirectCall<'_> {
+    /// Makes the call. Gives what the tool says in words, without known secrets; nothing if it says nothing.
+    ///
+    /// # Errors
+    /// [`ToolError`]; its text has no known secrets either.
+    pub async fn make(self, call: &ToolCall) -> Result<Option<String>, ToolError> {
+        let Self { tools, redactor, hooks, host, workspace, cancel } = self;
+        if !tools.specs().iter().any(|spec| spec.name == call.name) {
+            return Err(ToolError::Unknown(call.name.clone()));
+        }
+        // Nobody listens to partial results.
+        let (events, _) = mpsc::channel(1);
+        let frame = CallFrame { tools, redactor, hooks, host, workspace, cancel, events: &events };
+        let args = checked(tools.specs(), call).map_err(ToolError::Failed)?;
+        let args = hooked(frame, call, args).await.map_err(|withheld| match withheld {
+            Withheld::Blocked(why) | Withheld::Unfit(why) => ToolError::Failed(redactor.redact_text(&why)),
+        })?;
+        let output = match run(frame, call, args).await {
+            Err(ToolError::Failed(error)) => Err(ToolError::Failed(redactor.redact_text(&error))),
+            Err(ToolError::FailedWithNotice { notice, error }) => {
+                let (notice, error) = (redactor.redact_text(&notice), redactor.redact_text(&error));
+                Err(ToolError::FailedWithNotice { notice, error })
+            }
+            other => other,
+        }?;
+        let said = Outcome { output, is_error: false }.redacted(redactor).output.content;
+        let text = |block: &'_ Block| match block {
+            Block::Text(text) => Some(text.text.clone()),
+            Block::Image(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => None,
+        };
+        let texts: Vec<String> = said.iter().filter_map(text).collect();
+        Ok(Some(texts.join("\n").trim().to_owned()).filter(|text| !text.is_empty()))
+    }
 }
 
 /// The result of a call that did not come back after it was told to stop.

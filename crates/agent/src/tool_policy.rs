@@ -192,7 +192,7 @@ fn allowed(list: &[String], name: &str) -> bool {
 }
 
 /// `*` stands for any run of characters.
-fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut tail) = name.strip_prefix(start) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();

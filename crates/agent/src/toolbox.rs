@@ -1,5 +1,7 @@
 //! The tools offered to one run.
 
+use std::sync::{Arc, LazyLock};
+
 use openclaw_models::ToolSpec;
 use serde_json::Value;
 
@@ -8,7 +10,7 @@ use crate::tool::{Catalogue, Tool, ToolContext, ToolError, ToolFacts, ToolOutput
 /// The tools that the policy leaves to one run, in the order in which the model is offered them.
 pub struct Toolbox {
     tools: Vec<Box<dyn Tool>>,
-    specs: Vec<ToolSpec>,
+    specs: Arc<[ToolSpec]>,
     catalogue: &'static Catalogue,
 }
 
@@ -20,7 +22,7 @@ impl Toolbox {
     }
 
     /// What the model is offered, in order.
-    pub fn specs(&self) -> &[ToolSpec] {
+    pub fn specs(&self) -> &Arc<[ToolSpec]> {
         &self.specs
     }
 
@@ -58,17 +60,13 @@ impl Toolbox {
 
 fn spec(tool: &dyn Tool) -> ToolSpec {
     let ToolFacts { name, description, .. } = tool.facts();
-    ToolSpec {
-        name: (*name).to_owned(),
-        description: (*description).to_owned(),
-        parameters: tool.schema().into(),
-    }
+    ToolSpec { name: (*name).to_owned(), description: (*description).to_owned(), parameters: tool.schema() }
 }
 
 impl Default for &Toolbox {
     fn default() -> Self {
         static NO_NAMES: Catalogue = Catalogue::empty();
-        static NO_TOOLS: Toolbox = Toolbox { tools: Vec::new(), specs: Vec::new(), catalogue: &NO_NAMES };
+        static NO_TOOLS: LazyLock<Toolbox> = LazyLock::new(|| Toolbox::new(Vec::new(), &NO_NAMES));
         &NO_TOOLS
     }
 }

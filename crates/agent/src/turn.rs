@@ -11,6 +11,7 @@
 mod repetition;
 mod resume;
 mod retry;
+mod room;
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -34,14 +35,27 @@ use crate::tool_event;
 use crate::transcript::QueuedMessage;
 use repetition::Repetition;
 use retry::{Attempts, Next};
+use room::MakingRoom;
+pub(crate) use room::{Room, RoomMade, Sizes};
 
 /// Text of calls that were not made because the user said something; clients match it.
 pub(crate) const SKIPPED: &str = "Skipped due to queued user message.";
 /// Text of the call that was under way when the run was stopped.
 pub(crate) const STOPPED_RUNNING: &str =
     "[openclaw] The run was stopped while this call was under way; it may or may not have taken effect.";
+
 /// Text of calls that were still to be made when the run was stopped.
 pub(crate) const STOPPED_WAITING: &str = "[openclaw] The run was stopped before this call was made.";
+
+/// Whether the gateway wrote a result in the place of a tool that gave none.
+pub(crate) fn is_written_by_gateway(result: &ToolResultMessage) -> bool {
+    match result.content.as_slice() {
+        [Block::Text(only)] => {
+            [SKIPPED, STOPPED_RUNNING, STOPPED_WAITING, resume::INTERRUPTED].contains(&only.text.as_str())
+        }
+        _ => false,
+    }
+}
 
 /// What the driver does next.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,6 +75,8 @@ pub(crate) enum Step {
         /// Level to ask for.
         thinking: ThinkingLevel,
     },
+    /// Make room for the next call; answered with [`Turn::room_made`].
+    MakeRoom(Room),
     /// Make a call; answered with [`Turn::tool_done`].
     RunTool(ToolCall),
     /// Wait before the next call; nothing to answer.
@@ -108,6 +124,12 @@ pub(crate) struct Record {
     pub(crate) candidate: usize,
     /// Whether time was over before that call gave anything.
     pub(crate) ran_out_of_time: bool,
+    /// Summaries that took the place of messages.
+    pub(crate) compactions: u64,
+    /// Tokens after the last of them, where no call has counted them since.
+    pub(crate) tokens_after: Option<u64>,
+    /// Why there was no summary when one was needed.
+    pub(crate) compaction_failure: Option<String>,
 }
 
 /// Whom a run may call.
@@ -137,6 +159,8 @@ enum Phase {
     BeforeModel,
     /// Waiting for a model.
     Calling,
+    /// Waiting for room. With what the model said that did not have enough.
+    MakingRoom { room: Room, overflowed: Option<Box<AssistantMessage>> },
     /// Calls still to make; the first is under way when `running`.
     Tools { calls: VecDeque<ToolCall>, running: bool },
     /// A tool has ended; a steered message would skip the rest.
@@ -155,6 +179,8 @@ pub(crate) struct Turn {
     rounds: u32,
     attempts: Attempts,
     repetition: Repetition,
+    making_room: MakingRoom,
+    sizes: Sizes,
     end: RunEnd,
     pub(crate) record: Record,
 }
@@ -169,11 +195,18 @@ impl Turn {
             rounds: 0,
             attempts: Attempts::new(candidates, limits.retries),
             repetition: Repetition::default(),
+            making_room: MakingRoom::default(),
+            sizes: Sizes::default(),
             end: RunEnd::Completed,
             record: Record::default(),
         };
         turn.begin(context, now);
         turn
+    }
+
+    /// The candidate of the next call.
+    pub(crate) fn candidate(&self) -> usize {
+        self.attempts.candidate()
     }
 
     /// How the run ended; meaningful once [`Step::End`] was given.
@@ -192,6 +225,7 @@ impl Turn {
                 self.record.candidate = self.attempts.candidate();
                 Step::CallModel { candidate: self.attempts.candidate(), thinking: self.attempts.thinking() }
             }
+            Phase::MakingRoom { room, .. } => Step::MakeRoom(*room),
             Phase::Tools { calls, running } => match calls.front() {
                 Some(call) => {
                     *running = true;
@@ -217,9 +251,11 @@ impl Turn {
             }
             Phase::AfterTool { calls } => self.enter_tools(calls),
             Phase::TurnEnd { asked_tools } if queued.is_some() || asked_tools => self.call_model(queued),
-            Phase::TurnEnd { .. } | Phase::Ended | Phase::Calling | Phase::Tools { .. } => {
-                self.finish(RunEnd::Completed)
-            }
+            Phase::TurnEnd { .. }
+            | Phase::Ended
+            | Phase::Calling
+            | Phase::MakingRoom { .. }
+            | Phase::Tools { .. } => self.finish(RunEnd::Completed),
         }
     }
 
@@ -255,9 +291,11 @@ impl Turn {
     /// A whole answer: make its calls, or see whether anything else is to be said.
     fn whole(&mut self, message: AssistantMessage, stop: Option<StopCause>, now: i64) {
         self.attempts.succeeded();
+        self.making_room.answered();
         // What a broken off answer says of its usage is not the whole of it.
         self.record.usage.add(&message.usage);
         self.record.last_usage = Some(message.usage);
+        self.record.tokens_after = None;
         self.record.answers.push(Answer::of(&message));
         let calls: VecDeque<ToolCall> = message.tool_calls().cloned().collect();
         self.steps.push_back(Step::Append(Message::Assistant(message), None));
@@ -311,6 +349,9 @@ impl Turn {
             kind: failure.kind,
             message: failure.message.clone(),
         });
+        if failure.kind == FailureKind::ContextOverflow {
+            return self.overflowed(message);
+        }
         let next = self.attempts.after(&failure, heard);
         let error = (next == Next::GiveUp).then(|| self.attempts.error(&self.record.failures, &failure));
         // Who reads the history is told what those were told who saw the run fail.
@@ -357,6 +398,9 @@ impl Turn {
                 // The answer was complete before anyone stopped it.
                 self.phase = Phase::Ended;
                 return;
+            }
+            Phase::MakingRoom { overflowed, .. } => {
+                self.steps.extend(overflowed.map(|said| Step::Append(Message::Assistant(*said), None)));
             }
             Phase::BeforeModel | Phase::Calling | Phase::TurnEnd { asked_tools: true } => {}
         }

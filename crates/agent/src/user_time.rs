@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use openclaw_config::settings::TimeFormat;
 
 /// How hours are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,13 +16,13 @@ pub enum HourFormat {
 }
 
 impl HourFormat {
-    /// `agents.defaults.timeFormat`: `12` and `24` are taken at their word; `auto` and anything else look at the locale
-    /// (`LC_TIME`, else `LANG`), where only the few twelve-hour countries say twelve.
-    pub fn resolve(setting: Option<&str>, locale: Option<&str>) -> Self {
-        match setting.map(str::trim) {
-            Some("12") => Self::Twelve,
-            Some("24") => Self::TwentyFour,
-            _ => {
+    /// `agents.defaults.timeFormat`: `12` and `24` are taken at their word; `auto` looks at the locale (`LC_ALL`, `LC_TIME`, else
+    /// `LANG`), where only the few twelve-hour countries say twelve.
+    pub fn resolve(setting: TimeFormat, locale: Option<&str>) -> Self {
+        match setting {
+            TimeFormat::Twelve => Self::Twelve,
+            TimeFormat::TwentyFour => Self::TwentyFour,
+            TimeFormat::Auto => {
                 const TWELVE: [&str; 6] = ["en_US", "en_CA", "en_AU", "en_NZ", "en_PH", "en_IN"];
                 let twelve = locale.is_some_and(|locale| TWELVE.iter().any(|name| locale.starts_with(name)));
                 if twelve { Self::Twelve } else { Self::TwentyFour }
@@ -195,11 +196,11 @@ mod tests {
     #[test]
     fn the_hour_format_follows_setting_then_locale() {
         let rows = [
-            (Some("12"), None, HourFormat::Twelve),
-            (Some("24"), Some("en_US.UTF-8"), HourFormat::TwentyFour),
-            (Some("auto"), Some("en_US.UTF-8"), HourFormat::Twelve),
-            (None, Some("de_DE"), HourFormat::TwentyFour),
-            (None, None, HourFormat::TwentyFour),
+            (TimeFormat::Twelve, None, HourFormat::Twelve),
+            (TimeFormat::TwentyFour, Some("en_US.UTF-8"), HourFormat::TwentyFour),
+            (TimeFormat::Auto, Some("en_US.UTF-8"), HourFormat::Twelve),
+            (TimeFormat::Auto, Some("de_DE"), HourFormat::TwentyFour),
+            (TimeFormat::Auto, None, HourFormat::TwentyFour),
         ];
         for (setting, locale, expect) in rows {
             assert_eq!(HourFormat::resolve(setting, locale), expect);

@@ -5,11 +5,12 @@ mod fold;
 mod passage;
 
 use std::io::Read;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use openclaw_agent::place::PlaceError;
 use openclaw_agent::tool::ToolFuture;
 use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+use openclaw_models::ToolSchema;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -43,8 +44,9 @@ impl Tool for Edit {
         &FACTS
     }
 
-    fn schema(&self) -> Value {
-        json!({
+    fn schema(&self) -> ToolSchema {
+        static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
+            json!({
             "type": "object",
             "properties": {
                 "path": {"description": "File to change, absolute or relative to the workspace", "type": "string"},
@@ -56,6 +58,9 @@ impl Tool for Edit {
             },
             "required": [],
         })
+            .into()
+        });
+        SCHEMA.clone()
     }
 
     fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_> {

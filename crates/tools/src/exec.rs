@@ -5,6 +5,7 @@
 
 mod environment;
 pub(crate) mod guard;
+pub(crate) mod handler;
 mod leftovers;
 mod output;
 mod plan;
@@ -12,12 +13,13 @@ mod process;
 pub(crate) mod settings;
 mod slug;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use openclaw_agent::tool::{Reach, ToolFuture};
 use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 use openclaw_config::clock::now_ms;
 use openclaw_config::settings::ExecHost;
+use openclaw_models::ToolSchema;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -55,8 +57,9 @@ impl Tool for Exec {
         &FACTS
     }
 
-    fn schema(&self) -> Value {
-        json!({
+    fn schema(&self) -> ToolSchema {
+        static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
+            json!({
             "type": "object",
             "properties": {
                 "command": {"description": "The command line, run by the shell", "type": "string"},
@@ -74,6 +77,9 @@ impl Tool for Exec {
             },
             "required": ["command"],
         })
+            .into()
+        });
+        SCHEMA.clone()
     }
 
     fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_> {

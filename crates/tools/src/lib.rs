@@ -20,6 +20,7 @@ mod write;
 use row::name_only;
 
 pub use exec::guard::CommandLock;
+pub use exec::handler::Handlers;
 pub use exec::settings::ExecSettings;
 pub use row::{CATALOGUE, Confinement, Setup, ToolRow, built_in, toolbox};
 

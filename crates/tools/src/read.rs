@@ -5,11 +5,12 @@ mod window;
 
 use std::fs::File;
 use std::io::{BufReader, Read as _, Seek, SeekFrom};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use openclaw_agent::place::PlaceError;
 use openclaw_agent::tool::ToolFuture;
 use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+use openclaw_models::ToolSchema;
 use openclaw_protocol::message::Block;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -39,8 +40,9 @@ impl Tool for Read {
         &FACTS
     }
 
-    fn schema(&self) -> Value {
-        json!({
+    fn schema(&self) -> ToolSchema {
+        static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
+            json!({
             "type": "object",
             "properties": {
                 "path": {"description": "File to read, absolute or relative to the workspace", "type": "string"},
@@ -50,6 +52,9 @@ impl Tool for Read {
             },
             "required": [],
         })
+            .into()
+        });
+        SCHEMA.clone()
     }
 
     fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_> {

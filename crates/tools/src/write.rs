@@ -1,9 +1,10 @@
 //! `write`: makes a file's content (spec `tools.md` §2).
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use openclaw_agent::tool::ToolFuture;
 use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+use openclaw_models::ToolSchema;
 use serde_json::{Value, json};
 
 use crate::args::{Args, PATH};
@@ -29,8 +30,9 @@ impl Tool for Write {
         &FACTS
     }
 
-    fn schema(&self) -> Value {
-        json!({
+    fn schema(&self) -> ToolSchema {
+        static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
+            json!({
             "type": "object",
             "properties": {
                 "path": {"description": "File to write, absolute or relative to the workspace", "type": "string"},
@@ -39,6 +41,9 @@ impl Tool for Write {
             },
             "required": ["content"],
         })
+            .into()
+        });
+        SCHEMA.clone()
     }
 
     fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_> {

@@ -3,19 +3,20 @@
 use openclaw_models::ToolSpec;
 use openclaw_protocol::SessionKey;
 use openclaw_protocol::text_length::utf16_len;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::SystemPrompt;
 use crate::bootstrap::BootstrapFile;
 
 /// `systemPromptReport`, stored with the session after each run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemPromptReport {
-    /// `run` or `estimate`.
-    pub source: &'static str,
+    /// Where it comes from.
+    pub source: ReportSource,
     /// Unix milliseconds.
+    #[serde(default)]
     pub generated_at: i64,
     /// Where it was used.
     #[serde(flatten)]
@@ -23,15 +24,52 @@ pub struct SystemPromptReport {
     /// Sizes of the prompt.
     pub system_prompt: PromptSize,
     /// The workspace files.
+    #[serde(default)]
     pub injected_workspace_files: Vec<FileReport>,
     /// The skills block.
+    #[serde(default)]
     pub skills: SkillsReport,
     /// The tools.
+    #[serde(default)]
     pub tools: ToolsReport,
 }
 
+impl SystemPromptReport {
+    /// Whether two reports differ at most in when they were made.
+    pub fn says_the_same_as(&self, other: &Self) -> bool {
+        let Self { source, generated_at: _, frame, system_prompt, injected_workspace_files, skills, tools } =
+            self;
+        *source == other.source
+            && *frame == other.frame
+            && *system_prompt == other.system_prompt
+            && *injected_workspace_files == other.injected_workspace_files
+            && *skills == other.skills
+            && *tools == other.tools
+    }
+}
+
+/// Where a report comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReportSource {
+    /// From the prompt of a run.
+    Run,
+    /// From a prompt that was built for the report alone.
+    Estimate,
+}
+
+impl ReportSource {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Estimate => "estimate",
+        }
+    }
+}
+
 /// Session, model and place of a report.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportFrame {
     /// The transcript.
@@ -53,12 +91,13 @@ pub struct ReportFrame {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bootstrap_max_chars: Option<usize>,
     /// The sandbox.
+    #[serde(default)]
     pub sandbox: SandboxReport,
 }
 
 /// Whether the run was sandboxed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct SandboxReport {
     /// `off`, `non-main` or `all`.
     pub mode: String,
@@ -73,8 +112,8 @@ impl Default for SandboxReport {
 }
 
 /// Sizes in UTF-16 units, as OpenClaw's clients count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct PromptSize {
     /// The whole prompt.
     pub chars: usize,
@@ -88,8 +127,8 @@ pub struct PromptSize {
 }
 
 /// One workspace file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct FileReport {
     /// Such as `AGENTS.md`.
     pub name: String,
@@ -106,8 +145,8 @@ pub struct FileReport {
 }
 
 /// The skills block.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct SkillsReport {
     /// Size of the skills prompt.
     pub prompt_chars: usize,
@@ -116,8 +155,8 @@ pub struct SkillsReport {
 }
 
 /// One skill.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct SkillReport {
     /// The skill's name.
     pub name: String,
@@ -126,8 +165,8 @@ pub struct SkillReport {
 }
 
 /// The tools.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ToolsReport {
     /// Size of the list in the prompt.
     pub list_chars: usize,
@@ -138,8 +177,8 @@ pub struct ToolsReport {
 }
 
 /// One tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ToolReport {
     /// The tool's name.
     pub name: String,
@@ -158,16 +197,16 @@ impl SystemPrompt {
         generated_at: i64,
         frame: ReportFrame,
         files: &[BootstrapFile],
-        skills: &str,
+        skills: SkillsReport,
         tools: &[ToolSpec],
     ) -> SystemPromptReport {
         SystemPromptReport {
-            source: "run",
+            source: ReportSource::Run,
             generated_at,
             frame,
             system_prompt: self.size,
             injected_workspace_files: files.iter().map(file_report).collect(),
-            skills: skills_report(skills),
+            skills,
             tools: tools_report(tools, self.size.tool_list_chars),
         }
     }
@@ -184,31 +223,13 @@ fn file_report(file: &BootstrapFile) -> FileReport {
     }
 }
 
-fn skills_report(prompt: &str) -> SkillsReport {
-    const OPEN: &str = "<skill>";
-    const CLOSE: &str = "</skill>";
-    let mut entries = Vec::new();
-    let mut rest = prompt;
-    while let Some((_, tail)) = rest.split_once(OPEN) {
-        let Some((body, after)) = tail.split_once(CLOSE) else { break };
-        let name =
-            body.split_once("<name>").and_then(|(_, t)| t.split_once("</name>")).map_or("", |(name, _)| name);
-        entries.push(SkillReport {
-            name: name.trim().to_owned(),
-            block_chars: utf16_len(body) + OPEN.len() + CLOSE.len(),
-        });
-        rest = after;
-    }
-    SkillsReport { prompt_chars: utf16_len(prompt), entries }
-}
-
 fn tools_report(tools: &[ToolSpec], list_chars: usize) -> ToolsReport {
     let entries: Vec<ToolReport> = tools
         .iter()
         .map(|tool| ToolReport {
             name: tool.name.clone(),
             summary_chars: utf16_len(tool.description.trim()),
-            schema_chars: utf16_len(&tool.parameters.to_string()),
+            schema_chars: tool.parameters.chars(),
             properties_count: tool
                 .parameters
                 .get("properties")

@@ -18,8 +18,8 @@ impl Tool for Named {
         &self.0
     }
 
-    fn schema(&self) -> Value {
-        json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {}}})
+    fn schema(&self) -> openclaw_models::ToolSchema {
+        json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {}}}).into()
     }
 
     fn run(&self, _: Value, _: ToolContext) -> ToolFuture<'_> {
@@ -304,12 +304,12 @@ fn the_report_measures_the_prompt() {
         bootstrap_max_chars: Some(20_000),
         ..ReportFrame::default()
     };
-    let report =
-        serde_json::to_value(prompt.report(7, frame, &files[..2], inputs.skills, tools.specs())).unwrap();
+    let entries = vec![SkillReport { name: "weather".to_owned(), block_chars: 5 }];
+    let skills = SkillsReport { prompt_chars: SKILLS.len(), entries };
+    let report = serde_json::to_value(prompt.report(7, frame, &files[..2], skills, tools.specs())).unwrap();
     let start = prompt.text.find("# Project Context").unwrap();
     let end = prompt.text.rfind("\n## Silent Replies").unwrap();
     let chars = prompt.text.encode_utf16().count();
-    let block = "<skill>\n    <name>weather</name>\n    <description>Forecasts without an API key</description>\n    <location>/home/u/.openclaw/skills/weather/SKILL.md</location>\n  </skill>".len();
     let schema = tools.specs()[0].parameters.to_string().len();
     let tool = |name: &str, summary: usize| json!({"name": name, "summaryChars": summary, "schemaChars": schema, "propertiesCount": 2});
     assert_eq!(
@@ -326,7 +326,7 @@ fn the_report_measures_the_prompt() {
                 {"name": "AGENTS.md", "path": "/home/u/.openclaw/workspace/AGENTS.md", "missing": false, "rawChars": 15, "injectedChars": 15, "truncated": false},
                 {"name": "SOUL.md", "path": "/home/u/.openclaw/workspace/SOUL.md", "missing": false, "rawChars": 29, "injectedChars": 29, "truncated": false},
             ],
-            "skills": {"promptChars": SKILLS.len(), "entries": [{"name": "weather", "blockChars": block}]},
+            "skills": {"promptChars": SKILLS.len(), "entries": [{"name": "weather", "blockChars": 5}]},
             "tools": {
                 "listChars": "- read: Read a file\n- zoo_plugin: Does zoo_plugin.".len(),
                 "schemaChars": schema * 2,

@@ -1,8 +1,11 @@
 //! The visible text of one assistant message while it streams: what to show, and when (spec `streaming.md` §7).
 
+use std::borrow::Cow;
+
 use super::directive;
 use super::silent;
 use super::tags::{self, TagRules};
+use crate::event::TextChange;
 
 /// Accumulates the text of one assistant message.
 #[derive(Debug, Default)]
@@ -16,22 +19,13 @@ pub(crate) struct VisibleText {
     special: bool,
 }
 
-/// Text to show.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shown {
-    /// The message's text so far.
-    pub(crate) text: String,
-    /// What is new.
-    pub(crate) delta: String,
-}
-
 impl VisibleText {
     pub(crate) fn new(final_only: bool) -> Self {
         Self { final_only, special: final_only, ..Self::default() }
     }
 
     /// Adds what arrived. Nothing is shown while the end may still become a tag, a directive or the silent token.
-    pub(crate) fn push(&mut self, block: usize, delta: &str) -> Option<Shown> {
+    pub(crate) fn push(&mut self, block: usize, delta: &str) -> Option<TextChange> {
         if self.block.is_some_and(|last| last != block) && !self.raw.is_empty() {
             self.raw.push('\n');
         }
@@ -42,12 +36,13 @@ impl VisibleText {
         if silent::may_become_token(&text) {
             return None;
         }
-        self.extend(text)
+        let delta = text.strip_prefix(self.shown.as_str()).filter(|delta| !delta.is_empty())?.to_owned();
+        Some(self.extend(delta))
     }
 
     /// The message is whole: shows what is left, or the corrected text when it could not be extended. `whole` is the
     /// message's text as it was stored, which counts when nothing was streamed.
-    pub(crate) fn finish(&mut self, whole: &str) -> Option<Shown> {
+    pub(crate) fn finish(&mut self, whole: &str) -> Option<TextChange> {
         if self.raw.is_empty() {
             whole.clone_into(&mut self.raw);
         }
@@ -56,11 +51,12 @@ impl VisibleText {
         if text.is_empty() || text == self.shown || silent::is_silent(&text) {
             return None;
         }
-        if text.starts_with(&self.shown) {
-            return self.extend(text);
+        if let Some(delta) = text.strip_prefix(self.shown.as_str()) {
+            let delta = delta.to_owned();
+            return Some(self.extend(delta));
         }
-        self.shown.clone_from(&text);
-        Some(Shown { text, delta: String::new() })
+        self.shown = text.into_owned();
+        Some(TextChange::Corrected(self.shown.clone()))
     }
 
     /// Everything that arrived, as it came.
@@ -68,10 +64,10 @@ impl VisibleText {
         &self.raw
     }
 
-    fn extend(&mut self, text: String) -> Option<Shown> {
-        let delta = text.strip_prefix(self.shown.as_str()).filter(|delta| !delta.is_empty())?.to_owned();
-        self.shown.clone_from(&text);
-        Some(Shown { text, delta })
+    fn extend(&mut self, delta: String) -> TextChange {
+        let is_first = self.shown.is_empty();
+        self.shown.push_str(&delta);
+        if is_first { TextChange::Begins(delta) } else { TextChange::Grows(delta) }
     }
 
     /// Whether a line begins as a media line does. Code marks matter only beside tags and directives.
@@ -79,13 +75,13 @@ impl VisibleText {
         self.raw.lines().any(|line| line.trim_start().starts_with('M'))
     }
 
-    fn clean(&self, complete: bool) -> String {
+    fn clean(&self, complete: bool) -> Cow<'_, str> {
         if !self.special {
-            return self.raw.trim().to_owned();
+            return self.raw.trim().into();
         }
         let stripped = tags::strip(&self.raw, TagRules { final_only: self.final_only, complete }).visible;
         let whole = if complete { stripped.as_str() } else { directive::settled(&stripped) };
-        directive::parse(whole).text
+        directive::parse(whole).text.into()
     }
 }
 
@@ -93,11 +89,14 @@ impl VisibleText {
 mod tests {
     use super::*;
 
+    /// The texts that are shown one after the other.
     fn events(final_only: bool, deltas: &[&str]) -> Vec<String> {
         let mut visible = VisibleText::new(final_only);
-        let mut out: Vec<String> =
-            deltas.iter().filter_map(|delta| visible.push(0, delta)).map(|shown| shown.text).collect();
-        out.extend(visible.finish(&deltas.concat()).map(|shown| shown.text));
+        let mut out = Vec::new();
+        for delta in deltas {
+            out.extend(visible.push(0, delta).map(|_| visible.shown.clone()));
+        }
+        out.extend(visible.finish(&deltas.concat()).map(|_| visible.shown.clone()));
         out
     }
 
@@ -132,7 +131,7 @@ mod tests {
     fn a_message_that_was_not_streamed_is_shown_once() {
         let mut visible = VisibleText::new(false);
         let shown = visible.finish("Hello");
-        assert_eq!(shown, Some(Shown { text: "Hello".into(), delta: "Hello".into() }));
+        assert_eq!(shown, Some(TextChange::Begins("Hello".into())));
         assert_eq!(visible.finish("Hello"), None);
     }
 
@@ -140,15 +139,15 @@ mod tests {
     fn blocks_are_separate_lines() {
         let mut visible = VisibleText::new(false);
         visible.push(0, "one");
-        assert_eq!(visible.push(2, "two"), Some(Shown { text: "one\ntwo".into(), delta: "\ntwo".into() }));
+        assert_eq!(visible.push(2, "two"), Some(TextChange::Grows("\ntwo".into())));
     }
 
     #[test]
     fn a_text_that_stops_extending_is_corrected_at_the_end() {
         let mut visible = VisibleText::new(false);
-        assert_eq!(visible.push(0, "a  b").map(|s| s.text), Some("a  b".to_owned()));
+        assert_eq!(visible.push(0, "a  b"), Some(TextChange::Begins("a  b".into())));
         assert_eq!(visible.push(0, " [[voice]]"), None);
-        assert_eq!(visible.finish(""), Some(Shown { text: "a b".into(), delta: String::new() }));
+        assert_eq!(visible.finish(""), Some(TextChange::Corrected("a b".into())));
     }
 
     proptest::proptest! {
@@ -159,10 +158,14 @@ mod tests {
             let mut visible = VisibleText::new(false);
             let mut sum = String::new();
             for piece in &pieces {
-                if let Some(shown) = visible.push(0, piece) {
-                    sum.push_str(&shown.delta);
-                    proptest::prop_assert_eq!(&sum, &shown.text);
+                let is_first = sum.is_empty();
+                match visible.push(0, piece) {
+                    None => {}
+                    Some(TextChange::Begins(delta)) if is_first => sum = delta,
+                    Some(TextChange::Grows(delta)) if !is_first => sum.push_str(&delta),
+                    Some(other) => panic!("{other:?} behind {sum:?}"),
                 }
+                proptest::prop_assert_eq!(&sum, &visible.shown);
             }
         }
     }

@@ -6,7 +6,7 @@ use openclaw_models::history;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason};
 
 use super::{Step, Turn};
-use crate::event::{RunEnd, RunEvent};
+use crate::event::{RunEnd, RunEvent, TextChange};
 use crate::payload::Answer;
 use crate::reply::{RunError, RunErrorKind};
 use crate::text::directive;
@@ -71,5 +71,5 @@ fn is_final(answer: &AssistantMessage) -> bool {
 fn shown(answer: &AssistantMessage) -> Option<RunEvent> {
     let visible = strip(&answer.text(), TagRules { final_only: false, complete: true }).visible;
     let text = directive::parse(&visible).text;
-    (!text.is_empty() && !is_silent(&text)).then(|| RunEvent::Assistant { delta: text.clone(), text })
+    (!text.is_empty() && !is_silent(&text)).then(|| RunEvent::Assistant(TextChange::Begins(text)))
 }

@@ -47,7 +47,9 @@ fn inherited(settings: &ExecSettings) -> Vec<(String, String)> {
         !settings.withheld.contains(name) || settings.pass_env.iter().any(|passed| passed == name)
     };
     let passed = settings.environment.vars().filter(|(name, _)| is_passed(name));
-    passed.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    let mut inherited = passed.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    settings.overlay.lay_over(&mut inherited);
+    inherited
 }
 
 fn set(variables: &mut Vec<(String, String)>, name: &str, value: String) {

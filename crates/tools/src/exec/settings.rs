@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_agent::skills::Overlay;
 use openclaw_config::Environment;
 use openclaw_config::settings::{Exec, ExecAsk, ExecHost, ExecSecurity};
 
@@ -36,6 +37,8 @@ pub struct ExecSettings {
     pub withheld: Arc<BTreeSet<String>>,
     /// Withheld variables that commands inherit nevertheless (`tools.exec.passEnv`).
     pub pass_env: Vec<String>,
+    /// What they are given where they do not inherit it, for skills.
+    pub overlay: Arc<Overlay>,
     /// The exec approvals file. Where it exists, host=gateway is refused: its rules are not enforced yet.
     pub approvals_file: Option<PathBuf>,
     /// Held by each running command; absent outside of a gateway.
@@ -59,6 +62,7 @@ impl ExecSettings {
             environment,
             withheld: Arc::default(),
             pass_env: config.pass_env.clone().unwrap_or_default(),
+            overlay: Arc::default(),
             approvals_file: None,
             lock: None,
         }

@@ -330,8 +330,8 @@ impl Tool for Named {
         self.0
     }
 
-    fn schema(&self) -> Value {
-        json!({"type": "object"})
+    fn schema(&self) -> openclaw_models::ToolSchema {
+        json!({"type": "object"}).into()
     }
 
     fn run(&self, _: Value, _: ToolContext) -> ToolFuture<'_> {

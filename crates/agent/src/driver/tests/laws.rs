@@ -25,7 +25,7 @@ fn industrious(request: &ModelRequest) -> Reply {
 }
 
 /// Every call has exactly one result before the next answer or user message, and no result is without its call.
-fn assert_well_formed(messages: &[Arc<Message>], at: usize) {
+pub(super) fn assert_well_formed(messages: &[Arc<Message>], at: usize) {
     let mut open: Vec<&str> = Vec::new();
     for message in messages.iter().map(Arc::as_ref) {
         match message {
@@ -44,7 +44,7 @@ fn assert_well_formed(messages: &[Arc<Message>], at: usize) {
     assert!(open.is_empty(), "open call at {at}: {:?}", outline(messages));
 }
 
-fn assert_one_start_and_end(events: &[RunEvent], at: usize) {
+pub(super) fn assert_one_start_and_end(events: &[RunEvent], at: usize) {
     let started = events.iter().filter(|event| matches!(event, RunEvent::Started { .. })).count();
     let ended = events.iter().filter(|event| matches!(event, RunEvent::Ended { .. })).count();
     assert_eq!((started, ended), (1, 1), "at {at}");

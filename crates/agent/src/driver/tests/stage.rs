@@ -10,23 +10,29 @@ use std::time::Duration;
 
 use futures_util::stream;
 use openclaw_models::history::{self, IdRule, Rules};
-use openclaw_models::{FailureKind, Model, ModelEvent, ModelFacts, ModelFailure, ModelRequest, ModelStream};
+use openclaw_models::{
+    FailureKind, KeptRequest, Model, ModelEvent, ModelFacts, ModelFailure, ModelRequest, ModelStream,
+};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage, Usage, UserMessage,
 };
+use openclaw_sessions::transcript::{Body, Compaction, Entry, EntryId, StoredMessage, View};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{RunEnd, RunEvent};
+use crate::compaction::CompactionSettings;
+use crate::event::{RunEnd, RunEvent, TextChange};
+use crate::hooks::RunHooks;
 use crate::host::{Host, SessionsHost};
+use crate::pruning::Pruned;
 use crate::redaction::Redactor;
 use crate::reply::Outcome;
 use crate::run::{Limits, ReasoningVisibility, RunModel, RunParams};
 use crate::tool::{Catalogue, Tool, ToolContext, ToolError, ToolFacts, ToolFuture, ToolOutput};
 use crate::toolbox::Toolbox;
-use crate::transcript::{QueuedMessage, Steering, Transcript, TranscriptError};
+use crate::transcript::{QueuedMessage, Steering, Transcript, TranscriptError, Written};
 
 /// What a scripted model answers to one call.
 #[derive(Clone)]
@@ -142,10 +148,14 @@ impl Trip {
     }
 }
 
+/// Tokens the models' windows hold.
+const WINDOW: u64 = 200_000;
+
 type Answers = Arc<dyn Fn(&ModelRequest) -> Reply + Send + Sync>;
 
 struct Scripted {
     id: String,
+    window: u64,
     answers: Answers,
     requests: Arc<Mutex<Vec<ModelRequest>>>,
     trip: Trip,
@@ -157,14 +167,15 @@ impl Model for Scripted {
             provider: "fake",
             id: &self.id,
             api: "openai-completions",
-            context_window: 200_000,
+            context_window: self.window,
+            max_tokens: 32_000,
             reasons: false,
         }
     }
 
     fn stream(&self, mut request: ModelRequest, cancel: CancellationToken) -> ModelStream {
         let rules = Rules::of(self.provider(), self.api(), self.id(), IdRule::Completions);
-        request.messages = history::prepare(request.messages, &rules);
+        request.messages = history::prepare(request.messages.to_vec(), &rules).into();
         let reply = (self.answers)(&request);
         self.requests.lock().unwrap().push(request);
         let cut = reply.text.char_indices().nth(5).map_or(reply.text.len(), |(at, _)| at);
@@ -223,14 +234,16 @@ impl Model for Scripted {
 
 #[derive(Default)]
 struct Memory {
-    entries: Vec<Arc<Message>>,
+    entries: Arc<Vec<Arc<Message>>>,
+    view: View,
+    written: usize,
     ids: Vec<Option<String>>,
     breaks_after: Option<usize>,
     trip: Trip,
 }
 
 impl Transcript for Memory {
-    fn context(&self) -> &[Arc<Message>] {
+    fn context(&self) -> &Arc<Vec<Arc<Message>>> {
         &self.entries
     }
 
@@ -244,12 +257,45 @@ impl Transcript for Memory {
                 let source = std::io::Error::other("disk full");
                 return Err(TranscriptError { path: "/t.jsonl".into(), source });
             }
-            self.entries.push(Arc::new(message.clone()));
+            self.remember(Arc::new(message.clone()));
             self.ids.push(id.map(str::to_owned));
             self.trip.tick();
             Ok(())
         })
     }
+
+    fn view(&mut self) -> Written<'_, View> {
+        let view = self.view.clone();
+        Box::pin(async move { Ok(view) })
+    }
+
+    fn compact(&mut self, compaction: Compaction) -> Written<'_, ()> {
+        Box::pin(async move {
+            let View { kept, later, .. } = std::mem::take(&mut self.view);
+            let is_before = |entry: &Arc<Entry>| entry.id.as_str() != compaction.first_kept_entry_id;
+            let kept = kept.into_iter().chain(later).skip_while(is_before).collect();
+            let at = openclaw_sessions::time::iso(openclaw_sessions::time::now_ms());
+            let compaction = Some(entry("C".to_owned(), at, Body::Compaction(compaction)));
+            self.view = View { compaction, kept, later: Vec::new() };
+            self.entries = Arc::new(self.view.messages());
+            self.trip.tick();
+            Ok(())
+        })
+    }
+}
+
+impl Memory {
+    fn remember(&mut self, message: Arc<Message>) {
+        let id = format!("e{}", self.written);
+        self.written += 1;
+        let body = Body::Message(StoredMessage::Known(Arc::clone(&message)));
+        self.view.later.push(entry(id, String::new(), body));
+        Arc::make_mut(&mut self.entries).push(message);
+    }
+}
+
+fn entry(id: String, timestamp: String, body: Body) -> Arc<Entry> {
+    Arc::new(Entry { id: EntryId::new(id), parent_id: None, timestamp, body, extra: serde_json::Map::new() })
 }
 
 #[derive(Default)]
@@ -296,13 +342,14 @@ impl Tool for StageTool {
         &self.facts
     }
 
-    fn schema(&self) -> Value {
-        match self.facts.name {
+    fn schema(&self) -> openclaw_models::ToolSchema {
+        let schema = match self.facts.name {
             "echo" => {
                 json!({"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}})
             }
             _ => json!({"type": "object", "properties": {}}),
-        }
+        };
+        schema.into()
     }
 
     fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_> {
@@ -340,7 +387,10 @@ pub(super) struct Stage {
     events: Vec<RunEvent>,
     deaf: bool,
     pub(super) limits: Limits,
+    pub(super) compaction: CompactionSettings,
+    pub(super) fixed_tokens: u64,
     pub(super) models_repeat: bool,
+    pub(super) hooks: RunHooks,
 }
 
 impl Stage {
@@ -358,8 +408,13 @@ impl Stage {
 
     fn with(answers: Answers, trip: Trip) -> Self {
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let model =
-            Scripted { id: "m0".into(), answers, requests: Arc::clone(&requests), trip: trip.clone() };
+        let model = Scripted {
+            id: "m0".into(),
+            window: WINDOW,
+            answers,
+            requests: Arc::clone(&requests),
+            trip: trip.clone(),
+        };
         Self {
             models: vec![model],
             requests,
@@ -369,7 +424,10 @@ impl Stage {
             events: Vec::new(),
             deaf: false,
             limits: Limits { timeout: Some(Duration::from_secs(600)), ..Limits::default() },
+            compaction: CompactionSettings::default(),
+            fixed_tokens: 0,
             models_repeat: false,
+            hooks: RunHooks::none(),
         }
     }
 
@@ -377,6 +435,7 @@ impl Stage {
         let id = format!("m{}", self.models.len());
         self.models.push(Scripted {
             id,
+            window: WINDOW,
             answers: scripted(script),
             requests: Arc::clone(&self.requests),
             trip: self.trip.clone(),
@@ -389,11 +448,16 @@ impl Stage {
     pub(super) fn break_transcript_after(&mut self, entries: usize) {
         self.memory.breaks_after = Some(entries);
     }
+    pub(super) fn window(&mut self, tokens: u64) {
+        self.models.iter_mut().for_each(|model| model.window = tokens);
+    }
     pub(super) fn deaf_listener(&mut self) {
         self.deaf = true;
     }
     pub(super) fn set_transcript<M: Into<Arc<Message>>>(&mut self, messages: Vec<M>) {
-        self.memory.entries = messages.into_iter().map(Into::into).collect();
+        self.memory =
+            Memory { breaks_after: self.memory.breaks_after, trip: self.trip.clone(), ..Memory::default() };
+        messages.into_iter().for_each(|message| self.memory.remember(message.into()));
     }
 
     pub(super) async fn run(&mut self, text: &str) -> Outcome {
@@ -401,7 +465,7 @@ impl Stage {
         self.play(None).await
     }
     fn say(&mut self, text: &str) {
-        self.memory.entries.push(Message::User(UserMessage::text(text, 1)).into());
+        self.memory.remember(Message::User(UserMessage::text(text, 1)).into());
     }
     pub(super) async fn resume(&mut self) -> Outcome {
         self.play(None).await
@@ -428,15 +492,20 @@ impl Stage {
             passed_over: &[],
             session_id: SessionId::new("s1"),
             models: &models,
-            system_prompt: "system",
-            report: None,
+            system_prompt: &"system".into(),
             tools: &tools,
             host: Arc::new(NoHost),
             redactor: &Redactor::default(),
+            hooks: self.hooks.clone(),
             transcript: &mut self.memory,
+            kept: KeptRequest::default(),
             steering: self.queue.as_ref(),
             reasoning: ReasoningVisibility::Off,
             limits: self.limits,
+            compaction: self.compaction,
+            fixed_tokens: self.fixed_tokens,
+            pruning: None,
+            pruned: &mut Pruned::default(),
             history_limit: None,
             cancel: cancel.clone(),
             workspace: PathBuf::from("/ws"),
@@ -458,7 +527,7 @@ impl Stage {
     }
 
     pub(super) fn messages(&self) -> Vec<Arc<Message>> {
-        self.memory.entries.clone()
+        self.memory.entries.to_vec()
     }
     pub(super) fn entry_ids(&self) -> Vec<Option<String>> {
         self.memory.ids.clone()
@@ -488,7 +557,9 @@ fn line(event: &RunEvent) -> String {
     match event {
         RunEvent::Started { .. } => "start".into(),
         RunEvent::Asking => "asking".into(),
-        RunEvent::Assistant { text, delta } => format!("assistant {text}| +{delta}"),
+        RunEvent::Assistant(TextChange::Begins(text)) => format!("assistant {text}"),
+        RunEvent::Assistant(TextChange::Grows(delta)) => format!("assistant +{delta}"),
+        RunEvent::Assistant(TextChange::Corrected(text)) => format!("assistant ={text}"),
         RunEvent::ToolStart { name, call_id, .. } => format!("tool start {name} {call_id}"),
         RunEvent::ToolUpdate { name, call_id, partial } => format!("tool update {name} {call_id} {partial}"),
         RunEvent::ToolResult { name, call_id, meta, is_error, result } => {
@@ -498,7 +569,8 @@ fn line(event: &RunEvent) -> String {
                 result["content"][0]["text"].as_str().unwrap_or_default()
             )
         }
-        RunEvent::CompactionStart | RunEvent::CompactionEnd { .. } => "compaction".into(),
+        RunEvent::CompactionStart => "compaction".into(),
+        RunEvent::CompactionEnd { will_retry } => format!("compaction end {will_retry}"),
         RunEvent::Ended { end, .. } => match end {
             RunEnd::Completed => "end".into(),
             RunEnd::Aborted => "aborted".into(),

@@ -1,0 +1,300 @@
+//! The calls of a summarising model (spec `agent-runtime.md` §10.3, §10.6).
+//!
+//! How many there are is bounded by the size of the history: a part is asked for once, once more without what is too long in it, and
+//! parts are at least a seventh of the window.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use openclaw_config::settings::CompactionMode;
+use openclaw_models::{
+    CacheRetention, FailureKind, KeptRequest, ModelEvent, ModelFailure, ModelRequest, ThinkingLevel,
+};
+use openclaw_protocol::message::{Message, StopReason, UserMessage};
+use tokio_util::sync::CancellationToken;
+
+use super::chunks::{by_max, dropped, is_oversized, largest, stages};
+use super::conversation::serialise;
+use super::plan::Plan;
+use super::wording::{self, ROLE, TURN_PREFIX};
+use super::{Budget, CompactionSettings};
+use crate::run::RunModel;
+use crate::text::tags::{TagRules, strip};
+use crate::tokens::message_tokens;
+
+/// Parts of the reserve that a summary, and that of a begun turn, may take.
+const SUMMARY_SHARE: (u64, u64) = (4, 5);
+const PREFIX_SHARE: (u64, u64) = (1, 2);
+/// The part of the window that an answer may take however large the reserve is.
+const ANSWER_SHARE: u64 = 4;
+
+/// Asks one model for summaries.
+pub(super) struct Summariser<'a> {
+    pub(super) model: &'a RunModel<'a>,
+    pub(super) settings: &'a CompactionSettings,
+    pub(super) budget: Budget,
+    /// What the summary is to look at above all.
+    pub(super) focus: Option<&'a str>,
+    pub(super) session_id: &'a str,
+    pub(super) cancel: CancellationToken,
+}
+
+/// Why there is no summary.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SummaryError {
+    /// It was stopped.
+    #[error("stopped")]
+    Stopped,
+    /// The model failed; what it said is for people.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A summary, and whether it is worth its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Summary {
+    pub(super) text: String,
+    /// Whether a part of it could not be made.
+    pub(super) is_lacking: bool,
+}
+
+type Messages<'a> = &'a [Arc<Message>];
+
+/// One question.
+struct Question {
+    text: String,
+    max_tokens: u64,
+    thinking: ThinkingLevel,
+}
+
+impl Summariser<'_> {
+    /// The whole summary of what a plan leaves out, without what is added to it.
+    pub(super) async fn summarise(&self, plan: &Plan, tokens_before: u64) -> Result<Summary, SummaryError> {
+        match self.settings.mode {
+            CompactionMode::Default => self.plain(plan).await,
+            CompactionMode::Safeguard => self.safeguarded(plan, tokens_before).await,
+        }
+    }
+
+    /// Everything at once; the begun turn at the same time.
+    async fn plain(&self, plan: &Plan) -> Result<Summary, SummaryError> {
+        let previous = plan.previous_summary.as_deref();
+        let history = async {
+            if plan.history.is_empty() {
+                return Ok(previous.map(str::to_owned));
+            }
+            let text = wording::ask(&serialise(&plan.history), previous, self.focus);
+            self.ask(self.question(text)).await.map(Some)
+        };
+        let prefix = async {
+            if plan.prefix.is_empty() {
+                return Ok(None);
+            }
+            let text = wording::ask_for_prefix(&serialise(&plan.prefix));
+            let (max_tokens, thinking) = (self.answer_tokens(PREFIX_SHARE), ThinkingLevel::Off);
+            self.ask(Question { text, max_tokens, thinking }).await.map(Some)
+        };
+        let (history, prefix) = tokio::join!(history, prefix);
+        let named = |error: SummaryError, what: &str| match error {
+            SummaryError::Stopped => SummaryError::Stopped,
+            SummaryError::Failed(text) => SummaryError::Failed(format!("{what} failed: {text}")),
+        };
+        let history = history.map_err(|error| named(error, "Summarization"))?;
+        let prefix = prefix.map_err(|error| named(error, "Turn prefix summarization"))?;
+        let text = wording::with_turn(history.as_deref(), prefix.as_deref());
+        Ok(Summary { text, is_lacking: false })
+    }
+
+    /// In parts, so that each fits, and whatever fails.
+    async fn safeguarded(&self, plan: &Plan, tokens_before: u64) -> Result<Summary, SummaryError> {
+        let mut previous = plan.previous_summary.clone();
+        let mut is_lacking = false;
+        let dropped = self.dropped(plan, tokens_before);
+        let (oldest, rest) = plan.history.split_at_checked(dropped).unwrap_or((&[], &plan.history));
+        if !oldest.is_empty() {
+            let made = self.in_stages(oldest, previous.as_deref(), self.focus.map(str::to_owned)).await?;
+            is_lacking |= made.is_lacking;
+            previous = Some(made.text);
+        }
+        let history = if rest.is_empty() {
+            previous
+        } else {
+            let made = self.in_stages(rest, previous.as_deref(), self.focus.map(str::to_owned)).await?;
+            is_lacking |= made.is_lacking;
+            Some(made.text)
+        };
+        let prefix = if plan.prefix.is_empty() {
+            None
+        } else {
+            let made = self.in_stages(&plan.prefix, None, Some(TURN_PREFIX.to_owned())).await?;
+            is_lacking |= made.is_lacking;
+            Some(made.text)
+        };
+        let text = wording::with_turn(history.as_deref(), prefix.as_deref());
+        Ok(Summary { text, is_lacking })
+    }
+
+    /// How many of the oldest messages are summarised before the others, where those take more than their share of the window
+    /// besides what is new.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a window"
+    )]
+    fn dropped(&self, plan: &Plan, tokens_before: u64) -> usize {
+        let share = self.budget.window as f64 * self.settings.history_share;
+        let tokens = tokens_of(&plan.history);
+        let old: u64 = tokens.iter().sum::<u64>() + tokens_of(&plan.prefix).iter().sum::<u64>();
+        let new = tokens_before.saturating_sub(old);
+        if new as f64 <= share * super::chunks::SAFETY_MARGIN {
+            return 0;
+        }
+        let may_begin =
+            |at: usize| !matches!(plan.history.get(at).map(Arc::as_ref), Some(Message::ToolResult(_)));
+        dropped(&tokens, share as u64, may_begin)
+    }
+
+    /// One summary of messages, made of those of their parts where they are many.
+    async fn in_stages(
+        &self,
+        messages: Messages<'_>,
+        previous: Option<&str>,
+        focus: Option<String>,
+    ) -> Result<Summary, SummaryError> {
+        let parts = stages(&tokens_of(messages), self.budget.window);
+        if parts.len() < 2 {
+            return self.guarded(messages, previous, focus.as_deref()).await;
+        }
+        let mut partial = Vec::new();
+        let mut is_lacking = false;
+        for part in parts {
+            let made = self.guarded(messages.get(part).unwrap_or_default(), None, focus.as_deref()).await?;
+            is_lacking |= made.is_lacking;
+            partial.push(Arc::new(Message::User(UserMessage::text(made.text, 0))));
+        }
+        let merging = wording::merging(focus.as_deref());
+        let mut merged = self.guarded(&partial, previous, Some(&merging)).await?;
+        merged.is_lacking |= is_lacking;
+        Ok(merged)
+    }
+
+    /// A summary whatever happens: without what is too long where the model fails, and of nothing where it fails again.
+    async fn guarded(
+        &self,
+        messages: Messages<'_>,
+        previous: Option<&str>,
+        focus: Option<&str>,
+    ) -> Result<Summary, SummaryError> {
+        let why = match self.one_by_one(messages, previous, focus).await {
+            Ok(text) => return Ok(Summary { text, is_lacking: false }),
+            Err(SummaryError::Stopped) => return Err(SummaryError::Stopped),
+            Err(SummaryError::Failed(why)) => why,
+        };
+        let is_large = |message: &&Arc<Message>| is_oversized(message_tokens(message), self.budget.window);
+        let (large, small): (Vec<_>, Vec<_>) = messages.iter().partition(is_large);
+        tracing::warn!(%why, messages = messages.len(), oversized = large.len(), "a summary failed");
+        if !large.is_empty() && !small.is_empty() {
+            let small: Vec<Arc<Message>> = small.into_iter().cloned().collect();
+            match self.one_by_one(&small, previous, focus).await {
+                Ok(text) => {
+                    let notes =
+                        large.iter().map(|message| wording::omitted(role(message), message_tokens(message)));
+                    let notes: Vec<String> = notes.collect();
+                    return Ok(Summary {
+                        text: format!("{text}\n\n{}", notes.join("\n")),
+                        is_lacking: false,
+                    });
+                }
+                Err(SummaryError::Stopped) => return Err(SummaryError::Stopped),
+                Err(SummaryError::Failed(why)) => {
+                    tracing::warn!(%why, "a summary failed without the long messages")
+                }
+            }
+        }
+        let nothing = wording::too_large(messages.len(), large.len());
+        let text = previous.map_or(nothing.clone(), |previous| format!("{previous}\n\n{nothing}"));
+        Ok(Summary { text, is_lacking: true })
+    }
+
+    /// Chunk by chunk, each with the summary of those before.
+    async fn one_by_one(
+        &self,
+        messages: Messages<'_>,
+        previous: Option<&str>,
+        focus: Option<&str>,
+    ) -> Result<String, SummaryError> {
+        let tokens = tokens_of(messages);
+        let mut summary = previous.map(str::to_owned);
+        for chunk in by_max(&tokens, largest(&tokens, self.budget.window)) {
+            let conversation = serialise(messages.get(chunk).unwrap_or_default());
+            if conversation.is_empty() {
+                continue;
+            }
+            let text = wording::ask(&conversation, summary.as_deref(), focus);
+            summary = Some(self.ask(self.question(text)).await?);
+        }
+        Ok(summary.unwrap_or_else(|| "No prior history.".to_owned()))
+    }
+
+    fn question(&self, text: String) -> Question {
+        Question { text, max_tokens: self.answer_tokens(SUMMARY_SHARE), thinking: ThinkingLevel::High }
+    }
+
+    fn answer_tokens(&self, (part, of): (u64, u64)) -> u64 {
+        let wanted = self.budget.reserve * part / of;
+        wanted.min(self.budget.window / ANSWER_SHARE).min(self.model.model.facts().max_tokens).max(1)
+    }
+
+    /// One call: no tools, nothing cached, for nobody asks the same again.
+    async fn ask(&self, question: Question) -> Result<String, SummaryError> {
+        let Question { text, max_tokens, thinking } = question;
+        let reasons = self.model.model.reasons();
+        let request = ModelRequest {
+            system: ROLE.into(),
+            messages: Arc::new(vec![Arc::new(Message::User(UserMessage::text(text, 0)))]),
+            thinking: if reasons { thinking } else { ThinkingLevel::Off },
+            max_tokens: Some(u32::try_from(max_tokens).unwrap_or(u32::MAX)),
+            cache: CacheRetention::None,
+            session_id: Some(self.session_id.to_owned()),
+            kept: KeptRequest::default(),
+            ..ModelRequest::default()
+        };
+        let mut stream = self.model.model.stream(request, self.cancel.clone());
+        let mut ended = None;
+        while let Some(event) = stream.next().await {
+            if let ModelEvent::Done { message, failure } = event {
+                ended = Some((message, failure));
+                break;
+            }
+        }
+        if self.cancel.is_cancelled() {
+            return Err(SummaryError::Stopped);
+        }
+        let broken_off = || ModelFailure::new(FailureKind::Transient, "the model's answer broke off");
+        let (message, failure) = ended.ok_or_else(|| SummaryError::Failed(broken_off().message))?;
+        if let Some(failure) = failure {
+            return Err(SummaryError::Failed(failure.message));
+        }
+        if matches!(message.stop_reason, StopReason::Error | StopReason::Aborted) {
+            return Err(SummaryError::Failed(message.error_message.unwrap_or_else(|| broken_off().message)));
+        }
+        let text = strip(&message.text(), TagRules { final_only: false, complete: true }).visible;
+        match text.trim() {
+            "" => Err(SummaryError::Failed("the model's summary is empty".to_owned())),
+            text => Ok(text.to_owned()),
+        }
+    }
+}
+
+fn tokens_of(messages: Messages<'_>) -> Vec<u64> {
+    messages.iter().map(|message| message_tokens(message)).collect()
+}
+
+fn role(message: &Message) -> &'static str {
+    match message {
+        Message::User(_) => "user",
+        Message::Assistant(_) => "assistant",
+        Message::ToolResult(_) => "toolResult",
+    }
+}

@@ -1,0 +1,206 @@
+//! From an open transcript to the entry in it: what is to be left out is summarised, and one line is appended. Until that line is
+//! there the conversation is what it was.
+
+use std::time::Duration;
+
+use openclaw_protocol::SessionId;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::plan::{Nothing, Plan, Range, Urgency, plan, shorten};
+use super::summarise::{Summariser, Summary, SummaryError};
+use super::{Budget, CompactionSettings, wording};
+use crate::event::RunEvent;
+use crate::run::RunModel;
+use crate::stop::Stop;
+use crate::tokens::context_tokens;
+use crate::transcript::{Transcript, TranscriptError};
+
+/// A compaction outside of a run takes no longer.
+const TIME_LIMIT: Duration = Duration::from_secs(10 * 60);
+/// How often a summary that lacks something is asked for anew, each time with another credential or model.
+const ANOTHER: usize = 1;
+
+/// What a compaction works with.
+#[derive(Clone, Copy)]
+pub struct Compacting<'a> {
+    /// The session's transcript.
+    pub session_id: &'a SessionId,
+    /// Whom to ask for summaries, in order of preference, never empty. The first is the model whose window counts.
+    pub models: &'a [RunModel<'a>],
+    /// How much is kept, and in how many parts the rest is summarised.
+    pub settings: &'a CompactionSettings,
+    /// Tokens of what comes besides the messages: the system prompt and the tools.
+    pub fixed_tokens: u64,
+    /// What the summary is to look at above all.
+    pub focus: Option<&'a str>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Compacted {
+    /// There is room.
+    Done {
+        /// Tokens before.
+        before: u64,
+        /// Tokens now, by estimate; absent where that says that there are more than before.
+        after: Option<u64>,
+    },
+    /// There is nothing to be done.
+    Nothing(Nothing),
+}
+
+/// Why it is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum CompactError {
+    /// It was stopped.
+    #[error("stopped")]
+    Stopped,
+    /// Nobody can summarise what would be left out. The text is for people.
+    #[error("{0}")]
+    Summary(String),
+    /// The transcript can't be read or written.
+    #[error(transparent)]
+    Transcript(#[from] TranscriptError),
+}
+
+/// Compacts outside of a run, with its events: nothing is asked anew behind it.
+///
+/// # Errors
+/// When the conversation is as it was.
+pub async fn compact(
+    compacting: Compacting<'_>,
+    transcript: &mut dyn Transcript,
+    cancel: CancellationToken,
+    events: &mpsc::Sender<RunEvent>,
+) -> Result<Compacted, CompactError> {
+    let mut stop = Stop::new(cancel, Some(TIME_LIMIT));
+    let plan = match compacting.plan(transcript, Urgency::CanWait).await? {
+        Ok(plan) => plan,
+        Err(nothing) => return Ok(Compacted::Nothing(nothing)),
+    };
+    // Nobody listening any more is no reason to stop.
+    let _ = events.send(RunEvent::CompactionStart).await;
+    let compacted = compacting.carry_out(&plan, transcript, Urgency::CanWait, &mut stop).await;
+    let _ = events.send(RunEvent::CompactionEnd { will_retry: false }).await;
+    compacted
+}
+
+impl<'a> Compacting<'a> {
+    /// What is to be left out.
+    pub(crate) async fn plan(
+        &self,
+        transcript: &mut dyn Transcript,
+        urgency: Urgency,
+    ) -> Result<Result<Plan, Nothing>, TranscriptError> {
+        Ok(plan(&Range::of(&transcript.view().await?), &self.budget(), urgency))
+    }
+
+    /// What is to be shown in part, where everything is kept.
+    pub(crate) async fn plan_to_shorten(
+        &self,
+        transcript: &mut dyn Transcript,
+    ) -> Result<Result<Plan, Nothing>, TranscriptError> {
+        Ok(shorten(&Range::of(&transcript.view().await?), &self.budget()).ok_or(Nothing::TooSmall))
+    }
+
+    /// Makes a summary take the place of what a plan leaves out.
+    pub(crate) async fn carry_out(
+        &self,
+        plan: &Plan,
+        transcript: &mut dyn Transcript,
+        urgency: Urgency,
+        stop: &mut Stop,
+    ) -> Result<Compacted, CompactError> {
+        let before = context_tokens(transcript.context(), self.fixed_tokens);
+        let summary = if plan.leaves_out_nothing() {
+            plan.previous_summary.clone().unwrap_or_else(|| wording::NOTHING_LEFT_OUT.to_owned())
+        } else {
+            self.summary(plan, before, urgency, stop).await?
+        };
+        self.append(transcript, plan, summary, before).await
+    }
+
+    fn budget(&self) -> Budget {
+        Budget::new(self.settings, self.models.first().map_or(0, |model| model.model.context_window()))
+    }
+
+    async fn append(
+        &self,
+        transcript: &mut dyn Transcript,
+        plan: &Plan,
+        summary: String,
+        before: u64,
+    ) -> Result<Compacted, CompactError> {
+        transcript.compact(plan.entry(summary, before)).await?;
+        let after =
+            Some(context_tokens(transcript.context(), self.fixed_tokens)).filter(|after| *after <= before);
+        tracing::info!(
+            before,
+            after,
+            summarised = plan.history.len() + plan.prefix.len(),
+            kept_tokens = plan.kept_tokens,
+            results_up_to = plan.results_up_to,
+            "compacted the conversation"
+        );
+        Ok(Compacted::Done { before, after })
+    }
+
+    /// The summary with all that belongs to it.
+    async fn summary(
+        &self,
+        plan: &Plan,
+        before: u64,
+        urgency: Urgency,
+        stop: &mut Stop,
+    ) -> Result<String, CompactError> {
+        let mut found: Option<Result<Summary, String>> = None;
+        for model in self.askable() {
+            let summariser = Summariser {
+                model,
+                settings: self.settings,
+                budget: Budget::new(self.settings, model.model.context_window()),
+                focus: self.focus,
+                session_id: self.session_id.as_str(),
+                cancel: stop.token().clone(),
+            };
+            let made = stop.guard(summariser.summarise(plan, before)).await;
+            match made {
+                _ if stop.cause().is_some() => return Err(CompactError::Stopped),
+                None | Some(Err(SummaryError::Stopped)) => return Err(CompactError::Stopped),
+                Some(Ok(summary)) if !summary.is_lacking => return Ok(self.whole(plan, &summary.text)),
+                Some(Ok(summary)) => found = Some(Ok(summary)),
+                Some(Err(SummaryError::Failed(why))) => {
+                    tracing::warn!(model = model.model.id(), %why, "a conversation could not be summarised");
+                    found.get_or_insert(Err(why));
+                }
+            }
+        }
+        match (found, urgency) {
+            (Some(Ok(summary)), Urgency::Overflow { .. }) => Ok(self.whole(plan, &summary.text)),
+            (Some(Err(_)) | None, Urgency::Overflow { .. }) if self.is_safeguarded() => {
+                Ok(self.whole(plan, wording::UNAVAILABLE))
+            }
+            (Some(Err(why)), _) => Err(CompactError::Summary(why)),
+            (Some(Ok(_)) | None, _) => {
+                Err(CompactError::Summary("Summarization failed: no model could make the summary".to_owned()))
+            }
+        }
+    }
+
+    /// The first model, and one that does not share its credential, or is another one.
+    fn askable(&self) -> impl Iterator<Item = &RunModel<'a>> {
+        let first = self.models.first();
+        let called = |model: &RunModel<'a>| (model.credential, model.model.id(), model.model.provider());
+        let is_other = move |model: &&RunModel<'a>| first.map(called) != Some(called(model));
+        first.into_iter().chain(self.models.iter().skip(1).filter(is_other).take(ANOTHER))
+    }
+
+    fn is_safeguarded(&self) -> bool {
+        self.settings.mode == openclaw_config::settings::CompactionMode::Safeguard
+    }
+
+    fn whole(&self, plan: &Plan, summary: &str) -> String {
+        format!("{summary}{}", plan.appendix(self.is_safeguarded()))
+    }
+}

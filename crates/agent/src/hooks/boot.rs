@@ -1,0 +1,48 @@
+//! `boot-md`: what the agent is told when the gateway has started (spec `agent-runtime.md` §8.3).
+
+use std::path::Path;
+
+use crate::place::PlaceError;
+use crate::workspace_file;
+
+/// The file in the workspace.
+pub const FILE: &str = "BOOT.md";
+/// More of it is not read.
+const MAX_BYTES: u64 = 256 * 1024;
+
+/// The prompt for a workspace; `None` where there is nothing to do. Blocking.
+///
+/// # Errors
+/// When the file is no file of the workspace, or can't be read.
+pub fn prompt(workspace: &Path) -> Result<Option<String>, PlaceError> {
+    let Some(head) = workspace_file::read(workspace, FILE, MAX_BYTES)? else { return Ok(None) };
+    let text = String::from_utf8_lossy(&head.bytes).trim().to_owned();
+    Ok((!text.is_empty()).then(|| wording(&text)))
+}
+
+fn wording(text: &str) -> String {
+    format!(
+        "The gateway has just started, and this is its start-up check. Do exactly what {FILE} says.\n\n{FILE}:\n{text}\n\n\
+         If it asks you to send a message, use the message tool with action=send and the fields channel and target. After you \
+         have sent it, or if there is nothing to tell, answer with NO_REPLY and nothing else."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blank_or_missing_file_asks_for_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(prompt(dir.path()).unwrap(), None);
+        std::fs::write(dir.path().join(FILE), " \n\t").unwrap();
+        assert_eq!(prompt(dir.path()).unwrap(), None);
+        std::fs::write(dir.path().join(FILE), "\nSay hello.\n").unwrap();
+        let text = prompt(dir.path()).unwrap().unwrap();
+        assert!(text.contains("BOOT.md:\nSay hello.\n\n") && text.contains("NO_REPLY"), "{text}");
+        std::fs::remove_file(dir.path().join(FILE)).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", dir.path().join(FILE)).unwrap();
+        assert!(prompt(dir.path()).is_err());
+    }
+}

@@ -1,0 +1,280 @@
+//! The hooks in use: who is asked, and in which order.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use openclaw_config::settings::{HookCommand, HookEntry, HookModule};
+use openclaw_config::{Config, Secret};
+
+use super::bundled::Bundled;
+use super::discover::{Home, Hook, Places, discover};
+use super::event::{EventKind, Subscription};
+use super::gate::Gate;
+use super::handler::Handler;
+use super::point::HookPoint;
+use super::program::Program;
+
+/// What is done for a hook.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// Something of the gateway's own.
+    BuiltIn(Bundled),
+    /// A program is run.
+    Program(Arc<Program>),
+}
+
+/// Who is to be told of events, or asked at a point.
+#[derive(Debug, Clone)]
+struct Registered {
+    subscription: Subscription,
+    priority: f64,
+    action: Action,
+}
+
+/// All hooks in use. Most gateways have none.
+#[derive(Debug, Clone, Default)]
+pub struct HookSet {
+    /// In order of registration.
+    events: Vec<Registered>,
+    /// By priority, then in order of registration.
+    points: Vec<Registered>,
+}
+
+impl HookSet {
+    /// Loads the hooks of a configuration; none where they are off. Says in the log what it uses and what it can't. Blocking.
+    pub fn load(config: &Config) -> Self {
+        let settings = &config.hooks.internal;
+        let mut set = Self::default();
+        if !settings.is_on() {
+            return set;
+        }
+        let gate = Gate::new(config);
+        let found = discover(&Places::of(config));
+        for problem in &found.problems {
+            tracing::warn!(path = %problem.path.display(), "hook not loaded: {}", problem.text);
+        }
+        for hook in &found.hooks {
+            set.add_hook(hook, &gate, settings.entries.get(&hook.about.key));
+        }
+        for handler in &settings.handlers {
+            set.add_module(handler, &gate, config.environment().cwd());
+        }
+        for command in &settings.commands {
+            set.add_command(command, &gate, config);
+        }
+        set.points.sort_by(|a, b| b.priority.total_cmp(&a.priority));
+        tracing::info!("loaded {} internal hook handlers", set.events.len() + set.points.len());
+        set
+    }
+
+    fn add_hook(&mut self, hook: &Hook, gate: &Gate<'_>, entry: Option<&HookEntry>) {
+        let about = &hook.about;
+        let standing = gate.standing(hook);
+        if standing.disabled || !standing.missing.is_empty() {
+            tracing::debug!(hook = %about.name, missing = ?standing.missing, "hook is not used");
+            return;
+        }
+        let action = match standing.handler {
+            Ok(Handler::BuiltIn(hook)) => Action::BuiltIn(hook),
+            Ok(Handler::Command { command, .. }) => {
+                let env = entry.map(|entry| entry.env.clone()).unwrap_or_default();
+                let dir = match &hook.home {
+                    Home::Directory(dir) => dir.clone(),
+                    Home::BuiltIn(_) => PathBuf::from("/"),
+                };
+                Action::program(&about.name, command, dir, env.into_iter().collect())
+            }
+            Err(problem) => {
+                tracing::warn!(hook = %about.name, "hook not loaded: {problem}");
+                return;
+            }
+        };
+        for unknown in &about.unknown_events {
+            tracing::warn!(hook = %about.name, "{unknown}");
+        }
+        for subscription in &about.subscriptions {
+            self.add(*subscription, about.priority, action.clone());
+        }
+        tracing::info!("Registered hook: {} -> {}", about.name, about.events.join(", "));
+    }
+
+    /// `hooks.internal.handlers`, OpenClaw's older way. A relative path is one from where the gateway was started.
+    fn add_module(&mut self, given: &HookModule, gate: &Gate<'_>, cwd: &Path) {
+        let file = cwd.join(&given.module);
+        let export = given.export.as_deref().unwrap_or("default");
+        let dir = file.parent().unwrap_or(cwd).to_owned();
+        match (Subscription::parse(&given.event), gate.runtimes.command(&file, export)) {
+            (Ok(subscription), Ok(command)) => {
+                self.add(subscription, 0.0, Action::program(&given.module, command, dir, Vec::new()));
+                tracing::info!("Registered hook (legacy): {} -> {}", given.event, given.module);
+            }
+            (Err(why), _) => tracing::warn!(module = %given.module, "hook not loaded: {why}"),
+            (_, Err(why)) => tracing::warn!(module = %given.module, "hook not loaded: {why}"),
+        }
+    }
+
+    /// `hooks.internal.commands`, ours.
+    fn add_command(&mut self, given: &HookCommand, gate: &Gate<'_>, config: &Config) {
+        let Some((program, arguments)) = given.command.split_first() else { return };
+        let environment = config.environment();
+        let file = match program.contains('/') || program.starts_with('~') {
+            true => environment.expand_path(program),
+            false => match gate.bins().find(program) {
+                Some(file) => file,
+                None => {
+                    tracing::warn!(event = %given.event, "hook not loaded: there is no program {program} on PATH");
+                    return;
+                }
+            },
+        };
+        match (Subscription::parse(&given.event), gate.runtimes.command(&file, "default")) {
+            (Ok(subscription), Ok(mut command)) => {
+                command.extend(arguments.iter().map(OsString::from));
+                let dir = config.paths().state_dir().to_owned();
+                let action = Action::program(program, command, dir, Vec::new());
+                self.add(subscription, given.priority.unwrap_or_default(), action);
+                tracing::info!("Registered hook: {} -> {program}", given.event);
+            }
+            (Err(why), _) => tracing::warn!(%program, "hook not loaded: {why}"),
+            (_, Err(why)) => tracing::warn!(%program, "hook not loaded: {why}"),
+        }
+    }
+
+    fn add(&mut self, subscription: Subscription, priority: f64, action: Action) {
+        let registered = Registered { subscription, priority, action };
+        match subscription {
+            Subscription::Point(_) => self.points.push(registered),
+            Subscription::Family(_) | Subscription::Event(_) => self.events.push(registered),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.points.is_empty()
+    }
+
+    /// Who is told of an event: those of its family before those of the event alone, each in order of registration.
+    pub fn of_event(&self, kind: EventKind) -> impl Iterator<Item = &Action> {
+        let families =
+            self.events.iter().filter(move |known| known.subscription == Subscription::Family(kind.family()));
+        let own = self.events.iter().filter(move |known| known.subscription == Subscription::Event(kind));
+        families.chain(own).map(|known| &known.action)
+    }
+
+    /// The programs at a point, higher priorities first.
+    pub fn at_point(&self, point: HookPoint) -> impl Iterator<Item = &Arc<Program>> {
+        let asked = self.points.iter().filter(move |known| known.subscription == Subscription::Point(point));
+        asked.filter_map(|known| match &known.action {
+            Action::Program(program) => Some(program),
+            Action::BuiltIn(_) => None,
+        })
+    }
+
+    /// Whether anybody is told of an event.
+    pub fn hears(&self, kind: EventKind) -> bool {
+        self.of_event(kind).next().is_some()
+    }
+
+    /// Whether there is a program at a point.
+    pub fn asks(&self, point: HookPoint) -> bool {
+        self.at_point(point).next().is_some()
+    }
+}
+
+impl Action {
+    fn program(hook: &str, command: Vec<OsString>, dir: PathBuf, env: Vec<(String, Secret)>) -> Self {
+        Self::Program(Arc::new(Program { hook: hook.to_owned(), command, dir, env }))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use openclaw_config::Environment;
+
+    use super::*;
+    use crate::hooks::event::CommandAction;
+
+    /// A set of programs that are never started, named by their first word.
+    pub(in crate::hooks) fn set(rows: &[(&str, &str, f64)]) -> HookSet {
+        let mut set = HookSet::default();
+        for (event, name, priority) in rows {
+            let action = Action::program(name, vec![OsString::from(name)], "/".into(), Vec::new());
+            set.add(Subscription::parse(event).unwrap(), *priority, action);
+        }
+        set.points.sort_by(|a, b| b.priority.total_cmp(&a.priority));
+        set
+    }
+
+    fn names<'a>(programs: impl Iterator<Item = &'a Arc<Program>>) -> String {
+        programs.map(|program| program.hook.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn families_come_first_and_priorities_order_points() {
+        let set = set(&[
+            ("command:new", "a", 9.0),
+            ("command", "b", 0.0),
+            ("command:new", "c", 99.0),
+            ("before_tool_call", "low", -1.5),
+            ("before_tool_call", "first", 0.0),
+            ("before_tool_call", "second", 0.0),
+            ("before_tool_call", "high", 10.0),
+            ("agent_end", "other", 100.0),
+        ]);
+        let told = |kind| {
+            let programs = set.of_event(kind).map(|action| match action {
+                Action::Program(program) => program,
+                Action::BuiltIn(hook) => panic!("{hook:?}"),
+            });
+            names(programs)
+        };
+        assert_eq!(told(EventKind::Command(CommandAction::New)), "b a c");
+        assert_eq!(told(EventKind::Command(CommandAction::Stop)), "b");
+        assert_eq!(names(set.at_point(HookPoint::BeforeToolCall)), "high first second low");
+        assert!(!set.hears(EventKind::AgentBootstrap) && !set.asks(HookPoint::GatewayStop));
+    }
+
+    fn loaded(hooks: &str) -> HookSet {
+        let environment = Environment::new([("PATH", "/usr/bin:/bin"), ("HOME", "/nonexistent")], "/");
+        HookSet::load(
+            &Config::from_json5(&format!("{{hooks: {{internal: {hooks}}}}}"), &environment).unwrap(),
+        )
+    }
+
+    #[test]
+    fn hooks_are_off_until_they_are_switched_on() {
+        assert!(loaded("{}").is_empty());
+        assert!(loaded("{enabled: false, commands: [{event: 'agent_end', command: ['true']}]}").is_empty());
+        let set = loaded("{enabled: true}");
+        let built_in = |kind| {
+            let hooks = set.of_event(kind).filter_map(|action| match action {
+                Action::BuiltIn(hook) => Some(hook.name()),
+                Action::Program(_) => None,
+            });
+            hooks.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(built_in(EventKind::Command(CommandAction::New)), "command-logger session-memory");
+        assert_eq!(built_in(EventKind::GatewayStartup), "boot-md");
+        assert_eq!(built_in(EventKind::AgentBootstrap), "", "soul-evil wants to be switched on");
+        let set =
+            loaded("{enabled: true, entries: {'soul-evil': {enabled: true}, 'boot-md': {enabled: false}}}");
+        assert!(set.hears(EventKind::AgentBootstrap) && !set.hears(EventKind::GatewayStartup));
+    }
+
+    #[test]
+    fn programs_of_the_configuration_are_found_or_named_in_the_log() {
+        let set = loaded(
+            "{enabled: true, commands: [
+                {event: 'agent_end', command: ['sh', '-c', 'cat'], priority: 1},
+                {event: 'agent_end', command: ['/no/such/file']},
+                {event: 'agent_end', command: ['no-such-program']},
+                {event: 'agent_ends', command: ['sh']},
+            ], handlers: [{event: 'command:new', module: 'no-such.js'}, {event: 'x', module: '/bin/sh'}]}",
+        );
+        let programs: Vec<_> = set.at_point(HookPoint::AgentEnd).collect();
+        assert_eq!(programs.len(), 1);
+        assert_eq!(programs[0].command[1..], ["-c", "cat"]);
+        assert_eq!(set.events.len(), 3, "the built-in ones alone");
+    }
+}

@@ -1,0 +1,45 @@
+//! What this host has of what skills need.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use openclaw_config::Config;
+
+use crate::requirements::{BinPath, Surroundings, is_truthy_at};
+
+/// Paths of the configuration that count as truthy while they are not set.
+const TRUTHY_WHEN_UNSET: &[&str] = &["browser.enabled", "browser.evaluateEnabled"];
+
+/// This host under a configuration. Programs are looked for once each.
+pub(super) struct Here<'a> {
+    config: &'a Config,
+    path: BinPath,
+    bins: RefCell<HashMap<String, bool>>,
+}
+
+impl<'a> Here<'a> {
+    /// With the `PATH` of the configuration's environment.
+    pub(super) fn new(config: &'a Config) -> Self {
+        let path = BinPath::new(config.environment().get("PATH").unwrap_or_default());
+        Self { config, path, bins: RefCell::default() }
+    }
+}
+
+impl Surroundings for Here<'_> {
+    fn has_bin(&self, name: &str) -> bool {
+        if let Some(known) = self.bins.borrow().get(name) {
+            return *known;
+        }
+        let found = self.path.find(name).is_some();
+        self.bins.borrow_mut().insert(name.to_owned(), found);
+        found
+    }
+
+    fn has_env(&self, name: &str) -> bool {
+        self.config.environment().get(name).is_some_and(|value| !value.is_empty())
+    }
+
+    fn has_config(&self, path: &str) -> bool {
+        is_truthy_at(self.config.document(), path, TRUTHY_WHEN_UNSET)
+    }
+}

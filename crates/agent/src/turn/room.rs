@@ -1,0 +1,225 @@
+//! What is tried when the conversation has no room left in the model's window (spec `agent-runtime.md` §10.1, §10.4), and what people
+//! are told when nothing helps.
+
+use openclaw_models::failure::user_text;
+use openclaw_protocol::message::{AssistantMessage, Message};
+
+use super::{Phase, Step, Turn};
+use crate::compaction::Urgency;
+use crate::reply::{RunError, RunErrorKind};
+
+/// Compactions in a row that did not help before results are shown in part, and again before it is given up.
+const MOST_COMPACTIONS: u32 = 3;
+
+/// One thing that makes room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// A summary takes the place of what was long ago.
+    Compact(Urgency),
+    /// Long tool results are shown in part.
+    Shorten,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RoomMade {
+    /// There is more room; so many tokens are taken now, by estimate.
+    More { after: Option<u64> },
+    /// There is nothing to leave out.
+    Nothing,
+    /// Nobody could summarise it; the text is for people.
+    Failed(String),
+}
+
+/// How large what is sent is, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Sizes {
+    /// The model's window.
+    pub(crate) window: u64,
+    /// The system prompt and the tools.
+    pub(crate) fixed: u64,
+    /// The messages.
+    pub(crate) messages: u64,
+}
+
+/// How far a run has come with making room.
+#[derive(Debug, Default)]
+pub(super) struct MakingRoom {
+    compactions: u32,
+    shortened: bool,
+    /// Making room in advance did not help: then the model has to say what fits.
+    in_advance_failed: bool,
+}
+
+impl MakingRoom {
+    /// What is tried while there is too much: each compaction keeps less than the one before.
+    fn next(&mut self) -> Option<Room> {
+        if self.compactions < MOST_COMPACTIONS {
+            self.compactions += 1;
+            return Some(Room::Compact(Urgency::Overflow { attempt: self.compactions - 1 }));
+        }
+        self.without_summary()
+    }
+
+    /// What is tried where nobody can summarise.
+    fn without_summary(&mut self) -> Option<Room> {
+        if self.shortened {
+            return None;
+        }
+        self.shortened = true;
+        self.compactions = 0;
+        Some(Room::Shorten)
+    }
+
+    /// The model answered: what happens next is another matter.
+    pub(super) fn answered(&mut self) {
+        (self.compactions, self.shortened) = (0, false);
+    }
+}
+
+impl Turn {
+    /// Whether room may be made before the model is called.
+    pub(crate) fn may_make_room(&self) -> bool {
+        !self.making_room.in_advance_failed && matches!(self.phase, Phase::Calling)
+    }
+
+    /// There will hardly be room for the next call.
+    pub(crate) fn short_of_room(&mut self) {
+        self.phase = Phase::MakingRoom { room: Room::Compact(Urgency::CanWait), overflowed: None };
+    }
+
+    /// The model said that there is too much. What it said goes into the transcript once it is clear what becomes of it.
+    pub(super) fn overflowed(&mut self, message: AssistantMessage) {
+        match self.making_room.next() {
+            Some(room) => self.phase = Phase::MakingRoom { room, overflowed: Some(Box::new(message)) },
+            None => self.no_room(message),
+        }
+    }
+
+    /// Notes how large things are, for what people are told.
+    pub(crate) fn measured(&mut self, sizes: Sizes) {
+        self.sizes = sizes;
+    }
+
+    /// What came of making room. Whether the model is asked again because of it.
+    pub(crate) fn room_made(&mut self, made: RoomMade) -> bool {
+        let Phase::MakingRoom { room, overflowed } = std::mem::replace(&mut self.phase, Phase::Calling)
+        else {
+            return false;
+        };
+        if let RoomMade::More { after } = made {
+            self.record.tokens_after = after;
+            if room != Room::Shorten {
+                self.record.compactions += 1;
+            }
+            // No use doing again at once what was just done.
+            let still_short = after.is_none_or(|after| after > self.sizes.window);
+            self.making_room.in_advance_failed |= overflowed.is_none() && still_short;
+            let is_retry = overflowed.is_some();
+            self.steps.extend(overflowed.map(|said| Step::Append(Message::Assistant(*said), None)));
+            return is_retry;
+        }
+        let Some(message) = overflowed else {
+            self.making_room.in_advance_failed = true;
+            return false;
+        };
+        let next = match made {
+            RoomMade::Failed(why) => {
+                self.record.compaction_failure = Some(why);
+                self.making_room.without_summary()
+            }
+            RoomMade::Nothing if room != Room::Shorten => self.making_room.next(),
+            RoomMade::Nothing | RoomMade::More { .. } => None,
+        };
+        match next {
+            Some(room) => self.phase = Phase::MakingRoom { room, overflowed: Some(message) },
+            None => self.no_room(*message),
+        }
+        false
+    }
+
+    /// Nothing helps: the person is told how large things are.
+    fn no_room(&mut self, mut message: AssistantMessage) {
+        let failed = self.record.compaction_failure.take();
+        let overflow = user_text(message.error_message.as_deref().unwrap_or_default());
+        let kind = match failed {
+            Some(_) => RunErrorKind::CompactionFailure,
+            None => RunErrorKind::ContextOverflow,
+        };
+        let lines: Vec<String> = [Some(overflow), self.sizes.told(), failed].into_iter().flatten().collect();
+        let text = lines.join("\n");
+        message.error_text = Some(text.clone());
+        self.steps.push_back(Step::Append(Message::Assistant(message), None));
+        self.fail(RunError { kind, message: text });
+    }
+}
+
+impl Sizes {
+    /// In words for people; nothing where all of it should have room, and the sizes explain nothing.
+    fn told(self) -> Option<String> {
+        let Self { window, fixed, messages } = self;
+        if fixed + messages <= window / 10 * 9 {
+            return None;
+        }
+        let (window, fixed, messages) = (grouped(window), grouped(fixed), grouped(messages));
+        if self.fixed >= self.window {
+            return Some(format!(
+                "The system prompt and the tools alone take about {fixed} tokens, and the model's window holds {window}: choose a model \
+                 with a larger window, shorten the workspace files or offer fewer tools."
+            ));
+        }
+        Some(format!(
+            "The model's window holds {window} tokens; the system prompt and the tools take about {fixed}, and what is left of the \
+             conversation about {messages}, which could not be made smaller."
+        ))
+    }
+}
+
+/// `12,345`
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compactions_come_first_then_shortening_once_then_the_end() {
+        let mut room = MakingRoom::default();
+        let compact = |attempt| Some(Room::Compact(Urgency::Overflow { attempt }));
+        let tried: Vec<_> = (0..8).map(|_| room.next()).collect();
+        let expect = [
+            compact(0),
+            compact(1),
+            compact(2),
+            Some(Room::Shorten),
+            compact(0),
+            compact(1),
+            compact(2),
+            None,
+        ];
+        assert_eq!(tried, expect);
+        room.answered();
+        assert_eq!(room.next(), compact(0));
+        assert_eq!((room.without_summary(), room.without_summary()), (Some(Room::Shorten), None));
+    }
+
+    #[test]
+    fn sizes_are_told_in_words() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        let told = Sizes { window: 8_000, fixed: 9_000, messages: 5 }.told().unwrap();
+        assert!(told.contains("alone take about 9,000 tokens") && told.contains("holds 8,000"), "{told}");
+        let told = Sizes { window: 8_000, fixed: 1_000, messages: 50_000 }.told().unwrap();
+        assert_eq!(Sizes { window: 8_000, fixed: 1_000, messages: 6_000 }.told(), None);
+        assert!(told.contains("about 50,000") && told.contains("8,000") && told.contains("1,000"), "{told}");
+    }
+}
