@@ -62,6 +62,18 @@ export type GroupActivation = "mention" | "always";
  */
 export type NotCompacted = "no sessionId" | "no transcript";
 /**
+ * What was done in a heartbeat.
+ */
+export type HeartbeatStatus = "sent" | "ok-empty" | "ok-token" | "skipped" | "failed";
+/**
+ * What an indicator shows.
+ */
+export type IndicatorType = "ok" | "alert" | "error";
+/**
+ * When a heartbeat is made.
+ */
+export type WakeMode = "now" | "next-heartbeat";
+/**
  * Payload of the answers to `agent`: first [`AgentStatus::Accepted`], then one of the others.
  */
 export type AgentAnswer = {
@@ -392,6 +404,17 @@ export interface Definitions {
   AgentsFilesGetResult?: AgentsFilesGetResult;
   AgentsFilesSetParams?: AgentsFilesSetParams;
   AgentsFilesSetResult?: AgentsFilesSetResult;
+  SkillsStatusParams?: SkillsStatusParams;
+  SkillsStatusResult?: SkillsStatusResult;
+  SkillStatus?: SkillStatus;
+  SkillNeeds?: SkillNeeds;
+  SkillConfigCheck?: SkillConfigCheck;
+  SkillInstallOption?: SkillInstallOption;
+  SkillsBinsResult?: SkillsBinsResult;
+  SkillsInstallParams?: SkillsInstallParams;
+  SkillsInstallResult?: SkillsInstallResult;
+  SkillsUpdateParams?: SkillsUpdateParams;
+  SkillsUpdateResult?: SkillsUpdateResult;
   SessionsListParams?: SessionsListParams;
   SessionsListResult?: SessionsListResult;
   SessionListDefaults?: SessionListDefaults;
@@ -415,9 +438,16 @@ export interface Definitions {
   SessionsCompactParams?: SessionsCompactParams;
   SessionsCompactResult?: SessionsCompactResult;
   NotCompacted?: NotCompacted;
+  HeartbeatEvent?: HeartbeatEvent;
+  HeartbeatStatus?: HeartbeatStatus;
+  IndicatorType?: IndicatorType;
+  SetHeartbeatsParams?: SetHeartbeatsParams;
+  HeartbeatsSet?: HeartbeatsSet;
+  WakeParams?: WakeParams;
+  WakeMode?: WakeMode;
+  Done?: Done;
   PresenceEntry?: PresenceEntry;
   SystemEventParams?: SystemEventParams;
-  Done?: Done;
   AgentParams?: AgentParams;
   AgentAnswer?: AgentAnswer;
   AgentIdentityParams?: AgentIdentityParams;
@@ -1988,6 +2018,261 @@ export interface AgentsFilesSetResult {
   file: AgentFile;
 }
 /**
+ * Params of `skills.status`.
+ */
+export interface SkillsStatusParams {
+  /**
+   * Whose; the default agent's if absent.
+   */
+  agentId?: string;
+}
+/**
+ * Result of `skills.status`.
+ */
+export interface SkillsStatusResult {
+  /**
+   * The agent's workspace.
+   */
+  workspaceDir: string;
+  /**
+   * Where the skills of all agents lie.
+   */
+  managedSkillsDir: string;
+  /**
+   * In the order of the prompt.
+   */
+  skills: SkillStatus[];
+}
+/**
+ * One skill.
+ */
+export interface SkillStatus {
+  /**
+   * What it is called.
+   */
+  name: string;
+  /**
+   * When it is used.
+   */
+  description: string;
+  /**
+   * `openclaw-extra`, `openclaw-bundled`, `openclaw-managed` or `openclaw-workspace`.
+   */
+  source: string;
+  /**
+   * Whether it comes with the product.
+   */
+  bundled: boolean;
+  /**
+   * Its file.
+   */
+  filePath: string;
+  /**
+   * The directory of that.
+   */
+  baseDir: string;
+  /**
+   * Its key in `skills.entries`.
+   */
+  skillKey: string;
+  /**
+   * The variable that its API key goes into.
+   */
+  primaryEnv?: string;
+  /**
+   * A symbol to show.
+   */
+  emoji?: string;
+  /**
+   * Where to read about it.
+   */
+  homepage?: string;
+  /**
+   * Whether its needs do not count.
+   */
+  always: boolean;
+  /**
+   * Whether it is switched off.
+   */
+  disabled: boolean;
+  /**
+   * Whether `skills.allowBundled` leaves it out.
+   */
+  blockedByAllowlist: boolean;
+  /**
+   * Whether it can be used.
+   */
+  eligible: boolean;
+  /**
+   * What it needs.
+   */
+  requirements: SkillNeeds;
+  /**
+   * What of that is not there.
+   */
+  missing: SkillNeeds;
+  /**
+   * The configuration it needs, one by one.
+   */
+  configChecks: SkillConfigCheck[];
+  /**
+   * How what it needs can be installed.
+   */
+  install: SkillInstallOption[];
+}
+/**
+ * What a skill needs.
+ */
+export interface SkillNeeds {
+  /**
+   * Programs, all of them.
+   */
+  bins: string[];
+  /**
+   * Programs, one of them.
+   */
+  anyBins: string[];
+  /**
+   * Variables.
+   */
+  env: string[];
+  /**
+   * Paths of the configuration.
+   */
+  config: string[];
+  /**
+   * Platforms, one of them.
+   */
+  os: string[];
+}
+/**
+ * A path of the configuration that a skill needs.
+ */
+export interface SkillConfigCheck {
+  /**
+   * Dotted.
+   */
+  path: string;
+  /**
+   * Whether it is truthy. What it is set to is not told: it may be a secret.
+   */
+  satisfied: boolean;
+}
+/**
+ * A way to install what a skill needs.
+ */
+export interface SkillInstallOption {
+  /**
+   * For `skills.install`.
+   */
+  id: string;
+  /**
+   * `brew`, `node`, `go`, `uv` or `download`.
+   */
+  kind: string;
+  /**
+   * For people.
+   */
+  label: string;
+  /**
+   * Programs it brings.
+   */
+  bins: string[];
+}
+/**
+ * Result of `skills.bins`.
+ */
+export interface SkillsBinsResult {
+  /**
+   * Sorted.
+   */
+  bins: string[];
+}
+/**
+ * Params of `skills.install`.
+ */
+export interface SkillsInstallParams {
+  /**
+   * The skill.
+   */
+  name: string;
+  /**
+   * Which of its installers.
+   */
+  installId: string;
+  /**
+   * How long it may take, in milliseconds; five minutes unless given, fifteen at most.
+   */
+  timeoutMs?: number;
+}
+/**
+ * Result of `skills.install`; also the payload of a failed one.
+ */
+export interface SkillsInstallResult {
+  /**
+   * Whether it is installed.
+   */
+  ok: boolean;
+  /**
+   * For people.
+   */
+  message: string;
+  /**
+   * What the installer printed, the end of it.
+   */
+  stdout: string;
+  /**
+   * The same, of its errors.
+   */
+  stderr: string;
+  /**
+   * Its exit code, where it ran and ended by itself.
+   */
+  code: number | null;
+}
+/**
+ * Params of `skills.update`: what is absent stays.
+ */
+export interface SkillsUpdateParams {
+  /**
+   * Its key in `skills.entries`.
+   */
+  skillKey: string;
+  /**
+   * Whether it may be used.
+   */
+  enabled?: boolean;
+  /**
+   * Value of its primary variable; blank removes it.
+   */
+  apiKey?: string;
+  /**
+   * Variables of commands by name; a blank value removes one.
+   */
+  env?: {
+    [k: string]: string;
+  };
+}
+/**
+ * Result of `skills.update`.
+ */
+export interface SkillsUpdateResult {
+  /**
+   * Always true.
+   */
+  ok: boolean;
+  /**
+   * As given.
+   */
+  skillKey: string;
+  /**
+   * Its settings now, without secrets.
+   */
+  config: {
+    [k: string]: unknown;
+  };
+}
+/**
  * Params of `sessions.list`.
  */
 export interface SessionsListParams {
@@ -2483,6 +2768,103 @@ export interface SessionsCompactResult {
   kept?: number;
 }
 /**
+ * What came of a heartbeat.
+ */
+export interface HeartbeatEvent {
+  /**
+   * Unix milliseconds.
+   */
+  ts: number;
+  /**
+   * What was done.
+   */
+  status: HeartbeatStatus;
+  /**
+   * Recipient.
+   */
+  to?: string;
+  /**
+   * Account it was sent from.
+   */
+  accountId?: string;
+  /**
+   * The first 200 characters of the answer.
+   */
+  preview?: string;
+  /**
+   * How long it took, in milliseconds.
+   */
+  durationMs?: number;
+  /**
+   * Whether the answer has media.
+   */
+  hasMedia?: boolean;
+  /**
+   * Why it was made; of one that was skipped or failed, why that.
+   */
+  reason?: string;
+  /**
+   * Channel it was sent to.
+   */
+  channel?: string;
+  /**
+   * Whether nothing was sent although all is well.
+   */
+  silent?: boolean;
+  /**
+   * What an indicator shows, where one is wanted.
+   */
+  indicatorType?: "ok" | "alert" | "error";
+  /**
+   * The agent; ours, OpenClaw 2026.2.9 does not say it.
+   */
+  agentId?: string;
+}
+/**
+ * Params of `set-heartbeats`. What is no boolean reads as absent, and has an error of its own.
+ */
+export interface SetHeartbeatsParams {
+  /**
+   * Whether they are made.
+   */
+  enabled?: boolean;
+}
+/**
+ * Result of `set-heartbeats`.
+ */
+export interface HeartbeatsSet {
+  /**
+   * Always true.
+   */
+  ok: boolean;
+  /**
+   * Whether they are made from now on.
+   */
+  enabled: boolean;
+}
+/**
+ * Params of `wake`.
+ */
+export interface WakeParams {
+  /**
+   * When.
+   */
+  mode: WakeMode;
+  /**
+   * What the agent is told.
+   */
+  text: string;
+}
+/**
+ * `{ok:true}`
+ */
+export interface Done {
+  /**
+   * Always true.
+   */
+  ok: boolean;
+}
+/**
  * Someone who is here (spec §8.1).
  */
 export interface PresenceEntry {
@@ -2615,15 +2997,6 @@ export interface SystemEventParams {
    * Accepted and dropped, as OpenClaw 2026.2.9 does.
    */
   tags?: string[];
-}
-/**
- * `{ok:true}`
- */
-export interface Done {
-  /**
-   * Always true.
-   */
-  ok: boolean;
 }
 /**
  * Params of `agent`.

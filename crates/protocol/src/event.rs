@@ -10,6 +10,7 @@ use serde_with_macros::skip_serializing_none;
 use crate::access::Access;
 use crate::export::schema_in;
 use crate::params::health::HealthSnapshot;
+use crate::params::heartbeat::HeartbeatEvent;
 use crate::{RunId, SessionKey};
 
 /// One row of [`EVENTS`].
@@ -55,7 +56,7 @@ pub const EVENTS: &[EventKind] = &[
     later("talk.mode", None),
     sent::<Shutdown>("shutdown", false),
     sent::<HealthSnapshot>("health", true),
-    later("heartbeat", None),
+    EventKind { droppable: true, ..said::<HeartbeatEvent>("heartbeat") },
     later("cron", None),
     later("node.pair.requested", Some(Access::Pairing)),
     later("node.pair.resolved", Some(Access::Pairing)),

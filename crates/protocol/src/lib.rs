@@ -17,6 +17,7 @@ pub mod mend;
 pub mod message;
 pub mod method;
 pub mod params;
+mod payload;
 pub mod printable;
 pub mod schema;
 pub mod session_key;
@@ -29,6 +30,7 @@ pub use export::export;
 pub use frame::{Event, Frame, Inbound, PROTOCOL_VERSION, Request, Response, StateVersion};
 pub use id::{AgentId, RunId, SessionId};
 pub use params::Call;
+pub use payload::Payload;
 pub use session_key::SessionKey;
 pub use session_scope::{DmScope, IdentityLinks, Peer, PeerKind, SessionScope};
 

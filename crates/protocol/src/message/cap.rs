@@ -24,6 +24,15 @@ pub const STORED: Cap = Cap {
     room: 151,
 };
 
+/// What a model is shown of a result that it has no room for, where that has at most `max` UTF-16 units.
+pub const fn shown_in_part(max: usize) -> Cap {
+    Cap {
+        max,
+        suffix: "\n\n[openclaw] Cut here: the whole result is too long for the model's context window, this is its beginning. Ask for the rest in smaller parts, by offset and limit where possible.",
+        room: 217,
+    }
+}
+
 impl Cap {
     /// Whether a result is short enough as it is.
     pub fn fits(&self, result: &ToolResultMessage) -> bool {
@@ -112,6 +121,9 @@ mod tests {
         ];
         assert_eq!(texts(&big), expect);
         assert!(utf16_len(STORED.suffix) <= STORED.room);
+        let shown = shown_in_part(9_600);
+        assert!(utf16_len(shown.suffix) <= shown.room);
+        assert!(shown.apply(&mut big) && shown.fits(&big));
     }
 
     #[test]

@@ -54,8 +54,9 @@ pub struct SessionsListParams {
 }
 
 /// Result of `sessions.list`.
+// `R` is a row: a [`SessionRow`] when read, anything serialisable when written. Clients are told nothing of that.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SessionsListResult {
+pub struct SessionsListResult<R = SessionRow> {
     /// Unix milliseconds.
     pub ts: i64,
     /// The store, or `(multiple)`.
@@ -65,7 +66,7 @@ pub struct SessionsListResult {
     /// What a session without override uses.
     pub defaults: SessionListDefaults,
     /// Newest first.
-    pub sessions: Vec<SessionRow>,
+    pub sessions: Vec<R>,
 }
 
 /// `sessions.list.defaults`
