@@ -1,10 +1,10 @@
 //! What the gateway says to dispatch, and what it hears.
 
 use openclaw_protocol::message::{Block, Message};
-use openclaw_protocol::{AgentId, RunId, SessionKey};
+use openclaw_protocol::{AgentId, Payload, RunId, SessionKey};
+use openclaw_sessions::entry::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 /// A `chat.send`: a message of a person at a WebSocket client. Already authorised, validated and canonicalised.
 #[derive(Debug, Clone)]
@@ -102,6 +102,25 @@ pub struct RunRecord {
     pub ended_at: i64,
     /// The result.
     pub outcome: RunOutcome,
+    /// What its system prompt was made of. Only the caller of the run is told; no journal keeps it.
+    pub report: Option<Json>,
+}
+
+impl RunRecord {
+    /// The outcome as the caller of the run is told it: with the report as `meta.systemPromptReport`.
+    pub fn told(self) -> RunOutcome {
+        let Self { mut outcome, report, .. } = self;
+        let result = match &mut outcome {
+            RunOutcome::Ok { result } => Some(result),
+            RunOutcome::Error { result, .. } | RunOutcome::Aborted { result, .. } => result.as_mut(),
+        };
+        let meta = result.and_then(|result| result.get_mut("meta")?.as_object_mut());
+        let report = report.and_then(|report| report.read().ok());
+        if let (Some(meta), Some(report)) = (meta, report) {
+            meta.insert("systemPromptReport".to_owned(), report);
+        }
+        outcome
+    }
 }
 
 /// The result of a run. The inbox keeps it as JSON: fields may be added; none changes its meaning.
@@ -132,18 +151,6 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
-    /// What is kept of it: all but the prompt report, which is ten times the rest and of no use to a repeated key.
-    pub(crate) fn without_report(mut self) -> Self {
-        let result = match &mut self {
-            Self::Ok { result } => Some(result),
-            Self::Error { result, .. } | Self::Aborted { result, .. } => result.as_mut(),
-        };
-        if let Some(meta) = result.and_then(|result| result.get_mut("meta")?.as_object_mut()) {
-            meta.shift_remove("systemPromptReport");
-        }
-        self
-    }
-
     /// What went wrong, for people: it failed, or it ran out of time. Nothing for a run that answered or that someone
     /// stopped.
     pub fn failure(&self) -> Option<&str> {
@@ -173,7 +180,7 @@ pub struct Broadcast {
     /// `agent` or `chat`.
     pub name: &'static str,
     /// The payload as it goes on the wire, `seq`, `ts`, `runId` and `sessionKey` included.
-    pub payload: Box<RawValue>,
+    pub payload: Payload,
     /// The run it belongs to.
     pub run_id: RunId,
     /// The run's session.

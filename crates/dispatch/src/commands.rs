@@ -2,18 +2,24 @@
 //! a choice of a model among words for the agent. [`read`] is pure: text in, [`Intent`] out, decided once when a message is
 //! accepted, the same for every surface. [`run`] does what a command says.
 //!
-//! [`COMMANDS`] has one row a command, and each command that is there a file: [`model`], [`models`], [`stop`]; `/new` and `/reset` are
-//! reset triggers (`session.resetTriggers`). [`cards`] are the answers of `/model`; [`mod@line`] cuts directives out of a text.
+//! [`COMMANDS`] has one row a command, and each command that is there a file: [`compact`], [`context`], [`model`], [`models`], [`skill`],
+//! [`stop`]; `/new` and `/reset` are reset triggers (`session.resetTriggers`). [`cards`] are the answers of `/model`; [`mod@line`] cuts directives
+//! out of a text.
 
 pub(crate) mod cards;
+pub(crate) mod compact;
+mod context;
 mod line;
 pub(crate) mod model;
 mod models;
+pub(crate) mod skill;
 pub(crate) mod stop;
 mod table;
 
 use std::pin::Pin;
+use std::sync::Arc;
 
+use openclaw_agent::skills::{self, SkillCommand};
 use openclaw_config::ResolvedAgent;
 use openclaw_models::reference::ModelNames;
 use openclaw_models::{Choices, SelectError};
@@ -22,15 +28,18 @@ use openclaw_sessions::reset::trigger::strip_structural_prefixes;
 use openclaw_sessions::{SessionEntry, SessionKey, StoreError};
 use serde::{Deserialize, Serialize};
 
+use crate::runner::Runner;
 use crate::session_model::SessionModels;
 use crate::setup::Settings;
 use model::ModelWish;
 
 pub(crate) use model::ModelChoice;
+pub(crate) use skill::ToolWish;
 use table::{Command, Takes, missing, resets};
 
 /// The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5).
 const COMMANDS: &[Command] = &[
+    compact::COMMAND,
     model::COMMAND,
     models::COMMAND,
     resets("new"),
@@ -41,9 +50,8 @@ const COMMANDS: &[Command] = &[
     missing("approve", &[], Takes::Words),
     missing("bash", &[], Takes::Words),
     missing("commands", &[], Takes::Nothing),
-    missing("compact", &[], Takes::Words),
     missing("config", &[], Takes::Words),
-    missing("context", &[], Takes::Words),
+    context::COMMAND,
     missing("debug", &[], Takes::Words),
     missing("dock-discord", &["dock_discord"], Takes::Nothing),
     missing("dock-slack", &["dock_slack"], Takes::Nothing),
@@ -55,7 +63,7 @@ const COMMANDS: &[Command] = &[
     missing("reasoning", &["reason"], Takes::Level),
     missing("restart", &[], Takes::Nothing),
     missing("send", &[], Takes::Words),
-    missing("skill", &[], Takes::Words),
+    skill::COMMAND,
     missing("status", &[], Takes::Nothing),
     missing("subagents", &[], Takes::Words),
     missing("think", &["thinking", "t"], Takes::Level),
@@ -80,6 +88,10 @@ pub(crate) enum Intent {
     Stripped { text: String },
     /// Only directives of somebody who may have none: no run, no answer.
     Ignored,
+    /// Words for the agent in the place of those that were written.
+    Reworded { text: String },
+    /// A tool is called without the agent, and answers.
+    Tool(ToolWish),
 }
 
 impl Intent {
@@ -90,7 +102,7 @@ impl Intent {
 
     /// Whether there is nothing in it for the agent.
     pub(crate) fn is_for_gateway_alone(&self) -> bool {
-        matches!(self, Self::Command { .. } | Self::Ignored)
+        matches!(self, Self::Command { .. } | Self::Ignored | Self::Tool(_))
     }
 
     /// Whether it asks for something that a run under way can't give it.
@@ -98,11 +110,24 @@ impl Intent {
         matches!(self, Self::PromptFor { .. })
     }
 
+    /// The tool that is called.
+    pub(crate) fn tool(&self) -> Option<&ToolWish> {
+        match self {
+            Self::Tool(wish) => Some(wish),
+            Self::Prompt
+            | Self::PromptFor { .. }
+            | Self::Command { .. }
+            | Self::Stripped { .. }
+            | Self::Ignored
+            | Self::Reworded { .. } => None,
+        }
+    }
+
     /// What is left for the agent, where something was taken out.
     pub(crate) fn words(&self) -> Option<&str> {
         match self {
-            Self::PromptFor { text, .. } | Self::Stripped { text } => Some(text),
-            Self::Prompt | Self::Command { .. } | Self::Ignored => None,
+            Self::PromptFor { text, .. } | Self::Stripped { text } | Self::Reworded { text } => Some(text),
+            Self::Prompt | Self::Command { .. } | Self::Ignored | Self::Tool(_) => None,
         }
     }
 }
@@ -125,10 +150,15 @@ pub(crate) struct Names<'a> {
     pub(crate) models: &'a ModelNames,
     /// What starts a conversation anew.
     pub(crate) triggers: &'a [&'a str],
+    /// The commands of skills, where the message may be one.
+    pub(crate) skills: &'a [SkillCommand],
 }
 
 /// Tells words from commands.
 pub(crate) fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
+    if let Some(intent) = skill::read(spoken, names.skills) {
+        return intent;
+    }
     if !spoken.attached
         && let Some((name, arguments)) = table::read(&strip_structural_prefixes(spoken.text))
     {
@@ -137,7 +167,8 @@ pub(crate) fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
     let aliases = names.models.aliases().map(|(alias, _)| alias);
     let is_shortcut = |alias: &&str| {
         let is_model = matches!(ModelWish::of(alias), ModelWish::Choose(_));
-        is_model && !table::is_reserved(alias, names.triggers)
+        let is_skill = skills::called(names.skills, alias.trim()).is_some();
+        is_model && !is_skill && !table::is_reserved(alias, names.triggers)
     };
     let aliases: Vec<&str> = aliases.filter(is_shortcut).collect();
     let Some((wish, text)) = model::take(spoken.text, &aliases) else { return Intent::Prompt };
@@ -161,7 +192,8 @@ fn command(by: Authority, name: &str, arguments: &str) -> Intent {
 /// What a command works on.
 pub(crate) struct Context<'a> {
     pub(crate) models: &'a SessionModels,
-    pub(crate) settings: &'a Settings,
+    pub(crate) runner: &'a Runner,
+    pub(crate) settings: &'a Arc<Settings>,
     pub(crate) key: &'a SessionKey,
     pub(crate) agent: &'a ResolvedAgent,
     /// The session's row.
@@ -169,7 +201,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    async fn choices(&self) -> Choices {
+    pub(crate) async fn choices(&self) -> Choices {
         let models = &self.settings.models;
         self.models.all.choices(models, &self.agent.id, &self.agent.agent_dir).await
     }
@@ -184,6 +216,9 @@ pub(crate) enum CommandError {
     /// What there is of models can't be read.
     #[error(transparent)]
     Models(#[from] SelectError),
+    /// What a run would be told can't be told; the text is for people.
+    #[error("{0}")]
+    Prompt(String),
 }
 
 /// What a command says when it is done.

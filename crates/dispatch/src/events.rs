@@ -1,6 +1,7 @@
 //! From what a run tells to what clients hear: numbering, throttling, gating, fan-out.
 
 mod emitter;
+mod escaped_text;
 mod hub;
 
 pub use hub::Events;

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_protocol::{RunId, SessionKey};
+use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use crate::api::{
-    AbortError, AbortReason, AbortTarget, ActiveRun, AgentMessage, ChangeError, ChatMessage, DispatchError,
-    InjectError, InjectMessage, Injected, RunRecord, StillActive, Waited,
+    AbortError, AbortReason, AbortTarget, Accepted, ActiveRun, AgentMessage, ChangeError, ChatMessage,
+    DispatchError, InjectError, InjectMessage, Injected, RunRecord, StillActive, Waited,
 };
+use crate::beat::{BeatMessage, UnfinishedBeat};
 use crate::clock::Clock;
 use crate::commands::stop;
 use crate::events::Events;
@@ -35,6 +37,8 @@ pub struct Dispatch {
     shared: Arc<Shared>,
     runner: Arc<Runner>,
     lanes: Arc<Supervisor>,
+    /// Taken by whoever owes their answers.
+    unfinished_beats: Arc<Mutex<Vec<UnfinishedBeat>>>,
 }
 
 /// What became of a `chat.send`.
@@ -92,6 +96,11 @@ pub enum DeliverError {
 }
 
 impl Dispatch {
+    /// What runs are made of.
+    pub(crate) fn runner(&self) -> &Arc<Runner> {
+        &self.runner
+    }
+
     /// Opens the inbox and takes up every unfinished message, in order of acceptance per session.
     ///
     /// # Errors
@@ -114,8 +123,8 @@ impl Dispatch {
         let runner = Arc::new(Runner::new(deps, Arc::clone(&shared)));
         let lanes = Arc::new(Supervisor::new(Arc::clone(&runner)));
         shared.accepting.spawn(follow(Arc::clone(&shared), settings));
-        intake::recover(&runner, &lanes, opened.unfinished).await;
-        Self { shared, runner, lanes }
+        let beats = intake::recover(&runner, &lanes, opened.unfinished).await;
+        Self { shared, runner, lanes, unfinished_beats: Arc::new(Mutex::new(beats)) }
     }
 
     /// Takes a `chat.send`. Once the outcome is [`Accepted::New`] the message is on disk. A run id that is known from before
@@ -127,11 +136,19 @@ impl Dispatch {
     /// [`Accepted::Finished`]: crate::api::Accepted::Finished
     pub async fn chat(&self, message: ChatMessage) -> Placed<Result<Sent, DispatchError>> {
         let (run_id, session_key) = (message.run_id.clone(), message.session_key.clone());
+        let received = self.runner.received(&message);
         if stop::is_stop(&message.text) {
+            let (runner, sender) = (Arc::clone(&self.runner), message.sender);
+            if let Some(received) = received {
+                received.tell(self.shared.clock.now_ms());
+            }
             let stopping = self.abort(&session_key, AbortTarget::All, AbortReason::Stop).await;
             return Placed::new(async move {
                 match stopping.outcome().await {
-                    Ok(stopped) => Ok(Sent::Stopped(stopped)),
+                    Ok(stopped) => {
+                        runner.stopped(&session_key, sender);
+                        Ok(Sent::Stopped(stopped))
+                    }
                     Err(AbortError::NotStored(error)) => Err(error.into()),
                     // Of all runs none is another session's.
                     Err(AbortError::OtherSession) => Ok(Sent::Stopped(Vec::new())),
@@ -139,13 +156,32 @@ impl Dispatch {
             });
         }
         let accepting = self.accept(run_id, session_key, message.into()).await;
-        Placed::new(async move { accepting.outcome().await.map(Sent::Taken) })
+        Placed::new(async move {
+            let receipt = accepting.outcome().await?;
+            // Of a message that is known from before they were told before.
+            if let (Some(received), Accepted::New { accepted_at }) = (received, &receipt.accepted) {
+                received.tell(*accepted_at);
+            }
+            Ok(Sent::Taken(receipt))
+        })
     }
 
     /// Takes an `agent` request; otherwise as [`Dispatch::chat`].
     pub async fn agent(&self, message: AgentMessage) -> Placed<Result<Receipt, DispatchError>> {
         let (run_id, session_key) = (message.run_id.clone(), message.session_key.clone());
         self.accept(run_id, session_key, message.into()).await
+    }
+
+    /// Takes a heartbeat; otherwise as [`Dispatch::agent`]. It waits for its session's turn like any message, nothing is steered
+    /// into it, and an acknowledgement is left behind in the transcript.
+    pub async fn beat(&self, message: BeatMessage) -> Placed<Result<Receipt, DispatchError>> {
+        let (run_id, session_key) = (message.run_id.clone(), message.session_key.clone());
+        self.accept(run_id, session_key, message.into()).await
+    }
+
+    /// The heartbeats that an earlier process accepted and did not finish, once: their answers are still owed.
+    pub fn take_unfinished_beats(&self) -> Vec<UnfinishedBeat> {
+        std::mem::take(&mut *self.unfinished_beats.lock())
     }
 
     /// Spawned so that it completes if the caller disconnects: what is in the inbox has to be worked on.
@@ -340,12 +376,12 @@ impl Dispatch {
         shared.outboxes.of(|| {
             let (stopping, kill) = (shared.stopping.clone(), shared.kill.clone());
             let (journal, tasks) = (Arc::clone(&shared.journal), shared.outboxes.tasks.clone());
-            Outbox::new(journal, shared.clock.clone(), tasks, stopping, kill)
+            Outbox::new(journal, shared.clock.clone(), tasks, stopping, kill, self.runner.tell_sent())
         })
     }
 
     /// Hands a session's delivery over, if the session may send now (spec `sessions.md` §6). Answers to commands are not
-    /// asked for it: they go to [`Outbox::accept`].
+    /// asked for it: they go to [`Outbox::accept`]. Hooks may change its words or keep it back ([`Enqueued::Withheld`]).
     ///
     /// # Errors
     /// See [`DeliverError`]; nothing was kept.
@@ -359,7 +395,10 @@ impl Dispatch {
         {
             return Err(DispatchError::SendBlocked.into());
         }
-        Ok(outbox.accept(delivery).await?)
+        match self.runner.hooked_delivery(delivery).await {
+            Some(delivery) => Ok(outbox.accept(delivery).await?),
+            None => Ok(Enqueued::Withheld),
+        }
     }
 
     /// Every event from now on.
@@ -367,12 +406,17 @@ impl Dispatch {
         self.shared.hub.subscribe()
     }
 
+    /// From now on messages are refused, and what waits is left to the next start.
+    pub fn stop_accepting(&self) {
+        self.shared.stopping.cancel();
+        self.shared.accepting.close();
+    }
+
     /// Takes no more messages, lets runs finish up to `deadline`, stops the rest (they are resumed at the next start) and
     /// closes the inbox. Answers with the ids of the runs that did not finish.
     pub async fn shutdown(&self, deadline: Duration) -> Vec<RunId> {
+        self.stop_accepting();
         let shared = &self.shared;
-        shared.stopping.cancel();
-        shared.accepting.close();
         shared.outboxes.tasks.close();
         let drained = async {
             shared.accepting.wait().await;

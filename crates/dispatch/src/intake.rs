@@ -11,6 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::api::{Accepted, DispatchError};
 use crate::backlog::Share;
+use crate::beat::{self, UnfinishedBeat};
 use crate::inbox::{Found, Insert, Known, Queued, Row, Stored, Unfinished};
 use crate::job::Job;
 use crate::journal::JournalError;
@@ -93,8 +94,13 @@ pub(crate) async fn accept(
 }
 
 /// Hands the rows the last process did not finish to their lanes. A message that is given up if the process dies of it once more
-/// comes before all others, and before any client is let in: then nothing else can be what ends the process.
-pub(crate) async fn recover(runner: &Runner, lanes: &Arc<Supervisor>, mut found: Vec<Unfinished>) {
+/// comes before all others, and before any client is let in: then nothing else can be what ends the process. Gives the heartbeats
+/// among them.
+pub(crate) async fn recover(
+    runner: &Runner,
+    lanes: &Arc<Supervisor>,
+    mut found: Vec<Unfinished>,
+) -> Vec<UnfinishedBeat> {
     if !found.is_empty() {
         tracing::info!(messages = found.len(), "taking up messages the last process did not finish");
     }
@@ -108,6 +114,7 @@ pub(crate) async fn recover(runner: &Runner, lanes: &Arc<Supervisor>, mut found:
             runner.shared.registry.conclude(record.clone());
         }
     }
+    let beats = beat::unfinished(&found);
     let mut sessions = HashSet::new();
     let (last_tries, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| {
         // What was said before in its session comes before it.
@@ -123,6 +130,7 @@ pub(crate) async fn recover(runner: &Runner, lanes: &Arc<Supervisor>, mut found:
     for message in others {
         take_up(runner, lanes, message).await;
     }
+    beats
 }
 
 async fn take_up(runner: &Runner, lanes: &Arc<Supervisor>, found: Unfinished) {

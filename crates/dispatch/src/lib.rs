@@ -3,18 +3,20 @@
 //! [`Dispatch`] is the only door: the gateway hands it messages ([`api::ChatMessage`], [`api::AgentMessage`]) and reads
 //! [`api::Broadcast`]s. Behind it, in the order in which a message passes: `intake` takes it, as far as the `backlog` has room, the `inbox` makes it durable, its session's
 //! `lane` decides when it runs, `commands` tells what of it is meant for the gateway, the `runner` drives the run and stores its result, `events` tells the clients, and the
-//! `registry` those who wait for the end. What goes to chat platforms lies in the [`outbox`] until they have it. Both boxes
+//! `registry` those who wait for the end. A heartbeat is a message like others; `beat` reads its answer. What goes to chat platforms lies in the [`outbox`] until they have it. Both boxes
 //! are kept in the `journal`; `docs/durability.md` says what survives what.
 //!
 //! This crate does not know how a model or a chat platform is called.
 
 pub mod api;
 mod backlog;
+mod beat;
 mod clock;
 mod commands;
 mod events;
 mod global_lanes;
 mod handle;
+mod hooks;
 mod host;
 mod inbox;
 mod intake;
@@ -34,8 +36,10 @@ mod testing;
 pub mod usage_footer;
 
 pub use api::*;
+pub use beat::{Beat, BeatAnswer, BeatChat, BeatMessage, BeatPurpose, UnfinishedBeat};
 pub use events::Events;
 pub use handle::{DeliverError, Dispatch, Placed, Sent, StartError};
+pub use hooks::Ended;
 pub use intake::Receipt;
 pub use journal::JournalError;
 pub use journal::sqlite::{DatabaseState, Salvaged, check_database, renew_database};

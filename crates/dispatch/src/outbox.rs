@@ -16,6 +16,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use openclaw_protocol::SessionKey;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -42,6 +43,8 @@ pub enum Enqueued {
     New,
     /// Its id was accepted before; nothing was changed.
     Known(DeliveryStatus),
+    /// A hook keeps it back: nothing of it was kept.
+    Withheld,
 }
 
 /// What came of storing a delivery.
@@ -90,7 +93,11 @@ struct Inner<P> {
     stopping: CancellationToken,
     /// What is on its way is dropped.
     kill: CancellationToken,
+    tell: TellSent,
 }
+
+/// Who hears what became of a delivery: where it went, its session, its words, and why it was given up if it was.
+pub(crate) type TellSent = Arc<dyn Fn(&Address, Option<&SessionKey>, &str, Result<(), &str>) + Send + Sync>;
 
 impl<P: DeliveryPayload> Outbox<P> {
     pub(crate) fn new(
@@ -99,10 +106,10 @@ impl<P: DeliveryPayload> Outbox<P> {
         tasks: TaskTracker,
         stopping: CancellationToken,
         kill: CancellationToken,
+        tell: TellSent,
     ) -> Self {
-        Self {
-            inner: Arc::new(Inner { journal, clock, accounts: Accounts::default(), tasks, stopping, kill }),
-        }
+        let accounts = Accounts::default();
+        Self { inner: Arc::new(Inner { journal, clock, accounts, tasks, stopping, kill, tell }) }
     }
 
     /// Takes a delivery. When this returns [`Enqueued::New`] it is on disk and will be sent: in the order of acceptance

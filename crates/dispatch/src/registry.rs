@@ -150,7 +150,7 @@ mod tests {
 
     fn record(run_id: &str) -> RunRecord {
         let outcome = RunOutcome::Ok { result: json!({}) };
-        RunRecord { run_id: RunId::new(run_id), started_at: None, ended_at: 9, outcome }
+        RunRecord { run_id: RunId::new(run_id), started_at: None, ended_at: 9, outcome, report: None }
     }
 
     #[tokio::test]

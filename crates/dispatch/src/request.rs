@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use openclaw_agent::skills::SkillCommand;
 use openclaw_config::settings::QueueMode;
 use openclaw_models::reference::ModelNames;
 use openclaw_protocol::message::Block;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::api::{AgentMessage, ChatMessage, Occasion};
+use crate::beat::{Beat, BeatMessage};
 use crate::commands::{self, Intent, Names, Spoken};
 use crate::setup::Settings;
 
@@ -79,8 +81,14 @@ pub(crate) struct Request {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) extra_system_prompt: Option<String>,
     pub(crate) occasion: Occasion,
+    /// Of a heartbeat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) beat: Option<Beat>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub(crate) entry_patch: Map<String, Value>,
+    /// Whether the gateway itself asks for memory to be saved. Never stored.
+    #[serde(skip)]
+    pub(crate) is_memory_flush: bool,
     /// Absent in what an older version accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) decided: Option<Decisions>,
@@ -105,9 +113,14 @@ pub(crate) struct Decisions {
 
 impl Request {
     /// The same, decided.
-    pub(crate) fn decide(self, own: Option<&SessionEntry>, settings: &Settings) -> Self {
+    pub(crate) fn decide(
+        self,
+        own: Option<&SessionEntry>,
+        settings: &Settings,
+        skills: &[SkillCommand],
+    ) -> Self {
         let reset = self.reset(settings);
-        let intent = self.intent(reset.as_deref(), settings);
+        let intent = self.intent(reset.as_deref(), settings, skills);
         let queue_mode = self.queue_mode(reset.is_some(), &intent, own, settings);
         let decided = Decisions { reset, intent, queue_mode, time_limit: self.time_limit(settings) };
         Self { decided: Some(decided), ..self }
@@ -124,7 +137,12 @@ impl Request {
         found.map(|found| found.rest)
     }
 
-    fn intent(&self, behind_reset: Option<&str>, settings: &Settings) -> Intent {
+    /// Whether the commands of skills have to be known to decide about it.
+    pub(crate) fn may_call_skill(&self) -> bool {
+        self.is_chat() && commands::skill::may_be_one(&self.text)
+    }
+
+    fn intent(&self, behind_reset: Option<&str>, settings: &Settings, skills: &[SkillCommand]) -> Intent {
         if self.kind == Kind::Agent || !self.text.contains('/') {
             return Intent::Prompt;
         }
@@ -134,7 +152,8 @@ impl Request {
             by: Authority::Granted,
         };
         let models = ModelNames::new(&settings.models.listed);
-        commands::read(spoken, Names { models: &models, triggers: &settings.sessions.section.triggers() })
+        let triggers = settings.sessions.section.triggers();
+        commands::read(spoken, Names { models: &models, triggers: &triggers, skills })
     }
 
     fn queue_mode(
@@ -182,6 +201,11 @@ impl Request {
     /// What the message is to the gateway.
     pub(crate) fn to_gateway(&self) -> &Intent {
         self.decided.as_ref().map_or(&Intent::Prompt, |decided| &decided.intent)
+    }
+
+    /// Whether it asks for a compaction.
+    pub(crate) fn compacts(&self) -> bool {
+        matches!(self.to_gateway(), Intent::Command { name, .. } if name == commands::compact::NAME)
     }
 
     /// What of the text is meant for the agent.
@@ -253,6 +277,19 @@ impl From<AgentMessage> for Request {
             extra_system_prompt: message.extra_system_prompt,
             occasion: message.occasion,
             entry_patch: message.entry_patch,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<BeatMessage> for Request {
+    fn from(message: BeatMessage) -> Self {
+        Self {
+            kind: Kind::Agent,
+            agent_id: Some(message.agent_id),
+            text: message.text,
+            occasion: Occasion::Heartbeat,
+            beat: Some(message.beat),
             ..Self::default()
         }
     }

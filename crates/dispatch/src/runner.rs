@@ -1,31 +1,37 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
 //! [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is
-//! meant for the gateway; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here,
-//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`tools`] the
-//! tools; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`steering`] hands the run what
-//! is said meanwhile, [`inject`] writes into its transcript; [`obstacle`] waits for another process that has it, or for space;
+//! meant for the gateway, [`skill_tool`] what a skill's tool answers; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here,
+//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`memory_flush`] is the turn before the turn, [`tools`] the
+//! tools, [`context_settings`] how much of the conversation is sent; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`steering`] hands the run what
+//! is said meanwhile, [`inject`] writes into its transcript; [`compaction`] makes room between runs; [`obstacle`] waits for another process that has it, or for space;
 //! [`unanswered`] keeps what was stopped before it began; [`secrets`] is what tools may not say, [`device_secrets`] the part of it
-//! that devices bring; [`result`] is what is remembered. [`control`] is what a run shares with its lane.
+//! that devices bring; [`estimate`] builds a prompt for `/context` alone; [`result`] is what is remembered. [`control`] is what a run shares with its lane.
 
 mod attempt;
 mod branch;
 pub(crate) mod command;
+pub(crate) mod compaction;
 mod contact;
+mod context_settings;
 mod control;
 mod device_secrets;
+mod estimate;
 mod fork;
 mod given_up;
 mod history_limit;
 pub(crate) mod inject;
 mod kept;
+mod memory_flush;
 mod not_begun;
 mod obstacle;
 mod prepare;
 mod protections;
+mod reports;
 mod result;
-mod secrets;
+pub(crate) mod secrets;
 mod session;
+mod skill_tool;
 mod steering;
 mod tools;
 mod unanswered;
@@ -33,6 +39,7 @@ pub(crate) mod wording;
 
 use attempt::GivenUp;
 pub(crate) use attempt::{Suspects, is_last_try};
+use compaction::AfterRun;
 pub(crate) use control::RunControl;
 pub(crate) use not_begun::NotBegun;
 
@@ -43,8 +50,9 @@ use openclaw_agent::bootstrap::WorkspaceFiles;
 use openclaw_agent::event::RunEvent;
 use openclaw_agent::host::Host as ToolHost;
 use openclaw_agent::prompt::RepoRoots;
+use openclaw_agent::skills::{Occasion, SkillBook, Snapshot, Wanted};
 use openclaw_agent::user_time::user_zone;
-use openclaw_agent::{Outcome, RunModel, RunParams};
+use openclaw_agent::{Outcome, RunModel, RunParams, Transcript as _};
 use openclaw_protocol::message::{Message, UserMessage};
 use openclaw_sessions::entry::SendPolicy;
 use openclaw_sessions::send_policy::{self, SendSubject};
@@ -53,7 +61,11 @@ use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, StoreError};
 use tokio::sync::mpsc;
 
 use crate::api::{AbortReason, DispatchError, RunOutcome, RunRecord};
+use crate::beat::BeatAnswer;
+use crate::commands;
+use crate::events::Verbose;
 use crate::global_lanes::LanePermit;
+use crate::hooks::{self, Hooks};
 use crate::host::GatewayHost;
 use crate::inbox::{Queued, Row};
 use crate::job::Job;
@@ -65,18 +77,22 @@ use crate::shared::Shared;
 use command::Route;
 use kept::KeptTranscripts;
 use obstacle::Obstacle;
-use prepare::{Preparation, Prepared};
+use prepare::{Flush, Preparation, Prepared};
+use reports::Reports;
 use result::Figures;
 use secrets::KnownSecrets;
+pub(crate) use secrets::Shield;
 use wording::Circumstances;
 
 /// What runs are made of.
 pub(crate) struct Runner {
-    deps: Deps,
+    pub(crate) deps: Deps,
     tool_host: Arc<dyn ToolHost>,
     models: SessionModels,
-    secrets: KnownSecrets,
+    pub(crate) secrets: KnownSecrets,
+    pub(crate) hooks: Hooks,
     kept: KeptTranscripts,
+    reports: Reports,
     repo_roots: RepoRoots,
     workspace_files: WorkspaceFiles,
     /// Messages that may end the process.
@@ -89,6 +105,10 @@ pub(crate) struct Runner {
 pub(crate) enum Ending {
     /// With a result, which is stored.
     Done(RunRecord),
+    /// The same, and the conversation has to be compacted once clients have heard of it.
+    Full(RunRecord, Box<AfterRun>),
+    /// What came after a run is done.
+    Compacted,
     /// By the gateway itself, with these words; `None` if the sender may not give commands.
     Answered(RunRecord, Option<Box<Message>>),
     /// For a shutdown; the message is taken up again by the next start.
@@ -108,7 +128,7 @@ pub(crate) async fn work(
     }
     // A stop and what the gateway does by itself need no permit of a lane. (Nor has a command that is none any more because the
     // settings have changed since.)
-    let permit = if waiting.abort.is_some() || waiting.payload.facts.wants.command {
+    let permit = if waiting.abort.is_some() || waiting.payload.facts.wants.is_light() {
         None
     } else {
         match enter_lane(runner, job, control).await {
@@ -150,18 +170,28 @@ async fn answered_or_run(
     let requested = match runner.route(&row).await {
         Route::Agent(requested) => requested,
         Route::Gateway { refusal } => {
-            drop(permit);
+            if row.payload.compacts() && row.answered.is_none() && permit.is_none() {
+                permit = match enter_lane(runner, job, control).await {
+                    Ok(permit) => Some(permit),
+                    Err(ending) => return ending,
+                };
+            }
+            let _permit = permit.filter(|_| row.payload.compacts());
             return command::work(runner, job, &row, control, refusal).await;
         }
     };
+    let mut flush = Flush::IfDue;
     loop {
         runner.shared.registry.running(&row.run_id);
-        let preparing = Box::pin(runner.prepare(&row, control, requested.clone()));
+        let preparing = Box::pin(runner.prepare(&row, control, requested.clone(), flush));
         let obstacle = match control.attempt.while_preparing(runner, &job.row, preparing).await {
             Ok(Preparation::Ready(prepared)) => {
-                let ending = drive(runner, &row, *prepared, control, events).await;
-                drop(permit);
-                return ending;
+                return drive(runner, &row, prepared, permit, control, events).await;
+            }
+            Ok(Preparation::FlushFirst(session_id)) => {
+                memory_flush::work(runner, &row, &session_id, control, requested.clone()).await;
+                flush = Flush::Done;
+                continue;
             }
             Ok(Preparation::Stopped) => {
                 drop(permit);
@@ -220,13 +250,17 @@ async fn failed<P>(runner: &Runner, row: &Row<P>, message: String) -> Ending {
 async fn drive(
     runner: &Runner,
     row: &Row,
-    mut prepared: Prepared,
+    mut prepared: Box<Prepared>,
+    permit: Option<LanePermit>,
     control: &RunControl,
     events: mpsc::Sender<RunEvent>,
 ) -> Ending {
     let mut ended = run_agent(runner, &mut prepared, control, events).await;
     control.transcript.send_replace(None);
     prepared.branch.end_injections();
+    if let Some((bus, context)) = prepared.hooks.get() {
+        hooks::run::ended(bus, context, &ended, prepared.branch.context());
+    }
     if runner.shared.kill.is_cancelled() {
         return Ending::Interrupted;
     }
@@ -234,11 +268,23 @@ async fn drive(
     if let Some(why) = result::time_is_up(&mut ended, reason) {
         prepared.close_timed_out(ended.candidate, why).await;
     }
-    let outcome = result::outcome(&ended, reason);
+    if control.verbose.get().is_some_and(|level| *level != Verbose::Off) {
+        result::mention_compactions(&mut ended, &prepared.session.entry);
+    }
+    let mut outcome = result::outcome(&ended, reason);
+    let answer = row.payload.beat.as_ref().and_then(|beat| BeatAnswer::read(beat, &ended));
+    let is_left = prepared.leave_forgettable(row, answer.as_ref()).await;
+    if let Some(answer) = &answer {
+        answer.note(&mut outcome);
+    }
+    let (is_full, candidate) = (ended.is_full, ended.candidate);
     let started_at = ended.started_at;
     let figures = prepared.figures(ended, row, &outcome, reason);
-    let (stored, synced) =
-        tokio::join!(runner.store_figures(&prepared.session.key, figures), prepared.branch.sync());
+    let storing = async {
+        // Of a turn that was left there is nothing to tell.
+        if is_left { Ok(()) } else { runner.store_figures(&prepared.session.key, figures).await }
+    };
+    let (stored, synced) = tokio::join!(storing, prepared.branch.sync());
     if let Err(error) = stored {
         tracing::error!(session = %row.session_key, %error, "session row was not updated after a run");
     }
@@ -247,11 +293,18 @@ async fn drive(
         tracing::error!(run_id = %row.run_id, %error, "transcript could not be synced");
         return Ending::Done(record(runner, row, Some(started_at), outcome));
     }
-    runner.kept.put(prepared.branch.into_transcript());
     for taken in control.steering.taken() {
-        finish(runner, record(runner, &taken.row, Some(started_at), outcome.clone())).await;
+        finish(runner, &record(runner, &taken.row, Some(started_at), outcome.clone())).await;
     }
-    done(runner, row, Some(started_at), outcome).await
+    let report = Some(prepared.report.clone());
+    let record = RunRecord { report, ..record(runner, row, Some(started_at), outcome) };
+    finish(runner, &record).await;
+    if is_full {
+        return Ending::Full(record, Box::new(AfterRun { prepared: *prepared, permit, candidate }));
+    }
+    prepared.keep(runner);
+    drop(permit);
+    Ending::Done(record)
 }
 
 async fn run_agent(
@@ -266,14 +319,19 @@ async fn run_agent(
         models: &models,
         passed_over: &prepared.passed_over,
         system_prompt: &prepared.system_prompt,
-        report: Some(prepared.report.clone()),
         tools: &prepared.tools,
         host: Arc::clone(&runner.tool_host),
+        hooks: prepared.hooks.clone(),
         redactor: &prepared.shield.redactor,
         transcript: &mut prepared.branch,
+        kept: prepared.remembered.asked.clone(),
         steering: &control.steering,
         reasoning: prepared.reasoning,
         limits: prepared.limits,
+        compaction: prepared.compaction,
+        fixed_tokens: prepared.fixed_tokens,
+        pruning: prepared.pruning.as_deref(),
+        pruned: &mut prepared.remembered.pruned,
         history_limit: prepared.history_limit,
         cancel: control.cancel.clone(),
         workspace: prepared.session.agent.workspace.clone(),
@@ -283,18 +341,19 @@ async fn run_agent(
 }
 
 fn record<P>(runner: &Runner, row: &Row<P>, started_at: Option<i64>, outcome: RunOutcome) -> RunRecord {
-    RunRecord { run_id: row.run_id.clone(), started_at, ended_at: runner.shared.clock.now_ms(), outcome }
+    let ended_at = runner.shared.clock.now_ms();
+    RunRecord { run_id: row.run_id.clone(), started_at, ended_at, outcome, report: None }
 }
 
 async fn done<P>(runner: &Runner, row: &Row<P>, started_at: Option<i64>, outcome: RunOutcome) -> Ending {
     let record = record(runner, row, started_at, outcome);
-    finish(runner, record.clone()).await;
+    finish(runner, &record).await;
     Ending::Done(record)
 }
 
 /// Notes the end of a run. Should the disk refuse, it is tried again.
-pub(crate) async fn finish(runner: &Runner, record: RunRecord) {
-    let run_id = record.run_id.clone();
+pub(crate) async fn finish(runner: &Runner, record: &RunRecord) {
+    let (run_id, record) = (&record.run_id, RunRecord { report: None, ..record.clone() });
     if let Err(error) = runner.shared.journal.update(Update::Finish(record)).await {
         // The writer tries again; after a crash the answer is found in the transcript.
         tracing::warn!(%run_id, %error, "a run is not stored as finished yet");
@@ -308,7 +367,9 @@ impl Runner {
             tool_host: Arc::new(GatewayHost::new(Arc::clone(&store), Arc::clone(&deps.transcripts))),
             models: SessionModels::new(deps.models.clone(), store, events, shared.clock.clone()),
             secrets: KnownSecrets::new(std::mem::take(&mut deps.secrets), &deps.state_dir),
+            hooks: Hooks::default(),
             kept: KeptTranscripts::default(),
+            reports: Reports::default(),
             repo_roots: RepoRoots::default(),
             workspace_files: WorkspaceFiles::default(),
             suspects: Suspects::default(),
@@ -317,7 +378,7 @@ impl Runner {
         }
     }
 
-    fn settings(&self) -> Arc<Settings> {
+    pub(crate) fn settings(&self) -> Arc<Settings> {
         Arc::clone(&self.deps.settings.borrow())
     }
 
@@ -347,7 +408,9 @@ impl Runner {
         let entry = self.entry(key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
         let settings = self.settings();
         let may_send = self.is_allowed(key, entry.as_deref(), None);
-        Ok((request.decide(entry.as_deref(), &settings), may_send))
+        let skills = self.skills_called(key, &request, entry.as_deref(), &settings).await;
+        let skills = skills.as_deref().map(commands::skill::commands).unwrap_or_default();
+        Ok((request.decide(entry.as_deref(), &settings, skills), may_send))
     }
 
     /// A message found on disk, decided about: by the version that accepted it, or now.
@@ -356,7 +419,34 @@ impl Runner {
             return request;
         }
         let entry = self.entry_or_none(session_key).await;
-        request.decide(entry.as_deref(), &self.settings())
+        let settings = self.settings();
+        let skills = self.skills_called(session_key, &request, entry.as_deref(), &settings).await;
+        let skills = skills.as_deref().map(commands::skill::commands).unwrap_or_default();
+        request.decide(entry.as_deref(), &settings, skills)
+    }
+
+    /// The skills of all agents.
+    pub(crate) fn skills(&self) -> &SkillBook {
+        &self.deps.skills
+    }
+
+    /// The skills of the agent that a message goes to, where it may call one.
+    async fn skills_called(
+        &self,
+        key: &SessionKey,
+        request: &Request,
+        entry: Option<&SessionEntry>,
+        settings: &Settings,
+    ) -> Option<Arc<Snapshot>> {
+        if !request.may_call_skill() {
+            return None;
+        }
+        let asked = request.agent_id.clone();
+        let agent =
+            settings.config.agent(&asked.unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent())));
+        let wanted = Wanted { config: &settings.config, agent: &agent.id, workspace: &agent.workspace };
+        let occasion = Occasion::GoesOn(entry.and_then(|entry| entry.skills_snapshot.as_ref()));
+        Some(self.deps.skills.for_turn(wanted, occasion).await)
     }
 
     /// A message with the request it waited without, decided about.
@@ -388,7 +478,7 @@ impl Runner {
     }
 
     /// For what has a default: a store that can't be read shows when the run begins.
-    async fn entry_or_none(&self, session_key: &SessionKey) -> Option<Arc<SessionEntry>> {
+    pub(crate) async fn entry_or_none(&self, session_key: &SessionKey) -> Option<Arc<SessionEntry>> {
         self.entry(session_key).await.ok().flatten()
     }
 
@@ -400,7 +490,7 @@ impl Runner {
             figures.apply(edit.entry, edit.now);
             Ok(())
         });
-        match self.deps.store.update(key, change).await {
+        match self.deps.store.record(key, change).await {
             Ok(_) => Ok(()),
             Err(StoreError::Refused(reason)) => {
                 tracing::debug!(session = %key, %reason, "figures of a run have no row to go to");

@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use openclaw_agent::compaction::memory_flush::MemoryFlush;
+use openclaw_agent::hooks::HookSet;
 use openclaw_agent::prompt::HostFacts;
+use openclaw_agent::pruning::PruneSettings;
+use openclaw_agent::skills::SkillBook;
 use openclaw_config::{Config, Unmet, unmet_protections};
 use openclaw_models::{ModelSettings, Models};
 use openclaw_sessions::transcript::Transcripts;
@@ -26,6 +30,8 @@ pub struct Deps {
     pub transcripts: Arc<dyn Transcripts>,
     /// Where models come from.
     pub models: Models,
+    /// The skills of all agents; whoever runs the process looks after edits of them.
+    pub skills: Arc<SkillBook>,
     /// What the prompt says about this machine.
     pub host: HostFacts,
     /// What agents are told besides messages.
@@ -47,8 +53,14 @@ pub struct Settings {
     pub sessions: Arc<SessionSettings>,
     /// What concerns models.
     pub models: Arc<ModelSettings>,
+    /// How old tool results are pruned; `None` prunes none.
+    pub pruning: Option<Arc<PruneSettings>>,
+    /// Whether and how memory is saved before a compaction.
+    pub memory_flush: Option<Arc<MemoryFlush>>,
     /// Protections the config asks for and this version can't give.
     pub unmet: Arc<[Unmet]>,
+    /// The hooks in use; see [`Settings::with_hooks`].
+    pub hooks: Arc<HookSet>,
 }
 
 impl From<Arc<Config>> for Settings {
@@ -56,8 +68,28 @@ impl From<Arc<Config>> for Settings {
         Self {
             sessions: Arc::new(SessionSettings::from(config.as_ref())),
             models: Arc::new(ModelSettings::from(config.as_ref())),
+            pruning: PruneSettings::of(&config.agents.defaults.context_pruning).map(Arc::new),
+            memory_flush: MemoryFlush::of(&config.agents.defaults.compaction).map(Arc::new),
             unmet: unmet_protections(&config).into(),
+            hooks: Arc::default(),
             config,
+        }
+    }
+}
+
+impl Settings {
+    /// The same with the hooks that the configuration asks for, which are looked for on disk.
+    pub async fn with_hooks(self) -> Self {
+        if !self.config.hooks.internal.is_on() {
+            return self;
+        }
+        let config = Arc::clone(&self.config);
+        match tokio::task::spawn_blocking(move || HookSet::load(&config)).await {
+            Ok(hooks) => Self { hooks: Arc::new(hooks), ..self },
+            Err(error) => {
+                tracing::error!(%error, "hooks could not be loaded");
+                self
+            }
         }
     }
 }

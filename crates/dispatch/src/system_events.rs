@@ -47,11 +47,28 @@ pub(crate) struct SystemLine {
     text: String,
     /// Unix milliseconds.
     ts: i64,
+    /// Whether the next heartbeat is to be made for it, whatever it would do otherwise.
+    wants_beat: bool,
 }
 
 impl SystemEvents {
     /// Queues a line; a repetition of the last one is not queued. `context` names what it is about.
     pub fn enqueue(&self, session_key: &SessionKey, text: &str, context: Option<&str>, ts: i64) {
+        self.push(session_key, text, context, ts, false);
+    }
+
+    /// [`Self::enqueue`] for a line that the next heartbeat is to tell. `false`: there is nothing in it.
+    pub fn enqueue_for_beat(&self, session_key: &SessionKey, text: &str, ts: i64) -> bool {
+        self.push(session_key, text, None, ts, true);
+        !text.trim().is_empty()
+    }
+
+    /// Whether a line waits that the next heartbeat is to tell.
+    pub fn want_beat(&self, session_key: &SessionKey) -> bool {
+        self.waiting(session_key).iter().any(|line| line.wants_beat)
+    }
+
+    fn push(&self, session_key: &SessionKey, text: &str, context: Option<&str>, ts: i64, wants_beat: bool) {
         let text = text.trim();
         if text.is_empty() {
             return;
@@ -61,10 +78,11 @@ impl SystemEvents {
         let number = state.last + 1;
         let queue = state.queues.entry(session_key.clone()).or_default();
         queue.context = context.map(str::to_lowercase);
-        if queue.lines.back().is_some_and(|last| last.text == text) {
+        if let Some(last) = queue.lines.back_mut().filter(|last| last.text == text) {
+            last.wants_beat |= wants_beat;
             return;
         }
-        queue.lines.push_back(SystemLine { number, text: text.to_owned(), ts });
+        queue.lines.push_back(SystemLine { number, text: text.to_owned(), ts, wants_beat });
         while queue.lines.len() > MAX_LINES {
             queue.lines.pop_front();
         }
@@ -206,6 +224,18 @@ mod tests {
     }
 
     #[test]
+    fn a_line_that_wants_a_beat_is_known_until_it_was_told() {
+        let events = SystemEvents::default();
+        events.enqueue(&session("s"), "a", None, 1);
+        assert!(!events.want_beat(&session("s")));
+        assert!(!events.enqueue_for_beat(&session("s"), " ", 2));
+        assert!(events.enqueue_for_beat(&session("s"), "a", 2), "the same words, but now they are wanted");
+        assert!(events.want_beat(&session("s")) && !events.want_beat(&session("other")));
+        events.mark_delivered(&session("s"), &events.waiting(&session("s")));
+        assert!(!events.want_beat(&session("s")));
+    }
+
+    #[test]
     fn the_last_context_is_remembered() {
         let events = SystemEvents::default();
         events.enqueue(&session("s"), "x", Some("node:Mac"), 0);
@@ -231,7 +261,8 @@ mod tests {
         ];
         for (text, expected) in rows {
             // 2026-01-29T01:30:05Z
-            let line = SystemLine { number: 1, text: text.to_owned(), ts: 1_769_650_205_000 };
+            let (number, text, wants_beat) = (1, text.to_owned(), false);
+            let line = SystemLine { number, text: text.clone(), ts: 1_769_650_205_000, wants_beat };
             let told = block(&[line], &TimeZone::get("America/New_York").unwrap());
             let expected = match expected {
                 "" => String::new(),

@@ -317,7 +317,7 @@ impl Rig {
 
 /// One event in one line: run, what, and the text where there is one.
 fn short(event: &Broadcast) -> String {
-    let payload: Value = serde_json::from_str(event.payload.get()).unwrap();
+    let payload: Value = serde_json::from_str(event.payload.as_str()).unwrap();
     let run = payload["runId"].as_str().unwrap();
     if event.name == "chat" {
         let text = payload.pointer("/message/content/0/text").and_then(Value::as_str);
@@ -398,7 +398,8 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
         dir,
     );
     let config = Config::from_json5(&document.to_string(), &environment).unwrap();
-    let settings = Settings::from(config);
+    let hooks = Arc::new(openclaw_agent::hooks::HookSet::load(&config));
+    let settings = Settings { hooks, ..Settings::from(config) };
     let rules = settings.sessions.key_rules();
     let storage =
         STORAGES.lock().entry(dir.to_path_buf()).or_insert_with(|| Storage::in_memory(&rules)).clone();
@@ -410,6 +411,7 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
         store: Arc::new(Faulty(store)),
         transcripts,
         models: Models::new(Variables::from(&environment), Http::default()),
+        skills: Arc::default(),
         host: HostFacts::default(),
         system_events: Arc::default(),
         command_variables: vec![("OPENCLAW_GATEWAY_PORT".to_owned(), "18790".to_owned())],
@@ -440,6 +442,11 @@ impl SessionStore for Faulty {
     fn update<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row> {
         assert_ne!(key.as_str(), PANICS, "a bug");
         self.0.update(key, change)
+    }
+
+    fn record<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row> {
+        assert_ne!(key.as_str(), PANICS, "a bug");
+        self.0.record(key, change)
     }
 
     fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>> {

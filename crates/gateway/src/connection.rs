@@ -1,9 +1,11 @@
 //! One WebSocket connection: what is known about it, what waits to be sent to it, and the task that drives it.
 
+mod batch;
 pub(crate) mod driver;
 pub(crate) mod frame_budget;
 mod frame_gate;
 mod frame_progress;
+pub(crate) mod frame_text;
 mod hello;
 mod info;
 pub(crate) mod order;
@@ -13,16 +15,15 @@ pub(crate) mod upgrade;
 
 use std::sync::{Arc, OnceLock};
 
-use openclaw_protocol::ErrorShape;
 use openclaw_protocol::frame::Response;
-use serde::Serialize;
+use openclaw_protocol::{ErrorShape, Payload};
 
 pub use info::{ConnId, ConnectionInfo};
 pub use outbound::{HARD_BYTES, Pushed, SLOW_BYTES};
 
 use crate::events::EncodedEvent;
 use crate::handshake::close::Closing;
-use crate::request::response_text;
+use frame_text::FrameText;
 use outbound::Outbound;
 
 /// An authenticated connection: what events and handlers need of it.
@@ -57,14 +58,14 @@ impl Connection {
 
     /// Queues a response; in place of one that no frame can hold an error that says so. Clients end the connection at a
     /// bigger frame, and nobody would know why.
-    pub(crate) fn respond(&self, response: Response<impl Serialize>) {
+    pub(crate) fn respond(&self, response: Response<Payload>) {
         let id = response.id.clone();
-        let text = response_text(response);
+        let text = FrameText::response(response);
         if text.len() <= driver::MAX_FRAME_BYTES {
             return self.outbound.respond(text);
         }
         tracing::warn!(conn = %self.info.conn_id, bytes = text.len(), "an answer is too big to be sent");
-        self.outbound.respond(response_text(Response::<()>::failed(id, too_big(text.len()))));
+        self.outbound.respond(FrameText::response(Response::failed(id, too_big(text.len()))));
     }
 
     /// Queues a numbered event.
@@ -104,10 +105,10 @@ pub(crate) mod tests {
     fn an_answer_that_no_frame_holds_becomes_an_error() {
         let outbound = Arc::new(Outbound::default());
         let connection = Connection::new(connection(Role::Operator, &[]), Arc::clone(&outbound));
-        connection.respond(Response::ok("r1", "x".repeat(driver::MAX_FRAME_BYTES)));
-        connection.respond(Response::ok("r2", "small"));
+        connection.respond(Response::ok("r1", Payload::of(&"x".repeat(driver::MAX_FRAME_BYTES)).unwrap()));
+        connection.respond(Response::ok("r2", Payload::of("small").unwrap()));
         let sent = || match outbound.take() {
-            outbound::Next::Write(frame) => frame.text,
+            outbound::Next::Write(frame) => frame.text.to_string(),
             other => panic!("{other:?}"),
         };
         let (first, second) = (sent(), sent());

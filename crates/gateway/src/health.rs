@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use openclaw_config::settings::Heartbeat;
 use openclaw_config::{Config, Unmet};
 use openclaw_dispatch::Settings;
-use openclaw_protocol::AgentId;
 use openclaw_protocol::params::health::{
     AgentHealth, AgentHeartbeat, HealthSnapshot, RecentSession, SessionsHealth, UnmetProtection,
 };
+use openclaw_protocol::{AgentId, Payload};
 use openclaw_sessions::SessionStore;
 use openclaw_sessions::store::{Query, Rows, Selection};
 use parking_lot::Mutex;
@@ -17,7 +17,6 @@ use serde_json::Map;
 
 use crate::clock::now_ms;
 use crate::events::Event;
-use crate::payload::Payload;
 use crate::state::GatewayState;
 
 /// How old a snapshot may be that answers `health`; also how often it is made anew.
@@ -27,7 +26,6 @@ const MIN_GAP: Duration = Duration::from_secs(15);
 /// Sessions named per store.
 const RECENT: usize = 5;
 const DEFAULT_TARGET: &str = "last";
-const DEFAULT_ACK_MAX_CHARS: u64 = 300;
 
 /// Keeps the last snapshot and makes new ones, one at a time.
 #[derive(Debug, Default)]
@@ -185,21 +183,15 @@ async fn sessions(store: &dyn SessionStore, agent: &AgentId, now: i64) -> Sessio
 /// The heartbeat of an agent as configured.
 fn heartbeat(config: &Config, id: &AgentId) -> AgentHeartbeat {
     let beat = config.heartbeat(id);
-    let shared = config.agents.defaults.heartbeat.as_ref();
-    let own = config.agent_entry(id).and_then(|entry| entry.heartbeat.as_ref());
-    let pick = |field: fn(&Heartbeat) -> &Option<String>| {
-        own.into_iter().chain(shared).find_map(|beat| field(beat).clone())
-    };
+    let settings = config.heartbeat_of(id);
     AgentHeartbeat {
         enabled: beat.enabled,
         every: beat.every,
         every_ms: beat.every_ms,
-        prompt: pick(|beat| &beat.prompt)
-            .filter(|text| !text.trim().is_empty())
-            .unwrap_or_else(|| Heartbeat::PROMPT.to_owned()),
-        target: pick(|beat| &beat.target).unwrap_or_else(|| DEFAULT_TARGET.to_owned()),
-        model: pick(|beat| &beat.model),
-        ack_max_chars: DEFAULT_ACK_MAX_CHARS,
+        prompt: settings.prompt_text().to_owned(),
+        target: settings.target.unwrap_or_else(|| DEFAULT_TARGET.to_owned()),
+        model: settings.model,
+        ack_max_chars: settings.ack_max_chars.unwrap_or(Heartbeat::ACK_MAX_CHARS),
     }
 }
 

@@ -11,15 +11,16 @@ mod attachments;
 mod clock;
 pub mod connection;
 pub mod events;
+mod free_memory;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod handshake;
 pub mod health;
+mod heartbeat;
 mod host;
 pub mod logging;
 pub mod methods;
 pub mod pairing;
-mod payload;
 pub mod presence;
 mod reload;
 mod request;
@@ -31,7 +32,6 @@ mod upkeep;
 mod web_chat;
 
 pub use host::{Host, VERSION};
-pub use payload::Payload;
 pub use reload::applies_at_once;
 pub use request::{Failure, HandlerResult, RequestContext};
 pub use server::ListenError;

@@ -8,28 +8,33 @@ mod agent;
 mod agents;
 mod chat;
 mod config;
+mod config_change;
 mod default_model;
 mod failure;
 mod health;
+mod heartbeat;
 mod identity;
 mod keys;
 mod logs;
 mod models;
 mod sessions;
+mod skills;
 mod status;
 mod system;
 mod usage;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
+use openclaw_protocol::Payload;
 use openclaw_protocol::params;
 use openclaw_protocol::params::Call;
 use openclaw_protocol::params::chat::ChatHistoryResult;
+use openclaw_protocol::params::sessions::SessionsListResult;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::payload::Payload;
 use crate::request::{HandlerResult, RequestContext};
 
 /// Answers one request. Role, scope and params have been checked; absent params arrive as `{}`.
@@ -60,6 +65,9 @@ macro_rules! on {
 const HANDLERS: &[(&str, Handler)] = &[
     on!(params::health::Health => health::health),
     on!(params::status::Status => status::status),
+    on!(params::heartbeat::LastHeartbeat => heartbeat::last),
+    on!(params::heartbeat::SetHeartbeats => heartbeat::set),
+    on!(params::heartbeat::Wake => heartbeat::wake),
     on!(params::system::SystemPresence => system::presence),
     on!(params::system::SystemEvent => system::event),
     on!(params::agent::Agent => agent::run),
@@ -69,7 +77,7 @@ const HANDLERS: &[(&str, Handler)] = &[
     on!(params::chat::ChatHistory, ChatHistoryResult<Box<RawValue>> => chat::history),
     on!(params::chat::ChatAbort => chat::abort),
     on!(params::chat::ChatInject => chat::inject),
-    on!(params::sessions::SessionsList => sessions::list),
+    on!(params::sessions::SessionsList, SessionsListResult<Arc<RawValue>> => sessions::list),
     on!(params::sessions::SessionsPreview => sessions::preview),
     on!(params::sessions::SessionsResolve => sessions::resolve),
     on!(params::sessions::SessionsPatch => sessions::patch),
@@ -89,6 +97,10 @@ const HANDLERS: &[(&str, Handler)] = &[
     on!(params::agents::AgentsFilesList => agents::files::list),
     on!(params::agents::AgentsFilesGet => agents::files::get),
     on!(params::agents::AgentsFilesSet => agents::files::set),
+    on!(params::skills::SkillsStatus => skills::status),
+    on!(params::skills::SkillsBins => skills::bins),
+    on!(params::skills::SkillsInstall => skills::install),
+    on!(params::skills::SkillsUpdate => skills::update),
     on!(params::config::ConfigGet => config::get),
     on!(params::config::ConfigSchema => config::schema),
     on!(params::logs::LogsTail => logs::tail),

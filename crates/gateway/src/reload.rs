@@ -38,6 +38,7 @@ const LIVE: &[&str] = &[
     "session",
     "talk",
     "skills",
+    "hooks.internal",
     "ui",
     "cron.maxConcurrentRuns",
     "gateway.controlUi.enabled",
@@ -236,12 +237,12 @@ impl Follower {
             return;
         }
         match loaded.config() {
-            Ok(config) => self.take(&loaded, Settings::from(Arc::clone(config))),
+            Ok(config) => self.take(&loaded, Settings::from(Arc::clone(config))).await,
             Err(error) => tracing::warn!("config reload skipped, the settings in force stay: {error}"),
         }
     }
 
-    fn take(&mut self, loaded: &Loaded, new: Settings) {
+    async fn take(&mut self, loaded: &Loaded, new: Settings) {
         match plan(&self.state.settings(), &new) {
             Plan::Nothing => {}
             Plan::Wait { restart } => {
@@ -254,7 +255,7 @@ impl Follower {
                     self.tell(unmet.to_string());
                 }
                 self.state.sessions.set_agents(new.config.agent_ids());
-                self.state.settings.send_replace(Arc::new(new));
+                self.state.settings.send_replace(Arc::new(new.with_hooks().await));
                 if !live.is_empty() {
                     tracing::info!("config change applied: {}", live.join(", "));
                 }

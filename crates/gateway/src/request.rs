@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use openclaw_dispatch::{Placed, Receipt};
+use openclaw_protocol::Payload;
 use openclaw_protocol::error::ErrorShape;
-use openclaw_protocol::frame::{Frame, Response};
+use openclaw_protocol::frame::Response;
 use openclaw_protocol::params::connect::ConnectParams;
 use parking_lot::Mutex;
-use serde::Serialize;
 use tokio::task::JoinError;
 
 use crate::ack_pause;
 use crate::connection::frame_budget::FrameBytes;
 use crate::connection::order::Turn;
 use crate::connection::{Connection, ConnectionInfo};
-use crate::payload::Payload;
 use crate::state::GatewayState;
 
 /// The outcome of a handler: the payload of the successful response, or why there is none.
@@ -91,7 +90,7 @@ impl RequestContext {
     /// Sends a successful response ahead of the final one: the `agent` acknowledgement. What was asked is kept elsewhere
     /// by then; its frame no longer counts.
     pub fn respond_early(&self, payload: &Payload) {
-        self.connection.respond(Response::ok(&*self.request_id, payload));
+        self.connection.respond(Response::ok(&*self.request_id, payload.clone()));
         self.held.lock().frame = None;
     }
 
@@ -131,10 +130,4 @@ impl RequestContext {
             ack_pause::release(receipt, &self.connection().client, &self.gateway.tasks);
         }
     }
-}
-
-/// Serialises a response frame.
-pub(crate) fn response_text(response: Response<impl Serialize>) -> String {
-    // Strings, numbers and ready JSON: nothing here can fail to serialise.
-    serde_json::to_string(&Frame::Response(response)).unwrap_or_default()
 }

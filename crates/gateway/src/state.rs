@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use openclaw_agent::skills::SkillBook;
 use openclaw_config::{Config, Loaded, Paths};
 use openclaw_dispatch::{Dispatch, Settings, SystemEvents};
 use openclaw_models::Models;
 use openclaw_models::quota::QuotaCache;
+use openclaw_protocol::Payload;
 use openclaw_protocol::event::PresenceEvent;
 use openclaw_protocol::params::connect::SessionDefaults;
 use openclaw_protocol::params::system::SystemEventParams;
@@ -25,10 +27,10 @@ use crate::events::{Event, EventHub};
 use crate::handshake::machine::Door;
 use crate::handshake::throttle::Throttle;
 use crate::health::HealthMonitor;
+use crate::heartbeat::Heartbeats;
 use crate::host::Host;
 use crate::logging::LogFile;
 use crate::pairing::DeviceStore;
-use crate::payload::Payload;
 use crate::presence::{Presence, note_of};
 use crate::reload::Reload;
 
@@ -54,12 +56,16 @@ pub struct GatewayState {
     pub models: Models,
     /// Messages in, runs, replies.
     pub dispatch: Dispatch,
+    /// The skills of all agents.
+    pub(crate) skills: Arc<SkillBook>,
     /// Connected clients and their events.
     pub events: EventHub,
     /// Who is here.
     pub presence: Presence,
     /// Lines that wait to be told to an agent.
     pub system_events: Arc<SystemEvents>,
+    /// Turns that agents make by themselves.
+    pub(crate) heartbeats: Heartbeats,
     /// The health snapshot.
     pub health: HealthMonitor,
     /// Paired devices.

@@ -126,7 +126,7 @@ impl Context<'_> {
     }
 
     /// The model in use, and whether the session's own choice was dropped on the way.
-    async fn current(&self, choices: &Choices) -> (ModelRef, bool) {
+    pub(crate) async fn current(&self, choices: &Choices) -> (ModelRef, bool) {
         let default = choices.default_model().clone();
         let asked: AskedModel = self.models.asked_for(self.key, self.entry, None).await;
         if is_forbidden(choices, &asked) {

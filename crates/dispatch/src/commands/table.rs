@@ -35,6 +35,8 @@ pub(super) enum Does {
     Resets,
     /// It stops the session's runs, at once.
     Stops,
+    /// It stops the run under way, and makes the conversation shorter in its turn.
+    Compacts,
     /// Nothing yet.
     Missing,
 }
@@ -70,7 +72,12 @@ impl Takes {
 pub(super) fn is_reserved(alias: &str, triggers: &[&str]) -> bool {
     let alias = alias.trim().to_lowercase();
     let is_trigger = |trigger: &&str| trigger.trim().trim_start_matches('/').to_lowercase() == alias;
-    COMMANDS.iter().any(|command| command.is_called(&alias)) || triggers.iter().any(is_trigger)
+    is_command(&alias) || triggers.iter().any(is_trigger)
+}
+
+/// Whether `/<name>` is one of these commands.
+pub(super) fn is_command(name: &str) -> bool {
+    COMMANDS.iter().any(|command| command.is_called(name))
 }
 
 /// The command that a text without structural prefixes is, if it is one that is answered, and what follows its name.
@@ -81,7 +88,7 @@ pub(super) fn read(text: &str) -> Option<(&'static str, &str)> {
     let (name, arguments) = (name.to_lowercase(), skip_colon(arguments));
     let command = COMMANDS.iter().find(|command| command.is_called(&name))?;
     let is_answered = match command.does {
-        Does::Answers(_) | Does::Missing => command.takes.fits(arguments),
+        Does::Answers(_) | Does::Compacts | Does::Missing => command.takes.fits(arguments),
         Does::Directive(_) | Does::Resets | Does::Stops => false,
     };
     is_answered.then_some((command.name, arguments))
@@ -91,7 +98,7 @@ pub(super) fn read(text: &str) -> Option<(&'static str, &str)> {
 pub(super) async fn run(context: &Context<'_>, name: &str, arguments: &str) -> Result<String, CommandError> {
     match COMMANDS.iter().find(|command| command.name == name).map(|command| command.does) {
         Some(Does::Answers(run) | Does::Directive(run)) => run(context, arguments).await,
-        Some(Does::Resets | Does::Stops | Does::Missing) | None => Ok(not_there(name)),
+        Some(Does::Resets | Does::Stops | Does::Compacts | Does::Missing) | None => Ok(not_there(name)),
     }
 }
 
@@ -152,7 +159,7 @@ mod tests {
 
     #[test]
     fn what_is_said_names_what_there_is() {
-        let expect = "/help is not there yet. This gateway has /model, /models, /new, /reset, /stop. Everything else you write \
+        let expect = "/help is not there yet. This gateway has /compact, /model, /models, /new, /reset, /stop, /context, /skill. Everything else you write \
                       goes to the agent.";
         assert_eq!(not_there("help"), expect);
     }

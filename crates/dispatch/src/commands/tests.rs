@@ -14,7 +14,7 @@ fn names() -> ModelNames {
 
 fn said(text: &str, attached: bool, by: Authority) -> Intent {
     let names = names();
-    read(Spoken { text, attached, by }, Names { models: &names, triggers: &["/new", "/fresh"] })
+    read(Spoken { text, attached, by }, Names { models: &names, triggers: &["/new", "/fresh"], skills: &[] })
 }
 
 fn command(name: &str, arguments: &str) -> Intent {

@@ -1,15 +1,15 @@
 //! One run's events as clients see them (spec `gateway-protocol.md` §7.3, §7.4): a pure machine, told the time.
 
-use openclaw_agent::event::{RunEnd, RunEvent};
+use openclaw_agent::event::{RunEnd, RunEvent, TextChange};
 use openclaw_protocol::event::{
     AgentEvent, AgentStream, AssistantText, ChatEvent, ChatState, Compaction, Lifecycle, ReplyText, ToolEvent,
 };
 use openclaw_protocol::message::Message;
-use openclaw_protocol::{RunId, SessionKey};
+use openclaw_protocol::{Payload, RunId, SessionKey};
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
 
+use super::escaped_text::EscapedText;
 use crate::api::{Audience, Broadcast};
 
 /// A `chat` delta is sent at most this often per run (spec `gateway-protocol.md` §7.4).
@@ -47,12 +47,14 @@ pub(crate) struct Emitter {
     session_key: SessionKey,
     verbose: Verbose,
     seq: u64,
-    /// Text of the last assistant message, once any was streamed.
-    text: Option<String>,
+    /// Text of the last assistant message.
+    text: EscapedText,
     /// How many texts that do not begin with the one before were streamed.
     texts: u64,
     last_delta: Option<i64>,
     chat: Chat,
+    /// Whether the text is sent as a `chat` while it grows.
+    has_deltas: bool,
 }
 
 /// Where the run's `chat` stream is. Exactly one terminal state is sent.
@@ -69,11 +71,17 @@ impl Emitter {
             session_key,
             verbose: Verbose::Off,
             seq: 0,
-            text: None,
+            text: EscapedText::default(),
             texts: 0,
             last_delta: None,
             chat: Chat::Open,
+            has_deltas: true,
         }
+    }
+
+    /// From now on nothing is sent as a `chat` before it is known what the answer comes to.
+    pub(crate) fn without_deltas(self) -> Self {
+        Self { has_deltas: false, ..self }
     }
 
     /// Sets how much of the tool events is sent from now on.
@@ -88,7 +96,7 @@ impl Emitter {
                 vec![self.agent(now, AgentStream::Lifecycle(Lifecycle::Start { started_at }))]
             }
             RunEvent::Asking => Vec::new(),
-            RunEvent::Assistant { text, delta } => self.assistant(now, text, &delta),
+            RunEvent::Assistant(change) => self.assistant(now, &change),
             RunEvent::ToolStart { name, call_id, args } => {
                 self.tool(now, ToolEvent::Start { name, tool_call_id: call_id, args })
             }
@@ -113,7 +121,7 @@ impl Emitter {
     /// The run is being stopped from outside: clients hear it at once, and no more `chat` events of it. Nothing when its
     /// `chat` stream is closed already.
     pub(crate) fn aborted(&mut self, reason: &str) -> Vec<Broadcast> {
-        self.close(&self.stopped(self.seq + 1, reason)).into_iter().collect()
+        self.close(encoded(&self.stopped(self.seq + 1, reason))).into_iter().collect()
     }
 
     /// The message went into another run: its own `chat` stream ends at once and empty (decision 7).
@@ -124,30 +132,43 @@ impl Emitter {
     /// The gateway answered by itself: that is all clients hear (spec `gateway-protocol.md` §6.4). Who may not ask hears that
     /// it is over.
     pub(crate) fn answered(&mut self, said: Option<&Message>) -> Vec<Broadcast> {
-        self.close(&self.chat(self.seq + 1, ChatState::Final, said)).into_iter().collect()
+        self.close(encoded(&self.chat(self.seq + 1, ChatState::Final, said))).into_iter().collect()
     }
 
     /// The run failed before it began.
     pub(crate) fn failed_early(&mut self, message: &str) -> Vec<Broadcast> {
-        self.close(&self.failed(self.seq + 1, message)).into_iter().collect()
+        self.close(encoded(&self.failed(self.seq + 1, message))).into_iter().collect()
     }
 
-    fn assistant(&mut self, now: i64, text: String, delta: &str) -> Vec<Broadcast> {
-        let said = AssistantText { text: text.as_str().into(), delta: delta.into() };
-        let continues = self.text.as_deref().is_some_and(|before| text.strip_prefix(before) == Some(delta));
-        if !continues {
-            self.texts += 1;
-        }
+    fn assistant(&mut self, now: i64, change: &TextChange) -> Vec<Broadcast> {
+        let delta = match change {
+            TextChange::Begins(text) | TextChange::Corrected(text) => {
+                self.texts += 1;
+                self.text.replace(text);
+                if matches!(change, TextChange::Begins(_)) { text } else { "" }
+            }
+            TextChange::Grows(delta) => {
+                self.text.append(delta);
+                delta
+            }
+        };
         let growing = Some(self.texts);
-        let mut out = vec![Broadcast { growing, ..self.agent(now, AgentStream::Assistant(said)) }];
+        let said = AssistantText { text: "".into(), delta: delta.into() };
+        let event = self.numbered(now, AgentStream::Assistant(said));
+        let agent = self.broadcast("agent", self.text.put_into(&event));
+        let mut out = vec![Broadcast { growing, ..agent }];
         let due = self.last_delta.is_none_or(|last| now - last >= DELTA_EVERY_MS);
-        if self.chat == Chat::Open && due {
+        if self.chat == Chat::Open && self.has_deltas && due {
             self.last_delta = Some(now);
-            let delta = self.chat(self.seq, ChatState::Delta, Some(ReplyText::new(&text, now)));
-            out.push(Broadcast { droppable: true, growing, ..chat_broadcast(&delta) });
+            let delta = self.broadcast("chat", self.reply(self.seq, ChatState::Delta, now));
+            out.push(Broadcast { droppable: true, growing, ..delta });
         }
-        self.text = Some(text);
         out
+    }
+
+    /// A `chat` event with the text so far.
+    fn reply(&self, seq: u64, state: ChatState, now: i64) -> Payload {
+        self.text.put_into(&self.chat(seq, state, Some(ReplyText::new("", now))))
     }
 
     /// What only those get who asked for everything.
@@ -164,33 +185,54 @@ impl Emitter {
         vec![Broadcast { audience, ..self.agent(now, AgentStream::Tool(event)) }]
     }
 
-    fn ended(&mut self, now: i64, ended_at: i64, end: &RunEnd) -> Vec<Broadcast> {
+    /// The end of a run of which only this is worth a `chat` event; nothing for one that is none.
+    pub(crate) fn ended_with(
+        &mut self,
+        now: i64,
+        ended_at: i64,
+        end: &RunEnd,
+        said: Option<&str>,
+    ) -> Vec<Broadcast> {
+        let last = self.last_lifecycle(now, ended_at, end);
+        let said = said.map(|text| self.chat(self.seq, ChatState::Final, Some(ReplyText::new(text, now))));
+        let chat = said.and_then(|event| self.close(encoded(&event)));
+        self.chat = Chat::Closed;
+        std::iter::once(last).chain(chat).collect()
+    }
+
+    fn last_lifecycle(&mut self, now: i64, ended_at: i64, end: &RunEnd) -> Broadcast {
         let lifecycle = match end {
             RunEnd::Completed => Lifecycle::End { ended_at, aborted: None },
             RunEnd::Aborted | RunEnd::TimedOut => Lifecycle::End { ended_at, aborted: Some(true) },
             RunEnd::Failed(error) => Lifecycle::Error { error: error.clone(), ended_at },
         };
-        let last = Broadcast { ends_run: true, ..self.agent(now, AgentStream::Lifecycle(lifecycle)) };
+        Broadcast { ends_run: true, ..self.agent(now, AgentStream::Lifecycle(lifecycle)) }
+    }
+
+    fn ended(&mut self, now: i64, ended_at: i64, end: &RunEnd) -> Vec<Broadcast> {
+        let last = self.last_lifecycle(now, ended_at, end);
         let seq = self.seq;
         let chat = match end {
-            RunEnd::Completed => {
-                let text = self.text.take().filter(|text| !text.is_empty());
-                let message = text.as_deref().map(|text| ReplyText::new(text, now));
-                self.close(&self.chat(seq, ChatState::Final, message))
-            }
-            RunEnd::Aborted => self.close(&self.stopped(seq, "stop")),
-            RunEnd::TimedOut => self.close(&self.stopped(seq, "timeout")),
-            RunEnd::Failed(error) => self.close(&self.failed(seq, error)),
+            RunEnd::Completed if self.text.is_empty() => encoded(&self.wordless(seq, ChatState::Final)),
+            RunEnd::Completed => self.reply(seq, ChatState::Final, now),
+            RunEnd::Aborted => encoded(&self.stopped(seq, "stop")),
+            RunEnd::TimedOut => encoded(&self.stopped(seq, "timeout")),
+            RunEnd::Failed(error) => encoded(&self.failed(seq, error)),
         };
-        std::iter::once(last).chain(chat).collect()
+        std::iter::once(last).chain(self.close(chat)).collect()
     }
 
     fn stopped(&self, seq: u64, reason: &str) -> ChatEvent {
-        ChatEvent { stop_reason: Some(reason.to_owned()), ..self.chat(seq, ChatState::Aborted, None) }
+        ChatEvent { stop_reason: Some(reason.to_owned()), ..self.wordless(seq, ChatState::Aborted) }
     }
 
     fn failed(&self, seq: u64, error: &str) -> ChatEvent {
-        ChatEvent { error_message: Some(error.to_owned()), ..self.chat(seq, ChatState::Error, None) }
+        ChatEvent { error_message: Some(error.to_owned()), ..self.wordless(seq, ChatState::Error) }
+    }
+
+    /// A `chat` event without a message.
+    fn wordless(&self, seq: u64, state: ChatState) -> ChatEvent {
+        self.chat(seq, state, None)
     }
 
     fn chat<M>(&self, seq: u64, state: ChatState, message: Option<M>) -> ChatEvent<M> {
@@ -198,30 +240,29 @@ impl Emitter {
     }
 
     /// The last of the `chat` stream, unless it has ended.
-    fn close<M: Serialize>(&mut self, last: &ChatEvent<M>) -> Option<Broadcast> {
+    fn close(&mut self, last: Payload) -> Option<Broadcast> {
         let was = std::mem::replace(&mut self.chat, Chat::Closed);
-        (was == Chat::Open).then(|| chat_broadcast(last))
+        (was == Chat::Open).then(|| self.broadcast("chat", last))
     }
 
     fn agent(&mut self, now: i64, stream: AgentStream<'_>) -> Broadcast {
+        let event = self.numbered(now, stream);
+        self.broadcast("agent", encoded(&event))
+    }
+
+    fn numbered<'a>(&mut self, now: i64, stream: AgentStream<'a>) -> AgentEvent<'a> {
         self.seq += 1;
-        let event = AgentEvent {
+        AgentEvent {
             run_id: self.run_id.clone(),
             stream,
             session_key: Some(self.session_key.clone()),
             seq: self.seq,
             ts: now,
-        };
-        Broadcast {
-            name: "agent",
-            payload: encoded(&event),
-            run_id: event.run_id,
-            session_key: self.session_key.clone(),
-            audience: Audience::All,
-            droppable: false,
-            ends_run: false,
-            growing: None,
         }
+    }
+
+    fn broadcast(&self, name: &'static str, payload: Payload) -> Broadcast {
+        broadcast(name, payload, self.run_id.clone(), self.session_key.clone())
     }
 }
 
@@ -229,7 +270,8 @@ impl Emitter {
 /// message with its model fields.
 pub(crate) fn injected(session_key: &SessionKey, entry_id: &str, message: &Message) -> Broadcast {
     let run_id = RunId::new(format!("inject-{entry_id}"));
-    chat_broadcast(&chat_event(&run_id, session_key, 0, ChatState::Final, Some(message)))
+    let event = encoded(&chat_event(&run_id, session_key, 0, ChatState::Final, Some(message)));
+    broadcast("chat", event, run_id, session_key.clone())
 }
 
 fn chat_event<M>(
@@ -250,12 +292,12 @@ fn chat_event<M>(
     }
 }
 
-fn chat_broadcast<M: Serialize>(event: &ChatEvent<M>) -> Broadcast {
+fn broadcast(name: &'static str, payload: Payload, run_id: RunId, session_key: SessionKey) -> Broadcast {
     Broadcast {
-        name: "chat",
-        payload: encoded(event),
-        run_id: event.run_id.clone(),
-        session_key: event.session_key.clone(),
+        name,
+        payload,
+        run_id,
+        session_key,
         audience: Audience::All,
         droppable: false,
         ends_run: false,
@@ -264,9 +306,9 @@ fn chat_broadcast<M: Serialize>(event: &ChatEvent<M>) -> Broadcast {
 }
 
 /// The text for all subscribers, made once.
-fn encoded<E: Serialize>(event: &E) -> Box<RawValue> {
+fn encoded<E: Serialize>(event: &E) -> Payload {
     // These types always have a JSON form; `null` stands for the impossible case.
-    to_raw_value(event).unwrap_or_else(|_| RawValue::NULL.to_owned())
+    Payload::of(event).unwrap_or_else(|_| Value::Null.into())
 }
 
 #[cfg(test)]

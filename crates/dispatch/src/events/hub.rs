@@ -96,8 +96,7 @@ async fn offer(subscriber: &mpsc::Sender<Item>, broadcast: Broadcast) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use openclaw_protocol::{RunId, SessionKey};
-    use serde_json::value::to_raw_value;
+    use openclaw_protocol::{Payload, RunId, SessionKey};
 
     use super::*;
     use crate::api::Audience;
@@ -105,7 +104,7 @@ mod tests {
     fn event(n: usize, droppable: bool) -> Broadcast {
         Broadcast {
             name: "agent",
-            payload: to_raw_value(&n).unwrap(),
+            payload: Payload::of(&n).unwrap(),
             run_id: RunId::new("r"),
             session_key: SessionKey::global(),
             audience: Audience::All,
@@ -123,7 +122,7 @@ mod tests {
         let flush = hub.flush();
         tokio::pin!(flush);
         assert!(futures_util::poll!(&mut flush).is_pending());
-        assert_eq!(events.recv().await.unwrap().payload.get(), "1");
+        assert_eq!(events.recv().await.unwrap().payload.as_str(), "1");
         assert!(futures_util::poll!(&mut flush).is_pending(), "the event is out, but not handled");
         let next = events.recv();
         tokio::pin!(next);
@@ -143,13 +142,13 @@ mod tests {
             let publish = hub.publish(event(BEHIND + 1, false));
             tokio::pin!(publish);
             assert!(futures_util::poll!(&mut publish).is_pending());
-            assert_eq!(events.recv().await.unwrap().payload.get(), "0");
+            assert_eq!(events.recv().await.unwrap().payload.as_str(), "0");
             publish.await;
         }
         hub.close();
         let mut last = None;
         while let Some(event) = events.recv().await {
-            last = Some(event.payload.get().to_owned());
+            last = Some(event.payload.as_str().to_owned());
         }
         assert_eq!(last, Some((BEHIND + 1).to_string()));
     }

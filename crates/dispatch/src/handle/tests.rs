@@ -521,8 +521,8 @@ async fn the_agent_method_keeps_what_the_request_says_of_the_session() {
     message.session_id = Some("my-session".to_owned());
     message.entry_patch = json!({"label": "side-label"}).as_object().unwrap().clone();
     drop(rig.agent(message).await.unwrap());
-    let record = rig.dispatch.ended(&RunId::new("r1")).await.unwrap();
-    let RunOutcome::Ok { result } = &record.outcome else { panic!("{record:?}") };
+    let told = rig.dispatch.ended(&RunId::new("r1")).await.unwrap().told();
+    let RunOutcome::Ok { result } = &told else { panic!("{told:?}") };
     assert_eq!(result.pointer("/meta/agentMeta/sessionId"), Some(&Value::from("my-session")));
     assert!(result.pointer("/meta/systemPromptReport").is_some());
     let entry = rig.entry().await;

@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use std::future::Future;
 use std::path::PathBuf;
-use std::pin::Pin;
 
+use openclaw_agent::compaction::CompactionSettings;
+use openclaw_agent::hooks::RunHooks;
+use openclaw_agent::pruning::Pruned;
 use openclaw_agent::tool::{Catalogue, ToolFuture};
-use openclaw_agent::transcript::QueuedMessage;
+use openclaw_agent::transcript::{QueuedMessage, Written};
 use openclaw_agent::{
     Limits, ReasoningVisibility, Redactor, RunModel, RunParams, Steering, Tool, ToolContext, ToolError,
-    ToolFacts, ToolOutput, Toolbox, Transcript, TranscriptError,
+    ToolFacts, ToolOutput, Toolbox, Transcript,
 };
-use openclaw_models::Ask;
+use openclaw_models::{Ask, KeptRequest};
 use openclaw_protocol::message::UserMessage;
 use openclaw_protocol::{AgentId, SessionId};
+use openclaw_sessions::transcript::{Compaction, View};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -31,8 +33,8 @@ impl Tool for AskSessions {
         &FACTS
     }
 
-    fn schema(&self) -> Value {
-        json!({"type": "object", "properties": {"key": {"type": "string"}}})
+    fn schema(&self) -> openclaw_models::ToolSchema {
+        json!({"type": "object", "properties": {"key": {"type": "string"}}}).into()
     }
 
     fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_> {
@@ -62,19 +64,23 @@ fn said(message: &Message) -> String {
     }
 }
 
-struct InMemory(Vec<Arc<Message>>);
+struct InMemory(Arc<Vec<Arc<Message>>>);
 
 impl Transcript for InMemory {
-    fn context(&self) -> &[Arc<Message>] {
+    fn context(&self) -> &Arc<Vec<Arc<Message>>> {
         &self.0
     }
 
-    fn append<'a>(
-        &'a mut self,
-        message: &'a Message,
-        _: Option<&'a str>,
-    ) -> Pin<Box<dyn Future<Output = Result<(), TranscriptError>> + Send + 'a>> {
-        self.0.push(Arc::new(message.clone()));
+    fn append<'a>(&'a mut self, message: &'a Message, _: Option<&'a str>) -> Written<'a, ()> {
+        Arc::make_mut(&mut self.0).push(Arc::new(message.clone()));
+        Box::pin(async { Ok(()) })
+    }
+
+    fn view(&mut self) -> Written<'_, View> {
+        Box::pin(async { Ok(View::default()) })
+    }
+
+    fn compact(&mut self, _: Compaction) -> Written<'_, ()> {
         Box::pin(async { Ok(()) })
     }
 }
@@ -104,7 +110,7 @@ async fn a_tool_asks_the_gateway_for_its_sessions_in_the_middle_of_a_run() {
 
     static NAMES: std::sync::LazyLock<Catalogue> = std::sync::LazyLock::new(Catalogue::default);
     let tools = Toolbox::new(vec![Box::new(AskSessions)], &NAMES);
-    let mut transcript = InMemory(vec![Message::User(UserMessage::text("look around", 1)).into()]);
+    let mut transcript = InMemory(Arc::new(vec![Message::User(UserMessage::text("look around", 1)).into()]));
     let agent_dir = dir.path().join("agents/main/agent");
     let agent = AgentId::default();
     let asked = Ask::new(&agent, &agent_dir);
@@ -116,15 +122,20 @@ async fn a_tool_asks_the_gateway_for_its_sessions_in_the_middle_of_a_run() {
         session_id: SessionId::new("s"),
         models: &models,
         passed_over: &[],
-        system_prompt: "system",
-        report: None,
+        system_prompt: &"system".into(),
         tools: &tools,
         host: Arc::new(GatewayHost::new(Arc::clone(&rig.store), crate::testing::transcripts(dir.path()))),
         redactor: &Redactor::default(),
+        hooks: RunHooks::none(),
         transcript: &mut transcript,
+        kept: KeptRequest::default(),
         steering: &NothingSaid,
         reasoning: ReasoningVisibility::Off,
         limits: Limits::default(),
+        compaction: CompactionSettings::default(),
+        fixed_tokens: 0,
+        pruning: None,
+        pruned: &mut Pruned::default(),
         history_limit: None,
         cancel: CancellationToken::new(),
         workspace: PathBuf::from("/"),

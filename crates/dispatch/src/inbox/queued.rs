@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::deadline::chat_deadline_ms;
 use crate::backlog::Share;
+use crate::beat::BeatChat;
 use crate::request::{Kind, MAIN_LANE, Request};
 
 /// Requests up to this many bytes wait in memory: an ordinary message is not read from disk again.
@@ -49,6 +50,9 @@ pub(crate) struct Facts {
     /// What it wants of the gateway itself.
     #[serde(default)]
     pub(crate) wants: Wants,
+    /// Of a heartbeat: what clients see of it as a chat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) beat: Option<BeatChat>,
 }
 
 impl Facts {
@@ -63,7 +67,13 @@ impl Facts {
             time_limit: decided.and_then(|decided| decided.time_limit),
             lane: request.lane.clone(),
             queue_mode: decided.map(|decided| decided.queue_mode).unwrap_or_default(),
-            wants: Wants { reset: request.behind_reset().is_some(), command: intent.is_for_gateway_alone() },
+            wants: Wants {
+                reset: request.behind_reset().is_some(),
+                command: intent.is_for_gateway_alone(),
+                compaction: request.compacts(),
+                tool: intent.tool().is_some(),
+            },
+            beat: request.beat.as_ref().map(|beat| beat.chat),
         }
     }
 
@@ -88,12 +98,25 @@ pub(crate) struct Wants {
     pub(crate) reset: bool,
     /// Nothing but an answer of the gateway.
     pub(crate) command: bool,
+    /// That the conversation is compacted: it takes its turn, and the run under way is stopped for it.
+    #[serde(default)]
+    pub(crate) compaction: bool,
+    /// That answer is a tool's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) tool: bool,
+}
+
+impl Wants {
+    /// Whether the gateway does it by itself at once: no lane is needed for it.
+    pub(crate) fn is_light(self) -> bool {
+        self.command && !self.tool
+    }
 }
 
 impl Default for Wants {
     /// Of a message that an older version accepted: it may want to change something.
     fn default() -> Self {
-        Self { reset: true, command: false }
+        Self { reset: true, command: false, compaction: false, tool: false }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::backlog::Backlog;
 use crate::inbox::{Attempts, Facts, Found};
 use crate::outbox::{Address, Receipt, Retry};
 use crate::request::{Kind, Request};
+use crate::testing::crash;
 
 type Open = fn(&Path) -> Result<Opened, JournalError>;
 
@@ -88,18 +89,26 @@ async fn accept(journal: &Arc<dyn Journal>, row: Row) -> Insert {
 fn finished(run_id: &str, text: &str) -> RunRecord {
     let ended_at = openclaw_sessions::time::now_ms();
     let outcome = RunOutcome::Ok { result: json!({"payloads": [{"text": text}], "meta": {"durationMs": 5}}) };
-    RunRecord { run_id: run(run_id), started_at: Some(ended_at - 5), ended_at, outcome }
+    RunRecord { run_id: run(run_id), started_at: Some(ended_at - 5), ended_at, outcome, report: None }
+}
+
+/// A start in a copy of a directory, as a crash would leave it; a journal is open once only.
+fn restarted(open: Open, dir: &Path) -> (tempfile::TempDir, Opened) {
+    let crashed = crash(dir);
+    let opened = open(crashed.path()).unwrap();
+    (crashed, opened)
 }
 
 /// The run ids a start finds.
 fn unfinished(open: Open, dir: &Path) -> Vec<String> {
-    let found = open(dir).unwrap().unfinished;
-    found.iter().map(|found| found.row.run_id.as_str().to_owned()).collect()
+    let (_crashed, Opened { unfinished, .. }) = restarted(open, dir);
+    unfinished.iter().map(|found| found.row.run_id.as_str().to_owned()).collect()
 }
 
 /// What a start finds of the only message.
 fn only(open: Open, dir: &Path) -> Unfinished {
-    let [found] = <[_; 1]>::try_from(open(dir).unwrap().unfinished).expect("one message");
+    let (_crashed, Opened { unfinished, .. }) = restarted(open, dir);
+    let [found] = <[_; 1]>::try_from(unfinished).expect("one message");
     found
 }
 
@@ -134,16 +143,14 @@ async fn a_message_is_found_again_as_it_was(open: Open) {
         entry_patch: json!({"label": "x"}).as_object().unwrap().clone(),
         ..Request::default()
     };
-    {
-        let journal = open(dir.path()).unwrap().journal;
-        assert_eq!(accept(&journal, chat("run-1", "hello")).await, Insert::New);
-        assert_eq!(accept(&journal, agent.clone()).await, Insert::New);
-        assert_eq!(journal.update(Update::Begin(run("run-1"), SessionId::new("sid"))).await, Ok(true));
-        assert_eq!(journal.update(Update::Abort(vec![run("run-2")], AbortReason::Rpc)).await, Ok(true));
-        assert_eq!(journal.payload(&run("run-2")).await.unwrap(), agent.payload);
-    }
-    let found = open(dir.path()).unwrap().unfinished;
-    let found: Vec<Row> = found
+    let journal = open(dir.path()).unwrap().journal;
+    assert_eq!(accept(&journal, chat("run-1", "hello")).await, Insert::New);
+    assert_eq!(accept(&journal, agent.clone()).await, Insert::New);
+    assert_eq!(journal.update(Update::Begin(run("run-1"), SessionId::new("sid"))).await, Ok(true));
+    assert_eq!(journal.update(Update::Abort(vec![run("run-2")], AbortReason::Rpc)).await, Ok(true));
+    assert_eq!(journal.payload(&run("run-2")).await.unwrap(), agent.payload);
+    let (_crashed, Opened { unfinished, .. }) = restarted(open, dir.path());
+    let found: Vec<Row> = unfinished
         .into_iter()
         .map(|Unfinished { row, .. }| {
             let slip = row.without_payload();
@@ -161,15 +168,12 @@ async fn a_message_is_found_again_as_it_was(open: Open) {
 async fn a_message_that_was_answered_is_found_with_its_answer_until_it_is_finished(open: Open) {
     let dir = dir();
     let answered = RunRecord { started_at: None, ..finished("run-1", "hi") };
-    {
-        let journal = open(dir.path()).unwrap().journal;
-        accept(&journal, chat("run-1", "/model two")).await;
-        assert_eq!(journal.update(Update::Answered(answered.clone())).await, Ok(true));
-        assert!(matches!(journal.message(&run("run-1")).await, Ok(Some(Known::Unfinished { .. }))));
-    }
+    let journal = open(dir.path()).unwrap().journal;
+    accept(&journal, chat("run-1", "/model two")).await;
+    assert_eq!(journal.update(Update::Answered(answered.clone())).await, Ok(true));
+    assert!(matches!(journal.message(&run("run-1")).await, Ok(Some(Known::Unfinished { .. }))));
     let found = only(open, dir.path());
     assert_eq!(found.row.answered, Some(answered.clone()));
-    let journal = open(dir.path()).unwrap().journal;
     journal.update(Update::Finish(answered.clone())).await.unwrap();
     assert_eq!(journal.update(Update::Answered(answered)).await, Ok(false), "it is past it");
     assert_eq!(unfinished_count(open, dir.path()), 0);
@@ -180,12 +184,13 @@ async fn a_big_payload_is_not_read_before_it_is_asked_for(open: Open) {
     let big = "x".repeat(200_000);
     let mut message = chat("run-1", &big);
     message.payload.timeout_ms = Some(7);
-    accept(&open(dir.path()).unwrap().journal, message.clone()).await;
+    let journal = open(dir.path()).unwrap().journal;
+    accept(&journal, message.clone()).await;
     let found = only(open, dir.path());
     let slip = found.row.without_payload();
     let Found::OnDisk(facts) = found.row.payload else { panic!("a big one is not read") };
     assert_eq!((facts.bytes, &facts), (big.len(), &Facts::of(&message.payload)));
-    let loaded = open(dir.path()).unwrap().journal.payload(&slip.run_id).await.unwrap();
+    let loaded = journal.payload(&slip.run_id).await.unwrap();
     assert_eq!(slip.with(loaded), Row { recovered: true, ..message });
 }
 
@@ -201,7 +206,7 @@ async fn a_run_id_is_accepted_once(open: Open) {
     later.accepted_at = 2_000;
     assert_eq!(accept(&journal, later.clone()).await, Insert::Known(unfinished));
     journal.update(Update::Finish(record.clone())).await.unwrap();
-    let journal = open(dir.path()).unwrap().journal;
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
     assert_eq!(accept(&journal, later).await, Insert::Known(Known::Finished(record.clone())));
     assert_eq!(journal.message(&run("run-1")).await.unwrap(), Some(Known::Finished(record)));
     assert_eq!(unfinished_count(open, dir.path()), 0);
@@ -271,19 +276,13 @@ async fn the_prompt_report_is_not_kept(open: Open) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     accept(&journal, chat("a", "x")).await;
-    let failed = |meta| RunRecord {
-        outcome: RunOutcome::Error {
-            message: "m".to_owned(),
-            result: Some(json!({"payloads": [], "meta": meta})),
-        },
-        ended_at: 7,
-        ..finished("a", "x")
+    let answered = finished("a", "x");
+    let with_report = RunRecord {
+        report: Some(openclaw_sessions::entry::Json::new(&json!({"source": "run"})).unwrap()),
+        ..answered.clone()
     };
-    let with_report = failed(json!({"durationMs": 1, "systemPromptReport": {"source": "run"}}));
-    let started_at = with_report.started_at;
     journal.update(Update::Finish(with_report)).await.unwrap();
-    let expected = RunRecord { started_at, ..failed(json!({"durationMs": 1})) };
-    assert_eq!(journal.message(&run("a")).await.unwrap(), Some(Known::Finished(expected)));
+    assert_eq!(journal.message(&run("a")).await.unwrap(), Some(Known::Finished(answered)));
 }
 
 async fn the_first_reason_of_an_abort_stays(open: Open) {
@@ -296,8 +295,8 @@ async fn the_first_reason_of_an_abort_stays(open: Open) {
     let both = vec![run("a"), run("unknown"), run("b")];
     assert_eq!(journal.update(Update::Abort(both.clone(), AbortReason::Stop)).await, Ok(true));
     assert_eq!(journal.update(Update::Abort(both, AbortReason::Rpc)).await, Ok(false));
-    let found = open(dir.path()).unwrap().unfinished;
-    let reasons: Vec<_> = found.iter().map(|found| found.row.abort).collect();
+    let (_crashed, Opened { unfinished, .. }) = restarted(open, dir.path());
+    let reasons: Vec<_> = unfinished.iter().map(|found| found.row.abort).collect();
     assert_eq!(reasons, [Some(AbortReason::Rpc), Some(AbortReason::Stop)]);
 }
 
@@ -398,7 +397,7 @@ async fn a_delivery_is_found_again_as_it_was(open: Open) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     assert_eq!(journal.deliver(note("a")).await, Ok(DeliveryInsert::New));
-    let journal = open(dir.path()).unwrap().journal;
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
     let expected = DeliveryStatus {
         id: "a".to_owned(),
         state: DeliveryState::Pending,
@@ -487,7 +486,7 @@ async fn a_delivery_that_was_being_sent_is_uncertain_after_a_start(open: Open) {
     for update in [sending("a", 1), sending("b", 1), sent("b")] {
         journal.update(update).await.unwrap();
     }
-    let journal = open(dir.path()).unwrap().journal;
+    let (_crashed, Opened { journal, .. }) = restarted(open, dir.path());
     let mut states = Vec::new();
     for id in ["a", "b", "c"] {
         states.push(status(&journal, id).await.state);

@@ -173,8 +173,7 @@ impl State {
             Update::Finish(record) => {
                 let open = self.message(&record.run_id).filter(|message| message.finished.is_none());
                 open.map(|message| {
-                    let outcome = record.outcome.clone().without_report();
-                    message.finished = Some(RunRecord { outcome, ..record });
+                    message.finished = Some(RunRecord { report: None, ..record });
                     message.attempts = Attempts::default();
                 })
                 .is_some()

@@ -1,9 +1,9 @@
 //! The journal as a database, `gateway.sqlite`.
 //!
-//! One thread writes ([`writer`]): it takes whatever changes have come, applies them in one transaction and syncs once, so
-//! that many share one fsync; readers use a connection of their own beside it. [`queue`] says what the tables have in
-//! common, [`messages`] and [`deliveries`] are the two. [`mod@file`] opens the file, [`mod@salvage`] saves what can be read of a
-//! damaged one.
+//! One thread has the database for itself ([`writer`]): it takes whatever changes have come, applies them in one transaction
+//! and syncs once, so that many share one fsync; then it reads what it was asked. Nobody else may open the file
+//! meanwhile, which spares SQLite a dozen locks a turn. [`queue`] says what the tables have in common, [`messages`] and
+//! [`deliveries`] are the two. [`mod@file`] opens the file, [`mod@salvage`] saves what can be read of a damaged one.
 
 mod deliveries;
 mod file;
@@ -58,8 +58,6 @@ impl From<rusqlite::Error> for JournalError {
 /// The journal in `gateway.sqlite`.
 pub(crate) struct SqliteJournal {
     mailbox: mpsc::Sender<Mail>,
-    /// Gone once the journal is closed.
-    reader: Arc<Mutex<Option<Connection>>>,
     refused: Refused,
     /// The writer, until it is joined.
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -82,7 +80,6 @@ impl SqliteJournal {
     ) -> Result<(Self, T), JournalError> {
         let path = state_dir.join(FILE_NAME);
         let (connection, found) = file::open(&path, look)?;
-        let reader = Arc::new(Mutex::new(Some(file::open_reader(&path)?)));
         let (mailbox, received) = mpsc::channel(MAILBOX);
         let refused = Refused::default();
         let writer = Writer::new(connection, refused.clone());
@@ -90,7 +87,7 @@ impl SqliteJournal {
             .name("journal".to_owned())
             .spawn(move || writer.run(received))
             .map_err(|error| JournalError::Storage(format!("cannot start the journal's thread: {error}")))?;
-        Ok((Self { mailbox, reader, refused, thread: Mutex::new(Some(thread)) }, found))
+        Ok((Self { mailbox, refused, thread: Mutex::new(Some(thread)) }, found))
     }
 
     /// Makes a change. When this returns it is as safe as its [`Change::durability`] says.
@@ -98,17 +95,32 @@ impl SqliteJournal {
         let (reply, answer) = oneshot::channel();
         let mail = Mail::Work(writer::work(change, reply));
         self.mailbox.send(mail).await.map_err(|_| JournalError::Closed)?;
-        answer.await.map_err(|_| JournalError::Closed)?
+        answered(&self.mailbox, answer).await
     }
 
-    /// Reads what is committed. The lock is held for the time of `look`, on a blocking thread: an indexed lookup.
+    /// Reads what is committed.
     async fn read<T: Send + 'static>(
         &self,
         look: impl FnOnce(&Connection) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, JournalError> {
-        let reader = Arc::clone(&self.reader);
-        let read = move || look(reader.lock().as_ref().ok_or(JournalError::Closed)?);
-        tokio::task::spawn_blocking(read).await.map_err(|_| JournalError::Closed)?
+        let (reply, answer) = oneshot::channel();
+        let read = move |db: &Connection| {
+            // A caller that went away meanwhile needs no answer.
+            let _ = reply.send(look(db));
+        };
+        self.mailbox.send(Mail::Read(Box::new(read))).await.map_err(|_| JournalError::Closed)?;
+        answered(&self.mailbox, answer).await
+    }
+}
+
+/// What the thread answers. It may end first: what comes to a mailbox after its end stays there.
+async fn answered<T>(
+    mailbox: &mpsc::Sender<Mail>,
+    mut answer: oneshot::Receiver<Result<T, JournalError>>,
+) -> Result<T, JournalError> {
+    tokio::select! { biased;
+        answer = &mut answer => answer.map_err(|_| JournalError::Closed)?,
+        () = mailbox.closed() => answer.try_recv().map_err(|_| JournalError::Closed)?,
     }
 }
 
@@ -118,15 +130,9 @@ impl Journal for SqliteJournal {
             let permit = self.mailbox.clone().reserve_owned().await.map_err(|_| JournalError::Closed)?;
             let refused = self.refused.clone();
             let reservation: Reservation = Box::new(move |row| {
-                let (reply, mut answer) = oneshot::channel();
+                let (reply, answer) = oneshot::channel();
                 let mailbox = permit.send(Mail::Work(writer::work(Accept { row, refused }, reply)));
-                Box::pin(async move {
-                    tokio::select! { biased;
-                        answer = &mut answer => answer.map_err(|_| JournalError::Closed)?,
-                        // What comes to a mailbox after its end stays there.
-                        () = mailbox.closed() => answer.try_recv().map_err(|_| JournalError::Closed)?,
-                    }
-                })
+                Box::pin(async move { answered(&mailbox, answer).await })
             });
             Ok(reservation)
         })
@@ -175,12 +181,9 @@ impl Journal for SqliteJournal {
         Box::pin(self.read(move |db| deliveries::stored(db, number)))
     }
 
-    /// The writer closes its connection last, which puts the log into the file.
+    /// Closing the connection puts the log into the file.
     fn close(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async {
-            let reader = Arc::clone(&self.reader);
-            // After a panic there is no reader.
-            let _ = tokio::task::spawn_blocking(move || drop(reader.lock().take())).await;
             // The writer has ended already: nothing to close.
             let _ = self.mailbox.send(Mail::Close).await;
             let thread = self.thread.lock().take();

@@ -181,6 +181,13 @@ impl Actor {
         if let Some(deadline) = self.deadline_of(&job) {
             self.deadlines.push((deadline, job.row.run_id.clone()));
         }
+        if arrival == Arrival::Fresh
+            && job.row.payload.facts.wants.compaction
+            && let Some(active) = self.machine.active().cloned()
+        {
+            // It waits for the run to end, which it does within its grace.
+            let _ = self.abort(AbortTarget::Run(active), Only::Any, AbortReason::Interrupt).await;
+        }
         let interrupts = mode == QueueMode::Interrupt && self.machine.active().is_some();
         if interrupts {
             // Nobody is told that they are stopped for good, and the log says if they are not.
@@ -246,7 +253,13 @@ impl Actor {
                 self.publish(broadcasts).await;
                 let ended_at = self.shared.clock.now_ms();
                 let run_id = job.row.run_id.clone();
-                self.shared.registry.conclude(RunRecord { run_id, started_at: None, ended_at, outcome });
+                self.shared.registry.conclude(RunRecord {
+                    run_id,
+                    started_at: None,
+                    ended_at,
+                    outcome,
+                    report: None,
+                });
                 let run = self.running.as_ref().map(|running| running.control.transcript.subscribe());
                 self.asides.close(&self.runner, job, answer, run);
             }

@@ -24,6 +24,8 @@ pub(crate) trait Turn: Clone {
     fn alters(&self) -> bool;
     /// Whether it is done beside a run.
     fn is_aside(&self) -> bool;
+    /// Whether messages may be steered into its run: not where the answer to them would not be seen.
+    fn takes_steering(&self) -> bool;
 }
 
 impl Turn for Job {
@@ -54,6 +56,10 @@ impl Turn for Job {
 
     fn is_aside(&self) -> bool {
         self.aside && !self.is_stopped()
+    }
+
+    fn takes_steering(&self) -> bool {
+        self.row.payload.facts.beat.is_none()
     }
 }
 
@@ -164,6 +170,7 @@ struct ActiveRun {
     chat: bool,
     /// Whether it has altered the session, if it does.
     settled: bool,
+    takes_steering: bool,
     streaming: bool,
     /// Stopped already, or past being stopped.
     closing: bool,
@@ -245,7 +252,7 @@ impl<J: Turn> Machine<J> {
 
     fn streaming(&mut self, streaming: bool) -> Vec<Effect<J>> {
         if let Some(run) = self.run() {
-            run.streaming = streaming;
+            run.streaming = streaming && run.takes_steering;
             run.settled = true;
         }
         self.next()
@@ -322,6 +329,7 @@ impl<J: Turn> Machine<J> {
                     run_id: job.run_id().clone(),
                     chat: job.is_chat(),
                     settled: !job.alters(),
+                    takes_steering: job.takes_steering(),
                     streaming: false,
                     closing: job.is_stopped(),
                     steered: Vec::new(),

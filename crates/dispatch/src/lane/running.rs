@@ -6,6 +6,7 @@ use openclaw_agent::event::{RunEnd, RunEvent};
 use tokio::sync::mpsc;
 
 use crate::api::{AbortReason, Broadcast, RunOutcome, RunRecord};
+use crate::beat::{BeatAnswer, BeatChat};
 use crate::events::Emitter;
 use crate::job::Job;
 use crate::runner::RunControl;
@@ -17,6 +18,8 @@ pub(super) struct Running {
     pub(super) events: mpsc::Receiver<RunEvent>,
     pub(super) emitter: Emitter,
     pub(super) begun: bool,
+    /// The steered messages of a run that is over, and after which something is still done.
+    pub(super) over: Option<Vec<Job>>,
 }
 
 impl Running {
@@ -33,8 +36,23 @@ impl Running {
             RunOutcome::Aborted { reason, .. } if reason == AbortReason::Timeout.as_str() => RunEnd::TimedOut,
             RunOutcome::Aborted { .. } => RunEnd::Aborted,
         };
+        if matches!(self.job.row.payload.facts.beat, Some(BeatChat::Alerts | BeatChat::Nothing)) {
+            return self.end_of_beat(record, now, &end);
+        }
         let started_at = record.started_at.unwrap_or(record.ended_at);
         self.emitter.on(now, RunEvent::Ended { started_at, ended_at: record.ended_at, end })
+    }
+}
+
+impl Running {
+    /// Of a heartbeat clients see what needs attention as a chat, where that is wanted.
+    fn end_of_beat(&mut self, record: &RunRecord, now: i64, end: &RunEnd) -> Vec<Broadcast> {
+        let is_shown = self.job.row.payload.facts.beat == Some(BeatChat::Alerts);
+        let text = match BeatAnswer::of(&record.outcome).filter(|_| is_shown) {
+            Some(BeatAnswer::Alert { text, .. }) => Some(text),
+            Some(BeatAnswer::Empty | BeatAnswer::Acknowledged) | None => None,
+        };
+        self.emitter.ended_with(now, record.ended_at, end, text.as_deref())
     }
 }
 

@@ -59,13 +59,13 @@ async fn try_it<P: DeliveryPayload>(
     let now = inner.clock.now_ms();
     if delivery.expires_at.is_some_and(|end| end <= now) {
         let reason = "it expired before it could be sent".to_owned();
-        return store(inner, delivery.id, Verdict::Failed(reason)).await;
+        return settle(inner, delivery, Verdict::Failed(reason)).await;
     }
     let attempts = attempts.saturating_add(1);
     let mut may_repeat = false;
     if state != DeliveryState::Pending && sender.repeats() == Repeats::Doubled {
         match in_time(sender.confirm(&delivery)).await {
-            Ok(Found::Sent(receipt)) => return store(inner, delivery.id, Verdict::Sent(receipt)).await,
+            Ok(Found::Sent(receipt)) => return settle(inner, delivery, Verdict::Sent(receipt)).await,
             Ok(Found::NotSent) => {}
             Ok(Found::Unknown) => {
                 may_repeat = true;
@@ -73,7 +73,7 @@ async fn try_it<P: DeliveryPayload>(
                 tracing::warn!(delivery = id, "it may have arrived and can't be looked up: it is sent again");
             }
             Err(error) => {
-                return store(inner, delivery.id, states::of_asking(attempts, error)).await;
+                return settle(inner, delivery, states::of_asking(attempts, error)).await;
             }
         }
     }
@@ -88,7 +88,20 @@ async fn try_it<P: DeliveryPayload>(
     }
     let late = now.saturating_sub(accepted_at) > LATE_MS;
     let sent = in_time(sender.send(&delivery, Attempt { number: attempts, late, may_repeat })).await;
-    store(inner, delivery.id, states::of_sending(attempts, sent)).await
+    settle(inner, delivery, states::of_sending(attempts, sent)).await
+}
+
+/// Tells what became of a delivery, where it is over, and stores it.
+async fn settle<P: DeliveryPayload>(inner: &Inner<P>, delivery: Delivery<P>, verdict: Verdict) -> Ended {
+    let outcome = match &verdict {
+        Verdict::Sent(_) => Some(Ok(())),
+        Verdict::Failed(reason) => Some(Err(reason.as_str())),
+        Verdict::Retry(_) => None,
+    };
+    if let (Some(words), Some(outcome)) = (delivery.payload.words(), outcome) {
+        (inner.tell)(&delivery.address, delivery.session_key.as_ref(), words, outcome);
+    }
+    store(inner, delivery.id, verdict).await
 }
 
 async fn in_time<T>(asked: impl Future<Output = Result<T, SendError>>) -> Result<T, SendError> {

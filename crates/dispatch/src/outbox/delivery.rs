@@ -14,6 +14,21 @@ use super::states::DeliveryState;
 pub trait DeliveryPayload: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Its name in the database; no two kinds have the same.
     const KIND: &'static str;
+
+    /// What people read of it, which hooks may change; `None` where it has no words, as a reaction.
+    fn words(&self) -> Option<&str> {
+        None
+    }
+
+    /// The same in other words.
+    #[must_use]
+    fn with_words(self, words: String) -> Self
+    where
+        Self: Sized,
+    {
+        let _ = words;
+        self
+    }
 }
 
 /// Where a delivery goes. Fixed when it is accepted: what becomes of a session's route later does not redirect it.

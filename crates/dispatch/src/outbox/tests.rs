@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::journal::memory::MemoryJournal;
-use crate::journal::sqlite::{FILE_NAME, tests as sqlite};
+use crate::journal::sqlite::tests as sqlite;
 use crate::testing::crash;
 use platform::{Knows, Platform, Reply};
 
@@ -42,7 +42,14 @@ impl Rig {
         let clock = Clock::set(move || clock.load(Ordering::SeqCst), TimeZone::UTC);
         let kill = CancellationToken::new();
         let (tasks, stopping) = (TaskTracker::new(), kill.clone());
-        let outbox = Outbox::new(Arc::clone(&journal), clock, tasks, stopping, kill.clone());
+        let outbox = Outbox::new(
+            Arc::clone(&journal),
+            clock,
+            tasks,
+            stopping,
+            kill.clone(),
+            Arc::new(|_, _, _, _| {}),
+        );
         Self { outbox, journal, kill, now }
     }
 
@@ -258,7 +265,7 @@ async fn a_disk_that_refuses_keeps_new_ones_out_and_forgets_nothing_that_happene
     let refuse =
         "CREATE TRIGGER full BEFORE UPDATE ON outbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;
         CREATE TRIGGER full2 BEFORE INSERT ON outbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;";
-    rusqlite::Connection::open(dir.path().join(FILE_NAME)).unwrap().execute_batch(refuse).unwrap();
+    sqlite::run_sql(&journal, refuse).await.unwrap();
     let refused = rig.outbox.accept(note("b", "x")).await.unwrap_err();
     assert!(refused.to_string().contains("disk is full"), "{refused}");
     platform.release();
@@ -269,7 +276,7 @@ async fn a_disk_that_refuses_keeps_new_ones_out_and_forgets_nothing_that_happene
         "the disk does not take that it was sent"
     );
     let allow = "DROP TRIGGER full; DROP TRIGGER full2";
-    rusqlite::Connection::open(dir.path().join(FILE_NAME)).unwrap().execute_batch(allow).unwrap();
+    sqlite::run_sql(&journal, allow).await.unwrap();
     assert_eq!(rig.over("a").await.state, DeliveryState::Sent);
     rig.accept("b", "x").await;
     rig.over("b").await;

@@ -1,14 +1,13 @@
 //! The session's transcript as a run sees it.
 
 use std::collections::HashSet;
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use openclaw_agent::TranscriptError;
+use openclaw_agent::transcript::Written;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
-use openclaw_sessions::transcript::{self, EntryId, Injector, Transcript, TurnState};
+use openclaw_sessions::transcript::{self, Compaction, EntryId, Injector, Transcript, TurnState, View};
 use tokio_util::sync::CancellationToken;
 
 use super::{RunControl, inject, result};
@@ -18,7 +17,7 @@ use crate::inbox::Row;
 /// An open transcript, its branch in memory for the time of the run.
 pub(super) struct RunBranch {
     transcript: Transcript,
-    context: Vec<Arc<Message>>,
+    context: Arc<Vec<Arc<Message>>>,
     control: Arc<RunControl>,
     /// Once cancelled nothing is written any more: the run is left as a crash would leave it.
     kill: CancellationToken,
@@ -46,7 +45,7 @@ impl RunBranch {
         control: Arc<RunControl>,
         kill: CancellationToken,
     ) -> Self {
-        Self { transcript, context, control, kill }
+        Self { transcript, context: Arc::new(context), control, kill }
     }
 
     /// Lets the lane write between the run's entries.
@@ -109,7 +108,7 @@ impl RunBranch {
         };
         match turn.state {
             TurnState::Last => {}
-            TurnState::Answered(context) => self.context = context.messages,
+            TurnState::Answered(context) => self.context = Arc::new(context.messages),
             TurnState::Failed(why) => return Ok(Prompted::Failed(why)),
             TurnState::Overtaken => {
                 let used = ids.iter().position(|id| *id == turn.entry).unwrap_or(ids.len());
@@ -123,13 +122,18 @@ impl RunBranch {
             }
         }
         // What others put in is not the run's own.
-        inject::without_injected(&mut self.context);
+        inject::without_injected(Arc::make_mut(&mut self.context));
         Ok(Prompted::Yes)
     }
 
     /// Before the message of a new turn: one that a crash cut short ends here.
     pub(super) async fn begin_turn(&mut self) -> Result<(), transcript::TranscriptError> {
         self.transcript.begin_turn().await
+    }
+
+    /// Goes on from before a row's message, where it has one plain answer; whether it has.
+    pub(super) async fn leave_turn(&mut self, row: &Row) -> Result<bool, transcript::TranscriptError> {
+        self.transcript.leave_turn(entry_ids(row), row.accepted_at).await
     }
 
     /// Makes everything written durable.
@@ -141,12 +145,17 @@ impl RunBranch {
         if self.transcript.contains(id) { instead.to_owned() } else { id.to_owned() }
     }
 
-    async fn write(&mut self, message: &Message, id: Option<&str>) -> Result<(), TranscriptError> {
+    fn check_alive(&self) -> Result<(), TranscriptError> {
         if self.kill.is_cancelled() {
             return Err(
                 self.error(io::Error::new(io::ErrorKind::Interrupted, "the gateway is shutting down"))
             );
         }
+        Ok(())
+    }
+
+    async fn write(&mut self, message: &Message, id: Option<&str>) -> Result<(), TranscriptError> {
+        self.check_alive()?;
         let steered = self.control.steering.writing().filter(|job| id == Some(job.row.entry_id.as_str()));
         let id = match &steered {
             Some(job) => Some(self.free_id(&job.row.entry_id, job.row.fresh_id.as_str())),
@@ -158,7 +167,7 @@ impl RunBranch {
         if steered.is_some() {
             self.control.steering.written();
         }
-        self.context.push(message);
+        Arc::make_mut(&mut self.context).push(message);
         Ok(())
     }
 
@@ -188,23 +197,42 @@ fn message_of(id: &EntryId) -> &str {
 /// How often a message is written at most: each time but the first because another session's turn overtook its own.
 const TIMES: usize = 8;
 
+/// The ids that the entry of a row's message may have where it is written for the first time; the first that is free.
+pub(super) fn first_ids(row: &Row) -> [EntryId; 2] {
+    [EntryId::new(&row.entry_id), EntryId::new(row.fresh_id.as_str())]
+}
+
 /// The entries a row's message may have, in the order in which they are used.
 fn entry_ids(row: &Row) -> Vec<EntryId> {
     let more = (2..TIMES).map(|n| EntryId::new(format!("{}-{n}", row.fresh_id)));
-    [EntryId::new(&row.entry_id), EntryId::new(row.fresh_id.as_str())].into_iter().chain(more).collect()
+    first_ids(row).into_iter().chain(more).collect()
 }
 
 impl openclaw_agent::Transcript for RunBranch {
-    fn context(&self) -> &[Arc<Message>] {
+    fn context(&self) -> &Arc<Vec<Arc<Message>>> {
         &self.context
     }
 
-    fn append<'a>(
-        &'a mut self,
-        message: &'a Message,
-        id: Option<&'a str>,
-    ) -> Pin<Box<dyn Future<Output = Result<(), TranscriptError>> + Send + 'a>> {
+    fn append<'a>(&'a mut self, message: &'a Message, id: Option<&'a str>) -> Written<'a, ()> {
         Box::pin(self.write(message, id))
+    }
+
+    fn view(&mut self) -> Written<'_, View> {
+        Box::pin(async {
+            let view = self.transcript.view().await;
+            view.map_err(|error| self.error(io::Error::other(error)))
+        })
+    }
+
+    fn compact(&mut self, compaction: Compaction) -> Written<'_, ()> {
+        Box::pin(async {
+            self.check_alive()?;
+            let compacted = self.transcript.compact(compaction).await;
+            let mut context = compacted.map_err(|error| self.error(io::Error::other(error)))?;
+            inject::without_preface(&mut context.messages);
+            self.context = Arc::new(context.messages);
+            Ok(())
+        })
     }
 }
 

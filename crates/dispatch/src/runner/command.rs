@@ -5,22 +5,26 @@
 //! finished.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use openclaw_config::ResolvedAgent;
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::transcript::inject::injected;
 use openclaw_sessions::transcript::{NewTranscript, TranscriptRef};
+use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::json;
 
 use super::inject::{PutError, RunTranscript};
 use super::session::Session;
-use super::{Ending, NotBegun, RunControl, Runner, done, finish, record};
+use super::{Ending, NotBegun, RunControl, Runner, done, finish, record, skill_tool};
 use crate::api::{RunOutcome, RunRecord};
 use crate::commands::{self, Context, Intent};
 use crate::inbox::{Queued, Row};
 use crate::job::Job;
 use crate::journal::Update;
 use crate::session_model::RequestedModel;
+use crate::setup::Settings;
 
 /// Where a message's words go.
 pub(super) enum Route {
@@ -66,7 +70,7 @@ pub(super) async fn work(
         let answering = async {
             job.gate.cancelled().await;
             if answer.is_none() {
-                answer = Some(runner.answer_in_turn(row, refusal.clone()).await?);
+                answer = Some(runner.answer_in_turn(row, control, refusal.clone()).await?);
             }
             let Some(answer) = &answer else { return Ok(None) };
             runner.keep_answer(row, answer, None).await?;
@@ -136,7 +140,7 @@ pub(crate) async fn close<P: Sync>(
 /// Finishes a message that was answered.
 async fn finished<P>(runner: &Runner, row: &Row<P>, said: Option<&Message>) -> RunRecord {
     let record = record(runner, row, None, outcome(said));
-    finish(runner, record.clone()).await;
+    finish(runner, &record).await;
     record
 }
 
@@ -163,7 +167,8 @@ impl Runner {
     /// anew is not: it takes the run's place.
     pub(crate) async fn is_aside(&self, row: &Row<Queued>) -> bool {
         let wants = row.payload.facts.wants;
-        wants.command
+        wants.is_light()
+            && !wants.compaction
             && !wants.reset
             && self.entry_or_none(&row.session_key).await.is_some_and(|entry| entry.session_id.is_some())
     }
@@ -173,8 +178,12 @@ impl Runner {
         let asked = match row.payload.to_gateway() {
             // Done already, whatever the settings say by now.
             _ if row.answered.is_some() => return Route::Gateway { refusal: None },
-            Intent::Prompt | Intent::Stripped { .. } => return Route::Agent(None),
-            Intent::Command { .. } | Intent::Ignored => return Route::Gateway { refusal: None },
+            Intent::Prompt | Intent::Stripped { .. } | Intent::Reworded { .. } => {
+                return Route::Agent(self.model_of_beat(row).await);
+            }
+            Intent::Command { .. } | Intent::Ignored | Intent::Tool(_) => {
+                return Route::Gateway { refusal: None };
+            }
             Intent::PromptFor { choice, .. } => choice,
         };
         let settings = self.settings();
@@ -189,19 +198,49 @@ impl Runner {
         }
     }
 
-    async fn answer_in_turn(&self, row: &Row, refusal: Option<String>) -> Result<Answer, NotBegun> {
+    /// The model that is configured for a heartbeat. One that there is not is said in the log: the session's own is used.
+    async fn model_of_beat(&self, row: &Row) -> Option<RequestedModel> {
+        let asked = row.payload.beat.as_ref()?.model.as_deref()?;
+        let settings = self.settings();
+        let agent = settings.config.agent(&row.payload.agent_id.clone()?);
+        let choices = self.models.all.choices(&settings.models, &agent.id, &agent.agent_dir).await;
+        match choices.find(asked) {
+            Ok(chosen) => Some(RequestedModel { model: chosen.model, profile: None }),
+            Err(error) => {
+                tracing::warn!(agent = %agent.id, model = asked, %error, "heartbeat.model can't be used; the session's own is");
+                None
+            }
+        }
+    }
+
+    async fn answer_in_turn(
+        &self,
+        row: &Row,
+        control: &RunControl,
+        refusal: Option<String>,
+    ) -> Result<Answer, NotBegun> {
         let settings = self.settings();
         let session = self.session(row, &settings, None).await?;
+        // Noted before the tool is called: what was begun once is not done again.
+        let was_begun = row.recovered && row.session_id.is_some();
         session.note(&*self.shared.journal, row).await?;
         let Session { key, agent, entry, id, transcript, .. } = &session;
         let place = AnsweredIn::new(transcript.clone(), id, &agent.workspace);
         if let Some(record) = &row.answered {
             return Ok(answer_of(row, text_of(&record.outcome), place));
         }
-        let context = Context { models: &self.models, settings: &settings, key, agent, entry };
-        let text = match refusal {
-            Some(refusal) => Some(refusal),
-            None => self.answer(&context, row).await?,
+        let context = self.context(&settings, key, agent, entry);
+        let text = match (refusal, row.payload.to_gateway()) {
+            (Some(refusal), _) => Some(refusal),
+            (None, Intent::Command { arguments, .. }) if row.payload.compacts() => {
+                let cancel = control.cancel.clone();
+                Some(Box::pin(self.compact_now(&session, &settings, arguments, cancel)).await?)
+            }
+            (None, Intent::Tool(_)) if was_begun => Some(skill_tool::INTERRUPTED.to_owned()),
+            (None, Intent::Tool(wish)) => {
+                Some(Box::pin(self.call_tool(row, &context, &session, wish, control)).await?)
+            }
+            (None, _) => self.answer(&context, row).await?,
         };
         self.answered(row, answer_of(row, text, place)).await
     }
@@ -215,11 +254,20 @@ impl Runner {
         // Where the run has it, which looks at the disk too.
         let transcript = self.transcript_of(&agent.id, &id, Some(&found.entry))?;
         self.shared.journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
-        let context =
-            Context { models: &self.models, settings: &settings, key, agent: &agent, entry: &found.entry };
+        let context = self.context(&settings, key, &agent, &found.entry);
         let text = self.answer(&context, row).await?;
         let place = AnsweredIn::new(transcript, &id, &agent.workspace);
         self.answered(row, answer_of(row, text, place)).await.map(Some)
+    }
+
+    fn context<'a>(
+        &'a self,
+        settings: &'a Arc<Settings>,
+        key: &'a SessionKey,
+        agent: &'a ResolvedAgent,
+        entry: &'a SessionEntry,
+    ) -> Context<'a> {
+        Context { models: &self.models, runner: self, settings, key, agent, entry }
     }
 
     /// Makes the inbox say that a message is answered, and how, before anybody is told: what comes later is not overruled by
@@ -234,7 +282,12 @@ impl Runner {
     async fn answer(&self, context: &Context<'_>, row: &Row) -> Result<Option<String>, NotBegun> {
         match row.payload.to_gateway() {
             Intent::Command { name, arguments } => Ok(Some(commands::run(context, name, arguments).await?)),
-            Intent::Prompt | Intent::PromptFor { .. } | Intent::Stripped { .. } | Intent::Ignored => Ok(None),
+            Intent::Prompt
+            | Intent::PromptFor { .. }
+            | Intent::Stripped { .. }
+            | Intent::Reworded { .. }
+            | Intent::Tool(_)
+            | Intent::Ignored => Ok(None),
         }
     }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::transcript::inject::{injected, is_injected};
 use openclaw_sessions::transcript::{
-    Body, Entry, EntryId, Injector, LockError, NewTranscript, Part, StoredMessage, TranscriptError,
-    TranscriptLock, TranscriptRef,
+    Body, Entry, EntryId, Injector, LockError, NewTranscript, Part, StoredMessage, Transcript,
+    TranscriptError, TranscriptLock, TranscriptRef,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -152,16 +152,12 @@ impl Runner {
     }
 
     async fn append(&self, lock: &TranscriptLock, words: &Words<'_>) -> Result<String, PutError> {
-        let mut transcript = match &words.new {
-            Some(new) => lock.reopen(self.kept.take(lock.transcript()), new.clone()).await?,
-            None => lock.open().await?,
-        };
-        let id = transcript.append_message(words.said.clone(), words.id.clone()).await?;
-        transcript.sync().await?;
-        if words.new.is_some() {
-            self.kept.put(transcript);
-        }
-        Ok(id.as_str().to_owned())
+        let Some(new) = &words.new else { return write(&mut lock.open().await?, words).await };
+        let (kept, asked) = self.kept.take(lock.transcript()).unzip();
+        let mut transcript = lock.reopen(kept, new.clone()).await?;
+        let id = write(&mut transcript, words).await?;
+        self.kept.put(transcript, asked.unwrap_or_default());
+        Ok(id)
     }
 
     /// Whether an earlier process has written an answer: an entry of one of its ids with its very words.
@@ -188,6 +184,13 @@ impl Runner {
         };
         Ok(tokio::task::spawn_blocking(look).await.unwrap_or_else(|error| Err(error.into()))?)
     }
+}
+
+/// Writes words and syncs them; their id.
+async fn write(transcript: &mut Transcript, words: &Words<'_>) -> Result<String, PutError> {
+    let id = transcript.append_message(words.said.clone(), words.id.clone()).await?;
+    transcript.sync().await?;
+    Ok(id.as_str().to_owned())
 }
 
 fn is_injected_at(entry: &Entry, said_at: Option<i64>) -> bool {

@@ -1,34 +1,57 @@
-//! Transcripts that stay open between runs: the next message of a long conversation does not read it all anew.
+//! Transcripts that stay open between runs, and what models were asked last behind them: the next message of a long conversation
+//! neither reads nor writes it all anew.
 
 use std::collections::VecDeque;
 
+use openclaw_agent::pruning::Pruned;
+use openclaw_models::KeptRequest;
 use openclaw_sessions::transcript::{KeptTranscript, Transcript, TranscriptRef};
 use parking_lot::Mutex;
 
 /// Transcripts that are kept.
 const MOST: usize = 8;
 /// What they take altogether, in bytes.
-const MOST_MEMORY: usize = 24 * 1024 * 1024;
+const MOST_MEMORY: usize = 12 * 1024 * 1024;
 
 /// The transcripts used last, the newest at the end. A run takes its own out and puts it back.
 #[derive(Default)]
-pub(super) struct KeptTranscripts(Mutex<VecDeque<KeptTranscript>>);
+pub(super) struct KeptTranscripts(Mutex<VecDeque<Kept>>);
+
+struct Kept {
+    transcript: KeptTranscript,
+    remembered: Remembered,
+}
+
+/// What is remembered behind a transcript.
+#[derive(Debug, Default)]
+pub(super) struct Remembered {
+    /// What was asked last.
+    pub(super) asked: KeptRequest,
+    /// Which tool results are not sent any more.
+    pub(super) pruned: Pruned,
+}
 
 impl KeptTranscripts {
     /// Takes one of them.
-    pub(super) fn take(&self, transcript: &TranscriptRef) -> Option<KeptTranscript> {
+    pub(super) fn take(&self, transcript: &TranscriptRef) -> Option<(KeptTranscript, Remembered)> {
         let mut kept = self.0.lock();
-        let at = kept.iter().position(|kept| kept.transcript() == transcript)?;
-        kept.remove(at)
+        let at = kept.iter().position(|kept| kept.transcript.transcript() == transcript)?;
+        kept.remove(at).map(|Kept { transcript, remembered }| (transcript, remembered))
     }
 
     /// Keeps one, and lets go of the oldest that are too many.
-    pub(super) fn put(&self, transcript: Transcript) {
+    pub(super) fn put(&self, transcript: Transcript, remembered: Remembered) {
         let mut kept = self.0.lock();
-        kept.push_back(transcript.keep());
-        while kept.len() > MOST || kept.iter().map(KeptTranscript::memory).sum::<usize>() > MOST_MEMORY {
+        kept.push_back(Kept { transcript: transcript.keep(), remembered });
+        while kept.len() > MOST || kept.iter().map(Kept::memory).sum::<usize>() > MOST_MEMORY {
             kept.pop_front();
         }
+    }
+}
+
+impl Kept {
+    fn memory(&self) -> usize {
+        self.transcript.memory() + self.remembered.asked.memory() + self.remembered.pruned.memory()
     }
 }
 
@@ -48,10 +71,10 @@ mod tests {
         for n in 0..=MOST {
             let new = NewTranscript { session_id: n.to_string(), cwd: "/".to_owned(), parent: None };
             let lock = TranscriptLock::acquire_now(&all, &name(n)).await.unwrap();
-            kept.put(lock.reopen(None, new).await.unwrap());
+            kept.put(lock.reopen(None, new).await.unwrap(), Remembered::default());
         }
         assert!(kept.take(&name(0)).is_none(), "the oldest made room");
-        assert_eq!(kept.take(&name(1)).map(|taken| taken.transcript().clone()), Some(name(1)));
+        assert_eq!(kept.take(&name(1)).map(|(taken, _)| taken.transcript().clone()), Some(name(1)));
         assert!(kept.take(&name(1)).is_none(), "it was taken");
     }
 }

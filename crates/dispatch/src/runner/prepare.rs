@@ -5,33 +5,45 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use openclaw_agent::bootstrap::{BootstrapFile, BootstrapScope, Wanted};
+use openclaw_agent::compaction::CompactionSettings;
 use openclaw_agent::event::RunEnd;
-use openclaw_agent::prompt::{self, PromptInputs, PromptMode, ReportFrame, RuntimeFacts, SystemPromptReport};
+use openclaw_agent::hooks::merge::StartChanges;
+use openclaw_agent::hooks::{EventKind, HookBus, HookPoint, RunHooks};
+use openclaw_agent::prompt::{
+    self, PromptInputs, PromptMode, ReportFrame, RuntimeFacts, SkillsReport, SystemPromptReport,
+};
+use openclaw_agent::pruning::{PruneSettings, is_cached};
+use openclaw_agent::skills::{self, Occasion, Snapshot};
 use openclaw_agent::user_time::{user_zone, zone_name};
 use openclaw_agent::workspace::Fill;
 use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
 use openclaw_config::ResolvedAgent;
-use openclaw_config::settings::Heartbeat;
 use openclaw_models::credentials::SessionState;
 use openclaw_models::reference::ModelNames;
 use openclaw_models::select::Skipped;
 use openclaw_models::{Ask, AskedThinking, Candidate, Selected, ThinkingLevel};
-use openclaw_protocol::message::{AssistantMessage, StopReason};
+use openclaw_protocol::SessionId;
+use openclaw_protocol::message::{AssistantMessage, Message, StopReason};
 use openclaw_sessions::SessionEntry;
-use openclaw_sessions::entry::{ReasoningLevel, VerboseLevel};
+use openclaw_sessions::entry::{Json, ReasoningLevel, VerboseLevel};
 use openclaw_sessions::transcript::{
     Context, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError, TranscriptLock,
+    TurnMessage,
 };
 use openclaw_tools::{Confinement, ExecSettings, Setup, toolbox};
 
-use super::branch::{Prompted, RunBranch};
+use super::branch::{self, Prompted, RunBranch};
+use super::context_settings;
+use super::kept::Remembered;
 use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
 use super::wording::{self, Circumstances};
-use super::{NotBegun, RunControl, Runner, history_limit, inject, protections, tools};
+use super::{NotBegun, RunControl, Runner, history_limit, inject, memory_flush, protections, tools};
 use crate::api::{AbortReason, RunOutcome};
+use crate::beat::BeatAnswer;
 use crate::events::Verbose;
+use crate::hooks::{self, bootstrap::Bootstrap};
 use crate::inbox::Row;
 use crate::request::{Request, WEBCHAT};
 use crate::session_model::RequestedModel;
@@ -50,14 +62,24 @@ pub(super) struct Prepared {
     pub(super) pin: Keep,
     pub(super) tools: Toolbox,
     pub(super) shield: Arc<Shield>,
-    pub(super) system_prompt: String,
-    pub(super) report: SystemPromptReport,
+    pub(super) hooks: RunHooks,
+    /// What the row keeps of the skills.
+    pub(super) skills_mark: Option<Json>,
+    pub(super) system_prompt: Arc<str>,
+    /// What that was made of.
+    pub(super) report: Json,
     pub(super) branch: RunBranch,
+    /// What is remembered behind its transcript.
+    pub(super) remembered: Remembered,
+    pub(super) compaction: CompactionSettings,
+    /// Tokens of the system prompt and the tools.
+    pub(super) fixed_tokens: u64,
+    pub(super) pruning: Option<Arc<PruneSettings>>,
     pub(super) reasoning: ReasoningVisibility,
     pub(super) limits: Limits,
     pub(super) history_limit: Option<NonZeroU32>,
     /// Until everything is stored.
-    _lock: TranscriptLock,
+    pub(super) lock: TranscriptLock,
 }
 
 /// What came of preparing a run.
@@ -66,9 +88,50 @@ pub(super) enum Preparation {
     Ready(Box<Prepared>),
     /// It was stopped first.
     Stopped,
+    /// The agent of this session is to save its memory first.
+    FlushFirst(SessionId),
+}
+
+/// Whether memory may have to be saved before a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flush {
+    /// If it is due.
+    IfDue,
+    /// It was, or could not be.
+    Done,
+}
+
+/// What a turn begins with.
+#[derive(Clone, Copy)]
+struct Beginning<'a> {
+    session: &'a Session,
+    lock: &'a TranscriptLock,
+    first: &'a Candidate,
+    hooks: &'a RunHooks,
+}
+
+/// A turn that has begun.
+struct Begun {
+    branch: RunBranch,
+    remembered: Remembered,
+    /// The system prompt, where a hook wants another.
+    own_prompt: Option<Arc<str>>,
+}
+
+/// What a system prompt is made of besides settings.
+pub(super) struct PromptParts<'a> {
+    pub(super) files: &'a [BootstrapFile],
+    pub(super) skills: &'a Snapshot,
+    pub(super) tools: &'a Toolbox,
 }
 
 impl Prepared {
+    /// Keeps the transcript open for the next run, and lets go of everything else.
+    pub(super) fn keep(self, runner: &Runner) {
+        runner.kept.put(self.branch.into_transcript(), self.remembered);
+        self.lock.linger();
+    }
+
     /// Tells in the transcript that time was up.
     pub(super) async fn close_timed_out(&mut self, candidate: usize, why: String) {
         let model = self.models.get(candidate).or(self.models.first()).map(|candidate| &candidate.model);
@@ -84,6 +147,19 @@ impl Prepared {
         if let Err(error) = self.branch.close_timed_out(said).await {
             tracing::warn!(%error, "the transcript does not say that time was up");
         }
+    }
+
+    /// Leaves the turn of a heartbeat that needs no attention behind, so that the conversation does not fill with them. `false`:
+    /// it stays, because it did something or somebody spoke in it.
+    pub(super) async fn leave_forgettable(&mut self, row: &Row, answer: Option<&BeatAnswer>) -> bool {
+        if !answer.is_some_and(BeatAnswer::is_forgettable) {
+            return false;
+        }
+        let left = self.branch.leave_turn(row).await;
+        left.unwrap_or_else(|error| {
+            tracing::warn!(run_id = %row.run_id, %error, "a heartbeat's acknowledgement stays in the conversation");
+            false
+        })
     }
 
     /// What the session's row learns.
@@ -108,10 +184,14 @@ impl Prepared {
             session_id: self.session.id.clone(),
             window: window.map_or(0, |candidate| candidate.model.context_window()),
             meta: ended.meta,
+            report: Some(self.report.clone()),
             last_usage: ended.last_usage,
+            tokens_after: ended.tokens_after,
             abort,
             said_at: row.payload.is_interaction().then_some(row.accepted_at),
+            is_beat: row.payload.beat.is_some(),
             pin: self.pin.clone(),
+            skills: self.skills_mark.clone(),
         }
     }
 }
@@ -122,6 +202,7 @@ impl Runner {
         row: &Row,
         control: &Arc<RunControl>,
         requested: Option<RequestedModel>,
+        flush: Flush,
     ) -> Result<Preparation, NotBegun> {
         let settings = self.settings();
         let asked = asked_thinking(&row.payload)?;
@@ -131,37 +212,36 @@ impl Runner {
             () = control.cancel.cancelled() => return Ok(Preparation::Stopped),
             lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript) => lock?,
         };
-        let ((), selected, files) = tokio::try_join!(
+        let ((), selected, files, skills) = tokio::try_join!(
             session.note(&*self.shared.journal, row),
             self.select(&settings, &session, asked),
             self.load_workspace(&session, &settings),
+            async { Ok(self.skills_of(&session, &settings).await) },
         )?;
         let (Selected { candidates: models, skipped, secrets, .. }, pin) = selected;
         let passed_over = skipped.iter().map(Skipped::to_string).collect();
         let first = models.first().ok_or_else(|| NotBegun::because("Error: no model is configured"))?;
-        let shield = self.secrets.shield(&settings, secrets, self.secrets.of_devices())?;
-        let tools = self.tools(&session, &settings, first, &shield);
-        let (system_prompt, report) = self.system_prompt(row, &session, &settings, first, &files, &tools);
-        let (transcript, mut context) = self.transcript(&lock, &session, first).await?;
-        inject::without_preface(&mut context.messages);
-        let kill = self.shared.kill.clone();
-        let mut branch = RunBranch::new(transcript, context.messages, Arc::clone(control), kill);
-        match branch.prompted(row, self.entries_since(row).await).await? {
-            Prompted::Yes => {}
-            Prompted::Failed(why) => return Err(NotBegun::because(why)),
-            Prompted::NotYet(entry_id) | Prompted::Overtaken(entry_id) => {
-                branch.begin_turn().await?;
-                let lines = self.deps.system_events.waiting(&session.key);
-                let mut circumstances = circumstances(&session);
-                let zone = system_events::zone(&settings.config.agents.defaults);
-                circumstances.system_block = system_events::block(&lines, &zone);
-                // Before clients hear that the run begins: on a full disk the message goes back to waiting.
-                branch.say(wording::message(row, &circumstances), &entry_id).await?;
-                self.deps.system_events.mark_delivered(&session.key, &lines);
-            }
+        if flush == Flush::IfDue && memory_flush::is_due(&settings, row, &session, first) {
+            return Ok(Preparation::FlushFirst(session.id));
         }
+        self.secrets.learn_keys(&skills.overlay);
+        let shield = self.secrets.shield(&settings, secrets, self.secrets.of_devices())?;
+        let model = (first.model.provider(), first.model.id());
+        let tools = self.tools(&session, &settings, model, &shield, &skills);
+        let parts = PromptParts { files: &files, skills: &skills, tools: &tools };
+        let extra = row.payload.extra_system_prompt.clone();
+        let (system_prompt, report) = self.system_prompt(extra, &session, &settings, first, parts);
+        let fixed_tokens = context_settings::fixed_tokens(&report);
+        let report = self.reports.keep(&session.key, report)?;
+        let hooks = self.run_hooks(&settings, &session);
+        let beginning = Beginning { session: &session, lock: &lock, first, hooks: &hooks };
+        let Begun { branch, remembered, own_prompt } =
+            self.begin_turn(row, control, &settings, beginning).await?;
+        let system_prompt = own_prompt.unwrap_or(system_prompt);
+        let compaction = context_settings::compaction(&settings, &session, first).await;
         let reasoning = reasoning(&session.entry);
-        let limits = Limits { timeout: row.payload.run_time(), ..Limits::default() };
+        let max_tool_rounds = settings.config.agents.defaults.max_tool_rounds;
+        let limits = Limits { timeout: row.payload.run_time(), max_tool_rounds, ..Limits::default() };
         let history_limit = history_limit::of(&settings.config.channels, &session.key, &session.entry);
         let _ = control.verbose.set(verbose(&session.entry, &settings));
         control.transcript.send_replace(Some(branch.injector()));
@@ -172,23 +252,99 @@ impl Runner {
             pin,
             tools,
             shield,
+            hooks,
+            skills_mark: skills.mark.clone(),
             system_prompt,
             report,
             branch,
+            remembered,
+            compaction,
+            fixed_tokens,
+            pruning: settings.pruning.clone(),
             reasoning,
             limits,
             history_limit,
-            _lock: lock,
+            lock,
         })))
     }
 
-    /// The transcript, the run's settings noted, and what the model should see of it.
+    /// Opens the transcript, notes the run's settings, and begins the turn with its message, unless an earlier process did.
+    /// Before clients hear that the run begins: on a full disk the message goes back to waiting.
+    async fn begin_turn(
+        &self,
+        row: &Row,
+        control: &Arc<RunControl>,
+        settings: &Settings,
+        beginning: Beginning<'_>,
+    ) -> Result<Begun, NotBegun> {
+        let Beginning { session, lock, first, hooks } = beginning;
+        let kill = self.shared.kill.clone();
+        if kill.is_cancelled() {
+            return Err(NotBegun::because("the gateway is shutting down"));
+        }
+        let lines = match row.payload.is_memory_flush {
+            true => Vec::new(),
+            false => self.deps.system_events.waiting(&session.key),
+        };
+        let mut circumstances = circumstances(session);
+        let zone = system_events::zone(&settings.config.agents.defaults);
+        circumstances.system_block = system_events::block(&lines, &zone);
+        let message = wording::message(row, &circumstances);
+        let hooks = hooks.get().filter(|(bus, _)| bus.asks(HookPoint::BeforeAgentStart));
+        // Hooks are shown what was said before, which is read first.
+        let (mut known, new) = if row.recovered || hooks.is_some() {
+            (Some(message), None)
+        } else {
+            (None, Some(Arc::new(Message::User(message))))
+        };
+        let turn = new.clone().map(|message| TurnMessage { message, ids: branch::first_ids(row) });
+        let (transcript, mut context, remembered) =
+            self.transcript(lock, session, first, settings.pruning.is_some(), turn).await?;
+        inject::without_preface(&mut context.messages);
+        let mut own_prompt = None;
+        if let (Some((bus, place)), Some(message)) = (hooks, &mut known) {
+            let changes = tokio::select! { biased;
+                () = control.cancel.cancelled() => StartChanges::default(),
+                changes = hooks::run::changes(bus, place, row.payload.words(), &context.messages) => changes,
+            };
+            own_prompt = changes.system_prompt.map(Arc::from);
+            if let Some(preface) = changes.prepend_context {
+                wording::put_before(message, &preface);
+            }
+        }
+        context.messages.extend(new);
+        let mut branch = RunBranch::new(transcript, context.messages, Arc::clone(control), kill);
+        if let Some(message) = known {
+            match branch.prompted(row, self.entries_since(row).await).await? {
+                Prompted::Yes => return Ok(Begun { branch, remembered, own_prompt }),
+                Prompted::Failed(why) => return Err(NotBegun::because(why)),
+                Prompted::NotYet(entry_id) | Prompted::Overtaken(entry_id) => {
+                    branch.begin_turn().await?;
+                    branch.say(message, &entry_id).await?;
+                }
+            }
+        }
+        self.deps.system_events.mark_delivered(&session.key, &lines);
+        Ok(Begun { branch, remembered, own_prompt })
+    }
+
+    /// What the run tells and asks.
+    pub(super) fn run_hooks(&self, settings: &Arc<Settings>, session: &Session) -> RunHooks {
+        match self.hooks(settings) {
+            Some(bus) => RunHooks::new(bus, hooks::run::context_of(&session.agent, &session.key)),
+            None => RunHooks::none(),
+        }
+    }
+
+    /// The transcript, the run's settings noted and its message said, and what the model should see of what was there before.
     async fn transcript(
         &self,
         lock: &TranscriptLock,
         session: &Session,
         first: &Candidate,
-    ) -> Result<(Transcript, Context), TranscriptError> {
+        prunes: bool,
+        message: Option<TurnMessage>,
+    ) -> Result<(Transcript, Context, Remembered), TranscriptError> {
         let new = NewTranscript {
             session_id: session.id.as_str().to_owned(),
             cwd: session.agent.workspace.display().to_string(),
@@ -199,23 +355,21 @@ impl Runner {
             model_id: first.model.id().to_owned(),
             api: first.model.api().to_owned(),
             thinking_level: first.thinking.as_str().to_owned(),
+            touches_cache: prunes && is_cached(first.model.provider(), first.model.id()),
         };
-        lock.begin(self.kept.take(&session.transcript), new, settings).await
+        let (kept, remembered) = self.kept.take(&session.transcript).unzip();
+        let (transcript, context) = lock.begin(kept, new, settings, message).await?;
+        Ok((transcript, context, remembered.unwrap_or_default()))
     }
 
-    async fn select(
+    pub(super) async fn select(
         &self,
         settings: &Settings,
         session: &Session,
         asked: Option<ThinkingLevel>,
     ) -> Result<(Selected, Keep), NotBegun> {
         let entry = &session.entry;
-        let stored = entry.thinking_level.as_deref().and_then(|level| level.parse().ok());
-        let thinking = match (asked, stored) {
-            (Some(level), _) => AskedThinking::Explicit(level),
-            (None, Some(level)) => AskedThinking::Stored(level),
-            (None, None) => AskedThinking::Default,
-        };
+        let thinking = thinking(asked, entry);
         let asked_model = self.models.asked_for(&session.key, entry, session.requested.as_ref()).await;
         let ask = Ask {
             agent: &session.agent.id,
@@ -242,7 +396,25 @@ impl Runner {
         Ok((selected, pin))
     }
 
-    fn tools(&self, session: &Session, settings: &Settings, first: &Candidate, shield: &Shield) -> Toolbox {
+    /// The skills of a turn.
+    pub(super) async fn skills_of(&self, session: &Session, settings: &Settings) -> Arc<Snapshot> {
+        let Session { agent, entry, is_new, .. } = session;
+        let wanted =
+            skills::Wanted { config: &settings.config, agent: &agent.id, workspace: &agent.workspace };
+        let occasion =
+            if *is_new { Occasion::Begins } else { Occasion::GoesOn(entry.skills_snapshot.as_ref()) };
+        self.deps.skills.for_turn(wanted, occasion).await
+    }
+
+    /// The tools that the policy leaves where this model is used.
+    pub(super) fn tools(
+        &self,
+        session: &Session,
+        settings: &Settings,
+        (provider, model): (&str, &str),
+        shield: &Shield,
+        skills: &Snapshot,
+    ) -> Toolbox {
         let agent = &session.agent;
         let mut environment = settings.config.environment().clone();
         for (name, value) in &self.deps.command_variables {
@@ -251,18 +423,18 @@ impl Runner {
         let mut exec = ExecSettings::new(&protections::exec_of(&session.entry, &agent.exec), environment);
         exec.approvals_file = Some(self.deps.state_dir.join("exec-approvals.json"));
         exec.withheld = Arc::clone(&shield.withheld);
+        exec.overlay = Arc::clone(&skills.overlay);
         exec.lock = self.deps.command_lock.clone();
-        let model = &first.model;
-        let allowed = tools::allowed(&settings.config, agent, model.provider(), model.id(), &session.key);
+        let allowed = tools::allowed(&settings.config, agent, provider, model, &session.key);
         // A run that asks for a sandbox did not get here.
         toolbox(Setup { confinement: Confinement::Host, exec }, &allowed)
     }
 
     /// Makes the workspace ready and gives the files that go into the prompt.
-    async fn load_workspace(
+    pub(super) async fn load_workspace(
         &self,
         session: &Session,
-        settings: &Settings,
+        settings: &Arc<Settings>,
     ) -> Result<Arc<[BootstrapFile]>, NotBegun> {
         let agent = &session.agent;
         let wanted = Wanted {
@@ -271,27 +443,35 @@ impl Runner {
             max_chars: usize::try_from(agent.bootstrap_max_chars).unwrap_or(usize::MAX),
             fill: if agent.skip_bootstrap { Fill::DirectoryOnly } else { Fill::Templates },
         };
-        Ok(self.workspace_files.load(wanted).await?)
+        let hears = |bus: &HookBus| bus.set().hears(EventKind::AgentBootstrap);
+        match self.hooks(settings).filter(hears) {
+            Some(bus) => {
+                let whose = Bootstrap { key: &session.key, session_id: session.id.as_str(), agent };
+                Box::pin(self.hooked_workspace(&bus, settings, wanted, &whose)).await
+            }
+            None => Ok(self.workspace_files.load(wanted).await?),
+        }
     }
 
-    fn system_prompt(
+    pub(super) fn system_prompt(
         &self,
-        row: &Row,
+        extra: Option<String>,
         session: &Session,
         settings: &Settings,
         first: &Candidate,
-        files: &[BootstrapFile],
-        tools: &Toolbox,
-    ) -> (String, SystemPromptReport) {
+        PromptParts { files, skills, tools }: PromptParts<'_>,
+    ) -> (Arc<str>, SystemPromptReport) {
         let agent = &session.agent;
         let model = format!("{}/{}", first.model.provider(), first.model.id());
+        let mode = PromptMode::for_session(&session.key);
         let inputs = PromptInputs {
-            mode: PromptMode::for_session(&session.key),
+            mode,
             tools,
+            skills: &skills.prompt,
             model_aliases: aliases(settings),
             time_zone: Some(zone_name(&user_zone(agent.user_timezone.as_deref())).to_owned()),
             workspace: agent.workspace.clone(),
-            extra: row.payload.extra_system_prompt.clone(),
+            extra,
             files,
             heartbeat_prompt: heartbeat_prompt(agent, settings),
             reasoning_tags: openclaw_models::thinking::uses_tags(first.model.provider()),
@@ -322,8 +502,19 @@ impl Runner {
             bootstrap_max_chars: usize::try_from(agent.bootstrap_max_chars).ok(),
             ..ReportFrame::default()
         };
-        let report = built.report(now_ms(), frame, files, "", tools.specs());
-        (built.text, report)
+        let skills = if mode == PromptMode::Full { skills.report.clone() } else { SkillsReport::default() };
+        let report = built.report(now_ms(), frame, files, skills, tools.specs());
+        (built.text.into(), report)
+    }
+}
+
+/// The level that the message asks for, or else its session.
+pub(super) fn thinking(asked: Option<ThinkingLevel>, entry: &SessionEntry) -> AskedThinking {
+    let stored = entry.thinking_level.as_deref().and_then(|level| level.parse().ok());
+    match (asked, stored) {
+        (Some(level), _) => AskedThinking::Explicit(level),
+        (None, Some(level)) => AskedThinking::Stored(level),
+        (None, None) => AskedThinking::Default,
     }
 }
 
@@ -374,6 +565,5 @@ fn aliases(settings: &Settings) -> Vec<(String, String)> {
 }
 
 fn heartbeat_prompt(agent: &ResolvedAgent, settings: &Settings) -> Option<String> {
-    let configured = settings.config.agents.defaults.heartbeat.as_ref().and_then(|beat| beat.prompt.clone());
-    agent.is_default.then(|| configured.unwrap_or_else(|| Heartbeat::PROMPT.to_owned()))
+    agent.is_default.then(|| settings.config.heartbeat_of(&agent.id).prompt_text().to_owned())
 }

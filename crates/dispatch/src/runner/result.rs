@@ -2,7 +2,7 @@
 
 use openclaw_agent::event::RunEnd;
 use openclaw_agent::reply::{RunError, RunErrorKind};
-use openclaw_agent::{Outcome, RunMeta};
+use openclaw_agent::{Outcome, ReplyPayload, RunMeta};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Usage;
 use openclaw_sessions::SessionEntry;
@@ -48,29 +48,42 @@ pub(super) struct Figures {
     /// The transcript the run wrote; a row that has another one by now is left alone.
     pub(super) session_id: SessionId,
     pub(super) meta: RunMeta,
+    /// What the system prompt was made of.
+    pub(super) report: Option<Json>,
     pub(super) last_usage: Option<Usage>,
+    /// Tokens of the conversation, where it was compacted since.
+    pub(super) tokens_after: Option<u64>,
     /// Tokens the model's window holds.
     pub(super) window: u64,
     pub(super) abort: Option<AbortReason>,
     /// Unix milliseconds at which somebody said something; absent where nobody did.
     pub(super) said_at: Option<i64>,
+    /// Whether the agent looked after its session by itself: that is no use of it, and no answer to whoever stopped a run.
+    pub(super) is_beat: bool,
     /// The credential profile the session goes on with.
     pub(super) pin: Keep,
+    /// What its row keeps of the skills it goes on with.
+    pub(super) skills: Option<Json>,
 }
 
 impl Figures {
     /// Writes them into the row.
     pub(super) fn apply(&self, entry: &mut SessionEntry, now: i64) {
-        entry.touch(now);
+        if !self.is_beat {
+            entry.touch(now);
+            entry.aborted_last_run = Some(self.by_a_person());
+        }
         // Neither does this time run backwards.
         entry.last_interaction_at = entry.last_interaction_at.max(self.said_at);
         entry.system_sent = Some(true);
-        entry.aborted_last_run = Some(self.by_a_person());
         let agent = &self.meta.agent_meta;
         entry.model_provider = Some(agent.provider.as_str().into());
         entry.model = Some(agent.model.as_str().into());
         entry.context_tokens = Some(self.window);
         profile_pin::keep(entry, &self.pin);
+        if entry.skills_snapshot != self.skills {
+            entry.skills_snapshot.clone_from(&self.skills);
+        }
         if let Some(usage) = agent.usage {
             entry.input_tokens = Some(usage.input);
             entry.output_tokens = Some(usage.output);
@@ -78,10 +91,11 @@ impl Figures {
         if let Some(total) = self.last_usage.and_then(|usage| context_fill(&usage, self.window)) {
             entry.total_tokens = Some(total);
         }
-        if let Some(report) = &self.meta.system_prompt_report
-            && let Ok(report) = Json::new(report)
-        {
-            entry.system_prompt_report = Some(report);
+        if let Some(compactions) = agent.compaction_count {
+            note_compactions(entry, compactions, self.tokens_after);
+        }
+        if let Some(report) = &self.report {
+            entry.system_prompt_report = Some(report.clone());
         }
     }
 
@@ -92,6 +106,20 @@ impl Figures {
             Some(AbortReason::Timeout | AbortReason::Interrupt) | None => false,
         }
     }
+}
+
+/// Tells who wants to know everything that the conversation was compacted.
+pub(super) fn mention_compactions(ended: &mut Outcome, entry: &SessionEntry) {
+    let Some(compactions) = ended.meta.agent_meta.compaction_count else { return };
+    let count = entry.compaction_count.unwrap_or(0) + compactions;
+    let text = format!("🧹 Auto-compaction complete (count {count}).");
+    ended.payloads.insert(0, ReplyPayload { text, ..ReplyPayload::default() });
+}
+
+/// Notes that a summary took the place of messages, so many times.
+pub(super) fn note_compactions(entry: &mut SessionEntry, more: u64, tokens_after: Option<u64>) {
+    entry.compaction_count = Some(entry.compaction_count.unwrap_or(0) + more);
+    entry.total_tokens = tokens_after.or(entry.total_tokens);
 }
 
 /// How much of the window one call's prompt filled; `None` when nothing was counted.

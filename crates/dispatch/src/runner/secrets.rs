@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
+use openclaw_agent::skills::Overlay;
 use openclaw_agent::{MIN_SECRET_CHARS, Redactor};
 use openclaw_config::redact::is_secret_name;
 use openclaw_config::{Config, gateway_options};
@@ -19,7 +20,7 @@ use crate::setup::Settings;
 const REMEMBERED: usize = 256;
 
 /// Everything known so far.
-pub(super) struct KnownSecrets {
+pub(crate) struct KnownSecrets {
     /// The gateway's own, as it was started.
     own: Vec<SecretString>,
     devices: DeviceSecrets,
@@ -29,6 +30,8 @@ pub(super) struct KnownSecrets {
 #[derive(Default)]
 struct Latest {
     seen: VecDeque<SecretString>,
+    /// API keys of skills. Commands inherit them, and no tool may print them, in whatever run.
+    of_skills: VecDeque<SecretString>,
     made: Option<Made>,
 }
 
@@ -40,10 +43,10 @@ struct Made {
 }
 
 /// What one run is kept from.
-pub(super) struct Shield {
-    pub(super) redactor: Redactor,
+pub(crate) struct Shield {
+    pub(crate) redactor: Redactor,
     /// Variables that commands do not inherit.
-    pub(super) withheld: Arc<BTreeSet<String>>,
+    pub(crate) withheld: Arc<BTreeSet<String>>,
 }
 
 impl KnownSecrets {
@@ -52,12 +55,28 @@ impl KnownSecrets {
     }
 
     /// The tokens and keys of devices as they are now.
-    pub(super) fn of_devices(&self) -> Arc<[SecretString]> {
+    pub(crate) fn of_devices(&self) -> Arc<[SecretString]> {
         self.devices.now()
     }
 
+    /// Remembers the API keys of skills.
+    pub(super) fn learn_keys(&self, overlay: &Overlay) {
+        if overlay.is_empty() {
+            return;
+        }
+        let mut latest = self.latest.lock();
+        let is_new = |key: &&str| !latest.of_skills.iter().any(|known| known.expose_secret() == *key);
+        let new: Vec<SecretString> = overlay.keys().filter(is_new).map(SecretString::from).collect();
+        if !new.is_empty() {
+            latest.of_skills.extend(new);
+            let excess = latest.of_skills.len().saturating_sub(REMEMBERED);
+            latest.of_skills.drain(..excess);
+            latest.made = None;
+        }
+    }
+
     /// What a run is kept from that knows these credentials. Made anew only when something changed.
-    pub(super) fn shield(
+    pub(crate) fn shield(
         &self,
         settings: &Arc<Settings>,
         credentials: Vec<SecretString>,
@@ -77,14 +96,20 @@ impl KnownSecrets {
         let excess = latest.seen.len().saturating_sub(REMEMBERED);
         latest.seen.drain(..excess);
         let credentials = self.own.iter().chain(&latest.seen).chain(devices.iter());
-        let shield = Arc::new(Shield::new(&settings.config, credentials.map(ExposeSecret::expose_secret))?);
+        let credentials = credentials.map(ExposeSecret::expose_secret);
+        let keys = latest.of_skills.iter().map(ExposeSecret::expose_secret);
+        let shield = Arc::new(Shield::new(&settings.config, credentials, keys)?);
         latest.made = Some(Made { settings: Arc::clone(settings), devices, shield: Arc::clone(&shield) });
         Ok(shield)
     }
 }
 
 impl Shield {
-    fn new<'a>(config: &'a Config, credentials: impl Iterator<Item = &'a str>) -> Result<Self, NotBegun> {
+    fn new<'a>(
+        config: &'a Config,
+        credentials: impl Iterator<Item = &'a str>,
+        keys: impl Iterator<Item = &'a str>,
+    ) -> Result<Self, NotBegun> {
         let environment = config.environment();
         let mut withheld: BTreeSet<&str> = credential_variables().collect();
         let mut values: Vec<&str> = credentials.collect();
@@ -102,6 +127,7 @@ impl Shield {
         };
         withheld.extend(environment.vars().filter(|(_, value)| is_credential(value)).map(|(name, _)| name));
         values.extend(config.tool_secrets());
+        values.extend(keys);
         // Where a secret is may be told.
         let is_told = |(name, value): &(&str, &str)| is_secret_name(name) && !Path::new(value).exists();
         let told = environment.vars().filter(|variable| withheld.contains(variable.0) || is_told(variable));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
+use openclaw_agent::hooks::CommandAction;
 use openclaw_config::ResolvedAgent;
 use openclaw_models::Chosen;
 use openclaw_models::choose::Opening;
@@ -10,6 +11,7 @@ use openclaw_protocol::{AgentId, SessionId};
 use openclaw_sessions::entry::ResetKind;
 use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::layout::{BadSessionId, checked_id};
+use openclaw_sessions::reset::trigger::strip_structural_prefixes;
 use openclaw_sessions::reset::{self, ResetType};
 use openclaw_sessions::store::Edit;
 use openclaw_sessions::transcript::TranscriptRef;
@@ -19,6 +21,7 @@ use serde_json::{Map, Value};
 use super::contact::Contact;
 use super::{NotBegun, Runner, fork, protections};
 use crate::api::Occasion;
+use crate::hooks::Restart;
 use crate::inbox::{Queued, Row};
 use crate::journal::{Journal, Update};
 use crate::request::{Kind, WEBCHAT};
@@ -116,6 +119,7 @@ impl Runner {
         let after_abort = current.is_some_and(|entry| entry.aborted_last_run == Some(true));
         let contact = Contact::of(row, &key);
         let is_new = stored.is_none();
+        let previous = stored.clone();
         let (entry, noted) = match stored {
             Some(entry) if is_named && entry_patch(row).is_none() && contact.is_known(&entry) => {
                 (entry, false)
@@ -128,8 +132,14 @@ impl Runner {
                 }
                 let file = (!is_named).then(|| transcript.clone());
                 let said_at = row.payload.is_interaction().then_some(row.accepted_at);
-                let renewal = Renewal { id: id.clone(), contact, choice, file, said_at };
-                (self.write_row(&key, row, renewal).await?, true)
+                let is_beat = row.payload.beat.is_some();
+                let renewal = Renewal { id: id.clone(), contact, choice, file, said_at, is_beat };
+                let entry = self.write_row(&key, row, renewal).await?;
+                if !same {
+                    let asked = if named.is_some() { IsAsked::ByMessage } else { IsAsked::ByNobody };
+                    self.tell_restart(row, previous.as_deref(), &entry, asked).await;
+                }
+                (entry, true)
             }
         };
         let reset = named.map(|named| named.rest);
@@ -152,7 +162,7 @@ impl Runner {
             current: stored.and_then(usable_id),
             fresh_id: &row.fresh_id,
             // One look at a directory entry: going to another thread for it would take longer.
-            fresh_exists: self.deps.transcripts.exists(&fresh),
+            fresh_exists: row.recovered && self.deps.transcripts.exists(&fresh),
             // A message that was stopped does nothing but be there.
             resets: row.abort.is_none() && row.payload.behind_reset().is_some(),
             goes_on: stored.is_some_and(|entry| goes_on(row, entry, settings, &zone)),
@@ -203,6 +213,26 @@ impl Runner {
         Ok(self.deps.store.update(key, change).await?.entry)
     }
 
+    /// Tells hooks of a conversation that begins with a message.
+    async fn tell_restart(
+        &self,
+        row: &Row,
+        previous: Option<&SessionEntry>,
+        current: &SessionEntry,
+        asked: IsAsked,
+    ) {
+        let had_one = previous.is_some_and(|entry| entry.session_id.is_some());
+        let (command, source) = match asked {
+            IsAsked::ByMessage if is_reset_word(row) => (Some(CommandAction::Reset), WEBCHAT),
+            IsAsked::ByMessage => (Some(CommandAction::New), WEBCHAT),
+            IsAsked::ByNobody if had_one && !row.payload.is_isolated() => (Some(CommandAction::New), "auto"),
+            IsAsked::ByNobody => (None, "auto"),
+        };
+        let sender = row.payload.sender.as_deref();
+        let key = &row.session_key;
+        Box::pin(self.restarted(Restart { key, previous, current, command, source, sender })).await;
+    }
+
     /// What follows `/new` or `/reset`, where the message begins so, and the model it names.
     async fn asked_reset(&self, row: &Row, agent: &ResolvedAgent, settings: &Settings) -> Option<Opening> {
         let rest = row.payload.behind_reset()?;
@@ -237,6 +267,21 @@ impl Runner {
     }
 }
 
+/// Whether a new conversation is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IsAsked {
+    ByMessage,
+    /// The old one has expired, or there was none.
+    ByNobody,
+}
+
+/// Whether a message that begins a conversation anew does so with `/reset`.
+fn is_reset_word(row: &Row) -> bool {
+    let text = strip_structural_prefixes(&row.payload.text);
+    let word = text.split_whitespace().next().unwrap_or_default();
+    word.eq_ignore_ascii_case("/reset")
+}
+
 /// What a message changes in its session's row.
 struct Renewal {
     /// The transcript.
@@ -249,6 +294,8 @@ struct Renewal {
     file: Option<TranscriptRef>,
     /// Unix milliseconds at which somebody says it; absent where nobody does.
     said_at: Option<i64>,
+    /// Whether the agent looks after its session by itself.
+    is_beat: bool,
 }
 
 /// Makes the inbox say where the run begins.
@@ -280,7 +327,9 @@ fn change_row(edit: Edit<'_>, renewal: &Renewal, patch: Option<&Map<String, Valu
     }
     renewal.contact.note(entry);
     entry.last_interaction_at = entry.last_interaction_at.max(renewal.said_at);
-    entry.touch(now);
+    if !renewal.is_beat {
+        entry.touch(now);
+    }
 }
 
 fn entry_patch(row: &Row) -> Option<&Map<String, Value>> {
@@ -374,6 +423,7 @@ mod tests {
             choice,
             file: None,
             said_at: None,
+            is_beat: false,
         };
         let mut entry: SessionEntry =
             serde_json::from_str(r#"{"sessionId":"old","updatedAt":5,"label":"x","totalTokens":9}"#).unwrap();

@@ -69,7 +69,8 @@ impl Runner {
             cwd: session.agent.workspace.display().to_string(),
             parent: None,
         };
-        let transcript = lock.reopen(self.kept.take(&session.transcript), new).await?;
+        let (kept, asked) = self.kept.take(&session.transcript).unzip();
+        let transcript = lock.reopen(kept, new).await?;
         let context = match &answer {
             Some(_) => transcript.context().await?.messages,
             None => Vec::new(),
@@ -90,7 +91,7 @@ impl Runner {
             branch.close_turn(answer).await?;
         }
         branch.sync().await?;
-        self.kept.put(branch.into_transcript());
+        self.kept.put(branch.into_transcript(), asked.unwrap_or_default());
         Ok(())
     }
 }

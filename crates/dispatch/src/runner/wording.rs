@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use openclaw_agent::user_time::with_timestamp;
-use openclaw_protocol::message::{Block, UserContent, UserMessage};
+use openclaw_protocol::message::{Block, Provenance, ProvenanceKind, UserContent, UserMessage};
 use openclaw_sessions::display::{ABORT_NOTE, GREETING};
 
 use crate::inbox::Row;
@@ -33,10 +33,28 @@ impl Circumstances {
 pub(crate) fn message(row: &Row, circumstances: &Circumstances) -> UserMessage {
     let mut content = vec![Block::text(text(row, circumstances))];
     content.extend(row.payload.images.iter().cloned());
+    let internal = Provenance {
+        kind: ProvenanceKind::InternalSystem,
+        source_session_key: None,
+        source_channel: None,
+        source_tool: None,
+    };
     UserMessage {
         content: UserContent::Blocks(content),
         timestamp: row.accepted_at,
+        provenance: row.payload.is_memory_flush.then_some(internal),
         ..UserMessage::default()
+    }
+}
+
+/// Puts what a hook wants known before what is said.
+pub(crate) fn put_before(message: &mut UserMessage, preface: &str) {
+    match &mut message.content {
+        UserContent::Text(text) => *text = format!("{preface}\n\n{text}"),
+        UserContent::Blocks(blocks) => match blocks.first_mut() {
+            Some(Block::Text(first)) => first.text = format!("{preface}\n\n{}", first.text),
+            _ => blocks.insert(0, Block::text(preface)),
+        },
     }
 }
 

@@ -3,24 +3,27 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt, StreamExt};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use openclaw_protocol::Payload;
 use openclaw_protocol::error::ErrorShape;
 use openclaw_protocol::event::ConnectChallenge;
 use openclaw_protocol::frame::{Frame, Response};
 use parking_lot::Mutex;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::time::{sleep, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role as Side, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as WsError, Message, Utf8Bytes};
 
+use super::batch::Batch;
 use super::frame_budget::{FrameBytes, LARGEST};
 use super::frame_gate::{FrameGate, Latch, Overstep};
+use super::frame_text::FrameText;
 use super::hello::hello;
-use super::outbound::{Frame as QueuedFrame, Next, Outbound};
+use super::outbound::{Next, Outbound};
 use super::requests::Requests;
 use super::{ConnId, Connection, ConnectionInfo};
 use crate::clock::now_ms;
@@ -31,8 +34,6 @@ use crate::handshake::machine::{Attempt, Claim, Door, Refusal, judge};
 use crate::handshake::settle::{Entry, Settlement, settle};
 use crate::host::own_addresses;
 use crate::pairing::{Announcement, DeviceToken, PairingBook};
-use crate::payload::Payload;
-use crate::request::response_text;
 use crate::server::places::Place;
 use crate::state::GatewayState;
 
@@ -44,10 +45,14 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const FLUSH_GRACE: Duration = Duration::from_secs(10);
 /// How long a client may take to answer a close.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
-/// Read and write buffers of a socket; the library's default of 128 KiB each would dominate the memory of many clients.
+/// Read buffer of a socket; the library's default of 128 KiB would dominate the memory of many clients.
 const BUFFER_BYTES: usize = 8 * 1024;
+/// Bytes that are written at once, and one frame more. What is about to be written can't give way to what is newer any more.
+const WRITTEN_AT_ONCE: usize = 32 * 1024;
 
-type Socket = WebSocketStream<FrameGate<TokioIo<Upgraded>>>;
+type Io = TokioIo<Upgraded>;
+/// What is read. Frames are written past it, because they would be copied into it.
+type Socket = WebSocketStream<FrameGate<ReadHalf<Io>>>;
 
 /// Drives a socket from its upgrade to its end.
 pub(crate) async fn drive(
@@ -56,20 +61,20 @@ pub(crate) async fn drive(
     place: Place,
     state: Arc<GatewayState>,
 ) {
-    let (gate, latch) = FrameGate::closed(TokioIo::new(upgraded));
+    let (reading, mut io) = tokio::io::split(TokioIo::new(upgraded));
+    let (gate, latch) = FrameGate::closed(reading);
     let config = WebSocketConfig::default()
         .read_buffer_size(BUFFER_BYTES)
-        .write_buffer_size(BUFFER_BYTES)
+        .write_buffer_size(0)
         .max_frame_size(Some(MAX_FRAME_BYTES))
         .max_message_size(Some(MAX_FRAME_BYTES));
-    let socket = WebSocketStream::from_raw_socket(gate, Side::Server, Some(config)).await;
-    let (mut sink, mut stream) = socket.split();
+    let mut socket = WebSocketStream::from_raw_socket(gate, Side::Server, Some(config)).await;
     let outbound = Arc::new(Outbound::default());
     let admitted = Mutex::new(None);
     let reader = Reader {
-        stream: &mut stream,
+        socket: &mut socket,
         origination,
-        latch: latch.clone(),
+        latch,
         outbound: Arc::clone(&outbound),
         state: Arc::clone(&state),
     };
@@ -84,22 +89,19 @@ pub(crate) async fn drive(
     tokio::select! { biased;
         // At once and without a word: whoever fills the places would only be owed more of them.
         () = evicted => return,
-        () = run_both(reader.run(place, &admitted), write(&mut sink, &outbound), &outbound) => {}
+        () = run_both(reader.run(place, &admitted), write(&mut io, &outbound), &outbound) => {}
     }
-    outbound.hang_up();
+    outbound.hang_up(Closing::policy("gone"));
     let connection = admitted.lock().take();
     if let Some(connection) = connection {
         leave(&state, &connection);
     }
-    if let Ok(socket) = sink.reunite(stream) {
-        latch.end();
-        linger(socket.into_inner()).await;
-    }
+    linger(socket.into_inner().into_inner().unsplit(io)).await;
 }
 
 /// Ends a socket so that the client can still read the close: what it has sent beyond that is read and thrown away,
 /// because a system that closes a socket with unread bytes resets it.
-async fn linger(mut io: FrameGate<TokioIo<Upgraded>>) {
+async fn linger(mut io: Io) {
     let ending = async {
         io.shutdown().await?;
         tokio::io::copy(&mut io.take(2 * MAX_FRAME_BYTES as u64), &mut tokio::io::sink()).await
@@ -108,52 +110,65 @@ async fn linger(mut io: FrameGate<TokioIo<Upgraded>>) {
     let _ = timeout(CLOSE_GRACE, ending).await;
 }
 
-/// Reads and writes until one of them is done, then lets the other finish what the close needs.
-async fn run_both(reading: impl Future<Output = ()>, writing: impl Future<Output = ()>, outbound: &Outbound) {
-    tokio::pin!(reading, writing);
-    let overdue = async {
+/// What came to its end first.
+enum Ended {
+    Reading,
+    Writing,
+    Patience,
+}
+
+/// Reads and writes until one of them is done, then lets the other finish what the close needs. Each is polled only when it has
+/// something to do: to look for what may be read costs more than to send a word.
+async fn run_both(
+    reading: impl Future<Output = ()> + Send,
+    writing: impl Future<Output = ()> + Send,
+    outbound: &Outbound,
+) {
+    let patience = async {
         outbound.closing().await;
         sleep(FLUSH_GRACE).await;
     };
-    tokio::select! {
-        () = &mut reading => if outbound.is_closing() {
-            // Whether it got everything or not, the client is gone or about to be.
-            let _ = timeout(CLOSE_GRACE, writing).await;
-        },
-        () = &mut writing => {
-            // The close is sent, or nothing can be sent any more: wait for the client's answer, not for long.
-            let _ = timeout(CLOSE_GRACE, reading).await;
-        }
-        () = overdue => {}
+    let mut halves = FuturesUnordered::new();
+    halves.push(reading.map(|()| Ended::Reading).boxed());
+    halves.push(writing.map(|()| Ended::Writing).boxed());
+    halves.push(patience.map(|()| Ended::Patience).boxed());
+    match halves.next().await {
+        // Whether it got everything or not, the client is gone or about to be.
+        Some(Ended::Reading) if outbound.is_closing() => {}
+        // The close is sent, or nothing can be sent any more: wait for the client's answer, not for long.
+        Some(Ended::Writing) => {}
+        Some(Ended::Reading | Ended::Patience) | None => return,
     }
+    let _ = timeout(CLOSE_GRACE, halves.next()).await;
 }
 
 /// Sends what is queued, all that waits at once; ends after a close or when nothing can be sent any more.
-async fn write(sink: &mut SplitSink<Socket, Message>, outbound: &Outbound) {
+async fn write(io: &mut WriteHalf<Io>, outbound: &Outbound) {
+    let mut batch = Batch::default();
     let mut unsent = 0;
     loop {
         let next = match unsent {
-            0 => outbound.next().await,
-            1..=BUFFER_BYTES => outbound.take(),
+            _ if batch.is_empty() => outbound.next().await,
+            0..=WRITTEN_AT_ONCE => outbound.take(),
             _ => Next::Wait,
         };
         match next {
-            Next::Write(QueuedFrame { text, bytes }) => {
-                if sink.feed(Message::text(text)).await.is_err() {
-                    return;
-                }
-                unsent += bytes;
+            Next::Write(frame) => {
+                unsent += frame.bytes;
+                batch.text(frame.text);
             }
+            Next::Pong(data) => batch.pong(&data),
             Next::Close(closing) => {
-                let frame = CloseFrame { code: closing.code.into(), reason: closing.reason.into() };
+                batch.close(&closing);
                 // The client may have gone; there is nobody to tell.
-                let _ = sink.send(Message::Close(Some(frame))).await;
+                let _ = io.write_all_buf(batch.parts()).await;
                 return;
             }
             Next::Wait => {
-                if sink.flush().await.is_err() {
+                if io.write_all_buf(batch.parts()).await.is_err() {
                     return;
                 }
+                batch = Batch::default();
                 outbound.written(std::mem::take(&mut unsent));
             }
         }
@@ -162,7 +177,7 @@ async fn write(sink: &mut SplitSink<Socket, Message>, outbound: &Outbound) {
 
 /// The reading half of a socket.
 struct Reader<'a> {
-    stream: &'a mut SplitStream<Socket>,
+    socket: &'a mut Socket,
     origination: Origination,
     latch: Latch,
     outbound: Arc<Outbound>,
@@ -195,18 +210,20 @@ impl Reader<'_> {
 
     /// Reads on so that the client's answer to a close is seen; what else it says is not heard.
     async fn until_closed(&mut self) {
-        while let Some(Ok(_)) = self.stream.next().await {}
+        while let Some(Ok(_)) = self.socket.next().await {}
     }
 
     /// The next text of the client; `None` at its end, or when it broke the rules and is being closed.
     async fn next_text(&mut self) -> Option<Utf8Bytes> {
         loop {
-            match self.stream.next().await? {
+            match self.socket.next().await? {
                 // Bytes that are not UTF-8 are no JSON either, and neither is the empty text.
                 Ok(message @ (Message::Text(_) | Message::Binary(_))) => {
                     return Some(message.into_text().unwrap_or_default());
                 }
-                Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_) | Message::Close(_)) => {}
+                Ok(Message::Ping(data)) => self.outbound.pinged(data),
+                Ok(Message::Close(said)) => self.outbound.hang_up(closing_answer(said)),
+                Ok(Message::Pong(_) | Message::Frame(_)) => {}
                 Err(error) => {
                     self.broken(&error);
                     return None;
@@ -236,7 +253,7 @@ impl Reader<'_> {
         let nonce = uuid::Uuid::new_v4().to_string();
         let challenge = ConnectChallenge { nonce: nonce.clone(), ts: now_ms() };
         let frame = Frame::Event(openclaw_protocol::frame::Event::targeted("connect.challenge", challenge));
-        self.outbound.respond(serde_json::to_string(&frame).unwrap_or_default());
+        self.outbound.respond(FrameText::whole(serde_json::to_string(&frame).unwrap_or_default()));
         let text = self.next_text().await?;
         match self.decide(&nonce, &text).await {
             Ok((claim, entry)) => Some(self.enter(claim, entry)),
@@ -247,7 +264,7 @@ impl Reader<'_> {
         }
     }
 
-    async fn decide(&self, nonce: &str, text: &str) -> Result<(Claim, Entry), Box<Refusal>> {
+    async fn decide(&mut self, nonce: &str, text: &str) -> Result<(Claim, Entry), Box<Refusal>> {
         let door = door_now(&self.state.door, &self.origination);
         let address = ClientAddress::of(&self.origination, &door.addresses);
         let now = now_ms();
@@ -266,7 +283,7 @@ impl Reader<'_> {
         outcome
     }
 
-    async fn settle(&self, claim: Claim) -> Result<(Claim, Entry), Box<Refusal>> {
+    async fn settle(&mut self, claim: Claim) -> Result<(Claim, Entry), Box<Refusal>> {
         let mut mint = || uuid::Uuid::new_v4().to_string();
         let settlement = if claim.device.verified().is_none() {
             settle(&claim, &mut PairingBook::default(), now_ms(), &mut mint)
@@ -289,7 +306,7 @@ impl Reader<'_> {
     fn refuse(&self, refusal: Refusal) {
         tracing::info!(peer = %self.origination.peer, code = refusal.closing.code, reason = %refusal.closing.reason, "connect refused");
         if let Some(response) = refusal.response {
-            self.outbound.respond(response_text(response));
+            self.outbound.respond(FrameText::response(response));
         }
         self.outbound.close(refusal.closing);
     }
@@ -316,8 +333,10 @@ impl Reader<'_> {
 
     fn greet(&self, connection: &Connection, request_id: &str, token: Option<&DeviceToken>) {
         connection.greeted_with(self.state.events.state_version().presence);
-        let payload = hello(&self.state, connection.info(), token, &self.origination);
-        connection.respond(Response::ok(request_id, payload));
+        // It always has a JSON form.
+        if let Ok(payload) = Payload::of(&hello(&self.state, connection.info(), token, &self.origination)) {
+            connection.respond(Response::ok(request_id, payload));
+        }
     }
 
     /// Takes requests until the socket ends or is to be closed. A client that doesn't read its answers is not heard
@@ -355,6 +374,13 @@ fn door_now(door: &Door, origination: &Origination) -> Door {
         door.addresses = AddressBook { own: own_addresses(), ..door.addresses };
     }
     door
+}
+
+fn closing_answer(said: Option<CloseFrame>) -> Closing {
+    match said {
+        Some(frame) => Closing::answer(Some(frame.code.into()), &frame.reason),
+        None => Closing::answer(None, ""),
+    }
 }
 
 fn connection_info(claim: Claim, scopes: Vec<String>) -> ConnectionInfo {

@@ -46,8 +46,6 @@ enum Mode {
     Stranger,
     /// It is, and may send this much.
     Admitted(Allowance),
-    /// Nobody listens to it any more.
-    Off,
 }
 
 /// Tells a gate what to do, and takes from it what a message holds.
@@ -64,11 +62,6 @@ impl Latch {
     /// The client is authenticated.
     pub(crate) fn admit(&self, allowance: Allowance) {
         self.0.lock().mode = Mode::Admitted(allowance);
-    }
-
-    /// The connection is over; what still comes is thrown away.
-    pub(crate) fn end(&self) {
-        self.0.lock().mode = Mode::Off;
     }
 
     /// What the message that was just read holds of the budget; nothing for a small one.
@@ -138,6 +131,10 @@ impl<S> FrameGate<S> {
         (gate, latch)
     }
 
+    pub(crate) fn into_inner(self) -> S {
+        self.inner
+    }
+
     /// Bytes of a stranger have passed.
     fn passed(&mut self, bytes: &[u8]) -> Result<(), Overstep> {
         if let Some(header) = self.progress.passed(bytes) {
@@ -205,7 +202,6 @@ impl<S: AsyncRead + Unpin> AsyncRead for FrameGate<S> {
         let allowance = match mode {
             Mode::Stranger => return this.poll_stranger(cx, buf),
             Mode::Admitted(allowance) => allowance,
-            Mode::Off => return Pin::new(&mut this.inner).poll_read(cx, buf),
         };
         ready!(this.poll_allowed(&allowance, cx)).map_err(io::Error::other)?;
         let before = buf.filled().len();
@@ -220,17 +216,19 @@ impl<S: AsyncRead + Unpin> AsyncRead for FrameGate<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for FrameGate<S> {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().inner).poll_write(cx, buf)
+/// What the WebSocket layer would answer by itself (pongs, a close) goes nowhere: it would stand in the middle of other frames.
+/// The connection's writer answers.
+impl<S: Unpin> AsyncWrite for FrameGate<S> {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(buf.len()))
     }
 
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().inner).poll_flush(cx)
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().inner).poll_shutdown(cx)
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 }
 

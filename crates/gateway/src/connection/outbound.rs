@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::frame_text::FrameText;
 use crate::events::EncodedEvent;
 use crate::handshake::close::Closing;
 
@@ -34,8 +36,8 @@ pub enum Pushed {
 /// A frame that waits.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outgoing {
-    /// A response or a targeted event, as text.
-    Text(String),
+    /// A response.
+    Text(FrameText),
     /// A broadcast.
     Event(Waiting),
 }
@@ -54,7 +56,7 @@ pub(crate) struct Waiting {
 /// A frame that is about to be sent.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Frame {
-    pub(crate) text: String,
+    pub(crate) text: FrameText,
     /// What it counted for in the queue.
     pub(crate) bytes: usize,
 }
@@ -78,6 +80,8 @@ pub(crate) struct Backlog {
     last_seq: u64,
     /// Events that were missed since the last one that was queued.
     missed: u64,
+    /// What the client's last ping said.
+    ping: Option<Bytes>,
     closing: Option<Closing>,
 }
 
@@ -86,6 +90,8 @@ pub(crate) struct Backlog {
 pub(crate) enum Next {
     /// Write this, then report its size with [`Backlog::written`].
     Write(Frame),
+    /// Answer a ping that said this.
+    Pong(Bytes),
     /// Everything before it is written: close.
     Close(Closing),
     /// Nothing to do yet.
@@ -99,7 +105,7 @@ impl Backlog {
     }
 
     /// Queues a response.
-    pub(crate) fn respond(&mut self, text: String) {
+    pub(crate) fn respond(&mut self, text: FrameText) {
         if self.closing.is_some() {
             return;
         }
@@ -173,7 +179,15 @@ impl Backlog {
         self.closing.get_or_insert(closing);
     }
 
+    /// Notes a ping. Only the last one is answered (RFC 6455 §5.5.3).
+    fn pinged(&mut self, data: Bytes) {
+        self.ping = Some(data);
+    }
+
     pub(crate) fn next(&mut self) -> Next {
+        if let Some(data) = self.ping.take() {
+            return Next::Pong(data);
+        }
         match (self.queue.pop_front(), &self.closing) {
             (Some(frame), _) => {
                 let bytes = frame.bytes();
@@ -218,7 +232,7 @@ pub(crate) struct Outbound {
 }
 
 impl Outbound {
-    pub(crate) fn respond(&self, text: String) {
+    pub(crate) fn respond(&self, text: FrameText) {
         self.update(|backlog| backlog.respond(text));
     }
 
@@ -234,10 +248,15 @@ impl Outbound {
         self.update(|backlog| backlog.close(closing));
     }
 
-    /// The socket is gone: nothing more is queued, and who waits for the close learns of it.
-    pub(crate) fn hang_up(&self) {
+    /// The client sent a ping.
+    pub(crate) fn pinged(&self, data: Bytes) {
+        self.update(|backlog| backlog.pinged(data));
+    }
+
+    /// Closes without what is queued: the socket is gone, or the client has closed it. Who waits for the close learns of it.
+    pub(crate) fn hang_up(&self, closing: Closing) {
         self.update(|backlog| {
-            backlog.close(Closing::policy("gone"));
+            backlog.close(closing);
             backlog.queue.clear();
         });
     }

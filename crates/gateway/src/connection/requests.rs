@@ -96,7 +96,7 @@ impl Requests {
             Asked::Call(call) => self.start(call, slot, held),
             Asked::Mistake { id, method, error } => {
                 note_refusal(self.connection.info(), &method, &error);
-                self.connection.respond(Response::<Value>::failed(id, error));
+                self.connection.respond(Response::failed(id, error));
             }
             Asked::Nothing => {
                 tracing::debug!(conn = %self.connection.info().conn_id, "frame that is not JSON")

@@ -1,10 +1,11 @@
 //! An event on its way out: its payload is serialised once, whatever the number of clients.
 
-use openclaw_protocol::RunId;
+use bytes::Bytes;
 use openclaw_protocol::frame::StateVersion;
+use openclaw_protocol::{Payload, RunId};
 
 use super::{growing_text, rules};
-use crate::payload::Payload;
+use crate::connection::frame_text::FrameText;
 
 /// An event to broadcast or to send to some.
 #[derive(Debug, Clone)]
@@ -48,15 +49,12 @@ impl Event {
     /// Puts the frame together, but for its number.
     pub(crate) fn encode(self, state_version: Option<StateVersion>) -> EncodedEvent {
         let Self { name, droppable, payload, run } = self;
+        let opening = format!(r#"{{"type":"event","event":"{name}","payload":"#);
         let tail = state_version.map_or_else(String::new, |version| {
             format!(r#","stateVersion":{{"presence":{},"health":{}}}"#, version.presence, version.health)
         });
-        EncodedEvent { name, droppable, head: head(name, payload.as_str()), tail, run }
+        EncodedEvent { name, droppable, opening: opening.into(), payload, tail, run }
     }
-}
-
-fn head(name: &str, payload: &str) -> String {
-    format!(r#"{{"type":"event","event":"{name}","payload":{payload}"#)
 }
 
 /// An event as text but for its number, which differs by connection. Shared by all queues it waits in.
@@ -64,7 +62,8 @@ fn head(name: &str, payload: &str) -> String {
 pub struct EncodedEvent {
     name: &'static str,
     droppable: bool,
-    head: String,
+    opening: Bytes,
+    payload: Payload,
     tail: String,
     run: Option<OfRun>,
 }
@@ -81,7 +80,7 @@ impl EncodedEvent {
     /// What it counts for in a queue: its text, with room for a number.
     pub(crate) fn bytes(&self) -> usize {
         const NUMBER: usize = 16;
-        self.head.len() + self.tail.len() + NUMBER
+        self.opening.len() + self.payload.bytes().len() + self.tail.len() + NUMBER
     }
 
     /// The run it belongs to.
@@ -97,28 +96,22 @@ impl EncodedEvent {
     }
 
     /// The frame's text for one connection.
-    pub(crate) fn text(&self, seq: Option<u64>) -> String {
-        self.frame(&self.head, seq)
+    pub(crate) fn text(&self, seq: Option<u64>) -> FrameText {
+        self.frame(self.payload.bytes().clone(), seq)
     }
 
     /// [`Self::text`] for a connection that did not get an older event, which this one contains.
-    pub(crate) fn text_since(&self, older: &Self, seq: Option<u64>) -> String {
-        let joined = || growing_text::joined(self.payload()?, older.payload()?);
-        match joined() {
-            Some(payload) => self.frame(&head(self.name, &payload), seq),
+    pub(crate) fn text_since(&self, older: &Self, seq: Option<u64>) -> FrameText {
+        match growing_text::joined(self.payload.as_str(), older.payload.as_str()) {
+            Some(payload) => self.frame(payload.into(), seq),
             None => self.text(seq),
         }
     }
 
-    fn frame(&self, head: &str, seq: Option<u64>) -> String {
-        match seq {
-            Some(seq) => format!(r#"{head},"seq":{seq}{}}}"#, self.tail),
-            None => format!("{head}{}}}", self.tail),
-        }
-    }
-
-    fn payload(&self) -> Option<&str> {
-        self.head.get(head(self.name, "").len()..)
+    fn frame(&self, payload: Bytes, seq: Option<u64>) -> FrameText {
+        let tail = &self.tail;
+        let ending = seq.map_or_else(|| format!("{tail}}}"), |seq| format!(r#","seq":{seq}{tail}}}"#));
+        FrameText { opening: self.opening.clone(), payload, ending: ending.into() }
     }
 }
 
@@ -141,7 +134,8 @@ mod tests {
             (None, None, r#"{"type":"event","event":"health","payload":{"ok":true}}"#),
         ];
         for (seq, version, expect) in rows {
-            let text = Event::named("health", json!({"ok": true}).into()).encode(version).text(seq);
+            let text =
+                Event::named("health", json!({"ok": true}).into()).encode(version).text(seq).to_string();
             assert_eq!(text, expect);
             let frame: Frame = serde_json::from_str(&text).unwrap();
             assert_eq!(serde_json::to_string(&frame).unwrap(), text);

@@ -105,7 +105,7 @@ impl EventHub {
     pub fn forward(&self, broadcast: Broadcast) {
         let Broadcast { name, payload, run_id, audience, droppable, ends_run, growing, .. } = broadcast;
         let of_run = OfRun { id: run_id.clone(), growing };
-        let event = Event::new(name, payload.into(), droppable).of_run(of_run);
+        let event = Event::new(name, payload, droppable).of_run(of_run);
         match audience {
             Audience::All => self.publish(event),
             Audience::ToolListeners => {
@@ -179,7 +179,7 @@ mod tests {
             let mut frames = Vec::new();
             while let Next::Write(Frame { text, bytes }) = self.outbound.take() {
                 self.outbound.written(bytes);
-                let frame: Value = serde_json::from_str(&text).unwrap();
+                let frame: Value = serde_json::from_str(&text.to_string()).unwrap();
                 frames.push(format!("{}#{}", frame["event"].as_str().unwrap(), frame["seq"]));
             }
             frames
@@ -189,7 +189,7 @@ mod tests {
     fn said(run: &RunId, audience: Audience) -> Broadcast {
         Broadcast {
             name: "agent",
-            payload: serde_json::value::to_raw_value(&json!({})).unwrap(),
+            payload: json!({}).into(),
             run_id: run.clone(),
             session_key: SessionKey::main(&AgentId::default(), "main"),
             audience,

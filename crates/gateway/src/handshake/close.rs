@@ -9,6 +9,9 @@ pub struct Closing {
     pub reason: String,
 }
 
+/// Stands for a close frame that says nothing.
+pub(crate) const NO_STATUS: u16 = 1005;
+
 /// Reasons are cut to this many bytes of UTF-8, whole characters only (§16.11).
 const MAX_REASON_BYTES: usize = 120;
 
@@ -31,6 +34,11 @@ impl Closing {
     /// 1009: the frame was too big.
     pub fn too_big() -> Self {
         Self::new(1009, "")
+    }
+
+    /// What a client is answered that closes the connection itself: the same.
+    pub(crate) fn answer(code: Option<u16>, reason: &str) -> Self {
+        Self::new(code.unwrap_or(NO_STATUS), reason)
     }
 
     fn new(code: u16, reason: &str) -> Self {

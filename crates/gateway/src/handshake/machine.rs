@@ -2,12 +2,13 @@
 //! (spec `gateway-protocol.md` §3.3). Values in, values out.
 
 use openclaw_config::settings::ControlUi;
+use openclaw_protocol::Payload;
 use openclaw_protocol::access::Role;
 use openclaw_protocol::error::ErrorShape;
 use openclaw_protocol::frame::{Envelope, Inbound, PROTOCOL_VERSION, Response, parse_inbound};
 use openclaw_protocol::params::connect::{ClientDescription, Connect, ConnectParams, DeviceProof};
 use openclaw_protocol::params::{Call, NonEmpty};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::client_address::{AddressBook, ClientAddress, Origination};
 use super::client_kind::{is_browser, is_control_ui};
@@ -48,7 +49,7 @@ pub(crate) struct Attempt<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Refusal {
     /// The answer to its request; some mistakes get none.
-    pub(crate) response: Option<Response<Value>>,
+    pub(crate) response: Option<Response<Payload>>,
     /// How the socket is closed.
     pub(crate) closing: Closing,
     /// Whether a wrong secret was given.

@@ -1,7 +1,7 @@
 //! Masking secrets in log lines (spec `operations.md` §4.3).
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use regex::{Captures, Regex};
 
@@ -10,30 +10,60 @@ const SHORT: usize = 18;
 const KEPT_START: usize = 6;
 const KEPT_END: usize = 4;
 
-/// The built-in patterns. What is masked is the last group, or all of the match without groups.
-const PATTERNS: &[&str] = &[
-    r#"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)\b\s*[=:]\s*["']?([^\s"'\\]+)"#,
-    r#""(?:apiKey|token|secret|password|passwd|accessToken|refreshToken)"\s*:\s*"([^"]+)""#,
-    r#"--(?:api-?key|token|secret|password|passwd)\s+["']?([^\s"']+)"#,
-    r"Authorization\s*[:=]\s*Bearer\s+([A-Za-z0-9._\-+=…]+)",
-    r"\bBearer\s+([A-Za-z0-9._\-+=…]{18,})",
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+?-----END [A-Z ]*PRIVATE KEY-----",
-    r"\b(sk-[A-Za-z0-9_-]{8,})\b",
-    r"\b(ghp_[A-Za-z0-9]{20,})\b",
-    r"\b(github_pat_[A-Za-z0-9_]{20,})\b",
-    r"\b(xox[baprs]-[A-Za-z0-9-]{10,})\b",
-    r"\b(xapp-[A-Za-z0-9-]{10,})\b",
-    r"\b(gsk_[A-Za-z0-9_-]{10,})\b",
-    r"\b(AIza[0-9A-Za-z_-]{20,})\b",
-    r"\b(pplx-[A-Za-z0-9_-]{10,})\b",
-    r"\b(npm_[A-Za-z0-9]{10,})\b",
-    r"\b(\d{6,}:[A-Za-z0-9_-]{20,})\b",
+/// What is masked without settings.
+static BUILT_IN: [BuiltIn; 16] = [
+    BuiltIn::new(
+        &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD"],
+        r#"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)\b\s*[=:]\s*["']?([^\s"'\\]+)"#,
+    ),
+    BuiltIn::new(
+        &["Key\"", "oken\"", "secret\"", "password\"", "passwd\""],
+        r#""(?:apiKey|token|secret|password|passwd|accessToken|refreshToken)"\s*:\s*"([^"]+)""#,
+    ),
+    BuiltIn::new(
+        &["--api", "--token", "--secret", "--password", "--passwd"],
+        r#"--(?:api-?key|token|secret|password|passwd)\s+["']?([^\s"']+)"#,
+    ),
+    BuiltIn::new(&["Bearer"], r"Authorization\s*[:=]\s*Bearer\s+([A-Za-z0-9._\-+=…]+)"),
+    BuiltIn::new(&["Bearer"], r"\bBearer\s+([A-Za-z0-9._\-+=…]{18,})"),
+    BuiltIn::new(
+        &["-----BEGIN"],
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+?-----END [A-Z ]*PRIVATE KEY-----",
+    ),
+    BuiltIn::new(&["sk-"], r"\b(sk-[A-Za-z0-9_-]{8,})\b"),
+    BuiltIn::new(&["ghp_"], r"\b(ghp_[A-Za-z0-9]{20,})\b"),
+    BuiltIn::new(&["github_pat_"], r"\b(github_pat_[A-Za-z0-9_]{20,})\b"),
+    BuiltIn::new(&["xox"], r"\b(xox[baprs]-[A-Za-z0-9-]{10,})\b"),
+    BuiltIn::new(&["xapp-"], r"\b(xapp-[A-Za-z0-9-]{10,})\b"),
+    BuiltIn::new(&["gsk_"], r"\b(gsk_[A-Za-z0-9_-]{10,})\b"),
+    BuiltIn::new(&["AIza"], r"\b(AIza[0-9A-Za-z_-]{20,})\b"),
+    BuiltIn::new(&["pplx-"], r"\b(pplx-[A-Za-z0-9_-]{10,})\b"),
+    BuiltIn::new(&["npm_"], r"\b(npm_[A-Za-z0-9]{10,})\b"),
+    BuiltIn::new(&[":"], r"\b([0-9]{6,}:[A-Za-z0-9_-]{20,})\b"),
 ];
 
 /// Field names whose values are secrets whatever they look like.
 const SECRET_FIELDS: &[&str] = &["token", "password", "secret", "apikey", "api_key", "authorization"];
 
-static BUILT_IN: LazyLock<Vec<Regex>> = LazyLock::new(|| compile(PATTERNS.iter().copied()));
+/// A pattern for texts that have one of a few words. What is masked is the last group, or all of the match without groups.
+struct BuiltIn {
+    /// Every match has one of them. Most texts have none, and most patterns are never compiled.
+    words: &'static [&'static str],
+    pattern: &'static str,
+    regex: OnceLock<Option<Regex>>,
+}
+
+impl BuiltIn {
+    const fn new(words: &'static [&'static str], pattern: &'static str) -> Self {
+        Self { words, pattern, regex: OnceLock::new() }
+    }
+
+    /// The pattern, if it may match.
+    fn for_text(&self, text: &str) -> Option<&Regex> {
+        let may_match = self.words.iter().any(|word| text.contains(word));
+        may_match.then(|| self.regex.get_or_init(|| Regex::new(self.pattern).ok())).and_then(Option::as_ref)
+    }
+}
 
 /// Masks secrets in texts.
 #[derive(Debug)]
@@ -60,12 +90,15 @@ impl Redactor {
         if !self.is_on {
             return text.to_owned();
         }
-        let patterns = if self.own.is_empty() { &*BUILT_IN } else { &self.own };
         let mut masked = Cow::Borrowed(text);
-        for pattern in patterns {
-            if let Cow::Owned(changed) = pattern.replace_all(&masked, replacement) {
-                masked = Cow::Owned(changed);
+        if self.own.is_empty() {
+            for built_in in &BUILT_IN {
+                if let Some(pattern) = built_in.for_text(&masked) {
+                    mask_matches(pattern, &mut masked);
+                }
             }
+        } else {
+            self.own.iter().for_each(|pattern| mask_matches(pattern, &mut masked));
         }
         masked.into_owned()
     }
@@ -91,6 +124,12 @@ fn plain_pattern(text: &str) -> String {
 
 fn compile<'a>(patterns: impl Iterator<Item = &'a str>) -> Vec<Regex> {
     patterns.filter_map(|pattern| Regex::new(pattern).ok()).collect()
+}
+
+fn mask_matches(pattern: &Regex, text: &mut Cow<'_, str>) {
+    if let Cow::Owned(changed) = pattern.replace_all(text, replacement) {
+        *text = Cow::Owned(changed);
+    }
 }
 
 fn replacement(found: &Captures<'_>) -> String {
@@ -133,6 +172,18 @@ mod tests {
                 "-----BEGIN PRIVATE KEY-----\nABC\nDEF\n-----END PRIVATE KEY-----",
                 "-----BEGIN PRIVATE KEY-----\n…redacted…\n-----END PRIVATE KEY-----",
             ),
+            (r#"{"refreshToken" : "abcdef1234567890ghij"}"#, r#"{"refreshToken" : "abcdef…ghij"}"#),
+            ("openclaw --api-key abcdef1234567890ghij", "openclaw --api-key abcdef…ghij"),
+            ("sent Bearer abcdef1234567890ghij", "sent Bearer abcdef…ghij"),
+            ("sk-abcdefghijklmnopqrst", "sk-abc…qrst"),
+            ("ghp_abcdefghijklmnopqrst", "ghp_ab…qrst"),
+            ("github_pat_abcdefghijklmnopqrst", "github…qrst"),
+            ("xoxb-abcdefghijklmnopqrst", "xoxb-a…qrst"),
+            ("xapp-abcdefghijklmnopqrst", "xapp-a…qrst"),
+            ("gsk_abcdefghijklmnopqrst", "gsk_ab…qrst"),
+            ("AIzaabcdefghijklmnopqrst", "AIzaab…qrst"),
+            ("pplx-abcdefghijklmnopqrst", "pplx-a…qrst"),
+            ("npm_abcdefghijklmnopqrst", "npm_ab…qrst"),
             ("listening on ws://127.0.0.1:18789 (PID 4711)", "listening on ws://127.0.0.1:18789 (PID 4711)"),
         ];
         let redactor = Redactor::new(&[]);

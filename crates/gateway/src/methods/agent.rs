@@ -8,7 +8,7 @@ use openclaw_protocol::params::agent::{
     AgentAnswer, AgentParams, AgentStatus, AgentWaitParams, AgentWaitResult, WaitStatus,
 };
 use openclaw_protocol::text_length::utf16_len;
-use openclaw_protocol::{AgentId, Call, ErrorShape, RunId, SessionId, params};
+use openclaw_protocol::{AgentId, Call, ErrorShape, Payload, RunId, SessionId, params};
 use openclaw_sessions::layout::checked_id;
 use openclaw_sessions::store::{Rows, key_of_transcript};
 use openclaw_sessions::{SessionEntry, SessionKey};
@@ -16,7 +16,6 @@ use serde_json::{Map, Value, json};
 
 use super::keys::{canonical, given, require_known_agent, require_same_agent};
 use crate::attachments;
-use crate::payload::Payload;
 use crate::request::{Failure, RequestContext};
 
 /// `channel` of a client that means the one used last.
@@ -38,7 +37,7 @@ pub(super) async fn run(ctx: RequestContext, params: AgentParams) -> Result<Agen
             ctx.gateway.dispatch.ended(&run_id).await
         }
     };
-    Ok(answer(&run_id, record.map_or_else(interrupted, |record| ended(record.outcome))))
+    Ok(answer(&run_id, record.map_or_else(interrupted, |record| ended(record.told()))))
 }
 
 fn answer(run_id: &RunId, status: AgentStatus) -> AgentAnswer {
@@ -259,7 +258,7 @@ mod tests {
     }
 
     fn record(outcome: RunOutcome) -> RunRecord {
-        RunRecord { run_id: RunId::new("r"), started_at: Some(1), ended_at: 2, outcome }
+        RunRecord { run_id: RunId::new("r"), started_at: Some(1), ended_at: 2, outcome, report: None }
     }
 
     #[test]

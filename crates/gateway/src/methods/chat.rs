@@ -8,12 +8,11 @@ use openclaw_protocol::params::chat::{
     ChatAbortParams, ChatAborted, ChatInjectParams, ChatInjected, ChatSendParams, ChatSendResult,
     ChatSendStatus,
 };
-use openclaw_protocol::{Call, ErrorShape, RunId, params};
+use openclaw_protocol::{Call, ErrorShape, Payload, RunId, params};
 
 use super::agent::images;
 use super::keys::{canonical, given, require_known_agent};
 use crate::attachments;
-use crate::payload::Payload;
 use crate::request::{Failure, RequestContext};
 
 pub(super) use history::history;
@@ -100,7 +99,13 @@ mod tests {
     #[test]
     fn a_repeated_key_is_answered_by_how_its_run_stands() {
         let record = |outcome| {
-            Accepted::Finished(RunRecord { run_id: RunId::new("r"), started_at: None, ended_at: 2, outcome })
+            Accepted::Finished(RunRecord {
+                run_id: RunId::new("r"),
+                started_at: None,
+                ended_at: 2,
+                outcome,
+                report: None,
+            })
         };
         let rows = [
             (Accepted::New { accepted_at: 1 }, "started"),

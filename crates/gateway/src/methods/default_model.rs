@@ -1,6 +1,7 @@
 //! The model that a session without an override uses, for lists and cards. Asks no provider.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use openclaw_dispatch::Settings;
 use openclaw_models::Ask;
@@ -32,9 +33,9 @@ pub(super) async fn describe(
 /// The default models of the configured agents.
 #[derive(Debug)]
 pub(super) struct DefaultModels {
-    by_agent: HashMap<AgentId, ModelName>,
+    by_agent: HashMap<AgentId, Arc<ModelName>>,
     /// For agents that are not configured.
-    other: ModelName,
+    other: Arc<ModelName>,
     /// Context window of `other`, in tokens.
     pub(super) context_tokens: Option<u64>,
 }
@@ -42,13 +43,13 @@ pub(super) struct DefaultModels {
 impl DefaultModels {
     pub(super) async fn of(ctx: &RequestContext, settings: &Settings) -> Self {
         let default = settings.config.default_agent();
-        let mut models = Self { by_agent: HashMap::new(), other: ModelName::default(), context_tokens: None };
+        let mut models = Self { by_agent: HashMap::new(), other: Arc::default(), context_tokens: None };
         for agent in settings.config.agent_ids() {
             let Some(described) = describe(ctx, settings, &agent, None).await else { continue };
-            let name =
-                ModelName::new(described.reference.provider.as_str(), described.reference.model.as_str());
+            let model = &described.reference;
+            let name = Arc::new(ModelName::new(model.provider.as_str(), model.model.as_str()));
             if agent == default {
-                models.other = name.clone();
+                models.other = Arc::clone(&name);
                 models.context_tokens = Some(described.window.tokens);
             }
             models.by_agent.insert(agent, name);
@@ -57,8 +58,8 @@ impl DefaultModels {
     }
 
     /// The default model of an agent.
-    pub(super) fn get(&self, agent: &AgentId) -> ModelName {
-        self.by_agent.get(agent).unwrap_or(&self.other).clone()
+    pub(super) fn get(&self, agent: &AgentId) -> Arc<ModelName> {
+        Arc::clone(self.by_agent.get(agent).unwrap_or(&self.other))
     }
 
     /// Provider of the default agent's model.

@@ -2,6 +2,7 @@
 
 use openclaw_agent::roster::RosterError;
 use openclaw_agent::roster::files::FileError;
+use openclaw_agent::skills::UpdateError;
 use openclaw_config::write::WriteError;
 use openclaw_dispatch::{AbortError, ChangeError, DispatchError, InjectError};
 use openclaw_protocol::ErrorShape;
@@ -95,6 +96,15 @@ impl From<RosterError> for Failure {
             | RosterError::Config(_) => invalid(&error),
             RosterError::Write(error) => error.into(),
             RosterError::Workspace(_) | RosterError::Io { .. } => unavailable(&error),
+        }
+    }
+}
+
+impl From<UpdateError> for Failure {
+    fn from(error: UpdateError) -> Self {
+        match error {
+            UpdateError::Key(_) | UpdateError::Config(_) => invalid(&error),
+            UpdateError::Write(error) => error.into(),
         }
     }
 }

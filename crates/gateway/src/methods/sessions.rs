@@ -17,6 +17,7 @@ use openclaw_protocol::params::sessions::{
 };
 use openclaw_sessions::SessionKey;
 use openclaw_sessions::methods::{self, MethodError, ModelName, PatchRules};
+use serde_json::value::RawValue;
 
 use super::default_model::DefaultModels;
 use super::keys::{canonical, require_known_agent};
@@ -28,7 +29,7 @@ const QUIESCE: Duration = Duration::from_secs(15);
 pub(super) async fn list(
     ctx: RequestContext,
     params: SessionsListParams,
-) -> Result<SessionsListResult, Failure> {
+) -> Result<SessionsListResult<Arc<RawValue>>, Failure> {
     let settings = ctx.gateway.settings();
     let models = DefaultModels::of(&ctx, &settings).await;
     let defaults = SessionListDefaults {
@@ -37,7 +38,8 @@ pub(super) async fn list(
         context_tokens: models.context_tokens,
     };
     let store = ctx.gateway.sessions.as_ref();
-    Ok(methods::list(store, &ctx.gateway.transcripts, &params, defaults, &|agent| models.get(agent)).await?)
+    Ok(methods::list(store, &ctx.gateway.transcripts, &params, defaults, move |agent| models.get(agent))
+        .await?)
 }
 
 pub(super) async fn preview(
@@ -93,7 +95,14 @@ pub(super) async fn reset(
     let key = canonical(&ctx, &params.key.0)?;
     require_agent_or_row(&ctx, SessionsReset::NAME, &key).await?;
     let store = Arc::clone(&ctx.gateway.sessions);
-    alone(&ctx, &key, async move { methods::reset(&*store, &params).await }).await
+    let (dispatch, reset_key) = (ctx.gateway.dispatch.clone(), key.clone());
+    let change = async move {
+        let previous = dispatch.entry_for_hooks(&reset_key).await;
+        let reset = methods::reset(&*store, &params).await?;
+        dispatch.tell_reset(&reset_key, previous).await;
+        Ok(reset)
+    };
+    alone(&ctx, &key, change).await
 }
 
 pub(super) async fn delete(
@@ -103,7 +112,16 @@ pub(super) async fn delete(
     let key = methods::require_deletable(ctx.gateway.sessions.rules(), &params.key.0)?;
     require_agent_or_row(&ctx, SessionsDelete::NAME, &key).await?;
     let (store, transcripts) = (Arc::clone(&ctx.gateway.sessions), Arc::clone(&ctx.gateway.transcripts));
-    alone(&ctx, &key, async move { methods::delete(&*store, &transcripts, &params, QUIESCE).await }).await
+    let (dispatch, deleted_key) = (ctx.gateway.dispatch.clone(), key.clone());
+    let change = async move {
+        let ended = dispatch.end_of(&deleted_key).await;
+        let deleted = methods::delete(&*store, &transcripts, &params, QUIESCE).await?;
+        if let Some(ended) = ended.filter(|_| deleted.deleted) {
+            ended.tell();
+        }
+        Ok(deleted)
+    };
+    alone(&ctx, &key, change).await
 }
 
 pub(super) async fn compact(

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_protocol::Payload;
 use openclaw_protocol::event::Tick;
 use tokio::time::{MissedTickBehavior, interval_at, sleep};
 
 use crate::clock::now_ms;
 use crate::events::Event;
 use crate::health::MAX_AGE;
-use crate::payload::Payload;
 use crate::state::GatewayState;
 
 /// Between two ticks: `policy.tickIntervalMs`. Clients give a connection up after two missing ones.

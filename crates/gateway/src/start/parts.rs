@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use ipnet::IpNet;
 use openclaw_agent::prompt::HostFacts;
+use openclaw_agent::skills::SkillBook;
 use openclaw_config::gateway_options::ResolvedAuth;
 use openclaw_config::settings::AuthKind;
 use openclaw_config::{Config, Loaded};
@@ -31,6 +32,7 @@ use crate::handshake::machine::Door;
 use crate::handshake::throttle::Throttle;
 use crate::handshake::{AddressBook, SecretDigest, SharedSecret};
 use crate::health::HealthMonitor;
+use crate::heartbeat::Heartbeats;
 use crate::host::{Host, VERSION};
 use crate::logging::LogFile;
 use crate::pairing::DeviceStore;
@@ -58,19 +60,21 @@ pub(super) struct Ingredients {
 pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result<GatewayState, StartError> {
     let paths = &given.loaded.paths;
     let environment = config.environment();
-    let settings = Arc::new(Settings::from(Arc::clone(config)));
+    let settings = Arc::new(Settings::from(Arc::clone(config)).with_hooks().await);
     let layout = Layout::new(paths.state_dir(), paths.home(), config.session.store.as_deref());
     let sessions = open_sessions(&layout, &settings)?;
     let transcripts: Arc<dyn Transcripts> = Arc::new(FileTranscripts::new(layout.clone()));
     let models = Models::new(Variables::from(environment), Http::default());
     let (sender, receiver) = watch::channel(Arc::clone(&settings));
     let system_events = Arc::<SystemEvents>::default();
+    let skills = Arc::<SkillBook>::default();
     let dispatch = Dispatch::start(Deps {
         state_dir: paths.state_dir().to_path_buf(),
         settings: receiver,
         store: Arc::clone(&sessions),
         transcripts: Arc::clone(&transcripts),
         models: models.clone(),
+        skills: Arc::clone(&skills),
         host: HostFacts::detect(environment.get_nonblank("SHELL"), VERSION),
         system_events: Arc::clone(&system_events),
         command_variables: vec![(PORT_VARIABLE.to_owned(), given.port.to_string())],
@@ -88,9 +92,11 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         quotas: QuotaCache::default(),
         models,
         dispatch,
+        skills,
         events: EventHub::new(),
         presence: Presence::new(given.host.presence()),
         system_events,
+        heartbeats: Heartbeats::default(),
         health: HealthMonitor::default(),
         devices: DeviceStore::new(paths.devices_dir()),
         host: given.host,

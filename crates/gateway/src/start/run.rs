@@ -4,12 +4,13 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use openclaw_agent::skills;
 use openclaw_config::gateway_options::{GatewayFlags, GatewayOptions, StartRefusal, gateway_options};
 use openclaw_config::protections::Refuses;
 use openclaw_config::{
-    Config, Environment, InvalidConfig, Loaded, Unmet, load, shared_place, unmet_protections, unsupported,
+    Config, Environment, InvalidConfig, Loaded, Unmet, shared_place, unmet_protections, unsupported,
 };
 use openclaw_dispatch::StartError as DispatchStartError;
 use openclaw_models::Ask;
@@ -35,12 +36,17 @@ use crate::server::listen::{ListenError, listen};
 use crate::server::{accept, ticker};
 use crate::state::GatewayState;
 use crate::umask::keep_files_private;
-use crate::{upkeep, web_chat};
+use crate::{free_memory, heartbeat, upkeep, web_chat};
+
+/// From the moment in which clients can connect to that in which hooks are told of it (spec `agent-runtime.md` §8.2).
+const STARTUP_HOOKS: Duration = Duration::from_millis(250);
 
 /// How to run a gateway.
 pub struct RunOptions {
-    /// Variables, home and working directory.
+    /// Variables, home and working directory; the config is read with them when it changes.
     pub environment: Environment,
+    /// The config as it was read with them.
+    pub loaded: Arc<Loaded>,
     /// `--port`, `--bind`, `--token` and so on.
     pub flags: GatewayFlags,
     /// `--force`: end the gateway that holds the port.
@@ -55,9 +61,10 @@ pub struct RunOptions {
 
 impl RunOptions {
     /// A gateway as the environment and its config want it, logging for the whole process.
-    pub fn new(environment: Environment) -> Self {
+    pub fn new(environment: Environment, loaded: Arc<Loaded>) -> Self {
         Self {
             environment,
+            loaded,
             flags: GatewayFlags::default(),
             force: false,
             log: LogTarget::Process { verbose: false, no_colour: false },
@@ -187,7 +194,7 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
         keep_files_private();
         file_limit::raise();
     }
-    let loaded = Arc::new(load(&options.environment));
+    let loaded = Arc::clone(&options.loaded);
     let config = usable_config(&loaded, &options.flags)?;
     let gateway = gateway_options(&config, &loaded.environment, &options.flags)?;
     if let Some(unmet) = unmet_protections(&config).into_iter().find(|unmet| unmet.refuses == Refuses::Start)
@@ -232,14 +239,21 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
         // Whoever wanted to know may have given up.
         let _ = ready.send(Ready { addresses: addresses.clone(), state: Arc::clone(&state) });
     }
+    let is_daemon = options.log != LogTarget::Existing;
+    if is_daemon && state.dispatch.has_hooks() {
+        state.tasks.spawn(tell_hooks(Arc::clone(&state)));
+    }
     force.iter().for_each(|line| tracing::info!("{line}"));
     report(&state, &gateway, &addresses);
-    if options.log != LogTarget::Existing {
+    if is_daemon {
         web_chat::tell(&config, &gateway.auth, &addresses);
     }
     tokio::select! {
         () = options.stop.cancelled() => {}
         () = signals.stop_asked() => {}
+    }
+    if is_daemon {
+        state.dispatch.tell_stopping("gateway stopping");
     }
     let status = tokio::select! {
         stopped = timeout(stop::LIMIT, stop::stop(&state)) => stopped.map_or(ExitStatus::OutOfTime, |()| ExitStatus::Stopped),
@@ -250,6 +264,17 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
         ExitStatus::OutOfTime => drop(lock),
     }
     Ok(status)
+}
+
+/// Tells hooks of the start, once whoever waits for it had a moment to connect.
+async fn tell_hooks(state: Arc<GatewayState>) {
+    tokio::select! { biased;
+        () = state.stopping.cancelled() => {}
+        () = async {
+            tokio::time::sleep(STARTUP_HOOKS).await;
+            state.dispatch.tell_started(state.port).await;
+        } => {}
+    }
 }
 
 /// Says who has the port, where it is no gateway.
@@ -313,6 +338,19 @@ fn serve(state: &Arc<GatewayState>) {
     state.tasks.spawn(ticker::run(Arc::clone(state)));
     state.tasks.spawn(ticker::tell_presence(Arc::clone(state)));
     state.tasks.spawn(upkeep::run(Arc::clone(state)));
+    state.tasks.spawn(free_memory::run(state.stopping.clone()));
+    state.tasks.spawn(heartbeat::run(Arc::clone(state)));
+    state.tasks.spawn(follow_skills(Arc::clone(state)));
+}
+
+/// Reads skills again after edits, until the gateway stops.
+async fn follow_skills(state: Arc<GatewayState>) {
+    let settings = state.follow_settings();
+    let config = move || Arc::clone(&settings.borrow().config);
+    tokio::select! { biased;
+        () = state.stopping.cancelled() => {}
+        () = skills::follow(Arc::clone(&state.skills), config) => {}
+    }
 }
 
 /// What an operator finds in the log after a start.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_protocol::Payload;
 use openclaw_protocol::event::Shutdown;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
 use crate::events::Event;
 use crate::handshake::close::Closing;
-use crate::payload::Payload;
 use crate::state::GatewayState;
 
 /// All of it takes no longer: a supervisor waits for us.
@@ -79,6 +79,8 @@ impl Signals {
 /// Stops everything in order. Names what did not finish.
 pub(super) async fn stop(state: &Arc<GatewayState>) {
     state.stopping.cancel();
+    // Who hears of the stop finds nothing accepted behind it.
+    state.dispatch.stop_accepting();
     let notice = Shutdown { reason: "gateway stopping".to_owned(), restart_expected_ms: None };
     if let Ok(payload) = Payload::of(&notice) {
         state.events.publish(Event::named("shutdown", payload));
@@ -87,6 +89,7 @@ pub(super) async fn stop(state: &Arc<GatewayState>) {
     if !unfinished.is_empty() {
         tracing::warn!(count = unfinished.len(), "runs did not finish and go on after the next start");
     }
+    state.dispatch.end_hooks().await;
     state.events.close_all(&Closing::stopping());
     state.tasks.close();
     if timeout(CLOSE, state.tasks.wait()).await.is_err() {

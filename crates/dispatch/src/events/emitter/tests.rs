@@ -11,8 +11,10 @@ fn emitter(verbose: Verbose) -> Emitter {
     emitter
 }
 
-fn say(text: &str, delta: &str) -> RunEvent {
-    RunEvent::Assistant { text: text.to_owned(), delta: delta.to_owned() }
+/// The text with which a message begins, or what is added to it.
+fn say(text: &str) -> RunEvent {
+    let change = if text.starts_with([' ', '.']) { TextChange::Grows } else { TextChange::Begins };
+    RunEvent::Assistant(change(text.to_owned()))
 }
 
 fn end(end: RunEnd) -> RunEvent {
@@ -23,7 +25,7 @@ fn end(end: RunEnd) -> RunEvent {
 fn lines(broadcasts: &[Broadcast]) -> String {
     let mut out = String::new();
     for broadcast in broadcasts {
-        let mut payload: Value = serde_json::from_str(broadcast.payload.get()).unwrap();
+        let mut payload: Value = serde_json::from_str(broadcast.payload.as_str()).unwrap();
         let fields = payload.as_object_mut().unwrap();
         assert_eq!(fields.shift_remove("runId"), Some(json!("r")));
         assert_eq!(fields.shift_remove("sessionKey"), Some(json!("agent:main:main")));
@@ -51,11 +53,11 @@ fn a_reply_streams_in_the_recorded_order_with_throttled_deltas() {
         Verbose::Off,
         vec![
             (562, RunEvent::Started { started_at: 562 }),
-            (575, say("Hello", "Hello")),
-            (667, say("Hello from", " from")),
-            (758, say("Hello from the", " the")),
-            (851, say("Hello from the fake", " fake")),
-            (943, say("Hello from the fake model.", " model.")),
+            (575, say("Hello")),
+            (667, say(" from")),
+            (758, say(" the")),
+            (851, say(" fake")),
+            (943, say(" model.")),
             (1032, end(RunEnd::Completed)),
         ],
         r#"
@@ -78,11 +80,11 @@ chat {"seq":7,"state":"final","message":{"role":"assistant","content":[{"type":"
 fn a_delta_is_due_after_150_ms_and_not_before() {
     let mut emitter = emitter(Verbose::Off);
     let names = |broadcasts: Vec<Broadcast>| broadcasts.iter().map(|b| b.name).collect::<Vec<_>>();
-    assert_eq!(names(emitter.on(0, say("Hello world", "Hello world"))), ["agent", "chat"]);
-    assert_eq!(names(emitter.on(100, say("Hello world.", "."))), ["agent"]);
-    assert_eq!(names(emitter.on(149, say("Hello world..", "."))), ["agent"]);
-    assert_eq!(names(emitter.on(160, say("Hello world...", "."))), ["agent", "chat"]);
-    assert_eq!(names(emitter.on(310, say("Hello world....", "."))), ["agent", "chat"]);
+    assert_eq!(names(emitter.on(0, say("Hello world"))), ["agent", "chat"]);
+    assert_eq!(names(emitter.on(100, say("."))), ["agent"]);
+    assert_eq!(names(emitter.on(149, say("."))), ["agent"]);
+    assert_eq!(names(emitter.on(160, say("."))), ["agent", "chat"]);
+    assert_eq!(names(emitter.on(310, say("."))), ["agent", "chat"]);
 }
 
 #[test]
@@ -176,10 +178,10 @@ chat {"seq":2,"state":"error","errorMessage":"HTTP 401: bad key"}
 fn an_abort_ends_the_chat_stream_at_once_and_the_lifecycle_still_ends() {
     let mut emitter = emitter(Verbose::Off);
     let mut out = emitter.on(1, RunEvent::Started { started_at: 1 });
-    out.extend(emitter.on(2, say("tick0", "tick0")));
+    out.extend(emitter.on(2, say("tick0")));
     out.extend(emitter.aborted("rpc"));
     out.extend(emitter.aborted("stop"));
-    out.extend(emitter.on(500, say("tick0 tick1", " tick1")));
+    out.extend(emitter.on(500, say(" tick1")));
     out.extend(emitter.on(501, end(RunEnd::Aborted)));
     assert_eq!(
         lines(&out),

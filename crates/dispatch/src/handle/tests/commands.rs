@@ -311,6 +311,13 @@ async fn an_answer_survives_a_crash_and_is_there_once() {
     let answers = |dir: &std::path::Path| {
         said(dir).into_iter().filter(|line| *line == format!("assistant: {SWITCHED}")).count()
     };
+    // That it was told is known before it is written.
+    let written = async {
+        while answers(crashed.path()) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, written).await.expect("it is written");
     assert_eq!((answers(crashed.path()), chosen(&rig).await.as_str()), (1, "fake/fake-2 - -"));
     assert_eq!(rig.dispatch.shutdown(PATIENCE).await, []);
     rig.store.close().await.unwrap();

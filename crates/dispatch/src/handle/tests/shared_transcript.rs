@@ -66,6 +66,7 @@ async fn a_run_that_another_overtook_is_answered_by_itself() {
         started_at: None,
         ended_at: 0,
         outcome: RunOutcome::Ok { result: json!({}) },
+        report: None,
     };
     memory::edit(crashed.path(), |message| {
         message.finished = (message.row.run_id == ended.run_id).then_some(ended.clone());

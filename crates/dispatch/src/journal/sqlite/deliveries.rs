@@ -131,8 +131,26 @@ pub(super) fn mark_uncertain(db: &Connection) -> Result<(), JournalError> {
 
 /// Drops what has been over for long enough.
 pub(super) fn prune(db: &Connection, now: i64) -> Result<(), JournalError> {
-    queue::prune(db, DeliveryState::Sent, now, SENT)?;
-    queue::prune(db, DeliveryState::Failed, now, FAILED)
+    prune_state(db, DeliveryState::Sent, now, SENT)?;
+    prune_state(db, DeliveryState::Failed, now, FAILED)
+}
+
+fn prune_state(
+    db: &Connection,
+    state: DeliveryState,
+    now: i64,
+    retention: Retention,
+) -> Result<(), JournalError> {
+    let state = state.name();
+    db.prepare_cached("DELETE FROM outbox WHERE state = ?1 AND ended_at < ?2")?
+        .execute(params![state, now.saturating_sub(retention.keep_ms)])?;
+    // By the order of acceptance, which no clock that jumps can change.
+    db.prepare_cached(
+        "DELETE FROM outbox WHERE seq IN
+         (SELECT seq FROM outbox WHERE state = ?1 ORDER BY seq DESC LIMIT -1 OFFSET ?2)",
+    )?
+    .execute(params![state, retention.keep_rows])?;
+    Ok(())
 }
 
 const STATUS: &str = "id, state, attempts, receipt, error, session_key, accepted_at";

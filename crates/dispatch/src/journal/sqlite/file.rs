@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use openclaw_config::private_file;
 use openclaw_sessions::time::{iso, now_ms};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 
 use super::log_check;
 use super::salvage::{self, Salvaged};
@@ -62,6 +62,35 @@ ALTER TABLE inbox ADD COLUMN facts TEXT;
 ALTER TABLE inbox ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE inbox ADD COLUMN unprepared INTEGER NOT NULL DEFAULT 0;
 ",
+    // Each turn wrote pages of two indexes and of AUTOINCREMENT's table besides. What a search reads stands before what is big.
+    "
+CREATE TABLE inbox_4 (
+    seq INTEGER PRIMARY KEY,
+    run_id TEXT NOT NULL UNIQUE,
+    state TEXT NOT NULL CHECK (state IN ('accepted', 'finished')),
+    kind TEXT NOT NULL,
+    session_key TEXT NOT NULL,
+    session_id TEXT,
+    accepted_at INTEGER NOT NULL,
+    started_at INTEGER,
+    ended_at INTEGER,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    unprepared INTEGER NOT NULL DEFAULT 0,
+    abort_reason TEXT,
+    entry_id TEXT NOT NULL,
+    fresh_id TEXT NOT NULL,
+    digest BLOB,
+    facts TEXT,
+    outcome TEXT,
+    payload TEXT
+) STRICT;
+INSERT INTO inbox_4 (seq, run_id, state, kind, session_key, session_id, accepted_at, started_at, ended_at, attempts,
+        unprepared, abort_reason, entry_id, fresh_id, digest, facts, outcome, payload)
+    SELECT seq, run_id, state, kind, session_key, session_id, accepted_at, started_at, ended_at, attempts,
+        unprepared, abort_reason, entry_id, fresh_id, digest, facts, outcome, payload FROM inbox;
+DROP TABLE inbox;
+ALTER TABLE inbox_4 RENAME TO inbox;
+",
 ];
 
 /// The tables, by the order in which they came.
@@ -70,11 +99,11 @@ pub(super) const TABLES: [&str; 2] = ["inbox", "outbox"];
 /// Suffix of a new file until it takes the place of a damaged one.
 const RENEWED: &str = ".renewed";
 
-/// How long a connection waits for the other one; only a checkpoint can make it wait at all.
+/// How long opening waits for a program that looks at the file, such as the doctor.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// The writer's connection, schema in place, and what a first look found. A damaged file is set aside, and what can be
-/// read of it is taken over.
+/// A connection that has the file for itself, its schema in place, and what a first look found. A damaged file is set aside,
+/// and what can be read of it is taken over.
 pub(super) fn open<T>(
     path: &Path,
     look: impl Fn(&Connection) -> Result<T, JournalError>,
@@ -90,14 +119,6 @@ pub(super) fn open<T>(
     }
 }
 
-/// A connection beside the writer that can't change anything.
-pub(super) fn open_reader(path: &Path) -> Result<Connection, JournalError> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    connection.busy_timeout(BUSY)?;
-    connection.pragma_update(None, "cache_size", -128)?;
-    Ok(connection)
-}
-
 fn open_sound(path: &Path) -> Result<Connection, JournalError> {
     if !path.exists() {
         // There is one if the process ended while it put a new file in place of a damaged one.
@@ -111,6 +132,8 @@ fn open_sound(path: &Path) -> Result<Connection, JournalError> {
     create_private(path)?;
     let mut db = Connection::open(path)?;
     db.busy_timeout(BUSY)?;
+    // First of all: the file is locked once, from the first look on, and the index of the log is kept in memory.
+    db.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     db.pragma_update(None, "journal_mode", "WAL")?;
     db.pragma_update(None, "cache_size", -512)?;
     migrate(&mut db)?;
@@ -120,7 +143,7 @@ fn open_sound(path: &Path) -> Result<Connection, JournalError> {
     Ok(db)
 }
 
-/// Brings the schema up to date, a step a transaction.
+/// Brings the schema up to date, all steps or none.
 fn migrate(db: &mut Connection) -> Result<(), JournalError> {
     let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
     let found: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -128,10 +151,10 @@ fn migrate(db: &mut Connection) -> Result<(), JournalError> {
     if done > MIGRATIONS.len() {
         return Err(JournalError::Newer { found, known });
     }
-    for (from, step) in MIGRATIONS.iter().enumerate().skip(done) {
+    if found < known {
         let transaction = db.transaction()?;
-        transaction.execute_batch(step)?;
-        transaction.pragma_update(None, "user_version", i64::try_from(from).unwrap_or(i64::MAX) + 1)?;
+        MIGRATIONS.iter().skip(done).try_for_each(|step| transaction.execute_batch(step))?;
+        transaction.pragma_update(None, "user_version", known)?;
         transaction.commit()?;
     }
     Ok(())

@@ -18,12 +18,11 @@ pub enum DatabaseState {
     Sound,
     /// It is no database, or a part of it is destroyed. The text is SQLite's.
     Damaged(String),
+    /// A gateway has it, and nobody else can look into it.
+    InUse,
     /// It could not be read.
     Unknown(String),
 }
-
-/// How long it waits for a writer.
-const BUSY: Duration = Duration::from_secs(5);
 
 /// Reads the whole file; changes nothing in it. Blocking.
 pub fn check_database(path: &Path) -> DatabaseState {
@@ -41,6 +40,7 @@ pub fn check_database(path: &Path) -> DatabaseState {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
                 DatabaseState::Damaged(error.to_string())
             }
+            Some(ErrorCode::DatabaseBusy) => DatabaseState::InUse,
             _ => DatabaseState::Unknown(error.to_string()),
         },
     }
@@ -48,7 +48,8 @@ pub fn check_database(path: &Path) -> DatabaseState {
 
 fn quick_check(path: &Path) -> rusqlite::Result<Vec<String>> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    connection.busy_timeout(BUSY)?;
+    // A gateway has it for as long as it runs.
+    connection.busy_timeout(Duration::ZERO)?;
     let mut statement = connection.prepare("PRAGMA quick_check(10)")?;
     let lines = statement.query_map([], |row| row.get(0))?;
     lines.collect()
@@ -88,7 +89,10 @@ mod tests {
         for _ in 0..500 {
             connection.execute("INSERT INTO t VALUES (hex(randomblob(200)))", []).unwrap();
         }
-        assert_eq!(check_database(&path), DatabaseState::Sound, "beside a writer too");
+        assert_eq!(check_database(&path), DatabaseState::Sound, "what is in the log counts");
+        connection.pragma_update(None, "locking_mode", "EXCLUSIVE").unwrap();
+        connection.execute("DELETE FROM t WHERE a = 'none'", []).unwrap();
+        assert_eq!(check_database(&path), DatabaseState::InUse);
         drop(connection);
         let whole = std::fs::read(&path).unwrap();
         let mut holed = whole;

@@ -13,7 +13,7 @@ use crate::inbox::{Attempts, Digest, Insert, Known, Row, Stored, Unfinished};
 use crate::journal::{Durability, JournalError};
 use crate::request::Request;
 
-/// Finished rows answer repeated idempotency keys for a day.
+/// Finished rows answer repeated idempotency keys for a day, and are among the newest so many rows.
 const RETENTION: Retention = Retention { keep_ms: 24 * 60 * 60 * 1000, keep_rows: 5_000 };
 
 /// The states of a message. What lies between the two is read off the transcript, which is the truth about what was said.
@@ -142,7 +142,7 @@ pub(super) fn answered(db: &Connection, record: &RunRecord) -> Result<bool, Jour
 
 /// A run has ended.
 pub(super) fn finish(db: &Connection, record: &RunRecord) -> Result<bool, JournalError> {
-    let outcome = serde_json::to_string(&record.outcome.clone().without_report())?;
+    let outcome = serde_json::to_string(&record.outcome)?;
     queue::advance(
         db,
         record.run_id.as_str(),
@@ -160,7 +160,20 @@ pub(super) fn finish(db: &Connection, record: &RunRecord) -> Result<bool, Journa
 
 /// Drops finished rows that are too old or too many.
 pub(super) fn prune(db: &Connection, now: i64) -> Result<(), JournalError> {
-    queue::prune(db, MessageState::Finished, now, RETENTION)
+    prune_to(db, now, RETENTION)
+}
+
+/// Walks from the first row to one that stays: both follow the order of acceptance, which no clock that jumps can change.
+pub(super) fn prune_to(db: &Connection, now: i64, retention: Retention) -> Result<(), JournalError> {
+    let ended = now.saturating_sub(retention.keep_ms);
+    db.prepare_cached(
+        "DELETE FROM inbox WHERE state = 'finished' AND seq < max(
+             (SELECT max(seq) + 1 FROM inbox) - ?2,
+             coalesce((SELECT seq FROM inbox WHERE state = 'finished' AND ended_at >= ?1 ORDER BY seq LIMIT 1),
+                      (SELECT max(seq) + 1 FROM inbox)))",
+    )?
+    .execute(params![ended, retention.keep_rows])?;
+    Ok(())
 }
 
 /// Looks a run id up.
@@ -184,7 +197,7 @@ pub(super) fn known(db: &Connection, run_id: &RunId) -> Result<Option<Known>, Jo
         return Ok(Some(Known::Unfinished { accepted_at }));
     };
     let outcome = serde_json::from_str(&outcome).map_err(unreadable("outcome", run_id))?;
-    let record = RunRecord { run_id: run_id.clone(), started_at, ended_at, outcome };
+    let record = RunRecord { run_id: run_id.clone(), started_at, ended_at, outcome, report: None };
     Ok(Some(Known::Finished(record)))
 }
 
@@ -259,7 +272,7 @@ pub(super) fn unfinished(db: &Connection) -> Result<Vec<Unfinished>, JournalErro
 fn answer(run_id: &RunId, outcome: &str, ended_at: i64) -> Option<RunRecord> {
     let outcome = serde_json::from_str(outcome).map_err(unreadable("outcome", run_id));
     let outcome = outcome.inspect_err(|error| tracing::warn!(%run_id, %error, "answered again")).ok()?;
-    Some(RunRecord { run_id: run_id.clone(), started_at: None, ended_at, outcome })
+    Some(RunRecord { run_id: run_id.clone(), started_at: None, ended_at, outcome, report: None })
 }
 
 fn unreadable(column: &'static str, run_id: &RunId) -> impl FnOnce(serde_json::Error) -> JournalError {

@@ -5,7 +5,7 @@
 //! is recognised), `kind` and `payload` (JSON, typed by the queue), `accepted_at`, `state` and `ended_at` (Unix
 //! milliseconds), and what else the queue needs.
 
-use rusqlite::{Connection, ToSql, params};
+use rusqlite::{Connection, ToSql};
 
 use crate::journal::JournalError;
 
@@ -92,32 +92,13 @@ pub(super) fn count_open<S: States>(db: &Connection) -> Result<u64, JournalError
     Ok(u64::try_from(count).unwrap_or(0))
 }
 
-/// How long items that are over are kept.
+/// How long items that are over are kept. Those accepted first go first.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Retention {
     /// Milliseconds since their end.
     pub(super) keep_ms: i64,
-    /// And never more of them than this; those accepted first go first.
+    /// And never more of them than this. The inbox counts all numbers it gave out since, those of unfinished rows too.
     pub(super) keep_rows: i64,
-}
-
-/// Drops items of one state that have been over for too long, and the oldest that are too many.
-pub(super) fn prune<S: States>(
-    db: &Connection,
-    state: S,
-    now: i64,
-    retention: Retention,
-) -> Result<(), JournalError> {
-    let (table, state) = (S::TABLE, state.name());
-    db.prepare_cached(&format!("DELETE FROM {table} WHERE state = '{state}' AND ended_at < ?1"))?
-        .execute(params![now.saturating_sub(retention.keep_ms)])?;
-    // By the order of acceptance, which no clock that jumps can change.
-    db.prepare_cached(&format!(
-        "DELETE FROM {table} WHERE seq IN
-         (SELECT seq FROM {table} WHERE state = '{state}' ORDER BY seq DESC LIMIT -1 OFFSET ?1)"
-    ))?
-    .execute(params![retention.keep_rows])?;
-    Ok(())
 }
 
 /// The names of the states in which something is left to be done, as SQL.

@@ -42,10 +42,7 @@ impl Change for Run {
     }
 
     fn apply(&self, db: &Connection) -> Result<(), JournalError> {
-        let mut statement = db.prepare(self.0)?;
-        let mut rows = statement.query([])?;
-        while rows.next()?.is_some() {}
-        Ok(())
+        Ok(db.execute_batch(self.0)?)
     }
 }
 
@@ -70,6 +67,12 @@ fn runs(db: &Connection) -> Result<Vec<String>, JournalError> {
         row.get::<_, Option<String>>(1)?;
         row.get(0)
     })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn all_runs(db: &Connection) -> Result<Vec<String>, JournalError> {
+    let mut statement = db.prepare("SELECT run_id FROM inbox ORDER BY seq")?;
+    let rows = statement.query_map([], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
@@ -101,10 +104,10 @@ fn version(dir: &Path) -> i64 {
     db.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
 }
 
-#[test]
-fn a_row_whose_session_cannot_be_read_stays_and_holds_up_no_other() {
+#[tokio::test]
+async fn a_row_whose_session_cannot_be_read_stays_and_holds_up_no_other() {
     let dir = tempfile::tempdir().unwrap();
-    drop(opened(dir.path()));
+    opened(dir.path()).close().await;
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
     for run in ["bad", "good"] {
         insert(&db, run, 10).unwrap();
@@ -118,34 +121,37 @@ fn a_row_whose_session_cannot_be_read_stays_and_holds_up_no_other() {
     assert_eq!(runs(&db).unwrap(), ["bad", "good"]);
 }
 
-#[test]
-fn an_older_database_is_brought_up_to_date_with_everything_in_it() {
+#[tokio::test]
+async fn an_older_database_is_brought_up_to_date_with_everything_in_it() {
     let dir = tempfile::tempdir().unwrap();
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
     db.execute_batch(file::MIGRATIONS[0]).unwrap();
     db.pragma_update(None, "user_version", 1).unwrap();
-    insert(&db, "run-1", 10).unwrap();
+    for run in ["run-1", "run-2"] {
+        insert(&db, run, 10).unwrap();
+    }
+    db.execute("UPDATE inbox SET state = 'finished', ended_at = 9 WHERE run_id = 'run-1'", []).unwrap();
     drop(db);
     let (journal, found) = open(dir.path()).unwrap();
-    assert_eq!(found, ["run-1"]);
-    assert_eq!(version(dir.path()), 3);
-    let reader = journal.reader.lock();
-    let count = queue::count_open::<DeliveryState>(reader.as_ref().unwrap());
-    assert_eq!(count, Ok(0));
+    assert_eq!(found, ["run-2"]);
+    assert_eq!(journal.read(all_runs).await.unwrap(), ["run-1", "run-2"]);
+    assert_eq!(journal.read(queue::count_open::<DeliveryState>).await, Ok(0));
+    journal.close().await;
+    assert_eq!(version(dir.path()), 4);
 }
 
-#[test]
-fn a_database_of_a_newer_version_is_left_alone() {
+#[tokio::test]
+async fn a_database_of_a_newer_version_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
-    drop(open(dir.path()).unwrap());
+    open(dir.path()).unwrap().0.close().await;
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
     db.pragma_update(None, "user_version", 99).unwrap();
     drop(db);
     let refused = open(dir.path()).err().unwrap();
-    assert_eq!(refused, JournalError::Newer { found: 99, known: 3 });
+    assert_eq!(refused, JournalError::Newer { found: 99, known: 4 });
     assert_eq!(
         refused.to_string(),
-        "it has schema version 99, this version knows 3: start the newer openclaw, or move the file away"
+        "it has schema version 99, this version knows 4: start the newer openclaw, or move the file away"
     );
     assert_eq!((version(dir.path()), aside(dir.path())), (99, vec![]));
 }
@@ -294,11 +300,11 @@ async fn damage_met_while_running_is_dealt_with_by_the_next_start() {
     assert!(journal.read(runs).await.unwrap().contains(&"run-300".to_owned()));
 }
 
-#[test]
-fn a_new_file_that_was_not_put_in_place_yet_is_found() {
+#[tokio::test]
+async fn a_new_file_that_was_not_put_in_place_yet_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, _) = open(dir.path()).unwrap();
-    insert(&Connection::open(dir.path().join(FILE_NAME)).unwrap(), "saved", 1).unwrap();
+    journal.change(add("saved")).await.unwrap();
     let thread = journal.thread.lock().take();
     drop(journal);
     thread.expect("it runs until the last handle is gone").join().unwrap();
@@ -380,19 +386,9 @@ fn check_laws<S: States + std::fmt::Debug>() {
     assert!(!S::FIRST.is_over());
 }
 
-/// Another writer's statement, made while the journal is open.
-fn by_another(dir: &Path, sql: &str) {
-    Connection::open(dir.join(FILE_NAME)).unwrap().execute_batch(sql).unwrap();
-}
-
 fn finish(run: &str, ended_at: i64) -> Update {
     let outcome = RunOutcome::Ok { result: serde_json::json!({"payloads": []}) };
-    Update::Finish(RunRecord { run_id: RunId::new(run), started_at: None, ended_at, outcome })
-}
-
-fn state_of(dir: &Path, run: &str) -> String {
-    let db = Connection::open(dir.join(FILE_NAME)).unwrap();
-    db.query_row("SELECT state FROM inbox WHERE run_id = ?1", [run], |row| row.get(0)).unwrap()
+    Update::Finish(RunRecord { run_id: RunId::new(run), started_at: None, ended_at, outcome, report: None })
 }
 
 #[tokio::test]
@@ -405,7 +401,7 @@ async fn a_message_of_before_there_were_digests_is_known_by_its_key_alone() {
     };
     assert_eq!(insert("hello").await, Insert::New);
     assert_eq!(insert("another text").await, Insert::Conflict);
-    by_another(dir.path(), "UPDATE inbox SET digest = NULL");
+    run_sql(&journal, "UPDATE inbox SET digest = NULL").await.unwrap();
     assert_eq!(insert("another text").await, Insert::Known(Known::Unfinished { accepted_at: 1_000 }));
 }
 
@@ -420,13 +416,16 @@ async fn finished_messages_go_when_they_are_old_or_too_many_and_unfinished_ones_
         journal.update(finish(&format!("run-{n}"), now + ended_at)).await.unwrap();
     }
     journal.change(add("run-5")).await.unwrap();
-    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
-    let retention = Retention { keep_ms: 0, keep_rows: 2 };
-    queue::prune(&db, MessageState::Finished, now + 300, retention).unwrap();
-    let mut statement = db.prepare("SELECT run_id FROM inbox ORDER BY seq").unwrap();
-    let left: Vec<String> =
-        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
-    assert_eq!(left, ["run-3", "run-4", "run-5"]);
+    journal.change(add("run-6")).await.unwrap();
+    journal.update(finish("run-6", now + 100)).await.unwrap();
+    let left = async |ended_before, keep_rows| {
+        let retention = Retention { keep_ms: 0, keep_rows };
+        journal.read(move |db| messages::prune_to(db, now + ended_before, retention)).await.unwrap();
+        journal.read(all_runs).await.unwrap()
+    };
+    assert_eq!(left(300, 100).await, ["run-2", "run-3", "run-4", "run-5", "run-6"], "up to one that stays");
+    assert_eq!(left(300, 3).await, ["run-4", "run-5", "run-6"]);
+    assert_eq!(left(800, 3).await, ["run-5"]);
 }
 
 #[tokio::test]
@@ -434,11 +433,10 @@ async fn a_disk_that_refuses_keeps_nothing_of_a_message_and_stores_a_finished_ru
     let dir = tempfile::tempdir().unwrap();
     let journal = opened(dir.path());
     journal.change(add("before")).await.unwrap();
-    // SQLite's page limit is per connection: the refusal has to come from outside.
     let refuse =
         "CREATE TRIGGER full BEFORE INSERT ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;
         CREATE TRIGGER full2 BEFORE UPDATE ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;";
-    by_another(dir.path(), refuse);
+    run_sql(&journal, refuse).await.unwrap();
     let row = async |run| contract::stored(contract::chat(run, "x")).await;
     let refused = journal.reserve().await.unwrap()(row("during").await).await.unwrap_err();
     assert!(refused.to_string().contains("disk is full"), "{refused}");
@@ -449,9 +447,9 @@ async fn a_disk_that_refuses_keeps_nothing_of_a_message_and_stores_a_finished_ru
     let known = Some(Known::Finished(record));
     let before = journal.message(&RunId::new("before")).await.unwrap();
     assert_eq!(before, known, "it has ended, stored or not");
-    by_another(dir.path(), "DROP TRIGGER full; DROP TRIGGER full2");
-    // Nothing else is asked of the journal, and still it is stored.
-    while state_of(dir.path(), "before") != "finished" {
+    run_sql(&journal, "DROP TRIGGER full; DROP TRIGGER full2").await.unwrap();
+    // No other change is asked for, and still it is stored.
+    while !journal.read(runs).await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
     assert_eq!(journal.reserve().await.unwrap()(row("after").await).await, Ok(Insert::New));

@@ -1,7 +1,7 @@
-//! The thread that writes: group commit, and retries of what must not be lost.
+//! The thread that has the database: group commit, retries of what must not be lost, and reads between two commits.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use openclaw_sessions::time::now_ms;
 use rusqlite::Connection;
@@ -12,18 +12,22 @@ use super::refused::Refused;
 use super::{deliveries, messages};
 use crate::journal::{Durability, JournalError, Update};
 
-/// Changes in one transaction.
+/// What is taken from the mailbox at once: changes in one transaction, and reads behind them.
 const BATCH: usize = 256;
 /// Changes between two prunings.
 const PRUNE_EVERY: usize = 512;
-/// Pause before refused changes are tried again while nothing else is to be written.
+/// Pause before refused changes are tried again while no other change is to be written.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// What comes to the thread.
 pub(super) enum Mail {
     Work(Box<dyn Work>),
+    Read(Read),
     Close,
 }
+
+/// Looks at what is committed, everything that came before it included.
+pub(super) type Read = Box<dyn FnOnce(&Connection) + Send>;
 
 /// What is done to the database in one piece.
 pub(super) trait Change: Send + 'static {
@@ -104,7 +108,12 @@ impl<C: Change> Work for Typed<C> {
     }
 
     fn apply(&mut self, db: &Connection) -> Result<(), JournalError> {
-        self.done = Some(in_savepoint(db, || self.change.apply(db))?);
+        // A change that panics is refused: the thread works for all.
+        let done = panic::catch_unwind(AssertUnwindSafe(|| self.change.apply(db))).unwrap_or_else(|_| {
+            let why = "a change of the journal panicked; the gateway's log says more";
+            Err(JournalError::Storage(why.to_owned()))
+        });
+        self.done = Some(done?);
         Ok(())
     }
 
@@ -124,32 +133,40 @@ impl<C: Change> Work for Typed<C> {
     }
 }
 
-/// All of a change or nothing, whatever else its transaction holds. A change that panics is refused: the thread works for all.
-fn in_savepoint<T>(
+/// All of a change or nothing, whatever else its transaction holds.
+fn in_savepoint(
     db: &Connection,
-    change: impl FnOnce() -> Result<T, JournalError>,
-) -> Result<T, JournalError> {
-    db.prepare_cached("SAVEPOINT one")?.execute([])?;
-    let done = panic::catch_unwind(AssertUnwindSafe(change)).unwrap_or_else(|_| {
-        Err(JournalError::Storage("a change of the journal panicked; the gateway's log says more".to_owned()))
-    });
+    change: impl FnOnce() -> Result<(), JournalError>,
+) -> Result<(), JournalError> {
+    execute(db, "SAVEPOINT one")?;
+    let done = change();
     if done.is_err() && !db.is_autocommit() {
-        db.prepare_cached("ROLLBACK TO one")?.execute([])?;
+        execute(db, "ROLLBACK TO one")?;
     }
     // A full disk ends the whole transaction, savepoints too.
     if !db.is_autocommit() {
-        db.prepare_cached("RELEASE one")?.execute([])?;
+        execute(db, "RELEASE one")?;
     }
     done
 }
 
+/// Runs a statement that is parsed once.
+fn execute(db: &Connection, sql: &str) -> Result<(), JournalError> {
+    db.prepare_cached(sql)?.execute([])?;
+    Ok(())
+}
+
 pub(super) struct Writer {
     db: Connection,
+    /// Of the transactions, as the connection is set.
+    durability: Option<Durability>,
     /// Refused updates that are tried again, oldest first, before everything else. As many as ended since the disk began to
     /// refuse: accepting fails meanwhile, so that their number is bounded by what was queued.
     retries: Vec<Update>,
     /// The finished runs among them.
     refused: Refused,
+    /// When that was done last.
+    retried: Instant,
     /// Whether a commit that was refused may stand in the log all the same.
     is_log_stale: bool,
     since_prune: usize,
@@ -157,7 +174,15 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new(db: Connection, refused: Refused) -> Self {
-        Self { db, retries: Vec::new(), refused, is_log_stale: false, since_prune: PRUNE_EVERY }
+        Self {
+            db,
+            durability: None,
+            retries: Vec::new(),
+            refused,
+            retried: Instant::now(),
+            is_log_stale: false,
+            since_prune: PRUNE_EVERY,
+        }
     }
 
     /// Works until the last handle is gone or [`Mail::Close`] comes.
@@ -173,31 +198,37 @@ impl Writer {
                 }
                 Next::Closed => break,
             };
-            let mut batch = Vec::new();
+            let (mut batch, mut reads) = (Vec::new(), Vec::new());
             while let Some(mail) = next.take() {
                 match mail {
                     Mail::Work(work) => batch.push(work),
+                    Mail::Read(read) => reads.push(read),
                     Mail::Close => open = false,
                 }
-                if batch.len() < BATCH && open {
+                if batch.len() + reads.len() < BATCH && open {
                     next = mailbox.try_recv().ok();
                 }
             }
             self.write(batch);
+            reads.into_iter().for_each(|read| self.read(read));
         }
         // What is still refused is found out anew by the next start.
         let _ = self.retry_refused();
     }
 
-    /// Waits for the next change; while some are tried again, not for long.
+    /// Waits for what comes next; while changes are tried again, not for long.
     fn next(&self, mailbox: &mut mpsc::Receiver<Mail>) -> Next {
         if !self.has_retries() {
             return mailbox.blocking_recv().map_or(Next::Closed, Next::Mail);
         }
+        let pause = RETRY.saturating_sub(self.retried.elapsed());
+        if pause.is_zero() {
+            return Next::Retry;
+        }
         let Ok(clock) = tokio::runtime::Builder::new_current_thread().enable_time().build() else {
             return mailbox.blocking_recv().map_or(Next::Closed, Next::Mail);
         };
-        match clock.block_on(async { tokio::time::timeout(RETRY, mailbox.recv()).await }) {
+        match clock.block_on(async { tokio::time::timeout(pause, mailbox.recv()).await }) {
             Ok(Some(mail)) => Next::Mail(mail),
             Ok(None) => Next::Closed,
             Err(_) => Next::Retry,
@@ -211,12 +242,14 @@ impl Writer {
         if let Err(error) = self.retry_refused() {
             tracing::warn!(%error, waiting = self.retries.len(), "the journal still refuses what has ended");
         }
-        let synced = batch.iter().any(|work| work.durability() == Durability::Synced);
-        if let Err(error) = self.begin(synced) {
+        let is_synced = batch.iter().any(|work| work.durability() == Durability::Synced);
+        let durability = if is_synced { Durability::Synced } else { Durability::Written };
+        if let Err(error) = self.begin(durability) {
             self.report(&error);
             batch.into_iter().for_each(|work| self.deny(work, error.clone()));
             return;
         }
+        let is_alone = batch.len() == 1;
         let mut applied = Vec::with_capacity(batch.len());
         for mut work in batch {
             // A full disk ends the whole transaction, not the statement alone; what follows must not commit by itself.
@@ -224,7 +257,9 @@ impl Writer {
                 self.deny(work, JournalError::Storage("the transaction was rolled back".to_owned()));
                 continue;
             }
-            match work.apply(&self.db) {
+            let done =
+                if is_alone { work.apply(&self.db) } else { in_savepoint(&self.db, || work.apply(&self.db)) };
+            match done {
                 Ok(()) => applied.push(work),
                 Err(error) => {
                     self.report(&error);
@@ -232,7 +267,12 @@ impl Writer {
                 }
             }
         }
-        match self.db.execute_batch("COMMIT").map_err(JournalError::from) {
+        if applied.is_empty() {
+            // Nothing to roll back when the disk's refusal did it already.
+            let _ = execute(&self.db, "ROLLBACK");
+            return;
+        }
+        match execute(&self.db, "COMMIT") {
             Ok(()) => {
                 self.since_prune += applied.len();
                 applied.into_iter().for_each(|work| work.answer());
@@ -241,22 +281,30 @@ impl Writer {
             Err(error) => {
                 self.report(&error);
                 // Nothing to roll back when the disk's refusal did it already.
-                let _ = self.db.execute_batch("ROLLBACK");
+                let _ = execute(&self.db, "ROLLBACK");
                 self.overwrite_log();
                 applied.into_iter().for_each(|work| self.deny(work, error.clone()));
             }
         }
     }
 
+    fn read(&self, read: Read) {
+        // After a panic its caller gets no answer; the thread works for all.
+        let _ = panic::catch_unwind(AssertUnwindSafe(|| read(&self.db)));
+    }
+
     fn deny(&mut self, work: Box<dyn Work>, error: JournalError) {
         self.retries.extend(work.deny(error, &self.refused));
     }
 
-    /// Opens a transaction whose commit is synced to disk if `synced`.
-    fn begin(&self, synced: bool) -> Result<(), JournalError> {
-        let level = if synced { "FULL" } else { "NORMAL" };
-        self.db.execute_batch(&format!("PRAGMA synchronous = {level}; BEGIN IMMEDIATE"))?;
-        Ok(())
+    /// Opens a transaction whose commit is as safe as asked.
+    fn begin(&mut self, durability: Durability) -> Result<(), JournalError> {
+        if self.durability != Some(durability) {
+            let level = if durability == Durability::Synced { "FULL" } else { "NORMAL" };
+            self.db.pragma_update(None, "synchronous", level)?;
+            self.durability = Some(durability);
+        }
+        execute(&self.db, "BEGIN IMMEDIATE")
     }
 
     fn has_retries(&self) -> bool {
@@ -268,10 +316,11 @@ impl Writer {
         if !self.has_retries() {
             return Ok(());
         }
-        self.begin(true)?;
+        self.retried = Instant::now();
+        self.begin(Durability::Synced)?;
         let applied = self.retries.iter().try_for_each(|update| update.apply(&self.db).map(drop));
         let applied = applied.and_then(|()| if self.is_log_stale { write_nothing(&self.db) } else { Ok(()) });
-        let done = applied.and_then(|()| Ok(self.db.execute_batch("COMMIT")?));
+        let done = applied.and_then(|()| execute(&self.db, "COMMIT"));
         match &done {
             Ok(()) => {
                 tracing::info!(count = self.retries.len(), "the journal stored what it had refused");
@@ -282,7 +331,7 @@ impl Writer {
                     }
                 }
             }
-            Err(_) => drop(self.db.execute_batch("ROLLBACK")),
+            Err(_) => drop(execute(&self.db, "ROLLBACK")),
         }
         done
     }

@@ -10,10 +10,12 @@ use tracing::Instrument;
 
 use super::Actor;
 use crate::api::{RunOutcome, RunRecord};
+use crate::beat::BeatChat;
 use crate::events::Emitter;
 use crate::job::Job;
 use crate::lane::machine::Input;
 use crate::lane::running::Running;
+use crate::runner::compaction::{self, AfterRun};
 use crate::runner::{self, Ending, RunControl};
 
 /// Events a run may be ahead of its lane.
@@ -30,12 +32,16 @@ impl Actor {
         let span = tracing::info_span!("message", run_id = %job.row.run_id);
         let working = async move { crate::runner::work(&runner, &work, &shared_control, events_in).await };
         self.tasks.spawn(working.instrument(span));
-        self.running = Some(Running { job, control, events, emitter, begun: false });
+        self.running = Some(Running { job, control, events, emitter, begun: false, over: None });
     }
 
     pub(super) fn emitter(&self, job: &Job) -> Emitter {
         let run_id = job.events_as.as_ref().unwrap_or(&job.row.run_id);
-        Emitter::new(run_id.clone(), self.key.clone())
+        let emitter = Emitter::new(run_id.clone(), self.key.clone());
+        match job.row.payload.facts.beat {
+            Some(BeatChat::Alerts | BeatChat::Nothing) => emitter.without_deltas(),
+            Some(BeatChat::All) | None => emitter,
+        }
     }
 
     pub(super) async fn on_event(&mut self, event: RunEvent) {
@@ -59,13 +65,14 @@ impl Actor {
             | RunEvent::Ended { .. } => None,
         };
         running.begun = true;
+        let is_under_way = running.over.is_none();
         if matches!(event, RunEvent::Ended { .. }) {
             // Clients hear of it once it is stored.
             self.machine.on(Input::Closing);
             return;
         }
         let broadcasts = running.emitter.on(now, event);
-        if let Some(streaming) = streaming {
+        if let Some(streaming) = streaming.filter(|_| is_under_way) {
             self.on_input(Input::Streaming(streaming)).await;
         }
         self.publish(broadcasts).await;
@@ -77,11 +84,26 @@ impl Actor {
         }
         let Some(mut running) = self.running.take() else { return };
         let now = self.shared.clock.now_ms();
+        let mut after = None;
+        if let Some(untaken) = running.over.take() {
+            if let Err(error) = &ending {
+                tracing::error!(session = %self.key, %error, "a compaction panicked");
+            }
+            drop(running);
+            return self.ended(untaken).await;
+        }
         let (record, broadcasts) = match ending {
             Ok(Ending::Done(record)) => {
                 let broadcasts = running.last_events(&record, now);
                 (record, broadcasts)
             }
+            Ok(Ending::Full(record, full)) => {
+                let broadcasts = running.last_events(&record, now);
+                after = Some(full);
+                (record, broadcasts)
+            }
+            // Only what comes after a run ends so.
+            Ok(Ending::Compacted) => return self.ended(Vec::new()).await,
             Ok(Ending::Answered(record, said)) => (record, running.emitter.answered(said.as_deref())),
             Ok(Ending::Interrupted) => return self.interrupted(),
             Err(error) => {
@@ -105,8 +127,31 @@ impl Actor {
             }
             untaken.push(job);
         }
+        if let Some(after) = after {
+            return self.go_on_after(running, *after, untaken);
+        }
         // What is done beside the run need not wait for its transcript any more.
         drop(running);
+        self.ended(untaken).await;
+    }
+
+    /// Does what is to be done after a run that everybody has heard the end of. Its events are numbered on.
+    fn go_on_after(&mut self, run: Running, after: AfterRun, untaken: Vec<Job>) {
+        let (events_in, events) = mpsc::channel(EVENTS);
+        let control = Arc::new(RunControl::new(self.shared.kill.child_token()));
+        let (runner, shared_control) = (Arc::clone(&self.runner), Arc::clone(&control));
+        let Running { job, emitter, .. } = run;
+        let span = tracing::info_span!("compaction", run_id = %job.row.run_id);
+        let working = async move {
+            Box::pin(compaction::after_run(&runner, after, &shared_control, events_in)).await;
+            Ending::Compacted
+        };
+        self.tasks.spawn(working.instrument(span));
+        self.running = Some(Running { job, control, events, emitter, begun: true, over: Some(untaken) });
+    }
+
+    /// Nothing is done for the run any more: whatever waits has its turn.
+    async fn ended(&mut self, untaken: Vec<Job>) {
         // What was said to the gateway meanwhile holds for whatever comes next.
         while let Some(step) = self.asides.drained(&self.runner).await {
             self.on_aside(step).await;
@@ -131,8 +176,9 @@ impl Actor {
             started_at: Some(job.row.accepted_at),
             ended_at: self.shared.clock.now_ms(),
             outcome,
+            report: None,
         };
-        runner::finish(&self.runner, record.clone()).await;
+        runner::finish(&self.runner, &record).await;
         record
     }
 

@@ -79,6 +79,7 @@ impl Actor {
             started_at: None,
             ended_at: self.shared.clock.now_ms(),
             outcome,
+            report: None,
         };
         self.publish(broadcasts).await;
         self.deadlines.retain(|(_, run_id)| *run_id != record.run_id);

@@ -36,6 +36,10 @@ impl Turn for Job {
     fn is_aside(&self) -> bool {
         self.0.as_str().contains("/model") && !self.is_stopped()
     }
+
+    fn takes_steering(&self) -> bool {
+        self.0.as_str() != "BEAT"
+    }
 }
 
 fn job(name: &str) -> Job {
@@ -417,4 +421,13 @@ proptest! {
         let all: Vec<String> = (1..=sent).map(|n| format!("{n:03}")).collect();
         prop_assert_eq!(fates, all);
     }
+}
+
+#[test]
+fn nothing_is_steered_into_a_heartbeat() {
+    let mut lane = Machine::default();
+    assert_eq!(send(&mut lane, "BEAT", QueueMode::Followup), [Effect::Start(job("BEAT"))]);
+    assert_eq!(lane.on(Input::Streaming(true)), []);
+    assert_eq!(send(&mut lane, "1", QueueMode::Steer), []);
+    assert_eq!(lane.on(Input::Ended { untaken: Vec::new() }), [Effect::Start(job("1"))]);
 }

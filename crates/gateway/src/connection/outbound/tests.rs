@@ -19,11 +19,12 @@ fn drain_frames(backlog: &mut Backlog) -> (Vec<Value>, Option<Closing>) {
     loop {
         match backlog.next() {
             Next::Write(Frame { text, bytes }) => {
-                frames.push(serde_json::from_str(&text).unwrap());
+                frames.push(serde_json::from_str(&text.to_string()).unwrap());
                 backlog.written(bytes);
             }
             Next::Close(closing) => return (frames, Some(closing)),
             Next::Wait => return (frames, None),
+            Next::Pong(_) => panic!("nobody sent a ping"),
         }
     }
 }
@@ -48,7 +49,7 @@ fn a_slow_client_is_closed_by_an_event_it_may_not_miss_after_what_was_queued() {
     backlog.broadcast(&event(true, SLOW_BYTES + 1));
     assert_eq!(backlog.broadcast(&event(false, 1)), Pushed::Closed);
     assert_eq!(backlog.broadcast(&event(true, 1)), Pushed::Closed);
-    backlog.respond("late".to_owned());
+    backlog.respond(FrameText::whole("late".to_owned()));
     assert_eq!(drain(&mut backlog), (vec![Some(1)], Some(Closing::policy("slow consumer"))));
 }
 
@@ -65,7 +66,7 @@ fn a_frame_that_is_being_written_still_counts() {
 #[test]
 fn responses_are_not_dropped_for_slowness_but_bounded() {
     let mut backlog = Backlog::default();
-    let chunk = "x".repeat(SLOW_BYTES);
+    let chunk = FrameText::whole("x".repeat(SLOW_BYTES));
     let fitting = HARD_BYTES / SLOW_BYTES;
     for _ in 0..fitting {
         backlog.respond(chunk.clone());
@@ -149,4 +150,15 @@ fn what_was_missed_before_a_text_that_was_taken_in_is_still_missing() {
     backlog.broadcast(&event(false, BEHIND_BYTES));
     backlog.broadcast(&said("r", Some(2)));
     assert_eq!(drain(&mut backlog).0, [Some(2), Some(4)]);
+}
+
+#[test]
+fn the_last_ping_is_answered_before_what_is_queued() {
+    let mut backlog = Backlog::default();
+    backlog.respond(FrameText::whole("answer".to_owned()));
+    backlog.pinged(Bytes::from_static(b"first"));
+    backlog.pinged(Bytes::from_static(b"second"));
+    assert_eq!(backlog.next(), Next::Pong(Bytes::from_static(b"second")));
+    assert!(matches!(backlog.next(), Next::Write(_)));
+    assert_eq!(backlog.next(), Next::Wait);
 }

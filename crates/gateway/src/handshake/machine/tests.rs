@@ -1,7 +1,9 @@
 use super::*;
+use crate::connection::frame_text::FrameText;
 use crate::handshake::shared_auth::{SecretDigest, SecretProblem};
 use openclaw_config::settings::AuthKind;
-use openclaw_protocol::frame::Frame;
+
+use serde_json::Value;
 use std::net::SocketAddr;
 
 const MISMATCH: AuthFailure = AuthFailure { kind: AuthKind::Token, problem: SecretProblem::Mismatch };
@@ -83,8 +85,9 @@ fn check(door: &Door, file: &str, origin: Option<&str>) {
     assert!(!cases.is_empty(), "{file} shows a refusal");
     for case in cases {
         let refusal = judge_at(door, &local(origin), &case.nonce, case.ts, &case.sent).expect_err(file);
-        let response =
-            refusal.response.map(|response| serde_json::to_value(Frame::Response(response)).unwrap());
+        let response = refusal
+            .response
+            .map(|response| serde_json::from_str(&FrameText::response(response).to_string()).unwrap());
         assert_eq!(response, case.response, "{file}");
         // KB-5: the reference closes some without saying why.
         let (code, reason) = if case.code == 1000 {

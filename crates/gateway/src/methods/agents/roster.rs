@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use openclaw_agent::roster::{self, AgentChange, Files, IdentityLines, NewAgent, RosterError};
-use openclaw_config::write::{Actor, WriteError};
-use openclaw_config::{Loaded, load};
+use openclaw_agent::roster::{self, AgentChange, Files, IdentityLines, NewAgent};
+use openclaw_config::write::Actor;
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::agents::{
     AgentsCreateParams, AgentsCreateResult, AgentsDeleteParams, AgentsDeleteResult, AgentsUpdateParams,
@@ -13,12 +12,11 @@ use openclaw_protocol::params::agents::{
 };
 use openclaw_sessions::store::{Query, Row, Rows, gather};
 
+use super::super::config_change::change;
 use crate::request::{Failure, RequestContext};
 
 /// How long the runs of a deleted agent get to stop.
 const QUIESCE: Duration = Duration::from_secs(15);
-/// How often a change is planned anew because somebody else wrote the file meanwhile.
-const TRIES: usize = 3;
 
 pub(in super::super) async fn create(
     ctx: RequestContext,
@@ -104,24 +102,4 @@ async fn stop_runs(ctx: &RequestContext, id: &AgentId) -> Result<(), Failure> {
         }
     }
     Ok(store.flush().await?)
-}
-
-/// Plans and writes a change of the file, again when somebody else wrote it meanwhile, and has the gateway take it.
-async fn change<T: Send + 'static>(
-    ctx: &RequestContext,
-    change: impl Fn(&Loaded) -> Result<T, RosterError> + Send + 'static,
-) -> Result<T, Failure> {
-    let environment = ctx.gateway.reload.environment().clone();
-    let write = move || {
-        for _ in 1..TRIES {
-            match change(&load(&environment)) {
-                Err(RosterError::Write(WriteError::Changed)) => {}
-                done => return done,
-            }
-        }
-        change(&load(&environment))
-    };
-    let written = tokio::task::spawn_blocking(write).await??;
-    ctx.gateway.reload.now().await;
-    Ok(written)
 }

@@ -1,0 +1,10 @@
+//! `/compact [instructions]` (spec `agent-runtime.md` §10.8, `messages.md` §5): the conversation so far becomes a summary. It is not
+//! answered from the table: the session's turn is needed for it, and the run under way is stopped. See
+//! `crates/dispatch/src/runner/compaction.rs`.
+
+use super::table::{Command, Does, Takes};
+
+pub(crate) const NAME: &str = "compact";
+
+pub(super) const COMMAND: Command =
+    Command { name: NAME, aliases: &[], takes: Takes::Words, does: Does::Compacts };

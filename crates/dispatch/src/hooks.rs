@@ -1,0 +1,156 @@
+//! When hooks are told and asked, and what the bundled ones do (spec `agent-runtime.md` §8). What hooks are stands in
+//! [`openclaw_agent::hooks`].
+//!
+//! Without hooks each of these places costs one look at a pointer. [`conversation`] tells of sessions that begin, end and are
+//! stopped, [`bootstrap`] has the workspace files changed, [`memory`] keeps what a conversation ended with, [`gateway`] tells of
+//! start and stop, [`run`] of runs and messages, [`delivery`] of what goes to chat platforms.
+
+pub(crate) mod bootstrap;
+mod conversation;
+mod delivery;
+mod gateway;
+mod memory;
+pub(crate) mod run;
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use openclaw_agent::hooks::set::Action;
+use openclaw_agent::hooks::{Bundled, Event, EventKind, HookBus, HookTasks, command_log};
+use openclaw_config::{private_file, redact};
+use openclaw_tools::{ExecSettings, Handlers};
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+
+use crate::runner::{Runner, Shield};
+use crate::setup::Settings;
+pub use conversation::Ended;
+pub(crate) use conversation::Restart;
+
+/// What hooks are run with.
+#[derive(Default)]
+pub(crate) struct Hooks {
+    tasks: Arc<HookTasks>,
+    /// Made for these settings.
+    made: Mutex<Option<Made>>,
+}
+
+struct Made {
+    settings: Arc<Settings>,
+    shield: Arc<Shield>,
+    bus: HookBus,
+}
+
+impl Hooks {
+    /// What is told beside the work.
+    pub(crate) fn tasks(&self) -> &Arc<HookTasks> {
+        &self.tasks
+    }
+}
+
+/// What came of an event.
+#[derive(Debug, Default)]
+pub(crate) struct Fired {
+    /// What is to be said in the chat it came from.
+    pub(crate) messages: Vec<String>,
+    /// Whether `BOOT.md` is to be run.
+    pub(crate) boots: bool,
+}
+
+impl Runner {
+    /// The hooks in use; `None` where there are none.
+    pub(crate) fn hooks(&self, settings: &Arc<Settings>) -> Option<HookBus> {
+        if settings.hooks.is_empty() {
+            return None;
+        }
+        let shield = match self.secrets.shield(settings, Vec::new(), self.secrets.of_devices()) {
+            Ok(shield) => shield,
+            Err(error) => {
+                tracing::error!(error = %error.message, "hooks are not run: what they must not inherit is not known");
+                return None;
+            }
+        };
+        let mut made = self.hooks.made.lock();
+        if let Some(made) = made.as_ref()
+            && Arc::ptr_eq(&made.settings, settings)
+            && Arc::ptr_eq(&made.shield, &shield)
+        {
+            return Some(made.bus.clone());
+        }
+        let mut environment = settings.config.environment().clone();
+        for (name, value) in &self.deps.command_variables {
+            environment.set(name, value);
+        }
+        let mut exec = ExecSettings::new(&settings.config.tools.exec, environment);
+        exec.withheld = Arc::clone(&shield.withheld);
+        exec.lock.clone_from(&self.deps.command_lock);
+        let handlers = Arc::new(Handlers::new(exec));
+        let bus = HookBus::new(Arc::clone(&settings.hooks), handlers, Arc::clone(&self.hooks.tasks));
+        *made = Some(Made { settings: Arc::clone(settings), shield, bus: bus.clone() });
+        Some(bus)
+    }
+
+    /// The hooks in use under the settings in force.
+    pub(crate) fn hooks_now(&self) -> Option<HookBus> {
+        self.hooks(&self.settings())
+    }
+
+    /// Tells the handlers of an event, one after the other. What the bundled ones do goes on beside the work.
+    pub(crate) async fn fire(&self, bus: &HookBus, mut event: Event) -> Fired {
+        let mut fired = Fired::default();
+        for action in bus.set().of_event(event.kind) {
+            match action {
+                Action::Program(program) => {
+                    bus.tell_event(program, &mut event).await;
+                }
+                Action::BuiltIn(Bundled::CommandLogger) => self.log_command(bus, &event),
+                Action::BuiltIn(Bundled::SessionMemory) => self.keep_memory(bus, &event),
+                Action::BuiltIn(Bundled::BootMd) => fired.boots = true,
+                // Only at `agent:bootstrap`, which has a way of its own.
+                Action::BuiltIn(Bundled::SoulEvil) => {}
+            }
+        }
+        fired.messages = event.messages;
+        if !fired.messages.is_empty() {
+            tracing::debug!(event = %event.kind, "what hooks want to say has no chat to go to");
+        }
+        fired
+    }
+
+    fn log_command(&self, bus: &HookBus, event: &Event) {
+        let line = command_log::line(event);
+        let path = self.deps.state_dir.join("logs").join(command_log::FILE);
+        bus.tasks().spawn(async move {
+            let written = tokio::task::spawn_blocking(move || {
+                if let Some(dir) = path.parent() {
+                    private_file::make_dir(dir)?;
+                }
+                private_file::append(&path)?.write_all(line.as_bytes())
+            });
+            let written = written.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+            if let Err(error) = written {
+                tracing::warn!(%error, "a command is not in logs/commands.log");
+            }
+        });
+    }
+}
+
+/// Whether a program is told of an event: what only programs read need not be gathered for others.
+fn has_program(bus: &HookBus, kind: EventKind) -> bool {
+    bus.set().of_event(kind).any(|action| matches!(action, Action::Program(_)))
+}
+
+/// The configuration as programs may see it.
+fn shown_config(settings: &Settings) -> Value {
+    let mut config = settings.config.document().clone();
+    redact::redact(&mut config);
+    config
+}
+
+/// A context of pairs; missing values are left out.
+fn context(pairs: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Map<String, Value> {
+    pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+#[cfg(test)]
+mod tests;

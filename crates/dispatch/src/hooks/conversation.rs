@@ -1,0 +1,198 @@
+//! Conversations that begin, end and are stopped: `command:*`, `session_start`, `session_end`.
+
+use std::sync::Arc;
+
+use openclaw_agent::hooks::payload::{HookContext, SessionEnd, SessionStart};
+use openclaw_agent::hooks::{CommandAction, Event, EventKind, HookBus, HookPoint};
+use openclaw_sessions::transcript::{TranscriptRef, Transcripts};
+use openclaw_sessions::{SessionEntry, SessionKey, history};
+use serde_json::{Value, json};
+
+use super::{context, has_program, shown_config};
+use crate::handle::Dispatch;
+use crate::runner::Runner;
+
+/// Messages of a conversation that are counted at most.
+const MAX_COUNTED: usize = 100_000;
+
+/// A conversation that begins, as a rule in the place of another.
+pub(crate) struct Restart<'a> {
+    pub(crate) key: &'a SessionKey,
+    /// The row as it was; `None` where the session is new.
+    pub(crate) previous: Option<&'a SessionEntry>,
+    /// The row as it is now.
+    pub(crate) current: &'a SessionEntry,
+    /// Which command it is; `None` where it is none, as with a session that is new.
+    pub(crate) command: Option<CommandAction>,
+    /// The surface it came over, `rpc` or `auto`.
+    pub(crate) source: &'a str,
+    /// Who gave it.
+    pub(crate) sender: Option<&'a str>,
+}
+
+impl Runner {
+    /// Tells of a conversation that begins. Waits for the programs that are told of commands, as OpenClaw does: what they write
+    /// is there when the agent looks.
+    pub(crate) async fn restarted(&self, restart: Restart<'_>) {
+        let Some(bus) = self.hooks_now() else { return };
+        let (key, current) = (restart.key, restart.current);
+        if let Some(previous) = restart.previous {
+            self.tell_end(&bus, key, previous);
+        }
+        if let Some(id) = &current.session_id {
+            let resumed_from = restart.previous.and_then(|entry| entry.session_id.as_ref());
+            let payload =
+                SessionStart { session_id: id.as_str(), resumed_from: resumed_from.map(|id| id.as_str()) };
+            bus.tell(&payload, &self.of_session(key, id.as_str()));
+        }
+        let Some(command) = restart.command else { return };
+        let kind = EventKind::Command(command);
+        if !bus.set().hears(kind) {
+            return;
+        }
+        let context = context([
+            ("sessionEntry", serde_json::to_value(current).ok()),
+            ("previousSessionEntry", restart.previous.and_then(|entry| serde_json::to_value(entry).ok())),
+            ("commandSource", Some(json!(restart.source))),
+            ("senderId", restart.sender.map(Value::from)),
+            ("cfg", has_program(&bus, kind).then(|| shown_config(&self.settings()))),
+        ]);
+        self.fire(&bus, self.event(kind, key, context)).await;
+    }
+
+    /// Tells that a session's runs were stopped, beside the work: whoever stops them does not wait.
+    pub(crate) fn stopped(self: &Arc<Self>, key: &SessionKey, sender: Option<String>) {
+        let Some(bus) = self.hooks_now() else { return };
+        let kind = EventKind::Command(CommandAction::Stop);
+        if !bus.set().hears(kind) {
+            return;
+        }
+        let (runner, key, tasks) = (Arc::clone(self), key.clone(), Arc::clone(self.hooks.tasks()));
+        tasks.spawn(async move {
+            let entry = runner.entry_or_none(&key).await;
+            let id = entry.as_deref().and_then(|entry| entry.session_id.as_ref());
+            let context = context([
+                ("sessionEntry", entry.as_deref().and_then(|entry| serde_json::to_value(entry).ok())),
+                ("sessionId", id.map(|id| json!(id.as_str()))),
+                ("commandSource", Some(json!(crate::request::WEBCHAT))),
+                ("senderId", sender.map(Value::from)),
+            ]);
+            let event = runner.event(kind, &key, context);
+            runner.fire(&bus, event).await;
+        });
+    }
+
+    /// Tells of the end of a row's conversation, beside the work: its messages are counted for it.
+    fn tell_end(&self, bus: &HookBus, key: &SessionKey, entry: &SessionEntry) {
+        if let Some(ending) = self.ending(bus, key, entry) {
+            bus.tasks().spawn(async move { ending.counted().await.tell() });
+        }
+    }
+
+    fn ending(&self, bus: &HookBus, key: &SessionKey, entry: &SessionEntry) -> Option<Ending> {
+        let id = entry.session_id.as_ref().filter(|_| bus.asks(HookPoint::SessionEnd))?;
+        Some(Ending {
+            bus: bus.clone(),
+            context: self.of_session(key, id.as_str()),
+            session_id: id.to_string(),
+            transcript: self.deps.transcripts.find(&self.key_rules().agent_of(key), entry),
+            transcripts: Arc::clone(&self.deps.transcripts),
+            now: self.shared.clock.now_ms(),
+        })
+    }
+
+    /// An event of now.
+    pub(super) fn event(
+        &self,
+        kind: EventKind,
+        key: &SessionKey,
+        context: serde_json::Map<String, Value>,
+    ) -> Event {
+        let timestamp = self.shared.clock.now_ms();
+        Event { kind, session_key: key.to_string(), context, timestamp, messages: Vec::new() }
+    }
+
+    fn of_session(&self, key: &SessionKey, id: &str) -> HookContext {
+        HookContext {
+            agent_id: Some(self.key_rules().agent_of(key).to_string()),
+            session_key: Some(key.clone()),
+            session_id: Some(id.to_owned()),
+            ..HookContext::default()
+        }
+    }
+}
+
+/// A conversation that ends.
+struct Ending {
+    bus: HookBus,
+    context: HookContext,
+    session_id: String,
+    transcript: Option<TranscriptRef>,
+    transcripts: Arc<dyn Transcripts>,
+    now: i64,
+}
+
+/// One whose messages are counted.
+pub struct Ended {
+    bus: HookBus,
+    context: HookContext,
+    session_id: String,
+    message_count: usize,
+    duration_ms: u64,
+}
+
+impl Ending {
+    async fn counted(self) -> Ended {
+        let Self { bus, context, session_id, transcript, transcripts, now } = self;
+        let counted =
+            tokio::task::spawn_blocking(move || transcript.map(|found| count(&*transcripts, &found)));
+        let (message_count, begun) = counted.await.ok().flatten().unwrap_or((0, now));
+        let duration_ms = u64::try_from(now.saturating_sub(begun)).unwrap_or_default();
+        Ended { bus, context, session_id, message_count, duration_ms }
+    }
+}
+
+impl Ended {
+    /// Tells that it has ended.
+    pub fn tell(&self) {
+        let (message_count, duration_ms) = (self.message_count, self.duration_ms);
+        self.bus
+            .tell(&SessionEnd { session_id: &self.session_id, message_count, duration_ms }, &self.context);
+    }
+}
+
+impl Dispatch {
+    /// The end of a session's conversation that is about to be deleted, to be told afterwards; `None` where nobody asks for it.
+    pub async fn end_of(&self, key: &SessionKey) -> Option<Ended> {
+        let (runner, entry) = (self.runner(), self.entry_for_hooks(key).await?);
+        let bus = runner.hooks_now()?;
+        Some(runner.ending(&bus, key, &entry)?.counted().await)
+    }
+
+    /// A session's row as it is, where hooks want to know; for [`Dispatch::tell_reset`].
+    pub async fn entry_for_hooks(&self, key: &SessionKey) -> Option<Arc<SessionEntry>> {
+        if self.has_hooks() { self.runner().entry_or_none(key).await } else { None }
+    }
+
+    /// Tells that somebody has begun a session anew over the gateway's protocol. `previous` is its row as it was.
+    pub async fn tell_reset(&self, key: &SessionKey, previous: Option<Arc<SessionEntry>>) {
+        let Some(current) = self.entry_for_hooks(key).await else { return };
+        let restart = Restart {
+            key,
+            previous: previous.as_deref(),
+            current: &current,
+            command: Some(CommandAction::New),
+            source: "rpc",
+            sender: None,
+        };
+        self.runner().restarted(restart).await;
+    }
+}
+
+/// How many messages a transcript has, and when the first was said.
+fn count(transcripts: &dyn Transcripts, transcript: &TranscriptRef) -> (usize, i64) {
+    let read = history::read(&*transcripts.reader(transcript), MAX_COUNTED).unwrap_or_default();
+    let first = read.first().and_then(|entry| serde_json::from_str::<Value>(entry.get()).ok());
+    let begun = first.and_then(|first| first.get("timestamp")?.as_i64());
+    (read.len(), begun.unwrap_or(i64::MAX))
+}

@@ -1,0 +1,89 @@
+//! The gateway's start and stop: `gateway:startup`, `gateway_start`, `gateway_stop`.
+
+use std::time::Duration;
+
+use openclaw_agent::hooks::payload::{GatewayStart, GatewayStop, HookContext};
+use openclaw_agent::hooks::{EventKind, boot};
+use openclaw_protocol::RunId;
+use serde_json::{Map, json};
+
+use super::{context, has_program, shown_config};
+use crate::api::{AgentMessage, Occasion};
+use crate::handle::Dispatch;
+
+/// How long handlers have to end when the gateway stops.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+impl Dispatch {
+    /// Whether anybody wants to hear of the start.
+    pub fn has_hooks(&self) -> bool {
+        !self.runner().settings().hooks.is_empty()
+    }
+
+    /// Tells hooks that the gateway takes messages, and has the agent do what its `BOOT.md` says.
+    pub async fn tell_started(&self, port: u16) {
+        let runner = self.runner();
+        let Some(bus) = runner.hooks_now() else { return };
+        bus.tell(&GatewayStart { port }, &HookContext { port: Some(port), ..HookContext::default() });
+        let kind = EventKind::GatewayStartup;
+        if !bus.set().hears(kind) {
+            return;
+        }
+        let settings = runner.settings();
+        let agent = settings.config.agent(&settings.config.default_agent());
+        let context = context([
+            ("cfg", has_program(&bus, kind).then(|| shown_config(&settings))),
+            ("deps", Some(json!({}))),
+            ("workspaceDir", Some(json!(agent.workspace.display().to_string()))),
+        ]);
+        let key = runner.key_rules().main(&agent.id);
+        let fired = runner.fire(&bus, runner.event(kind, &key, context)).await;
+        if fired.boots {
+            self.boot().await;
+        }
+    }
+
+    /// Has the default agent do what its `BOOT.md` says, in its main session.
+    async fn boot(&self) {
+        let runner = self.runner();
+        let settings = runner.settings();
+        let agent = settings.config.agent(&settings.config.default_agent());
+        let workspace = agent.workspace.clone();
+        let prompt = match tokio::task::spawn_blocking(move || boot::prompt(&workspace)).await {
+            Ok(Ok(Some(prompt))) => prompt,
+            Ok(Ok(None)) => return,
+            Ok(Err(error)) => return tracing::warn!(%error, "BOOT.md is not run"),
+            Err(error) => return tracing::warn!(%error, "BOOT.md is not run"),
+        };
+        let message = AgentMessage {
+            run_id: RunId::new(format!("boot-{}", uuid::Uuid::new_v4())),
+            session_key: runner.key_rules().main(&agent.id),
+            agent_id: agent.id,
+            session_id: None,
+            text: prompt,
+            images: Vec::new(),
+            thinking: None,
+            timeout_seconds: None,
+            lane: None,
+            extra_system_prompt: None,
+            occasion: Occasion::Heartbeat,
+            entry_patch: Map::new(),
+        };
+        match self.agent(message).await.outcome().await {
+            Ok(_taken) => tracing::info!("BOOT.md is run"),
+            Err(error) => tracing::warn!(%error, "BOOT.md is not run"),
+        }
+    }
+
+    /// Tells hooks that the gateway stops.
+    pub fn tell_stopping(&self, reason: &str) {
+        if let Some(bus) = self.runner().hooks_now() {
+            bus.tell(&GatewayStop { reason }, &HookContext::default());
+        }
+    }
+
+    /// Waits a moment for what hooks were told, and ends them.
+    pub async fn end_hooks(&self) {
+        self.runner().hooks.tasks().end(LAST_WORDS).await;
+    }
+}

@@ -1,0 +1,153 @@
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::clock::Clock;
+use crate::outbox::{
+    Address, Attempt, Deliver, DeliverFuture, Delivery, DeliveryPayload, Enqueued, Receipt, Repeats,
+    SendError,
+};
+use crate::testing::{FakeModel, KEY, Rig, chat, key_of};
+
+const DAY: i64 = 24 * 60 * 60_000;
+
+/// Programs of the configuration: a point or an event with the text of a shell script.
+fn commands(rows: &[(&str, String)]) -> Value {
+    let row = |(event, script): &(&str, String)| json!({"event": event, "command": ["sh", "-c", script]});
+    json!({"hooks": {"internal": {"enabled": true, "commands": rows.iter().map(row).collect::<Vec<_>>()}}})
+}
+
+/// A script that notes what it is given.
+fn noting(dir: &Path) -> String {
+    format!("given=$(cat); printf '%s\\n' \"$given\" >> {}", dir.join("noted").display())
+}
+
+/// What was noted, after the hooks have ended.
+async fn noted(rig: &Rig, dir: &Path) -> Vec<Value> {
+    rig.dispatch.shutdown(std::time::Duration::from_secs(30)).await;
+    rig.dispatch.runner().hooks.tasks().end(std::time::Duration::from_secs(30)).await;
+    let text = std::fs::read_to_string(dir.join("noted")).unwrap_or_default();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+async fn say(rig: &Rig, run: &str, text: &str) {
+    drop(rig.chat(chat(run, text)).await.unwrap());
+    rig.end(run).await;
+}
+
+#[tokio::test]
+async fn a_conversation_that_expired_is_told_as_the_gateways_own_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = FakeModel::start([]).await;
+    let now = Arc::new(AtomicI64::new(1_770_650_000_000));
+    let clock = Arc::clone(&now);
+    let clock = Clock::set(move || clock.load(Ordering::SeqCst), TimeZone::UTC);
+    let rows = [("command", noting(dir.path()))];
+    let rig = Rig::at(dir.path(), &model, commands(&rows), clock).await;
+    say(&rig, "r1", "hello").await;
+    let first = rig.entry().await.session_id;
+    say(&rig, "r2", "still here").await;
+    now.fetch_add(2 * DAY, Ordering::SeqCst);
+    say(&rig, "r3", "hello again").await;
+    let second = rig.entry().await.session_id;
+    say(&rig, "r4", "/reset").await;
+    let told = noted(&rig, dir.path()).await;
+    let line = |told: &Value| {
+        let context = &told["context"];
+        json!([told["action"], context["commandSource"], context["previousSessionEntry"]["sessionId"]])
+    };
+    let lines: Vec<Value> = told.iter().map(line).collect();
+    assert_eq!(lines, [json!(["new", "auto", first]), json!(["reset", "webchat", second])]);
+    assert_eq!(told[1]["context"]["senderId"], "golden");
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Words(String);
+
+impl DeliveryPayload for Words {
+    const KIND: &'static str = "words";
+
+    fn words(&self) -> Option<&str> {
+        Some(&self.0)
+    }
+
+    fn with_words(self, words: String) -> Self {
+        Self(words)
+    }
+}
+
+/// Sends what it is given to the test, but for what says so.
+struct Platform(mpsc::UnboundedSender<String>);
+
+impl Deliver<Words> for Platform {
+    fn repeats(&self) -> Repeats {
+        Repeats::Recognised
+    }
+
+    fn send<'a>(&'a self, delivery: &'a Delivery<Words>, _: Attempt) -> DeliverFuture<'a, Receipt> {
+        Box::pin(async move {
+            let words = delivery.payload.0.clone();
+            if words.contains("nowhere") {
+                return Err(SendError::Final { reason: "no such chat".to_owned() });
+            }
+            self.0.send(words).unwrap();
+            Ok(Receipt::default())
+        })
+    }
+}
+
+#[tokio::test]
+async fn what_goes_to_a_platform_can_be_changed_and_kept_back_and_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = FakeModel::start([]).await;
+    let changes =
+        r#"case $(cat) in *keep*) echo '{"cancel": true}';; *secret*) echo '{"content": "***"}';; esac"#;
+    let rows = [("message_sending", changes.to_owned()), ("message_sent", noting(dir.path()))];
+    let rig = Rig::with_config(dir.path(), &model, commands(&rows)).await;
+    let outbox = rig.dispatch.outbox::<Words>().unwrap();
+    let (sender, mut sent) = mpsc::unbounded_channel();
+    outbox.register("fake", "default", Arc::new(Platform(sender)));
+    let deliver = async |id: &str, words: &str| {
+        let (channel, account) = ("fake".to_owned(), "default".to_owned());
+        let address = Address { channel, account, target: "room".to_owned(), thread: None };
+        let payload = Words(words.to_owned());
+        let session_key = Some(key_of(KEY));
+        let delivery = Delivery { id: id.to_owned(), address, session_key, payload, expires_at: None };
+        rig.dispatch.deliver(&outbox, delivery).await.unwrap()
+    };
+    assert_eq!(deliver("d1", "plain").await, Enqueued::New);
+    assert_eq!(deliver("d2", "a secret").await, Enqueued::New);
+    assert_eq!(deliver("d3", "keep it").await, Enqueued::Withheld);
+    assert_eq!(deliver("d4", "to nowhere").await, Enqueued::New);
+    assert_eq!((sent.recv().await.as_deref(), sent.recv().await.as_deref()), (Some("plain"), Some("***")));
+    let failed = async {
+        while outbox.failed(1).await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), failed).await.unwrap();
+    let mut told: Vec<String> = noted(&rig, dir.path())
+        .await
+        .iter()
+        .map(|told| {
+            let payload = &told["payload"];
+            format!("{} {} {} {}", payload["to"], payload["content"], payload["success"], payload["error"])
+        })
+        .collect();
+    told.sort();
+    assert_eq!(
+        told,
+        [
+            r#""room" "***" true null"#,
+            r#""room" "plain" true null"#,
+            r#""room" "to nowhere" false "no such chat""#
+        ]
+    );
+}

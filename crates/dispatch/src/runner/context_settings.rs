@@ -1,0 +1,68 @@
+//! How much of a conversation a run sends, and what else it sends.
+
+use std::path::Path;
+
+use openclaw_agent::compaction::{CompactionSettings, FileSettings};
+use openclaw_agent::prompt::SystemPromptReport;
+use openclaw_agent::tokens::tokens_of;
+use openclaw_models::Candidate;
+use openclaw_sessions::SessionEntry;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::session::Session;
+use crate::setup::Settings;
+
+/// OpenClaw's own settings file beside an agent's credentials.
+const SETTINGS_FILE: &str = "settings.json";
+/// The largest that is read.
+const MAX_SETTINGS: u64 = 1024 * 1024;
+
+/// How a run's conversation is compacted. The agent's settings file is looked at only where that may matter: a conversation that takes
+/// less than half of the window is not compacted whatever the file says.
+pub(super) async fn compaction(
+    settings: &Settings,
+    session: &Session,
+    first: &Candidate,
+) -> CompactionSettings {
+    let filled = session.entry.total_tokens.unwrap_or(0);
+    let file = if filled > first.model.context_window() / 2 {
+        file_settings(&session.agent.agent_dir).await
+    } else {
+        FileSettings::default()
+    };
+    CompactionSettings::of(&settings.config.agents.defaults.compaction, file)
+}
+
+/// What the agent's settings file says; nothing where it can't be read.
+pub(super) async fn file_settings(agent_dir: &Path) -> FileSettings {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct File {
+        compaction: FileSettings,
+    }
+    let path = agent_dir.join(SETTINGS_FILE);
+    let read = move || {
+        let meta =
+            std::fs::metadata(&path).ok().filter(|meta| meta.is_file() && meta.len() <= MAX_SETTINGS)?;
+        let text = std::fs::read(&path).ok().filter(|_| meta.len() > 0)?;
+        let file = serde_json::from_slice::<File>(&text);
+        let file =
+            file.inspect_err(|error| tracing::warn!(path = %path.display(), %error, "settings are not used"));
+        file.ok().map(|file| file.compaction)
+    };
+    tokio::task::spawn_blocking(read).await.ok().flatten().unwrap_or_default()
+}
+
+/// Tokens of the system prompt and the tools.
+pub(super) fn fixed_tokens(report: &SystemPromptReport) -> u64 {
+    tokens_of(report.system_prompt.chars + report.tools.schema_chars)
+}
+
+/// The same, as the last run of a session noted it.
+pub(super) fn noted_fixed_tokens(entry: &SessionEntry) -> u64 {
+    let report = entry.system_prompt_report.as_ref().and_then(|report| report.read::<Value>().ok());
+    let chars = |pointer: &str| report.as_ref()?.pointer(pointer).and_then(Value::as_u64);
+    let chars = chars("/systemPrompt/chars").unwrap_or(0) + chars("/tools/schemaChars").unwrap_or(0);
+    tokens_of(usize::try_from(chars).unwrap_or(0))
+}

@@ -1,0 +1,60 @@
+//! What the next run of a session would be told, for `/context` where no run has told it yet: built as for a run, and not used.
+
+use std::sync::Arc;
+
+use openclaw_agent::prompt::{ReportSource, SystemPromptReport};
+use openclaw_config::ResolvedAgent;
+use openclaw_models::Ask;
+use openclaw_models::credentials::SessionState;
+use openclaw_sessions::entry::new_session_id;
+use openclaw_sessions::{SessionEntry, SessionKey};
+
+use super::prepare::{PromptParts, thinking};
+use super::session::Session;
+use super::{NotBegun, Runner};
+use crate::setup::Settings;
+
+impl Runner {
+    /// The report of a prompt that is built now.
+    pub(crate) async fn estimate(
+        &self,
+        settings: &Arc<Settings>,
+        key: &SessionKey,
+        agent: &ResolvedAgent,
+        entry: &SessionEntry,
+    ) -> Result<SystemPromptReport, NotBegun> {
+        let id = entry.session_id.clone().unwrap_or_else(new_session_id);
+        let session = Session {
+            key: key.clone(),
+            transcript: self.transcript_of(&agent.id, &id, Some(entry))?,
+            agent: agent.clone(),
+            id,
+            entry: Arc::new(entry.clone()),
+            noted: true,
+            is_new: false,
+            reset: None,
+            requested: None,
+            after_abort: false,
+        };
+        let asked = self.models.asked_for(key, entry, None).await;
+        let ask = Ask {
+            agent: &agent.id,
+            agent_dir: &agent.agent_dir,
+            model: asked.model.as_deref(),
+            pin: asked.pin.as_ref(),
+            session: SessionState { is_new: false, compactions: entry.compaction_count.unwrap_or(0) },
+            thinking: thinking(None, entry),
+        };
+        let selected = self.models.all.select(&settings.models, &ask).await?;
+        let first = selected.candidates.first();
+        let first = first.ok_or_else(|| NotBegun::because("Error: no model is configured"))?;
+        let files = self.load_workspace(&session, settings).await?;
+        let skills = self.skills_of(&session, settings).await;
+        let shield = self.secrets.shield(settings, selected.secrets, self.secrets.of_devices())?;
+        let model = (first.model.provider(), first.model.id());
+        let tools = self.tools(&session, settings, model, &shield, &skills);
+        let parts = PromptParts { files: &files, skills: &skills, tools: &tools };
+        let (_, report) = self.system_prompt(None, &session, settings, first, parts);
+        Ok(SystemPromptReport { source: ReportSource::Estimate, ..report })
+    }
+}

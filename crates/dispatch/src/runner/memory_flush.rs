@@ -1,0 +1,143 @@
+//! A turn before the turn (spec `agent-runtime.md` §10.7): when a conversation will soon be compacted, its agent is asked once to write
+//! down what is to last. Nobody hears of it, and when it fails the message has its turn all the same.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use openclaw_agent::compaction::memory_flush::{MemoryFlush, SessionFill};
+use openclaw_agent::event::RunEnd;
+use openclaw_agent::user_time::user_zone;
+use openclaw_config::settings::QueueMode;
+use openclaw_models::Candidate;
+use openclaw_protocol::{RunId, SessionId};
+use openclaw_sessions::SessionEntry;
+use openclaw_sessions::store::{Edit, Refused};
+use tokio::sync::mpsc;
+
+use super::prepare::{Flush, Preparation};
+use super::session::Session;
+use super::{NotBegun, RunControl, Runner, result, run_agent};
+use crate::api::Occasion;
+use crate::commands::Intent;
+use crate::inbox::Row;
+use crate::request::{Decisions, Kind, Request};
+use crate::session_model::RequestedModel;
+use crate::setup::Settings;
+use openclaw_sessions::time::now_ms;
+
+/// Whether memory is to be saved before a message's turn. What a crash has cut short was begun behind one already, and what the
+/// gateway does by itself has no turn of a person's.
+pub(super) fn is_due(settings: &Settings, row: &Row, session: &Session, model: &Candidate) -> bool {
+    let Some(flush) = &settings.memory_flush else { return false };
+    !row.recovered
+        && row.payload.is_interaction()
+        && session.reset.is_none()
+        && flush.is_due(model.model.context_window(), fill(&session.entry))
+}
+
+fn fill(entry: &SessionEntry) -> SessionFill {
+    SessionFill {
+        total_tokens: entry.total_tokens.unwrap_or(0),
+        compactions: entry.compaction_count.unwrap_or(0),
+        flushed_at: entry.memory_flush_compaction_count,
+    }
+}
+
+/// Asks the agent, with the model its next turn has.
+pub(super) async fn work(
+    runner: &Runner,
+    row: &Row,
+    session_id: &SessionId,
+    control: &RunControl,
+    requested: Option<RequestedModel>,
+) {
+    let settings = runner.settings();
+    let Some(flush) = &settings.memory_flush else { return };
+    let asking = turn(row, session_id, flush, &settings);
+    // Nobody steers it; whoever stops the message stops it too.
+    let own = Arc::new(RunControl::new(control.cancel.child_token()));
+    let worked = Box::pin(runner.flush_memory(&asking, &own, requested)).await;
+    if let Err(NotBegun { message, .. }) = worked {
+        tracing::warn!(session = %row.session_key, %message, "memory was not saved before the turn");
+    }
+}
+
+/// The gateway's own message. It is in no inbox: a crash forgets it, and the next message brings another.
+fn turn(row: &Row, session_id: &SessionId, flush: &MemoryFlush, settings: &Settings) -> Row {
+    let accepted_at = now_ms();
+    let zone = user_zone(settings.config.agents.defaults.user_timezone.as_deref());
+    let now = Timestamp::from_millisecond(accepted_at).unwrap_or(Timestamp::UNIX_EPOCH);
+    let extra =
+        row.payload.extra_system_prompt.iter().map(String::as_str).chain([flush.system_prompt.as_str()]);
+    let decided = Decisions {
+        reset: None,
+        intent: Intent::Prompt,
+        queue_mode: QueueMode::Followup,
+        time_limit: row.payload.run_time().map(|limit| limit.as_secs()),
+    };
+    let payload = Request {
+        kind: Kind::Agent,
+        text: flush.prompt(now, &zone),
+        extra_system_prompt: Some(extra.collect::<Vec<_>>().join("\n\n")),
+        agent_id: row.payload.agent_id.clone(),
+        occasion: Occasion::Heartbeat,
+        is_memory_flush: true,
+        decided: Some(decided),
+        ..Request::default()
+    };
+    let id = uuid::Uuid::new_v4().to_string();
+    Row {
+        run_id: RunId::new(format!("memory-flush-{id}")),
+        session_key: row.session_key.clone(),
+        payload,
+        accepted_at,
+        entry_id: id.get(..8).unwrap_or(&id).to_owned(),
+        fresh_id: SessionId::new(id),
+        session_id: Some(session_id.clone()),
+        abort: None,
+        answered: None,
+        recovered: false,
+    }
+}
+
+impl Runner {
+    async fn flush_memory(
+        &self,
+        row: &Row,
+        control: &Arc<RunControl>,
+        requested: Option<RequestedModel>,
+    ) -> Result<(), NotBegun> {
+        let Preparation::Ready(mut prepared) = self.prepare(row, control, requested, Flush::Done).await?
+        else {
+            return Ok(());
+        };
+        let (events, _) = mpsc::channel(1);
+        let ended = run_agent(self, &mut prepared, control, events).await;
+        control.transcript.send_replace(None);
+        prepared.branch.end_injections();
+        if self.shared.kill.is_cancelled() {
+            return Err(NotBegun::because("the gateway is shutting down"));
+        }
+        let is_saved = ended.end == RunEnd::Completed;
+        let outcome = result::outcome(&ended, None);
+        let figures = prepared.figures(ended, row, &outcome, None);
+        let change = Box::new(move |edit: Edit<'_>| {
+            if edit.is_new || edit.entry.session_id.as_ref() != Some(&figures.session_id) {
+                return Err(Refused("the session was deleted or reset meanwhile".to_owned()));
+            }
+            // Whoever stopped the run before did not stop this one.
+            let aborted = edit.entry.aborted_last_run;
+            figures.apply(edit.entry, edit.now);
+            edit.entry.aborted_last_run = aborted;
+            if is_saved {
+                edit.entry.memory_flush_at = Some(edit.now);
+                edit.entry.memory_flush_compaction_count = Some(edit.entry.compaction_count.unwrap_or(0));
+            }
+            Ok(())
+        });
+        self.deps.store.record(&prepared.session.key, change).await?;
+        prepared.branch.sync().await?;
+        prepared.keep(self);
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! A tool that a skill's command calls, without a model (spec `agent-runtime.md` §6.7). It is offered by the same policy, and run
+//! by the same code, as when a model calls it.
+
+use openclaw_agent::{DirectCall, ToolError};
+use openclaw_protocol::message::ToolCall;
+use serde_json::json;
+
+use super::session::Session;
+use super::{NotBegun, RunControl, Runner};
+use crate::commands::{Context, ToolWish};
+use crate::inbox::Row;
+
+/// What is said of a call during which the gateway went down: nobody knows how far it came.
+pub(super) const INTERRUPTED: &str =
+    "\u{274c} The gateway stopped while this was under way. Call it again if it did not finish.";
+
+impl Runner {
+    /// Calls the tool and tells what it says.
+    pub(super) async fn call_tool(
+        &self,
+        row: &Row,
+        context: &Context<'_>,
+        session: &Session,
+        wish: &ToolWish,
+        control: &RunControl,
+    ) -> Result<String, NotBegun> {
+        let settings = self.settings();
+        let skills = self.skills_of(session, &settings).await;
+        let (model, _) = context.current(&context.choices().await).await;
+        self.secrets.learn_keys(&skills.overlay);
+        let shield = self.secrets.shield(&settings, Vec::new(), self.secrets.of_devices())?;
+        let tools = self.tools(session, &settings, (model.provider.as_str(), &model.model), &shield, &skills);
+        let arguments = json!({"command": wish.input, "commandName": wish.command, "skillName": wish.skill});
+        let call = ToolCall {
+            id: format!("skill-{}", row.run_id),
+            name: wish.tool.clone(),
+            arguments,
+            ..ToolCall::default()
+        };
+        let cancel = control.cancel.child_token();
+        let direct = DirectCall {
+            tools: &tools,
+            redactor: &shield.redactor,
+            hooks: &self.run_hooks(&settings, session),
+            host: &self.tool_host,
+            workspace: &session.agent.workspace,
+            cancel: &cancel,
+        };
+        let mut calling = Box::pin(direct.make(&call));
+        let made = match row.payload.run_time() {
+            Some(limit) => tokio::select! { biased;
+                made = &mut calling => made,
+                () = tokio::time::sleep(limit) => {
+                    cancel.cancel();
+                    calling.await
+                }
+            },
+            None => calling.await,
+        };
+        Ok(told(&wish.tool, made))
+    }
+}
+
+fn told(tool: &str, made: Result<Option<String>, ToolError>) -> String {
+    match made {
+        Ok(Some(text)) => text,
+        Ok(None) => "\u{2705} Done.".to_owned(),
+        Err(ToolError::Unknown(_)) => format!("\u{274c} Tool not available: {tool}"),
+        Err(error) => format!("\u{274c} {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_tool_says_is_the_answer() {
+        let failed = |text: &str| Err(ToolError::Failed(text.to_owned()));
+        let rows = [
+            (Ok(Some("said".to_owned())), "said"),
+            (Ok(None), "\u{2705} Done."),
+            (failed("why"), "\u{274c} why"),
+            (Err(ToolError::Aborted), "\u{274c} Aborted"),
+            (Err(ToolError::Unknown("fly".to_owned())), "\u{274c} Tool not available: fly"),
+        ];
+        for (made, expect) in rows {
+            assert_eq!(told("fly", made), expect);
+        }
+    }
+}

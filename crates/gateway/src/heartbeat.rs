@@ -1,0 +1,80 @@
+//! Heartbeats: periodic turns in which an agent looks after its session by itself (spec `agent-runtime.md` §11).
+//!
+//! [`schedule`] decides whose turn it is, [`active_hours`] and [`checklist`] whether a beat is worth making, [`target`] where its
+//! answer goes, [`verdict`] what becomes of the answer: all of them pure. [`runner`] waits and keeps the schedule, [`beat`] makes
+//! one beat: a message that is accepted into its session's lane like any other.
+
+mod active_hours;
+mod beat;
+mod checklist;
+mod reason;
+mod runner;
+mod schedule;
+mod target;
+mod verdict;
+
+use std::sync::Arc;
+
+use openclaw_protocol::AgentId;
+use openclaw_protocol::params::heartbeat::HeartbeatEvent;
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, watch};
+
+pub(crate) use reason::Reason;
+pub(crate) use runner::run;
+
+/// Wishes for a beat that may wait for the runner. One that finds no room is dropped: there is a beat to come.
+const WISHES: usize = 64;
+
+/// A wish for a beat now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// Why.
+    pub(crate) reason: Reason,
+    /// Whose; `None` for every agent that has heartbeats.
+    pub(crate) agent: Option<AgentId>,
+}
+
+/// The handle to heartbeats: what others ask of them and learn of them.
+#[derive(Debug)]
+pub(crate) struct Heartbeats {
+    wishes: mpsc::Sender<Wish>,
+    waiting: Mutex<Option<mpsc::Receiver<Wish>>>,
+    enabled: watch::Sender<bool>,
+    last: Mutex<Option<Arc<HeartbeatEvent>>>,
+}
+
+impl Default for Heartbeats {
+    fn default() -> Self {
+        let (wishes, waiting) = mpsc::channel(WISHES);
+        Self {
+            wishes,
+            waiting: Mutex::new(Some(waiting)),
+            enabled: watch::Sender::new(true),
+            last: Mutex::default(),
+        }
+    }
+}
+
+impl Heartbeats {
+    /// Has a beat made soon; wishes of the next moments are one with it.
+    pub(crate) fn wish(&self, wish: Wish) {
+        if let Err(error) = self.wishes.try_send(wish) {
+            tracing::debug!(%error, "a wish for a heartbeat is dropped");
+        }
+    }
+
+    /// Switches all heartbeats on or off, for as long as this process lives.
+    pub(crate) fn set_enabled(&self, enabled: bool) {
+        self.enabled.send_replace(enabled);
+    }
+
+    /// The last event, `None` before the first.
+    pub(crate) fn last(&self) -> Option<HeartbeatEvent> {
+        self.last.lock().as_deref().cloned()
+    }
+
+    fn note(&self, event: HeartbeatEvent) {
+        *self.last.lock() = Some(Arc::new(event));
+    }
+}

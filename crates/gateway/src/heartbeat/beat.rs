@@ -1,0 +1,277 @@
+//! One heartbeat, from the question whether it is worth making to what becomes of its answer.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use openclaw_agent::workspace_file;
+use openclaw_config::settings::{BeatVisibility, Heartbeat};
+use openclaw_dispatch::outbox::Address;
+use openclaw_dispatch::{Beat, BeatAnswer, BeatChat, BeatMessage, DispatchError, Settings, UnfinishedBeat};
+use openclaw_protocol::params::heartbeat::{HeartbeatEvent, HeartbeatStatus};
+use openclaw_protocol::{AgentId, Payload, RunId};
+use openclaw_sessions::store::Edit;
+use openclaw_sessions::{SessionEntry, SessionKey};
+use uuid::Uuid;
+
+use super::reason::Reason;
+use super::schedule::Ended;
+use super::target::{self, Target};
+use super::verdict::{self, Circumstances, Verdict};
+use super::{active_hours, checklist};
+use crate::clock::now_ms;
+use crate::events::Event;
+use crate::state::GatewayState;
+
+/// The checklist of a workspace.
+const FILE: &str = "HEARTBEAT.md";
+/// A checklist is read so far to see whether it has anything on it.
+const MOST_OF_FILE: u64 = 1024 * 1024;
+
+/// One agent's beat, with the settings it is made under.
+struct Making<'a> {
+    state: &'a Arc<GatewayState>,
+    settings: Arc<Settings>,
+    heartbeat: Heartbeat,
+    agent: &'a AgentId,
+    key: SessionKey,
+    reason: String,
+    began_at: i64,
+}
+
+/// Makes a beat if it is worth one.
+pub(super) async fn make(state: &Arc<GatewayState>, agent: &AgentId, reason: &Reason) -> Ended {
+    let settings = state.settings();
+    if !reason.is_pressing() && settings.config.heartbeat(agent).every_ms.is_none() {
+        return Ended::Disabled;
+    }
+    let heartbeat = settings.config.heartbeat_of(agent);
+    let key = session(state, agent, heartbeat.session.as_deref());
+    let making =
+        Making { state, settings, heartbeat, agent, key, reason: reason.to_string(), began_at: now_ms() };
+    match making.obstacle(reason).await {
+        Some(Obstacle::InFlight) => Ended::InFlight,
+        Some(Obstacle::Skipped(why)) => {
+            making.skipped(why).await;
+            Ended::Counts
+        }
+        None => {
+            making.run(reason).await;
+            Ended::Counts
+        }
+    }
+}
+
+/// Waits for the end of a beat that an earlier process began, and does what is owed for it.
+pub(super) async fn take_up(state: &Arc<GatewayState>, unfinished: &UnfinishedBeat) {
+    let settings = state.settings();
+    let UnfinishedBeat { run_id, agent_id: agent, session_key, accepted_at, beat } = unfinished;
+    let making = Making {
+        state,
+        heartbeat: settings.config.heartbeat_of(agent),
+        settings,
+        agent,
+        key: session_key.clone(),
+        reason: beat.reason.clone(),
+        began_at: *accepted_at,
+    };
+    making.conclude(run_id).await;
+}
+
+/// Why a beat is not made now.
+enum Obstacle {
+    /// Its session is at work.
+    InFlight,
+    /// It is not worth making.
+    Skipped(&'static str),
+}
+
+/// The session a beat looks after: the configured one of the same agent, else the agent's main session.
+fn session(state: &GatewayState, agent: &AgentId, asked: Option<&str>) -> SessionKey {
+    let rules = state.sessions.rules();
+    let main = rules.main(agent);
+    let asked =
+        asked.map(str::trim).filter(|text| !text.is_empty()).map(|text| rules.canonical_for(text, agent));
+    match asked {
+        Some(Ok(key)) if key.agent().is_some_and(|owner| owner == *agent) => key,
+        Some(_) | None => main,
+    }
+}
+
+impl Making<'_> {
+    /// In the order of spec §11.2.
+    async fn obstacle(&self, reason: &Reason) -> Option<Obstacle> {
+        let now = Timestamp::from_millisecond(self.began_at).unwrap_or_default();
+        let zone = self.settings.config.agents.defaults.user_timezone.as_deref();
+        if !reason.is_pressing() && !active_hours::are_now(self.heartbeat.active_hours.as_ref(), now, zone) {
+            return Some(Obstacle::Skipped("quiet-hours"));
+        }
+        if !self.state.dispatch.active_runs(&self.key).is_empty() {
+            return Some(Obstacle::InFlight);
+        }
+        let is_wanted = reason.is_pressing() || self.state.system_events.want_beat(&self.key);
+        if !is_wanted && self.has_nothing_to_do().await {
+            return Some(Obstacle::Skipped("empty-heartbeat-file"));
+        }
+        None
+    }
+
+    /// Whether there is a checklist, and nothing on it. One that can't be read is left to the agent.
+    async fn has_nothing_to_do(&self) -> bool {
+        let workspace = self.settings.config.agent(self.agent).workspace;
+        let read = tokio::task::spawn_blocking(move || read_checklist(&workspace));
+        read.await.ok().flatten().is_some_and(|text| checklist::is_empty(&text))
+    }
+
+    async fn run(&self, reason: &Reason) {
+        let entry = self.entry().await;
+        let target = self.target(entry.as_deref());
+        let shown = self.shown(&target);
+        if shown.is_nothing() {
+            return self.skipped("alerts-disabled").await;
+        }
+        let waiting = self.state.system_events.peek(&self.key);
+        let (text, purpose) = reason.question(&waiting, self.heartbeat.prompt_text());
+        let run_id = RunId::new(Uuid::new_v4().to_string());
+        let beat = Beat {
+            reason: self.reason.clone(),
+            purpose,
+            model: self
+                .heartbeat
+                .model
+                .as_deref()
+                .map(str::trim)
+                .filter(|m| !m.is_empty())
+                .map(str::to_owned),
+            ack_max_chars: self.heartbeat.ack_limit(),
+            chat: chat(shown),
+        };
+        let message = BeatMessage {
+            run_id: run_id.clone(),
+            agent_id: self.agent.clone(),
+            session_key: self.key.clone(),
+            text: text.to_owned(),
+            beat,
+        };
+        match self.state.dispatch.beat(message).await.outcome().await {
+            // Nobody waits for an acknowledgement.
+            Ok(receipt) => drop(receipt),
+            Err(DispatchError::ShuttingDown) => return,
+            Err(DispatchError::SendBlocked) => return self.skipped("send-policy").await,
+            Err(error) => return self.failed(&error.to_string()).await,
+        }
+        self.conclude(&run_id).await;
+    }
+
+    /// Does what follows from the end of the beat's run.
+    async fn conclude(&self, run_id: &RunId) {
+        // Without a record the gateway stops: the next start takes it up again.
+        let Some(record) = self.state.dispatch.ended(run_id).await else { return };
+        let Some(answer) = BeatAnswer::of(&record.outcome) else {
+            return self.failed(record.outcome.failure().unwrap_or("the run was stopped")).await;
+        };
+        let entry = self.entry().await;
+        let target = self.target(entry.as_deref());
+        let last_sent = entry.as_deref().and_then(|entry| {
+            Some((entry.last_heartbeat_text.as_deref()?, entry.last_heartbeat_sent_at.unwrap_or_default()))
+        });
+        let given = Circumstances { last_sent, ..self.circumstances(&target) };
+        let Verdict { event, send } = verdict::of(&answer, &given);
+        if let Some(sending) = &send
+            && sending.is_alert
+            && let Some(text) = sending.texts.last()
+        {
+            self.remember(text.clone(), event.ts).await;
+        }
+        self.tell(event);
+    }
+
+    fn target(&self, entry: Option<&SessionEntry>) -> Target {
+        target::resolve(&self.heartbeat, &self.settings.config.channels, entry)
+    }
+
+    fn shown(&self, target: &Target) -> BeatVisibility {
+        self.settings.config.channels.beat_visibility(target.channel(), target.account())
+    }
+
+    fn circumstances<'a>(&'a self, target: &'a Target) -> Circumstances<'a> {
+        Circumstances {
+            now: now_ms(),
+            began_at: self.began_at,
+            reason: &self.reason,
+            agent: self.agent.as_str(),
+            shown: self.shown(target),
+            target,
+            not_ready: match target {
+                Target::Chat(address) => not_ready(address),
+                Target::Nobody(_) => None,
+            },
+            last_sent: None,
+            with_reasoning: self.heartbeat.include_reasoning.unwrap_or(false),
+        }
+    }
+
+    async fn skipped(&self, why: &str) {
+        tracing::debug!(agent = %self.agent, reason = %self.reason, why, "heartbeat skipped");
+        let target = self.target(self.entry().await.as_deref());
+        self.tell(verdict::without_answer(HeartbeatStatus::Skipped, why, &self.circumstances(&target)));
+    }
+
+    async fn failed(&self, why: &str) {
+        tracing::warn!(agent = %self.agent, reason = %self.reason, why, "heartbeat failed");
+        let target = self.target(self.entry().await.as_deref());
+        self.tell(verdict::without_answer(HeartbeatStatus::Failed, why, &self.circumstances(&target)));
+    }
+
+    fn tell(&self, event: HeartbeatEvent) {
+        tracing::info!(agent = %self.agent, status = event.status.as_str(), reason = %self.reason, "heartbeat");
+        if let Ok(payload) = Payload::of(&event) {
+            self.state.events.publish(Event::named("heartbeat", payload));
+        }
+        self.state.heartbeats.note(event);
+    }
+
+    /// The session's row. One that can't be read has nothing to say: what it is needed for shows the fault elsewhere.
+    async fn entry(&self) -> Option<Arc<SessionEntry>> {
+        match self.state.sessions.get(&self.key).await {
+            Ok(row) => row.map(|row| row.entry),
+            Err(error) => {
+                tracing::warn!(session = %self.key, %error, "the row of a heartbeat's session can't be read");
+                None
+            }
+        }
+    }
+
+    /// Notes an alert that is sent: that is a use of the session.
+    async fn remember(&self, text: String, at: i64) {
+        let change = Box::new(move |Edit { entry, now, .. }: Edit<'_>| {
+            entry.last_heartbeat_text = Some(text.into());
+            entry.last_heartbeat_sent_at = Some(at);
+            entry.touch(now);
+            Ok(())
+        });
+        if let Err(error) = self.state.sessions.update(&self.key, change).await {
+            tracing::warn!(session = %self.key, %error, "an alert may be sent again: it could not be noted");
+        }
+    }
+}
+
+/// What clients see of a beat as a chat.
+fn chat(shown: BeatVisibility) -> BeatChat {
+    match (shown.show_ok, shown.show_alerts) {
+        (true, _) => BeatChat::All,
+        (false, true) => BeatChat::Alerts,
+        (false, false) => BeatChat::Nothing,
+    }
+}
+
+/// Why nothing can be sent to an address now. No chat platform can be connected yet: the first one answers here, and takes what is
+/// sent from the outbox.
+fn not_ready(_address: &Address) -> Option<&'static str> {
+    Some("channel-not-connected")
+}
+
+fn read_checklist(workspace: &Path) -> Option<String> {
+    let head = workspace_file::read(workspace, FILE, MOST_OF_FILE).ok().flatten()?;
+    Some(String::from_utf8_lossy(&head.bytes).into_owned())
+}

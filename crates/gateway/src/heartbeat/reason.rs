@@ -1,0 +1,82 @@
+//! Why a heartbeat is made.
+
+use std::fmt;
+
+use openclaw_dispatch::BeatPurpose;
+
+/// Why a heartbeat is made; its text is the `reason` of the event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// It is due.
+    Interval,
+    /// Somebody asked for it.
+    Wake,
+    /// A command in the background has ended.
+    #[cfg_attr(not(test), expect(dead_code, reason = "commands do not go to the background yet"))]
+    ExecEvent,
+    /// A scheduled job of this id is due.
+    #[cfg_attr(not(test), expect(dead_code, reason = "there is no scheduler of jobs yet"))]
+    Cron(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interval => f.write_str("interval"),
+            Self::Wake => f.write_str("wake"),
+            Self::ExecEvent => f.write_str("exec-event"),
+            Self::Cron(job) => write!(f, "cron:{job}"),
+        }
+    }
+}
+
+/// What the agent is asked to do with the output of a command that has ended.
+const RELAY_COMMAND: &str = "A command you started in the background has ended; what it printed is in the system messages \
+                             above. Tell the user what came of it: its output where it succeeded, what went wrong where it failed.";
+/// What the agent is asked to do with a reminder.
+const RELAY_REMINDER: &str = "A scheduled reminder is due; its text is in the system messages above. Tell it to the user in a \
+                              helpful and friendly way.";
+
+impl Reason {
+    /// Whether it is made whatever the hour, the interval and the checklist say: somebody waits for what is due.
+    pub(super) fn is_pressing(&self) -> bool {
+        match self {
+            Self::ExecEvent | Self::Cron(_) => true,
+            Self::Interval | Self::Wake => false,
+        }
+    }
+
+    /// What is asked of the agent, given the lines that wait to be told to it, and what for.
+    pub(super) fn question<'a>(&self, waiting: &[String], prompt: &'a str) -> (&'a str, BeatPurpose) {
+        match self {
+            Self::ExecEvent if waiting.iter().any(|line| line.contains("Exec finished")) => {
+                (RELAY_COMMAND, BeatPurpose::RelayCommand)
+            }
+            Self::Cron(_) if !waiting.is_empty() => (RELAY_REMINDER, BeatPurpose::RelayReminder),
+            Self::ExecEvent | Self::Cron(_) | Self::Interval | Self::Wake => (prompt, BeatPurpose::Check),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_depends_on_what_waits() {
+        let finished = vec!["Exec finished (node=n id=1, code 0)".to_owned()];
+        let other = vec!["take the bins out".to_owned()];
+        let rows = [
+            (Reason::Interval, &finished, "p", BeatPurpose::Check),
+            (Reason::Wake, &other, "p", BeatPurpose::Check),
+            (Reason::ExecEvent, &finished, RELAY_COMMAND, BeatPurpose::RelayCommand),
+            (Reason::ExecEvent, &other, "p", BeatPurpose::Check),
+            (Reason::Cron("j".to_owned()), &other, RELAY_REMINDER, BeatPurpose::RelayReminder),
+            (Reason::Cron("j".to_owned()), &Vec::new(), "p", BeatPurpose::Check),
+        ];
+        for (reason, waiting, text, purpose) in rows {
+            assert_eq!(reason.question(waiting, "p"), (text, purpose), "{reason}");
+        }
+        assert_eq!(Reason::Cron("j".to_owned()).to_string(), "cron:j");
+    }
+}

@@ -1,0 +1,92 @@
+//! Waits for what the schedule says, and for those who wish a beat.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_dispatch::Settings;
+use openclaw_protocol::AgentId;
+use tokio::sync::mpsc;
+use tokio::task::{Id, JoinError, JoinSet};
+
+use super::schedule::{Ended, Schedule};
+use super::{Wish, beat};
+use crate::clock::now_ms;
+use crate::state::GatewayState;
+
+/// The clock is looked at this often at least: it may have been set, and the machine may have slept.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// How a beat has ended; nothing for one of an earlier process, which was not scheduled.
+type Done = Option<Ended>;
+
+/// Makes heartbeats until the gateway stops.
+pub(crate) async fn run(state: Arc<GatewayState>) {
+    let Some(wishes) = state.heartbeats.waiting.lock().take() else { return };
+    let stopping = state.stopping.clone();
+    let mut beats = JoinSet::new();
+    for unfinished in state.dispatch.take_unfinished_beats() {
+        let state = Arc::clone(&state);
+        beats.spawn(async move {
+            beat::take_up(&state, &unfinished).await;
+            None
+        });
+    }
+    tokio::select! { biased;
+        () = stopping.cancelled() => {}
+        () = follow(&state, wishes, &mut beats) => {}
+    }
+    // Their runs are in the inbox: what has not ended is taken up by the next start.
+    while beats.join_next().await.is_some() {}
+}
+
+async fn follow(state: &Arc<GatewayState>, mut wishes: mpsc::Receiver<Wish>, beats: &mut JoinSet<Done>) {
+    let mut schedule = Schedule::default();
+    let mut under_way = HashMap::new();
+    let mut settings = state.follow_settings();
+    let mut enabled = state.heartbeats.enabled.subscribe();
+    schedule.configure(now_ms(), agents(&settings.borrow_and_update()));
+    loop {
+        for (agent, reason) in schedule.take(now_ms()) {
+            let state = Arc::clone(state);
+            let made = (agent.clone(), reason.clone());
+            let task = beats.spawn(async move { Some(beat::make(&state, &agent, &reason).await) });
+            under_way.insert(task.id(), made);
+        }
+        let wait = schedule.next().map(|at| u64::try_from(at - now_ms()).unwrap_or(0));
+        let wait = wait.map_or(LOOK, |wait| Duration::from_millis(wait).min(LOOK));
+        tokio::select! { biased;
+            Some(wish) = wishes.recv() => schedule.wish(now_ms(), &wish.reason, wish.agent.as_ref()),
+            Some(ended) = beats.join_next_with_id(), if !beats.is_empty() => {
+                let (task, ended) = how(ended);
+                if let Some((agent, reason)) = under_way.remove(&task) {
+                    schedule.ended(now_ms(), &agent, reason, ended);
+                }
+            }
+            Ok(()) = settings.changed() => schedule.configure(now_ms(), agents(&settings.borrow_and_update())),
+            Ok(()) = enabled.changed() => schedule.set_enabled(*enabled.borrow_and_update()),
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
+/// Which task has ended, and how. One that panicked counts as made: the next one is an interval away.
+fn how(ended: Result<(Id, Done), JoinError>) -> (Id, Ended) {
+    match ended {
+        Ok((task, ended)) => (task, ended.unwrap_or(Ended::Counts)),
+        Err(error) => {
+            tracing::error!(%error, "a heartbeat panicked");
+            (error.id(), Ended::Counts)
+        }
+    }
+}
+
+/// The agents that have heartbeats, with their intervals.
+fn agents(settings: &Settings) -> Vec<(AgentId, Option<u64>)> {
+    let ids = settings.config.agent_ids().into_iter();
+    let beats = ids.map(|id| {
+        let beat = settings.config.heartbeat(&id);
+        (id, beat)
+    });
+    beats.filter(|(_, beat)| beat.enabled).map(|(id, beat)| (id, beat.every_ms)).collect()
+}

@@ -1,0 +1,89 @@
+//! `skills.*` (spec `gateway-protocol.md` §6.6): what there is to say of skills, and changes of what they need.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_agent::skills::install::InstallRequest;
+use openclaw_agent::skills::{self, SkillChange};
+use openclaw_config::write::Actor;
+use openclaw_protocol::error::ErrorShape;
+use openclaw_protocol::params::Nothing;
+use openclaw_protocol::params::skills::{
+    SkillsBinsResult, SkillsInstallParams, SkillsInstallResult, SkillsStatusParams, SkillsStatusResult,
+    SkillsUpdateParams, SkillsUpdateResult,
+};
+use openclaw_protocol::{AgentId, Payload};
+use tokio::task::spawn_blocking;
+
+use super::config_change::change;
+use crate::request::{Failure, RequestContext};
+
+pub(super) async fn status(
+    ctx: RequestContext,
+    params: SkillsStatusParams,
+) -> Result<SkillsStatusResult, Failure> {
+    let config = ctx.gateway.config();
+    let id = match params.agent_id {
+        Some(asked) => {
+            let id = AgentId::normalize(&asked.0);
+            if !config.has_agent(&id) {
+                return Err(ErrorShape::invalid(format!("unknown agent id \"{}\"", asked.0)).into());
+            }
+            id
+        }
+        None => config.default_agent(),
+    };
+    Ok(spawn_blocking(move || skills::status::status(&config, &config.agent(&id).workspace)).await?)
+}
+
+pub(super) async fn bins(ctx: RequestContext, _params: Nothing) -> Result<SkillsBinsResult, Failure> {
+    let config = ctx.gateway.config();
+    let bins = spawn_blocking(move || {
+        let mut workspaces: Vec<PathBuf> =
+            config.agent_ids().iter().map(|id| config.agent(id).workspace).collect();
+        workspaces.dedup();
+        skills::status::bins(&config, workspaces.iter().map(PathBuf::as_path))
+    });
+    Ok(SkillsBinsResult { bins: bins.await?.into_iter().collect() })
+}
+
+/// Goes on when the caller disconnects: half an installation helps nobody.
+pub(super) async fn install(
+    ctx: RequestContext,
+    params: SkillsInstallParams,
+) -> Result<SkillsInstallResult, Failure> {
+    let gateway = Arc::clone(&ctx.gateway);
+    let installing = ctx.gateway.tasks.spawn(async move {
+        let config = gateway.config();
+        let workspace = config.agent(&config.default_agent()).workspace;
+        let request = InstallRequest {
+            name: params.name.0.trim(),
+            install_id: params.install_id.0.trim(),
+            timeout: params.timeout_ms.map(Duration::from_millis),
+        };
+        let done = skills::install::install(&config, &workspace, request, &gateway.stopping).await;
+        if done.ok {
+            // What was missing may be there.
+            gateway.skills.look_again();
+        }
+        done
+    });
+    let done = installing.await?;
+    if done.ok {
+        return Ok(done);
+    }
+    Err(Failure::with_payload(ErrorShape::unavailable(done.message.clone()), Payload::of(&done)?))
+}
+
+pub(super) async fn update(
+    ctx: RequestContext,
+    params: SkillsUpdateParams,
+) -> Result<SkillsUpdateResult, Failure> {
+    let skill_key = params.skill_key.0.trim().to_owned();
+    let key = skill_key.clone();
+    let wanted =
+        SkillChange { enabled: params.enabled, api_key: params.api_key, env: params.env.unwrap_or_default() };
+    let config = change(&ctx, move |loaded| skills::update(loaded, &key, &wanted, Actor::Rpc)).await?;
+    Ok(SkillsUpdateResult { ok: true, skill_key, config })
+}
