@@ -2,17 +2,23 @@
 //! the commands.
 
 mod agents;
+mod hooks;
 mod models;
 mod models_auth;
+mod skills;
+mod system;
 mod value;
 
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agents::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRouteArgs, AgentsSetIdentityArgs};
+pub(crate) use hooks::{HooksArgs, HooksCommand};
 pub(crate) use models::{
     AliasesCommand, FallbacksCommand, FormArgs, ModelsArgs, ModelsCommand, ProbeArgs, ScanArgs,
 };
 pub(crate) use models_auth::{AuthOrderCommand, ModelsAuthArgs, ModelsAuthCommand, OrderOf};
+pub(crate) use skills::{SkillsArgs, SkillsCommand};
+pub(crate) use system::{AskArgs, HeartbeatCommand, SystemArgs, SystemCommand};
 pub(crate) use value::{given, given_text, positive};
 
 /// The words after the profile flags.
@@ -47,6 +53,8 @@ pub(crate) enum Command {
     Gateway(Box<GatewayArgs>),
     /// Health of the running gateway
     Health(HealthArgs),
+    /// Programs that are told what happens, and may change it
+    Hooks(HooksArgs),
     /// Tail the gateway's log
     Logs(LogsArgs),
     /// Models and credentials
@@ -55,8 +63,12 @@ pub(crate) enum Command {
     Sessions(SessionsArgs),
     /// Create the config file, the workspace and the sessions directory
     Setup(SetupArgs),
+    /// Skills: which there are, and what they need
+    Skills(SkillsArgs),
     /// Overview of gateway, agents and sessions
     Status(StatusArgs),
+    /// Tell the agent something, heartbeats, and who is here
+    System(SystemArgs),
 }
 
 /// How to reach a gateway.

@@ -24,7 +24,8 @@ const NOT_YET: &[&str] = &[
     "directory",
     "dns",
     "docs",
-    "hooks",
+    "hooks install",
+    "hooks update",
     "memory",
     "message",
     "node",
@@ -35,8 +36,6 @@ const NOT_YET: &[&str] = &[
     "reset",
     "sandbox",
     "security",
-    "skills",
-    "system",
     "tui",
     "uninstall",
     "update",
@@ -109,7 +108,7 @@ pub(crate) fn run(args: &[String]) -> u8 {
 fn help_as_flag(mut words: Vec<String>) -> Vec<String> {
     let at = words.iter().position(|word| word == "help").filter(|at| *at <= 1);
     let Some(at) = at else { return words };
-    let groups = ["agents", "config", "gateway", "models"];
+    let groups = ["agents", "config", "gateway", "models", "system"];
     if at == 1 && !words.first().is_some_and(|word| groups.contains(&word.as_str())) {
         return words;
     }

@@ -14,6 +14,7 @@ mod gateway_probe;
 mod gateway_run;
 mod gateway_status;
 mod health;
+mod hooks;
 mod listeners;
 mod local_run;
 mod logs;
@@ -21,8 +22,10 @@ mod models;
 mod questions;
 mod sessions;
 mod setup;
+mod skills;
 mod status;
 mod status_text;
+mod system;
 mod usage;
 
 use crate::args::{Command, GatewayCommand};
@@ -46,10 +49,13 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
             Some(other) => gateway_ask::run(other, &args.run, context),
         },
         Command::Health(args) => health::run(&args, context),
+        Command::Hooks(args) => hooks::run(&args, context),
         Command::Logs(args) => logs::run(&args, context),
         Command::Models(args) => models::run(args, context),
         Command::Sessions(args) => sessions::run(&args, context),
         Command::Setup(args) => setup::run(&args, context),
+        Command::Skills(args) => skills::run(&args, context),
         Command::Status(args) => status::run(&args, context),
+        Command::System(args) => system::run(&args, context),
     }
 }

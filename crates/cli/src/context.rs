@@ -13,7 +13,7 @@ use crate::output::{self, Style};
 #[derive(Debug)]
 pub(crate) struct Context {
     /// Config, paths and environment.
-    pub(crate) loaded: Loaded,
+    pub(crate) loaded: Arc<Loaded>,
     process: Environment,
     /// Colour.
     pub(crate) style: Style,
@@ -22,7 +22,7 @@ pub(crate) struct Context {
 impl Context {
     /// Reads the config of an environment.
     pub(crate) fn new(env: &Environment, no_color: bool) -> Self {
-        let loaded = openclaw_config::load(env);
+        let loaded = Arc::new(openclaw_config::load(env));
         let style = Style::of(&loaded.environment, no_color);
         Self { loaded, process: env.clone(), style }
     }
@@ -150,7 +150,7 @@ impl Context {
 
     /// The same instance with its files read anew, after a command has changed them.
     pub(crate) fn reread(&self) -> Self {
-        let loaded = openclaw_config::load(&self.process);
+        let loaded = Arc::new(openclaw_config::load(&self.process));
         Self { loaded, process: self.process.clone(), style: self.style }
     }
 

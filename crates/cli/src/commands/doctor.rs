@@ -63,6 +63,12 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
     };
     let before = session.look();
     let after = if args.fix || args.repair { session.repair(before.clone())? } else { before.clone() };
+    if session.running.is_some() && check_database(&context.paths().database()) == DatabaseState::InUse {
+        session.notes.push(
+            "The running gateway has its database for itself, so it was not looked at; stop the gateway to have it checked."
+                .to_owned(),
+        );
+    }
     let checked = report::Report {
         checks: report::checks(&before, &after, &session.failures),
         notes: session.notes,
@@ -200,7 +206,7 @@ fn database_finding(context: &Context) -> Option<Finding> {
     let path = context.paths().database();
     let shown = path.display();
     match check_database(&path) {
-        DatabaseState::Absent | DatabaseState::Sound => None,
+        DatabaseState::Absent | DatabaseState::Sound | DatabaseState::InUse => None,
         DatabaseState::Damaged(why) => {
             let message = format!(
                 "CRITICAL: The database {shown} is damaged ({why}). What can be read of it can be taken over into a new one; \

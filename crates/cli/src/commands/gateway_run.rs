@@ -1,5 +1,7 @@
 //! `openclaw gateway [run]`: resolves the flags and hands over to the daemon (spec `cli.md` §9.5).
 
+use std::sync::Arc;
+
 use openclaw_config::gateway_options::{GatewayFlags, StartRefusal};
 use openclaw_config::settings::{AuthKind, BindMode, GatewayMode, TailscaleMode};
 use openclaw_gateway::{ExitStatus, LogTarget, RunOptions, StartError};
@@ -55,7 +57,7 @@ pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
         flags,
         force: args.force,
         log: LogTarget::Process { verbose: args.verbose, no_colour: context.style == output::Style::PLAIN },
-        ..RunOptions::new(context.process().clone())
+        ..RunOptions::new(context.process().clone(), Arc::clone(&context.loaded))
     };
     openclaw_models::install_tls();
     match runtime::finish(threads, openclaw_gateway::run(options)) {

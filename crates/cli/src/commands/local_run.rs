@@ -3,6 +3,8 @@
 //! A gateway is started for the one run, on a free loopback port with a secret nobody knows, and stopped afterwards. So the
 //! run takes the same way as every other, and the lock of the state directory keeps it apart from a gateway that runs.
 
+use std::sync::Arc;
+
 use openclaw_config::gateway_options::GatewayFlags;
 use openclaw_config::settings::{AuthKind, BindMode};
 use openclaw_dispatch::{AgentMessage, Occasion, RunOutcome, RunRecord};
@@ -60,7 +62,7 @@ pub(super) async fn run(context: &Context, request: Request, why: Why) -> Result
         log: LogTarget::Existing,
         ready: Some(ready),
         stop: stop.clone(),
-        ..RunOptions::new(context.process().clone())
+        ..RunOptions::new(context.process().clone(), Arc::clone(&context.loaded))
     };
     let gateway = openclaw_gateway::run(options);
     tokio::pin!(gateway);
@@ -127,12 +129,10 @@ async fn answer(state: &GatewayState, agent: AgentId, request: Request) -> Resul
         .await
         .map_err(|error| Failure::new("not-accepted", error.to_string()))?;
     drop(receipt);
-    match state.dispatch.ended(&run_id).await {
-        Some(RunRecord { outcome: RunOutcome::Ok { result }, .. }) => Ok(result),
-        Some(RunRecord { outcome: RunOutcome::Error { message, .. }, .. }) => {
-            Err(Failure::new("run", message))
-        }
-        Some(RunRecord { outcome: RunOutcome::Aborted { reason, result }, .. }) => {
+    match state.dispatch.ended(&run_id).await.map(RunRecord::told) {
+        Some(RunOutcome::Ok { result }) => Ok(result),
+        Some(RunOutcome::Error { message, .. }) => Err(Failure::new("run", message)),
+        Some(RunOutcome::Aborted { reason, result }) => {
             let why = result.as_ref().and_then(stopped_why);
             Err(Failure::new("aborted", why.unwrap_or_else(|| format!("the run was stopped ({reason})"))))
         }

@@ -86,7 +86,7 @@ fn overview(status: &Status, context: &Context, extras: &Extras) -> Vec<(String,
         ("Memory", format!("disabled ({})", NO_MEMORY)),
         ("Probes", extras.probes.to_owned()),
         ("Events", if events == 0 { "none".to_owned() } else { format!("{events} queued") }),
-        ("Heartbeat", format!("does not run yet in this version · configured: {}", heartbeats.join(", "))),
+        ("Heartbeat", heartbeats.join(", ")),
         ("Sessions", sessions_line(&status.sessions.summary)),
     ];
     rows.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()

@@ -35,6 +35,50 @@ pub(crate) fn boxed(heading: [&str; 2], rows: &[(String, String)], width: usize)
     lines
 }
 
+/// Lines of a box with several columns, each at least as wide as given here, in characters with its margins. The column
+/// `flexible` takes what the others leave of `width`, and its cells are broken to fit.
+pub(crate) fn grid(columns: &[Column], rows: &[Vec<String>], flexible: usize, width: usize) -> Vec<String> {
+    const NARROWEST: usize = 24;
+    let content = |at: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| one_line(cell).chars().count());
+        cells.max().unwrap_or_default()
+    };
+    let mut widths: Vec<usize> = columns
+        .iter()
+        .enumerate()
+        .map(|(at, (name, least))| content(at).max(name.chars().count()).max(least.saturating_sub(2)))
+        .collect();
+    let others: usize =
+        widths.iter().enumerate().filter(|(at, _)| *at != flexible).map(|(_, width)| width + 3).sum();
+    if let Some(flexible) = widths.get_mut(flexible) {
+        *flexible = width.saturating_sub(others + 4).max(NARROWEST - 2);
+    }
+    let rule = |left: &str, middle: &str, right: &str| {
+        let parts: Vec<String> = widths.iter().map(|width| "─".repeat(width + 2)).collect();
+        format!("{left}{}{right}", parts.join(middle))
+    };
+    let line = |cells: &[String]| {
+        let cells = widths
+            .iter()
+            .enumerate()
+            .map(|(at, width)| pad(cells.get(at).map(String::as_str).unwrap_or_default(), *width));
+        format!("│ {} │", cells.collect::<Vec<_>>().join(" │ "))
+    };
+    let heading: Vec<String> = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let mut lines = vec![rule("┌", "┬", "┐"), line(&heading), rule("├", "┼", "┤")];
+    for row in rows {
+        let broken: Vec<Vec<String>> =
+            row.iter().zip(&widths).map(|(cell, width)| wrap(&one_line(cell), *width)).collect();
+        for at in 0..broken.iter().map(Vec::len).max().unwrap_or_default() {
+            let cells: Vec<String> =
+                broken.iter().map(|cell| cell.get(at).cloned().unwrap_or_default()).collect();
+            lines.push(line(&cells));
+        }
+    }
+    lines.push(rule("└", "┴", "┘"));
+    lines
+}
+
 fn pad(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(text.chars().count());
     format!("{text}{}", " ".repeat(missing))
