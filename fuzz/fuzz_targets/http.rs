@@ -1,7 +1,7 @@
 //! Whatever comes over a connection is answered as HTTP or not at all, and the connection ends with it.
 #![no_main]
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
 use openclaw_config::Environment;
@@ -23,8 +23,9 @@ static GATEWAY: LazyLock<Gateway> = LazyLock::new(|| {
     let environment =
         Environment::new([("HOME", path), ("TMPDIR", path), ("OPENCLAW_LOCAL_MODELS", "off")], path);
     let (ready, told) = oneshot::channel();
+    let loaded = Arc::new(openclaw_config::load(&environment));
     let mut options =
-        RunOptions { log: LogTarget::Existing, ready: Some(ready), ..RunOptions::new(environment) };
+        RunOptions { log: LogTarget::Existing, ready: Some(ready), ..RunOptions::new(environment, loaded) };
     options.flags.port = Some(0);
     options.flags.token = Some("the-token-of-this-gateway".to_owned().into());
     options.flags.allow_unconfigured = true;

@@ -2,7 +2,7 @@
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{GatewayUnderTest, Login, TOKEN, WsClient};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::conversation::send;
@@ -39,7 +39,7 @@ async fn five_hundred_clients_that_come_at_once_all_hear_the_same() {
 }
 
 /// A client of one of ten devices: the list of who is here stays short.
-fn tab(number: usize) -> Login {
+pub(crate) fn tab(number: usize) -> Login {
     let device = format!("device-{}", number % 10);
     let client =
         json!({"id": "test", "version": "1.0.0", "platform": "linux", "mode": "test", "instanceId": device});
@@ -53,7 +53,7 @@ const PIECES: usize = 1_200;
 const PIECE: &str =
     "five words of some answer, and a half dozen more of the same kind as these are. And more yet. ";
 /// What the gateway may need for all of it.
-const GROWTH: usize = 50_000_000;
+pub(crate) const GROWTH: usize = 50_000_000;
 
 #[tokio::test]
 async fn clients_that_read_an_answer_late_cost_bounded_memory_and_get_all_of_it() {
@@ -70,19 +70,26 @@ async fn clients_that_read_an_answer_late_cost_bounded_memory_and_get_all_of_it(
     let grown = resident_at_most(&gateway) - before;
     assert!(grown < GROWTH, "the gateway grew by {grown} bytes");
     for mut client in deaf {
-        let all = PIECE.repeat(PIECES);
-        let all = all.trim_end();
-        let (mut added_up, mut whole) = (String::new(), String::new());
-        while added_up.len() < all.len() {
-            let said = client.event("agent", |agent| agent["stream"] == "assistant").await.unwrap();
-            added_up += said["data"]["delta"].as_str().unwrap();
-            whole = said["data"]["text"].as_str().unwrap().to_owned();
-        }
-        assert_eq!(added_up, all);
-        assert_eq!(whole, all);
-        let last = client.event("chat", |chat| chat["state"] == "final").await.unwrap();
-        assert_eq!(last["message"]["content"][0]["text"], all);
+        whole_answer(&mut client, "run-1", &PIECE.repeat(PIECES)).await;
     }
+}
+
+/// Reads an answer to its end: what comes adds up to all of it. Gives how many events told of it.
+pub(crate) async fn whole_answer(client: &mut WsClient, run: &str, all: &str) -> usize {
+    let all = all.trim();
+    let (mut added_up, mut whole, mut events) = (String::new(), String::new(), 0);
+    while added_up.len() < all.len() {
+        let is_piece = |agent: &Value| agent["runId"] == run && agent["stream"] == "assistant";
+        let said = client.event("agent", is_piece).await.unwrap();
+        added_up += said["data"]["delta"].as_str().unwrap();
+        said["data"]["text"].as_str().unwrap().clone_into(&mut whole);
+        events += 1;
+    }
+    assert_eq!(added_up, all);
+    assert_eq!(whole, all);
+    let last = client.event("chat", |chat| chat["runId"] == run && chat["state"] == "final").await.unwrap();
+    assert_eq!(last["message"]["content"][0]["text"], all);
+    events
 }
 
 /// Waits for the end of a run. Whoever stayed to listen might be too slow itself.

@@ -246,6 +246,7 @@ async fn beside_a_running_gateway_only_harmless_things_are_repaired() {
         (["transcript.header", "transcript.orphans"].map(str::to_owned).as_slice(), &json!(1)),
         "{document}"
     );
+    assert!(document["notes"].to_string().contains("has its database for itself"), "{document}");
     assert_eq!(std::fs::metadata(dir.join("x.jsonl")).unwrap().permissions().mode() & 0o777, 0o600);
     std::fs::write(gateway.state_dir().join("agents/main/sessions/sessions.json"), "[]").unwrap();
     let text = openclaw(&gateway, &["doctor", "--fix", "--check"]).await;

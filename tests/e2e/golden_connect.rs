@@ -23,14 +23,17 @@ async fn with(name: &str, deviations: impl IntoIterator<Item = Deviation>) {
 
 /// A page on this host.
 fn local_page(_: &str) -> SocketOptions {
-    SocketOptions { path: String::new(), headers: vec![("Origin".into(), "http://127.0.0.1:18789".into())] }
+    SocketOptions {
+        headers: vec![("Origin".into(), "http://127.0.0.1:18789".into())],
+        ..SocketOptions::default()
+    }
 }
 
 /// `remote…` connections come through a name that is not local.
 fn by_name(label: &str) -> SocketOptions {
     let host = ("Host".into(), "gateway.example.net:18789".into());
     let headers = if label.starts_with("remote") { vec![host] } else { Vec::new() };
-    SocketOptions { path: String::new(), headers }
+    SocketOptions { headers, ..SocketOptions::default() }
 }
 
 macro_rules! as_recorded {

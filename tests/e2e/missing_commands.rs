@@ -19,7 +19,7 @@ async fn a_command_that_is_not_there_yet_is_answered_by_the_gateway_and_other_wo
     for (n, (text, name)) in commands.into_iter().enumerate() {
         let told = turn(&mut client, "main", text, &format!("c{n}")).await;
         assert!(
-            told.starts_with(&format!("/{name} is not there yet. This gateway has /model, ")),
+            told.starts_with(&format!("/{name} is not there yet. This gateway has /compact, /model, ")),
             "{text}: {told}"
         );
     }

@@ -17,7 +17,10 @@ async fn started(model: &ModelServer) -> (GatewayUnderTest, WsClient) {
     let priced = json!({"id": "fake-1", "name": "Fake One", "input": ["text"], "contextWindow": 32000, "maxTokens": 4096,
         "cost": {"input": PRICE.0, "output": PRICE.1, "cacheRead": 0, "cacheWrite": 0}});
     let provider = json!({"models": {"providers": {"fake": {"models": [priced]}}}});
-    let gateway = gateway().fake_model(&model.v1()).config(provider).start().await.unwrap();
+    // What memory is saved with counts too, and is none of these tests' turns.
+    let no_flush = json!({"agents": {"defaults": {"compaction": {"memoryFlush": {"enabled": false}}}}});
+    let setup = gateway().fake_model(&model.v1()).config(provider).config(no_flush);
+    let gateway = setup.start().await.unwrap();
     let client = gateway.client().await.unwrap();
     (gateway, client)
 }

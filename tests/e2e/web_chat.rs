@@ -111,7 +111,8 @@ async fn who_comes_without_a_token_is_asked_for_it_and_not_told_of_an_error() ->
     assert!(asked.contains("Gateway token or password") && asked.contains("openclaw dashboard"), "{asked}");
     assert!(!asked.contains("device identity"), "{asked}");
     assert_eq!(page.eval("document.querySelector('[role=alert]')").await?, Value::Null);
-    assert_eq!(page.eval("document.activeElement.tagName").await?, "INPUT");
+    // The field is there a moment before it has the focus.
+    page.wait_for("document.activeElement.tagName === 'INPUT'", DEADLINE).await?;
     // The address that `openclaw dashboard` prints, opened in the same tab.
     page.eval(&format!("location.hash = 'token={TOKEN}'")).await?;
     page.wait_for(ONLINE, DEADLINE).await?;

@@ -91,3 +91,48 @@ async fn a_stop_does_not_wait_for_a_blocked_thread() {
     assert_eq!(gateway.terminate().await.unwrap().code(), Some(0));
     drop((writer, device));
 }
+
+#[tokio::test]
+async fn a_workspace_in_disorder_is_told_of_and_stops_nobody() {
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let mut gateway = gateway()
+        .fake_model(&model.v1())
+        .config(json!({"agents": {"defaults": {"skipBootstrap": false}}}))
+        .prepare()
+        .unwrap();
+    let workspace = workspace(&gateway);
+    std::fs::create_dir(workspace.join("AGENTS.md")).unwrap();
+    std::fs::write(workspace.join("SOUL.md"), b"kind \xff\xfe soul").unwrap();
+    std::fs::write(workspace.join("TOOLS.md"), vec![b'x'; 50 << 20]).unwrap();
+    for name in ["USER.md", "MEMORY.md"] {
+        symlink(name, workspace.join(name)).unwrap();
+    }
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "hello", "run-1").await, "here");
+    let prompt = |at: usize| model.requests()[at].body["messages"][0]["content"].as_str().unwrap().to_owned();
+    let first = prompt(0);
+    for words in [
+        "/AGENTS.md (left out: it is not a regular file)",
+        "kind \u{fffd}\u{fffd} soul",
+        "(truncated TOOLS.md: kept 14000+4000 chars of",
+        "only the first 2097152 bytes of TOOLS.md",
+        "/USER.md (left out: it is a link",
+        // What was missing was written, but the ritual is for a workspace that is new.
+        "# IDENTITY.md - Who am I?",
+        "BOOTSTRAP.md\n[MISSING]",
+    ] {
+        assert!(first.contains(words), "no \"{words}\" in {}", &first[..first.len().min(6_000)]);
+    }
+    assert!(first.len() < 60_000, "{}", first.len());
+    assert!(workspace.join("AGENTS.md").is_dir() && !workspace.join("BOOTSTRAP.md").exists());
+    // It goes away while the gateway runs, and is made anew.
+    std::fs::remove_dir_all(&workspace).unwrap();
+    assert_eq!(turn(&mut client, "main", "are you there?", "run-2").await, "here");
+    assert!(prompt(1).contains("# BOOTSTRAP.md - First conversation"));
+    assert!(prompt(1).contains("Reminder: commit your changes in this workspace after edits."));
+    // The owner ends the ritual: it does not come back.
+    std::fs::remove_file(workspace.join("BOOTSTRAP.md")).unwrap();
+    assert_eq!(turn(&mut client, "main", "and now?", "run-3").await, "here");
+    assert!(!prompt(2).contains("Reminder: commit your changes") && !workspace.join("BOOTSTRAP.md").exists());
+}

@@ -1,0 +1,418 @@
+//! Hooks: programs that are told what happens, and may change some of it; the bundled ones; `openclaw hooks`.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use nix::sys::stat::Mode;
+use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
+use openclaw_testkit::{DEADLINE, GatewayUnderTest};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::net::unix::pipe;
+use tokio::time::timeout;
+
+use crate::command::openclaw;
+use crate::conversation::{end, send, turn};
+use crate::gateway;
+
+/// What hooks write, line by line.
+struct Heard {
+    path: PathBuf,
+    lines: Lines<BufReader<pipe::Receiver>>,
+}
+
+impl Heard {
+    fn at(path: PathBuf) -> Self {
+        nix::unistd::mkfifo(&path, Mode::S_IRWXU).unwrap();
+        let receiver = pipe::OpenOptions::new().read_write(true).open_receiver(&path).unwrap();
+        Self { path, lines: BufReader::new(receiver).lines() }
+    }
+
+    async fn next(&mut self) -> Value {
+        let line = timeout(DEADLINE, self.lines.next_line()).await.expect("a hook is told").unwrap().unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    }
+
+    /// A program that writes what it is given, and answers with this.
+    fn script(&self, answer: &str) -> String {
+        format!(
+            "#!/bin/sh\ngiven=$(cat)\nprintf '%s\\n' \"$given\" > {}\nprintf '%s' '{answer}'\n",
+            self.path.display()
+        )
+    }
+}
+
+fn put(path: &Path, text: &str, mode: u32) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// A hook in the state directory.
+fn put_hook(gateway: &GatewayUnderTest, name: &str, events: &[&str], handler: (&str, &str)) {
+    let dir = gateway.state_dir().join("hooks").join(name);
+    let metadata = json!({"openclaw": {"events": events}});
+    put(
+        &dir.join("HOOK.md"),
+        &format!("---\nname: {name}\ndescription: of a test\nmetadata: {metadata}\n---\n"),
+        0o644,
+    );
+    put(&dir.join(handler.0), handler.1, 0o755);
+}
+
+fn naming() -> impl Fn(&Captured) -> Reply + Send + Sync + 'static {
+    |request| match request.body.to_string().contains("You name conversations.") {
+        true => Reply::text("Vendor Pitch!"),
+        false => Reply::text("ok"),
+    }
+}
+
+#[tokio::test]
+async fn commands_are_told_to_programs_and_the_bundled_hooks_do_their_work() {
+    let model = ModelServer::answering(naming()).await;
+    let on = json!({"hooks": {"internal": {"enabled": true}}});
+    let mut gateway = gateway().fake_model(&model.v1()).config(on).prepare().unwrap();
+    let mut heard = Heard::at(gateway.home().join("heard"));
+    let events = ["command", "gateway:startup", "session:start"];
+    put_hook(&gateway, "tells", &events, ("handler.sh", &heard.script("")));
+    put(&gateway.state_dir().join("workspace/BOOT.md"), "Water the plants.", 0o644);
+    gateway.start().await.unwrap();
+
+    let started = heard.next().await;
+    assert_eq!((&started["type"], &started["action"]), (&json!("gateway"), &json!("startup")));
+    let workspace = gateway.state_dir().join("workspace");
+    assert_eq!(started["context"]["workspaceDir"], json!(workspace));
+    assert_eq!(started["context"]["cfg"]["gateway"]["auth"]["token"], "__OPENCLAW_REDACTED__");
+    model.arrived(1).await;
+    assert!(model.requests()[0].body.to_string().contains("BOOT.md:\\nWater the plants."));
+    gateway.logged("nothing is told of the event \"session:start\" yet").await.unwrap();
+
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "tell me about the pitch", "run-1").await, "ok");
+    send(&mut client, "main", "/new", "run-2").await;
+    let new = heard.next().await;
+    end(&mut client, "run-2").await;
+    assert_eq!((&new["action"], &new["context"]["commandSource"]), (&json!("new"), &json!("webchat")));
+    let left = new["context"]["previousSessionEntry"]["sessionId"].as_str().unwrap();
+    assert_ne!(new["context"]["sessionEntry"]["sessionId"], left);
+    assert_eq!(new["sessionKey"], "agent:main:main");
+
+    gateway.logged("session-memory kept the end of a conversation").await.unwrap();
+    let kept: Vec<_> =
+        std::fs::read_dir(workspace.join("memory")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let [kept] = kept.as_slice() else { panic!("{kept:?}") };
+    assert!(kept.to_str().unwrap().ends_with("-vendor-pitch.md"), "{kept:?}");
+    let text = std::fs::read_to_string(kept).unwrap();
+    assert!(text.contains("user: tell me about the pitch\nassistant: ok\n"), "{text}");
+    assert!(text.contains(&format!("- **Session ID**: {left}\n- **Source**: webchat\n")), "{text}");
+
+    client.request("sessions.reset", json!({"key": "main"})).await.unwrap();
+    let reset = heard.next().await;
+    assert_eq!((&reset["action"], &reset["context"]["commandSource"]), (&json!("new"), &json!("rpc")));
+    send(&mut client, "main", "/reset", "run-3").await;
+    assert_eq!(heard.next().await["action"], "reset");
+    end(&mut client, "run-3").await;
+    client
+        .request("chat.send", json!({"sessionKey": "main", "message": "/stop", "idempotencyKey": "s"}))
+        .await
+        .unwrap();
+    assert_eq!(heard.next().await["action"], "stop");
+
+    assert_eq!(gateway.terminate().await.unwrap().code(), Some(0));
+    let log = std::fs::read_to_string(gateway.state_dir().join("logs/commands.log")).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<String> =
+        lines.iter().map(|line| format!("{} {}", line["action"], line["source"])).collect();
+    assert_eq!(
+        told,
+        ["\"new\" \"webchat\"", "\"new\" \"rpc\"", "\"reset\" \"webchat\"", "\"stop\" \"webchat\""]
+    );
+}
+
+#[tokio::test]
+async fn the_files_of_the_prompt_can_be_changed() {
+    let model = ModelServer::answering(|_| Reply::text("ok")).await;
+    let entries = json!({"soul-evil": {"enabled": true, "chance": 1}});
+    let on = json!({"hooks": {"internal": {"enabled": true, "entries": entries}}});
+    let mut gateway = gateway().fake_model(&model.v1()).config(on).prepare().unwrap();
+    let mut heard = Heard::at(gateway.home().join("heard"));
+    let answer = json!({"context": {"bootstrapFiles": [{"name": "RULES.md", "content": "be kind"}, {"name": "SOUL.md", "content": "of the hook"}]}});
+    put_hook(&gateway, "files", &["agent:bootstrap"], ("handler", &heard.script(&answer.to_string())));
+    put(&gateway.state_dir().join("workspace/SOUL_EVIL.md"), "cackle", 0o644);
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "hello", "run-1").await;
+    let given = heard.next().await;
+    let soul =
+        given["context"]["bootstrapFiles"].as_array().unwrap().iter().find(|file| file["name"] == "SOUL.md");
+    assert_eq!(soul.unwrap()["content"], "cackle", "the bundled hook comes first");
+    let prompt = model.requests()[0].body.to_string();
+    assert!(
+        prompt.contains("be kind") && prompt.contains("of the hook") && !prompt.contains("cackle"),
+        "{prompt}"
+    );
+}
+
+/// Programs in the configuration, in this order of priority.
+fn commands(rows: &[(&str, String, i64)]) -> Value {
+    let row = |(event, script, priority): &(&str, String, i64)| json!({"event": event, "command": ["/bin/sh", "-c", script], "priority": priority});
+    let commands: Vec<Value> = rows.iter().map(row).collect();
+    json!({"hooks": {"internal": {"enabled": true, "commands": commands}}})
+}
+
+fn answers(answer: &Value) -> String {
+    format!("cat > /dev/null; printf '%s' '{answer}'")
+}
+
+#[tokio::test]
+async fn runs_and_tool_calls_can_be_changed_and_are_told() {
+    let model = ModelServer::queue([
+        Reply::tool("c1", "exec", &json!({"command": "echo one"})),
+        Reply::tool("c2", "read", &json!({"path": "forbidden.txt"})),
+        Reply::text("done"),
+    ])
+    .await;
+    let gateway = gateway().fake_model(&model.v1());
+    let dir = tempfile::tempdir().unwrap();
+    let mut heard = Heard::at(dir.path().join("heard"));
+    let tell = || format!("given=$(cat); printf '%s\\n' \"$given\" > {}", heard.path.display());
+    let changes_exec = r#"if grep -q '"toolName":"exec"'; then printf '{"params":{"command":"echo two"}}'; else printf '{"block":true,"blockReason":"not that file"}'; fi"#;
+    let hides = r#"sed -n 's/.*"payload":{.*"message":\({.*}\),"isSynthetic".*/{"message":\1}/p' | sed 's/two/HIDDEN/'"#;
+    let rows = [
+        ("before_agent_start", answers(&json!({"prependContext": "It is raining."})), 1),
+        (
+            "before_agent_start",
+            answers(&json!({"prependContext": "It is late.", "systemPrompt": "Only this."})),
+            0,
+        ),
+        ("before_tool_call", changes_exec.to_owned(), 5),
+        ("before_tool_call", answers(&json!({"block": false})), 0),
+        ("tool_result_persist", hides.to_owned(), 0),
+        ("after_tool_call", tell(), 0),
+        ("agent_end", tell(), 0),
+    ];
+    let mut gateway = gateway.config(commands(&rows)).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "look", "run-1").await, "done");
+
+    let requests = model.requests();
+    let first = requests[0].messages();
+    assert_eq!(first[0]["content"], "Only this.");
+    let said = first[1]["content"].to_string();
+    assert!(said.contains("It is raining.\\n\\nIt is late.\\n\\n") && said.contains("look"), "{said}");
+    let results: Vec<String> = requests[2]
+        .messages()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message["content"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(results[0].contains("HIDDEN") && !results[0].contains("one"), "{results:?}");
+    assert!(results[1].contains("not that file"), "{results:?}");
+
+    let (one, two) = (heard.next().await, heard.next().await);
+    let (call, ended) = if one["hook"] == "agent_end" { (two, one) } else { (one, two) };
+    assert_eq!(
+        (&call["payload"]["toolName"], &call["payload"]["params"]),
+        (&json!("exec"), &json!({"command": "echo two"}))
+    );
+    assert_eq!((&call["context"]["toolCallId"], &call["context"]["agentId"]), (&json!("c1"), &json!("main")));
+    assert_eq!((&ended["hook"], &ended["payload"]["success"]), (&json!("agent_end"), &json!(true)));
+    assert!(ended["payload"]["messages"].as_array().unwrap().len() >= 5, "{ended}");
+    assert_eq!(gateway.terminate().await.unwrap().code(), Some(0));
+}
+
+#[tokio::test]
+async fn messages_sessions_and_the_gateway_itself_are_told_of() {
+    let model = ModelServer::answering(|_| Reply::text("ok")).await;
+    let dir = tempfile::tempdir().unwrap();
+    let mut heard = Heard::at(dir.path().join("heard"));
+    let tell = format!("given=$(cat); printf '%s\\n' \"$given\" > {}", heard.path.display());
+    let points = ["message_received", "session_start", "session_end", "gateway_start", "gateway_stop"];
+    let rows: Vec<_> = points.iter().map(|point| (*point, tell.clone(), 0)).collect();
+    let mut gateway = gateway().fake_model(&model.v1()).config(commands(&rows)).start().await.unwrap();
+    let started = heard.next().await;
+    assert_eq!(
+        (&started["hook"], &started["payload"]["port"]),
+        (&json!("gateway_start"), &json!(gateway.port()))
+    );
+
+    let mut client = gateway.client().await.unwrap();
+    send(&mut client, "main", "hello", "run-1").await;
+    let mut told = [heard.next().await, heard.next().await];
+    told.sort_by_key(|told| told["hook"].as_str().unwrap().to_owned());
+    end(&mut client, "run-1").await;
+    assert_eq!(
+        (&told[0]["payload"]["content"], &told[0]["payload"]["metadata"]["messageId"]),
+        (&json!("hello"), &json!("run-1"))
+    );
+    let first = told[1]["payload"]["sessionId"].clone();
+    assert_eq!(
+        (&told[1]["hook"], &told[1]["payload"]["resumedFrom"]),
+        (&json!("session_start"), &Value::Null)
+    );
+    // The same message again is none.
+    send(&mut client, "main", "hello", "run-1").await;
+
+    client.request("sessions.reset", json!({"key": "main"})).await.unwrap();
+    let mut told = [heard.next().await, heard.next().await];
+    told.sort_by_key(|told| told["hook"].as_str().unwrap().to_owned());
+    assert_eq!(told[0]["payload"]["sessionId"], first);
+    assert_eq!(told[0]["payload"]["messageCount"], 2, "{told:?}");
+    assert_eq!(told[1]["payload"]["resumedFrom"], first);
+    assert_eq!(gateway.terminate().await.unwrap().code(), Some(0));
+    assert_eq!(heard.next().await["hook"], "gateway_stop");
+}
+
+#[tokio::test]
+async fn bad_hooks_are_named_in_the_log_and_hold_nobody_up() {
+    let model = ModelServer::answering(|_| Reply::text("ok")).await;
+    let rows = [
+        ("before_agent_start", "yes".to_owned(), 9),
+        ("before_agent_start", "echo garbage".to_owned(), 8),
+        ("before_agent_start", "exec <&- >&-; echo broken >&2; exit 3".to_owned(), 7),
+        (
+            "before_agent_start",
+            "(sleep 10000 & ); printf '{\"prependContext\":\"left behind\"}'".to_owned(),
+            6,
+        ),
+        ("before_agent_start", answers(&json!({"prependContext": "the last one"})), 1),
+        ("agent_end", "sleep 10000".to_owned(), 0),
+    ];
+    let mut gateway = gateway().fake_model(&model.v1()).config(commands(&rows)).prepare().unwrap();
+    put_hook(&gateway, "gone", &["agent:bootstrap"], ("handler", "#!/bin/sh\n"));
+    put_hook(&gateway, "not-executable", &["agent:bootstrap"], ("handler", "#!/bin/sh\n"));
+    let hooks = gateway.state_dir().join("hooks");
+    put(&hooks.join("not-executable/handler"), "#!/bin/sh\n", 0o644);
+    std::fs::create_dir_all(hooks.join("long")).unwrap();
+    std::fs::File::create(hooks.join("long/HOOK.md")).unwrap().set_len(50 << 20).unwrap();
+    std::fs::create_dir_all(hooks.join("pipe")).unwrap();
+    nix::unistd::mkfifo(&hooks.join("pipe/HOOK.md"), Mode::S_IRWXU).unwrap();
+    put_hook(&gateway, "open-to-all", &["command"], ("handler", "#!/bin/sh\n"));
+    std::fs::set_permissions(hooks.join("open-to-all/handler"), std::fs::Permissions::from_mode(0o777))
+        .unwrap();
+    gateway.start().await.unwrap();
+    std::fs::remove_file(hooks.join("gone/handler")).unwrap();
+
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "hello", "run-1").await, "ok");
+    let said = model.requests()[0].messages()[1]["content"].to_string();
+    assert!(said.contains("left behind\\n\\nthe last one\\n\\n"), "{said}");
+    for line in [
+        "handler from /bin/sh failed: printed more than 8388608 bytes and was killed",
+        "failed: did not answer with the JSON object that is expected: it does not begin with {",
+        "failed: ended with exit code 3: broken",
+        "hooks/not-executable/handler is not executable; run chmod +x on it",
+        "HOOK.md is longer than 262144 bytes",
+        "HOOK.md is a pipe, not a regular file",
+        "other users may write to",
+        "Hook error [agent:bootstrap]: cannot be started",
+    ] {
+        gateway.logged(line).await.unwrap();
+    }
+    // The hook that hangs does not keep the gateway.
+    assert_eq!(gateway.terminate().await.unwrap().code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_handler_of_openclaw_is_run_with_node_where_there_is_one() {
+    const HANDLER: &str = r#"
+import { appendFileSync } from "node:fs";
+export default async function handler(event) {
+  console.log("not an answer");
+  appendFileSync(process.env.HEARD, JSON.stringify([event.type, event.action, event.timestamp instanceof Date]) + "\n");
+  event.messages.push("noted");
+}
+"#;
+    let model = ModelServer::answering(|_| Reply::text("ok")).await;
+    let dir = tempfile::tempdir().unwrap();
+    let mut heard = Heard::at(dir.path().join("heard"));
+    let entries = json!({"script": {"env": {"HEARD": heard.path}}});
+    let on = json!({"hooks": {"internal": {"enabled": true, "entries": entries}}});
+    let mut gateway = gateway().fake_model(&model.v1()).config(on).prepare().unwrap();
+    put_hook(&gateway, "script", &["command:stop"], ("handler.js", HANDLER));
+    put(&gateway.state_dir().join("hooks/script/package.json"), "{\"type\": \"module\"}", 0o644);
+    let check = openclaw(&gateway, &["hooks", "check", "--json"]).await;
+    let check: Value = serde_json::from_str(&check.out).unwrap();
+    if !check["hooks"]["eligible"].as_array().unwrap().contains(&json!("script")) {
+        let found = check["hooks"]["notEligible"].to_string();
+        assert!(found.contains("needs Node.js, and there is no node on PATH"), "{found}");
+        return;
+    }
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    client
+        .request("chat.send", json!({"sessionKey": "main", "message": "/stop", "idempotencyKey": "s"}))
+        .await
+        .unwrap();
+    assert_eq!(heard.next().await, json!(["command", "stop", true]));
+    assert_eq!(gateway.terminate().await.unwrap().code(), Some(0));
+    assert!(!gateway.log().contains("Hook error"), "{}", gateway.log());
+}
+
+/// The recorded runs of `cli-hooks.json`. The built-in hooks have no files.
+#[tokio::test]
+async fn hooks_are_listed_as_recorded() {
+    let home = gateway().whole_config(json!({"gateway": {"mode": "local"}})).prepare().unwrap();
+    let recorded: Vec<Value> = serde_json::from_str(include_str!("../golden/cli-hooks.json")).unwrap();
+    let mut compared = 0;
+    for run in recorded.iter().filter(|run| run["stdoutJson"].is_object()) {
+        let args: Vec<&str> =
+            run["argv"].as_array().unwrap()[1..].iter().map(|arg| arg.as_str().unwrap()).collect();
+        let ended = openclaw(&home, &args).await;
+        let mut found: Value =
+            serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
+        let expect = run["stdoutJson"].to_string();
+        for key in ["filePath", "baseDir", "handlerPath"] {
+            if let Some(path) = found.get_mut(key) {
+                *path = run["stdoutJson"][key].clone();
+            }
+        }
+        let (state, home) = (home.state_dir().display().to_string(), home.home().display().to_string());
+        let found =
+            found.to_string().replace(&format!("{state}/hooks"), "<STATE>/hooks").replace(&home, "<HOME>");
+        assert_eq!((ended.code, found), (Some(0), expect), "{args:?}");
+        compared += 1;
+    }
+    assert_eq!(compared, 3);
+    let text = openclaw(&home, &["hooks"]).await.out;
+    assert!(text.starts_with("Hooks (3/4 ready)\n┌─"), "{text}");
+    assert!(text.contains("│ ✓ ready   │ 🚀 boot-md        │ Run BOOT.md on gateway startup "), "{text}");
+    assert!(text.contains("Hooks are off"), "{text}");
+    let info = openclaw(&home, &["hooks", "info", "soul-evil"]).await.out;
+    assert!(info.contains("Config: ✗ hooks.internal.entries.soul-evil.enabled"), "{info}");
+    openclaw(&home, &["hooks", "info", "nobody"]).await.failed(&["Hook \"nobody\" not found."]);
+    openclaw(&home, &["hooks", "install", "x"]).await.failed(&["hooks install"]);
+}
+
+#[tokio::test]
+async fn a_hook_is_switched_on_and_off_beside_a_running_gateway() {
+    let mut gateway = gateway().prepare().unwrap();
+    let mut heard = Heard::at(gateway.home().join("heard"));
+    put_hook(&gateway, "a.b", &["command:stop"], ("handler", &heard.script("")));
+    put_hook(&gateway, "empty", &["command"], ("README", ""));
+    gateway.start().await.unwrap();
+    let config = || {
+        let text = std::fs::read_to_string(gateway.state_dir().join("openclaw.json")).unwrap();
+        serde_json::from_str::<Value>(&text).unwrap()["hooks"].clone()
+    };
+    let on = openclaw(&gateway, &["hooks", "enable", "a.b"]).await;
+    assert!(on.code == Some(0) && on.out.starts_with("✓ Enabled hook: a.b\n"), "{on:?}");
+    assert_eq!(config(), json!({"internal": {"enabled": true, "entries": {"a.b": {"enabled": true}}}}));
+    gateway.logged("Registered hook: a.b -> command:stop").await.unwrap();
+    gateway.logged("config change applied: hooks.internal").await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    client
+        .request("chat.send", json!({"sessionKey": "main", "message": "/stop", "idempotencyKey": "s"}))
+        .await
+        .unwrap();
+    assert_eq!(heard.next().await["action"], "stop");
+
+    let off = openclaw(&gateway, &["hooks", "disable", "a.b"]).await;
+    assert!(off.code == Some(0) && off.out.starts_with("⏸ Disabled hook: a.b\n"), "{off:?}");
+    assert_eq!(config(), json!({"internal": {"enabled": true, "entries": {"a.b": {"enabled": false}}}}));
+    openclaw(&gateway, &["hooks", "enable", "soul-evil"]).await;
+    assert_eq!(config()["internal"]["entries"]["soul-evil"], json!({"enabled": true}));
+    openclaw(&gateway, &["hooks", "enable", "empty"])
+        .await
+        .failed(&["Hook \"empty\" cannot be used here: has no handler"]);
+}
