@@ -135,8 +135,10 @@ async fn a_line_of_20_mb_is_kept_and_the_conversation_goes_on() {
     assert_eq!(told(&entries).len(), 7);
     assert!(std::fs::metadata(&path).unwrap().len() > before);
     // What a model can't take is not sent to it.
-    let sent = model.requests()[1].body.to_string().len();
-    assert!(sent < HUGE / 4, "{sent} bytes were sent to the model");
+    for request in model.requests() {
+        let sent = request.body.to_string().len();
+        assert!(sent < HUGE / 4, "{sent} bytes were sent to the model");
+    }
 }
 
 /// OpenClaw 2026.2.9's `sessions.compact` keeps the last lines and loses the header.

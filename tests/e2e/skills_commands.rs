@@ -102,7 +102,8 @@ async fn a_tool_call_is_stopped_and_after_a_crash_not_made_again() {
     }
     client.request("chat.abort", json!({"sessionKey": "main"})).await.unwrap();
     end(&mut client, "run-1").await;
-    send(&mut client, "main", "/shell echo x >> second; sleep 600", "run-2").await;
+    let second = "/shell echo x >> second; sleep 600";
+    send(&mut client, "main", second, "run-2").await;
     while count("second") == 0 {
         tokio::task::yield_now().await;
     }
@@ -115,8 +116,7 @@ async fn a_tool_call_is_stopped_and_after_a_crash_not_made_again() {
         kept.iter().any(|line| line.contains("The gateway stopped while this was under way")),
         "{kept:?}"
     );
-    let again =
-        client.request("chat.send", message("main", "/shell echo x >> second", "run-2")).await.unwrap();
+    let again = client.request("chat.send", message("main", second, "run-2")).await.unwrap();
     assert_eq!(count("second"), 1, "{again}");
 }
 

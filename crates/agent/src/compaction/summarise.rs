@@ -11,6 +11,7 @@ use openclaw_models::{
     CacheRetention, FailureKind, KeptRequest, ModelEvent, ModelFailure, ModelRequest, ThinkingLevel,
 };
 use openclaw_protocol::message::{Message, StopReason, UserMessage};
+use openclaw_protocol::text_length::utf16_len;
 use tokio_util::sync::CancellationToken;
 
 use super::chunks::{by_max, dropped, is_oversized, largest, stages};
@@ -20,13 +21,15 @@ use super::wording::{self, ROLE, TURN_PREFIX};
 use super::{Budget, CompactionSettings};
 use crate::run::RunModel;
 use crate::text::tags::{TagRules, strip};
-use crate::tokens::message_tokens;
+use crate::tokens::{message_tokens, tokens_of as tokens_of_chars};
 
 /// Parts of the reserve that a summary, and that of a begun turn, may take.
 const SUMMARY_SHARE: (u64, u64) = (4, 5);
 const PREFIX_SHARE: (u64, u64) = (1, 2);
 /// The part of the window that an answer may take however large the reserve is.
 const ANSWER_SHARE: u64 = 4;
+/// A text of more than so many windows by our estimate is not sent: no tokenizer makes it fit, and it may be of many megabytes.
+const HOPELESS: u64 = 2;
 
 /// Asks one model for summaries.
 pub(super) struct Summariser<'a> {
@@ -249,6 +252,13 @@ impl Summariser<'_> {
     /// One call: no tools, nothing cached, for nobody asks the same again.
     async fn ask(&self, question: Question) -> Result<String, SummaryError> {
         let Question { text, max_tokens, thinking } = question;
+        let tokens = tokens_of_chars(utf16_len(&text));
+        if tokens > self.budget.window.saturating_mul(HOPELESS) {
+            let window = self.budget.window;
+            return Err(SummaryError::Failed(format!(
+                "the text takes about {tokens} tokens, the model's context window holds {window}"
+            )));
+        }
         let reasons = self.model.model.reasons();
         let request = ModelRequest {
             system: ROLE.into(),
