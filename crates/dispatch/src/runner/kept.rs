@@ -9,7 +9,7 @@ use openclaw_sessions::transcript::{KeptTranscript, Transcript, TranscriptRef};
 use parking_lot::Mutex;
 
 /// Transcripts that are kept.
-const MOST: usize = 8;
+const MOST: usize = 64;
 /// What they take altogether, in bytes.
 const MOST_MEMORY: usize = 12 * 1024 * 1024;
 
