@@ -8,10 +8,15 @@ use openclaw_models::KeptRequest;
 use openclaw_sessions::transcript::{KeptTranscript, Transcript, TranscriptRef};
 use parking_lot::Mutex;
 
-/// Transcripts that are kept.
-const MOST: usize = 64;
-/// What they take altogether, in bytes.
+/// What the transcripts that are kept take altogether, in bytes.
 const MOST_MEMORY: usize = 12 * 1024 * 1024;
+/// Transcripts that may take all of it, the newest.
+const FEW: usize = 8;
+/// Transcripts that are kept as long as they are small.
+const MANY: usize = 64;
+/// What more than a few take, in bytes: many conversations at once find theirs, and a gateway of many conversations does not
+/// grow with them.
+const MANY_MEMORY: usize = 4 * 1024 * 1024;
 
 /// The transcripts used last, the newest at the end. A run takes its own out and puts it back.
 #[derive(Default)]
@@ -43,10 +48,16 @@ impl KeptTranscripts {
     pub(super) fn put(&self, transcript: Transcript, remembered: Remembered) {
         let mut kept = self.0.lock();
         kept.push_back(Kept { transcript: transcript.keep(), remembered });
-        while kept.len() > MOST || kept.iter().map(Kept::memory).sum::<usize>() > MOST_MEMORY {
-            kept.pop_front();
+        let mut memory = kept.iter().map(Kept::memory).sum::<usize>();
+        while is_too_much(kept.len(), memory) {
+            memory -= kept.pop_front().map_or(0, |oldest| oldest.memory());
         }
     }
+}
+
+/// Whether so many transcripts of so many bytes are too many.
+fn is_too_much(count: usize, memory: usize) -> bool {
+    count > MANY || memory > MOST_MEMORY || (count > FEW && memory > MANY_MEMORY)
 }
 
 impl Kept {
@@ -63,12 +74,26 @@ mod tests {
     use openclaw_protocol::{AgentId, SessionId};
     use openclaw_sessions::transcript::{MemoryTranscripts, NewTranscript, TranscriptLock, Transcripts};
 
+    #[test]
+    fn many_small_ones_or_a_few_large_ones_are_kept() {
+        let rows = [
+            (MANY, MANY_MEMORY, false),
+            (MANY + 1, 0, true),
+            (FEW, MOST_MEMORY, false),
+            (FEW + 1, MANY_MEMORY + 1, true),
+            (1, MOST_MEMORY + 1, true),
+        ];
+        for (count, memory, expect) in rows {
+            assert_eq!(is_too_much(count, memory), expect, "{count} of {memory} bytes");
+        }
+    }
+
     #[tokio::test]
     async fn the_newest_are_kept_each_for_one_taker() {
         let all: Arc<dyn Transcripts> = Arc::new(MemoryTranscripts::default());
         let name = |n: usize| all.of_new(&AgentId::default(), &SessionId::new(n.to_string())).unwrap();
         let kept = KeptTranscripts::default();
-        for n in 0..=MOST {
+        for n in 0..=MANY {
             let new = NewTranscript { session_id: n.to_string(), cwd: "/".to_owned(), parent: None };
             let lock = TranscriptLock::acquire_now(&all, &name(n)).await.unwrap();
             kept.put(lock.reopen(None, new).await.unwrap(), Remembered::default());
