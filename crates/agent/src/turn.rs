@@ -9,6 +9,8 @@
 //! ```
 
 mod repetition;
+#[cfg(test)]
+pub(crate) mod replay;
 mod resume;
 mod retry;
 mod room;
@@ -34,6 +36,8 @@ use crate::text::tags::{TagRules, strip};
 use crate::tool_event;
 use crate::transcript::QueuedMessage;
 use repetition::Repetition;
+#[cfg(test)]
+use replay::{Heard, Tape};
 use retry::{Attempts, Next};
 use room::MakingRoom;
 pub(crate) use room::{Room, RoomMade, Sizes};
@@ -133,7 +137,7 @@ pub(crate) struct Record {
 }
 
 /// Whom a run may call.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Candidates {
     /// In order of preference.
     pub(crate) facts: Vec<CandidateFacts>,
@@ -183,11 +187,16 @@ pub(crate) struct Turn {
     sizes: Sizes,
     end: RunEnd,
     pub(crate) record: Record,
+    /// Everything it was told, and everything it said.
+    #[cfg(test)]
+    pub(crate) tape: Tape,
 }
 
 impl Turn {
     /// A run about to begin, behind what its branch holds.
     pub(crate) fn new(context: &[Arc<Message>], candidates: Candidates, limits: Limits, now: i64) -> Self {
+        #[cfg(test)]
+        let tape = Tape::new(context, &candidates, limits, now);
         let mut turn = Self {
             phase: Phase::BeforeModel,
             steps: VecDeque::new(),
@@ -199,6 +208,8 @@ impl Turn {
             sizes: Sizes::default(),
             end: RunEnd::Completed,
             record: Record::default(),
+            #[cfg(test)]
+            tape,
         };
         turn.begin(context, now);
         turn
@@ -216,6 +227,13 @@ impl Turn {
 
     /// The next thing to do.
     pub(crate) fn next(&mut self) -> Step {
+        let step = self.next_step();
+        #[cfg(test)]
+        self.tape.said(&step);
+        step
+    }
+
+    fn next_step(&mut self) -> Step {
         if let Some(step) = self.steps.pop_front() {
             return step;
         }
@@ -240,6 +258,8 @@ impl Turn {
 
     /// What a poll brought.
     pub(crate) fn polled(&mut self, queued: Option<QueuedMessage>) {
+        #[cfg(test)]
+        self.tape.heard(Heard::Polled(queued.clone()));
         match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::BeforeModel => self.call_model(queued),
             Phase::AfterTool { calls } if queued.is_some() => {
@@ -272,6 +292,8 @@ impl Turn {
 
     /// What a model answered. `stop` is set when the run was stopped meanwhile.
     pub(crate) fn answered(&mut self, answered: Answered, stop: Option<StopCause>, now: i64) {
+        #[cfg(test)]
+        self.tape.heard(Heard::Answered(answered.clone(), stop, now));
         let Answered { mut message, failure, heard } = answered;
         let cut_off = matches!(message.stop_reason, StopReason::Error | StopReason::Aborted);
         if cut_off {
@@ -306,7 +328,7 @@ impl Turn {
         self.rounds += 1;
         if let Some(cause) = stop {
             self.enter_tools(calls);
-            self.stopped(cause, now);
+            self.stop(cause, now);
         } else if self.limits.max_tool_rounds.is_some_and(|max| self.rounds > max.get()) {
             let max = self.limits.max_tool_rounds.map_or(0, NonZeroU32::get);
             let text = format!("Stopped: the run used up its limit of {max} rounds of tool calls.");
@@ -368,6 +390,8 @@ impl Turn {
 
     /// What came of the call under way. `stop` is set when the run was stopped meanwhile.
     pub(crate) fn tool_done(&mut self, executed: Executed, stop: Option<StopCause>, now: i64) {
+        #[cfg(test)]
+        self.tape.heard(Heard::ToolDone(executed.clone(), stop, now));
         let Phase::Tools { mut calls, .. } = std::mem::replace(&mut self.phase, Phase::Ended) else { return };
         let Some(call) = calls.pop_front() else { return };
         let mut executed = executed;
@@ -378,7 +402,7 @@ impl Turn {
         self.settle(&call, executed);
         if let Some(cause) = stop {
             self.enter_tools(calls);
-            self.stopped(cause, now);
+            self.stop(cause, now);
         } else if repeated >= self.limits.identical_calls_stop {
             let text =
                 format!("Stopped: the model made the same {} call {repeated} times in a row.", call.name);
@@ -390,6 +414,12 @@ impl Turn {
 
     /// The run was stopped between two long steps, or while one was under way.
     pub(crate) fn stopped(&mut self, cause: StopCause, now: i64) {
+        #[cfg(test)]
+        self.tape.heard(Heard::Stopped(cause, now));
+        self.stop(cause, now);
+    }
+
+    fn stop(&mut self, cause: StopCause, now: i64) {
         match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Tools { calls, .. } | Phase::AfterTool { calls } => {
                 self.close(&calls, STOPPED_WAITING, now)
@@ -420,6 +450,8 @@ impl Turn {
 
     /// The transcript cannot be written: nothing more can be kept.
     pub(crate) fn storage_failed(&mut self, message: String) {
+        #[cfg(test)]
+        self.tape.heard(Heard::StorageFailed(message.clone()));
         self.steps.clear();
         self.fail(RunError { kind: RunErrorKind::Storage, message });
     }
@@ -452,6 +484,8 @@ impl Turn {
     /// A call that is not made because the user said something: it is reported and stored like any other, before
     /// whatever else is still to be done.
     pub(crate) fn skipped(&mut self, call: &ToolCall, meta: Option<String>, now: i64) {
+        #[cfg(test)]
+        self.tape.heard(Heard::Skipped(call.clone(), meta.clone(), now));
         let later = std::mem::take(&mut self.steps);
         self.steps.push_back(Step::Emit(tool_event::start(call)));
         let result =
