@@ -108,7 +108,7 @@ pub(crate) struct Executed {
 }
 
 /// What the caller reads when the run is over.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Record {
     /// The answers in order.
     pub(crate) answers: Vec<Answer>,

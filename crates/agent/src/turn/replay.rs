@@ -74,7 +74,7 @@ impl Tape {
         let again = self.replay();
         assert_eq!(again.tape.events, self.events);
         assert_eq!(again.end(), turn.end());
-        assert_eq!(format!("{:?}", again.record), format!("{:?}", turn.record));
+        assert_eq!(again.record, turn.record);
     }
 }
 
