@@ -199,8 +199,11 @@ async fn answered_or_run(
             }
             Err(_) if runner.shared.kill.is_cancelled() => return Ending::Interrupted,
             Err(NotBegun { obstacle: Some(obstacle), .. }) => obstacle,
-            Err(NotBegun { message, .. }) => {
+            Err(NotBegun { message, is_refusal, .. }) => {
                 tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "run could not begin");
+                if is_refusal {
+                    return done(runner, &row, None, RunOutcome::Error { message, result: None }).await;
+                }
                 return failed(runner, &row, message).await;
             }
         };
@@ -241,9 +244,10 @@ async fn unreadable(runner: &Runner, row: &Row<Queued>, error: JournalError) -> 
     failed(runner, row, format!("Error: the message could not be read from gateway.sqlite: {error}")).await
 }
 
-/// Ended before anything was done; the text is for people.
+/// Ended while it was prepared; the text is for people.
 async fn failed<P>(runner: &Runner, row: &Row<P>, message: String) -> Ending {
-    done(runner, row, None, RunOutcome::Error { message, result: None }).await
+    let started_at = Some(runner.shared.clock.now_ms());
+    done(runner, row, started_at, RunOutcome::Error { message, result: None }).await
 }
 
 /// Runs the agent, then stores: transcript and session row, then the inbox, and only then clients hear of the end.

@@ -525,7 +525,7 @@ fn asked_thinking(request: &Request) -> Result<Option<ThinkingLevel>, NotBegun> 
     let is_command = request.is_chat() && request.text.trim_start().starts_with('/');
     let Some(asked) = asked.filter(|_| !is_command) else { return Ok(None) };
     asked.parse().map(Some).map_err(|_| {
-        NotBegun::because("Error: Invalid thinking level. Use one of: off, minimal, low, medium, high.")
+        NotBegun::refused("Error: Invalid thinking level. Use one of: off, minimal, low, medium, high.")
     })
 }
 

@@ -72,12 +72,17 @@ impl Actor {
     pub(super) async fn announce_stopped(&mut self, job: &Job, reason: AbortReason) {
         // Its stream ends with this, not with what steering would have told.
         self.steered.retain(|steered| steered.row.run_id != job.row.run_id);
-        let broadcasts = self.emitter(job).aborted(reason.as_str());
+        let now = self.shared.clock.now_ms();
+        let mut emitter = self.emitter(job);
+        let broadcasts = match job.row.payload.facts.wants.command {
+            true => emitter.aborted(reason.as_str()),
+            false => emitter.stopped_early(now, now, reason.as_str()),
+        };
         let outcome = RunOutcome::Aborted { reason: reason.as_str().to_owned(), result: None };
         let record = RunRecord {
             run_id: job.row.run_id.clone(),
             started_at: None,
-            ended_at: self.shared.clock.now_ms(),
+            ended_at: now,
             outcome,
             report: None,
         };
