@@ -14,6 +14,7 @@ pub(crate) mod replay;
 mod resume;
 mod retry;
 mod room;
+mod stop;
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -30,9 +31,8 @@ use serde_json::json;
 use crate::answer::Answered;
 use crate::event::{RunEnd, RunEvent};
 use crate::payload::{Answer, ToolFailure};
-use crate::reply::{CandidateFailure, RunError, RunErrorKind, RunUsage};
+use crate::reply::{CandidateFailure, RunError, RunUsage};
 use crate::run::Limits;
-use crate::text::tags::{TagRules, strip};
 use crate::tool_event;
 use crate::transcript::QueuedMessage;
 use repetition::Repetition;
@@ -41,16 +41,10 @@ use replay::{Heard, Tape};
 use retry::{Attempts, Next};
 use room::MakingRoom;
 pub(crate) use room::{Room, RoomMade, Sizes};
+pub(crate) use stop::{STOPPED_RUNNING, STOPPED_WAITING};
 
 /// Text of calls that were not made because the user said something; clients match it.
 pub(crate) const SKIPPED: &str = "Skipped due to queued user message.";
-/// Text of the call that was under way when the run was stopped.
-pub(crate) const STOPPED_RUNNING: &str =
-    "[openclaw] The run was stopped while this call was under way; it may or may not have taken effect.";
-
-/// Text of calls that were still to be made when the run was stopped.
-pub(crate) const STOPPED_WAITING: &str = "[openclaw] The run was stopped before this call was made.";
-
 /// Whether the gateway wrote a result in the place of a tool that gave none.
 pub(crate) fn is_written_by_gateway(result: &ToolResultMessage) -> bool {
     match result.content.as_slice() {
@@ -338,21 +332,6 @@ impl Turn {
         }
     }
 
-    /// The run was stopped in the middle of an answer: what can be seen of it is kept.
-    fn partial(&mut self, mut message: AssistantMessage, cause: StopCause) {
-        message.stop_reason = StopReason::Aborted;
-        if cause == StopCause::TimedOut {
-            message.error_message = Some(self.limits.time_is_up());
-        }
-        let rules = TagRules { final_only: false, complete: true };
-        let visible = !strip(&message.text(), rules).visible.trim().is_empty();
-        if visible {
-            self.record.answers.push(Answer::of(&message));
-            self.steps.push_back(Step::Append(Message::Assistant(message), None));
-        }
-        self.finish_stopped(cause);
-    }
-
     /// The call failed: the message stays in the transcript, and something else is tried or the run ends.
     fn failed(&mut self, mut message: AssistantMessage, failure: Option<ModelFailure>, heard: bool) {
         let failure = failure.unwrap_or_else(|| ModelFailure {
@@ -409,75 +388,6 @@ impl Turn {
             self.stop_at_limit(&calls, "tool_loop", text, now);
         } else {
             self.phase = Phase::AfterTool { calls };
-        }
-    }
-
-    /// The run was stopped between two long steps, or while one was under way.
-    pub(crate) fn stopped(&mut self, cause: StopCause, now: i64) {
-        #[cfg(test)]
-        self.tape.heard(Heard::Stopped(cause, now));
-        self.stop(cause, now);
-    }
-
-    fn stop(&mut self, cause: StopCause, now: i64) {
-        match std::mem::replace(&mut self.phase, Phase::Ended) {
-            Phase::Tools { calls, .. } | Phase::AfterTool { calls } => {
-                self.close(&calls, STOPPED_WAITING, now)
-            }
-            Phase::TurnEnd { asked_tools: false } | Phase::Ended => {
-                // The answer was complete before anyone stopped it.
-                self.phase = Phase::Ended;
-                return;
-            }
-            Phase::MakingRoom { overflowed, .. } => {
-                self.steps.extend(overflowed.map(|said| Step::Append(Message::Assistant(*said), None)));
-            }
-            Phase::BeforeModel | Phase::Calling | Phase::TurnEnd { asked_tools: true } => {}
-        }
-        self.finish_stopped(cause);
-    }
-
-    fn finish_stopped(&mut self, cause: StopCause) {
-        match cause {
-            StopCause::Aborted => self.finish(RunEnd::Aborted),
-            StopCause::TimedOut => {
-                let message = self.limits.time_is_up();
-                self.record.error = Some(RunError { kind: RunErrorKind::Timeout, message });
-                self.finish(RunEnd::TimedOut);
-            }
-        }
-    }
-
-    /// The transcript cannot be written: nothing more can be kept.
-    pub(crate) fn storage_failed(&mut self, message: String) {
-        #[cfg(test)]
-        self.tape.heard(Heard::StorageFailed(message.clone()));
-        self.steps.clear();
-        self.fail(RunError { kind: RunErrorKind::Storage, message });
-    }
-
-    fn stop_at_limit(&mut self, calls: &VecDeque<ToolCall>, reason: &'static str, message: String, now: i64) {
-        self.close(calls, STOPPED_WAITING, now);
-        self.record.stop_reason = Some(reason);
-        self.fail(RunError { kind: RunErrorKind::Limit, message });
-    }
-
-    fn fail(&mut self, error: RunError) {
-        let end = RunEnd::Failed(error.message.clone());
-        self.record.error = Some(error);
-        self.finish(end);
-    }
-
-    fn finish(&mut self, end: RunEnd) {
-        self.phase = Phase::Ended;
-        self.end = end;
-    }
-
-    /// Gives calls that will not be made an error result, so that none stays open.
-    fn close(&mut self, calls: &VecDeque<ToolCall>, text: &str, now: i64) {
-        for call in calls {
-            self.steps
-                .push_back(Step::Append(Message::ToolResult(history::result_for(call, text, now)), None));
         }
     }
 
