@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a rig is asked to do with the run `r1`; and what clients hear of it, to the last event.
+/// What clients hear of the run `r1`, to the event with this line.
 async fn heard(rig: &mut Rig, last: &str) -> Vec<String> {
     let mut events = rig.events_until(last).await;
     events.retain(|event| event.starts_with("r1 "));
@@ -81,6 +81,36 @@ async fn a_run_that_is_stopped_while_it_waits_has_an_end_and_no_start() {
         let record = rig.end("r1").await;
         assert!(matches!(record.outcome, RunOutcome::Aborted { .. }), "{record:?}");
         assert_eq!(model.count(), 1, "{session}");
+    }
+}
+
+/// Its stream has ended by then if it was acknowledged; no other run id stands for it.
+#[tokio::test]
+async fn a_steered_message_that_is_stopped_ends_under_its_own_id() {
+    for is_acknowledged in [true, false] {
+        let (dir, model) = (dir(), FakeModel::start([Answer::Held("first")]).await);
+        let steer = json!({"messages": {"queue": {"mode": "steer"}}});
+        let mut rig = Rig::with_config(dir.path(), &model, steer).await;
+        send(&rig, "r0", "one").await;
+        model.asked(1).await;
+        let receipt = rig.chat(chat("r1", "two")).await.unwrap();
+        let receipt = Some(receipt).filter(|_| !is_acknowledged);
+        let mut told = Vec::new();
+        if is_acknowledged {
+            told = heard(&mut rig, "r1 chat final -").await;
+        }
+        let target = AbortTarget::Run(RunId::new("r1"));
+        assert_eq!(rig.abort(KEY, target, AbortReason::Rpc).await.unwrap(), [RunId::new("r1")]);
+        drop(receipt);
+        model.release();
+        let rest = rig.events_until("r0 chat final first").await;
+        told.extend(rest.into_iter().filter(|event| !event.starts_with("r0 ")));
+        let expected: &[&str] = if is_acknowledged {
+            &["r1 chat final -"]
+        } else {
+            &["r1 chat aborted rpc", "r1 lifecycle end aborted"]
+        };
+        assert_eq!(told, expected, "{is_acknowledged}");
     }
 }
 
