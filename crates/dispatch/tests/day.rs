@@ -2,7 +2,13 @@
 //! wait, `/new`, compactions, memory flushes and a daily reset. The same day again, in a new directory, leaves the same bytes.
 //!
 //! The clock and the ids of the whole process are held, so this test has a binary of its own.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's way to fail")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test's way to fail"
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,7 +47,7 @@ const FOLLOW_EVERY: usize = 40;
 struct Day {
     /// Every transcript, by name.
     files: BTreeMap<String, String>,
-    /// What the model was asked last.
+    /// How often the model was asked.
     asked: usize,
 }
 
@@ -282,7 +288,7 @@ impl Person {
         let run = format!("turn-{turn}");
         let text = if turn == NEW_AT { "/new".to_owned() } else { format!("Turn {turn}: what now?") };
         self.chat(&run, &text).await;
-        if turn % STEER_EVERY == 0 {
+        if turn.is_multiple_of(STEER_EVERY) {
             held.reached(turn).await;
             let aside = format!("aside-{turn}");
             self.chat(&aside, &format!("Turn {turn}: by the way, it rains.")).await;
@@ -290,7 +296,7 @@ impl Person {
             self.told(&aside).await;
             held.open();
             self.over(&aside).await;
-        } else if turn % FOLLOW_EVERY == 0 {
+        } else if turn.is_multiple_of(FOLLOW_EVERY) {
             held.reached(turn).await;
             let later = format!("later-{turn}");
             self.agent(&later, &format!("Turn {turn}: by the way, somebody rang.")).await;
