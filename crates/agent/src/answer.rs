@@ -12,6 +12,7 @@ use crate::text::tags::promote_thinking;
 use crate::text::visible::VisibleText;
 
 /// What a call gave.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answered {
     pub(crate) message: AssistantMessage,
     pub(crate) failure: Option<ModelFailure>,

@@ -50,6 +50,8 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
         }
         perform(step, &mut turn, &mut params, &mut stop).await;
     }
+    #[cfg(test)]
+    turn.tape.assert_repeats(&turn);
     let ended_at = now_ms();
     let outcome = outcome(&turn, &params, started_at, ended_at);
     let ms = outcome.meta.duration_ms;

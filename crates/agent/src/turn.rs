@@ -9,9 +9,12 @@
 //! ```
 
 mod repetition;
+#[cfg(test)]
+pub(crate) mod replay;
 mod resume;
 mod retry;
 mod room;
+mod stop;
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -28,25 +31,20 @@ use serde_json::json;
 use crate::answer::Answered;
 use crate::event::{RunEnd, RunEvent};
 use crate::payload::{Answer, ToolFailure};
-use crate::reply::{CandidateFailure, RunError, RunErrorKind, RunUsage};
+use crate::reply::{CandidateFailure, RunError, RunUsage};
 use crate::run::Limits;
-use crate::text::tags::{TagRules, strip};
 use crate::tool_event;
 use crate::transcript::QueuedMessage;
 use repetition::Repetition;
+#[cfg(test)]
+use replay::{Heard, Tape};
 use retry::{Attempts, Next};
 use room::MakingRoom;
 pub(crate) use room::{Room, RoomMade, Sizes};
+pub(crate) use stop::{STOPPED_RUNNING, STOPPED_WAITING};
 
 /// Text of calls that were not made because the user said something; clients match it.
 pub(crate) const SKIPPED: &str = "Skipped due to queued user message.";
-/// Text of the call that was under way when the run was stopped.
-pub(crate) const STOPPED_RUNNING: &str =
-    "[openclaw] The run was stopped while this call was under way; it may or may not have taken effect.";
-
-/// Text of calls that were still to be made when the run was stopped.
-pub(crate) const STOPPED_WAITING: &str = "[openclaw] The run was stopped before this call was made.";
-
 /// Whether the gateway wrote a result in the place of a tool that gave none.
 pub(crate) fn is_written_by_gateway(result: &ToolResultMessage) -> bool {
     match result.content.as_slice() {
@@ -104,7 +102,7 @@ pub(crate) struct Executed {
 }
 
 /// What the caller reads when the run is over.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Record {
     /// The answers in order.
     pub(crate) answers: Vec<Answer>,
@@ -133,7 +131,7 @@ pub(crate) struct Record {
 }
 
 /// Whom a run may call.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Candidates {
     /// In order of preference.
     pub(crate) facts: Vec<CandidateFacts>,
@@ -183,11 +181,16 @@ pub(crate) struct Turn {
     sizes: Sizes,
     end: RunEnd,
     pub(crate) record: Record,
+    /// Everything it was told, and everything it said.
+    #[cfg(test)]
+    pub(crate) tape: Tape,
 }
 
 impl Turn {
     /// A run about to begin, behind what its branch holds.
     pub(crate) fn new(context: &[Arc<Message>], candidates: Candidates, limits: Limits, now: i64) -> Self {
+        #[cfg(test)]
+        let tape = Tape::new(context, &candidates, limits, now);
         let mut turn = Self {
             phase: Phase::BeforeModel,
             steps: VecDeque::new(),
@@ -199,6 +202,8 @@ impl Turn {
             sizes: Sizes::default(),
             end: RunEnd::Completed,
             record: Record::default(),
+            #[cfg(test)]
+            tape,
         };
         turn.begin(context, now);
         turn
@@ -216,6 +221,13 @@ impl Turn {
 
     /// The next thing to do.
     pub(crate) fn next(&mut self) -> Step {
+        let step = self.next_step();
+        #[cfg(test)]
+        self.tape.said(&step);
+        step
+    }
+
+    fn next_step(&mut self) -> Step {
         if let Some(step) = self.steps.pop_front() {
             return step;
         }
@@ -240,6 +252,8 @@ impl Turn {
 
     /// What a poll brought.
     pub(crate) fn polled(&mut self, queued: Option<QueuedMessage>) {
+        #[cfg(test)]
+        self.tape.heard(Heard::Polled(queued.clone()));
         match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::BeforeModel => self.call_model(queued),
             Phase::AfterTool { calls } if queued.is_some() => {
@@ -272,6 +286,8 @@ impl Turn {
 
     /// What a model answered. `stop` is set when the run was stopped meanwhile.
     pub(crate) fn answered(&mut self, answered: Answered, stop: Option<StopCause>, now: i64) {
+        #[cfg(test)]
+        self.tape.heard(Heard::Answered(answered.clone(), stop, now));
         let Answered { mut message, failure, heard } = answered;
         let cut_off = matches!(message.stop_reason, StopReason::Error | StopReason::Aborted);
         if cut_off {
@@ -306,7 +322,7 @@ impl Turn {
         self.rounds += 1;
         if let Some(cause) = stop {
             self.enter_tools(calls);
-            self.stopped(cause, now);
+            self.stop(cause, now);
         } else if self.limits.max_tool_rounds.is_some_and(|max| self.rounds > max.get()) {
             let max = self.limits.max_tool_rounds.map_or(0, NonZeroU32::get);
             let text = format!("Stopped: the run used up its limit of {max} rounds of tool calls.");
@@ -314,21 +330,6 @@ impl Turn {
         } else {
             self.enter_tools(calls);
         }
-    }
-
-    /// The run was stopped in the middle of an answer: what can be seen of it is kept.
-    fn partial(&mut self, mut message: AssistantMessage, cause: StopCause) {
-        message.stop_reason = StopReason::Aborted;
-        if cause == StopCause::TimedOut {
-            message.error_message = Some(self.limits.time_is_up());
-        }
-        let rules = TagRules { final_only: false, complete: true };
-        let visible = !strip(&message.text(), rules).visible.trim().is_empty();
-        if visible {
-            self.record.answers.push(Answer::of(&message));
-            self.steps.push_back(Step::Append(Message::Assistant(message), None));
-        }
-        self.finish_stopped(cause);
     }
 
     /// The call failed: the message stays in the transcript, and something else is tried or the run ends.
@@ -368,6 +369,8 @@ impl Turn {
 
     /// What came of the call under way. `stop` is set when the run was stopped meanwhile.
     pub(crate) fn tool_done(&mut self, executed: Executed, stop: Option<StopCause>, now: i64) {
+        #[cfg(test)]
+        self.tape.heard(Heard::ToolDone(executed.clone(), stop, now));
         let Phase::Tools { mut calls, .. } = std::mem::replace(&mut self.phase, Phase::Ended) else { return };
         let Some(call) = calls.pop_front() else { return };
         let mut executed = executed;
@@ -378,7 +381,7 @@ impl Turn {
         self.settle(&call, executed);
         if let Some(cause) = stop {
             self.enter_tools(calls);
-            self.stopped(cause, now);
+            self.stop(cause, now);
         } else if repeated >= self.limits.identical_calls_stop {
             let text =
                 format!("Stopped: the model made the same {} call {repeated} times in a row.", call.name);
@@ -388,70 +391,11 @@ impl Turn {
         }
     }
 
-    /// The run was stopped between two long steps, or while one was under way.
-    pub(crate) fn stopped(&mut self, cause: StopCause, now: i64) {
-        match std::mem::replace(&mut self.phase, Phase::Ended) {
-            Phase::Tools { calls, .. } | Phase::AfterTool { calls } => {
-                self.close(&calls, STOPPED_WAITING, now)
-            }
-            Phase::TurnEnd { asked_tools: false } | Phase::Ended => {
-                // The answer was complete before anyone stopped it.
-                self.phase = Phase::Ended;
-                return;
-            }
-            Phase::MakingRoom { overflowed, .. } => {
-                self.steps.extend(overflowed.map(|said| Step::Append(Message::Assistant(*said), None)));
-            }
-            Phase::BeforeModel | Phase::Calling | Phase::TurnEnd { asked_tools: true } => {}
-        }
-        self.finish_stopped(cause);
-    }
-
-    fn finish_stopped(&mut self, cause: StopCause) {
-        match cause {
-            StopCause::Aborted => self.finish(RunEnd::Aborted),
-            StopCause::TimedOut => {
-                let message = self.limits.time_is_up();
-                self.record.error = Some(RunError { kind: RunErrorKind::Timeout, message });
-                self.finish(RunEnd::TimedOut);
-            }
-        }
-    }
-
-    /// The transcript cannot be written: nothing more can be kept.
-    pub(crate) fn storage_failed(&mut self, message: String) {
-        self.steps.clear();
-        self.fail(RunError { kind: RunErrorKind::Storage, message });
-    }
-
-    fn stop_at_limit(&mut self, calls: &VecDeque<ToolCall>, reason: &'static str, message: String, now: i64) {
-        self.close(calls, STOPPED_WAITING, now);
-        self.record.stop_reason = Some(reason);
-        self.fail(RunError { kind: RunErrorKind::Limit, message });
-    }
-
-    fn fail(&mut self, error: RunError) {
-        let end = RunEnd::Failed(error.message.clone());
-        self.record.error = Some(error);
-        self.finish(end);
-    }
-
-    fn finish(&mut self, end: RunEnd) {
-        self.phase = Phase::Ended;
-        self.end = end;
-    }
-
-    /// Gives calls that will not be made an error result, so that none stays open.
-    fn close(&mut self, calls: &VecDeque<ToolCall>, text: &str, now: i64) {
-        for call in calls {
-            self.steps
-                .push_back(Step::Append(Message::ToolResult(history::result_for(call, text, now)), None));
-        }
-    }
-
     /// A call that is not made because the user said something: it is reported and stored like any other, before
     /// whatever else is still to be done.
     pub(crate) fn skipped(&mut self, call: &ToolCall, meta: Option<String>, now: i64) {
+        #[cfg(test)]
+        self.tape.heard(Heard::Skipped(call.clone(), meta.clone(), now));
         let later = std::mem::take(&mut self.steps);
         self.steps.push_back(Step::Emit(tool_event::start(call)));
         let result =

@@ -1,5 +1,7 @@
 //! The door to dispatch: a cheap handle and what goes through it.
 
+mod wait;
+
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,14 +14,13 @@ use tokio::time::Instant;
 
 use crate::api::{
     AbortError, AbortReason, AbortTarget, Accepted, ActiveRun, AgentMessage, ChangeError, ChatMessage,
-    DispatchError, InjectError, InjectMessage, Injected, RunRecord, StillActive, Waited,
+    DispatchError, InjectError, InjectMessage, Injected, StillActive,
 };
 use crate::beat::{BeatMessage, UnfinishedBeat};
 use crate::clock::Clock;
 use crate::commands::stop;
 use crate::events::Events;
 use crate::global_lanes::LaneSizes;
-use crate::inbox::Known;
 use crate::intake::{self, Receipt};
 use crate::journal::sqlite::{FILE_NAME, SqliteJournal};
 use crate::journal::{Opened, Update};
@@ -203,65 +204,6 @@ impl Dispatch {
         Placed::new(async move {
             accepting.await.unwrap_or_else(|error| Err(DispatchError::Storage(error.to_string())))
         })
-    }
-
-    /// Waits for the end of a run, which need not have been accepted yet. `Duration::ZERO` polls.
-    pub async fn wait(&self, run_id: &RunId, timeout: Duration) -> Waited {
-        // What has ended already is found however short the wait: looking it up takes a moment of its own.
-        if let Some(record) = self.ended_already(run_id).await {
-            return Waited::Ended(record);
-        }
-        match tokio::time::timeout(timeout, self.end(run_id)).await {
-            Ok(Some(record)) => Waited::Ended(record),
-            Ok(None) | Err(_) => Waited::TimedOut,
-        }
-    }
-
-    /// The end of a run that is over. Does not wait for one that is not.
-    async fn ended_already(&self, run_id: &RunId) -> Option<RunRecord> {
-        let Some(end) = self.shared.registry.end_of(run_id) else { return self.finished(run_id).await };
-        let record = end.borrow().clone()?;
-        self.shared.hub.flush().await;
-        Some(record)
-    }
-
-    /// The end of a run that is here, was here, or will come. `None` on shutdown.
-    async fn end(&self, run_id: &RunId) -> Option<RunRecord> {
-        loop {
-            let entered = self.shared.registry.entered();
-            tokio::pin!(entered);
-            entered.as_mut().enable();
-            if let Some(record) = self.ended(run_id).await {
-                return Some(record);
-            }
-            tokio::select! { biased;
-                () = self.shared.stopping.cancelled() => return None,
-                () = entered => {}
-            }
-        }
-    }
-
-    /// Waits for the end of an accepted run, after its last event was handled by every subscriber: the moment for the
-    /// second response of `agent`. `None`: the run is unknown, or the gateway goes down and the run will be resumed.
-    pub async fn ended(&self, run_id: &RunId) -> Option<RunRecord> {
-        if let Some(mut end) = self.shared.registry.end_of(run_id) {
-            let record = end.wait_for(Option::is_some).await.ok()?.clone();
-            self.shared.hub.flush().await;
-            return record;
-        }
-        self.finished(run_id).await
-    }
-
-    /// What the inbox remembers of a run that is over.
-    async fn finished(&self, run_id: &RunId) -> Option<RunRecord> {
-        match self.shared.journal.message(run_id).await {
-            Ok(Some(Known::Finished(record))) => Some(record),
-            Ok(Some(Known::Unfinished { .. }) | None) => None,
-            Err(error) => {
-                tracing::warn!(%run_id, %error, "inbox could not be read");
-                None
-            }
-        }
     }
 
     /// Stops `chat.send` runs of a session, queued ones too: all that were placed before. The outcome are their ids, after

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_protocol::{RunId, SessionId, SessionKey};
+use openclaw_protocol::{RunId, SessionKey};
+use openclaw_sessions::entry::new_session_id;
+use openclaw_sessions::ids;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -185,9 +187,8 @@ fn new_slip(run_id: RunId, session_key: SessionKey, accepted_at: i64) -> Row<()>
         session_key,
         payload: (),
         accepted_at,
-        // A version 4 UUID begins with 32 random bits.
-        entry_id: format!("{:08x}", uuid::Uuid::new_v4().as_fields().0),
-        fresh_id: SessionId::new(uuid::Uuid::new_v4().to_string()),
+        entry_id: ids::hex(),
+        fresh_id: new_session_id(),
         session_id: None,
         abort: None,
         answered: None,

@@ -1,6 +1,6 @@
 //! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
 //!
-//! [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is
+//! [`decide`] is done before that, when it is accepted. [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`command`] answers what is
 //! meant for the gateway, [`skill_tool`] what a skill's tool answers; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here,
 //! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`memory_flush`] is the turn before the turn, [`tools`] the
 //! tools, [`context_settings`] how much of the conversation is sent; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`steering`] hands the run what
@@ -15,6 +15,7 @@ pub(crate) mod compaction;
 mod contact;
 mod context_settings;
 mod control;
+mod decide;
 mod device_secrets;
 mod estimate;
 mod fork;
@@ -50,19 +51,15 @@ use openclaw_agent::bootstrap::WorkspaceFiles;
 use openclaw_agent::event::RunEvent;
 use openclaw_agent::host::Host as ToolHost;
 use openclaw_agent::prompt::RepoRoots;
-use openclaw_agent::skills::{Occasion, SkillBook, Snapshot, Wanted};
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams, Transcript as _};
 use openclaw_protocol::message::{Message, UserMessage};
-use openclaw_sessions::entry::SendPolicy;
-use openclaw_sessions::send_policy::{self, SendSubject};
 use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, StoreError};
 use tokio::sync::mpsc;
 
-use crate::api::{AbortReason, DispatchError, RunOutcome, RunRecord};
+use crate::api::{AbortReason, RunOutcome, RunRecord};
 use crate::beat::BeatAnswer;
-use crate::commands;
 use crate::events::Verbose;
 use crate::global_lanes::LanePermit;
 use crate::hooks::{self, Hooks};
@@ -70,7 +67,6 @@ use crate::host::GatewayHost;
 use crate::inbox::{Queued, Row};
 use crate::job::Job;
 use crate::journal::{JournalError, Update};
-use crate::request::Request;
 use crate::session_model::SessionModels;
 use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
@@ -199,8 +195,11 @@ async fn answered_or_run(
             }
             Err(_) if runner.shared.kill.is_cancelled() => return Ending::Interrupted,
             Err(NotBegun { obstacle: Some(obstacle), .. }) => obstacle,
-            Err(NotBegun { message, .. }) => {
+            Err(NotBegun { message, is_refusal, .. }) => {
                 tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "run could not begin");
+                if is_refusal {
+                    return done(runner, &row, None, RunOutcome::Error { message, result: None }).await;
+                }
                 return failed(runner, &row, message).await;
             }
         };
@@ -241,9 +240,10 @@ async fn unreadable(runner: &Runner, row: &Row<Queued>, error: JournalError) -> 
     failed(runner, row, format!("Error: the message could not be read from gateway.sqlite: {error}")).await
 }
 
-/// Ended before anything was done; the text is for people.
+/// Ended while it was prepared; the text is for people.
 async fn failed<P>(runner: &Runner, row: &Row<P>, message: String) -> Ending {
-    done(runner, row, None, RunOutcome::Error { message, result: None }).await
+    let started_at = Some(runner.shared.clock.now_ms());
+    done(runner, row, started_at, RunOutcome::Error { message, result: None }).await
 }
 
 /// Runs the agent, then stores: transcript and session row, then the inbox, and only then clients hear of the end.
@@ -385,68 +385,6 @@ impl Runner {
     /// How keys are read.
     pub(crate) fn key_rules(&self) -> &KeyRules {
         self.deps.store.rules()
-    }
-
-    /// Whether the session may send to a channel.
-    pub(crate) async fn may_deliver(&self, key: &SessionKey, channel: &str) -> Result<bool, DispatchError> {
-        let entry = self.entry(key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
-        Ok(self.is_allowed(key, entry.as_deref(), Some(channel)))
-    }
-
-    fn is_allowed(&self, key: &SessionKey, entry: Option<&SessionEntry>, channel: Option<&str>) -> bool {
-        let settings = self.settings();
-        let subject = SendSubject { key, entry, channel, chat_type: None };
-        send_policy::resolve(settings.sessions.section.send_policy.as_ref(), &subject) == SendPolicy::Allow
-    }
-
-    /// Decides what there is to decide about a message, and whether its session may send now. Reads the session's row, once.
-    pub(crate) async fn decide(
-        &self,
-        key: &SessionKey,
-        request: Request,
-    ) -> Result<(Request, bool), DispatchError> {
-        let entry = self.entry(key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
-        let settings = self.settings();
-        let may_send = self.is_allowed(key, entry.as_deref(), None);
-        let skills = self.skills_called(key, &request, entry.as_deref(), &settings).await;
-        let skills = skills.as_deref().map(commands::skill::commands).unwrap_or_default();
-        Ok((request.decide(entry.as_deref(), &settings, skills), may_send))
-    }
-
-    /// A message found on disk, decided about: by the version that accepted it, or now.
-    pub(crate) async fn decided(&self, session_key: &SessionKey, request: Request) -> Request {
-        if request.decided.is_some() {
-            return request;
-        }
-        let entry = self.entry_or_none(session_key).await;
-        let settings = self.settings();
-        let skills = self.skills_called(session_key, &request, entry.as_deref(), &settings).await;
-        let skills = skills.as_deref().map(commands::skill::commands).unwrap_or_default();
-        request.decide(entry.as_deref(), &settings, skills)
-    }
-
-    /// The skills of all agents.
-    pub(crate) fn skills(&self) -> &SkillBook {
-        &self.deps.skills
-    }
-
-    /// The skills of the agent that a message goes to, where it may call one.
-    async fn skills_called(
-        &self,
-        key: &SessionKey,
-        request: &Request,
-        entry: Option<&SessionEntry>,
-        settings: &Settings,
-    ) -> Option<Arc<Snapshot>> {
-        if !request.may_call_skill() {
-            return None;
-        }
-        let asked = request.agent_id.clone();
-        let agent =
-            settings.config.agent(&asked.unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent())));
-        let wanted = Wanted { config: &settings.config, agent: &agent.id, workspace: &agent.workspace };
-        let occasion = Occasion::GoesOn(entry.and_then(|entry| entry.skills_snapshot.as_ref()));
-        Some(self.deps.skills.for_turn(wanted, occasion).await)
     }
 
     /// A message with the request it waited without, decided about.

@@ -97,6 +97,11 @@ impl FakeModel {
         self.state.release.notify_one();
     }
 
+    /// Lets all requests that are held go on.
+    pub(crate) fn release_all(&self) {
+        self.state.release.notify_waiters();
+    }
+
     /// Waits until there were so many requests.
     pub(crate) async fn asked(&self, count: usize) {
         let mut requests = self.state.requests.subscribe();

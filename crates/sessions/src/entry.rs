@@ -329,7 +329,7 @@ impl SessionEntry {
 
 /// A new transcript id.
 pub fn new_session_id() -> SessionId {
-    SessionId::new(uuid::Uuid::new_v4().to_string())
+    SessionId::new(crate::ids::uuid().to_string())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod disk;
 pub mod display;
 pub mod entry;
 pub mod history;
+pub mod ids;
 pub mod key;
 pub mod layout;
 pub mod legacy_state;

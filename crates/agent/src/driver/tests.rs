@@ -1,5 +1,6 @@
 //! Whole runs against a scripted model, tools and transcript in memory.
 
+mod bad_input;
 mod laws;
 mod room;
 mod stage;

@@ -4,6 +4,8 @@
 use openclaw_models::failure::user_text;
 use openclaw_protocol::message::{AssistantMessage, Message};
 
+#[cfg(test)]
+use super::replay::Heard;
 use super::{Phase, Step, Turn};
 use crate::compaction::Urgency;
 use crate::reply::{RunError, RunErrorKind};
@@ -85,6 +87,8 @@ impl Turn {
 
     /// There will hardly be room for the next call.
     pub(crate) fn short_of_room(&mut self) {
+        #[cfg(test)]
+        self.tape.heard(Heard::ShortOfRoom);
         self.phase = Phase::MakingRoom { room: Room::Compact(Urgency::CanWait), overflowed: None };
     }
 
@@ -98,11 +102,15 @@ impl Turn {
 
     /// Notes how large things are, for what people are told.
     pub(crate) fn measured(&mut self, sizes: Sizes) {
+        #[cfg(test)]
+        self.tape.heard(Heard::Measured(sizes));
         self.sizes = sizes;
     }
 
     /// What came of making room. Whether the model is asked again because of it.
     pub(crate) fn room_made(&mut self, made: RoomMade) -> bool {
+        #[cfg(test)]
+        self.tape.heard(Heard::RoomMade(made.clone()));
         let Phase::MakingRoom { room, overflowed } = std::mem::replace(&mut self.phase, Phase::Calling)
         else {
             return false;

@@ -135,8 +135,14 @@ impl Emitter {
         self.close(encoded(&self.chat(self.seq + 1, ChatState::Final, said))).into_iter().collect()
     }
 
-    /// The run failed before it began.
-    pub(crate) fn failed_early(&mut self, message: &str) -> Vec<Broadcast> {
+    /// The run was stopped before it began: it has no start, and an end all the same (spec `agent-runtime.md` §1.2).
+    pub(crate) fn stopped_early(&mut self, now: i64, ended_at: i64, reason: &str) -> Vec<Broadcast> {
+        let chat = self.aborted(reason);
+        chat.into_iter().chain([self.last_lifecycle(now, ended_at, &RunEnd::Aborted)]).collect()
+    }
+
+    /// What the message asks for can't be had by anybody: nothing began.
+    pub(crate) fn refused(&mut self, message: &str) -> Vec<Broadcast> {
         self.close(encoded(&self.failed(self.seq + 1, message))).into_iter().collect()
     }
 

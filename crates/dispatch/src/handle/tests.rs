@@ -1,6 +1,7 @@
 mod attempts;
 mod commands;
 mod contact;
+mod ends;
 mod failover;
 mod lifecycle;
 mod shared_transcript;
@@ -10,7 +11,7 @@ mod system_events;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::{Accepted, RunOutcome, RunPhase};
+use crate::api::{Accepted, RunOutcome, RunPhase, RunRecord, Waited};
 use crate::journal::memory;
 use crate::testing::{
     Answer, FakeModel, KEY, PANICS, PATIENCE, Rig, agent, chat, crash, in_files, key_of, said, unfinish,
@@ -138,7 +139,12 @@ async fn an_abort_is_heard_at_once_keeps_what_was_said_and_is_noted_in_the_next_
     assert_eq!(stopped, [RunId::new("r1"), RunId::new("r2")]);
     assert_eq!(
         rig.events_until("r1 lifecycle end aborted").await,
-        ["r1 chat aborted rpc", "r2 chat aborted rpc", "r1 lifecycle end aborted"]
+        [
+            "r1 chat aborted rpc",
+            "r2 chat aborted rpc",
+            "r2 lifecycle end aborted",
+            "r1 lifecycle end aborted"
+        ]
     );
     let record = rig.end("r1").await;
     assert!(matches!(&record.outcome, RunOutcome::Aborted { reason, .. } if reason == "rpc"), "{record:?}");
@@ -539,6 +545,7 @@ async fn a_panic_ends_its_run_alone() {
     drop(rig.chat(message).await.unwrap());
     let record = rig.end("r1").await;
     let RunOutcome::Error { message, .. } = &record.outcome else { panic!("{record:?}") };
+    assert_eq!(rig.event().await, "r1 lifecycle error");
     assert_eq!(rig.event().await, format!("r1 chat error {message}"));
     send(&rig, "r2", "hi").await;
     assert_eq!(texts(&rig.end("r2").await), ["hey"]);

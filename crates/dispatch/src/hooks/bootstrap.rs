@@ -124,5 +124,5 @@ async fn swap_soul(files: &mut [RawFile], settings: &Settings, whose: &Bootstrap
 /// From 0 to 1, 1 excluded.
 fn roll() -> f64 {
     // A version 4 UUID begins with 32 random bits.
-    f64::from(uuid::Uuid::new_v4().as_fields().0) / (f64::from(u32::MAX) + 1.0)
+    f64::from(openclaw_sessions::ids::uuid().as_fields().0) / (f64::from(u32::MAX) + 1.0)
 }

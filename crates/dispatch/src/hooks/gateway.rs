@@ -56,7 +56,7 @@ impl Dispatch {
             Err(error) => return tracing::warn!(%error, "BOOT.md is not run"),
         };
         let message = AgentMessage {
-            run_id: RunId::new(format!("boot-{}", uuid::Uuid::new_v4())),
+            run_id: RunId::new(format!("boot-{}", openclaw_sessions::ids::uuid())),
             session_key: runner.key_rules().main(&agent.id),
             agent_id: agent.id,
             session_id: None,

@@ -233,7 +233,7 @@ impl Actor {
         self.steered.push_back(job.clone());
         let message = self.runner.steered_message(&row);
         if let Some(running) = &self.running {
-            let events_as = Some(RunId::new(uuid::Uuid::new_v4().to_string()));
+            let events_as = Some(RunId::new(openclaw_sessions::ids::uuid().to_string()));
             running.control.steering.push(Job { events_as, ..job }, message);
         }
     }

@@ -25,14 +25,20 @@ pub(super) struct Running {
 impl Running {
     /// What clients hear last of a run, from what was stored. `now` is in Unix milliseconds.
     pub(super) fn last_events(&mut self, record: &RunRecord, now: i64) -> Vec<Broadcast> {
-        let chat = self.job.row.payload.is_chat();
+        let is_chat = self.job.row.payload.is_chat();
+        let is_refused = record.started_at.is_none();
         let end = match &record.outcome {
             RunOutcome::Ok { .. } => RunEnd::Completed,
             // The client of an `agent` request hears it in the answer (golden `gw-agent-and-wait`, run-agent-4).
-            RunOutcome::Error { .. } if !self.begun && !chat => return Vec::new(),
-            RunOutcome::Error { message, .. } if !self.begun => return self.emitter.failed_early(message),
+            RunOutcome::Error { .. } if is_refused && !is_chat => return Vec::new(),
+            RunOutcome::Error { message, .. } if is_refused => return self.emitter.refused(message),
             RunOutcome::Error { message, .. } => RunEnd::Failed(message.clone()),
-            RunOutcome::Aborted { reason, .. } if !self.begun => return self.emitter.aborted(reason),
+            RunOutcome::Aborted { reason, .. } if self.job.row.payload.facts.wants.command => {
+                return self.emitter.aborted(reason);
+            }
+            RunOutcome::Aborted { reason, .. } if !self.begun => {
+                return self.emitter.stopped_early(now, record.ended_at, reason);
+            }
             RunOutcome::Aborted { reason, .. } if reason == AbortReason::Timeout.as_str() => RunEnd::TimedOut,
             RunOutcome::Aborted { .. } => RunEnd::Aborted,
         };

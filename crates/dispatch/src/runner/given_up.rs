@@ -4,8 +4,8 @@ use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::time::now_ms;
 
 use super::attempt::GivenUp;
-use super::{Ending, RunControl, Runner, done, unanswered};
-use crate::api::{AbortReason, RunOutcome};
+use super::{Ending, RunControl, Runner, failed, unanswered};
+use crate::api::AbortReason;
 use crate::inbox::{Queued, Row};
 use crate::journal::Update;
 
@@ -40,5 +40,5 @@ pub(super) async fn close(
     } else {
         tracing::warn!(run_id = %row.run_id, session = %row.session_key, "a message that was given up is not in the history");
     }
-    done(runner, row, None, RunOutcome::Error { message, result: None }).await
+    failed(runner, row, message).await
 }

@@ -85,7 +85,7 @@ fn turn(row: &Row, session_id: &SessionId, flush: &MemoryFlush, settings: &Setti
         decided: Some(decided),
         ..Request::default()
     };
-    let id = uuid::Uuid::new_v4().to_string();
+    let id = openclaw_sessions::ids::uuid().to_string();
     Row {
         run_id: RunId::new(format!("memory-flush-{id}")),
         session_key: row.session_key.clone(),

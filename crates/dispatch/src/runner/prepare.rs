@@ -1,56 +1,48 @@
-//! Everything a run needs before its first model call.
+//! Everything a run needs before its first model call: [`system_prompt`] is what the model is told, [`begin`] opens the transcript.
+
+mod begin;
+mod system_prompt;
 
 use std::num::NonZeroU32;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use openclaw_agent::bootstrap::{BootstrapFile, BootstrapScope, Wanted};
 use openclaw_agent::compaction::CompactionSettings;
 use openclaw_agent::event::RunEnd;
-use openclaw_agent::hooks::merge::StartChanges;
-use openclaw_agent::hooks::{EventKind, HookBus, HookPoint, RunHooks};
-use openclaw_agent::prompt::{
-    self, PromptInputs, PromptMode, ReportFrame, RuntimeFacts, SkillsReport, SystemPromptReport,
-};
-use openclaw_agent::pruning::{PruneSettings, is_cached};
+use openclaw_agent::hooks::{EventKind, HookBus, RunHooks};
+use openclaw_agent::pruning::PruneSettings;
 use openclaw_agent::skills::{self, Occasion, Snapshot};
-use openclaw_agent::user_time::{user_zone, zone_name};
 use openclaw_agent::workspace::Fill;
 use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
-use openclaw_config::ResolvedAgent;
 use openclaw_models::credentials::SessionState;
-use openclaw_models::reference::ModelNames;
 use openclaw_models::select::Skipped;
 use openclaw_models::{Ask, AskedThinking, Candidate, Selected, ThinkingLevel};
 use openclaw_protocol::SessionId;
-use openclaw_protocol::message::{AssistantMessage, Message, StopReason};
+use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::{Json, ReasoningLevel, VerboseLevel};
-use openclaw_sessions::transcript::{
-    Context, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError, TranscriptLock,
-    TurnMessage,
-};
+use openclaw_sessions::transcript::TranscriptLock;
 use openclaw_tools::{Confinement, ExecSettings, Setup, toolbox};
 
-use super::branch::{self, Prompted, RunBranch};
+use super::branch::RunBranch;
 use super::context_settings;
 use super::kept::Remembered;
 use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
-use super::wording::{self, Circumstances};
-use super::{NotBegun, RunControl, Runner, history_limit, inject, memory_flush, protections, tools};
+use super::{NotBegun, RunControl, Runner, history_limit, memory_flush, protections, tools};
 use crate::api::{AbortReason, RunOutcome};
 use crate::beat::BeatAnswer;
 use crate::events::Verbose;
 use crate::hooks::{self, bootstrap::Bootstrap};
 use crate::inbox::Row;
-use crate::request::{Request, WEBCHAT};
+use crate::request::Request;
 use crate::session_model::RequestedModel;
 use crate::session_model::profile_pin::Keep;
 use crate::setup::Settings;
-use crate::system_events;
+use begin::{Beginning, Begun};
 use openclaw_sessions::time::now_ms;
+pub(super) use system_prompt::PromptParts;
 
 /// A run that is ready to begin.
 pub(super) struct Prepared {
@@ -99,30 +91,6 @@ pub(super) enum Flush {
     IfDue,
     /// It was, or could not be.
     Done,
-}
-
-/// What a turn begins with.
-#[derive(Clone, Copy)]
-struct Beginning<'a> {
-    session: &'a Session,
-    lock: &'a TranscriptLock,
-    first: &'a Candidate,
-    hooks: &'a RunHooks,
-}
-
-/// A turn that has begun.
-struct Begun {
-    branch: RunBranch,
-    remembered: Remembered,
-    /// The system prompt, where a hook wants another.
-    own_prompt: Option<Arc<str>>,
-}
-
-/// What a system prompt is made of besides settings.
-pub(super) struct PromptParts<'a> {
-    pub(super) files: &'a [BootstrapFile],
-    pub(super) skills: &'a Snapshot,
-    pub(super) tools: &'a Toolbox,
 }
 
 impl Prepared {
@@ -268,98 +236,12 @@ impl Runner {
         })))
     }
 
-    /// Opens the transcript, notes the run's settings, and begins the turn with its message, unless an earlier process did.
-    /// Before clients hear that the run begins: on a full disk the message goes back to waiting.
-    async fn begin_turn(
-        &self,
-        row: &Row,
-        control: &Arc<RunControl>,
-        settings: &Settings,
-        beginning: Beginning<'_>,
-    ) -> Result<Begun, NotBegun> {
-        let Beginning { session, lock, first, hooks } = beginning;
-        let kill = self.shared.kill.clone();
-        if kill.is_cancelled() {
-            return Err(NotBegun::because("the gateway is shutting down"));
-        }
-        let lines = match row.payload.is_memory_flush {
-            true => Vec::new(),
-            false => self.deps.system_events.waiting(&session.key),
-        };
-        let mut circumstances = circumstances(session);
-        let zone = system_events::zone(&settings.config.agents.defaults);
-        circumstances.system_block = system_events::block(&lines, &zone);
-        let message = wording::message(row, &circumstances);
-        let hooks = hooks.get().filter(|(bus, _)| bus.asks(HookPoint::BeforeAgentStart));
-        // Hooks are shown what was said before, which is read first.
-        let (mut known, new) = if row.recovered || hooks.is_some() {
-            (Some(message), None)
-        } else {
-            (None, Some(Arc::new(Message::User(message))))
-        };
-        let turn = new.clone().map(|message| TurnMessage { message, ids: branch::first_ids(row) });
-        let (transcript, mut context, remembered) =
-            self.transcript(lock, session, first, settings.pruning.is_some(), turn).await?;
-        inject::without_preface(&mut context.messages);
-        let mut own_prompt = None;
-        if let (Some((bus, place)), Some(message)) = (hooks, &mut known) {
-            let changes = tokio::select! { biased;
-                () = control.cancel.cancelled() => StartChanges::default(),
-                changes = hooks::run::changes(bus, place, row.payload.words(), &context.messages) => changes,
-            };
-            own_prompt = changes.system_prompt.map(Arc::from);
-            if let Some(preface) = changes.prepend_context {
-                wording::put_before(message, &preface);
-            }
-        }
-        context.messages.extend(new);
-        let mut branch = RunBranch::new(transcript, context.messages, Arc::clone(control), kill);
-        if let Some(message) = known {
-            match branch.prompted(row, self.entries_since(row).await).await? {
-                Prompted::Yes => return Ok(Begun { branch, remembered, own_prompt }),
-                Prompted::Failed(why) => return Err(NotBegun::because(why)),
-                Prompted::NotYet(entry_id) | Prompted::Overtaken(entry_id) => {
-                    branch.begin_turn().await?;
-                    branch.say(message, &entry_id).await?;
-                }
-            }
-        }
-        self.deps.system_events.mark_delivered(&session.key, &lines);
-        Ok(Begun { branch, remembered, own_prompt })
-    }
-
     /// What the run tells and asks.
     pub(super) fn run_hooks(&self, settings: &Arc<Settings>, session: &Session) -> RunHooks {
         match self.hooks(settings) {
             Some(bus) => RunHooks::new(bus, hooks::run::context_of(&session.agent, &session.key)),
             None => RunHooks::none(),
         }
-    }
-
-    /// The transcript, the run's settings noted and its message said, and what the model should see of what was there before.
-    async fn transcript(
-        &self,
-        lock: &TranscriptLock,
-        session: &Session,
-        first: &Candidate,
-        prunes: bool,
-        message: Option<TurnMessage>,
-    ) -> Result<(Transcript, Context, Remembered), TranscriptError> {
-        let new = NewTranscript {
-            session_id: session.id.as_str().to_owned(),
-            cwd: session.agent.workspace.display().to_string(),
-            parent: None,
-        };
-        let settings = TranscriptSettings {
-            provider: first.model.provider().to_owned(),
-            model_id: first.model.id().to_owned(),
-            api: first.model.api().to_owned(),
-            thinking_level: first.thinking.as_str().to_owned(),
-            touches_cache: prunes && is_cached(first.model.provider(), first.model.id()),
-        };
-        let (kept, remembered) = self.kept.take(&session.transcript).unzip();
-        let (transcript, context) = lock.begin(kept, new, settings, message).await?;
-        Ok((transcript, context, remembered.unwrap_or_default()))
     }
 
     pub(super) async fn select(
@@ -452,60 +334,6 @@ impl Runner {
             None => Ok(self.workspace_files.load(wanted).await?),
         }
     }
-
-    pub(super) fn system_prompt(
-        &self,
-        extra: Option<String>,
-        session: &Session,
-        settings: &Settings,
-        first: &Candidate,
-        PromptParts { files, skills, tools }: PromptParts<'_>,
-    ) -> (Arc<str>, SystemPromptReport) {
-        let agent = &session.agent;
-        let model = format!("{}/{}", first.model.provider(), first.model.id());
-        let mode = PromptMode::for_session(&session.key);
-        let inputs = PromptInputs {
-            mode,
-            tools,
-            skills: &skills.prompt,
-            model_aliases: aliases(settings),
-            time_zone: Some(zone_name(&user_zone(agent.user_timezone.as_deref())).to_owned()),
-            workspace: agent.workspace.clone(),
-            extra,
-            files,
-            heartbeat_prompt: heartbeat_prompt(agent, settings),
-            reasoning_tags: openclaw_models::thinking::uses_tags(first.model.provider()),
-            reasoning: reasoning(&session.entry),
-            runtime: RuntimeFacts {
-                agent: Some(agent.id.as_str().to_owned()),
-                host: self.deps.host.clone(),
-                repo: agent
-                    .repo_root
-                    .as_deref()
-                    .map(PathBuf::from)
-                    .or_else(|| self.repo_roots.find(&agent.workspace)),
-                default_model: Some(agent.model_primary.clone().unwrap_or_else(|| model.clone())),
-                model: Some(model),
-                channel: Some(WEBCHAT.to_owned()),
-                capabilities: Vec::new(),
-                thinking: Some(first.thinking.as_str().to_owned()),
-            },
-            ..PromptInputs::default()
-        };
-        let built = prompt::build(&inputs);
-        let frame = ReportFrame {
-            session_id: Some(session.id.as_str().to_owned()),
-            session_key: Some(session.key.clone()),
-            provider: Some(first.model.provider().to_owned()),
-            model: Some(first.model.id().to_owned()),
-            workspace_dir: Some(agent.workspace.display().to_string()),
-            bootstrap_max_chars: usize::try_from(agent.bootstrap_max_chars).ok(),
-            ..ReportFrame::default()
-        };
-        let skills = if mode == PromptMode::Full { skills.report.clone() } else { SkillsReport::default() };
-        let report = built.report(now_ms(), frame, files, skills, tools.specs());
-        (built.text.into(), report)
-    }
 }
 
 /// The level that the message asks for, or else its session.
@@ -525,17 +353,8 @@ fn asked_thinking(request: &Request) -> Result<Option<ThinkingLevel>, NotBegun> 
     let is_command = request.is_chat() && request.text.trim_start().starts_with('/');
     let Some(asked) = asked.filter(|_| !is_command) else { return Ok(None) };
     asked.parse().map(Some).map_err(|_| {
-        NotBegun::because("Error: Invalid thinking level. Use one of: off, minimal, low, medium, high.")
+        NotBegun::refused("Error: Invalid thinking level. Use one of: off, minimal, low, medium, high.")
     })
-}
-
-fn circumstances(session: &Session) -> Circumstances {
-    Circumstances {
-        zone: user_zone(session.agent.user_timezone.as_deref()),
-        after_abort: session.after_abort,
-        reset: session.reset.clone(),
-        system_block: String::new(),
-    }
 }
 
 fn reasoning(entry: &SessionEntry) -> ReasoningVisibility {
@@ -557,13 +376,4 @@ fn verbose(entry: &SessionEntry, settings: &Settings) -> Verbose {
             configured.map(Verbose::parse).unwrap_or_default()
         }
     }
-}
-
-fn aliases(settings: &Settings) -> Vec<(String, String)> {
-    let names = ModelNames::new(&settings.models.listed);
-    names.aliases().map(|(alias, model)| (alias.to_owned(), model.to_string())).collect()
-}
-
-fn heartbeat_prompt(agent: &ResolvedAgent, settings: &Settings) -> Option<String> {
-    agent.is_default.then(|| settings.config.heartbeat_of(&agent.id).prompt_text().to_owned())
 }

@@ -27,6 +27,7 @@ use super::storage::{OpenTranscript, TranscriptRef};
 use super::tail::Tail;
 use super::turn::Turn;
 use crate::disk::{self, Stamp};
+use crate::ids;
 use crate::time::{iso, now_ms};
 
 pub(super) use load::HEADER_WITHIN;
@@ -268,12 +269,12 @@ impl TranscriptFile {
     /// Eight hex digits that no entry has; a whole UUID when that fails a hundred times, or when not all ids are known.
     fn new_id(&self) -> EntryId {
         for _ in 0..100 {
-            let id = format!("{:08x}", rand::random::<u32>());
+            let id = ids::hex();
             if !self.contains(&id) {
                 return EntryId::new(id);
             }
         }
-        EntryId::new(uuid::Uuid::new_v4().to_string())
+        EntryId::new(ids::uuid().to_string())
     }
 
     fn named(&self) -> TranscriptRef {

@@ -12,6 +12,7 @@ use super::format::{Body, Entry, EntryId};
 use super::index::Kind;
 use super::rewrite::Copy;
 use crate::disk::{self, RealDisk};
+use crate::ids;
 use crate::time::{iso, now_ms};
 
 /// A parent with more tokens than this is not forked: the child would begin with a full context.
@@ -57,7 +58,7 @@ pub(super) fn label_entries(
     let timestamp = iso(now_ms());
     let entry = |(target_id, label): (EntryId, String)| {
         let id = loop {
-            let id = EntryId::new(format!("{:08x}", rand::random::<u32>()));
+            let id = EntryId::new(ids::hex());
             if ids.insert(id.clone()) {
                 break id;
             }

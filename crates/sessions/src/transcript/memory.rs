@@ -29,6 +29,7 @@ use super::truncate::plan;
 use super::turn::{Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, turn_end};
 use super::{LinesCompacted, TranscriptError};
 use crate::entry::SessionEntry;
+use crate::ids;
 use crate::layout::{ArchiveReason, BadSessionId, archive_path, transcript_name};
 use crate::time::{iso, now_ms};
 
@@ -77,7 +78,7 @@ impl Stored {
 
     fn free_id(&self) -> EntryId {
         loop {
-            let id = format!("{:08x}", rand::random::<u32>());
+            let id = ids::hex();
             if self.position(&id).is_none() {
                 return EntryId::new(id);
             }

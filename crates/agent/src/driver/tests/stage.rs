@@ -334,7 +334,7 @@ fn toolbox(queue: &Arc<Queue>, trip: &Trip) -> Toolbox {
         let facts = ToolFacts { label_arguments: &["text"], ..ToolFacts::named(name) };
         Box::new(StageTool { facts, queue: Arc::clone(queue), trip: trip.clone() })
     };
-    Toolbox::new(["echo", "boom", "slow", "stuck", "steer"].map(tool).into(), &NO_NAMES)
+    Toolbox::new(["echo", "boom", "slow", "stuck", "steer", "flood"].map(tool).into(), &NO_NAMES)
 }
 
 impl Tool for StageTool {
@@ -363,6 +363,7 @@ impl Tool for StageTool {
                     Err(ToolError::Aborted)
                 }
                 "stuck" => std::future::pending().await,
+                "flood" => Ok(ToolOutput::text("x".repeat(100 << 20))),
                 "steer" => {
                     let _ = context.updates.try_send(json!({"content": [{"type": "text", "text": "half"}]}));
                     self.queue

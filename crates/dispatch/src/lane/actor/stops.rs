@@ -70,14 +70,22 @@ impl Actor {
     /// A message that waits is stopped: for clients that is its end. Its turn comes after the run under way; then it is
     /// written into the transcript and its row is closed.
     pub(super) async fn announce_stopped(&mut self, job: &Job, reason: AbortReason) {
-        // Its stream ends with this, not with what steering would have told.
+        // Its stream ends with this, not with what steering would have told; unless that was told.
+        let waiting = self.steered.len();
         self.steered.retain(|steered| steered.row.run_id != job.row.run_id);
-        let broadcasts = self.emitter(job).aborted(reason.as_str());
+        let is_told = job.events_as.is_some() && self.steered.len() == waiting;
+        let now = self.shared.clock.now_ms();
+        let mut emitter = self.emitter(&Job { events_as: None, ..job.clone() });
+        let broadcasts = match job.row.payload.facts.wants.command {
+            _ if is_told => Vec::new(),
+            true => emitter.aborted(reason.as_str()),
+            false => emitter.stopped_early(now, now, reason.as_str()),
+        };
         let outcome = RunOutcome::Aborted { reason: reason.as_str().to_owned(), result: None };
         let record = RunRecord {
             run_id: job.row.run_id.clone(),
             started_at: None,
-            ended_at: self.shared.clock.now_ms(),
+            ended_at: now,
             outcome,
             report: None,
         };

@@ -1,0 +1,70 @@
+//! Waiting for the end of a run (spec `agent-runtime.md` §1.1).
+
+use std::time::Duration;
+
+use openclaw_protocol::RunId;
+
+use super::Dispatch;
+use crate::api::{RunRecord, Waited};
+use crate::inbox::Known;
+
+impl Dispatch {
+    /// Waits for the end of a run, which need not have been accepted yet. `Duration::ZERO` polls.
+    pub async fn wait(&self, run_id: &RunId, timeout: Duration) -> Waited {
+        // What has ended already is found however short the wait: looking it up takes a moment of its own.
+        if let Some(record) = self.ended_already(run_id).await {
+            return Waited::Ended(record);
+        }
+        match tokio::time::timeout(timeout, self.end(run_id)).await {
+            Ok(Some(record)) => Waited::Ended(record),
+            Ok(None) | Err(_) => Waited::TimedOut,
+        }
+    }
+
+    /// The end of a run that is over. Does not wait for one that is not.
+    async fn ended_already(&self, run_id: &RunId) -> Option<RunRecord> {
+        let Some(end) = self.shared.registry.end_of(run_id) else { return self.finished(run_id).await };
+        let record = end.borrow().clone()?;
+        self.shared.hub.flush().await;
+        Some(record)
+    }
+
+    /// The end of a run that is here, was here, or will come. `None` on shutdown.
+    async fn end(&self, run_id: &RunId) -> Option<RunRecord> {
+        loop {
+            let entered = self.shared.registry.entered();
+            tokio::pin!(entered);
+            entered.as_mut().enable();
+            if let Some(record) = self.ended(run_id).await {
+                return Some(record);
+            }
+            tokio::select! { biased;
+                () = self.shared.stopping.cancelled() => return None,
+                () = entered => {}
+            }
+        }
+    }
+
+    /// Waits for the end of an accepted run, after its last event was handled by every subscriber: the moment for the
+    /// second response of `agent`. `None`: the run is unknown, or the gateway goes down and the run will be resumed.
+    pub async fn ended(&self, run_id: &RunId) -> Option<RunRecord> {
+        if let Some(mut end) = self.shared.registry.end_of(run_id) {
+            let record = end.wait_for(Option::is_some).await.ok()?.clone();
+            self.shared.hub.flush().await;
+            return record;
+        }
+        self.finished(run_id).await
+    }
+
+    /// What the inbox remembers of a run that is over.
+    async fn finished(&self, run_id: &RunId) -> Option<RunRecord> {
+        match self.shared.journal.message(run_id).await {
+            Ok(Some(Known::Finished(record))) => Some(record),
+            Ok(Some(Known::Unfinished { .. }) | None) => None,
+            Err(error) => {
+                tracing::warn!(%run_id, %error, "inbox could not be read");
+                None
+            }
+        }
+    }
+}

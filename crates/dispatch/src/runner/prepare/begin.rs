@@ -1,0 +1,138 @@
+//! The beginning of a turn: the transcript is open, and the message is in it.
+
+use std::sync::Arc;
+
+use openclaw_agent::hooks::merge::StartChanges;
+use openclaw_agent::hooks::{HookPoint, RunHooks};
+use openclaw_agent::pruning::is_cached;
+use openclaw_agent::user_time::user_zone;
+use openclaw_models::Candidate;
+use openclaw_protocol::message::Message;
+use openclaw_sessions::transcript::{
+    Context, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError, TranscriptLock,
+    TurnMessage,
+};
+
+use crate::hooks;
+use crate::inbox::Row;
+use crate::runner::branch::{self, Prompted, RunBranch};
+use crate::runner::kept::Remembered;
+use crate::runner::session::Session;
+use crate::runner::wording::{self, Circumstances};
+use crate::runner::{NotBegun, RunControl, Runner, inject};
+use crate::setup::Settings;
+use crate::system_events;
+
+/// What a turn begins with.
+#[derive(Clone, Copy)]
+pub(super) struct Beginning<'a> {
+    pub(super) session: &'a Session,
+    pub(super) lock: &'a TranscriptLock,
+    pub(super) first: &'a Candidate,
+    pub(super) hooks: &'a RunHooks,
+}
+
+/// A turn that has begun.
+pub(super) struct Begun {
+    pub(super) branch: RunBranch,
+    pub(super) remembered: Remembered,
+    /// The system prompt, where a hook wants another.
+    pub(super) own_prompt: Option<Arc<str>>,
+}
+
+impl Runner {
+    /// Opens the transcript, notes the run's settings, and begins the turn with its message, unless an earlier process did.
+    /// Before clients hear that the run begins: on a full disk the message goes back to waiting.
+    pub(super) async fn begin_turn(
+        &self,
+        row: &Row,
+        control: &Arc<RunControl>,
+        settings: &Settings,
+        beginning: Beginning<'_>,
+    ) -> Result<Begun, NotBegun> {
+        let Beginning { session, lock, first, hooks } = beginning;
+        let kill = self.shared.kill.clone();
+        if kill.is_cancelled() {
+            return Err(NotBegun::because("the gateway is shutting down"));
+        }
+        let lines = match row.payload.is_memory_flush {
+            true => Vec::new(),
+            false => self.deps.system_events.waiting(&session.key),
+        };
+        let mut circumstances = circumstances(session);
+        let zone = system_events::zone(&settings.config.agents.defaults);
+        circumstances.system_block = system_events::block(&lines, &zone);
+        let message = wording::message(row, &circumstances);
+        let hooks = hooks.get().filter(|(bus, _)| bus.asks(HookPoint::BeforeAgentStart));
+        // Hooks are shown what was said before, which is read first.
+        let (mut known, new) = if row.recovered || hooks.is_some() {
+            (Some(message), None)
+        } else {
+            (None, Some(Arc::new(Message::User(message))))
+        };
+        let turn = new.clone().map(|message| TurnMessage { message, ids: branch::first_ids(row) });
+        let (transcript, mut context, remembered) =
+            self.transcript(lock, session, first, settings.pruning.is_some(), turn).await?;
+        inject::without_preface(&mut context.messages);
+        let mut own_prompt = None;
+        if let (Some((bus, place)), Some(message)) = (hooks, &mut known) {
+            let changes = tokio::select! { biased;
+                () = control.cancel.cancelled() => StartChanges::default(),
+                changes = hooks::run::changes(bus, place, row.payload.words(), &context.messages) => changes,
+            };
+            own_prompt = changes.system_prompt.map(Arc::from);
+            if let Some(preface) = changes.prepend_context {
+                wording::put_before(message, &preface);
+            }
+        }
+        context.messages.extend(new);
+        let mut branch = RunBranch::new(transcript, context.messages, Arc::clone(control), kill);
+        if let Some(message) = known {
+            match branch.prompted(row, self.entries_since(row).await).await? {
+                Prompted::Yes => return Ok(Begun { branch, remembered, own_prompt }),
+                Prompted::Failed(why) => return Err(NotBegun::because(why)),
+                Prompted::NotYet(entry_id) | Prompted::Overtaken(entry_id) => {
+                    branch.begin_turn().await?;
+                    branch.say(message, &entry_id).await?;
+                }
+            }
+        }
+        self.deps.system_events.mark_delivered(&session.key, &lines);
+        Ok(Begun { branch, remembered, own_prompt })
+    }
+
+    /// The transcript, the run's settings noted and its message said, and what the model should see of what was there before.
+    async fn transcript(
+        &self,
+        lock: &TranscriptLock,
+        session: &Session,
+        first: &Candidate,
+        prunes: bool,
+        message: Option<TurnMessage>,
+    ) -> Result<(Transcript, Context, Remembered), TranscriptError> {
+        let new = NewTranscript {
+            session_id: session.id.as_str().to_owned(),
+            cwd: session.agent.workspace.display().to_string(),
+            parent: None,
+        };
+        let settings = TranscriptSettings {
+            provider: first.model.provider().to_owned(),
+            model_id: first.model.id().to_owned(),
+            api: first.model.api().to_owned(),
+            thinking_level: first.thinking.as_str().to_owned(),
+            touches_cache: prunes && is_cached(first.model.provider(), first.model.id()),
+        };
+        let (kept, remembered) = self.kept.take(&session.transcript).unzip();
+        let (transcript, context) = lock.begin(kept, new, settings, message).await?;
+        Ok((transcript, context, remembered.unwrap_or_default()))
+    }
+}
+
+fn circumstances(session: &Session) -> Circumstances {
+    Circumstances {
+        zone: user_zone(session.agent.user_timezone.as_deref()),
+        after_abort: session.after_abort,
+        reset: session.reset.clone(),
+        system_block: String::new(),
+    }
+}

@@ -1,0 +1,36 @@
+//! The one source of new ids.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use uuid::Uuid;
+
+/// Ids are drawn by chance.
+const CHANCE: u64 = 0;
+/// The seed of the next id, where a test wants the same ids each time.
+static NEXT_SEED: AtomicU64 = AtomicU64::new(CHANCE);
+
+/// A version 4 UUID.
+pub fn uuid() -> Uuid {
+    uuid::Builder::from_random_bytes(draw().to_be_bytes()).into_uuid()
+}
+
+/// Eight hex digits, as transcript entries are named.
+pub fn hex() -> String {
+    let [a, b, c, d, ..] = draw().to_be_bytes();
+    format!("{:08x}", u32::from_be_bytes([a, b, c, d]))
+}
+
+/// From now on the whole process draws the same ids in the same order, whenever it is told the same seed: for a test that
+/// has the process for itself.
+pub fn repeat_from(seed: u32) {
+    NEXT_SEED.store((u64::from(seed) << 32) + 1, Ordering::Relaxed);
+}
+
+fn draw() -> u128 {
+    match NEXT_SEED.load(Ordering::Relaxed) {
+        CHANCE => rand::random(),
+        _ => StdRng::seed_from_u64(NEXT_SEED.fetch_add(1, Ordering::Relaxed)).random(),
+    }
+}
