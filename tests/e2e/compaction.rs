@@ -96,7 +96,15 @@ async fn a_run_that_fills_the_window_is_followed_by_a_compaction() {
     let made = entries_of(&path, "compaction");
     assert_eq!(made.len(), 1);
     assert!(made[0]["summary"].as_str().unwrap().starts_with(SUMMARY) && made[0]["tokensBefore"] == 31_507);
-    assert_eq!(made[0]["details"], json!({"readFiles": [], "modifiedFiles": []}));
+    let details = &made[0]["details"];
+    assert_eq!((&details["readFiles"], &details["modifiedFiles"]), (&json!([]), &json!([])));
+    let used = (&details["usage"]["model"], &details["usage"]["input"], &details["usage"]["output"]);
+    assert_eq!(used, (&json!("fake-1"), &json!(100), &json!(7)), "{details}");
+    // Five answers and a summary; it is no message.
+    let usage = client.request("sessions.usage", json!({"key": KEY})).await.unwrap();
+    let session = &usage["sessions"][0]["usage"];
+    let messages = &session["messageCounts"]["assistant"];
+    assert_eq!((&session["output"], messages), (&json!(6 * 7), &json!(5)), "{session}");
     let shown = history(&mut client, KEY).await;
     assert_eq!(shown.iter().filter(|line| *line == "system: Compaction").count(), 1, "{}", shown.len());
 
@@ -294,4 +302,110 @@ async fn old_tool_results_are_pruned_once_the_provider_has_forgotten_the_prompt(
     assert_eq!(touches.count(), 5, "one a run, for OpenClaw");
     let whole = std::fs::read_to_string(&path).unwrap();
     assert!(whole.contains(&"x".repeat(4_999)), "the transcript has all of it");
+}
+
+/// A window of 25,000 tokens by the server's count, which also refuses to summarise anything where `summary` is an error.
+fn strict(summary: fn() -> Reply) -> impl Fn(&Captured) -> Reply + Send + Sync + 'static {
+    move |request| {
+        let size = request.body["messages"].to_string().len();
+        match is_summary(request) {
+            true => summary(),
+            false if size > 100_000 => overflow(),
+            false => Reply::text("It fits."),
+        }
+    }
+}
+
+fn overflow() -> Reply {
+    Reply::openai_error(400, "invalid_request_error", "This model's maximum context length is 25000 tokens.")
+}
+
+/// Without safeguard a summary that can't be made is a failure; nothing is compacted in advance.
+fn unguarded() -> Value {
+    json!({"agents": {"defaults": {"compaction": {
+        "mode": "default", "reserveTokensFloor": 0, "memoryFlush": {"enabled": false}}}}})
+}
+
+#[tokio::test]
+async fn a_conversation_that_can_not_be_compacted_begins_anew_and_the_person_is_told() {
+    let model = ModelServer::answering(strict(overflow)).await;
+    let (gateway, mut client) = started(&model, unguarded()).await;
+    turn(&mut client, KEY, &pad(0), "pad-0").await;
+    turn(&mut client, KEY, &pad(1), "pad-1").await;
+    let old = transcript_path(&gateway, KEY).await;
+    let before = row(&gateway, &mut client).await;
+
+    send(&mut client, KEY, &format!("{} and now?", pad(2)), "over").await;
+    let ended = end(&mut client, "over").await;
+    let told = ended["errorMessage"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(ended["state"], "error", "{ended}");
+    let first = "⚠️ Context limit exceeded. I've reset our conversation to start fresh - please try again.";
+    assert_eq!(told.lines().next(), Some(first));
+
+    let after = row(&gateway, &mut client).await;
+    assert_ne!(after["sessionId"], before["sessionId"]);
+    assert_eq!((&after["totalTokens"], &after["abortedLastRun"]), (&json!(0), &json!(false)), "{after}");
+    assert_eq!(history(&mut client, KEY).await, [format!("assistant: {told}")], "the new one begins with it");
+    assert!(well_formed(&old).len() >= 6, "what was said stays on disk");
+
+    assert_eq!(turn(&mut client, KEY, "hello again", "next").await, "It fits.");
+    let asked = model.requests().last().unwrap().body["messages"].to_string();
+    assert!(asked.contains("hello again") && !asked.contains("lorem") && !asked.contains("Context limit"));
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_long_for_itself_does_not_end_the_conversation() {
+    let model = ModelServer::answering(strict(|| Reply::text(SUMMARY))).await;
+    let (gateway, mut client) = started(&model, unguarded()).await;
+    turn(&mut client, KEY, "hi", "hi").await;
+    let before = row(&gateway, &mut client).await;
+    send(&mut client, KEY, &"long ".repeat(40_000), "over").await;
+    let ended = end(&mut client, "over").await;
+    let told = ended["errorMessage"].as_str().unwrap_or_default();
+    assert!(told.starts_with("Context overflow: prompt too large for the model."), "{ended}");
+    assert!(told.contains("window holds 32,000"), "{told}");
+    assert_eq!(row(&gateway, &mut client).await["sessionId"], before["sessionId"]);
+    assert_eq!(turn(&mut client, KEY, "and this?", "next").await, "It fits.");
+}
+
+#[tokio::test]
+async fn who_wants_to_know_everything_is_told_that_a_run_was_compacted() {
+    let model = ModelServer::answering(strict(|| Reply::text(SUMMARY))).await;
+    let (_gateway, mut client) = started(&model, unguarded()).await;
+    turn(&mut client, KEY, &pad(0), "pad-0").await;
+    client.request("sessions.patch", json!({"key": KEY, "verboseLevel": "on"})).await.unwrap();
+    turn(&mut client, KEY, &pad(1), "pad-1").await;
+    let params = json!({"sessionKey": KEY, "message": pad(2), "idempotencyKey": "over"});
+    let id = client.send("agent", params).await.unwrap();
+    client.answer(&id).await.unwrap();
+    let answer = client.answer(&id).await.unwrap().payload;
+    let texts: Vec<&str> = answer["result"]["payloads"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|payload| payload["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(texts, ["🧹 Auto-compaction complete (count 1).", "It fits."], "{answer}");
+    let used = &answer["result"]["meta"]["agentMeta"]["usage"];
+    assert_eq!((&used["input"], &used["output"]), (&json!(200), &json!(14)), "the summary and the answer");
+}
+
+#[tokio::test]
+async fn memory_is_not_saved_where_it_can_not_be_written() {
+    let model = ModelServer::answering(|_| {
+        Reply::text("Hello.").usage(ScriptedUsage { input: 9_100, output: 7, ..ScriptedUsage::default() })
+    })
+    .await;
+    let mut gateway = gateway().fake_model(&model.v1()).prepare().unwrap();
+    let workspace = gateway.state_dir().join("workspace");
+    std::fs::create_dir_all(&workspace).unwrap();
+    std::fs::write(workspace.join("memory"), "a file has its name").unwrap();
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, KEY, "fill", "fill").await;
+    turn(&mut client, KEY, "hi", "hi").await;
+    assert_eq!(model.requests().len(), 2, "no turn before the turn");
+    std::fs::remove_file(workspace.join("memory")).unwrap();
+    turn(&mut client, KEY, "again", "again").await;
+    assert_eq!(model.requests().len(), 4);
 }

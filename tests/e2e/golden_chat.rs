@@ -233,3 +233,38 @@ async fn an_abort_finds_its_run_by_any_spelling_of_the_key() {
         panic!("{error:#}");
     }
 }
+
+/// What was said to fill the window; the recording holds its beginning.
+fn whole_pad(frame: &mut Value) {
+    let cut = frame["params"]["message"].as_str().unwrap();
+    let (beginning, _) = cut.split_once(" lorem").unwrap();
+    frame["params"]["message"] = json!(format!("{beginning} {}", "lorem ipsum ".repeat(3_400)));
+}
+
+/// KB-38: compactions are told with their session.
+fn with_its_session(frame: &mut Value) {
+    frame["payload"]["sessionKey"] = json!("agent:main:compact");
+}
+
+/// The size of the conversation is that after the compaction; the reference shows the one before.
+fn smaller_row(frame: &mut Value) {
+    let row = &mut frame["payload"]["sessions"][0];
+    plain_entry(row);
+    row.as_object_mut().unwrap().shift_remove("totalTokens");
+    row["…"] = json!("…");
+}
+
+#[tokio::test]
+async fn a_compaction_after_a_run_goes_as_recorded() {
+    let (_model, gateway) = started().await;
+    let pads = [5, 18, 31].map(|line| differs(line, "cut", Change::Edit(whole_pad)));
+    let told = [57, 58].map(|line| differs(line, "KB-38", Change::Edit(with_its_session)));
+    let replay = Replay::new(&gateway).deviations(pads).deviations(told).deviations([differs(
+        62,
+        "the row",
+        Change::Edit(smaller_row),
+    )]);
+    if let Err(error) = replay.play(&recording("gw-chat-auto-compaction")).await {
+        panic!("{error:#}");
+    }
+}

@@ -416,3 +416,32 @@ async fn a_hook_is_switched_on_and_off_beside_a_running_gateway() {
         .await
         .failed(&["Hook \"empty\" cannot be used here: has no handler"]);
 }
+
+#[tokio::test]
+async fn compactions_are_told_before_and_after() {
+    let model = ModelServer::answering(|request: &Captured| {
+        let is_summary = request.last_user_text().starts_with("<conversation>");
+        Reply::text(if is_summary { "## Goal\nMuch was said." } else { "ok" })
+    })
+    .await;
+    let dir = tempfile::tempdir().unwrap();
+    let mut heard = Heard::at(dir.path().join("heard"));
+    let tell = format!("given=$(cat); printf '%s\\n' \"$given\" > {}", heard.path.display());
+    let rows = ["before_compaction", "after_compaction"].map(|point| (point, tell.clone(), 0));
+    let mut gateway = gateway().fake_model(&model.v1()).config(commands(&rows)).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let long = "lorem ipsum ".repeat(3_400);
+    turn(&mut client, "main", &long, "run-1").await;
+    turn(&mut client, "main", &long, "run-2").await;
+    let said = turn(&mut client, "main", "/compact", "run-3").await;
+    assert!(said.starts_with("⚙️ Compacted ("), "{said}");
+    let (one, two) = (heard.next().await, heard.next().await);
+    let (before, after) = if one["hook"] == "before_compaction" { (one, two) } else { (two, one) };
+    assert_eq!(before["payload"]["messageCount"], 4, "{before}");
+    assert!(before["payload"]["tokenCount"].as_u64().is_some_and(|tokens| tokens > 100), "{before}");
+    assert_eq!(before["context"]["sessionKey"], "agent:main:main");
+    // The summary stands for the first question and answer, and for the second question.
+    let counts = (&after["payload"]["messageCount"], &after["payload"]["compactedCount"]);
+    assert_eq!((&after["hook"], counts), (&json!("after_compaction"), (&json!(2), &json!(3))), "{after}");
+    assert_eq!(gateway.terminate().await.unwrap().code(), Some(0));
+}

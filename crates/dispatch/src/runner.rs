@@ -4,7 +4,7 @@
 //! meant for the gateway, [`skill_tool`] what a skill's tool answers; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here,
 //! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`memory_flush`] is the turn before the turn, [`tools`] the
 //! tools, [`context_settings`] how much of the conversation is sent; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`steering`] hands the run what
-//! is said meanwhile, [`inject`] writes into its transcript; [`compaction`] makes room between runs; [`obstacle`] waits for another process that has it, or for space;
+//! is said meanwhile, [`inject`] writes into its transcript; [`compaction`] makes room between runs, [`start_over`] begins anew what can't go on; [`obstacle`] waits for another process that has it, or for space;
 //! [`unanswered`] keeps what was stopped before it began; [`secrets`] is what tools may not say, [`device_secrets`] the part of it
 //! that devices bring; [`estimate`] builds a prompt for `/context` alone; [`result`] is what is remembered. [`control`] is what a run shares with its lane.
 
@@ -33,6 +33,7 @@ mod result;
 pub(crate) mod secrets;
 mod session;
 mod skill_tool;
+mod start_over;
 mod steering;
 mod tools;
 mod unanswered;
@@ -78,6 +79,7 @@ use reports::Reports;
 use result::Figures;
 use secrets::KnownSecrets;
 pub(crate) use secrets::Shield;
+use start_over::DeadEnd;
 use wording::Circumstances;
 
 /// What runs are made of.
@@ -271,6 +273,10 @@ async fn drive(
     if control.verbose.get().is_some_and(|level| *level != Verbose::Off) {
         result::mention_compactions(&mut ended, &prepared.session.entry);
     }
+    let dead_end = DeadEnd::met(&prepared, row, &ended);
+    if let Some(dead_end) = dead_end {
+        dead_end.tell(&mut ended);
+    }
     let mut outcome = result::outcome(&ended, reason);
     let answer = row.payload.beat.as_ref().and_then(|beat| BeatAnswer::read(beat, &ended));
     let is_left = prepared.leave_forgettable(row, answer.as_ref()).await;
@@ -281,8 +287,13 @@ async fn drive(
     let started_at = ended.started_at;
     let figures = prepared.figures(ended, row, &outcome, reason);
     let storing = async {
-        // Of a turn that was left there is nothing to tell.
-        if is_left { Ok(()) } else { runner.store_figures(&prepared.session.key, figures).await }
+        let session = &prepared.session;
+        match dead_end {
+            // Of a turn that was left there is nothing to tell.
+            _ if is_left => Ok(()),
+            Some(dead_end) => Box::pin(runner.start_over(session, row, figures, dead_end)).await,
+            None => runner.store_figures(&session.key, figures).await,
+        }
     };
     let (stored, synced) = tokio::join!(storing, prepared.branch.sync());
     if let Err(error) = stored {

@@ -188,6 +188,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+
         #[test]
         fn parts_are_the_whole_in_order(
             tokens in prop::collection::vec(0_u64..5_000, 0..60), parts in 1_usize..5, most in 1_u64..4_000

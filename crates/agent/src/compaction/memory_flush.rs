@@ -1,7 +1,10 @@
-//! Saving to memory before what was said is summarised (spec `agent-runtime.md` §10.7): when, and what the agent is told. Pure.
+//! Saving to memory before what was said is summarised (spec `agent-runtime.md` §10.7): when, and what the agent is told.
+
+use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use nix::unistd::AccessFlags;
 use openclaw_config::settings::Compaction;
 
 use crate::text::silent::SILENT_TOKEN;
@@ -69,6 +72,18 @@ impl MemoryFlush {
     }
 }
 
+/// Whether the agent could save anything. (A run in a sandbox, where the workspace may be closed to it, does not begin at all while
+/// there is none.) Two looks at directory entries, and only where memory is due.
+pub fn can_be_saved(workspace: &Path) -> bool {
+    let memory = workspace.join("memory");
+    let place = if memory.exists() { memory.join(".") } else { workspace.to_owned() };
+    let can = nix::unistd::access(&place, AccessFlags::W_OK | AccessFlags::X_OK);
+    can.inspect_err(
+        |error| tracing::info!(place = %place.display(), %error, "memory is not saved before the turn"),
+    )
+    .is_ok()
+}
+
 /// So that nobody is told of the turn.
 fn with_silence(text: &str) -> String {
     if text.contains(SILENT_TOKEN) {
@@ -79,6 +94,8 @@ fn with_silence(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use openclaw_config::settings::MemoryFlush as Section;
 
     use super::*;
@@ -132,5 +149,22 @@ mod tests {
         assert_eq!(own.system_prompt, "Say NO_REPLY.");
         let memory_flush = Section { enabled: Some(false), ..Section::default() };
         assert_eq!(MemoryFlush::of(&Compaction { memory_flush, ..Compaction::default() }), None);
+    }
+
+    #[test]
+    fn memory_needs_a_directory_that_can_be_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = dir.path().join("workspace");
+        assert!(!can_be_saved(&workspace), "it is not there");
+        std::fs::create_dir(&workspace).unwrap();
+        assert!(can_be_saved(&workspace));
+        std::fs::write(workspace.join("memory"), "").unwrap();
+        assert!(!can_be_saved(&workspace), "a file has its name");
+        std::fs::remove_file(workspace.join("memory")).unwrap();
+        std::fs::create_dir(workspace.join("memory")).unwrap();
+        assert!(can_be_saved(&workspace));
+        std::fs::set_permissions(workspace.join("memory"), std::fs::Permissions::from_mode(0o555)).unwrap();
+        // Root may write everywhere.
+        assert_eq!(can_be_saved(&workspace), nix::unistd::geteuid().is_root());
     }
 }

@@ -219,7 +219,8 @@ impl Plan {
         }
     }
 
-    fn summarised(&self) -> impl Iterator<Item = &Arc<Message>> {
+    /// What the summary stands for.
+    pub(super) fn summarised(&self) -> impl Iterator<Item = &Arc<Message>> {
         self.history.iter().chain(&self.prefix)
     }
 }

@@ -10,8 +10,9 @@ use openclaw_config::settings::CompactionMode;
 use openclaw_models::{
     CacheRetention, FailureKind, KeptRequest, ModelEvent, ModelFailure, ModelRequest, ThinkingLevel,
 };
-use openclaw_protocol::message::{Message, StopReason, UserMessage};
+use openclaw_protocol::message::{Message, StopReason, Usage, UserMessage};
 use openclaw_protocol::text_length::utf16_len;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::chunks::{by_max, dropped, is_oversized, largest, stages};
@@ -40,6 +41,33 @@ pub(super) struct Summariser<'a> {
     pub(super) focus: Option<&'a str>,
     pub(super) session_id: &'a str,
     pub(super) cancel: CancellationToken,
+    /// Counts what its calls use.
+    pub(super) spent: &'a Spent,
+}
+
+/// What the calls for one summary used in all.
+#[derive(Debug, Default)]
+pub(super) struct Spent(Mutex<Usage>);
+
+impl Spent {
+    fn add(&self, usage: &Usage) {
+        let mut sum = self.0.lock();
+        sum.input += usage.input;
+        sum.output += usage.output;
+        sum.cache_read += usage.cache_read;
+        sum.cache_write += usage.cache_write;
+        sum.total_tokens += usage.total_tokens;
+        sum.cost.input += usage.cost.input;
+        sum.cost.output += usage.cost.output;
+        sum.cost.cache_read += usage.cost.cache_read;
+        sum.cost.cache_write += usage.cost.cache_write;
+        sum.cost.total += usage.cost.total;
+    }
+
+    /// The sums.
+    pub(super) fn sum(&self) -> Usage {
+        *self.0.lock()
+    }
 }
 
 /// Why there is no summary.
@@ -283,6 +311,7 @@ impl Summariser<'_> {
         }
         let broken_off = || ModelFailure::new(FailureKind::Transient, "the model's answer broke off");
         let (message, failure) = ended.ok_or_else(|| SummaryError::Failed(broken_off().message))?;
+        self.spent.add(&message.usage);
         if let Some(failure) = failure {
             return Err(SummaryError::Failed(failure.message));
         }

@@ -4,13 +4,18 @@
 use std::time::Duration;
 
 use openclaw_protocol::SessionId;
+use openclaw_protocol::message::Usage;
+use openclaw_sessions::transcript::Compaction;
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::plan::{Nothing, Plan, Range, Urgency, plan, shorten};
-use super::summarise::{Summariser, Summary, SummaryError};
+use super::summarise::{Spent, Summariser, Summary, SummaryError};
 use super::{Budget, CompactionSettings, wording};
 use crate::event::RunEvent;
+use crate::hooks::RunHooks;
+use crate::hooks::payload::{AfterCompaction, BeforeCompaction};
 use crate::run::RunModel;
 use crate::stop::Stop;
 use crate::tokens::context_tokens;
@@ -34,10 +39,12 @@ pub struct Compacting<'a> {
     pub fixed_tokens: u64,
     /// What the summary is to look at above all.
     pub focus: Option<&'a str>,
+    /// Who is told before and after.
+    pub hooks: &'a RunHooks,
 }
 
 /// What came of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Compacted {
     /// There is room.
     Done {
@@ -45,6 +52,8 @@ pub enum Compacted {
         before: u64,
         /// Tokens now, by estimate; absent where that says that there are more than before.
         after: Option<u64>,
+        /// What the calls for the summary used.
+        usage: Usage,
     },
     /// There is nothing to be done.
     Nothing(Nothing),
@@ -113,12 +122,38 @@ impl<'a> Compacting<'a> {
         stop: &mut Stop,
     ) -> Result<Compacted, CompactError> {
         let before = context_tokens(transcript.context(), self.fixed_tokens);
-        let summary = if plan.leaves_out_nothing() {
-            plan.previous_summary.clone().unwrap_or_else(|| wording::NOTHING_LEFT_OUT.to_owned())
-        } else {
-            self.summary(plan, before, urgency, stop).await?
-        };
-        self.append(transcript, plan, summary, before).await
+        if plan.leaves_out_nothing() {
+            let summary =
+                plan.previous_summary.clone().unwrap_or_else(|| wording::NOTHING_LEFT_OUT.to_owned());
+            let after = self.append(transcript, plan, plan.entry(summary, before), before).await?;
+            return Ok(Compacted::Done { before, after, usage: Usage::default() });
+        }
+        let message_count = transcript.context().len();
+        self.hooks.before_compaction(&BeforeCompaction { message_count, token_count: Some(before) });
+        let spent = Spent::default();
+        let summary = self.summary(plan, before, urgency, &spent, stop).await?;
+        let usage = spent.sum();
+        let entry = self.with_usage(plan.entry(summary, before), &usage);
+        let after = self.append(transcript, plan, entry, before).await?;
+        self.hooks.after_compaction(&AfterCompaction {
+            message_count: transcript.context().len(),
+            token_count: after,
+            compacted_count: plan.summarised().count(),
+        });
+        Ok(Compacted::Done { before, after, usage })
+    }
+
+    /// Notes what the summary has cost, where it is known, for the reports about the session's usage.
+    fn with_usage(&self, mut entry: Compaction, usage: &Usage) -> Compaction {
+        let known = (*usage != Usage::default()).then(|| serde_json::to_value(usage).ok()).flatten();
+        if let (Some(Value::Object(mut usage)), Some(model)) = (known, self.models.first())
+            && let Some(Value::Object(details)) = &mut entry.details
+        {
+            usage.insert("provider".to_owned(), model.model.provider().into());
+            usage.insert("model".to_owned(), model.model.id().into());
+            details.insert(Compaction::USAGE.to_owned(), usage.into());
+        }
+        entry
     }
 
     fn budget(&self) -> Budget {
@@ -129,10 +164,10 @@ impl<'a> Compacting<'a> {
         &self,
         transcript: &mut dyn Transcript,
         plan: &Plan,
-        summary: String,
+        entry: Compaction,
         before: u64,
-    ) -> Result<Compacted, CompactError> {
-        transcript.compact(plan.entry(summary, before)).await?;
+    ) -> Result<Option<u64>, CompactError> {
+        transcript.compact(entry).await?;
         let after =
             Some(context_tokens(transcript.context(), self.fixed_tokens)).filter(|after| *after <= before);
         tracing::info!(
@@ -143,7 +178,7 @@ impl<'a> Compacting<'a> {
             results_up_to = plan.results_up_to,
             "compacted the conversation"
         );
-        Ok(Compacted::Done { before, after })
+        Ok(after)
     }
 
     /// The summary with all that belongs to it.
@@ -152,6 +187,7 @@ impl<'a> Compacting<'a> {
         plan: &Plan,
         before: u64,
         urgency: Urgency,
+        spent: &Spent,
         stop: &mut Stop,
     ) -> Result<String, CompactError> {
         let mut found: Option<Result<Summary, String>> = None;
@@ -163,6 +199,7 @@ impl<'a> Compacting<'a> {
                 focus: self.focus,
                 session_id: self.session_id.as_str(),
                 cancel: stop.token().clone(),
+                spent,
             };
             let made = stop.guard(summariser.summarise(plan, before)).await;
             match made {

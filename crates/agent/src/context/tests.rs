@@ -75,6 +75,8 @@ fn any_message() -> impl Strategy<Value = Arc<Message>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
+
     #[test]
     fn limits_never_part_a_call_from_its_result(messages in proptest::collection::vec(any_message(), 0..14), limit in 1u32..5) {
         let rules = Rules::of("anthropic", "anthropic-messages", "claude", IdRule::Anthropic);

@@ -56,6 +56,7 @@ pub(super) async fn make(turn: &mut Turn, params: &mut RunParams<'_>, stop: &mut
         settings: &params.compaction,
         fixed_tokens: params.fixed_tokens,
         focus: None,
+        hooks: &params.hooks,
     };
     let (planned, urgency) = match room {
         Room::Compact(urgency) => (compacting.plan(params.transcript, urgency).await, urgency),
@@ -75,8 +76,9 @@ pub(super) async fn make(turn: &mut Turn, params: &mut RunParams<'_>, stop: &mut
         turn.measured(sizes(params, candidate));
     }
     let will_retry = match compacted {
-        Ok(Compacted::Done { after, .. }) => {
+        Ok(Compacted::Done { after, usage, .. }) => {
             params.pruned.forget();
+            turn.used(&usage);
             turn.room_made(RoomMade::More { after })
         }
         Ok(Compacted::Nothing(_)) => turn.room_made(RoomMade::Nothing),

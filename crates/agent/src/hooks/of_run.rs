@@ -6,7 +6,7 @@ use openclaw_protocol::message::{Block, Message, ToolCall, ToolResultMessage};
 use serde_json::Value;
 
 use super::bus::{HookBus, ResultOrigin};
-use super::payload::{AfterToolCall, HookContext};
+use super::payload::{AfterCompaction, AfterToolCall, BeforeCompaction, HookContext};
 use super::point::HookPoint;
 use crate::turn::is_written_by_gateway;
 
@@ -77,6 +77,20 @@ impl RunHooks {
             duration_ms: ms,
         };
         asked.bus.tell(&payload, &asked.of_call(call));
+    }
+
+    /// Tells that a summary of the conversation is about to be made.
+    pub(crate) fn before_compaction(&self, payload: &BeforeCompaction) {
+        if let Some((bus, context)) = self.get() {
+            bus.tell(payload, context);
+        }
+    }
+
+    /// Tells that a summary has taken the place of messages.
+    pub(crate) fn after_compaction(&self, payload: &AfterCompaction) {
+        if let Some((bus, context)) = self.get() {
+            bus.tell(payload, context);
+        }
     }
 
     /// The message in place of a tool's result; `None` where that stays as it is.

@@ -2,7 +2,7 @@
 //! are told when nothing helps.
 
 use openclaw_models::failure::user_text;
-use openclaw_protocol::message::{AssistantMessage, Message};
+use openclaw_protocol::message::{AssistantMessage, Message, Usage};
 
 #[cfg(test)]
 use super::replay::Heard;
@@ -105,6 +105,11 @@ impl Turn {
         #[cfg(test)]
         self.tape.heard(Heard::Measured(sizes));
         self.sizes = sizes;
+    }
+
+    /// What making room has used counts as the run's.
+    pub(crate) fn used(&mut self, usage: &Usage) {
+        self.record.usage.add(usage);
     }
 
     /// What came of making room. Whether the model is asked again because of it.

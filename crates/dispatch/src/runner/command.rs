@@ -51,7 +51,7 @@ pub(super) struct AnsweredIn {
 }
 
 impl AnsweredIn {
-    fn new(transcript: TranscriptRef, id: &SessionId, workspace: &Path) -> Self {
+    pub(super) fn new(transcript: TranscriptRef, id: &SessionId, workspace: &Path) -> Self {
         let (session_id, cwd) = (id.to_string(), workspace.display().to_string());
         Self { transcript, new: NewTranscript { session_id, cwd, parent: None } }
     }

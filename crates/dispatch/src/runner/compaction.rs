@@ -57,6 +57,7 @@ pub(crate) async fn after_run(
         settings: &prepared.compaction,
         fixed_tokens: prepared.fixed_tokens,
         focus: None,
+        hooks: &prepared.hooks,
     };
     let compacted = compact(compacting, &mut prepared.branch, control.cancel.clone(), &events).await;
     let (key, id) = (&prepared.session.key, &prepared.session.id);
@@ -114,14 +115,14 @@ impl Runner {
     pub(super) async fn compact_now(
         &self,
         session: &Session,
-        settings: &Settings,
+        settings: &Arc<Settings>,
         focus: &str,
         cancel: CancellationToken,
     ) -> Result<String, NotBegun> {
         let (selected, _) = self.select(settings, session, None).await?;
         let window = selected.candidates.first().map_or(0, |candidate| candidate.model.context_window());
         let said = match self.compacted(session, settings, &selected, focus, cancel).await {
-            Ok(Compacted::Done { before, after }) => {
+            Ok(Compacted::Done { before, after, .. }) => {
                 self.note_compaction(&session.key, &session.id, after).await;
                 Said::Done { before, after }
             }
@@ -137,7 +138,7 @@ impl Runner {
     async fn compacted(
         &self,
         session: &Session,
-        settings: &Settings,
+        settings: &Arc<Settings>,
         selected: &Selected,
         focus: &str,
         cancel: CancellationToken,
@@ -161,6 +162,7 @@ impl Runner {
             settings: &compaction,
             fixed_tokens: context_settings::noted_fixed_tokens(&session.entry),
             focus: Some(focus.trim()).filter(|focus| !focus.is_empty()),
+            hooks: &self.run_hooks(settings, session),
         };
         // Whoever asked is told the answer; nobody watches the work.
         let (events, _) = mpsc::channel(1);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use openclaw_agent::compaction::memory_flush::{MemoryFlush, SessionFill};
+use openclaw_agent::compaction::memory_flush::{MemoryFlush, SessionFill, can_be_saved};
 use openclaw_agent::event::RunEnd;
 use openclaw_agent::user_time::user_zone;
 use openclaw_config::settings::QueueMode;
@@ -33,6 +33,7 @@ pub(super) fn is_due(settings: &Settings, row: &Row, session: &Session, model: &
         && row.payload.is_interaction()
         && session.reset.is_none()
         && flush.is_due(model.model.context_window(), fill(&session.entry))
+        && can_be_saved(&session.agent.workspace)
 }
 
 fn fill(entry: &SessionEntry) -> SessionFill {

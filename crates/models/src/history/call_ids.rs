@@ -276,6 +276,8 @@ mod tests {
     }
 
     proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(10_000))]
+
         #[test]
         fn different_ids_stay_different_and_fit(originals in proptest::collection::hash_set("[ab_|]{0,4}", 0..40)) {
             let originals: Vec<&str> = originals.iter().map(String::as_str).collect();

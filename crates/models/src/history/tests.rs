@@ -232,6 +232,8 @@ fn well_paired(messages: &[Arc<Message>]) -> bool {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
+
     #[test]
     fn pairing_never_parts_a_call_from_its_result(messages in proptest::collection::vec(any_message(), 0..14)) {
         let out = pairing::repair(messages.clone());

@@ -198,6 +198,9 @@ impl Compaction {
     /// The member of [`Self::details`] that says how long tool results among what is kept may be shown. Ours: OpenClaw passes over it.
     pub const RESULTS_UP_TO: &str = "maxResultChars";
 
+    /// The member of [`Self::details`] that says what the calls for the summary used: a `usage` with `provider` and `model`. Ours, too.
+    pub const USAGE: &str = "usage";
+
     /// Characters (UTF-16 units) that results among what is kept are shown of; `None` shows them whole.
     pub fn results_up_to(&self) -> Option<usize> {
         let chars = self.details.as_ref()?.get(Self::RESULTS_UP_TO)?.as_u64()?;

@@ -139,6 +139,10 @@ impl DayDigest {
         for name in &answer.tools {
             self.tool(name);
         }
+        self.used(answer);
+    }
+
+    fn used(&mut self, answer: &Answer<'_>) {
         if let (Some(tokens), true) = (&answer.tokens, answer.is_of_a_model()) {
             self.model(answer, tokens);
         }
@@ -251,6 +255,7 @@ impl Counting {
                 today.errors += u64::from(*failed);
                 self.asked_at = Some(at);
             }
+            Said::Summary(answer) => today.used(answer),
             Said::Assistant(answer) => {
                 today.answer(answer);
                 if answer.is_of_a_model() {

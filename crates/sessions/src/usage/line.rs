@@ -43,6 +43,8 @@ pub(super) enum Said<'a> {
         /// It did.
         failed: bool,
     },
+    /// The model that summarised what was said so far. That is no message.
+    Summary(Answer<'a>),
 }
 
 /// What one answer of a model used.
@@ -76,6 +78,15 @@ struct RawLine<'a> {
     message: Option<&'a RawValue>,
     #[serde(rename = "parentSession", borrow, default)]
     parent_session: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    details: Option<&'a RawValue>,
+}
+
+/// `details` of a compaction.
+#[derive(Deserialize)]
+struct RawDetails<'a> {
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -116,8 +127,19 @@ pub(super) fn read(line: &[u8]) -> Line<'_> {
         Some("message") => {
             raw.message.and_then(|message| counted(&raw, message)).map_or(Line::Other, Line::Message)
         }
+        Some("compaction") => summary(&raw).map_or(Line::Other, Line::Message),
         Some(_) | None => Line::Other,
     }
+}
+
+/// What the calls for a summary used, where it says so (`Compaction::USAGE`).
+fn summary<'a>(line: &RawLine<'a>) -> Option<Counted<'a>> {
+    let details: RawDetails<'a> = serde_json::from_str(line.details?.get()).ok()?;
+    // It names its model as an answer does.
+    let named: RawMessage<'a> = serde_json::from_str(details.usage?.get()).ok()?;
+    let said = Said::Summary(answer(&RawMessage { usage: details.usage, ..named }));
+    let written_at = moment(line.timestamp);
+    Some(Counted { written_at, said_at: written_at, said })
 }
 
 fn counted<'a>(line: &RawLine<'a>, message: &'a RawValue) -> Option<Counted<'a>> {
@@ -250,6 +272,24 @@ mod tests {
             failed: true,
         };
         assert_eq!(counted.said, Said::Assistant(expect));
+    }
+
+    #[test]
+    fn a_summary_says_what_it_used() {
+        let line = r#"{"type":"compaction","timestamp":"2026-11-21T00:00:00.005Z","summary":"s","details":{"readFiles":[],
+            "usage":{"input":1,"output":2,"totalTokens":3,"provider":"p","model":"m"}}}"#;
+        let Line::Message(counted) = read(line.as_bytes()) else { panic!("a summary") };
+        let tokens = Tokens { input: 1, output: 2, total: 3, ..Tokens::default() };
+        let expect = Answer {
+            provider: Some("p".into()),
+            model: Some("m".into()),
+            tokens: Some(tokens),
+            ..Answer::default()
+        };
+        assert_eq!((counted.written_at, counted.said), (Some(1_795_219_200_005), Said::Summary(expect)));
+        for other in ["", r#","details":5"#, r#","details":{}"#, r#","details":{"usage":"much"}"#] {
+            assert_eq!(read(format!(r#"{{"type":"compaction"{other}}}"#).as_bytes()), Line::Other, "{other}");
+        }
     }
 
     #[test]

@@ -66,6 +66,7 @@ fn log(bytes: &[u8], prices: &Prices) -> Option<UsageLog> {
             let cost = tokens.and_then(|_| cost_of(answer, prices));
             (UsageLogRole::Assistant, parts.join("\n"), tokens, cost)
         }
+        Said::Summary(_) => return None,
         Said::ToolResult { .. } => (UsageLogRole::ToolResult, format!("[Tool Result]\n{said}"), None, None),
     };
     let content = display::cut(content.trim(), MOST_CHARS, "…");

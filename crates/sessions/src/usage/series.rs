@@ -43,7 +43,7 @@ fn points(path: &Path, prices: &Prices) -> io::Result<Vec<UsagePoint>> {
             continue;
         };
         let at = counting.time_of(message, fallback);
-        if let (Some(at), Said::Assistant(answer)) = (at, &message.said)
+        if let (Some(at), Said::Assistant(answer) | Said::Summary(answer)) = (at, &message.said)
             && let Some(tokens) = answer.tokens.filter(|_| answer.is_of_a_model())
         {
             series.push(Sum { at, tokens, cost: cost_of(answer, prices).unwrap_or(0.0) });

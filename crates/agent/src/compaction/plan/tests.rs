@@ -129,7 +129,7 @@ fn what_must_stay_and_is_too_long_is_shown_in_part() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     /// Nothing is lost between the parts, no call is parted from its result, and no result is kept without its call.
     #[test]

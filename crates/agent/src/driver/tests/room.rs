@@ -231,7 +231,7 @@ fn conversation(said: &[Said]) -> Vec<Message> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 5_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
 
     #[test]
     fn it_cannot_fail_in_parts(case in case()) {
