@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use openclaw_agent::RunModel;
-use openclaw_agent::compaction::CompactionSettings;
 use openclaw_agent::compaction::work::{CompactError, Compacted, Compacting, compact};
 use openclaw_agent::event::RunEvent;
 use openclaw_models::Selected;
@@ -144,8 +143,7 @@ impl Runner {
         cancel: CancellationToken,
     ) -> Result<Compacted, Failed> {
         let models: Vec<RunModel<'_>> = selected.candidates.iter().map(RunModel::from).collect();
-        let file = context_settings::file_settings(&session.agent.agent_dir).await;
-        let compaction = CompactionSettings::of(&settings.config.agents.defaults.compaction, file);
+        let compaction = context_settings::compaction(settings, session).await;
         let lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript).await?;
         let new = NewTranscript {
             session_id: session.id.as_str().to_owned(),

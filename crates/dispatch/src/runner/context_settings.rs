@@ -5,7 +5,6 @@ use std::path::Path;
 use openclaw_agent::compaction::{CompactionSettings, FileSettings};
 use openclaw_agent::prompt::SystemPromptReport;
 use openclaw_agent::tokens::tokens_of;
-use openclaw_models::Candidate;
 use openclaw_sessions::SessionEntry;
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,34 +17,27 @@ const SETTINGS_FILE: &str = "settings.json";
 /// The largest that is read.
 const MAX_SETTINGS: u64 = 1024 * 1024;
 
-/// How a run's conversation is compacted. The agent's settings file is looked at only where that may matter: a conversation that takes
-/// less than half of the window is not compacted whatever the file says.
-pub(super) async fn compaction(
-    settings: &Settings,
-    session: &Session,
-    first: &Candidate,
-) -> CompactionSettings {
-    let filled = session.entry.total_tokens.unwrap_or(0);
-    let file = if filled > first.model.context_window() / 2 {
-        file_settings(&session.agent.agent_dir).await
-    } else {
-        FileSettings::default()
-    };
+/// How a session's conversation is compacted.
+pub(super) async fn compaction(settings: &Settings, session: &Session) -> CompactionSettings {
+    let file = file_settings(&session.agent.agent_dir).await;
     CompactionSettings::of(&settings.config.agents.defaults.compaction, file)
 }
 
 /// What the agent's settings file says; nothing where it can't be read.
-pub(super) async fn file_settings(agent_dir: &Path) -> FileSettings {
+async fn file_settings(agent_dir: &Path) -> FileSettings {
     #[derive(Deserialize, Default)]
     #[serde(default)]
     struct File {
         compaction: FileSettings,
     }
     let path = agent_dir.join(SETTINGS_FILE);
+    // Most agents have none. One look at a directory entry: going to another thread for it would take longer.
+    let meta = std::fs::metadata(&path).ok();
+    if !meta.is_some_and(|meta| meta.is_file() && (1..=MAX_SETTINGS).contains(&meta.len())) {
+        return FileSettings::default();
+    }
     let read = move || {
-        let meta =
-            std::fs::metadata(&path).ok().filter(|meta| meta.is_file() && meta.len() <= MAX_SETTINGS)?;
-        let text = std::fs::read(&path).ok().filter(|_| meta.len() > 0)?;
+        let text = std::fs::read(&path).ok()?;
         let file = serde_json::from_slice::<File>(&text);
         let file =
             file.inspect_err(|error| tracing::warn!(path = %path.display(), %error, "settings are not used"));

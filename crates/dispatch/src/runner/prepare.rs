@@ -206,7 +206,7 @@ impl Runner {
         let Begun { branch, remembered, own_prompt } =
             self.begin_turn(row, control, &settings, beginning).await?;
         let system_prompt = own_prompt.unwrap_or(system_prompt);
-        let compaction = context_settings::compaction(&settings, &session, first).await;
+        let compaction = context_settings::compaction(&settings, &session).await;
         let reasoning = reasoning(&session.entry);
         let max_tool_rounds = settings.config.agents.defaults.max_tool_rounds;
         let limits = Limits { timeout: row.payload.run_time(), max_tool_rounds, ..Limits::default() };
