@@ -3,6 +3,7 @@
 //! built from what comes out. Nothing here changes the transcript.
 
 mod call_ids;
+mod images;
 mod pairing;
 mod roles;
 mod rules;
@@ -22,7 +23,7 @@ pub(crate) use seam::{is_seam, last_seam};
 
 /// The messages as the model behind `rules` should see them: every call directly followed by its result, failed answers
 /// left out, foreign reasoning turned to text, neighbours of one role merged, ids of calls in the form the provider takes, no
-/// result longer than ours may be. Only messages that change are copied.
+/// result longer than ours may be, images called what they are. Only messages that change are copied.
 pub fn prepare(messages: Vec<Arc<Message>>, rules: &Rules<'_>) -> Vec<Arc<Message>> {
     prepare_part(messages, rules, &mut rules.id_map())
 }
@@ -34,6 +35,7 @@ pub(crate) fn prepare_part(
     ids: &mut IdMap<'_>,
 ) -> Vec<Arc<Message>> {
     cap_results(&mut messages);
+    images::mend(&mut messages);
     if rules.drop_blank {
         roles::drop_blank(&mut messages);
     }
