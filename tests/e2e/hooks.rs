@@ -440,8 +440,8 @@ async fn compactions_are_told_before_and_after() {
     assert_eq!(before["payload"]["messageCount"], 4, "{before}");
     assert!(before["payload"]["tokenCount"].as_u64().is_some_and(|tokens| tokens > 100), "{before}");
     assert_eq!(before["context"]["sessionKey"], "agent:main:main");
-    // The summary stands for the first question and answer, and for the second question.
+    // The summary stands for the first question and its answer.
     let counts = (&after["payload"]["messageCount"], &after["payload"]["compactedCount"]);
-    assert_eq!((&after["hook"], counts), (&json!("after_compaction"), (&json!(2), &json!(3))), "{after}");
+    assert_eq!((&after["hook"], counts), (&json!("after_compaction"), (&json!(3), &json!(2))), "{after}");
     assert_eq!(gateway.terminate().await.unwrap().code(), Some(0));
 }
