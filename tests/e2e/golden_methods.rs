@@ -1,6 +1,7 @@
 //! Recorded requests that need no model (spec `gateway-protocol.md` §6).
 
 use openclaw_testkit::golden::{Change, Deviation, Replay};
+use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{GatewaySetup, GatewayUnderTest};
 use serde_json::{Value, json};
 
@@ -181,4 +182,18 @@ async fn sigterm_is_announced_and_ends_every_connection() {
     })
     .await;
     assert!(gateway.exited().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn a_wake_and_its_heartbeat_are_as_recorded() {
+    let model = ModelServer::answering(|_| Reply::text("HEARTBEAT_OK")).await;
+    let beating = json!({"agents": {"defaults": {"heartbeat": {"every": "30m"}}}});
+    let gateway = gateway().fake_model(&model.v1()).config(beating).start().await.unwrap();
+    let agent = || Change::Edit(|frame| frame["payload"]["agentId"] = json!("main"));
+    play(&gateway, "gw-heartbeat", |replay| {
+        let why = "ours also says whose heartbeat it was";
+        replay.deviations([differs(10, why, agent()), differs(12, why, agent())])
+    })
+    .await;
+    assert_eq!(model.requests().len(), 1, "none while heartbeats are off");
 }

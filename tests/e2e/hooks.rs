@@ -12,23 +12,27 @@ use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
 use crate::command::openclaw;
-use crate::conversation::{end, send, turn};
+use crate::conversation::{end, send, transcript_path, turn};
 use crate::gateway;
 
 /// What hooks write, line by line.
-struct Heard {
+pub(crate) struct Heard {
     path: PathBuf,
     lines: Lines<BufReader<pipe::Receiver>>,
 }
 
 impl Heard {
-    fn at(path: PathBuf) -> Self {
+    pub(crate) fn at(path: PathBuf) -> Self {
         nix::unistd::mkfifo(&path, Mode::S_IRWXU).unwrap();
         let receiver = pipe::OpenOptions::new().read_write(true).open_receiver(&path).unwrap();
         Self { path, lines: BufReader::new(receiver).lines() }
     }
 
-    async fn next(&mut self) -> Value {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) async fn next(&mut self) -> Value {
         let line = timeout(DEADLINE, self.lines.next_line()).await.expect("a hook is told").unwrap().unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
@@ -166,6 +170,7 @@ fn answers(answer: &Value) -> String {
 
 #[tokio::test]
 async fn runs_and_tool_calls_can_be_changed_and_are_told() {
+    const SECRET: &str = "ghp_0123456789abcdef";
     let model = ModelServer::queue([
         Reply::tool("c1", "exec", &json!({"command": "echo one"})),
         Reply::tool("c2", "read", &json!({"path": "forbidden.txt"})),
@@ -177,7 +182,8 @@ async fn runs_and_tool_calls_can_be_changed_and_are_told() {
     let mut heard = Heard::at(dir.path().join("heard"));
     let tell = || format!("given=$(cat); printf '%s\\n' \"$given\" > {}", heard.path.display());
     let changes_exec = r#"if grep -q '"toolName":"exec"'; then printf '{"params":{"command":"echo two"}}'; else printf '{"block":true,"blockReason":"not that file"}'; fi"#;
-    let hides = r#"sed -n 's/.*"payload":{.*"message":\({.*}\),"isSynthetic".*/{"message":\1}/p' | sed 's/two/HIDDEN/'"#;
+    // A secret that it has from elsewhere is taken out like one that a tool prints.
+    let hides = r#"sed -n 's/.*"payload":{.*"message":\({.*}\),"isSynthetic".*/{"message":\1}/p' | sed "s/two/HIDDEN ghp_0123456789$(printf abcdef)/""#;
     let rows = [
         ("before_agent_start", answers(&json!({"prependContext": "It is raining."})), 1),
         (
@@ -191,7 +197,8 @@ async fn runs_and_tool_calls_can_be_changed_and_are_told() {
         ("after_tool_call", tell(), 0),
         ("agent_end", tell(), 0),
     ];
-    let mut gateway = gateway.config(commands(&rows)).start().await.unwrap();
+    let secret = json!({"env": {"vars": {"GITHUB_TOKEN": SECRET}}});
+    let mut gateway = gateway.config(commands(&rows)).config(secret).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     assert_eq!(turn(&mut client, "main", "look", "run-1").await, "done");
 
@@ -206,7 +213,12 @@ async fn runs_and_tool_calls_can_be_changed_and_are_told() {
         .filter(|message| message["role"] == "tool")
         .map(|message| message["content"].as_str().unwrap().to_owned())
         .collect();
-    assert!(results[0].contains("HIDDEN") && !results[0].contains("one"), "{results:?}");
+    assert!(
+        results[0].contains("HIDDEN __OPENCLAW_REDACTED__") && !results[0].contains("one"),
+        "{results:?}"
+    );
+    let kept = std::fs::read_to_string(transcript_path(&gateway, "main").await).unwrap();
+    assert!(kept.contains("HIDDEN") && !kept.contains(SECRET));
     assert!(results[1].contains("not that file"), "{results:?}");
 
     let (one, two) = (heard.next().await, heard.next().await);
@@ -381,7 +393,6 @@ async fn hooks_are_listed_as_recorded() {
     let info = openclaw(&home, &["hooks", "info", "soul-evil"]).await.out;
     assert!(info.contains("Config: ✗ hooks.internal.entries.soul-evil.enabled"), "{info}");
     openclaw(&home, &["hooks", "info", "nobody"]).await.failed(&["Hook \"nobody\" not found."]);
-    openclaw(&home, &["hooks", "install", "x"]).await.failed(&["hooks install"]);
 }
 
 #[tokio::test]

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use crate::command::openclaw;
 use crate::conversation::{end, history, message, send, turn, words};
 use crate::gateway;
+use crate::hooks::Heard;
 use crate::skills::{own, write};
+use crate::tool_secrets::listener;
 
 /// A gateway with one skill that asks the agent and one that calls a tool.
 async fn with_skills(model: &ModelServer, config: Value) -> GatewayUnderTest {
@@ -181,4 +183,48 @@ async fn the_command_line_tells_of_skills_without_a_gateway() {
     run(&["info", "ghost"]).await.failed(&["Skill \"ghost\" not found."]);
     let bare = openclaw(&home, &["skills"]).await;
     assert_eq!(bare.code, Some(0), "{bare:?}");
+}
+
+#[tokio::test]
+async fn clients_and_hooks_are_told_of_the_tool_of_a_command() {
+    const SECRET: &str = "ghp_0123456789abcdef";
+    let model = model().await;
+    let dir = tempfile::tempdir().unwrap();
+    let mut heard = Heard::at(dir.path().join("heard"));
+    let told = format!("given=$(cat); printf '%s\\n' \"$given\" > {}", heard.path().display());
+    let hook = json!({"event": "after_tool_call", "command": ["/bin/sh", "-c", told]});
+    let gateway = with_skills(
+        &model,
+        json!({
+            "env": {"vars": {"GITHUB_TOKEN": SECRET}},
+            "agents": {"defaults": {"verboseDefault": "full"}},
+            "hooks": {"internal": {"enabled": true, "commands": [hook]}},
+        }),
+    )
+    .await;
+    let mut client = listener(gateway.port()).await;
+    assert_eq!(
+        turn(&mut client, "main", "/shell echo one $GITHUB_TOKEN", "run-1").await,
+        "one __OPENCLAW_REDACTED__"
+    );
+    let events = client.take_passed();
+    let phases: Vec<_> = events
+        .iter()
+        .map(|event| &event["payload"])
+        .filter(|payload| payload["runId"] == "run-1" && payload["stream"] == "tool")
+        .map(|payload| (payload["data"]["phase"].as_str().unwrap(), payload["data"]["name"].clone()))
+        .filter(|(phase, _)| *phase != "update")
+        .collect();
+    assert_eq!(phases, [("start", json!("exec")), ("result", json!("exec"))]);
+    let shown = serde_json::to_string(&events).unwrap();
+    assert!(shown.contains("one __OPENCLAW_REDACTED__") && !shown.contains(SECRET), "{shown}");
+    assert!(!shown.contains("lifecycle"), "no run: {shown}");
+    let call = heard.next().await;
+    assert_eq!((&call["hook"], &call["payload"]["toolName"]), (&json!("after_tool_call"), &json!("exec")));
+    assert_eq!(call["payload"]["params"]["skillName"], "shell");
+    assert!(!call.to_string().contains(SECRET), "{call}");
+
+    turn(&mut client, "main", "/shell exit 3", "run-2").await;
+    let call = heard.next().await;
+    assert!(call["payload"]["error"].as_str().unwrap().contains("Command exited with code 3"), "{call}");
 }

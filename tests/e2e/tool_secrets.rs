@@ -53,7 +53,7 @@ fn results(request: &Captured) -> Vec<String> {
     results.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn listener(port: u16) -> WsClient {
+pub(crate) async fn listener(port: u16) -> WsClient {
     let login = Login::token(TOKEN).with("caps", json!(["tool-events"]));
     WsClient::connect(port, login).await.unwrap().0
 }

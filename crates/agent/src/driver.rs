@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use openclaw_config::clock::now_ms;
 use openclaw_models::{FailureKind, ModelRequest, ThinkingLevel};
+use openclaw_protocol::message::cap::STORED;
 use openclaw_protocol::message::{Message, ToolCall};
 use tokio::sync::mpsc;
 use tracing::Instrument;
@@ -93,7 +94,12 @@ async fn perform(step: Step, turn: &mut Turn, params: &mut RunParams<'_>, stop: 
 }
 
 async fn append(turn: &mut Turn, params: &mut RunParams<'_>, message: &Message, id: Option<&str>) {
-    let changed = params.hooks.persisted(message).await;
+    // What a hook says is kept under the same rules as what a tool says.
+    let mut changed = params.hooks.persisted(message).await;
+    if let Some(Message::ToolResult(result)) = &mut changed {
+        params.redactor.redact_result(result);
+        STORED.apply(result);
+    }
     let message = changed.as_ref().unwrap_or(message);
     if let Err(error) = params.transcript.append(message, id).await {
         storage_failed(turn, &error);

@@ -18,6 +18,7 @@ pub mod event;
 pub mod gate;
 pub mod handler;
 pub mod hook_file;
+pub mod install;
 pub mod merge;
 pub mod node;
 mod of_run;

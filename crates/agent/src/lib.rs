@@ -56,6 +56,7 @@ pub mod tool_policy;
 mod toolbox;
 pub mod transcript;
 mod turn;
+mod unpack;
 pub mod user_time;
 pub mod workspace;
 pub mod workspace_file;

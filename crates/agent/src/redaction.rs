@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
 use openclaw_config::redact::REDACTED;
-use openclaw_protocol::message::Block;
+use openclaw_protocol::message::{Block, ToolResultMessage};
 use serde_json::Value;
 
 /// Shorter values are not looked for: they stand in texts for other reasons.
@@ -58,6 +58,14 @@ impl Redactor {
             && let Cow::Owned(redacted) = self.redacted(&text.text, Cut::Start)
         {
             text.text = redacted;
+        }
+    }
+
+    /// Takes known secrets out of a tool's result.
+    pub(crate) fn redact_result(&self, result: &mut ToolResultMessage) {
+        result.content.iter_mut().for_each(|block| self.redact_block(block));
+        if let Some(details) = &mut result.details {
+            self.redact(details, Cut::Start);
         }
     }
 

@@ -96,40 +96,72 @@ pub struct DirectCall<'a> {
     pub workspace: &'a Path,
     /// Ends the call.
     pub cancel: &'a CancellationToken,
+    /// Where it is told that the call begins, goes on and ends.
+    pub events: &'a mpsc::Sender<RunEvent>,
 }
 
 impl DirectCall<'_> {
-    /// Makes the call. Gives what the tool says in words, without known secrets; nothing if it says nothing.
+    /// Makes the call. Gives what the tool says in words, without known secrets; nothing if it says nothing. Clients and hooks are told
+    /// as of a model's call.
     ///
     /// # Errors
-    /// [`ToolError`]; its text has no known secrets either.
-    pub async fn make(self, call: &ToolCall) -> Result<Option<String>, ToolError> {
-        let Self { tools, redactor, hooks, host, workspace, cancel } = self;
+    /// [`ToolError`]; its text has no known secrets either. Of a tool that is not there nobody is told.
+    pub async fn make(self, call: &ToolCall, now: impl Fn() -> i64) -> Result<Option<String>, ToolError> {
+        let Self { tools, redactor, hooks, host, workspace, cancel, events } = self;
         if !tools.specs().iter().any(|spec| spec.name == call.name) {
             return Err(ToolError::Unknown(call.name.clone()));
         }
-        // Nobody listens to partial results.
-        let (events, _) = mpsc::channel(1);
-        let frame = CallFrame { tools, redactor, hooks, host, workspace, cancel, events: &events };
-        let args = checked(tools.specs(), call).map_err(ToolError::Failed)?;
-        let args = hooked(frame, call, args).await.map_err(|withheld| match withheld {
-            Withheld::Blocked(why) | Withheld::Unfit(why) => ToolError::Failed(redactor.redact_text(&why)),
-        })?;
-        let output = match run(frame, call, args).await {
-            Err(ToolError::Failed(error)) => Err(ToolError::Failed(redactor.redact_text(&error))),
-            Err(ToolError::FailedWithNotice { notice, error }) => {
-                let (notice, error) = (redactor.redact_text(&notice), redactor.redact_text(&error));
-                Err(ToolError::FailedWithNotice { notice, error })
-            }
-            other => other,
-        }?;
-        let said = Outcome { output, is_error: false }.redacted(redactor).output.content;
-        let text = |block: &'_ Block| match block {
-            Block::Text(text) => Some(text.text.clone()),
-            Block::Image(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => None,
-        };
-        let texts: Vec<String> = said.iter().filter_map(text).collect();
-        Ok(Some(texts.join("\n").trim().to_owned()).filter(|text| !text.is_empty()))
+        let frame = CallFrame { tools, redactor, hooks, host, workspace, cancel, events };
+        let begun = now();
+        tell(frame, tool_event::start(call)).await;
+        let (params, given) = attempt(frame, call).await;
+        let error = given.as_ref().err().map(|error| error.redacted(redactor));
+        let meta = tools.meta(&call.name, &call.arguments);
+        let Executed { result, meta } = Outcome::of(given, &call.name, redactor).executed(call, meta, now());
+        tell(frame, tool_event::result(call, &result, meta)).await;
+        let took = u64::try_from(result.timestamp - begun).unwrap_or_default();
+        hooks.after_tool_call(call, params, &result, took);
+        error.map_or_else(|| Ok(words(&result.content)), Err)
+    }
+}
+
+/// The arguments as far as hooks are told them, and what came of the call.
+async fn attempt(frame: CallFrame<'_>, call: &ToolCall) -> (Option<Value>, Result<ToolOutput, ToolError>) {
+    let args = match checked(frame.tools.specs(), call) {
+        Ok(args) => args,
+        Err(why) => return (None, Err(ToolError::Failed(why))),
+    };
+    match hooked(frame, call, args).await {
+        Ok(args) => (frame.hooks.kept_params(&args), run(frame, call, args).await),
+        Err(Withheld::Blocked(why) | Withheld::Unfit(why)) => (None, Err(ToolError::Failed(why))),
+    }
+}
+
+async fn tell(frame: CallFrame<'_>, event: RunEvent) {
+    // Nobody listening any more is no reason to stop the tool.
+    let _ = frame.events.send(tool_event::canonical(event, frame.tools.catalogue())).await;
+}
+
+fn words(said: &[Block]) -> Option<String> {
+    let text = |block: &'_ Block| match block {
+        Block::Text(text) => Some(text.text.clone()),
+        Block::Image(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => None,
+    };
+    let texts: Vec<String> = said.iter().filter_map(text).collect();
+    Some(texts.join("\n").trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+impl ToolError {
+    /// The same without known secrets.
+    fn redacted(&self, redactor: &Redactor) -> Self {
+        match self {
+            Self::Failed(error) => Self::Failed(redactor.redact_text(error)),
+            Self::FailedWithNotice { notice, error } => Self::FailedWithNotice {
+                notice: redactor.redact_text(notice),
+                error: redactor.redact_text(error),
+            },
+            Self::Unknown(_) | Self::Aborted => self.clone(),
+        }
     }
 }
 
@@ -233,9 +265,7 @@ async fn run(frame: CallFrame<'_>, call: &ToolCall, args: Value) -> Result<ToolO
 
 async fn report(frame: CallFrame<'_>, call: &ToolCall, mut partial: Value) {
     frame.redactor.redact(&mut partial, Cut::Both);
-    // Nobody listening any more is no reason to stop the tool.
-    let event = tool_event::canonical(tool_event::update(call, partial), frame.tools.catalogue());
-    let _ = frame.events.send(event).await;
+    tell(frame, tool_event::update(call, partial)).await;
 }
 
 /// The arguments fitted to the tool's schema, or what the model is told.

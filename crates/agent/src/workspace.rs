@@ -1,4 +1,4 @@
-//! The agent's workspace: where it is and what it starts with (spec `agent-runtime.md` §5). Blocking.
+//! The agent's workspace and what it starts with (spec `agent-runtime.md` §5). Blocking.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -24,18 +24,6 @@ const RITUAL: (&str, &str) = ("BOOTSTRAP.md", include_str!("templates/BOOTSTRAP.
 
 /// How long `git init` may take.
 const GIT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The workspace directory of an agent when its configuration names none. `profile` is `OPENCLAW_PROFILE`; `agent` is the
-/// agent's id unless it is the default agent.
-pub fn default_dir(home: &Path, profile: Option<&str>, agent: Option<&str>) -> PathBuf {
-    let suffix = agent.or_else(|| {
-        profile
-            .map(str::trim)
-            .filter(|profile| !profile.is_empty() && !profile.eq_ignore_ascii_case("default"))
-    });
-    let name = suffix.map_or_else(|| "workspace".to_owned(), |suffix| format!("workspace-{suffix}"));
-    home.join(".openclaw").join(name)
-}
 
 /// Which files a workspace is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -101,7 +89,7 @@ fn is_brand_new(dir: &Path) -> bool {
 }
 
 /// Writes a file that is not there yet; whether it did.
-fn create(path: &Path, text: &str) -> std::io::Result<bool> {
+pub(crate) fn create(path: &Path, text: &str) -> std::io::Result<bool> {
     match OpenOptions::new().write(true).create_new(true).open(path) {
         Ok(mut file) => file.write_all(text.as_bytes()).map(|()| true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),

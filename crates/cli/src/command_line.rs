@@ -24,8 +24,6 @@ const NOT_YET: &[&str] = &[
     "directory",
     "dns",
     "docs",
-    "hooks install",
-    "hooks update",
     "memory",
     "message",
     "node",

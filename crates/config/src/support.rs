@@ -94,6 +94,7 @@ const SUPPORTED: &[&str] = &[
     "hooks.internal.commands",
     "hooks.internal.entries",
     "hooks.internal.load",
+    "hooks.internal.installs",
     "channels.*.accounts.*.heartbeat",
     "channels.*.heartbeat",
     "session.scope",

@@ -30,6 +30,7 @@ mod runner;
 mod session_model;
 mod setup;
 mod shared;
+pub mod status_card;
 mod system_events;
 #[cfg(test)]
 mod testing;

@@ -175,7 +175,7 @@ async fn answered_or_run(
                 };
             }
             let _permit = permit.filter(|_| row.payload.compacts());
-            return command::work(runner, job, &row, control, refusal).await;
+            return command::work(runner, job, &row, control, refusal, &events).await;
         }
     };
     let mut flush = Flush::IfDue;

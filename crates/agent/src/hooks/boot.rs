@@ -1,12 +1,16 @@
 //! `boot-md`: what the agent is told when the gateway has started (spec `agent-runtime.md` §8.3).
 
+use std::io;
 use std::path::Path;
 
 use crate::place::PlaceError;
+use crate::workspace;
 use crate::workspace_file;
 
 /// The file in the workspace.
 pub const FILE: &str = "BOOT.md";
+/// What the file starts as. Untouched it asks for nothing.
+const TEMPLATE: &str = include_str!("../templates/BOOT.md");
 /// More of it is not read.
 const MAX_BYTES: u64 = 256 * 1024;
 
@@ -17,7 +21,18 @@ const MAX_BYTES: u64 = 256 * 1024;
 pub fn prompt(workspace: &Path) -> Result<Option<String>, PlaceError> {
     let Some(head) = workspace_file::read(workspace, FILE, MAX_BYTES)? else { return Ok(None) };
     let text = String::from_utf8_lossy(&head.bytes).trim().to_owned();
-    Ok((!text.is_empty()).then(|| wording(&text)))
+    Ok((!text.is_empty() && text != TEMPLATE.trim()).then(|| wording(&text)))
+}
+
+/// Puts the file into a workspace that there is and that has none, as a template; whether it did. Blocking.
+///
+/// # Errors
+/// What the system says.
+pub fn put_template(workspace: &Path) -> io::Result<bool> {
+    if !workspace.is_dir() {
+        return Ok(false);
+    }
+    workspace::create(&workspace.join(FILE), TEMPLATE)
 }
 
 fn wording(text: &str) -> String {
@@ -31,6 +46,16 @@ fn wording(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_template_asks_for_nothing_until_something_is_added() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(put_template(dir.path()).unwrap() && !put_template(dir.path()).unwrap());
+        assert_eq!(prompt(dir.path()).unwrap(), None);
+        std::fs::write(dir.path().join(FILE), format!("{TEMPLATE}- Say hello.\n")).unwrap();
+        assert!(prompt(dir.path()).unwrap().unwrap().contains("- Say hello.\n"));
+        assert!(!put_template(&dir.path().join("gone")).unwrap());
+    }
 
     #[test]
     fn a_blank_or_missing_file_asks_for_nothing() {

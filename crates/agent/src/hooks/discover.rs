@@ -127,7 +127,7 @@ pub struct Found {
 
 /// Why something is no hook.
 #[derive(Debug, thiserror::Error)]
-enum NoHook {
+pub(super) enum NoHook {
     #[error(transparent)]
     NotTrusted(#[from] NotTrusted),
     #[error(transparent)]
@@ -172,9 +172,16 @@ fn look_into(dir: &Path, source: Source, found: &mut Found) {
     if let Err(error) = trust::require(dir) {
         return found.problem(dir, error);
     }
-    let names = entries.take(MAX_ENTRIES).filter_map(Result::ok).map(|entry| entry.path());
-    let mut dirs: Vec<PathBuf> = names.filter(|path| path.is_dir()).collect();
-    dirs.sort();
+    let dirs = match source {
+        // A directory that `hooks install --link` named.
+        Source::Extra if is_itself(dir) => vec![dir.to_owned()],
+        Source::Extra | Source::Bundled | Source::Managed | Source::Workspace => {
+            let names = entries.take(MAX_ENTRIES).filter_map(Result::ok).map(|entry| entry.path());
+            let mut dirs: Vec<PathBuf> = names.filter(|path| path.is_dir()).collect();
+            dirs.sort();
+            dirs
+        }
+    };
     for dir in dirs {
         match hooks_of(&dir, found) {
             Ok(files) => {
@@ -185,6 +192,11 @@ fn look_into(dir: &Path, source: Source, found: &mut Found) {
             Err(error) => found.problem(&dir, error),
         }
     }
+}
+
+/// Whether a directory is a hook or a pack, and not one of hooks.
+fn is_itself(dir: &Path) -> bool {
+    dir.join("HOOK.md").is_file() || matches!(pack(dir), Ok(Some(_)))
 }
 
 /// The hook of a directory, or those of a pack. None where it has neither `HOOK.md` nor `package.json`.
@@ -203,7 +215,7 @@ fn hooks_of(dir: &Path, found: &mut Found) -> Result<Vec<(PathBuf, HookFile)>, N
 }
 
 /// The hook of a directory; nothing where there is no `HOOK.md`.
-fn hook(dir: &Path) -> Result<Option<HookFile>, NoHook> {
+pub(super) fn hook(dir: &Path) -> Result<Option<HookFile>, NoHook> {
     let path = dir.join("HOOK.md");
     if std::fs::symlink_metadata(&path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         return Ok(None);
@@ -214,7 +226,7 @@ fn hook(dir: &Path) -> Result<Option<HookFile>, NoHook> {
 }
 
 /// The directories that a pack names; nothing where it is no pack.
-fn pack(dir: &Path) -> Result<Option<Vec<String>>, NoHook> {
+pub(super) fn pack(dir: &Path) -> Result<Option<Vec<String>>, NoHook> {
     let path = dir.join("package.json");
     if !path.exists() {
         return Ok(None);
@@ -228,7 +240,7 @@ fn pack(dir: &Path) -> Result<Option<Vec<String>>, NoHook> {
 }
 
 /// One hook of a pack. Whatever links lead to, it is in the pack.
-fn of_pack(pack: &Path, name: &str) -> Result<(PathBuf, HookFile), NoHook> {
+pub(super) fn of_pack(pack: &Path, name: &str) -> Result<(PathBuf, HookFile), NoHook> {
     let not_there = || NoHook::NotThere(name.to_owned());
     let root = pack.canonicalize().map_err(NotTrusted::from)?;
     let lexical = openclaw_config::without_dots(&root.join(name));

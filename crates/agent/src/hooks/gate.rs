@@ -91,3 +91,83 @@ impl Surroundings for Here<'_> {
         self.gate.has_config(path)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use openclaw_config::Environment;
+    use serde_json::{Value, json};
+
+    use super::super::bundled::Bundled;
+    use super::super::discover::Source;
+    use super::super::hook_file::HookFile;
+    use super::*;
+
+    #[test]
+    fn a_hook_is_used_when_it_is_not_switched_off_and_has_what_it_needs() {
+        let dir = tempfile::tempdir().unwrap();
+        let bin = dir.path().join("fakebin");
+        std::fs::write(&bin, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(&bin, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = dir.path().display().to_string();
+        let on = |entry: Value| json!({"hooks": {"internal": {"entries": {"k": entry}}}});
+        let none = || json!({});
+        let rows: &[(Value, Value, bool)] = &[
+            (json!({}), none(), true),
+            // Switched off, by its key alone, whatever it says itself.
+            (json!({}), on(json!({"enabled": false})), false),
+            (json!({"always": true}), on(json!({"enabled": false})), false),
+            (json!({}), on(json!({"enabled": true})), true),
+            (json!({}), json!({"hooks": {"internal": {"entries": {"demo": {"enabled": false}}}}}), true),
+            // The platform comes before `always`, everything else after it.
+            (json!({"os": ["win32"], "always": true}), none(), false),
+            (json!({"os": ["win32", "linux", "darwin"]}), none(), true),
+            (
+                json!({"always": true, "requires": {"bins": ["gone"], "env": ["X"], "config": ["c"]}}),
+                none(),
+                true,
+            ),
+            (json!({"requires": {"bins": ["fakebin"]}}), none(), true),
+            (json!({"requires": {"bins": ["fakebin", "gone"]}}), none(), false),
+            (json!({"requires": {"anyBins": ["gone", "fakebin"]}}), none(), true),
+            (json!({"requires": {"anyBins": ["gone"]}}), none(), false),
+            (json!({"requires": {"env": ["SET"]}}), none(), true),
+            (json!({"requires": {"env": ["BLANK"]}}), none(), false),
+            (json!({"requires": {"env": ["X"]}}), none(), false),
+            (json!({"requires": {"env": ["X"]}}), on(json!({"env": {"X": "v"}})), true),
+            // What is true where it is not set.
+            (
+                json!({"requires": {"config": ["workspace.dir", "browser.enabled", "browser.evaluateEnabled"]}}),
+                none(),
+                true,
+            ),
+            (
+                json!({"requires": {"config": ["browser.enabled"]}}),
+                json!({"browser": {"enabled": false}}),
+                false,
+            ),
+            (json!({"requires": {"config": ["messages.responsePrefix"]}}), none(), false),
+            (
+                json!({"requires": {"config": ["messages.responsePrefix"]}}),
+                json!({"messages": {"responsePrefix": "x"}}),
+                true,
+            ),
+        ];
+        for (needs, config, expect) in rows {
+            let vars = [("PATH", path.as_str()), ("HOME", "/nonexistent"), ("SET", "1"), ("BLANK", "")];
+            let environment = Environment::new(vars, "/");
+            let config = Config::from_json5(&config.to_string(), &environment).unwrap();
+            let mut metadata = json!({"events": ["command"], "hookKey": "k"});
+            metadata.as_object_mut().unwrap().extend(needs.as_object().unwrap().clone());
+            let text = format!("---\nname: demo\nmetadata: {}\n---\n", json!({"openclaw": metadata}));
+            let hook = Hook {
+                about: HookFile::parse(&text, "demo").unwrap(),
+                source: Source::Managed,
+                home: Home::BuiltIn(Bundled::BootMd),
+            };
+            let standing = Gate::new(&config).standing(&hook);
+            assert_eq!(standing.is_ready(), *expect, "{needs} {:?}", standing.missing);
+        }
+    }
+}

@@ -262,6 +262,47 @@ fn conditional_sections_stand_in_their_places() {
     }
 }
 
+/// Spec §3.4: what a sub-agent is told.
+#[test]
+fn the_sub_agent_prompt_is_as_reviewed() {
+    let tools = tools(&["read", "edit", "write", "exec", "message", "memory_get"]);
+    let files = [file("AGENTS.md", "rules"), file("TOOLS.md", "notes")];
+    let inputs = PromptInputs {
+        mode: PromptMode::Minimal,
+        extra: Some("You were spawned for a task.\n\nReport what you found.".into()),
+        runtime: RuntimeFacts { channel: None, ..main_session(&tools, &files).runtime },
+        ..main_session(&tools, &files)
+    };
+    expect_file!["snapshots/sub_agent.txt"].assert_eq(&build(&inputs).text);
+}
+
+/// Spec §3.4: a group of a channel with everything that a session can have besides.
+#[test]
+fn the_group_prompt_is_as_reviewed() {
+    let tools = tools(&["read", "message", "sessions_send"]);
+    let files = [file("SOUL.md", "Be kind.")];
+    let inputs = PromptInputs {
+        sandbox: Some(SandboxNote {
+            workspace: Some("/workspace".into()),
+            workspace_access: Some("ro".into()),
+            browser: vec!["Browser bridge: http://b".into()],
+            elevated: Some("ask".into()),
+        }),
+        owner_numbers: vec!["+1".into(), "+2".into()],
+        tts_hint: Some("Speak briefly.".into()),
+        extra: Some("You are in the group \"Family\".\n\nBe brief.".into()),
+        reactions: Some(Reactions { channel: "telegram".into(), level: ReactionLevel::Extensive }),
+        reasoning_tags: true,
+        inline_buttons: Some(InlineButtons::Available { channel: "telegram".into() }),
+        channel_hints: vec!["Stickers can be sent.".into()],
+        heartbeat_prompt: None,
+        workspace_notes: vec!["Commit when BOOTSTRAP.md is done.".into()],
+        reasoning: ReasoningVisibility::On,
+        ..main_session(&tools, &files)
+    };
+    expect_file!["snapshots/group.txt"].assert_eq(&build(&inputs).text);
+}
+
 #[test]
 fn without_a_mode_only_the_identity_is_left() {
     let inputs = PromptInputs { mode: PromptMode::None, ..PromptInputs::default() };

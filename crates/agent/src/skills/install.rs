@@ -1,12 +1,11 @@
 //! Installs what a skill needs (spec `agent-runtime.md` §6.2, `gateway-protocol.md` §6.6).
 //!
 //! What stands in a skill's file is a stranger's word: `plan` makes of it one of a few fixed commands or a download, and nothing
-//! else; `command` runs the one, `download` fetches the other, and `unpack` opens it below a directory of its own.
+//! else; `command` runs the one, `download` fetches the other and unpacks it below a directory of its own.
 
-mod command;
+pub(crate) mod command;
 mod download;
-mod plan;
-mod unpack;
+pub(crate) mod plan;
 
 use std::path::Path;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use openclaw_protocol::message::{Message, ToolCall};
+use openclaw_protocol::message::{Message, ToolCall, Usage};
 
 use super::{Candidates, Executed, RoomMade, Sizes, Step, StopCause, Turn};
 use crate::answer::Answered;
@@ -21,6 +21,7 @@ pub(crate) enum Heard {
     StorageFailed(String),
     ShortOfRoom,
     Measured(Sizes),
+    Used(Usage),
     RoomMade(RoomMade),
 }
 
@@ -89,6 +90,7 @@ impl Turn {
             Heard::StorageFailed(message) => self.storage_failed(message),
             Heard::ShortOfRoom => self.short_of_room(),
             Heard::Measured(sizes) => self.measured(sizes),
+            Heard::Used(usage) => self.used(&usage),
             Heard::RoomMade(made) => drop(self.room_made(made)),
         }
     }

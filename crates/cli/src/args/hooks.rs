@@ -48,4 +48,25 @@ pub(crate) enum HooksCommand {
         /// Name of the hook
         name: String,
     },
+    /// Install hooks from a directory, an archive or npm, and switch them on
+    Install {
+        /// A directory, an archive (.tar, .tgz, .tar.gz, .zip) or an npm package
+        #[arg(value_name = "path-or-spec")]
+        from: String,
+        /// Use the directory where it is instead of copying it
+        #[arg(short, long)]
+        link: bool,
+    },
+    /// Fetch installed hooks of npm again
+    Update {
+        /// The id that `hooks install` gave
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        id: Option<String>,
+        /// All that were installed
+        #[arg(long)]
+        all: bool,
+        /// Only say what would change
+        #[arg(long)]
+        dry_run: bool,
+    },
 }

@@ -1,19 +1,21 @@
 //! `openclaw hooks`: which hooks there are, what they need, and switching them on and off (spec `cli.md`, `golden/cli-hooks.json`).
 
+mod install;
 mod report;
+mod settings;
+mod update;
 
-use openclaw_agent::hooks::discover::{Hook, Places, Problem, discover};
-use openclaw_agent::hooks::gate::{Gate, Standing};
-use openclaw_config::Config;
-use openclaw_config::write::{self, Actor};
-use serde_json::{Map, Value};
-
-use super::config::write_failure;
 use crate::args::{HooksArgs, HooksCommand};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use openclaw_agent::hooks::Bundled;
+use openclaw_agent::hooks::boot;
+use openclaw_agent::hooks::discover::{Home, Hook, Places, Problem, discover};
+use openclaw_agent::hooks::gate::{Gate, Standing};
+use openclaw_config::Config;
 use report::{Detail, Which};
+use settings::{Settings, Switch};
 
 /// The hooks of a configuration, as they stand.
 struct Survey<'a> {
@@ -77,6 +79,12 @@ pub(super) fn run(args: &HooksArgs, context: &Context) -> Outcome {
         }
         Some(HooksCommand::Enable { name }) => enable(&survey, name, context),
         Some(HooksCommand::Disable { name }) => disable(&survey, name, context),
+        Some(HooksCommand::Install { from, link: true }) => install::link(&survey, from, context),
+        Some(HooksCommand::Install { from, link: false }) => install::install(&survey, from, context),
+        Some(HooksCommand::Update { id, dry_run, .. }) => {
+            let how = if *dry_run { update::How::DryRun } else { update::How::Install };
+            update::run(&survey, id.as_deref(), how, context)
+        }
     }
 }
 
@@ -97,8 +105,23 @@ fn enable(survey: &Survey<'_>, name: &str, context: &Context) -> Outcome {
     }
     switch(hook, Switch::On, context)?;
     output::line(&format!("✓ Enabled hook: {}", report::title(hook)));
+    if matches!(hook.home, Home::BuiltIn(Bundled::BootMd)) && !survey.config.agents.defaults.skip_bootstrap {
+        put_boot_file(survey, context);
+    }
     told();
     Ok(0)
+}
+
+/// The hook works without it: what goes wrong is said, and no more.
+fn put_boot_file(survey: &Survey<'_>, context: &Context) {
+    let path = survey.places.workspace.join(boot::FILE);
+    match boot::put_template(&survey.places.workspace) {
+        Ok(true) => {
+            output::line(&format!("Wrote {}; add what is to be done at each start.", context.short(&path)))
+        }
+        Ok(false) => {}
+        Err(error) => output::error_line(&format!("{} could not be written: {error}", context.short(&path))),
+    }
 }
 
 fn disable(survey: &Survey<'_>, name: &str, context: &Context) -> Outcome {
@@ -113,27 +136,12 @@ fn told() {
     output::line("A running gateway takes this up by itself; with gateway.reload.mode=off, restart it.");
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Switch {
-    On,
-    Off,
-}
-
-/// Writes the hook's entry, whose key may have dots in it. Switching one on switches hooks on.
+/// Switching a hook on switches hooks on.
 fn switch(hook: &Hook, to: Switch, context: &Context) -> Result<(), Failure> {
-    let section = context.loaded.snapshot.parsed.get("hooks").and_then(|hooks| hooks.get("internal"));
-    let mut internal: Map<String, Value> = section.and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut settings = Settings::of(context);
     if to == Switch::On {
-        internal.insert("enabled".to_owned(), Value::Bool(true));
+        settings.switch_hooks_on();
     }
-    let entries = internal.entry("entries").or_insert_with(|| Value::Object(Map::new()));
-    if let Value::Object(entries) = entries {
-        let entry = entries.entry(hook.about.key.clone()).or_insert_with(|| Value::Object(Map::new()));
-        if let Value::Object(entry) = entry {
-            entry.insert("enabled".to_owned(), Value::Bool(to == Switch::On));
-        }
-    }
-    let path = ["hooks".to_owned(), "internal".to_owned()];
-    write::set_value(&context.loaded, &path, Value::Object(internal), Actor::Cli).map_err(write_failure)?;
-    Ok(())
+    settings.switch(&hook.about.key, to);
+    settings.write(context)
 }

@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use openclaw_agent::event::RunEvent;
 use openclaw_config::ResolvedAgent;
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Message;
@@ -14,6 +15,7 @@ use openclaw_sessions::transcript::inject::injected;
 use openclaw_sessions::transcript::{NewTranscript, TranscriptRef};
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use super::inject::{PutError, RunTranscript};
 use super::session::Session;
@@ -64,13 +66,14 @@ pub(super) async fn work(
     row: &Row,
     control: &RunControl,
     refusal: Option<String>,
+    events: &mpsc::Sender<RunEvent>,
 ) -> Ending {
     let mut answer = None;
     loop {
         let answering = async {
             job.gate.cancelled().await;
             if answer.is_none() {
-                answer = Some(runner.answer_in_turn(row, control, refusal.clone()).await?);
+                answer = Some(runner.answer_in_turn(row, control, refusal.clone(), events).await?);
             }
             let Some(answer) = &answer else { return Ok(None) };
             runner.keep_answer(row, answer, None).await?;
@@ -218,6 +221,7 @@ impl Runner {
         row: &Row,
         control: &RunControl,
         refusal: Option<String>,
+        events: &mpsc::Sender<RunEvent>,
     ) -> Result<Answer, NotBegun> {
         let settings = self.settings();
         let session = self.session(row, &settings, None).await?;
@@ -238,7 +242,7 @@ impl Runner {
             }
             (None, Intent::Tool(_)) if was_begun => Some(skill_tool::INTERRUPTED.to_owned()),
             (None, Intent::Tool(wish)) => {
-                Some(Box::pin(self.call_tool(row, &context, &session, wish, control)).await?)
+                Some(Box::pin(self.call_tool(row, &context, &session, wish, control, events)).await?)
             }
             (None, _) => self.answer(&context, row).await?,
         };

@@ -366,7 +366,7 @@ fn reasoning(entry: &SessionEntry) -> ReasoningVisibility {
 }
 
 /// How much of the run's tool events clients see.
-fn verbose(entry: &SessionEntry, settings: &Settings) -> Verbose {
+pub(super) fn verbose(entry: &SessionEntry, settings: &Settings) -> Verbose {
     match entry.verbose_level {
         Some(VerboseLevel::On) => Verbose::On,
         Some(VerboseLevel::Full) => Verbose::Full,

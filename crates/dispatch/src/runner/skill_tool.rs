@@ -1,10 +1,13 @@
 //! A tool that a skill's command calls, without a model (spec `agent-runtime.md` §6.7). It is offered by the same policy, and run
 //! by the same code, as when a model calls it.
 
+use openclaw_agent::event::RunEvent;
 use openclaw_agent::{DirectCall, ToolError};
 use openclaw_protocol::message::ToolCall;
 use serde_json::json;
+use tokio::sync::mpsc;
 
+use super::prepare::verbose;
 use super::session::Session;
 use super::{NotBegun, RunControl, Runner};
 use crate::commands::{Context, ToolWish};
@@ -23,8 +26,10 @@ impl Runner {
         session: &Session,
         wish: &ToolWish,
         control: &RunControl,
+        events: &mpsc::Sender<RunEvent>,
     ) -> Result<String, NotBegun> {
         let settings = self.settings();
+        let _ = control.verbose.set(verbose(&session.entry, &settings));
         let skills = self.skills_of(session, &settings).await;
         let (model, _) = context.current(&context.choices().await).await;
         self.secrets.learn_keys(&skills.overlay);
@@ -45,8 +50,9 @@ impl Runner {
             host: &self.tool_host,
             workspace: &session.agent.workspace,
             cancel: &cancel,
+            events,
         };
-        let mut calling = Box::pin(direct.make(&call));
+        let mut calling = Box::pin(direct.make(&call, || self.shared.clock.now_ms()));
         let made = match row.payload.run_time() {
             Some(limit) => tokio::select! { biased;
                 made = &mut calling => made,

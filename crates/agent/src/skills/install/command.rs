@@ -19,7 +19,7 @@ use super::plan::Order;
 const MAX_OUTPUT: usize = 64 * 1024;
 
 /// Runs it to its end. It gets no secret of the gateway.
-pub(super) async fn run(
+pub(crate) async fn run(
     order: &Order,
     environment: &Environment,
     limit: Duration,

@@ -10,8 +10,8 @@ use openclaw_models::net::{Headers, Incoming, NetError};
 use tempfile::NamedTempFile;
 use url::{Host, Url};
 
-use super::unpack::{Archive, UnpackError, unpack};
 use crate::place::{Executable, Place, PlaceError};
+use crate::unpack::{Archive, UnpackError, unpack};
 
 /// Bytes of a file; models for speech have some hundred million.
 const MAX_BYTES: u64 = 1024 * 1024 * 1024;

@@ -7,7 +7,7 @@ use openclaw_config::settings::NodeManager;
 
 use super::super::install_option::{Download, Installer};
 use super::download::Fetch;
-use super::unpack::Archive;
+use crate::unpack::Archive;
 
 /// Where Homebrew is when no `PATH` names it.
 const BREW_DIRS: &[&str] = &["/opt/homebrew/bin", "/usr/local/bin", "/home/linuxbrew/.linuxbrew/bin"];
@@ -23,10 +23,10 @@ pub(super) enum Plan {
 
 /// A program and what it is given.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Order {
-    pub(super) program: PathBuf,
-    pub(super) arguments: Vec<String>,
-    pub(super) environment: Vec<(String, String)>,
+pub(crate) struct Order {
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) environment: Vec<(String, String)>,
 }
 
 /// Why nothing can be done; the person changes what is named.
@@ -47,7 +47,7 @@ pub(super) enum PlanError {
         hint: &'static str,
     },
     /// The archive is of a kind that is not opened.
-    #[error("archives of the kind \"{0}\" are not unpacked; tar.gz, tar.bz2 and zip are")]
+    #[error("archives of the kind \"{0}\" are not unpacked; tar, tar.gz, tar.bz2 and zip are")]
     Archive(String),
     /// The file goes where it may not.
     #[error("the skill wants to put files into \"{0}\", which is not below its own directory of tools")]

@@ -64,7 +64,16 @@ impl Actor {
             | RunEvent::ToolResult { .. }
             | RunEvent::Ended { .. } => None,
         };
-        running.begun = true;
+        if matches!(
+            event,
+            RunEvent::ToolStart { .. } | RunEvent::ToolUpdate { .. } | RunEvent::ToolResult { .. }
+        ) && !running.begun
+        {
+            // The call of a skill's command, which is no run.
+            running.emitter.set_verbose(running.control.verbose.get().copied().unwrap_or_default());
+        } else {
+            running.begun = true;
+        }
         let is_under_way = running.over.is_none();
         if matches!(event, RunEvent::Ended { .. }) {
             // Clients hear of it once it is stored.

@@ -42,7 +42,7 @@ fn answer(path: &str) -> Vec<u8> {
         "/to-a-file" => answered("302 Found\r\nlocation: file:///etc/passwd", b""),
         "/nowhere" => answered("302 Found", b""),
         "/huge" => b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\nx".to_vec(),
-        "/x.tar.bz2" => answered("200 OK", include_bytes!("../unpack/hi.tar.bz2")),
+        "/x.tar.bz2" => answered("200 OK", include_bytes!("../../../unpack/hi.tar.bz2")),
         _ => answered("404 Not Found", b"no"),
     }
 }

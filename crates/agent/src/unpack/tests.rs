@@ -79,7 +79,11 @@ fn files_directories_and_links_come_out_as_they_were() {
         Link("top/bin/lib", "../lib"),
         Text("readme", "cut away", 0o644),
     ];
-    for (bytes, archive) in [(gz(&tar_of(&items)), Archive::TarGz), (zip_of(&items), Archive::Zip)] {
+    for (bytes, archive) in [
+        (gz(&tar_of(&items)), Archive::TarGz),
+        (tar_of(&items), Archive::Tar),
+        (zip_of(&items), Archive::Zip),
+    ] {
         let dir = tempfile::tempdir().unwrap();
         for _ in 0..2 {
             assert_eq!(unpacked(&bytes, archive, dir.path(), 1).unwrap(), 2, "also over an earlier one");

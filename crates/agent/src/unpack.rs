@@ -20,16 +20,18 @@ const MAX_LINK: u64 = 4_096;
 
 /// A kind of archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Archive {
+pub(crate) enum Archive {
+    Tar,
     TarGz,
     TarBz2,
     Zip,
 }
 
 impl Archive {
-    /// The kind that a skill's file names.
-    pub(super) fn parse(name: &str) -> Option<Self> {
+    /// The kind of this name.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         match name {
+            "tar" => Some(Self::Tar),
             "tar.gz" | "tgz" => Some(Self::TarGz),
             "tar.bz2" | "tbz2" | "tbz" => Some(Self::TarBz2),
             "zip" => Some(Self::Zip),
@@ -38,9 +40,9 @@ impl Archive {
     }
 
     /// The kind that the name of a file says.
-    pub(super) fn of_name(name: &str) -> Option<Self> {
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
         let name = name.split(['?', '#']).next().unwrap_or_default().to_lowercase();
-        ["tar.gz", "tgz", "tar.bz2", "tbz2", "tbz", "zip"]
+        ["tar", "tar.gz", "tgz", "tar.bz2", "tbz2", "tbz", "zip"]
             .into_iter()
             .find(|ending| name.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.')))
             .and_then(Self::parse)
@@ -49,7 +51,7 @@ impl Archive {
 
 /// Why an archive is not unpacked, or not to its end; for people.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum UnpackError {
+pub(crate) enum UnpackError {
     #[error("it cannot be read: {0}")]
     Read(#[from] io::Error),
     #[error("it cannot be read: {0}")]
@@ -67,9 +69,10 @@ pub(super) enum UnpackError {
 }
 
 /// Unpacks into a directory that exists, without the first `strip` parts of each path. Counts the files. Blocking.
-pub(super) fn unpack(file: File, archive: Archive, into: &Path, strip: usize) -> Result<usize, UnpackError> {
+pub(crate) fn unpack(file: File, archive: Archive, into: &Path, strip: usize) -> Result<usize, UnpackError> {
     let mut unpacker = Unpacker { into, strip, entries: 0, files: 0, left: MAX_BYTES };
     match archive {
+        Archive::Tar => unpacker.tar(io::BufReader::new(file))?,
         Archive::TarGz => unpacker.tar(MultiGzDecoder::new(io::BufReader::new(file)))?,
         Archive::TarBz2 => unpacker.tar(DecoderReader::new(io::BufReader::new(file)))?,
         Archive::Zip => unpacker.zip(file)?,
