@@ -110,7 +110,7 @@ impl Turn {
     /// What making room has used counts as the run's.
     pub(crate) fn used(&mut self, usage: &Usage) {
         #[cfg(test)]
-        self.tape.heard(Heard::Used(usage.clone()));
+        self.tape.heard(Heard::Used(*usage));
         self.record.usage.add(usage);
     }
 
