@@ -7,7 +7,7 @@ use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::turn;
+use crate::conversation::{end, history, send, turn};
 use crate::gateway;
 
 const LIMITED: &str = "key-of-the-limited";
@@ -32,12 +32,20 @@ fn provider(server: &ModelServer) -> Value {
 
 /// A gateway whose provider `one` has these profiles, and falls back to `two/m`.
 fn gateway_with(server: &ModelServer, profiles: &[(&str, &str)]) -> GatewayUnderTest {
-    let prepared = gateway()
-        .config(json!({
-            "agents": {"defaults": {"model": {"primary": "one/m", "fallbacks": ["two/m"]}}},
-            "models": {"providers": {"one": provider(server), "two": provider(server)}}}))
-        .prepare()
-        .unwrap();
+    let prepared = prepared(server, &["two/m"]);
+    write_profiles(&prepared, profiles);
+    prepared
+}
+
+fn prepared(server: &ModelServer, fallbacks: &[&str]) -> GatewayUnderTest {
+    let config = json!({
+        "agents": {"defaults": {"model": {"primary": "one/m", "fallbacks": fallbacks}}},
+        "models": {"providers": {"one": provider(server), "two": provider(server)}}});
+    gateway().config(config).prepare().unwrap()
+}
+
+/// The profiles of provider `one`, none of which is in cooldown.
+fn write_profiles(prepared: &GatewayUnderTest, profiles: &[(&str, &str)]) {
     let keys: BTreeMap<_, _> = profiles
         .iter()
         .map(|(id, key)| (*id, json!({"type": "api_key", "provider": "one", "key": key})))
@@ -46,7 +54,6 @@ fn gateway_with(server: &ModelServer, profiles: &[(&str, &str)]) -> GatewayUnder
     std::fs::create_dir_all(&dir).unwrap();
     let file = json!({"version": 1, "profiles": keys, "order": {"one": profiles.iter().map(|(id, _)| id).collect::<Vec<_>>()}});
     std::fs::write(dir.join("auth-profiles.json"), file.to_string()).unwrap();
-    prepared
 }
 
 fn stats(gateway: &GatewayUnderTest) -> Value {
@@ -109,4 +116,55 @@ async fn a_killed_gateway_remembers_who_is_in_cooldown() {
     assert_eq!(turn(&mut client, "main", "and again", "r3").await, "from key-of-two");
     let limited = server.requests().iter().filter(|request| key_of(request) == LIMITED).count();
     assert_eq!(limited, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_while_everybody_is_in_cooldown_stays_in_the_conversation() {
+    let server = server().await;
+    let mut gateway = prepared(&server, &[]);
+    write_profiles(&gateway, &[("one:a", LIMITED)]);
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    send(&mut client, "main", "hello", "r1").await;
+    assert_eq!(end(&mut client, "r1").await["state"], "error", "the provider refuses it");
+
+    // Nobody is asked for these. The second begins a conversation, the third goes on with it.
+    let mut told = Vec::new();
+    for (run, text) in [("r2", "are you there?"), ("r3", "/new remember the milk"), ("r4", "and the eggs")] {
+        send(&mut client, "main", text, run).await;
+        let end = end(&mut client, run).await;
+        assert_eq!(end["state"], "error", "{end}");
+        told.push(end["errorMessage"].as_str().unwrap().to_owned());
+        let last = if run == "r2" { "user: are you there?" } else { "user: remember the milk" };
+        assert!(history(&mut client, "main").await.contains(&last.to_owned()), "{run}");
+    }
+    assert!(told[0].contains("in cooldown"), "{told:?}");
+    let kept = client.request("chat.history", json!({"sessionKey": "main"})).await.unwrap();
+    let kept: Vec<_> = kept["messages"].as_array().unwrap().iter().map(said).collect();
+    let expected = ["remember the milk", told[1].as_str(), "and the eggs", told[2].as_str()];
+    assert_eq!(kept, expected);
+    assert_eq!(server.requests().len(), 1);
+
+    drop(client);
+    gateway.kill().await.unwrap();
+    write_profiles(&gateway, &[("one:b", "key-of-b")]);
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let waited = client.request("agent.wait", json!({"runId": "r4", "timeoutMs": 0})).await.unwrap();
+    assert_eq!((&waited["status"], &waited["error"]), (&json!("error"), &json!(told[2])), "{waited}");
+    assert_eq!(turn(&mut client, "main", "what shall I buy?", "r5").await, "from key-of-b");
+    let asked = server.requests().last().unwrap().body.to_string();
+    let places = ["remember the milk", "and the eggs", "what shall I buy?"].map(|text| asked.find(text));
+    assert!(places[0].is_some() && places.is_sorted(), "{places:?} {asked}");
+    assert!(!asked.contains("/new") && !asked.contains("are you there?"), "{asked}");
+}
+
+/// What a message of a history says, be it why there is no answer.
+fn said(message: &Value) -> String {
+    let said = if message["stopReason"] == "error" {
+        &message["errorMessage"]
+    } else {
+        &message["content"][0]["text"]
+    };
+    said.as_str().unwrap_or_default().to_owned()
 }

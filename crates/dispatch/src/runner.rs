@@ -5,7 +5,7 @@
 //! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`memory_flush`] is the turn before the turn, [`tools`] the
 //! tools, [`context_settings`] how much of the conversation is sent; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`steering`] hands the run what
 //! is said meanwhile, [`inject`] writes into its transcript; [`compaction`] makes room between runs, [`start_over`] begins anew what can't go on; [`obstacle`] waits for another process that has it, or for space;
-//! [`unanswered`] keeps what was stopped before it began; [`secrets`] is what tools may not say, [`device_secrets`] the part of it
+//! [`unanswered`] keeps what was stopped, or failed, before it began; [`secrets`] is what tools may not say, [`device_secrets`] the part of it
 //! that devices bring; [`estimate`] builds a prompt for `/context` alone; [`result`] is what is remembered. [`control`] is what a run shares with its lane.
 
 mod attempt;
@@ -202,7 +202,9 @@ async fn answered_or_run(
                 if is_refusal {
                     return done(runner, &row, None, RunOutcome::Error { message, result: None }).await;
                 }
-                return failed(runner, &row, message).await;
+                // Boxed: it is as large as a turn and rare.
+                let is_beat = row.payload.beat.is_some();
+                return Box::pin(unanswered::fail(runner, &job.row, message, is_beat, control)).await;
             }
         };
         drop(permit.take());

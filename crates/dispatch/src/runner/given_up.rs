@@ -1,11 +1,8 @@
 //! A message that is given up because the process died of it too often.
 
-use openclaw_protocol::message::{AssistantMessage, StopReason};
-use openclaw_sessions::time::now_ms;
-
 use super::attempt::GivenUp;
-use super::{Ending, RunControl, Runner, failed, unanswered};
-use crate::api::AbortReason;
+use super::unanswered::{self, Why};
+use super::{Ending, RunControl, Runner, failed};
 use crate::inbox::{Queued, Row};
 use crate::journal::Update;
 
@@ -24,17 +21,10 @@ pub(super) async fn close(
          The gateway's log may tell why. Send it again when the cause is mended."
     );
     if may_record {
-        let answer = AssistantMessage {
-            provider: "openclaw".to_owned(),
-            stop_reason: StopReason::Error,
-            error_message: Some(message.clone()),
-            timestamp: now_ms(),
-            ..AssistantMessage::default()
-        };
         if let Err(error) = runner.shared.journal.update(Update::Attempt(row.run_id.clone())).await {
             tracing::warn!(run_id = %row.run_id, %error, "an attempt could not be noted");
         }
-        if !unanswered::record(runner, row, AbortReason::Stop, Some(answer), control).await {
+        if !unanswered::record(runner, row, Why::GivenUp(&message), control).await {
             return Ending::Interrupted;
         }
     } else {

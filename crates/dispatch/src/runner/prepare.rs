@@ -40,6 +40,7 @@ use crate::request::Request;
 use crate::session_model::RequestedModel;
 use crate::session_model::profile_pin::Keep;
 use crate::setup::Settings;
+pub(super) use begin::circumstances;
 use begin::{Beginning, Begun};
 use openclaw_sessions::time::now_ms;
 pub(super) use system_prompt::PromptParts;

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use openclaw_protocol::message::AssistantMessage;
+use openclaw_protocol::message::{AssistantMessage, StopReason};
+use openclaw_sessions::time::now_ms;
 use openclaw_sessions::transcript::{NewTranscript, TranscriptLock};
 
 use super::branch::{Prompted, RunBranch};
-use super::{Ending, NotBegun, RunControl, Runner, done, result};
+use super::prepare::circumstances;
+use super::{Ending, NotBegun, RunControl, Runner, done, failed, result, wording};
 use crate::api::AbortReason;
 use crate::inbox::{Queued, Row};
 
@@ -18,26 +20,70 @@ pub(super) async fn close(
     reason: AbortReason,
     control: &RunControl,
 ) -> Ending {
-    if !row.payload.facts.wants.command && !record(runner, row, reason, None, control).await {
+    if !row.payload.facts.wants.command && !record(runner, row, Why::Stopped(reason), control).await {
         return Ending::Interrupted;
     }
     done(runner, row, None, result::aborted(reason, None)).await
 }
 
-/// Writes a message into the transcript, and what is said to it if anything is, unless that is there. Waits for space and for a
-/// transcript that another process has. `reason` keeps it from doing what it asks for, such as a reset. `false`: the gateway
-/// stops, and the next start does it.
-pub(super) async fn record(
+/// Writes the message of a row that could not begin into the transcript, with the error as its answer, and closes the row.
+/// OpenClaw 2026.2.9 forgets the message: nobody could see later what was asked, nor could the agent. A heartbeat is nobody's
+/// message, and would fill the conversation with its errors.
+pub(super) async fn fail(
     runner: &Runner,
     row: &Row<Queued>,
-    reason: AbortReason,
-    answer: Option<AssistantMessage>,
+    message: String,
+    is_beat: bool,
     control: &RunControl,
-) -> bool {
+) -> Ending {
+    if !is_beat && !record(runner, row, Why::Failed(&message), control).await {
+        return Ending::Interrupted;
+    }
+    failed(runner, row, message).await
+}
+
+/// Why a message has no answer of a model.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Why<'a> {
+    /// It was stopped: what it asks for, such as a reset, is not done.
+    Stopped(AbortReason),
+    /// Its run could not begin. People are told this.
+    Failed(&'a str),
+    /// The process died of it too often. As stopped, and people are told this.
+    GivenUp(&'a str),
+}
+
+impl Why<'_> {
+    fn abort(self) -> Option<AbortReason> {
+        match self {
+            Self::Stopped(reason) => Some(reason),
+            Self::Failed(_) => None,
+            Self::GivenUp(_) => Some(AbortReason::Stop),
+        }
+    }
+
+    /// What is said to the message.
+    fn answer(self) -> Option<AssistantMessage> {
+        match self {
+            Self::Stopped(_) => None,
+            Self::Failed(why) | Self::GivenUp(why) => Some(AssistantMessage {
+                provider: "openclaw".to_owned(),
+                stop_reason: StopReason::Error,
+                error_message: Some(why.to_owned()),
+                timestamp: now_ms(),
+                ..AssistantMessage::default()
+            }),
+        }
+    }
+}
+
+/// Writes a message into the transcript, and what is said to it if anything is, unless that is there. Waits for space and for a
+/// transcript that another process has. `false`: the gateway stops, and the next start does it.
+pub(super) async fn record(runner: &Runner, row: &Row<Queued>, why: Why<'_>, control: &RunControl) -> bool {
     loop {
         let recorded = async {
-            let row = Row { abort: Some(reason), ..runner.load(row).await? };
-            runner.record_unanswered(&row, answer.clone()).await
+            let row = Row { abort: why.abort(), ..runner.load(row).await? };
+            runner.record_unanswered(&row, why.answer()).await
         };
         let recorded = tokio::select! { biased;
             () = runner.shared.kill.cancelled() => return false,
@@ -85,7 +131,7 @@ impl Runner {
         };
         if let Some(id) = unsaid {
             branch.begin_turn().await?;
-            branch.say(self.steered_message(row), &id).await?;
+            branch.say(wording::message(row, &circumstances(&session)), &id).await?;
         }
         if let Some(answer) = answer {
             branch.close_turn(answer).await?;

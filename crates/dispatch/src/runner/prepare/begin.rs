@@ -128,7 +128,8 @@ impl Runner {
     }
 }
 
-fn circumstances(session: &Session) -> Circumstances {
+/// What is told with a message besides its words; system events are to be added.
+pub(in crate::runner) fn circumstances(session: &Session) -> Circumstances {
     Circumstances {
         zone: user_zone(session.agent.user_timezone.as_deref()),
         after_abort: session.after_abort,
