@@ -62,6 +62,36 @@ async fn a_stop_reaches_the_message_it_was_sent_behind() {
 }
 
 #[tokio::test]
+async fn a_stop_behind_new_leaves_a_new_conversation() {
+    let reply = |text: &str| if text.contains("next") { Reply::text("well") } else { Reply::never() };
+    let model = ModelServer::answering(move |request| reply(&request.last_user_text())).await.forgetful();
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for pair in 0..pairs() {
+        let session = format!("renewed-{pair}");
+        let name = |what: &str| format!("{what}-{pair}");
+        client.send("chat.send", message(&session, "old", &name("old"))).await.unwrap();
+        // With nothing behind it there is nothing to keep of it.
+        let (begins, kept) = [("/new words", Some("user: words")), ("/new", None)][pair / 2 % 2];
+        client.send("chat.send", message(&session, begins, &name("new"))).await.unwrap();
+        let stop = match pair % 2 {
+            0 => client.send("chat.abort", json!({"sessionKey": session})).await.unwrap(),
+            _ => client.send("chat.send", message(&session, "/stop", &name("stop"))).await.unwrap(),
+        };
+        client.send("chat.send", message(&session, "next", &name("next"))).await.unwrap();
+        let stopped = client.answer(&stop).await.unwrap();
+        assert!(stopped.payload["runIds"].to_string().contains(&name("new")), "{session}: {stopped:?}");
+        end(&mut client, &name("next")).await;
+        let mut history = history(&mut client, &session).await;
+        // Its run may have begun before it was stopped: then the instruction to greet is there.
+        history.retain(|line| line != "user: /new");
+        let expected: Vec<_> = kept.into_iter().chain(["user: next", "assistant: well"]).collect();
+        assert_eq!(history, expected, "{session}");
+        client.take_passed();
+    }
+}
+
+#[tokio::test]
 async fn a_reset_or_deletion_comes_between_what_was_sent_before_and_behind_it() {
     let model = model().await;
     let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();

@@ -51,7 +51,8 @@ impl Turn for Job {
 
     fn alters(&self) -> bool {
         let wants = self.row.payload.facts.wants;
-        (wants.reset || wants.command) && !self.is_stopped()
+        // A new conversation begins also where the message was stopped.
+        wants.reset || wants.command && !self.is_stopped()
     }
 
     fn is_aside(&self) -> bool {

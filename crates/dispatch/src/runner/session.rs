@@ -105,11 +105,7 @@ impl Runner {
         let agent = settings.config.agent(&agent_id);
         let stored = self.deps.store.get(&key).await?.map(|found| found.entry);
         protections::check(settings, &agent_id, &key, stored.as_deref())?;
-        // A message that was stopped does nothing but be there.
-        let named = match row.abort {
-            Some(_) => None,
-            None => self.asked_reset(row, &agent, settings).await,
-        };
+        let named = self.asked_reset(row, &agent, settings).await;
         let id = self.choose(row, &agent_id, stored.as_deref(), settings)?;
         let current = stored.as_deref().filter(|entry| entry.session_id.as_ref() == Some(&id));
         let same = current.is_some();
@@ -163,8 +159,8 @@ impl Runner {
             fresh_id: &row.fresh_id,
             // One look at a directory entry: going to another thread for it would take longer.
             fresh_exists: row.recovered && self.deps.transcripts.exists(&fresh),
-            // A message that was stopped does nothing but be there.
-            resets: row.abort.is_none() && row.payload.behind_reset().is_some(),
+            // Also of a message that was stopped since: what is said next belongs to the new conversation, as in 2.9.
+            resets: row.payload.behind_reset().is_some(),
             goes_on: stored.is_some_and(|entry| goes_on(row, entry, settings, &zone)),
         };
         Ok(facts.choose())

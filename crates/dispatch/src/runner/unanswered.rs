@@ -8,7 +8,8 @@ use openclaw_sessions::transcript::{NewTranscript, TranscriptLock};
 
 use super::branch::{Prompted, RunBranch};
 use super::prepare::circumstances;
-use super::{Ending, NotBegun, RunControl, Runner, done, failed, result, wording};
+use super::wording::{self, Circumstances};
+use super::{Ending, NotBegun, RunControl, Runner, done, failed, result};
 use crate::api::AbortReason;
 use crate::inbox::{Queued, Row};
 
@@ -45,7 +46,7 @@ pub(super) async fn fail(
 /// Why a message has no answer of a model.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Why<'a> {
-    /// It was stopped: what it asks for, such as a reset, is not done.
+    /// It was stopped. What it begins with is done: a new conversation is one, of a stopped message or no message.
     Stopped(AbortReason),
     /// Its run could not begin. People are told this.
     Failed(&'a str),
@@ -109,6 +110,11 @@ impl Runner {
     async fn record_unanswered(&self, row: &Row, answer: Option<AssistantMessage>) -> Result<(), NotBegun> {
         let session = self.session(row, &self.settings(), None).await?;
         session.note(&*self.shared.journal, row).await?;
+        let is_bare_reset = session.reset.as_deref().is_some_and(|rest| rest.trim().is_empty());
+        if is_bare_reset && answer.is_none() {
+            // Nothing was said but that.
+            return Ok(());
+        }
         let lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript).await?;
         let new = NewTranscript {
             session_id: session.id.as_str().to_owned(),
@@ -131,7 +137,9 @@ impl Runner {
         };
         if let Some(id) = unsaid {
             branch.begin_turn().await?;
-            branch.say(wording::message(row, &circumstances(&session)), &id).await?;
+            // That somebody stopped the run before is told to the next one.
+            let circumstances = Circumstances { after_abort: false, ..circumstances(&session) };
+            branch.say(wording::message(row, &circumstances), &id).await?;
         }
         if let Some(answer) = answer {
             branch.close_turn(answer).await?;

@@ -31,22 +31,25 @@ async fn a_crash_between_stopping_and_writing_writes_each_message_once() {
     let mut rig = Rig::start(dir.path(), &model).await;
     send(&rig, "r0", "first").await;
     rig.events_until("r0 chat delta tick").await;
+    let old = rig.entry().await.session_id;
     send(&rig, "r1", "second").await;
     let runs = vec![RunId::new("r0"), RunId::new("r1")];
     rig.dispatch.shared.journal.update(Update::Abort(runs, AbortReason::Rpc)).await.unwrap();
     let mut crashed = crash(dir.path());
-    // A reset command that was stopped resets nothing.
+    // A conversation begins anew also with a message that was stopped.
     let reset = json!({"kind": "chat", "text": "/new second"});
     memory::edit(crashed.path(), |message| {
         if message.row.run_id.as_str() == "r1" {
             message.row.payload.json = serde_json::value::to_raw_value(&reset).unwrap();
         }
     });
-    let expected = ["user: first\n[message_id: r0]", "user: /new second\n[message_id: r1]"];
+    let expected = ["user: first\n[message_id: r0]", "user: second\n[message_id: r1]"];
     for _ in 0..2 {
         let model = FakeModel::start([]).await;
-        let (rig, said) = after(&crashed, &model, &["r0", "r1"]).await;
+        let (rig, mut said) = after(&crashed, &model, &["r0", "r1"]).await;
+        said.sort();
         assert_eq!(said, expected);
+        assert_ne!(rig.entry().await.session_id, old, "the message begins a conversation");
         assert_eq!(model.count(), 0);
         drop(rig);
         // The next time the rows were not closed yet.
