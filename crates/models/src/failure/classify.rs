@@ -2,7 +2,7 @@
 
 use super::pattern::{Pattern, any};
 use crate::stream::FailureKind;
-use Pattern::{Both, Has, Joined, Number, Starts, Then, Word};
+use Pattern::{Both, Has, Joined, Near, Number, Starts, Then, Word};
 
 /// Texts that look like a failure of a kind below but are none.
 const NOT_CLASSIFIED: &[Pattern] =
@@ -13,8 +13,7 @@ const KINDS: &[(FailureKind, &[Pattern])] = &[
     (
         FailureKind::RateLimit,
         &[
-            Has("rate_limit"),
-            Has("rate limit"),
+            Near("rate", "limit"),
             Has("too many requests"),
             Word("429"),
             Has("exceeded your current quota"),
@@ -77,15 +76,17 @@ const TRANSIENT: &[Pattern] = &[
     Word("503"),
     Word("504"),
     Word("529"),
-    Has("service unavailable"),
-    Has("service_unavailable"),
+    Near("service", "unavailable"),
     Has("server error"),
     Has("internal error"),
-    Has("connection error"),
-    Has("connection refused"),
+    Near("connection", "error"),
+    Near("connection", "refused"),
     Has("other side closed"),
-    Has("upstream connect"),
+    Has("fetch failed"),
+    Near("upstream", "connect"),
     Has("reset before headers"),
+    Has("terminated"),
+    Has("retry delay"),
 ];
 
 const OVERFLOW: &[Pattern] = &[
@@ -286,6 +287,23 @@ mod tests {
             ("rate_limit", "status 529"),
             ("rate_limit", "service unavailable"),
             ("rate_limit", "connection refused by 10.0.0.1:80"),
+            ("rate_limit", "service_unavailable"),
+            ("rate_limit", "Server error"),
+            ("rate_limit", "internal error"),
+            ("rate_limit", "connection error"),
+            ("rate_limit", "connection-error"),
+            ("rate_limit", "ConnectionError"),
+            ("rate_limit", "connection_refused"),
+            ("rate_limit", "other side closed"),
+            ("rate_limit", "fetch failed"),
+            ("rate_limit", "upstream connect error"),
+            ("rate_limit", "upstream_connect"),
+            ("rate_limit", "disconnect/reset before headers"),
+            ("rate_limit", "terminated"),
+            ("rate_limit", "the retry delay is too long"),
+            ("rate_limit", "rate-limit"),
+            ("rate_limit", "RateLimitExceeded"),
+            ("-", "the rate has no limit"),
             // Numbers and words inside others are not statuses.
             ("-", "request 4290 of batch 14010"),
             ("-", "the unexpiredness of x"),

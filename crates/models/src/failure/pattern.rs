@@ -9,6 +9,8 @@ pub(super) enum Pattern {
     Both(&'static str, &'static str),
     /// The first and somewhere after it the second.
     Then(&'static str, &'static str),
+    /// The first and behind it the second, with at most one character between them.
+    Near(&'static str, &'static str),
     /// This as a word of its own: no letter, digit or underscore beside it.
     Word(&'static str),
     /// This, blanks, and a digit.
@@ -25,6 +27,12 @@ impl Pattern {
             Self::Has(text) => lower.contains(text),
             Self::Both(a, b) => lower.contains(a) && lower.contains(b),
             Self::Then(a, b) => lower.split_once(a).is_some_and(|(_, rest)| rest.contains(b)),
+            Self::Near(a, b) => lower.match_indices(a).any(|(at, _)| {
+                let rest = lower.get(at + a.len()..).unwrap_or_default();
+                let mut behind_one = rest.chars();
+                behind_one.next();
+                rest.starts_with(b) || behind_one.as_str().starts_with(b)
+            }),
             Self::Word(word) => holds_word(lower, word),
             Self::Number(text) => lower
                 .match_indices(text)
