@@ -22,6 +22,8 @@ use crate::setup::Settings;
 
 /// The channel of messages over the gateway's own protocol.
 pub(crate) const WEBCHAT: &str = "webchat";
+/// Longest wall time of a run, in seconds: what timers of OpenClaw 2026.2.9 can hold, which is 24.8 days.
+const LONGEST_RUN: u64 = 2_147_000;
 /// The global lane of whatever names none.
 pub(crate) const MAIN_LANE: &str = "main";
 
@@ -178,13 +180,13 @@ impl Request {
         own.unwrap_or_else(|| settings.config.messages.queue.mode_on(WEBCHAT))
     }
 
-    /// What the request says wins, and 0 is none.
+    /// What the request says wins, and 0 is none (spec `agent-runtime.md` §2.5).
     fn time_limit(&self, settings: &Settings) -> Option<u64> {
         let configured = settings.config.agents.defaults.run_timeout().as_secs();
         match self.timeout_seconds {
             Some(0) => None,
-            Some(seconds) => Some(seconds),
-            None => Some(configured),
+            Some(seconds) => Some(seconds.min(LONGEST_RUN)),
+            None => Some(configured.min(LONGEST_RUN)),
         }
     }
 
@@ -291,6 +293,36 @@ impl From<BeatMessage> for Request {
             occasion: Occasion::Heartbeat,
             beat: Some(message.beat),
             ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::settings::Config;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Spec `agent-runtime.md` §2.5.
+    #[test]
+    fn a_run_has_the_time_it_asks_for_or_else_the_configured_one() {
+        let rows = [
+            (None, json!({}), Some(600)),
+            (None, json!({"timeoutSeconds": 5}), Some(5)),
+            (None, json!({"timeoutSeconds": 0}), Some(1)),
+            (None, json!({"timeoutSeconds": 9_000_000}), Some(2_147_000)),
+            (Some(0), json!({"timeoutSeconds": 5}), None),
+            (Some(7), json!({"timeoutSeconds": 5}), Some(7)),
+            (Some(u64::MAX), json!({}), Some(2_147_000)),
+        ];
+        for (asked, defaults, expected) in rows {
+            let document = json!({"agents": {"defaults": defaults}});
+            let config: Config = serde_json::from_value(document.clone()).unwrap();
+            let settings = Settings { config: config.into(), ..Settings::default() };
+            let request = Request { timeout_seconds: asked, ..Request::default() };
+            let decided = request.decide(None, &settings, &[]);
+            assert_eq!(decided.run_time().map(|time| time.as_secs()), expected, "{asked:?} {document}");
         }
     }
 }
