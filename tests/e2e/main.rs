@@ -82,6 +82,7 @@ mod skills_methods;
 mod slow_consumer;
 mod slow_readers;
 mod state_upkeep;
+mod steering;
 mod strange_pages;
 mod strange_words;
 mod tool_secrets;

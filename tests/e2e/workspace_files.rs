@@ -50,6 +50,31 @@ async fn a_linked_private_key_does_not_reach_the_provider() {
 }
 
 #[tokio::test]
+async fn a_long_file_is_cut_in_the_prompt_and_the_log_says_so() {
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let config = json!({"agents": {"defaults": {"bootstrapMaxChars": 200}}});
+    let mut gateway = gateway().fake_model(&model.v1()).config(config).prepare().unwrap();
+    let content = format!("{}{}\n", "a".repeat(600), "b".repeat(600));
+    std::fs::write(workspace(&gateway).join("TOOLS.md"), content).unwrap();
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "hello", "run-1").await, "here");
+
+    let requests = model.requests();
+    let prompt = requests[0].messages()[0]["content"].as_str().unwrap();
+    let shown = format!(
+        "## TOOLS.md\n{}\n\n[...truncated, read TOOLS.md for full content...]\n\
+         \u{2026}(truncated TOOLS.md: kept 140+40 chars of 1200)\u{2026}\n\n{}\n## ",
+        "a".repeat(140),
+        "b".repeat(40)
+    );
+    assert!(prompt.contains(&shown), "{prompt}");
+    let warning =
+        "workspace bootstrap file TOOLS.md is 1200 chars (limit 200); truncating in injected context";
+    gateway.logged(warning).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_pipe_or_a_huge_file_in_the_workspace_hangs_neither_reader_nor_run_nor_stop() {
     let model = ModelServer::answering(|_| Reply::text("here")).await;
     let mut gateway = gateway().fake_model(&model.v1()).prepare().unwrap();

@@ -48,6 +48,10 @@ pub(crate) async fn stream(
                 return Answered { message, failure, heard };
             }
             ended => {
+                if ended.is_none() {
+                    let name = candidate.model.id();
+                    tracing::warn!(model = name, "model was still streaming 10 s after it was told to stop");
+                }
                 let message = broken_off(candidate, visible.raw(), ended.is_none(), now);
                 let failure = (message.stop_reason == StopReason::Error).then(|| ModelFailure {
                     kind: FailureKind::Transient,

@@ -134,10 +134,9 @@ pub fn shape_all(files: &[RawFile], max_chars: usize) -> Vec<BootstrapFile> {
     let files: Vec<BootstrapFile> = files.iter().map(shaped).collect();
     for file in files.iter().filter(|file| file.truncated) {
         tracing::warn!(
-            file = %file.name,
-            chars = file.raw_chars,
-            limit = max_chars,
-            "workspace bootstrap file is cut in the injected context"
+            "workspace bootstrap file {} is {} chars (limit {max_chars}); truncating in injected context",
+            file.name,
+            file.raw_chars
         );
     }
     files

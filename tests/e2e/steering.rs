@@ -1,0 +1,116 @@
+//! A message that is steered into a run: the calls that are left are not made, and clients hear of it in OpenClaw's order.
+
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use openclaw_testkit::model_server::{ModelServer, Reply, ScriptedCall, Step};
+use openclaw_testkit::{Login, TOKEN, WsClient};
+use serde_json::{Value, json};
+
+use crate::conversation::{end, send};
+use crate::gateway;
+
+/// What of `golden/agent-steer-events.json` does not depend on time: the pieces in which text and output arrive do.
+const EVENTS: &[&str] = &[
+    "q2 lifecycle start",
+    "q2 assistant Working.",
+    "q2 tool start c1",
+    "q3 chat final",
+    "q2 tool result c1 false A",
+    "q2 tool start c2",
+    "q2 tool result c2 true Skipped due to queued user message.",
+    "q2 tool start c3",
+    "q2 tool result c3 true Skipped due to queued user message.",
+    "q2 assistant Hello from fake.",
+    "q2 lifecycle end",
+    "q2 chat final Hello from fake.",
+];
+
+fn exec(id: &str, command: &str) -> ScriptedCall {
+    ScriptedCall::new(id, "exec", &json!({"command": command}))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_steered_message_skips_the_calls_that_are_left_and_is_read_next() {
+    let calls = [exec("c1", "cat gate"), exec("c2", "touch B"), exec("c3", "touch C")];
+    let working = Reply::steps([Step::Text("Working.".to_owned()), Step::ToolCalls(calls.into())]);
+    let model = ModelServer::queue([working, Reply::text("Hello from fake.")]).await;
+    let config =
+        json!({"messages": {"queue": {"mode": "steer"}}, "agents": {"defaults": {"verboseDefault": "full"}}});
+    let mut gateway = gateway().fake_model(&model.v1()).config(config).prepare().unwrap();
+    let workspace = gateway.state_dir().join("workspace");
+    std::fs::create_dir_all(&workspace).unwrap();
+    let gate = workspace.join("gate");
+    mkfifo(&gate, Mode::S_IRWXU).unwrap();
+    gateway.start().await.unwrap();
+    let login = Login::token(TOKEN).with("caps", json!(["tool-events"]));
+    let (mut client, _) = WsClient::connect(gateway.port(), login).await.unwrap();
+
+    send(&mut client, "main", "go", "q2").await;
+    let started =
+        |payload: &Value| payload["data"]["toolCallId"] == "c1" && payload["data"]["phase"] == "start";
+    let mut frames = heard(&mut client, "agent", started).await;
+    send(&mut client, "main", "STEERME now", "q3").await;
+    let ended = |payload: &Value| payload["runId"] == "q3" && payload["state"] == "final";
+    frames.extend(heard(&mut client, "chat", ended).await);
+    // The reader of the pipe is there, or comes.
+    tokio::task::spawn_blocking(move || std::fs::write(gate, "A\n")).await.unwrap().unwrap();
+    let last = end(&mut client, "q2").await;
+    frames.extend(client.take_passed());
+    frames.push(json!({"event": "chat", "payload": last}));
+
+    let mut told: Vec<String> = Vec::new();
+    let mut numbers = Vec::new();
+    for frame in &frames {
+        let payload = &frame["payload"];
+        numbers.extend(
+            payload["seq"].as_u64().filter(|_| frame["event"] == "agent" && payload["runId"] == "q2"),
+        );
+        let Some(line) = line(frame) else { continue };
+        // A text grows: its last state counts.
+        if told.last().is_some_and(|last| last.starts_with("q2 assistant") && line.starts_with(last.as_str()))
+        {
+            told.pop();
+        }
+        told.push(line);
+    }
+    assert_eq!(told, EVENTS);
+    assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.first() == Some(&1), "{numbers:?}");
+    assert!(!workspace.join("B").exists() && !workspace.join("C").exists(), "a skipped call was made");
+
+    let request = model.requests().pop().unwrap();
+    let behind = &request.messages()[request.messages().len() - 4..];
+    let roles: Vec<_> = behind.iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["tool", "tool", "tool", "user"]);
+    let steered = request.last_user_text();
+    assert!(steered.contains("] STEERME now\n[message_id: q3]"), "{steered}");
+}
+
+/// The frames up to the event that pleases, with it.
+async fn heard(client: &mut WsClient, name: &str, pleases: impl Fn(&Value) -> bool) -> Vec<Value> {
+    let payload = client.event(name, pleases).await.unwrap();
+    let mut frames = client.take_passed();
+    frames.push(json!({"event": name, "payload": payload}));
+    frames
+}
+
+/// An event in one line; nothing of those that depend on time.
+fn line(frame: &Value) -> Option<String> {
+    let payload = &frame["payload"];
+    let text = |value: &Value| value.as_str().map(|text| format!(" {text}")).unwrap_or_default();
+    let run = payload["runId"].as_str()?;
+    if frame["event"] == "chat" {
+        let state = payload["state"].as_str().filter(|state| *state != "delta")?;
+        return Some(format!("{run} chat {state}{}", text(&payload["message"]["content"][0]["text"])));
+    }
+    let (stream, data) = (payload["stream"].as_str()?, &payload["data"]);
+    let what = match (stream, data["phase"].as_str()) {
+        ("assistant", _) => text(&data["text"]),
+        (_, Some("update")) => return None,
+        ("tool", Some("result")) => {
+            let said = text(&data["result"]["content"][0]["text"]);
+            format!(" result{} {}{said}", text(&data["toolCallId"]), data["isError"])
+        }
+        (_, phase) => format!(" {}{}", phase?, text(&data["toolCallId"])),
+    };
+    Some(format!("{run} {stream}{what}"))
+}
