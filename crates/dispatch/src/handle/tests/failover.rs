@@ -6,10 +6,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::tz::TimeZone;
+use openclaw_protocol::AgentId;
 use openclaw_sessions::entry::AuthProfileSource;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 
 use super::*;
+use crate::beat::{Beat, BeatChat, BeatMessage, BeatPurpose};
 use crate::clock::Clock;
 
 const NOW: i64 = 1_760_000_000_000;
@@ -182,6 +184,48 @@ async fn when_everybody_rests_nothing_is_sent_and_the_answer_says_so() {
     drill.at(MINUTE);
     drill.scripts.lock().unwrap().clear();
     assert_eq!(drill.answered().await, "a");
+}
+
+#[tokio::test]
+async fn what_nobody_can_answer_is_kept_with_its_error_once_and_a_heartbeat_is_not() {
+    let mut drill = Drill::start().await;
+    for key in ["a", "b", "c"] {
+        drill.script(key, &[401; 4]);
+    }
+    drill.failed().await;
+    let before = said(drill.dir.path());
+    let (keys, message) = drill.failed().await;
+    assert_eq!(keys, "");
+    let expected =
+        [before.as_slice(), &["user: hello\n[message_id: r2]".to_owned(), "assistant:  (error)".to_owned()]]
+            .concat();
+    assert_eq!(said(drill.dir.path()), expected);
+
+    let beat = BeatMessage {
+        run_id: RunId::new("beat"),
+        agent_id: AgentId::default(),
+        session_key: key_of(KEY),
+        text: "anything?".to_owned(),
+        beat: Beat {
+            reason: "interval".to_owned(),
+            purpose: BeatPurpose::Check,
+            model: None,
+            ack_max_chars: 300,
+            chat: BeatChat::Nothing,
+        },
+    };
+    drop(drill.rig.dispatch.beat(beat).await.outcome().await.unwrap());
+    let beaten = drill.rig.end("beat").await;
+    assert_eq!(beaten.outcome.failure(), Some(message.as_str()));
+    assert_eq!(said(drill.dir.path()), expected);
+
+    // The process died before the end of the run was stored: nobody has heard of it, and now there is somebody to ask.
+    let crashed = crash(drill.dir.path());
+    unfinish(crashed.path(), "r2");
+    let model = FakeModel::start([Answer::Text("at last")]).await;
+    let (_rig, again) = after(&crashed, &model, &["r2"]).await;
+    assert_eq!(again, [expected.as_slice(), &["assistant: at last".to_owned()]].concat());
+    assert_eq!(model.count(), 1);
 }
 
 #[tokio::test]
