@@ -180,7 +180,9 @@ async fn an_identity_file_that_never_ends_is_refused() {
         .failed(&["IDENTITY.md: it is not a regular file", "Put a regular file"]);
     std::fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
-    set(["--workspace", &text]).await.failed(&["IDENTITY.md: it is a link that leads out of the workspace"]);
+    set(["--workspace", &text])
+        .await
+        .failed(&["IDENTITY.md: it is a link that leads to no file of the workspace"]);
     std::fs::remove_file(&file).unwrap();
     std::fs::write(&file, "x".repeat(70_000)).unwrap();
     set(["--workspace", &text]).await.failed(&["IDENTITY.md: it is larger than 64 KiB"]);

@@ -48,6 +48,7 @@ mod heartbeat;
 mod held_locks;
 mod hooks;
 mod hooks_install;
+mod hooks_that_hang;
 mod http2;
 mod interleaved;
 mod kills;

@@ -39,11 +39,11 @@ async fn a_linked_private_key_does_not_reach_the_provider() {
     let request = model.requests()[0].body.to_string();
     assert!(!request.contains("PRIVATE KEY"), "the key was sent");
     for name in ["SOUL.md", "MEMORY.md", "USER.md"] {
-        let marker = format!("/{name} (left out: it is a link that leads out of the workspace)");
+        let marker = format!("/{name} (left out: it is a link that leads to no file of the workspace)");
         assert!(request.contains(&marker), "no \"{marker}\" in {request}");
     }
     assert!(request.contains("the rules"), "a link within the workspace was not followed");
-    gateway.logged("it is a link that leads out of the workspace").await.unwrap();
+    gateway.logged("it is a link that leads to no file of the workspace").await.unwrap();
     let params = json!({"agentId": "main", "name": "SOUL.md"});
     let refused = client.call("agents.files.get", params).await.unwrap();
     assert!(!refused.ok && refused.error["message"].as_str().unwrap().contains("link out of the workspace"));

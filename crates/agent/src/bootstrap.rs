@@ -339,7 +339,7 @@ mod tests {
             assert!(file.missing, "{file:?}");
             file.injected.replace(&ws.display().to_string(), "")
         };
-        let link = "(left out: it is a link that leads out of the workspace)";
+        let link = "(left out: it is a link that leads to no file of the workspace)";
         assert_eq!(says("SOUL.md"), format!("[MISSING] Expected at: /SOUL.md {link}"));
         assert_eq!(says("USER.md"), format!("[MISSING] Expected at: /USER.md {link}"));
         assert_eq!(says("MEMORY.md"), format!("[MISSING] Expected at: /MEMORY.md {link}"));

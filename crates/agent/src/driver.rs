@@ -82,7 +82,7 @@ impl Step {
 async fn perform(step: Step, turn: &mut Turn, params: &mut RunParams<'_>, stop: &mut Stop) {
     match step {
         Step::Emit(event) => emit_tool_event(params, event).await,
-        Step::Append(message, id) => append(turn, params, &message, id.as_deref()).await,
+        Step::Append(message, id) => append(turn, params, stop, &message, id.as_deref()).await,
         Step::Skip(call) => turn.skipped(&call, params.tools.meta(&call.name, &call.arguments), now_ms()),
         Step::PollSteering => turn.polled(params.steering.poll()),
         Step::CallModel { candidate, thinking } => call_model(turn, params, stop, candidate, thinking).await,
@@ -93,9 +93,16 @@ async fn perform(step: Step, turn: &mut Turn, params: &mut RunParams<'_>, stop: 
     }
 }
 
-async fn append(turn: &mut Turn, params: &mut RunParams<'_>, message: &Message, id: Option<&str>) {
+async fn append(
+    turn: &mut Turn,
+    params: &mut RunParams<'_>,
+    stop: &mut Stop,
+    message: &Message,
+    id: Option<&str>,
+) {
+    // Hooks that hang hold a stopped run up no longer than a tool would.
+    let mut changed = stop.guard(params.hooks.persisted(message)).await.flatten();
     // What a hook says is kept under the same rules as what a tool says.
-    let mut changed = params.hooks.persisted(message).await;
     if let Some(Message::ToolResult(result)) = &mut changed {
         params.redactor.redact_result(result);
         STORED.apply(result);

@@ -17,7 +17,7 @@ use crate::redaction::{Cut, Redactor};
 use crate::tool::{ToolContext, ToolError, ToolOutput};
 use crate::tool_event;
 use crate::toolbox::Toolbox;
-use crate::turn::{Executed, STOPPED_RUNNING};
+use crate::turn::{Executed, STOPPED_RUNNING, STOPPED_WAITING};
 
 /// Partial results that may wait for the event channel; more are dropped by the tool.
 const UPDATES: usize = 16;
@@ -50,6 +50,7 @@ pub(crate) async fn execute(frame: CallFrame<'_>, call: &ToolCall, now: impl Fn(
                 Outcome::failed(&call.name, &frame.redactor.redact_text(&reason))
             }
             Err(Withheld::Unfit(why)) => Outcome::refused(why).redacted(frame.redactor),
+            Err(Withheld::Stopped) => Outcome::refused(STOPPED_WAITING),
         },
         Err(why) => Outcome::refused(why).redacted(frame.redactor),
     };
@@ -65,14 +66,20 @@ enum Withheld {
     Blocked(String),
     /// What a hook made of the arguments does not fit the tool.
     Unfit(String),
+    /// The run was stopped while hooks were asked.
+    Stopped,
 }
 
-/// The arguments after the hooks had them; they have to fit the tool's schema still.
+/// The arguments after the hooks had them; they have to fit the tool's schema still. A run that is stopped does not wait for hooks.
 async fn hooked(frame: CallFrame<'_>, call: &ToolCall, args: Value) -> Result<Value, Withheld> {
     if !frame.hooks.ask_before_tool_calls() {
         return Ok(args);
     }
-    let changed = match frame.hooks.before_tool_call(call, args.clone()).await {
+    let answer = tokio::select! { biased;
+        () = frame.cancel.cancelled() => return Err(Withheld::Stopped),
+        answer = frame.hooks.before_tool_call(call, args.clone()) => answer,
+    };
+    let changed = match answer {
         Ok(changed) if changed == args => return Ok(args),
         Ok(changed) => changed,
         Err(reason) => return Err(Withheld::Blocked(reason)),
@@ -134,6 +141,7 @@ async fn attempt(frame: CallFrame<'_>, call: &ToolCall) -> (Option<Value>, Resul
     match hooked(frame, call, args).await {
         Ok(args) => (frame.hooks.kept_params(&args), run(frame, call, args).await),
         Err(Withheld::Blocked(why) | Withheld::Unfit(why)) => (None, Err(ToolError::Failed(why))),
+        Err(Withheld::Stopped) => (None, Err(ToolError::Aborted)),
     }
 }
 

@@ -64,7 +64,7 @@ pub fn read(workspace: &Path, path: &str, limit: u64) -> Result<Option<Head>, Pl
 pub fn why(error: &PlaceError) -> String {
     match error {
         PlaceError::Escapes { .. } | PlaceError::SymbolicLink(_) => {
-            "it is a link that leads out of the workspace".to_owned()
+            "it is a link that leads to no file of the workspace".to_owned()
         }
         PlaceError::NotAFile(_) => "it is not a regular file".to_owned(),
         PlaceError::Io(error) => format!("it cannot be read: {error}"),
@@ -116,7 +116,7 @@ mod tests {
             symlink(target, workspace.join(link)).unwrap();
         }
         symlink(dir.path(), workspace.join("sub/up")).unwrap();
-        let outside = "it is a link that leads out of the workspace";
+        let outside = "it is a link that leads to no file of the workspace";
         let no_file = "it is not a regular file";
         for (path, expect) in [
             ("four", "1234"),

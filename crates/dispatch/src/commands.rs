@@ -27,6 +27,7 @@ use openclaw_sessions::reset::authority::Authority;
 use openclaw_sessions::reset::trigger::strip_structural_prefixes;
 use openclaw_sessions::{SessionEntry, SessionKey, StoreError};
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
 use crate::runner::Runner;
 use crate::session_model::SessionModels;
@@ -198,6 +199,8 @@ pub(crate) struct Context<'a> {
     pub(crate) agent: &'a ResolvedAgent,
     /// The session's row.
     pub(crate) entry: &'a SessionEntry,
+    /// Nobody waits for the answer any more.
+    pub(crate) stop: &'a CancellationToken,
 }
 
 impl Context<'_> {

@@ -48,15 +48,6 @@ impl Hooks {
     }
 }
 
-/// What came of an event.
-#[derive(Debug, Default)]
-pub(crate) struct Fired {
-    /// What is to be said in the chat it came from.
-    pub(crate) messages: Vec<String>,
-    /// Whether `BOOT.md` is to be run.
-    pub(crate) boots: bool,
-}
-
 impl Runner {
     /// The hooks in use; `None` where there are none.
     pub(crate) fn hooks(&self, settings: &Arc<Settings>) -> Option<HookBus> {
@@ -95,26 +86,24 @@ impl Runner {
         self.hooks(&self.settings())
     }
 
-    /// Tells the handlers of an event, one after the other. What the bundled ones do goes on beside the work.
-    pub(crate) async fn fire(&self, bus: &HookBus, mut event: Event) -> Fired {
-        let mut fired = Fired::default();
+    /// Tells the handlers of an event. What the bundled ones do goes on beside the work; the programs are told one after the other,
+    /// by what this gives.
+    pub(crate) fn fire(&self, bus: &HookBus, event: Event) -> impl Future<Output = ()> + Send + use<> {
         for action in bus.set().of_event(event.kind) {
             match action {
-                Action::Program(program) => {
-                    bus.tell_event(program, &mut event).await;
-                }
                 Action::BuiltIn(Bundled::CommandLogger) => self.log_command(bus, &event),
                 Action::BuiltIn(Bundled::SessionMemory) => self.keep_memory(bus, &event),
-                Action::BuiltIn(Bundled::BootMd) => fired.boots = true,
-                // Only at `agent:bootstrap`, which has a way of its own.
-                Action::BuiltIn(Bundled::SoulEvil) => {}
+                // Only at `gateway:startup` and `agent:bootstrap`, which have a way of their own.
+                Action::BuiltIn(Bundled::BootMd | Bundled::SoulEvil) | Action::Program(_) => {}
             }
         }
-        fired.messages = event.messages;
-        if !fired.messages.is_empty() {
-            tracing::debug!(event = %event.kind, "what hooks want to say has no chat to go to");
+        let kind = event.kind;
+        let telling = bus.tell_programs(event);
+        async move {
+            if !telling.await.is_empty() {
+                tracing::debug!(event = %kind, "what hooks want to say has no chat to go to");
+            }
         }
-        fired
     }
 
     fn log_command(&self, bus: &HookBus, event: &Event) {

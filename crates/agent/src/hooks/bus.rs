@@ -19,7 +19,7 @@ use super::payload::{
 };
 use super::point::HookPoint;
 use super::program::{Program, Programs};
-use super::set::HookSet;
+use super::set::{Action, HookSet};
 
 /// A handler of a hook point has this long (spec `agent-runtime.md` §8.4).
 pub const POINT_LIMIT: Duration = Duration::from_secs(10);
@@ -208,6 +208,19 @@ impl HookBus {
             }
         }
         changed
+    }
+
+    /// Tells the programs that hear an event, one after the other. Gives what is to be said in the chat it came from.
+    pub fn tell_programs(&self, mut event: Event) -> impl Future<Output = Vec<String>> + Send + use<> {
+        let bus = self.clone();
+        async move {
+            for action in bus.set.of_event(event.kind) {
+                if let Action::Program(program) = action {
+                    bus.tell_event(program, &mut event).await;
+                }
+            }
+            event.messages
+        }
     }
 
     /// Tells a program of an event and takes its answer: what is to be said goes into the event.

@@ -47,12 +47,12 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
 
 /// What the last run was told; where none was, what the next one would be.
 async fn report(context: &Context<'_>) -> Result<SystemPromptReport, CommandError> {
-    let Context { runner, settings, key, agent, entry, .. } = context;
+    let Context { runner, settings, key, agent, entry, stop, .. } = context;
     let stored = entry.system_prompt_report.as_ref().and_then(|report| report.read().ok());
     match stored {
         Some(stored) => Ok(stored),
         None => {
-            let estimate = runner.estimate(settings, key, agent, entry).await;
+            let estimate = runner.estimate(settings, key, agent, entry, stop).await;
             estimate.map_err(|error| CommandError::Prompt(error.message))
         }
     }

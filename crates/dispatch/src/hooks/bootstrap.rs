@@ -15,6 +15,7 @@ use openclaw_agent::{workspace, workspace_file};
 use openclaw_config::ResolvedAgent;
 use openclaw_sessions::SessionKey;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::{context, has_program, shown_config};
 use crate::runner::{NotBegun, Runner};
@@ -34,13 +35,15 @@ pub(crate) struct Bootstrap<'a> {
 }
 
 impl Runner {
-    /// The files that go into the prompt, after the hooks had them. They are read anew each time.
+    /// The files that go into the prompt, after the hooks had them. They are read anew each time. What hooks say is not waited for once
+    /// the run is stopped.
     pub(crate) async fn hooked_workspace(
         &self,
         bus: &HookBus,
         settings: &Settings,
         wanted: Wanted,
         whose: &Bootstrap<'_>,
+        stop: &CancellationToken,
     ) -> Result<Arc<[BootstrapFile]>, NotBegun> {
         let kind = EventKind::AgentBootstrap;
         let max_chars = wanted.max_chars;
@@ -64,7 +67,10 @@ impl Runner {
                 Action::Program(program) => {
                     let mut event = self.event(kind, whose.key, base.clone());
                     event.context.insert("bootstrapFiles".to_owned(), bootstrap_files(&files));
-                    let answer = bus.tell_event(program, &mut event).await;
+                    let answer = tokio::select! { biased;
+                        () = stop.cancelled() => break,
+                        answer = bus.tell_event(program, &mut event) => answer,
+                    };
                     if let Some(changed) = answer.and_then(|answer| answer.context.bootstrap_files) {
                         files = changed
                             .into_iter()

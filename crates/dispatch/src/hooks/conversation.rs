@@ -7,6 +7,7 @@ use openclaw_agent::hooks::{CommandAction, Event, EventKind, HookBus, HookPoint}
 use openclaw_sessions::transcript::{TranscriptRef, Transcripts};
 use openclaw_sessions::{SessionEntry, SessionKey, history};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::{context, has_program, shown_config};
 use crate::handle::Dispatch;
@@ -32,8 +33,8 @@ pub(crate) struct Restart<'a> {
 
 impl Runner {
     /// Tells of a conversation that begins. Waits for the programs that are told of commands, as OpenClaw does: what they write
-    /// is there when the agent looks.
-    pub(crate) async fn restarted(&self, restart: Restart<'_>) {
+    /// is there when the agent looks. Once the run is stopped nobody looks, and they go on beside the work.
+    pub(crate) async fn restarted(&self, restart: Restart<'_>, stop: &CancellationToken) {
         let Some(bus) = self.hooks_now() else { return };
         let (key, current) = (restart.key, restart.current);
         if let Some(previous) = restart.previous {
@@ -57,7 +58,11 @@ impl Runner {
             ("senderId", restart.sender.map(Value::from)),
             ("cfg", has_program(&bus, kind).then(|| shown_config(&self.settings()))),
         ]);
-        self.fire(&bus, self.event(kind, key, context)).await;
+        let mut telling = Box::pin(self.fire(&bus, self.event(kind, key, context)));
+        tokio::select! { biased;
+            () = &mut telling => {}
+            () = stop.cancelled() => bus.tasks().spawn(telling),
+        }
     }
 
     /// Tells that a session's runs were stopped, beside the work: whoever stops them does not wait.
@@ -185,7 +190,8 @@ impl Dispatch {
             source: "rpc",
             sender: None,
         };
-        self.runner().restarted(restart).await;
+        let runner = self.runner();
+        runner.restarted(restart, &runner.shared.kill).await;
     }
 }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use openclaw_agent::hooks::payload::{GatewayStart, GatewayStop, HookContext};
-use openclaw_agent::hooks::{EventKind, boot};
+use openclaw_agent::hooks::set::Action;
+use openclaw_agent::hooks::{Bundled, EventKind, boot};
 use openclaw_protocol::RunId;
 use serde_json::{Map, json};
 
@@ -37,8 +38,8 @@ impl Dispatch {
             ("workspaceDir", Some(json!(agent.workspace.display().to_string()))),
         ]);
         let key = runner.key_rules().main(&agent.id);
-        let fired = runner.fire(&bus, runner.event(kind, &key, context)).await;
-        if fired.boots {
+        runner.fire(&bus, runner.event(kind, &key, context)).await;
+        if bus.set().of_event(kind).any(|action| matches!(action, Action::BuiltIn(Bundled::BootMd))) {
             self.boot().await;
         }
     }

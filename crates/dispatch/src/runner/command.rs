@@ -16,6 +16,7 @@ use openclaw_sessions::transcript::{NewTranscript, TranscriptRef};
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::json;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::inject::{PutError, RunTranscript};
 use super::session::Session;
@@ -224,7 +225,7 @@ impl Runner {
         events: &mpsc::Sender<RunEvent>,
     ) -> Result<Answer, NotBegun> {
         let settings = self.settings();
-        let session = self.session(row, &settings, None).await?;
+        let session = self.session(row, &settings, None, &control.cancel).await?;
         // Noted before the tool is called: what was begun once is not done again.
         let was_begun = row.recovered && row.session_id.is_some();
         session.note(&*self.shared.journal, row).await?;
@@ -233,7 +234,7 @@ impl Runner {
         if let Some(record) = &row.answered {
             return Ok(answer_of(row, text_of(&record.outcome), place));
         }
-        let context = self.context(&settings, key, agent, entry);
+        let context = self.context(&settings, key, agent, entry, &control.cancel);
         let text = match (refusal, row.payload.to_gateway()) {
             (Some(refusal), _) => Some(refusal),
             (None, Intent::Command { arguments, .. }) if row.payload.compacts() => {
@@ -258,7 +259,7 @@ impl Runner {
         // Where the run has it, which looks at the disk too.
         let transcript = self.transcript_of(&agent.id, &id, Some(&found.entry))?;
         self.shared.journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
-        let context = self.context(&settings, key, &agent, &found.entry);
+        let context = self.context(&settings, key, &agent, &found.entry, &self.shared.kill);
         let text = self.answer(&context, row).await?;
         let place = AnsweredIn::new(transcript, &id, &agent.workspace);
         self.answered(row, answer_of(row, text, place)).await.map(Some)
@@ -270,8 +271,9 @@ impl Runner {
         key: &'a SessionKey,
         agent: &'a ResolvedAgent,
         entry: &'a SessionEntry,
+        stop: &'a CancellationToken,
     ) -> Context<'a> {
-        Context { models: &self.models, runner: self, settings, key, agent, entry }
+        Context { models: &self.models, runner: self, settings, key, agent, entry, stop }
     }
 
     /// Makes the inbox say that a message is answered, and how, before anybody is told: what comes later is not overruled by

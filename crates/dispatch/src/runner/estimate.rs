@@ -8,6 +8,7 @@ use openclaw_models::Ask;
 use openclaw_models::credentials::SessionState;
 use openclaw_sessions::entry::new_session_id;
 use openclaw_sessions::{SessionEntry, SessionKey};
+use tokio_util::sync::CancellationToken;
 
 use super::prepare::{PromptParts, thinking};
 use super::session::Session;
@@ -22,6 +23,7 @@ impl Runner {
         key: &SessionKey,
         agent: &ResolvedAgent,
         entry: &SessionEntry,
+        stop: &CancellationToken,
     ) -> Result<SystemPromptReport, NotBegun> {
         let id = entry.session_id.clone().unwrap_or_else(new_session_id);
         let session = Session {
@@ -48,7 +50,7 @@ impl Runner {
         let selected = self.models.all.select(&settings.models, &ask).await?;
         let first = selected.candidates.first();
         let first = first.ok_or_else(|| NotBegun::because("Error: no model is configured"))?;
-        let files = self.load_workspace(&session, settings).await?;
+        let files = self.load_workspace(&session, settings, stop).await?;
         let skills = self.skills_of(&session, settings).await;
         let shield = self.secrets.shield(settings, selected.secrets, self.secrets.of_devices())?;
         let model = (first.model.provider(), first.model.id());

@@ -23,6 +23,7 @@ use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::{Json, ReasoningLevel, VerboseLevel};
 use openclaw_sessions::transcript::TranscriptLock;
 use openclaw_tools::{Confinement, ExecSettings, Setup, toolbox};
+use tokio_util::sync::CancellationToken;
 
 use super::branch::RunBranch;
 use super::context_settings;
@@ -175,7 +176,7 @@ impl Runner {
     ) -> Result<Preparation, NotBegun> {
         let settings = self.settings();
         let asked = asked_thinking(&row.payload)?;
-        let session = self.session(row, &settings, requested).await?;
+        let session = self.session(row, &settings, requested, &control.cancel).await?;
         // One run a transcript, whatever session keys lead to it.
         let lock = tokio::select! { biased;
             () = control.cancel.cancelled() => return Ok(Preparation::Stopped),
@@ -184,7 +185,7 @@ impl Runner {
         let ((), selected, files, skills) = tokio::try_join!(
             session.note(&*self.shared.journal, row),
             self.select(&settings, &session, asked),
-            self.load_workspace(&session, &settings),
+            self.load_workspace(&session, &settings, &control.cancel),
             async { Ok(self.skills_of(&session, &settings).await) },
         )?;
         let (Selected { candidates: models, skipped, secrets, .. }, pin) = selected;
@@ -318,6 +319,7 @@ impl Runner {
         &self,
         session: &Session,
         settings: &Arc<Settings>,
+        stop: &CancellationToken,
     ) -> Result<Arc<[BootstrapFile]>, NotBegun> {
         let agent = &session.agent;
         let wanted = Wanted {
@@ -330,7 +332,7 @@ impl Runner {
         match self.hooks(settings).filter(hears) {
             Some(bus) => {
                 let whose = Bootstrap { key: &session.key, session_id: session.id.as_str(), agent };
-                Box::pin(self.hooked_workspace(&bus, settings, wanted, &whose)).await
+                Box::pin(self.hooked_workspace(&bus, settings, wanted, &whose, stop)).await
             }
             None => Ok(self.workspace_files.load(wanted).await?),
         }

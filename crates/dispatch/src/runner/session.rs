@@ -17,6 +17,7 @@ use openclaw_sessions::store::Edit;
 use openclaw_sessions::transcript::TranscriptRef;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 
 use super::contact::Contact;
 use super::{NotBegun, Runner, fork, protections};
@@ -99,6 +100,7 @@ impl Runner {
         row: &Row,
         settings: &Settings,
         requested: Option<RequestedModel>,
+        stop: &CancellationToken,
     ) -> Result<Session, NotBegun> {
         let key = row.session_key.clone();
         let agent_id = agent_of(row, settings);
@@ -133,7 +135,7 @@ impl Runner {
                 let entry = self.write_row(&key, row, renewal).await?;
                 if !same {
                     let asked = if named.is_some() { IsAsked::ByMessage } else { IsAsked::ByNobody };
-                    self.tell_restart(row, previous.as_deref(), &entry, asked).await;
+                    self.tell_restart(row, previous.as_deref(), &entry, asked, stop).await;
                 }
                 (entry, true)
             }
@@ -216,6 +218,7 @@ impl Runner {
         previous: Option<&SessionEntry>,
         current: &SessionEntry,
         asked: IsAsked,
+        stop: &CancellationToken,
     ) {
         let had_one = previous.is_some_and(|entry| entry.session_id.is_some());
         let (command, source) = match asked {
@@ -226,7 +229,8 @@ impl Runner {
         };
         let sender = row.payload.sender.as_deref();
         let key = &row.session_key;
-        Box::pin(self.restarted(Restart { key, previous, current, command, source, sender })).await;
+        let restart = Restart { key, previous, current, command, source, sender };
+        Box::pin(self.restarted(restart, stop)).await;
     }
 
     /// What follows `/new` or `/reset`, where the message begins so, and the model it names.

@@ -133,7 +133,7 @@ impl Runner {
             source: "auto",
             sender: row.payload.sender.as_deref(),
         };
-        Box::pin(self.restarted(restart)).await;
+        Box::pin(self.restarted(restart, &self.shared.kill)).await;
         Ok(())
     }
 }

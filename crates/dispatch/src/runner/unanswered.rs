@@ -5,6 +5,7 @@ use std::sync::Arc;
 use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::time::now_ms;
 use openclaw_sessions::transcript::{NewTranscript, TranscriptLock};
+use tokio_util::sync::CancellationToken;
 
 use super::branch::{Prompted, RunBranch};
 use super::prepare::circumstances;
@@ -84,7 +85,7 @@ pub(super) async fn record(runner: &Runner, row: &Row<Queued>, why: Why<'_>, con
     loop {
         let recorded = async {
             let row = Row { abort: why.abort(), ..runner.load(row).await? };
-            runner.record_unanswered(&row, why.answer()).await
+            runner.record_unanswered(&row, why.answer(), &control.cancel).await
         };
         let recorded = tokio::select! { biased;
             () = runner.shared.kill.cancelled() => return false,
@@ -107,8 +108,13 @@ pub(super) async fn record(runner: &Runner, row: &Row<Queued>, why: Why<'_>, con
 }
 
 impl Runner {
-    async fn record_unanswered(&self, row: &Row, answer: Option<AssistantMessage>) -> Result<(), NotBegun> {
-        let session = self.session(row, &self.settings(), None).await?;
+    async fn record_unanswered(
+        &self,
+        row: &Row,
+        answer: Option<AssistantMessage>,
+        stop: &CancellationToken,
+    ) -> Result<(), NotBegun> {
+        let session = self.session(row, &self.settings(), None, stop).await?;
         session.note(&*self.shared.journal, row).await?;
         let is_bare_reset = session.reset.as_deref().is_some_and(|rest| rest.trim().is_empty());
         if is_bare_reset && answer.is_none() {
