@@ -47,11 +47,11 @@ const LIMITS: [(Workload, &[(Measure, f64)]); 2] = [
             (WAITS, 25.0),
             (SYNCS, 3.0),
             (OPENED, 3.0),
-            (ALLOCATIONS, 2_400.0),
+            (ALLOCATIONS, 1_500.0),
             (COPIED, 3_000.0),
         ],
     ),
-    (LONG, &[(ALLOCATIONS, 2_500.0), (COPIED, 4_500.0)]),
+    (LONG, &[(ALLOCATIONS, 1_550.0), (COPIED, 4_500.0)]),
 ];
 
 /// Whether a program keeps to the limits; prints its counts.
