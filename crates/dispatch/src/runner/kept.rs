@@ -44,20 +44,30 @@ impl KeptTranscripts {
         kept.remove(at).map(|Kept { transcript, remembered }| (transcript, remembered))
     }
 
-    /// Keeps one, and lets go of the oldest that are too many.
+    /// Keeps one, and lets go of those that are too many.
     pub(super) fn put(&self, transcript: Transcript, remembered: Remembered) {
         let mut kept = self.0.lock();
         kept.push_back(Kept { transcript: transcript.keep(), remembered });
-        let mut memory = kept.iter().map(Kept::memory).sum::<usize>();
-        while is_too_much(kept.len(), memory) {
-            memory -= kept.pop_front().map_or(0, |oldest| oldest.memory());
+        let mut sizes: Vec<usize> = kept.iter().map(Kept::memory).collect();
+        while let Some(at) = too_much(&sizes) {
+            sizes.remove(at);
+            kept.remove(at);
         }
     }
 }
 
-/// Whether so many transcripts of so many bytes are too many.
-fn is_too_much(count: usize, memory: usize) -> bool {
-    count > MANY || memory > MOST_MEMORY || (count > FEW && memory > MANY_MEMORY)
+/// Which one is too much, of transcripts that take so many bytes, the newest at the end: the oldest, or the largest of the older ones.
+/// With more conversations in turn than there is room for, letting the oldest go would let each go just before its turn.
+fn too_much(sizes: &[usize]) -> Option<usize> {
+    let memory: usize = sizes.iter().sum();
+    let older = sizes.len().saturating_sub(FEW);
+    if sizes.len() > MANY {
+        Some(0)
+    } else if older > 0 && memory > MANY_MEMORY {
+        (0..older).rev().max_by_key(|at| sizes[*at])
+    } else {
+        (memory > MOST_MEMORY && !sizes.is_empty()).then_some(0)
+    }
 }
 
 impl Kept {
@@ -76,15 +86,25 @@ mod tests {
 
     #[test]
     fn many_small_ones_or_a_few_large_ones_are_kept() {
+        let with = |at: usize, size: usize, count: usize| {
+            let mut sizes = vec![1; count];
+            sizes[at] = size;
+            sizes
+        };
         let rows = [
-            (MANY, MANY_MEMORY, false),
-            (MANY + 1, 0, true),
-            (FEW, MOST_MEMORY, false),
-            (FEW + 1, MANY_MEMORY + 1, true),
-            (1, MOST_MEMORY + 1, true),
+            (vec![], None),
+            (vec![MANY_MEMORY / MANY; MANY], None),
+            (vec![0; MANY + 1], Some(0)),
+            (vec![MOST_MEMORY / FEW; FEW], None),
+            (with(FEW - 1, MOST_MEMORY, FEW), Some(0)),
+            (vec![MOST_MEMORY + 1], Some(0)),
+            // The largest of the older ones, and the oldest of those.
+            (with(3, MANY_MEMORY, FEW + 5), Some(3)),
+            (with(FEW + 4, MANY_MEMORY, FEW + 5), Some(0)),
+            (with(0, MANY_MEMORY, FEW + 1), Some(0)),
         ];
-        for (count, memory, expect) in rows {
-            assert_eq!(is_too_much(count, memory), expect, "{count} of {memory} bytes");
+        for (sizes, expect) in rows {
+            assert_eq!(too_much(&sizes), expect, "{sizes:?}");
         }
     }
 
