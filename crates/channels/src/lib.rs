@@ -1,10 +1,26 @@
 //! Chat platforms.
 //!
-//! A platform is one module behind one interface: it receives messages as typed inbound values, sends replies as typed
-//! outbound values, and knows how its platform formats, threads and limits them. It knows nothing of agents or sessions.
+//! A platform is one module behind one interface, [`Channel`]: it brings what happens as [`Inbound`] values, sends answers as [`Part`]s, and knows how its
+//! platform formats, threads and limits them. It knows nothing of agents or sessions, and holds no policy.
 //!
 //! [`registry`] is the table of channels that exist.
 
+mod address;
+mod channel;
+mod inbound;
+mod outbound;
 pub mod registry;
+mod status;
 
-pub use registry::{Channel, by_name, credential_variables};
+pub use address::Address;
+pub use channel::{
+    Account, AccountIo, ActionError, Activity, Answer, AnswerMedia, Capabilities, Channel, ChannelFuture,
+    Exit, FetchError, Fetched, InboundSink, MenuCommand, NotTaken, Probe, Target, TargetError, Unusable,
+};
+pub use inbound::{
+    Conversation, ConversationKind, Forwarded, Inbound, InboundEvent, InboundMessage, Location, MediaKind,
+    MediaRef, Mentions, Quoted, Sender,
+};
+pub use outbound::{Attempt, Button, Content, Found, Outgoing, Part, Receipt, Repeats, SendError, Words};
+pub use registry::{ChannelInfo, by_name, credential_variables};
+pub use status::{AccountStatus, StatusReport};

@@ -2,7 +2,7 @@
 
 /// One channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Channel {
+pub struct ChannelInfo {
     /// Id in configuration, session keys and frames.
     pub id: &'static str,
     /// Name for people.
@@ -16,39 +16,45 @@ pub struct Channel {
 }
 
 /// Every channel, core order first.
-pub const CHANNELS: &[Channel] = &[
-    Channel {
+pub const CHANNELS: &[ChannelInfo] = &[
+    ChannelInfo {
         id: "telegram",
         label: "Telegram",
         aliases: &[],
         deliverable: true,
         credentials: &["TELEGRAM_BOT_TOKEN"],
     },
-    Channel { id: "whatsapp", label: "WhatsApp", aliases: &[], deliverable: true, credentials: &[] },
-    Channel {
+    ChannelInfo { id: "whatsapp", label: "WhatsApp", aliases: &[], deliverable: true, credentials: &[] },
+    ChannelInfo {
         id: "discord",
         label: "Discord",
         aliases: &[],
         deliverable: true,
         credentials: &["DISCORD_BOT_TOKEN"],
     },
-    Channel {
+    ChannelInfo {
         id: "googlechat",
         label: "Google Chat",
         aliases: &["google-chat", "gchat"],
         deliverable: true,
         credentials: &["GOOGLE_CHAT_SERVICE_ACCOUNT"],
     },
-    Channel {
+    ChannelInfo {
         id: "slack",
         label: "Slack",
         aliases: &[],
         deliverable: true,
         credentials: &["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_USER_TOKEN"],
     },
-    Channel { id: "signal", label: "Signal", aliases: &[], deliverable: true, credentials: &[] },
-    Channel { id: "imessage", label: "iMessage", aliases: &["imsg"], deliverable: true, credentials: &[] },
-    Channel { id: WEBCHAT, label: "WebChat", aliases: &[], deliverable: false, credentials: &[] },
+    ChannelInfo { id: "signal", label: "Signal", aliases: &[], deliverable: true, credentials: &[] },
+    ChannelInfo {
+        id: "imessage",
+        label: "iMessage",
+        aliases: &["imsg"],
+        deliverable: true,
+        credentials: &[],
+    },
+    ChannelInfo { id: WEBCHAT, label: "WebChat", aliases: &[], deliverable: false, credentials: &[] },
 ];
 
 /// The channel of gateway clients.
@@ -73,7 +79,7 @@ pub fn credential_variables() -> impl Iterator<Item = &'static str> {
 }
 
 /// Finds a channel by id or alias; case and surrounding blanks do not matter.
-pub fn by_name(name: &str) -> Option<&'static Channel> {
+pub fn by_name(name: &str) -> Option<&'static ChannelInfo> {
     let name = name.trim();
     CHANNELS.iter().find(|channel| {
         channel.id.eq_ignore_ascii_case(name)

@@ -1,0 +1,332 @@
+//! The one interface of all chat platforms. A [`Channel`] knows how its platform is configured and how its ids are written; an
+//! [`Account`] is one of its accounts at work.
+//!
+//! A channel holds no policy. Who may write, what has to mention the account, how long a part may wait, how often it is tried: all of that
+//! is decided elsewhere, for every platform alike. And nobody else knows a platform's syntax: its ids, its markup, its limits.
+
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_config::Config;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::registry::ChannelInfo;
+use crate::status::StatusReport;
+use crate::{
+    Address, Attempt, ConversationKind, Found, Inbound, MediaRef, Outgoing, Part, Receipt, Repeats,
+    SendError, Sender,
+};
+
+/// A future of a channel.
+pub type ChannelFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A chat platform.
+pub trait Channel: Send + Sync + 'static {
+    /// Its row in the table of channels.
+    fn info(&self) -> &'static ChannelInfo;
+
+    /// What it can do.
+    fn capabilities(&self) -> &'static Capabilities;
+
+    /// Its accounts in a configuration, sorted; `default` where none has a name.
+    fn account_ids(&self, config: &Config) -> Vec<String>;
+
+    /// One of them, ready to be started.
+    ///
+    /// # Errors
+    /// Why it can't be: switched off, without credentials.
+    fn account(&self, config: &Config, id: &str) -> Result<Arc<dyn Account>, Unusable>;
+
+    /// Reads a target that a person, a model or a file wrote, such as `telegram:-100123:topic:42`.
+    ///
+    /// # Errors
+    /// What is wrong with it, and how it is written.
+    fn target(&self, written: &str) -> Result<Target, TargetError>;
+
+    /// An entry of an allowlist as it is compared, such as `123` for `tg:123`; `None` for one that can match nobody.
+    fn allow_entry(&self, written: &str) -> Option<String>;
+
+    /// The line of a pairing message that tells people how they are known, such as `Your Telegram user id: 123`.
+    fn id_line(&self, sender: &Sender) -> String;
+}
+
+/// An account of a platform. Calls for different conversations come at the same time, those for one conversation one after the other.
+pub trait Account: Send + Sync + 'static {
+    /// Receives until it is told to stop, or can't any more. What it brings is given to the inbox before the platform is told that it was
+    /// taken. It starts no task that outlives it.
+    fn run(&self, io: AccountIo) -> ChannelFuture<'_, Exit>;
+
+    /// What the platform makes of a second request of the same id.
+    fn repeats(&self) -> Repeats;
+
+    /// Sends one part by one request: what is tried again is decided by the caller. The platform's limits of speed are kept to here.
+    fn send<'a>(
+        &'a self,
+        outgoing: Outgoing<'a>,
+        attempt: Attempt,
+    ) -> ChannelFuture<'a, Result<Receipt, SendError>>;
+
+    /// Looks whether a part is there. Asked only where repeats are [`Repeats::Doubled`].
+    fn confirm<'a>(&'a self, outgoing: Outgoing<'a>) -> ChannelFuture<'a, Result<Found, SendError>> {
+        // Without a way to look.
+        let _ = outgoing;
+        Box::pin(async { Ok(Found::Unknown) })
+    }
+
+    /// Cuts an answer into parts and formats each: the only place where that is done.
+    fn parts(&self, answer: &Answer) -> Vec<Part>;
+
+    /// Fetches a file of a message into a directory; its name there is the caller's.
+    fn fetch<'a>(
+        &'a self,
+        media: &'a MediaRef,
+        to: &'a Path,
+        limit: u64,
+    ) -> ChannelFuture<'a, Result<Fetched, FetchError>>;
+
+    /// Shows in a conversation that an answer is on its way. The platform forgets it after a few seconds.
+    fn show_activity<'a>(
+        &'a self,
+        at: &'a Address,
+        activity: Activity,
+    ) -> ChannelFuture<'a, Result<(), SendError>>;
+
+    /// Shows the text so far of an answer that is being written, where the platform has a place for that.
+    fn draft<'a>(
+        &'a self,
+        at: &'a Address,
+        id: i64,
+        text: &'a str,
+    ) -> ChannelFuture<'a, Result<(), SendError>> {
+        let _ = (at, id, text);
+        Box::pin(async { Err(SendError::Final { reason: "this platform has no drafts".to_owned() }) })
+    }
+
+    /// Does what the `message` tool and the command line ask for besides sending: react, edit, delete, pin and the like. `params` are theirs.
+    fn act<'a>(
+        &'a self,
+        action: &'a str,
+        params: &'a Value,
+    ) -> ChannelFuture<'a, Result<Value, ActionError>> {
+        let _ = params;
+        Box::pin(async move { Err(ActionError::Unsupported(action.to_owned())) })
+    }
+
+    /// The actions it can do now, sorted; what is switched off in the configuration is not there.
+    fn actions(&self) -> Vec<&'static str>;
+
+    /// Asks the platform whether the credentials are good, and who we are there.
+    fn probe(&self, timeout: Duration) -> ChannelFuture<'_, Probe>;
+
+    /// Tells the platform which commands it may offer in its menu.
+    fn offer_commands<'a>(&'a self, commands: &'a [MenuCommand]) -> ChannelFuture<'a, Result<(), SendError>> {
+        let _ = commands;
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// What an account at work is given.
+#[derive(Clone)]
+pub struct AccountIo {
+    /// Where what it receives goes.
+    pub inbox: Arc<dyn InboundSink>,
+    /// Where it says how it stands.
+    pub status: StatusReport,
+    /// Files of its own, such as how far it has read; there, and private.
+    pub state_dir: Arc<Path>,
+    /// Ends it.
+    pub stop: CancellationToken,
+}
+
+/// Takes what platforms bring.
+pub trait InboundSink: Send + Sync {
+    /// Puts events on disk, synced, in this order, all or none. When this returns the platform may be told.
+    ///
+    /// # Errors
+    /// When they could not be stored. Nothing of them was kept: the platform is to bring them again.
+    fn take(&self, events: Vec<Inbound>) -> ChannelFuture<'_, Result<(), NotTaken>>;
+}
+
+/// The inbox can't take more now, or the disk refuses.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotTaken(pub String);
+
+/// Why an account has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    /// It was told to.
+    Stopped,
+    /// Something that passes: it is started again soon.
+    Lost(String),
+    /// The platform refuses the credentials: it is started again later, and when the configuration changes.
+    Refused(String),
+    /// It can't work with this configuration: it is started again when that changes.
+    Misconfigured(String),
+}
+
+/// Why an account can't be started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unusable {
+    /// It, or its channel, is switched off.
+    #[error("disabled")]
+    Disabled,
+    /// There is no account of this name.
+    #[error("unknown account \"{0}\"")]
+    Unknown(String),
+    /// Something is missing; says what, and where it is set.
+    #[error("{0}")]
+    NotConfigured(String),
+}
+
+/// What a platform can do (spec `channels.md` §1.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Kinds of conversations.
+    pub chat_types: &'static [&'static str],
+    /// Most answers of a poll; `None` where it has none.
+    pub poll_options: Option<usize>,
+    /// Whether messages can be reacted to.
+    pub reactions: bool,
+    /// Whether conversations have threads.
+    pub threads: bool,
+    /// Whether files can be sent.
+    pub media: bool,
+    /// Whether it has a menu of commands.
+    pub native_commands: bool,
+    /// Whether finished blocks of an answer may be sent before the rest.
+    pub block_streaming: bool,
+    /// Characters of one message, in the platform's unit, as OpenClaw counts on.
+    pub text_limit: usize,
+}
+
+/// Where something is to be sent, as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The platform's id of the conversation, byte for byte.
+    pub id: String,
+    /// Thread in it.
+    pub thread: Option<String>,
+    /// What kind of conversation it is, where the id tells.
+    pub kind: Option<ConversationKind>,
+}
+
+/// A target that can't be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TargetError(pub String);
+
+/// An answer before it is cut into parts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Answer {
+    /// Markdown.
+    pub text: String,
+    /// Files, in the gateway's own storage.
+    pub media: Vec<AnswerMedia>,
+    /// What it answers, for the first part.
+    pub reply_to: Option<String>,
+    /// Words of that message to be quoted.
+    pub quote: Option<String>,
+    /// Whether the reader's device stays silent.
+    pub silent: bool,
+    /// Rows of buttons below the last part.
+    pub buttons: Vec<Vec<crate::Button>>,
+    /// Whether recordings are sent as voice messages.
+    pub as_voice: bool,
+}
+
+/// A file of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerMedia {
+    /// Where it is.
+    pub path: std::path::PathBuf,
+    /// Its type, as its content says.
+    pub mime: String,
+    /// Its name for the reader.
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// A file that was fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// Where it is.
+    pub path: std::path::PathBuf,
+    /// Its type, as its content says.
+    pub mime: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Why a file was not fetched. People and models are told this in place of the file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FetchError {
+    /// It is larger than may be.
+    #[error("{} MB > limit {} MB", .size / 1_000_000, .limit / 1_000_000)]
+    TooLarge {
+        /// Bytes.
+        size: u64,
+        /// Bytes.
+        limit: u64,
+    },
+    /// It is not there any more.
+    #[error("gone")]
+    Gone,
+    /// The network or the disk; it may be tried again.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What is shown while an answer is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// Words are written.
+    Typing,
+    /// A voice message is recorded.
+    Recording,
+    /// A file is sent.
+    Uploading,
+}
+
+/// Why an action was not done. Models are told this.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ActionError {
+    /// The platform has no such thing.
+    #[error("Action {0} is not supported.")]
+    Unsupported(String),
+    /// It is asked for in a way that can't be done; says how.
+    #[error("{0}")]
+    Invalid(String),
+    /// The platform did not do it.
+    #[error(transparent)]
+    Failed(#[from] SendError),
+}
+
+/// What the platform says of the credentials.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Probe {
+    /// Whether they are good.
+    pub ok: bool,
+    /// Status of the answer.
+    pub status: Option<u16>,
+    /// Why not.
+    pub error: Option<String>,
+    /// How long it took, in milliseconds.
+    pub elapsed_ms: u64,
+    /// More, by the platform's own names, as `channels.status` shows it.
+    pub details: serde_json::Map<String, Value>,
+}
+
+/// A command in the platform's menu.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MenuCommand {
+    /// Without the slash.
+    pub name: String,
+    /// What it does, in a few words.
+    pub description: String,
+}

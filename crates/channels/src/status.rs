@@ -1,0 +1,61 @@
+//! How an account stands, as `channels.status` shows it.
+
+use tokio::sync::watch;
+
+/// How an account stands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AccountStatus {
+    /// It is started.
+    pub running: bool,
+    /// The platform answers. A transport that has fallen silent is not connected.
+    pub connected: bool,
+    /// How it receives, such as `polling` or `webhook`.
+    pub mode: Option<&'static str>,
+    /// Why it does not work, for people; gone when it works again.
+    pub last_error: Option<String>,
+    /// Tries to connect since it last worked.
+    pub reconnect_attempts: u32,
+    /// Unix milliseconds.
+    pub last_start_at: Option<i64>,
+    /// Unix milliseconds.
+    pub last_stop_at: Option<i64>,
+    /// Unix milliseconds.
+    pub last_connected_at: Option<i64>,
+    /// Unix milliseconds at which the platform last brought something, or said that there is nothing.
+    pub last_event_at: Option<i64>,
+    /// Unix milliseconds.
+    pub last_inbound_at: Option<i64>,
+    /// Unix milliseconds.
+    pub last_outbound_at: Option<i64>,
+}
+
+/// Where an account says how it stands. Clones are the same place.
+#[derive(Debug, Clone)]
+pub struct StatusReport(watch::Sender<AccountStatus>);
+
+impl Default for StatusReport {
+    fn default() -> Self {
+        Self(watch::Sender::new(AccountStatus::default()))
+    }
+}
+
+impl StatusReport {
+    /// Changes it. Whoever watches hears of it only if it is another.
+    pub fn update(&self, change: impl FnOnce(&mut AccountStatus)) {
+        self.0.send_if_modified(|status| {
+            let before = status.clone();
+            change(status);
+            *status != before
+        });
+    }
+
+    /// As it is now.
+    pub fn now(&self) -> AccountStatus {
+        self.0.borrow().clone()
+    }
+
+    /// Watches it.
+    pub fn watch(&self) -> watch::Receiver<AccountStatus> {
+        self.0.subscribe()
+    }
+}
