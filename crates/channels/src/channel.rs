@@ -80,7 +80,7 @@ pub trait Account: Send + Sync + 'static {
     /// Cuts an answer into parts and formats each: the only place where that is done.
     fn parts(&self, answer: &Answer) -> Vec<Part>;
 
-    /// Fetches a file of a message into a directory; its name there is the caller's.
+    /// Fetches a file of a message into a directory, under a new name; no file that is there is replaced.
     fn fetch<'a>(
         &'a self,
         media: &'a MediaRef,
@@ -107,6 +107,7 @@ pub trait Account: Send + Sync + 'static {
     }
 
     /// Does what the `message` tool and the command line ask for besides sending: react, edit, delete, pin and the like. `params` are theirs.
+    /// `acknowledge` is the gateway's own reaction to a message; its params are those of `react`, and no gate of agents concerns it.
     fn act<'a>(
         &'a self,
         action: &'a str,
@@ -136,7 +137,7 @@ pub struct AccountIo {
     pub inbox: Arc<dyn InboundSink>,
     /// Where it says how it stands.
     pub status: StatusReport,
-    /// Files of its own, such as how far it has read; there, and private.
+    /// The directory of all state. An account keeps files of its own in a folder of its channel, such as how far it has read.
     pub state_dir: Arc<Path>,
     /// Ends it.
     pub stop: CancellationToken,

@@ -15,15 +15,18 @@ pub struct ChannelInfo {
     pub credentials: &'static [&'static str],
 }
 
+/// Telegram's row.
+pub const TELEGRAM: ChannelInfo = ChannelInfo {
+    id: "telegram",
+    label: "Telegram",
+    aliases: &[],
+    deliverable: true,
+    credentials: &["TELEGRAM_BOT_TOKEN"],
+};
+
 /// Every channel, core order first.
 pub const CHANNELS: &[ChannelInfo] = &[
-    ChannelInfo {
-        id: "telegram",
-        label: "Telegram",
-        aliases: &[],
-        deliverable: true,
-        credentials: &["TELEGRAM_BOT_TOKEN"],
-    },
+    TELEGRAM,
     ChannelInfo { id: "whatsapp", label: "WhatsApp", aliases: &[], deliverable: true, credentials: &[] },
     ChannelInfo {
         id: "discord",

@@ -72,12 +72,17 @@ pub(crate) fn overridden(document: &Value) -> Option<String> {
     })
 }
 
-/// Sections of channels and `commands` carry the schema's defaults; plugins keep their own.
+/// Sections of channels and `commands` carry the schema's defaults; plugins keep their own. Accounts of channels have none: a default
+/// of theirs would hide what is set for the whole channel (spec `channels.md` §1.3).
 fn fill_schema_defaults(config: &mut Value) {
     const FILLED: [&str; 2] = ["commands", "channels"];
     let Value::Object(root) = config else { return };
     root.entry("commands").or_insert_with(|| json!({}));
-    let schema = accepted(|section| FILLED.contains(&section) && root.contains_key(section));
+    let mut schema = accepted(|section| FILLED.contains(&section) && root.contains_key(section));
+    let channels = schema.pointer_mut("/properties/channels/properties").and_then(Value::as_object_mut);
+    for (_, channel) in channels.into_iter().flatten() {
+        channel.get_mut("properties").and_then(Value::as_object_mut).map(|keys| keys.remove("accounts"));
+    }
     for key in FILLED {
         if let (Some(value), Some(part)) = (root.get_mut(key), schema.pointer(&format!("/properties/{key}")))
         {

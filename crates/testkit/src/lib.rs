@@ -1,7 +1,7 @@
 //! What tests of all crates share. The outside world is faked here and nowhere else; the gateway itself is the real binary.
 //!
 //! [`GatewayUnderTest`] runs it in a directory of its own, [`WsClient`] talks to it, [`DeviceIdentity`] signs, [`golden`] replays
-//! recorded conversations against it, [`browser`] opens its web chat, [`model_server`] is the model it calls,
+//! recorded conversations against it, [`browser`] opens its web chat, [`model_server`] is the model it calls, [`telegram`] the chat platform,
 //! [`reference_state`] a directory that OpenClaw 2026.2.9 left.
 //! Never a dependency of shipped code.
 
@@ -14,6 +14,7 @@ pub mod long_sessions;
 pub mod many_sessions;
 pub mod model_server;
 pub mod reference_state;
+pub mod telegram;
 mod ws_client;
 
 pub use device::DeviceIdentity;

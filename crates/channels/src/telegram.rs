@@ -1,0 +1,110 @@
+//! Telegram, by its Bot API.
+//!
+//! [`receive`] brings updates to the inbox, by long polling ([`polling`] decides) or [`webhook`]; [`update`] says what they mean. [`send`]
+//! sends what [`parts`] has cut, as [`outgoing`] puts it. [`client`] is the only code that knows addresses, [`failure`] the only code that
+//! reads errors.
+
+mod account;
+mod actions;
+mod api_root;
+mod attachment;
+mod client;
+mod credentials;
+mod draft;
+mod entities;
+mod failure;
+mod fetch;
+mod menu;
+mod message;
+mod offset;
+mod outgoing;
+mod pace;
+mod parts;
+mod people;
+mod poller_slot;
+mod polling;
+mod probe;
+mod reactions;
+mod receive;
+mod send;
+pub mod settings;
+mod stickers;
+mod target;
+mod thread;
+mod update;
+mod webhook;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use openclaw_config::Config;
+use serde_json::Value;
+
+pub use credentials::{BotToken, TokenSource};
+pub use settings::AccountSettings;
+
+use crate::{
+    Account, Capabilities, Channel, ChannelInfo, Inbound, Sender, Target, TargetError, Unusable, registry,
+};
+
+/// Its id.
+const ID: &str = "telegram";
+/// UTF-16 units that Telegram takes in one message.
+const MESSAGE_LIMIT: usize = 4096;
+/// Characters that an answer is cut at unless the settings say otherwise.
+const TEXT_LIMIT: usize = 4000;
+
+const CAPABILITIES: Capabilities = Capabilities {
+    chat_types: &["direct", "group", "channel", "thread"],
+    poll_options: None,
+    reactions: true,
+    threads: true,
+    media: true,
+    native_commands: true,
+    block_streaming: true,
+    text_limit: TEXT_LIMIT,
+};
+
+/// The platform.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Telegram;
+
+impl Channel for Telegram {
+    fn info(&self) -> &'static ChannelInfo {
+        &registry::TELEGRAM
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        &CAPABILITIES
+    }
+
+    fn account_ids(&self, config: &Config) -> Vec<String> {
+        settings::account_ids(config)
+    }
+
+    fn account(&self, config: &Config, id: &str) -> Result<Arc<dyn Account>, Unusable> {
+        account::open(config, id)
+    }
+
+    fn target(&self, written: &str) -> Result<Target, TargetError> {
+        target::read(written)
+    }
+
+    fn allow_entry(&self, written: &str) -> Option<String> {
+        target::allow_entry(written)
+    }
+
+    fn id_line(&self, sender: &Sender) -> String {
+        format!("Your Telegram user id: {}", sender.id)
+    }
+}
+
+/// What an update means to the bot of this id and name; nothing for kinds that are not known. For recordings and fuzzing: accounts read
+/// their updates themselves.
+pub fn events_of(update: &Value, account: &str, bot: (i64, Option<&str>), now: i64) -> Vec<Inbound> {
+    let me = entities::Me { id: bot.0, username: bot.1.map(str::to_owned) };
+    update::read(update, account, &me, now).events
+}

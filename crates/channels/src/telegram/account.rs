@@ -1,0 +1,221 @@
+//! One bot at work.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_config::Config;
+use parking_lot::Mutex;
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::api_root::ApiRoot;
+use super::client::Client;
+use super::credentials::{self, BotToken};
+use super::entities::Me;
+use super::failure::{ApiError, Refusal};
+use super::pace::Pace;
+use super::settings::AccountSettings;
+use super::{actions, draft, fetch, menu, probe, receive, send, thread};
+use crate::{
+    Account, AccountIo, ActionError, Activity, Address, Answer, Attempt, ChannelFuture, Exit, FetchError,
+    Fetched, MediaRef, MenuCommand, Outgoing, Part, Probe, Receipt, Repeats, SendError, Unusable,
+};
+
+/// Groups that were moved and are remembered; each is told by Telegram again when it is forgotten.
+const MOVED_REMEMBERED: usize = 1000;
+/// A longer wait is left to the caller.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// One bot.
+pub(super) struct Bot {
+    pub(super) id: String,
+    pub(super) settings: AccountSettings,
+    pub(super) client: Client,
+    pub(super) state_dir: PathBuf,
+    pace: Mutex<Pace>,
+    moved: Mutex<HashMap<String, String>>,
+    me: Mutex<Option<Me>>,
+}
+
+impl Bot {
+    pub(super) fn of(config: &Config, id: &str) -> Result<Self, Unusable> {
+        let settings = AccountSettings::of(config, id).ok_or_else(|| Unusable::Unknown(id.to_owned()))?;
+        let wrong = |what: String| Unusable::NotConfigured(what);
+        let settings =
+            settings.map_err(|error| wrong(format!("channels.telegram can't be read: {error}")))?;
+        if !settings.is_enabled {
+            return Err(Unusable::Disabled);
+        }
+        let token = BotToken::find(config, id).ok_or_else(|| wrong(credentials::missing(id)))?;
+        let root = ApiRoot::find(settings.api_root.as_deref(), config.environment()).map_err(wrong)?;
+        let proxy = settings.proxy.as_ref().map(|proxy| proxy.expose_secret());
+        let call = settings.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let client = Client::new(root, token, proxy, call.filter(|call| !call.is_zero())).map_err(wrong)?;
+        Ok(Self {
+            id: id.to_owned(),
+            settings,
+            client,
+            state_dir: config.paths().state_dir().to_owned(),
+            pace: Mutex::default(),
+            moved: Mutex::default(),
+            me: Mutex::default(),
+        })
+    }
+
+    /// Who we are, asked once.
+    pub(super) async fn me(&self) -> Result<Me, ApiError> {
+        if let Some(me) = self.me.lock().clone() {
+            return Ok(me);
+        }
+        let user = self.client.call("getMe", &json!({})).await?;
+        let me = Me::read(&user).ok_or_else(|| ApiError::Lost("getMe names no bot".to_owned()))?;
+        *self.me.lock() = Some(me.clone());
+        Ok(me)
+    }
+
+    /// The id a chat has now.
+    pub(super) fn current(&self, target: &str) -> String {
+        self.moved.lock().get(target).cloned().unwrap_or_else(|| target.to_owned())
+    }
+
+    /// A group has got another id.
+    pub(super) fn has_moved(&self, from: &str, to: i64) -> String {
+        let mut moved = self.moved.lock();
+        if moved.len() >= MOVED_REMEMBERED {
+            moved.clear();
+        }
+        moved.insert(from.to_owned(), to.to_string());
+        to.to_string()
+    }
+
+    /// Waits for a chat's turn.
+    pub(super) async fn turn(&self, chat: &str) -> Result<(), SendError> {
+        let now = Instant::now();
+        if let Some(left) = self.pace.lock().parked(chat, now).filter(|left| *left > LONGEST_WAIT) {
+            let reason = format!("Telegram asked to send less to chat {chat}");
+            return Err(SendError::Retry { reason, after: Some(left) });
+        }
+        let at = self.pace.lock().reserve(chat, now);
+        tokio::time::sleep_until(at).await;
+        Ok(())
+    }
+
+    /// Remembers what an error says of a chat, and turns it into what becomes of the message.
+    pub(super) fn failed(&self, chat: &str, error: ApiError) -> SendError {
+        if let Some(Refusal::Slower(wait)) = error.refusal() {
+            self.pace.lock().park(chat, wait, Instant::now());
+        }
+        error.of_send(chat)
+    }
+
+    fn is_parked(&self, chat: &str) -> bool {
+        self.pace.lock().parked(chat, Instant::now()).is_some()
+    }
+
+    async fn activity(&self, at: &Address, activity: Activity) -> Result<(), SendError> {
+        let chat = self.current(&at.target);
+        if self.is_parked(&chat) {
+            // Not worth a request where there are too many already.
+            return Ok(());
+        }
+        let action = match activity {
+            Activity::Typing => "typing",
+            Activity::Recording => "record_voice",
+            Activity::Uploading => "upload_document",
+        };
+        let mut params = json!({"chat_id": chat_id(&chat), "action": action});
+        if let Some(thread) = thread::to_show(at) {
+            set(&mut params, "message_thread_id", thread);
+        }
+        let done = self.client.call("sendChatAction", &params).await;
+        done.map(drop).map_err(|error| self.failed(&chat, error))
+    }
+}
+
+impl Account for Bot {
+    fn run(&self, io: AccountIo) -> ChannelFuture<'_, Exit> {
+        Box::pin(receive::run(self, io))
+    }
+
+    fn repeats(&self) -> Repeats {
+        Repeats::Doubled
+    }
+
+    fn send<'a>(
+        &'a self,
+        outgoing: Outgoing<'a>,
+        attempt: Attempt,
+    ) -> ChannelFuture<'a, Result<Receipt, SendError>> {
+        Box::pin(send::send(self, outgoing, attempt))
+    }
+
+    fn parts(&self, answer: &Answer) -> Vec<Part> {
+        super::parts::of(answer, &self.settings)
+    }
+
+    fn fetch<'a>(
+        &'a self,
+        media: &'a MediaRef,
+        to: &'a Path,
+        limit: u64,
+    ) -> ChannelFuture<'a, Result<Fetched, FetchError>> {
+        Box::pin(fetch::fetch(self, media, to, limit))
+    }
+
+    fn show_activity<'a>(
+        &'a self,
+        at: &'a Address,
+        activity: Activity,
+    ) -> ChannelFuture<'a, Result<(), SendError>> {
+        Box::pin(self.activity(at, activity))
+    }
+
+    fn draft<'a>(
+        &'a self,
+        at: &'a Address,
+        id: i64,
+        text: &'a str,
+    ) -> ChannelFuture<'a, Result<(), SendError>> {
+        Box::pin(draft::show(self, at, id, text))
+    }
+
+    fn act<'a>(
+        &'a self,
+        action: &'a str,
+        params: &'a Value,
+    ) -> ChannelFuture<'a, Result<Value, ActionError>> {
+        Box::pin(actions::act(self, action, params))
+    }
+
+    fn actions(&self) -> Vec<&'static str> {
+        actions::offered(&self.settings)
+    }
+
+    fn probe(&self, timeout: Duration) -> ChannelFuture<'_, Probe> {
+        Box::pin(probe::probe(self, timeout))
+    }
+
+    fn offer_commands<'a>(&'a self, commands: &'a [MenuCommand]) -> ChannelFuture<'a, Result<(), SendError>> {
+        Box::pin(menu::offer(self, commands))
+    }
+}
+
+/// Ready to be started.
+pub(super) fn open(config: &Config, id: &str) -> Result<Arc<dyn Account>, Unusable> {
+    Ok(Arc::new(Bot::of(config, id)?))
+}
+
+/// A chat as the API takes it: a number, or a name.
+pub(super) fn chat_id(chat: &str) -> Value {
+    chat.parse::<i64>().map_or_else(|_| json!(chat), |id| json!(id))
+}
+
+/// Sets a parameter.
+pub(super) fn set(params: &mut Value, key: &str, value: impl Into<Value>) {
+    if let Some(map) = params.as_object_mut() {
+        map.insert(key.to_owned(), value.into());
+    }
+}

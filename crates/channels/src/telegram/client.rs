@@ -1,0 +1,233 @@
+//! Calls of the Bot API. The token is part of every address, so no address is ever shown.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::multipart::{Form, Part};
+use serde_json::Value;
+use tokio::time::timeout;
+use tokio_util::io::ReaderStream;
+
+use super::api_root::{ApiRoot, is_loopback};
+use super::credentials::BotToken;
+use super::failure::ApiError;
+use super::wire::Wire as _;
+
+const CONNECT: Duration = Duration::from_secs(10);
+/// One ordinary call.
+pub(super) const CALL: Duration = Duration::from_secs(30);
+/// An upload, besides the time that its bytes take.
+const UPLOAD: Duration = Duration::from_secs(120);
+/// Slowest upload that is waited for, in bytes a second.
+const UPLOAD_SPEED: u64 = 100_000;
+/// Connections that lie idle longer may be gone on the other side: a request on one would have an unknown fate.
+const IDLE: Duration = Duration::from_secs(20);
+/// Longest answer that is read: a hundred updates of an ordinary size, many times over.
+const MAX_ANSWER: usize = 16 * 1024 * 1024;
+
+/// One bot at the Bot API. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Client {
+    http: reqwest::Client,
+    root: ApiRoot,
+    token: BotToken,
+    proxy: Option<url::Url>,
+    call: Duration,
+}
+
+/// A file to be uploaded.
+#[derive(Debug, Clone)]
+pub(super) struct Upload {
+    /// Its field, such as `photo`.
+    pub(super) field: &'static str,
+    pub(super) path: PathBuf,
+    pub(super) mime: String,
+    pub(super) name: String,
+}
+
+impl Client {
+    /// # Errors
+    /// When the proxy is none, or TLS can't be set up; for people.
+    pub(super) fn new(
+        root: ApiRoot,
+        token: BotToken,
+        proxy: Option<&str>,
+        call: Option<Duration>,
+    ) -> Result<Self, String> {
+        let proxy = proxy.filter(|text| !text.trim().is_empty()).map(parse_proxy).transpose()?;
+        let http = build(&root, proxy.as_ref())?;
+        Ok(Self { http, root, token, proxy, call: call.unwrap_or(CALL) })
+    }
+
+    /// The same bot over connections of its own. Long polling has them, so that a poll that hangs holds up no message; and it takes new
+    /// ones after a failure, because the old ones may be dead without anybody having said so.
+    pub(super) fn with_new_connections(&self) -> Self {
+        match build(&self.root, self.proxy.as_ref()) {
+            Ok(http) => Self { http, ..self.clone() },
+            // It could be built before.
+            Err(_) => self.clone(),
+        }
+    }
+
+    pub(super) fn token(&self) -> &BotToken {
+        &self.token
+    }
+
+    /// Calls a method in the usual time.
+    pub(super) async fn call(&self, method: &str, params: &Value) -> Result<Value, ApiError> {
+        self.call_within(method, params, self.call).await
+    }
+
+    /// Calls a method and waits for the whole answer no longer than that.
+    pub(super) async fn call_within(
+        &self,
+        method: &str,
+        params: &Value,
+        limit: Duration,
+    ) -> Result<Value, ApiError> {
+        let request = self.http.post(self.root.method(self.token.expose(), method)).json(params);
+        self.finish(request, limit).await
+    }
+
+    /// Calls a method with a file.
+    pub(super) async fn upload(
+        &self,
+        method: &str,
+        params: &Value,
+        upload: &Upload,
+    ) -> Result<Value, ApiError> {
+        let unreadable = |error: std::io::Error| {
+            ApiError::Unreachable(format!("the file {} can't be read: {error}", upload.name))
+        };
+        let file = tokio::fs::File::open(&upload.path).await.map_err(unreadable)?;
+        let size = file.metadata().await.map_err(unreadable)?.len();
+        let body = reqwest::Body::wrap_stream(ReaderStream::new(file));
+        let part = Part::stream_with_length(body, size).file_name(upload.name.clone());
+        let part = match part.mime_str(&upload.mime) {
+            Ok(part) => part,
+            Err(error) => {
+                return Err(ApiError::Unreachable(format!("\"{}\" is no type: {error}", upload.mime)));
+            }
+        };
+        let fields = params.as_object().into_iter().flatten();
+        let form = fields.fold(Form::new(), |form, (key, value)| form.text(key.clone(), field(value)));
+        let request = self.http.post(self.root.method(self.token.expose(), method));
+        let limit = UPLOAD + Duration::from_secs(size / UPLOAD_SPEED);
+        self.finish(request.multipart(form.part(upload.field, part)), limit).await
+    }
+
+    /// Begins to fetch a file.
+    pub(super) async fn download(&self, path: &str) -> Result<reqwest::Response, ApiError> {
+        let url = self.root.file(self.token.expose(), path);
+        let url = url.ok_or_else(|| ApiError::Lost("the path of the file is not one".to_owned()))?;
+        let sent = timeout(self.call, self.http.get(url).send()).await.map_err(|_| self.silent(self.call))?;
+        let response = sent.map_err(|error| self.transport(error))?;
+        let status = response.status().as_u16();
+        if status == 200 {
+            return Ok(response);
+        }
+        let answer = self.read(response).await.unwrap_or_default();
+        Err(self.refused(status, &answer))
+    }
+
+    async fn finish(&self, request: reqwest::RequestBuilder, limit: Duration) -> Result<Value, ApiError> {
+        let work = async {
+            let response = request.send().await.map_err(|error| self.transport(error))?;
+            let status = response.status().as_u16();
+            let mut answer = match self.read(response).await {
+                Ok(answer) => answer,
+                // What an error says is not needed to know that it is one.
+                Err(_) if status >= 400 => Value::Null,
+                Err(error) => return Err(error),
+            };
+            if status == 200 && answer.flag("ok") {
+                return Ok(answer.get_mut("result").map(Value::take).unwrap_or_default());
+            }
+            Err(self.refused(status, &answer))
+        };
+        timeout(limit, work).await.unwrap_or_else(|_| Err(self.silent(limit)))
+    }
+
+    async fn read(&self, mut response: reqwest::Response) -> Result<Value, ApiError> {
+        let mut bytes: Vec<u8> = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.transport(error))? {
+            append(&mut bytes, &chunk)?;
+        }
+        serde_json::from_slice(&bytes).map_err(|_| ApiError::Lost("the answer is not JSON".to_owned()))
+    }
+
+    fn refused(&self, status: u16, answer: &Value) -> ApiError {
+        let text = answer.text("description").unwrap_or("no reason given");
+        ApiError::refused(status, answer, &self.token.redact(text))
+    }
+
+    fn silent(&self, limit: Duration) -> ApiError {
+        ApiError::Lost(format!("nothing came within {} s", limit.as_secs()))
+    }
+
+    /// Whether a request has gone out decides what its failure means.
+    fn transport(&self, error: reqwest::Error) -> ApiError {
+        let is_before = error.is_connect() || error.is_builder();
+        let error = error.without_url();
+        let cause = causes(&error).last();
+        let text = self.token.redact(&cause.map_or_else(|| error.to_string(), ToString::to_string));
+        if is_before { ApiError::Unreachable(text) } else { ApiError::Lost(text) }
+    }
+}
+
+/// Without addresses: they hold the token.
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("root", &self.root).field("token", &self.token).finish_non_exhaustive()
+    }
+}
+
+fn causes<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(std::error::Error::source(error), |cause| cause.source())
+}
+
+fn append(bytes: &mut Vec<u8>, chunk: &Bytes) -> Result<(), ApiError> {
+    if bytes.len() + chunk.len() > MAX_ANSWER {
+        return Err(ApiError::TooLong(MAX_ANSWER));
+    }
+    bytes.extend_from_slice(chunk);
+    Ok(())
+}
+
+/// A parameter as a field of a form: texts as they are, the rest as JSON.
+fn field(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn parse_proxy(text: &str) -> Result<url::Url, String> {
+    let url = url::Url::parse(text.trim())
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    url.ok_or_else(|| "channels.telegram.proxy must be an http or https address".to_owned())
+}
+
+fn build(root: &ApiRoot, proxy: Option<&url::Url>) -> Result<reqwest::Client, String> {
+    // The error says that a provider is installed already, which is what we want.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("openclaw/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT)
+        // A redirect would carry the token to another host.
+        .redirect(reqwest::redirect::Policy::none())
+        // One request a connection: what breaks breaks alone.
+        .http1_only()
+        .pool_idle_timeout(IDLE)
+        .tcp_keepalive(Duration::from_secs(30));
+    builder = match proxy {
+        Some(proxy) if !root.is_local() || is_loopback(proxy) => {
+            let proxy =
+                reqwest::Proxy::all(proxy.clone()).map_err(|_| "the proxy can't be used".to_owned())?;
+            builder.proxy(proxy)
+        }
+        Some(_) => builder.no_proxy(),
+        None if root.is_local() => builder.no_proxy(),
+        None => builder,
+    };
+    builder.build().map_err(|error| format!("cannot set up the HTTP client: {}", error.without_url()))
+}

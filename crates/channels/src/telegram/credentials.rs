@@ -1,0 +1,179 @@
+//! The token of a bot: where it is found, and that it is never shown (spec `channels.md` §1.4).
+
+use openclaw_config::{Config, Environment};
+use secrecy::ExposeSecret as _;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use super::settings::{DEFAULT_ACCOUNT, account_section, channel_section};
+
+const VARIABLE: &str = "TELEGRAM_BOT_TOKEN";
+/// Longest token file; tokens have about fifty characters.
+const MAX_TOKEN_FILE: u64 = 4096;
+
+/// A bot's token. Never shown: not in errors, not in `Debug`.
+#[derive(Clone)]
+pub struct BotToken {
+    secret: openclaw_config::settings::Secret,
+    source: TokenSource,
+}
+
+/// Where a token was found, as `channels.status` calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenSource {
+    /// `tokenFile`.
+    File,
+    /// `botToken`.
+    Config,
+    /// The variable.
+    Environment,
+}
+
+impl TokenSource {
+    /// As `channels.status` says.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "tokenFile",
+            Self::Config => "config",
+            Self::Environment => "env",
+        }
+    }
+}
+
+impl BotToken {
+    /// The token of an account. A file that is configured and can't be read is no token: nothing else is tried in its place.
+    pub fn find(config: &Config, id: &str) -> Option<Self> {
+        let account = account_section(config, id);
+        let channel = channel_section(config).filter(|_| id == DEFAULT_ACCOUNT);
+        let env = config.environment();
+        for section in [account, channel].into_iter().flatten() {
+            if let Some(path) = text(section, "tokenFile") {
+                return Self::new(&read(path, env)?, TokenSource::File);
+            }
+            if let Some(token) = text(section, "botToken") {
+                return Self::new(token, TokenSource::Config);
+            }
+        }
+        let token = env.get_nonblank(VARIABLE).filter(|_| id == DEFAULT_ACCOUNT)?;
+        Self::new(token, TokenSource::Environment)
+    }
+
+    fn new(token: &str, source: TokenSource) -> Option<Self> {
+        let token = token.trim();
+        (!token.is_empty()).then(|| Self { secret: token.to_owned().into(), source })
+    }
+
+    /// Where it was found.
+    pub fn source(&self) -> TokenSource {
+        self.source
+    }
+
+    /// The bot's id: the digits in front of the colon.
+    pub fn bot_id(&self) -> Option<i64> {
+        self.expose().split_once(':')?.0.parse().ok()
+    }
+
+    /// For requests only.
+    pub(super) fn expose(&self) -> &str {
+        self.secret.expose_secret()
+    }
+
+    /// What tells one token from another without being it.
+    pub(super) fn digest(&self) -> [u8; 32] {
+        Sha256::digest(self.expose()).into()
+    }
+
+    /// A text without the token in it.
+    pub(super) fn redact(&self, text: &str) -> String {
+        let secret = self.expose().split_once(':').map_or(self.expose(), |(_, secret)| secret);
+        if secret.len() < 6 { text.to_owned() } else { text.replace(secret, "***") }
+    }
+}
+
+impl std::fmt::Debug for BotToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BotToken").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+/// What people are told who have none.
+pub(super) fn missing(id: &str) -> String {
+    format!(
+        "Telegram bot token missing for account \"{id}\" (set channels.telegram.accounts.{id}.botToken/tokenFile or {VARIABLE} for default)."
+    )
+}
+
+fn text<'a>(section: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    section.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
+}
+
+fn read(path: &str, env: &Environment) -> Option<String> {
+    let path = env.expand_path(path.trim());
+    let meta = std::fs::metadata(&path).ok().filter(|meta| meta.is_file() && meta.len() <= MAX_TOKEN_FILE);
+    let text = meta.and_then(|_| std::fs::read_to_string(&path).ok());
+    if text.is_none() {
+        tracing::warn!(path = %path.display(), "the token file of a Telegram account can't be read");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_place_that_is_configured_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("token");
+        std::fs::write(&file, " 7:from-file\n").unwrap();
+        let file = file.display();
+        let env = Environment::new(
+            [
+                ("HOME".to_owned(), dir.path().display().to_string()),
+                (VARIABLE.to_owned(), "9:env".to_owned()),
+            ],
+            dir.path(),
+        );
+        let rows = [
+            ("{}".to_owned(), "default", Some(("9:env", TokenSource::Environment))),
+            ("{channels: {telegram: {accounts: {a: {}}}}}".to_owned(), "a", None),
+            (
+                "{channels: {telegram: {botToken: '1:c', accounts: {a: {botToken: '2:a'}, default: {}}}}}"
+                    .to_owned(),
+                "a",
+                Some(("2:a", TokenSource::Config)),
+            ),
+            (
+                "{channels: {telegram: {botToken: '1:c', accounts: {a: {botToken: '2:a'}, default: {}}}}}"
+                    .to_owned(),
+                "default",
+                Some(("1:c", TokenSource::Config)),
+            ),
+            ("{channels: {telegram: {botToken: '1:c', accounts: {a: {}}}}}".to_owned(), "a", None),
+            (
+                format!("{{channels: {{telegram: {{botToken: '1:c', tokenFile: '{file}'}}}}}}"),
+                "default",
+                Some(("7:from-file", TokenSource::File)),
+            ),
+            (
+                "{channels: {telegram: {botToken: '1:c', tokenFile: '/nowhere/t'}}}".to_owned(),
+                "default",
+                None,
+            ),
+        ];
+        for (text, id, expect) in rows {
+            let config = Config::from_json5(&text, &env).unwrap();
+            let found = BotToken::find(&config, id);
+            let found = found.as_ref().map(|token| (token.expose(), token.source()));
+            assert_eq!(found, expect, "{text} {id}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_never_shown() {
+        let token = BotToken::new("123:secret-secret", TokenSource::Config).unwrap();
+        assert!(!format!("{token:?}").contains("secret-secret"));
+        assert_eq!(token.redact("GET /bot123:secret-secret/getMe"), "GET /bot123:***/getMe");
+        assert_eq!(token.bot_id(), Some(123));
+    }
+}

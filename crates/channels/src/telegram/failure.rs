@@ -1,0 +1,266 @@
+//! What the Bot API says when it does not do something, read once.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::wire::Wire as _;
+use crate::SendError;
+
+/// Longest `retry_after` that is waited for; above it a message is given up.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+/// Characters of a text of the API that people are shown.
+const SHOWN: usize = 300;
+
+/// Why a call has no result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ApiError {
+    /// The request did not go out.
+    #[error("cannot reach Telegram: {0}")]
+    Unreachable(String),
+    /// The request went out and nothing that can be read came back.
+    #[error("Telegram did not answer: {0}")]
+    Lost(String),
+    /// The answer is longer than is read.
+    #[error("Telegram's answer is longer than {0} bytes")]
+    TooLong(usize),
+    /// The API said no.
+    #[error("Telegram {status}: {text}")]
+    Refused {
+        /// HTTP status, or the code in the answer.
+        status: u16,
+        /// What that means.
+        refusal: Refusal,
+        /// Its words.
+        text: String,
+    },
+}
+
+/// What a refusal means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// Too many requests.
+    Slower(Duration),
+    /// Its servers have trouble and did nothing.
+    Trouble,
+    /// A server in between gave up; what was behind it may have done it.
+    Gateway,
+    /// The token is not good (any more).
+    Token,
+    /// Somebody else polls.
+    Conflict,
+    /// The group has another id now.
+    Moved(i64),
+    /// The markup can't be read.
+    Markup,
+    /// The text, or the caption, is too long.
+    TooLong,
+    /// The topic is gone.
+    NoThread,
+    /// It says already what it is to say.
+    NotModified,
+    /// There is no such chat for this bot.
+    NoChat,
+    /// The words to be quoted are not in the message.
+    Quote,
+    /// The receiver takes no voice messages.
+    NoVoice,
+    /// This reaction can't be used here.
+    Reaction,
+    /// It can't be sent as a picture.
+    Photo,
+    /// The file is too large for bots.
+    FileSize,
+    /// The file is gone.
+    NoFile,
+    /// Any other.
+    Other,
+}
+
+/// What its words contain, in lower case, and what that means.
+const WORDS: &[(&str, Refusal)] = &[
+    ("can't parse entities", Refusal::Markup),
+    ("parse entities", Refusal::Markup),
+    ("find end of the entity", Refusal::Markup),
+    ("message is too long", Refusal::TooLong),
+    ("message caption is too long", Refusal::TooLong),
+    ("message_too_long", Refusal::TooLong),
+    ("media_caption_too_long", Refusal::TooLong),
+    ("message thread not found", Refusal::NoThread),
+    ("topic_deleted", Refusal::NoThread),
+    ("message is not modified", Refusal::NotModified),
+    ("chat not found", Refusal::NoChat),
+    ("quote_text_invalid", Refusal::Quote),
+    ("message to be replied not found", Refusal::Quote),
+    ("voice_messages_forbidden", Refusal::NoVoice),
+    ("reaction_invalid", Refusal::Reaction),
+    ("reaction_empty", Refusal::Reaction),
+    ("reactions_too_many", Refusal::Reaction),
+    ("photo_invalid_dimensions", Refusal::Photo),
+    ("image_process_failed", Refusal::Photo),
+    ("photo_save_file_invalid", Refusal::Photo),
+    ("file is too big", Refusal::FileSize),
+    ("wrong file_id", Refusal::NoFile),
+    ("wrong file identifier", Refusal::NoFile),
+    ("file_reference_expired", Refusal::NoFile),
+    ("invalid file_id", Refusal::NoFile),
+];
+
+impl ApiError {
+    /// Reads an answer that is no result. `text` has no token in it any more.
+    pub(super) fn refused(status: u16, answer: &Value, text: &str) -> Self {
+        let code = answer.int("error_code").and_then(|code| u16::try_from(code).ok()).unwrap_or(status);
+        let parameters = answer.at("parameters");
+        let lower = text.to_lowercase();
+        let by_words = || WORDS.iter().find(|(words, _)| lower.contains(words)).map(|(_, refusal)| *refusal);
+        let refusal = match code {
+            429 => Refusal::Slower(Duration::from_secs(
+                parameters.int("retry_after").and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(1),
+            )),
+            401 => Refusal::Token,
+            // The API knows no method for a token it does not know; a chat that is not there is a 400.
+            404 => Refusal::Token,
+            409 => Refusal::Conflict,
+            502 | 504 => Refusal::Gateway,
+            500.. => Refusal::Trouble,
+            413 => Refusal::FileSize,
+            _ => match parameters.int("migrate_to_chat_id") {
+                Some(chat) => Refusal::Moved(chat),
+                None => by_words().unwrap_or(Refusal::Other),
+            },
+        };
+        Self::Refused { status: code, refusal, text: text.chars().take(SHOWN).collect() }
+    }
+
+    /// What a refusal means; `None` where there was no answer.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        match self {
+            Self::Refused { refusal, .. } => Some(*refusal),
+            Self::Unreachable(_) | Self::Lost(_) | Self::TooLong(_) => None,
+        }
+    }
+
+    /// What becomes of a message that was to be sent to `chat`.
+    pub(super) fn of_send(self, chat: &str) -> SendError {
+        let reason = self.to_string();
+        match self {
+            Self::Unreachable(_) => SendError::Retry { reason, after: None },
+            Self::Lost(_) | Self::TooLong(_) => SendError::Uncertain { reason },
+            Self::Refused { refusal, .. } => match refusal {
+                Refusal::Slower(after) if after > LONGEST_WAIT => SendError::Final { reason },
+                Refusal::Slower(after) => SendError::Retry { reason, after: Some(after) },
+                Refusal::Trouble => SendError::Retry { reason, after: None },
+                Refusal::Gateway => SendError::Uncertain { reason },
+                // The account is started again later; until then nothing is lost.
+                Refusal::Token => SendError::NotReady,
+                Refusal::NoChat => SendError::Final { reason: no_chat(chat) },
+                Refusal::NoThread => SendError::Final {
+                    reason: format!(
+                        "the topic of chat {chat} is gone; nothing is sent to its general topic instead"
+                    ),
+                },
+                Refusal::Conflict
+                | Refusal::Moved(_)
+                | Refusal::Markup
+                | Refusal::TooLong
+                | Refusal::NotModified
+                | Refusal::Quote
+                | Refusal::NoVoice
+                | Refusal::Reaction
+                | Refusal::Photo
+                | Refusal::FileSize
+                | Refusal::NoFile
+                | Refusal::Other => SendError::Final { reason },
+            },
+        }
+    }
+}
+
+fn no_chat(chat: &str) -> String {
+    format!(
+        "Telegram send failed: chat not found (chat_id={chat}). Likely: bot not started in DM, bot removed from group/channel, group migrated (new -100… id), or wrong bot token. Input was: \"{chat}\"."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn refusal(status: u16, answer: &Value) -> Refusal {
+        ApiError::refused(status, answer, answer.text("description").unwrap_or_default()).refusal().unwrap()
+    }
+
+    #[test]
+    fn refusals_are_told_apart() {
+        let said = |text: &str| json!({"ok": false, "error_code": 400, "description": text});
+        let rows = [
+            (
+                429,
+                json!({"error_code": 429, "parameters": {"retry_after": 3}}),
+                Refusal::Slower(Duration::from_secs(3)),
+            ),
+            (429, json!({}), Refusal::Slower(Duration::from_secs(1))),
+            (429, json!({"parameters": {"retry_after": -5}}), Refusal::Slower(Duration::from_secs(1))),
+            (400, said("Bad Request: can't parse entities: Can't find end of the entity"), Refusal::Markup),
+            (400, said("Bad Request: message is too long"), Refusal::TooLong),
+            (400, said("Bad Request: message thread not found"), Refusal::NoThread),
+            (
+                400,
+                said("Bad Request: message is not modified: specified new message content"),
+                Refusal::NotModified,
+            ),
+            (400, said("Bad Request: chat not found"), Refusal::NoChat),
+            (400, said("Bad Request: VOICE_MESSAGES_FORBIDDEN"), Refusal::NoVoice),
+            (400, said("Bad Request: REACTION_INVALID"), Refusal::Reaction),
+            (400, said("Bad Request: file is too big"), Refusal::FileSize),
+            (400, said("Bad Request: something new"), Refusal::Other),
+            (
+                400,
+                json!({"description": "group chat was upgraded", "parameters": {"migrate_to_chat_id": -1001}}),
+                Refusal::Moved(-1001),
+            ),
+            (401, json!({"error_code": 401}), Refusal::Token),
+            (404, json!({}), Refusal::Token),
+            (409, json!({}), Refusal::Conflict),
+            (413, json!({}), Refusal::FileSize),
+            (500, json!({}), Refusal::Trouble),
+            (502, json!("<html>"), Refusal::Gateway),
+            (403, json!({"description": "Forbidden: bot was blocked by the user"}), Refusal::Other),
+        ];
+        for (status, answer, expect) in rows {
+            assert_eq!(refusal(status, &answer), expect, "{status} {answer}");
+        }
+    }
+
+    #[test]
+    fn what_may_have_been_sent_is_told_from_what_was_not() {
+        let refused = |status, refusal| ApiError::Refused { status, refusal, text: "x".to_owned() };
+        let retry = |after| SendError::Retry { reason: String::new(), after };
+        let uncertain = SendError::Uncertain { reason: String::new() };
+        let done = SendError::Final { reason: String::new() };
+        let secs = Duration::from_secs;
+        let rows = [
+            (ApiError::Unreachable(String::new()), retry(None)),
+            (ApiError::Lost(String::new()), uncertain.clone()),
+            (refused(429, Refusal::Slower(secs(300))), retry(Some(secs(300)))),
+            (refused(429, Refusal::Slower(secs(301))), done.clone()),
+            (refused(500, Refusal::Trouble), retry(None)),
+            (refused(502, Refusal::Gateway), uncertain),
+            (refused(401, Refusal::Token), SendError::NotReady),
+            (refused(400, Refusal::NoThread), done.clone()),
+            (refused(403, Refusal::Other), done),
+        ];
+        for (error, expect) in rows {
+            let shown = error.to_string();
+            let found = match error.of_send("5") {
+                SendError::NotReady => SendError::NotReady,
+                SendError::Retry { after, .. } => SendError::Retry { reason: String::new(), after },
+                SendError::Final { .. } => SendError::Final { reason: String::new() },
+                SendError::Uncertain { .. } => SendError::Uncertain { reason: String::new() },
+            };
+            assert_eq!(found, expect, "{shown}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The bot's menu of commands.
+
+use serde_json::json;
+
+use super::account::Bot;
+use super::failure::{ApiError, Refusal};
+use crate::{MenuCommand, SendError};
+
+/// Commands that Telegram takes.
+const MOST: usize = 100;
+const LONGEST_NAME: usize = 32;
+const LONGEST_DESCRIPTION: usize = 256;
+/// Where a menu may be left from before.
+const SCOPES: &[&str] = &["default", "all_private_chats", "all_group_chats"];
+const TRIES: usize = 3;
+
+/// Puts the commands into the menu, the owner's own at the end; without any the menu is emptied.
+pub(super) async fn offer(bot: &Bot, commands: &[MenuCommand]) -> Result<(), SendError> {
+    let own = bot.settings.custom_commands.iter().map(|command| MenuCommand {
+        name: command.command.clone(),
+        description: command.description.clone(),
+    });
+    let mut rows = menu(commands.iter().cloned(), own);
+    if rows.is_empty() {
+        for scope in SCOPES {
+            call(bot, "deleteMyCommands", json!({"scope": {"type": scope}})).await?;
+        }
+        return Ok(());
+    }
+    for _ in 0..TRIES {
+        let list: Vec<_> = rows
+            .iter()
+            .map(|command| json!({"command": command.name, "description": command.description}))
+            .collect();
+        match bot.client.call("setMyCommands", &json!({"commands": list})).await {
+            Ok(_) => return Ok(()),
+            // They are limited in all as well, and nobody says how.
+            Err(error) if is_too_much(&error) => rows.truncate(rows.len() * 4 / 5),
+            Err(error) => return Err(bot.failed("", error)),
+        }
+    }
+    Err(SendError::Final {
+        reason: "Telegram takes none of the menus of commands that were tried".to_owned(),
+    })
+}
+
+fn is_too_much(error: &ApiError) -> bool {
+    error.refusal() == Some(Refusal::Other) && error.to_string().contains("BOT_COMMANDS_TOO_MUCH")
+}
+
+async fn call(bot: &Bot, method: &str, params: serde_json::Value) -> Result<(), SendError> {
+    bot.client.call(method, &params).await.map(drop).map_err(|error| bot.failed("", error))
+}
+
+fn menu(
+    native: impl Iterator<Item = MenuCommand>,
+    own: impl Iterator<Item = MenuCommand>,
+) -> Vec<MenuCommand> {
+    let mut rows: Vec<MenuCommand> = Vec::new();
+    let mut left_out = 0;
+    for command in native {
+        match fit(command) {
+            Some(command) if !rows.iter().any(|row| row.name == command.name) => rows.push(command),
+            Some(_) | None => left_out += 1,
+        }
+    }
+    for command in own {
+        match fit(command) {
+            Some(command) if rows.iter().any(|row| row.name == command.name) => {
+                tracing::warn!(
+                    "Telegram custom command \"/{}\" conflicts with a native command.",
+                    command.name
+                );
+            }
+            Some(command) => rows.push(command),
+            None => left_out += 1,
+        }
+    }
+    if rows.len() > MOST || left_out > 0 {
+        let beyond = rows.len().saturating_sub(MOST);
+        tracing::warn!(beyond, left_out, "some commands are not in Telegram's menu; they work all the same");
+    }
+    rows.truncate(MOST);
+    rows
+}
+
+/// A command as Telegram takes it.
+fn fit(command: MenuCommand) -> Option<MenuCommand> {
+    let name = command.name.trim().trim_start_matches('/').to_lowercase().replace('-', "_");
+    let is_name = (1..=LONGEST_NAME).contains(&name.len())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    let description: String = command.description.trim().chars().take(LONGEST_DESCRIPTION).collect();
+    (is_name && !description.is_empty()).then_some(MenuCommand { name, description })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commands(names: &[&str]) -> Vec<MenuCommand> {
+        let command = |name: &&str| MenuCommand { name: (*name).to_owned(), description: "d".to_owned() };
+        names.iter().map(command).collect()
+    }
+
+    fn names(native: &[&str], own: &[&str]) -> Vec<String> {
+        let rows = menu(commands(native).into_iter(), commands(own).into_iter());
+        rows.into_iter().map(|row| row.name).collect()
+    }
+
+    #[test]
+    fn names_are_made_to_fit_or_left_out() {
+        let found = names(&["Status", "dock-telegram", "status", "naïve", ""], &["/mine", "status"]);
+        assert_eq!(found, ["status", "dock_telegram", "mine"]);
+        assert_eq!(names(&["x".repeat(33).as_str()], &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn there_are_a_hundred_at_most() {
+        let many: Vec<String> = (0..120).map(|n| format!("c{n}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(names(&many, &[]).len(), MOST);
+    }
+}

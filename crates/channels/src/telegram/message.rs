@@ -1,0 +1,130 @@
+//! What a message says: its words, files, place, and what it answers.
+
+use serde_json::Value;
+
+use super::entities::{Me, read as read_marked};
+use super::wire::Wire as _;
+use super::{attachment, people};
+use crate::{InboundMessage, Location, Quoted};
+
+/// A text of this length was cut by Telegram's programs, and goes on in the next message.
+const CUT_AT: usize = 4000;
+
+/// Reads a message; `None` for one that says nothing, such as that somebody came or left.
+pub(super) fn read(message: &Value, me: &Me) -> Option<InboundMessage> {
+    let message_id = message.int("message_id")?.to_string();
+    let (text, marks) = match message.text("text") {
+        Some(text) => (text, message.list("entities")),
+        None => (message.text("caption").unwrap_or_default(), message.list("caption_entities")),
+    };
+    let words = read_marked(text, marks, me);
+    let media: Vec<_> = attachment::of(message).into_iter().collect();
+    let location = location(message);
+    let is_command = words.is_command;
+    let mentions = words.mentions;
+    let text = [words.text, described(message)].into_iter().filter(|part| !part.is_empty());
+    let text = text.collect::<Vec<_>>().join("\n");
+    if text.is_empty() && media.is_empty() && location.is_none() {
+        return None;
+    }
+    Some(InboundMessage {
+        message_id,
+        goes_on: media.is_empty() && text.encode_utf16().count() >= CUT_AT && !text.starts_with('/'),
+        text,
+        media,
+        location,
+        reply_to: reply(message, me),
+        forwarded: people::forwarded(message),
+        mentions,
+        album: message.text("media_group_id").map(str::to_owned),
+        is_native_command: is_command,
+    })
+}
+
+fn location(message: &Value) -> Option<Location> {
+    let venue = message.object("venue");
+    let place = venue.map_or(message, |venue| venue).object("location")?;
+    Some(Location {
+        latitude: place.number("latitude").filter(|degrees| degrees.abs() <= 90.0)?,
+        longitude: place.number("longitude").filter(|degrees| degrees.abs() <= 180.0)?,
+        accuracy: place.number("horizontal_accuracy"),
+        name: venue.and_then(|venue| venue.text("title")).map(str::to_owned),
+        address: venue.and_then(|venue| venue.text("address")).map(str::to_owned),
+        is_live: place.int("live_period").is_some(),
+    })
+}
+
+/// What has no words, in words.
+fn described(message: &Value) -> String {
+    if let Some(poll) = message.object("poll") {
+        let question = poll.text("question").unwrap_or("(no question)");
+        let options = poll.list("options").iter().filter_map(|option| option.text("text"));
+        let lines = options.enumerate().map(|(at, option)| format!("{}. {option}", at + 1));
+        return std::iter::once(format!("📊 {question}")).chain(lines).collect::<Vec<_>>().join("\n");
+    }
+    if let Some(contact) = message.object("contact") {
+        let parts = ["first_name", "last_name", "phone_number"].iter().filter_map(|key| contact.text(key));
+        return format!("👤 {}", parts.collect::<Vec<_>>().join(" "));
+    }
+    if let Some(dice) = message.object("dice") {
+        let value = dice.int("value").unwrap_or_default();
+        return format!("{} {value}", dice.text("emoji").unwrap_or("🎲"));
+    }
+    if let Some(list) = message.object("checklist") {
+        let tasks = list.list("tasks").iter().filter_map(|task| {
+            let mark = if task.int("completion_date").is_some_and(|at| at > 0) { "x" } else { " " };
+            Some(format!("[{mark}] {}", task.text("text")?))
+        });
+        let title = list.text("title").unwrap_or_default().to_owned();
+        return std::iter::once(title).chain(tasks).collect::<Vec<_>>().join("\n");
+    }
+    String::new()
+}
+
+/// What a message answers: one of this chat, or of another; of it, the words that were chosen.
+fn reply(message: &Value, me: &Me) -> Option<Quoted> {
+    let quote = message.object("quote").and_then(|quote| quote.text("text")).map(str::to_owned);
+    // The first message of a topic is what every message in it formally answers.
+    let replied = message.object("reply_to_message").filter(|replied| !begins_topic(replied));
+    let (message_id, sender, text, is_ours) = if let Some(replied) = replied {
+        let sender = people::sender(replied, me);
+        let is_ours = sender.as_ref().is_some_and(|sender| sender.is_self);
+        let name = sender.as_ref().and_then(people::display_name);
+        (replied.int("message_id"), name, body(replied, me), is_ours)
+    } else {
+        let external = message.object("external_reply")?;
+        let name = people::origin_name(external.at("origin"));
+        let file = attachment::of(external).map(|media| attachment::placeholder(media.kind).to_owned());
+        (external.int("message_id"), name, file, false)
+    };
+    Some(Quoted {
+        message_id: message_id.map(|id| id.to_string()),
+        sender,
+        is_excerpt: quote.is_some(),
+        text: quote.or(text),
+        is_ours,
+    })
+}
+
+fn begins_topic(message: &Value) -> bool {
+    message.object("forum_topic_created").is_some()
+}
+
+/// A message in a few words.
+fn body(message: &Value, me: &Me) -> Option<String> {
+    let read = read_quoted(message, me);
+    if !read.is_empty() {
+        return Some(read);
+    }
+    let media = attachment::of(message)?;
+    Some(media.description.unwrap_or_else(|| attachment::placeholder(media.kind).to_owned()))
+}
+
+fn read_quoted(message: &Value, me: &Me) -> String {
+    let (text, marks) = match message.text("text") {
+        Some(text) => (text, message.list("entities")),
+        None => (message.text("caption").unwrap_or_default(), message.list("caption_entities")),
+    };
+    let words = read_marked(text, marks, me).text;
+    if words.is_empty() { described(message) } else { words }
+}

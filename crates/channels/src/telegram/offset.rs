@@ -1,0 +1,115 @@
+//! How far an account has read: `<state>/telegram/update-offset-<account>.json`, which OpenClaw 2026.2.9 reads too.
+
+use std::path::{Path, PathBuf};
+
+use openclaw_config::private_file::{Durability, replace};
+use serde::{Deserialize, Serialize};
+
+/// The file. `botId` and `savedAt` are ours; OpenClaw leaves them out and ignores them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Stored {
+    version: u32,
+    last_update_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bot_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    saved_at: Option<i64>,
+}
+
+/// The last update that was taken, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// Its id.
+    pub(super) update: i64,
+    /// Unix milliseconds.
+    pub(super) at: i64,
+}
+
+/// The file of one account.
+#[derive(Debug, Clone)]
+pub(super) struct OffsetFile {
+    path: PathBuf,
+    bot: i64,
+}
+
+impl OffsetFile {
+    /// The file of an account of a bot. What another bot has read says nothing of this one.
+    pub(super) fn new(state_dir: &Path, account: &str, bot: i64) -> Self {
+        let name: String = account
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' })
+            .collect();
+        Self { path: state_dir.join("telegram").join(format!("update-offset-{name}.json")), bot }
+    }
+
+    /// What it says; `None` where it says nothing of this bot. Blocking.
+    pub(super) fn read(&self) -> Option<Taken> {
+        let text = std::fs::read_to_string(&self.path).ok()?;
+        let Ok(stored) = serde_json::from_str::<Stored>(&text) else {
+            tracing::warn!(path = %self.path.display(), "the file can't be read; updates are asked for from the beginning");
+            return None;
+        };
+        if stored.version != 1 || stored.bot_id.is_some_and(|bot| bot != self.bot) {
+            return None;
+        }
+        let at = stored.saved_at.or_else(|| modified(&self.path)).unwrap_or_default();
+        stored.last_update_id.filter(|id| *id >= 0).map(|update| Taken { update, at })
+    }
+
+    /// Writes it. Blocking. Not synced: after a power cut some updates come again, and the inbox knows them.
+    pub(super) fn write(&self, taken: Taken) -> std::io::Result<()> {
+        let stored = Stored {
+            version: 1,
+            last_update_id: Some(taken.update),
+            bot_id: Some(self.bot),
+            saved_at: Some(taken.at),
+        };
+        let mut text = serde_json::to_vec_pretty(&stored)?;
+        text.push(b'\n');
+        replace(&self.path, &text, Durability::Whole)
+    }
+}
+
+fn modified(path: &Path) -> Option<i64> {
+    let time = std::fs::metadata(path).ok()?.modified().ok()?;
+    let since = time.duration_since(std::time::UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_by_the_same_bot_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = OffsetFile::new(dir.path(), "my/bot", 7);
+        assert_eq!(file.read(), None);
+        file.write(Taken { update: 42, at: 5 }).unwrap();
+        assert_eq!(file.read(), Some(Taken { update: 42, at: 5 }));
+        assert_eq!(OffsetFile::new(dir.path(), "my/bot", 8).read(), None);
+        let text = std::fs::read_to_string(dir.path().join("telegram/update-offset-my_bot.json")).unwrap();
+        assert_eq!(
+            text,
+            "{\n  \"version\": 1,\n  \"lastUpdateId\": 42,\n  \"botId\": 7,\n  \"savedAt\": 5\n}\n"
+        );
+    }
+
+    #[test]
+    fn a_file_of_openclaw_counts_and_a_broken_one_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = OffsetFile::new(dir.path(), "default", 7);
+        std::fs::create_dir(dir.path().join("telegram")).unwrap();
+        let rows = [
+            (r#"{"version":1,"lastUpdateId":9}"#, Some(9)),
+            (r#"{"version":2,"lastUpdateId":9}"#, None),
+            (r#"{"version":1,"lastUpdateId":null}"#, None),
+            (r#"{"version":1,"lastUpd"#, None),
+        ];
+        for (text, expect) in rows {
+            std::fs::write(dir.path().join("telegram/update-offset-default.json"), text).unwrap();
+            assert_eq!(file.read().map(|taken| taken.update), expect, "{text}");
+        }
+    }
+}

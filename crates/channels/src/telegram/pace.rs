@@ -1,0 +1,170 @@
+//! How fast a bot may send: thirty messages a second in all, about one a second to one chat, twenty a minute to a group (spec
+//! `channels.md` §5.5). A chat of which Telegram says "too many requests" waits; the others go on.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Chats that are remembered before those that are idle are forgotten.
+const REMEMBERED: usize = 1000;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// At most `most` in any `span`.
+#[derive(Debug)]
+struct Window {
+    most: usize,
+    span: Duration,
+    times: VecDeque<Instant>,
+}
+
+impl Window {
+    fn new(most: usize, span: Duration) -> Self {
+        Self { most, span, times: VecDeque::new() }
+    }
+
+    /// When the next one may be, not before `now`.
+    fn earliest(&self, now: Instant) -> Instant {
+        match self.times.len().checked_sub(self.most).and_then(|at| self.times.get(at)) {
+            Some(time) => now.max(*time + self.span),
+            None => now,
+        }
+    }
+
+    fn add(&mut self, time: Instant) {
+        self.times.push_back(time);
+        if self.times.len() > self.most {
+            self.times.pop_front();
+        }
+    }
+
+    fn is_idle(&self, now: Instant) -> bool {
+        self.times.back().is_none_or(|time| *time + self.span <= now)
+    }
+}
+
+#[derive(Debug)]
+struct Chat {
+    windows: Vec<Window>,
+    parked_until: Option<Instant>,
+}
+
+/// The speed of one bot. Pure: the clock is the caller's.
+#[derive(Debug)]
+pub(super) struct Pace {
+    all: Window,
+    chats: HashMap<String, Chat>,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { all: Window::new(30, Duration::from_secs(1)), chats: HashMap::new() }
+    }
+}
+
+impl Pace {
+    /// Takes the next place of a chat and says when that is.
+    pub(super) fn reserve(&mut self, chat: &str, now: Instant) -> Instant {
+        if self.chats.len() >= REMEMBERED {
+            self.forget_idle(now);
+        }
+        let all = &mut self.all;
+        let place = self.chats.entry(chat.to_owned()).or_insert_with(|| Chat::new(chat));
+        let not_before = place.parked_until.map_or(now, |until| until.max(now));
+        let windows = place.windows.iter().chain([&*all]);
+        let at = windows.fold(not_before, |at, window| at.max(window.earliest(now)));
+        place.windows.iter_mut().chain([all]).for_each(|window| window.add(at));
+        at
+    }
+
+    /// Nothing is sent to a chat for so long.
+    pub(super) fn park(&mut self, chat: &str, wait: Duration, now: Instant) {
+        let place = self.chats.entry(chat.to_owned()).or_insert_with(|| Chat::new(chat));
+        place.parked_until = place.parked_until.max(Some(now + wait));
+    }
+
+    /// How long a chat still has to wait because Telegram said so.
+    pub(super) fn parked(&self, chat: &str, now: Instant) -> Option<Duration> {
+        let until = self.chats.get(chat)?.parked_until?;
+        until.checked_duration_since(now).filter(|left| !left.is_zero())
+    }
+
+    fn forget_idle(&mut self, now: Instant) {
+        self.chats.retain(|_, chat| {
+            chat.parked_until.is_some_and(|until| until > now)
+                || !chat.windows.iter().all(|window| window.is_idle(now))
+        });
+    }
+}
+
+impl Chat {
+    fn new(chat: &str) -> Self {
+        // Three may come at once, so that an answer in three parts does not take three seconds.
+        let mut windows = vec![Window::new(3, Duration::from_secs(3))];
+        // Groups and channels have negative ids, or names.
+        if chat.starts_with(['-', '@']) {
+            windows.push(Window::new(20, MINUTE));
+        }
+        Self { windows, parked_until: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(pace: &mut Pace, chat: &str, now: Instant, count: usize) -> Vec<u128> {
+        (0..count).map(|_| pace.reserve(chat, now).duration_since(now).as_millis()).collect()
+    }
+
+    #[test]
+    fn a_chat_has_one_message_a_second_and_three_at_once() {
+        let now = Instant::now();
+        let mut pace = Pace::default();
+        assert_eq!(waits(&mut pace, "1", now, 7), [0, 0, 0, 3000, 3000, 3000, 6000]);
+        assert_eq!(waits(&mut pace, "2", now, 1), [0], "another chat does not wait");
+    }
+
+    #[test]
+    fn a_group_has_twenty_a_minute() {
+        let now = Instant::now();
+        let mut pace = Pace::default();
+        let waits = waits(&mut pace, "-1001", now, 21);
+        assert_eq!(waits[19], 18_000);
+        assert_eq!(waits[20], 60_000);
+    }
+
+    #[test]
+    fn all_chats_together_have_thirty_a_second() {
+        let now = Instant::now();
+        let mut pace = Pace::default();
+        let all: Vec<u128> = (0..61)
+            .map(|chat| pace.reserve(&chat.to_string(), now).duration_since(now).as_millis())
+            .collect();
+        assert_eq!((all[29], all[30], all[59], all[60]), (0, 1000, 1000, 2000));
+    }
+
+    #[test]
+    fn a_chat_that_is_parked_waits_and_others_do_not() {
+        let now = Instant::now();
+        let mut pace = Pace::default();
+        pace.park("1", Duration::from_secs(9), now);
+        pace.park("1", Duration::from_secs(2), now);
+        assert_eq!(pace.parked("1", now), Some(Duration::from_secs(9)));
+        assert_eq!(waits(&mut pace, "1", now, 1), [9000]);
+        assert_eq!(waits(&mut pace, "2", now, 1), [0]);
+        assert_eq!(pace.parked("1", now + Duration::from_secs(9)), None);
+    }
+
+    #[test]
+    fn idle_chats_are_forgotten() {
+        let now = Instant::now();
+        let mut pace = Pace::default();
+        for chat in 0..REMEMBERED {
+            pace.reserve(&chat.to_string(), now);
+        }
+        pace.park("0", MINUTE * 60, now);
+        pace.reserve("x", now + MINUTE * 10);
+        assert_eq!(pace.chats.len(), 2);
+    }
+}

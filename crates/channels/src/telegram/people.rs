@@ -1,0 +1,171 @@
+//! Who and where: users, chats that speak, origins of what is passed on.
+
+use serde_json::Value;
+
+use super::entities::Me;
+use super::wire::Wire as _;
+use crate::{ConversationKind, Forwarded, Sender};
+
+/// Who wrote a message. A chat may write in a group or a channel: then the user Telegram names beside it is a stand-in that all such
+/// chats share, and to allow it would allow them all.
+pub(super) fn sender(message: &Value, me: &Me) -> Option<Sender> {
+    if let Some(speaker) = message.object("sender_chat") {
+        return chat(speaker, message.text("author_signature"));
+    }
+    match message.object("from") {
+        Some(from) => user(from, me),
+        // A post of a channel.
+        None => chat(message.at("chat"), message.text("author_signature")),
+    }
+}
+
+/// A user.
+pub(super) fn user(user: &Value, me: &Me) -> Option<Sender> {
+    let id = user.int("id")?;
+    Some(Sender {
+        id: id.to_string(),
+        name: full_name(user),
+        username: user.text("username").map(str::to_owned),
+        phone: None,
+        is_bot: user.flag("is_bot"),
+        is_self: id == me.id,
+    })
+}
+
+/// A chat that speaks for itself.
+pub(super) fn chat(chat: &Value, signature: Option<&str>) -> Option<Sender> {
+    let title = chat.text("title").map(str::to_owned);
+    let name = match (title, signature) {
+        (Some(title), Some(signature)) => Some(format!("{title} ({signature})")),
+        (title, signature) => title.or_else(|| signature.map(str::to_owned)),
+    };
+    let username = chat.text("username").map(str::to_owned);
+    Some(Sender { id: chat.int("id")?.to_string(), name, username, ..Sender::default() })
+}
+
+/// What kind of conversation a chat is.
+pub(super) fn kind_of_chat(chat: &Value) -> ConversationKind {
+    match chat.text("type") {
+        Some("private") => ConversationKind::Direct,
+        Some("channel") => ConversationKind::Channel,
+        Some(_) => ConversationKind::Group,
+        // Only people have positive ids.
+        None if chat.int("id").is_some_and(|id| id > 0) => ConversationKind::Direct,
+        None => ConversationKind::Group,
+    }
+}
+
+/// Where a message that is passed on comes from: as it is said now, or as it was said before.
+pub(super) fn forwarded(message: &Value) -> Option<Forwarded> {
+    let origin = message.at("forward_origin");
+    let now = origin_name(origin).map(|from| (from, origin.int("date")));
+    let before = || {
+        let signature = message.text("forward_signature");
+        let from = message
+            .object("forward_from_chat")
+            .and_then(|chat| chat_name(chat, signature))
+            .or_else(|| message.object("forward_from").and_then(user_name))
+            .or_else(|| message.text("forward_sender_name").map(str::to_owned))?;
+        Some((from, message.int("forward_date")))
+    };
+    let (from, at) = now.or_else(before)?;
+    Some(Forwarded { from, at: at.map(|seconds| seconds.saturating_mul(1000)) })
+}
+
+/// The name of an origin.
+pub(super) fn origin_name(origin: &Value) -> Option<String> {
+    let signature = origin.text("author_signature");
+    match origin.text("type")? {
+        "user" => user_name(origin.at("sender_user")),
+        "hidden_user" => origin.text("sender_user_name").map(str::to_owned),
+        "chat" => chat_name(origin.at("sender_chat"), signature),
+        "channel" => chat_name(origin.at("chat"), signature),
+        _ => None,
+    }
+}
+
+/// Somebody's name, as answers name who they answer.
+pub(super) fn display_name(sender: &Sender) -> Option<String> {
+    let username = || sender.username.as_ref().map(|name| format!("@{name}"));
+    sender.name.clone().or_else(username)
+}
+
+fn full_name(user: &Value) -> Option<String> {
+    let parts: Vec<&str> = ["first_name", "last_name"].iter().filter_map(|key| user.text(key)).collect();
+    Some(parts.join(" ").trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+fn user_name(user: &Value) -> Option<String> {
+    let username = user.text("username").map(|name| format!("@{name}"));
+    match (full_name(user), username) {
+        (Some(name), Some(username)) => Some(format!("{name} ({username})")),
+        (name, username) => name.or(username).or_else(|| Some(format!("user:{}", user.int("id")?))),
+    }
+}
+
+fn chat_name(chat: &Value, signature: Option<&str>) -> Option<String> {
+    let username = || chat.text("username").map(|name| format!("@{name}"));
+    let id = || chat.int("id").map(|id| format!("chat:{id}"));
+    let name = chat.text("title").map(str::to_owned).or_else(username).or_else(id)?;
+    Some(match signature {
+        Some(signature) => format!("{name} ({signature})"),
+        None => name,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn origins_are_named_now_and_as_before() {
+        let ada = json!({"id": 42, "first_name": "Ada", "last_name": "Lovelace", "username": "ada"});
+        let news = json!({"id": -1001, "type": "channel", "title": "OpenClaw Updates"});
+        let rows = [
+            (
+                json!({"forward_origin": {"type": "user", "sender_user": ada, "date": 5}}),
+                "Ada Lovelace (@ada)",
+                Some(5000),
+            ),
+            (
+                json!({"forward_origin": {"type": "hidden_user", "sender_user_name": "Hid Den", "date": 5}}),
+                "Hid Den",
+                Some(5000),
+            ),
+            (
+                json!({"forward_origin": {"type": "channel", "chat": news, "author_signature": "Stan", "date": 5}}),
+                "OpenClaw Updates (Stan)",
+                Some(5000),
+            ),
+            (json!({"forward_origin": {"type": "chat", "sender_chat": {"id": -5, "title": "G"}}}), "G", None),
+            (json!({"forward_from": ada, "forward_date": 6}), "Ada Lovelace (@ada)", Some(6000)),
+            (json!({"forward_sender_name": "Hid Den", "forward_date": 6}), "Hid Den", Some(6000)),
+            (
+                json!({"forward_from_chat": news, "forward_signature": "Stan", "forward_date": 6}),
+                "OpenClaw Updates (Stan)",
+                Some(6000),
+            ),
+            (json!({"forward_origin": {"type": "user", "sender_user": {"id": 3}}}), "user:3", None),
+        ];
+        for (message, from, at) in rows {
+            assert_eq!(forwarded(&message), Some(Forwarded { from: from.to_owned(), at }), "{message}");
+        }
+        assert_eq!(forwarded(&json!({"forward_origin": {"type": "martian"}})), None);
+    }
+
+    #[test]
+    fn a_chat_that_speaks_is_the_sender() {
+        let me = Me { id: 7, username: None };
+        let anonymous = json!({"from": {"id": 1_087_968_824, "is_bot": true}, "sender_chat": {"id": -100, "title": "Team"}});
+        let found = sender(&anonymous, &me).unwrap();
+        assert_eq!((found.id.as_str(), found.name.as_deref()), ("-100", Some("Team")));
+        let post =
+            json!({"chat": {"id": -1001, "type": "channel", "title": "News"}, "author_signature": "Stan"});
+        let found = sender(&post, &me).unwrap();
+        assert_eq!((found.id.as_str(), found.name.as_deref()), ("-1001", Some("News (Stan)")));
+        assert!(sender(&json!({"from": {"id": 7}}), &me).unwrap().is_self);
+        assert_eq!(sender(&json!({}), &me), None);
+    }
+}

@@ -1,0 +1,167 @@
+//! What long polling does next. Pure: the driver is [`receive`](super::receive).
+//!
+//! The offset says to Telegram that everything below it was taken, so it rises only behind the inbox, and over whole answers: no update is
+//! passed over because a later one was quicker.
+
+use std::time::Duration;
+
+use super::failure::{ApiError, Refusal};
+use super::offset::Taken;
+use crate::Exit;
+
+/// Updates of one answer.
+const BATCH: u32 = 100;
+/// After a week without updates Telegram numbers anew from anywhere. Before that the old number is let go.
+const NUMBERS_LAST: i64 = 6 * 24 * 3600 * 1000;
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const GROWTH: f64 = 1.8;
+const JITTER: f64 = 0.25;
+
+/// The next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ask {
+    /// From where; nothing for what Telegram still has.
+    pub(super) offset: Option<i64>,
+    /// How many at most.
+    pub(super) limit: u32,
+}
+
+/// What follows a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Wait, then ask again over a new connection.
+    Pause(Duration),
+    /// It is of no use.
+    End(Exit),
+}
+
+/// How far polling is, and how it goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Polling {
+    taken: Option<Taken>,
+    failures: u32,
+    limit: u32,
+}
+
+impl Polling {
+    pub(super) fn new(taken: Option<Taken>) -> Self {
+        Self { taken, failures: 0, limit: BATCH }
+    }
+
+    /// What is asked for at this time.
+    pub(super) fn ask(&mut self, now: i64) -> Ask {
+        self.taken = self.taken.filter(|taken| now.saturating_sub(taken.at) < NUMBERS_LAST);
+        Ask { offset: self.taken.map(|taken| taken.update.saturating_add(1)), limit: self.limit }
+    }
+
+    /// Whether an update was not taken yet.
+    pub(super) fn is_new(&self, update: i64) -> bool {
+        self.taken.is_none_or(|taken| update > taken.update)
+    }
+
+    /// Telegram answered, and what it brought is in the inbox. Says what is to be written down, if anything.
+    pub(super) fn took(&mut self, highest: Option<i64>, now: i64) -> Option<Taken> {
+        self.failures = 0;
+        self.limit = BATCH;
+        let update = highest.filter(|update| self.is_new(*update))?;
+        self.taken = Some(Taken { update, at: now });
+        self.taken
+    }
+
+    /// The inbox did not take it, or nothing of an answer could be read: it is asked for again. `chance` is between 0 and 1.
+    pub(super) fn not_taken(&mut self, chance: f64) -> Duration {
+        self.failures = self.failures.saturating_add(1);
+        pause(self.failures, chance)
+    }
+
+    /// There was no answer.
+    pub(super) fn failed(&mut self, error: &ApiError, chance: f64) -> Next {
+        if matches!(error, ApiError::TooLong(_)) {
+            // One by one they may fit.
+            self.limit = 1;
+        }
+        let pause = self.not_taken(chance);
+        match error.refusal() {
+            Some(Refusal::Token) => {
+                Next::End(Exit::Refused(format!("{error}. Check the bot token; @BotFather makes a new one.")))
+            }
+            Some(Refusal::Slower(wait)) => Next::Pause(wait.max(pause)),
+            Some(_) | None => Next::Pause(pause),
+        }
+    }
+
+    /// Failures since it last worked.
+    pub(super) fn failures(&self) -> u32 {
+        self.failures
+    }
+}
+
+/// The pause after the n-th failure in a row: 2 s, 3.6 s, 6.5 s … 30 s, a quarter more or less.
+pub(super) fn pause(failures: u32, chance: f64) -> Duration {
+    let power = i32::try_from(failures.saturating_sub(1)).unwrap_or(i32::MAX);
+    let grown = FIRST_PAUSE.as_secs_f64() * GROWTH.powi(power);
+    let varied = grown * (1.0 - JITTER + 2.0 * JITTER * chance.clamp(0.0, 1.0));
+    Duration::from_secs_f64(varied.min(LONGEST_PAUSE.as_secs_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: i64 = 24 * 3600 * 1000;
+
+    #[test]
+    fn pauses_grow_to_half_a_minute() {
+        let found: Vec<u128> = (1..8).map(|n| pause(n, 0.5).as_millis()).collect();
+        assert_eq!(found, [2000, 3600, 6480, 11_664, 20_995, 30_000, 30_000]);
+        assert_eq!((pause(1, 0.0).as_millis(), pause(1, 1.0).as_millis()), (1500, 2500));
+        assert_eq!(pause(u32::MAX, 0.5), LONGEST_PAUSE);
+    }
+
+    #[test]
+    fn the_offset_rises_behind_the_inbox_only() {
+        let mut polling = Polling::new(None);
+        assert_eq!(polling.ask(0), Ask { offset: None, limit: 100 });
+        polling.not_taken(0.5);
+        assert_eq!(polling.ask(0).offset, None, "nothing was taken");
+        assert_eq!(polling.took(Some(12), 5), Some(Taken { update: 12, at: 5 }));
+        assert_eq!(polling.ask(5).offset, Some(13));
+        assert!(!polling.is_new(12) && polling.is_new(13));
+        assert_eq!(polling.took(None, 6), None, "an empty answer");
+        assert_eq!(polling.took(Some(7), 6), None, "one that was brought again");
+        assert_eq!(polling.ask(6).offset, Some(13));
+    }
+
+    #[test]
+    fn a_number_of_last_week_is_let_go() {
+        let mut polling = Polling::new(Some(Taken { update: 900_000_000, at: 0 }));
+        assert_eq!(polling.ask(5 * DAY).offset, Some(900_000_001));
+        assert_eq!(polling.ask(6 * DAY).offset, None);
+        assert!(polling.is_new(3), "Telegram counts from another number now");
+    }
+
+    #[test]
+    fn failures_pause_or_end_it() {
+        let refused = |refusal| ApiError::Refused { status: 400, refusal, text: "x".to_owned() };
+        let mut polling = Polling::new(None);
+        assert_eq!(polling.failed(&refused(Refusal::Conflict), 0.5), Next::Pause(Duration::from_secs(2)));
+        let lost = ApiError::Lost("reset".to_owned());
+        assert_eq!(polling.failed(&lost, 0.5), Next::Pause(Duration::from_millis(3600)));
+        let slower = refused(Refusal::Slower(Duration::from_secs(90)));
+        assert_eq!(polling.failed(&slower, 0.5), Next::Pause(Duration::from_secs(90)), "longer than our own");
+        assert_eq!(polling.failures(), 3);
+        polling.took(None, 0);
+        assert_eq!(polling.failures(), 0);
+        assert!(matches!(polling.failed(&refused(Refusal::Token), 0.5), Next::End(Exit::Refused(_))));
+    }
+
+    #[test]
+    fn an_answer_that_is_too_long_is_asked_for_in_pieces() {
+        let mut polling = Polling::new(None);
+        polling.failed(&ApiError::TooLong(1), 0.5);
+        assert_eq!(polling.ask(0).limit, 1);
+        polling.took(Some(1), 0);
+        assert_eq!(polling.ask(0).limit, 100);
+    }
+}

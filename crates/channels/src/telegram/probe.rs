@@ -1,0 +1,51 @@
+//! Whether the token is good, and who the bot is.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::account::Bot;
+use super::failure::ApiError;
+use super::wire::Wire as _;
+use crate::Probe;
+
+/// Asks Telegram.
+pub(super) async fn probe(bot: &Bot, timeout: Duration) -> Probe {
+    let start = Instant::now();
+    let nothing = json!({});
+    let user = bot.client.call_within("getMe", &nothing, timeout).await;
+    let elapsed = || u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let user = match user {
+        Ok(user) => user,
+        Err(error) => {
+            let status = match &error {
+                ApiError::Refused { status, .. } => Some(*status),
+                ApiError::Unreachable(_) | ApiError::Lost(_) | ApiError::TooLong(_) => None,
+            };
+            let error = Some(error.to_string());
+            return Probe { ok: false, status, error, elapsed_ms: elapsed(), details: Map::new() };
+        }
+    };
+    let left = timeout.saturating_sub(start.elapsed()).max(Duration::from_millis(1));
+    let webhook = bot.client.call_within("getWebhookInfo", &nothing, left).await.ok();
+    let mut details = Map::new();
+    details.insert("bot".to_owned(), who(&user));
+    if let Some(webhook) = webhook {
+        details.insert("webhook".to_owned(), hook(&webhook));
+    }
+    Probe { ok: true, status: Some(200), error: None, elapsed_ms: elapsed(), details }
+}
+
+fn who(user: &Value) -> Value {
+    json!({
+        "id": user.int("id"),
+        "username": user.text("username"),
+        "canJoinGroups": user.at("can_join_groups").as_bool(),
+        "canReadAllGroupMessages": user.at("can_read_all_group_messages").as_bool(),
+        "supportsInlineQueries": user.at("supports_inline_queries").as_bool(),
+    })
+}
+
+fn hook(webhook: &Value) -> Value {
+    json!({"url": webhook.text("url"), "hasCustomCert": webhook.at("has_custom_certificate").as_bool()})
+}

@@ -1,0 +1,229 @@
+//! Brings what Telegram has, by long polling or by webhook, to the inbox.
+
+use std::time::Duration;
+
+use openclaw_config::clock::now_ms;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::account::Bot;
+use super::client::Client;
+use super::entities::Me;
+use super::failure::ApiError;
+use super::offset::OffsetFile;
+use super::poller_slot::{self, PollerSlot};
+use super::polling::{Ask, Next, Polling};
+use super::{update, webhook};
+use crate::{AccountIo, Exit, Inbound};
+
+/// How long Telegram holds a poll when there is nothing.
+const HOLD: u64 = 30;
+/// A poll that is over by then is dead. No completed poll for this long plus a pause is what OpenClaw's watchdog of two minutes looks
+/// for; sends do not count.
+const POLL: Duration = Duration::from_secs(45);
+/// Answers to pressed buttons under way.
+const MOST_ANSWERS: usize = 16;
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// Receives until it is stopped, or of no use.
+pub(super) async fn run(bot: &Bot, io: AccountIo) -> Exit {
+    let mode = if bot.settings.webhook_url.is_some() { "webhook" } else { "polling" };
+    io.status.update(|status| {
+        status.running = true;
+        status.mode = Some(mode);
+        status.last_start_at = Some(now_ms());
+    });
+    let exit = tokio::select! { biased;
+        () = io.stop.cancelled() => Exit::Stopped,
+        ready = ready(bot, &io) => match ready {
+            Ok((me, slot)) if mode == "webhook" => webhook::listen(bot, me, &io, slot).await,
+            Ok((me, slot)) => poll(bot, &me, &io, slot).await,
+            Err(exit) => exit,
+        },
+    };
+    io.status.update(|status| {
+        status.running = false;
+        status.connected = false;
+        status.last_stop_at = Some(now_ms());
+        if let Exit::Lost(why) | Exit::Refused(why) | Exit::Misconfigured(why) = &exit {
+            status.last_error = Some(why.clone());
+        }
+    });
+    exit
+}
+
+/// Waits until nobody else in this process receives for the bot, and asks who we are.
+async fn ready(bot: &Bot, io: &AccountIo) -> Result<(Me, PollerSlot), Exit> {
+    let slot = match poller_slot::try_enter(bot.client.token()) {
+        Some(slot) => slot,
+        None => {
+            let text = "another account has the same bot token; only one of them can receive";
+            io.status.update(|status| status.last_error = Some(text.to_owned()));
+            poller_slot::enter(bot.client.token()).await
+        }
+    };
+    let mut polling = Polling::new(None);
+    loop {
+        match bot.me().await {
+            Ok(me) => return Ok((me, slot)),
+            Err(error) => match failed(&mut polling, &error, io) {
+                Next::Pause(wait) => tokio::time::sleep(wait).await,
+                Next::End(exit) => return Err(exit),
+            },
+        }
+    }
+}
+
+async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
+    let file = OffsetFile::new(&io.state_dir, &bot.id, me.id);
+    let read = file.clone();
+    // Not read, it is asked for from the beginning, and the inbox knows what it had.
+    let taken = tokio::task::spawn_blocking(move || read.read()).await.ok().flatten();
+    let mut polling = Polling::new(taken);
+    let mut client = bot.client.with_new_connections();
+    let mut answers = Answers::new(bot.client.clone());
+    let mut has_webhook = true;
+    loop {
+        let ask = polling.ask(now_ms());
+        let got = tokio::select! { biased;
+            () = io.stop.cancelled() => return Exit::Stopped,
+            got = get_updates(&client, ask, &mut has_webhook) => got,
+        };
+        let next = match got {
+            Ok(updates) => {
+                works(io);
+                // Not interrupted: what the inbox took is to be remembered.
+                hand_over(bot, me, io, &mut polling, &file, &mut answers, &updates).await.map(Next::Pause)
+            }
+            Err(error) => {
+                client = bot.client.with_new_connections();
+                Some(failed(&mut polling, &error, io))
+            }
+        };
+        match next {
+            None => {}
+            Some(Next::End(exit)) => return exit,
+            Some(Next::Pause(wait)) => tokio::select! { biased;
+                () = io.stop.cancelled() => return Exit::Stopped,
+                () = tokio::time::sleep(wait) => {}
+            },
+        }
+    }
+}
+
+/// Asks for updates. A webhook that is set would keep them from us: the first time it is taken away, and what waits stays.
+async fn get_updates(client: &Client, ask: Ask, has_webhook: &mut bool) -> Result<Value, ApiError> {
+    if *has_webhook {
+        client.call("deleteWebhook", &json!({"drop_pending_updates": false})).await?;
+        *has_webhook = false;
+    }
+    let mut params = json!({"timeout": HOLD, "limit": ask.limit, "allowed_updates": update::KINDS});
+    if let Some(offset) = ask.offset {
+        super::account::set(&mut params, "offset", offset);
+    }
+    client.call_within("getUpdates", &params, POLL).await
+}
+
+/// Gives an answer's updates to the inbox, all or none. A pause where they were not taken.
+async fn hand_over(
+    bot: &Bot,
+    me: &Me,
+    io: &AccountIo,
+    polling: &mut Polling,
+    file: &OffsetFile,
+    answers: &mut Answers,
+    updates: &Value,
+) -> Option<Duration> {
+    let list = updates.as_array().map(Vec::as_slice).unwrap_or_default();
+    let ids: Vec<i64> = list.iter().filter_map(update::id).collect();
+    if ids.is_empty() && (!list.is_empty() || !updates.is_array()) {
+        // It would be brought again at once, for ever.
+        tracing::warn!(account = bot.id, "an answer of Telegram has no update that can be read");
+        return Some(polling.not_taken(rand::random()));
+    }
+    let is_new = |update: &&Value| update::id(update).is_some_and(|id| polling.is_new(id));
+    let read: Vec<update::Update> =
+        list.iter().filter(is_new).map(|each| update::read(each, &bot.id, me, now_ms())).collect();
+    let callbacks: Vec<String> = read.iter().filter_map(|update| update.callback.clone()).collect();
+    let events: Vec<Inbound> = read.into_iter().flat_map(|update| update.events).collect();
+    if let Err(why) = give(io, events).await {
+        tracing::warn!(account = bot.id, %why, "the inbox did not take Telegram's updates; they are asked for again");
+        return Some(polling.not_taken(rand::random()));
+    }
+    callbacks.into_iter().for_each(|callback| answers.add(callback));
+    if let Some(taken) = polling.took(ids.into_iter().max(), now_ms()) {
+        let (file, account) = (file.clone(), bot.id.clone());
+        let written = tokio::task::spawn_blocking(move || file.write(taken)).await;
+        if let Ok(Err(error)) = written {
+            // The inbox knows them: after a start they are brought again and dropped.
+            tracing::warn!(account, %error, "how far Telegram was read could not be written down");
+        }
+    }
+    None
+}
+
+/// Gives events to the inbox.
+pub(super) async fn give(io: &AccountIo, events: Vec<Inbound>) -> Result<(), String> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let taken = io.inbox.take(events).await;
+    io.status.update(|status| match &taken {
+        Ok(()) => status.last_inbound_at = Some(now_ms()),
+        Err(error) => status.last_error = Some(error.0.clone()),
+    });
+    taken.map_err(|error| error.0)
+}
+
+/// Telegram has answered.
+pub(super) fn works(io: &AccountIo) {
+    let now = now_ms();
+    io.status.update(|status| {
+        if !status.connected {
+            status.last_connected_at = Some(now);
+        }
+        status.connected = true;
+        status.last_error = None;
+        status.reconnect_attempts = 0;
+        status.last_event_at = Some(now);
+    });
+}
+
+/// Telegram has not.
+pub(super) fn failed(polling: &mut Polling, error: &ApiError, io: &AccountIo) -> Next {
+    let next = polling.failed(error, rand::random());
+    tracing::warn!(%error, failures = polling.failures(), "Telegram can't be received from");
+    io.status.update(|status| {
+        status.connected = false;
+        status.last_error = Some(error.to_string());
+        status.reconnect_attempts = polling.failures();
+    });
+    next
+}
+
+/// Answers pressed buttons, so that they stop turning. They end with their owner.
+pub(super) struct Answers {
+    client: Client,
+    tasks: JoinSet<()>,
+}
+
+impl Answers {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, tasks: JoinSet::new() }
+    }
+
+    pub(super) fn add(&mut self, callback: String) {
+        while self.tasks.try_join_next().is_some() {}
+        if self.tasks.len() >= MOST_ANSWERS {
+            // It stops turning by itself after a while.
+            return;
+        }
+        let client = self.client.clone();
+        self.tasks.spawn(async move {
+            let params = json!({"callback_query_id": callback});
+            if let Err(error) = client.call_within("answerCallbackQuery", &params, ANSWER).await {
+                tracing::debug!(%error, "a pressed button was not answered");
+            }
+        });
+    }
+}

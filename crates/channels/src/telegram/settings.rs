@@ -1,0 +1,549 @@
+//! `channels.telegram`: the settings that are in force for one account (spec `channels.md` §1.2, §1.3, §7.1).
+//!
+//! What an account says lies over what its channel says, key by key, and defaults come last: an account that sets its token alone keeps
+//! its channel's policies.
+
+use std::collections::BTreeMap;
+
+use openclaw_config::Config;
+use openclaw_config::settings::Secret;
+use openclaw_sessions::key::normalize_account_id;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+/// Account without a name of its own.
+pub const DEFAULT_ACCOUNT: &str = "default";
+
+/// The settings of one account. What is not set is `None` or empty; the methods give the defaults.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct AccountSettings {
+    /// Whether the account, and the channel, may be used.
+    #[serde(skip)]
+    pub is_enabled: bool,
+    /// Label for people.
+    pub name: Option<String>,
+    /// The bot's token.
+    pub bot_token: Option<Secret>,
+    /// A file that holds it.
+    pub token_file: Option<String>,
+    /// Commands of the owner's own for the bot's menu.
+    pub custom_commands: Vec<CustomCommand>,
+    /// Who may write to the bot in private.
+    pub dm_policy: DmPolicy,
+    /// Who, as written.
+    pub allow_from: Option<Vec<Entry>>,
+    /// Who in groups; `allow_from` where absent.
+    pub group_allow_from: Option<Vec<Entry>>,
+    /// Whether everybody in a group is heard.
+    pub group_policy: GroupPolicy,
+    /// Groups by id; `*` is any other.
+    pub groups: BTreeMap<String, Group>,
+    /// Messages of a group that are told to the agent with the next one.
+    pub history_limit: Option<u32>,
+    /// Which parts of an answer point to the message they answer.
+    pub reply_to_mode: ReplyToMode,
+    /// Characters of one message.
+    pub text_chunk_limit: Option<usize>,
+    /// Where long answers are cut.
+    pub chunk_mode: ChunkMode,
+    /// Whether finished blocks of an answer are sent before the rest.
+    pub block_streaming: Option<bool>,
+    /// How blocks are put together.
+    pub block_streaming_coalesce: Option<Coalesce>,
+    /// Whether drafts show an answer as it grows.
+    pub stream_mode: StreamMode,
+    /// How drafts grow in `block` mode.
+    pub draft_chunk: DraftChunk,
+    /// Megabytes of a file.
+    pub media_max_mb: Option<f64>,
+    /// Seconds of one request.
+    pub timeout_seconds: Option<f64>,
+    /// How often a request is tried.
+    pub retry: RetrySettings,
+    /// Proxy of the Bot API.
+    pub proxy: Option<Secret>,
+    /// Address that Telegram pushes updates to; polled where absent.
+    pub webhook_url: Option<String>,
+    /// What proves that Telegram pushed.
+    pub webhook_secret: Option<Secret>,
+    /// Path of the webhook on our listener.
+    pub webhook_path: Option<String>,
+    /// Address of our listener (ours).
+    pub webhook_host: Option<String>,
+    /// Port of our listener (ours).
+    pub webhook_port: Option<u16>,
+    /// Where the Bot API is (ours).
+    pub api_root: Option<String>,
+    /// What the agent may do.
+    pub actions: ActionGates,
+    /// Which reactions the agent hears of.
+    pub reaction_notifications: ReactionNotifications,
+    /// Whether the agent may react.
+    pub reaction_level: ReactionLevel,
+    /// Whether links show a preview.
+    pub link_preview: Option<bool>,
+    /// What the bot can do beyond text.
+    pub capabilities: Option<Value>,
+    /// How Markdown is shown.
+    pub markdown: MarkdownSettings,
+    /// Native commands.
+    pub commands: CommandSettings,
+    /// Whether the channel may write the configuration.
+    pub config_writes: Option<bool>,
+    /// What answers begin with.
+    pub response_prefix: Option<String>,
+}
+
+/// An id in a list: people write numbers and texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry(pub String);
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(text) => Ok(Self(text)),
+            Value::Number(number) => Ok(Self(number.to_string())),
+            _ => Err(serde::de::Error::custom("an id is a text or a number")),
+        }
+    }
+}
+
+/// `customCommands[]`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CustomCommand {
+    /// Name.
+    pub command: String,
+    /// What it does.
+    pub description: String,
+}
+
+/// `dmPolicy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DmPolicy {
+    /// Strangers are given a code.
+    #[default]
+    Pairing,
+    /// Only who is listed.
+    Allowlist,
+    /// Everybody.
+    Open,
+    /// Nobody.
+    Disabled,
+}
+
+/// `groupPolicy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GroupPolicy {
+    /// Only who is listed.
+    #[default]
+    Allowlist,
+    /// Everybody.
+    Open,
+    /// Nobody.
+    Disabled,
+}
+
+/// `groups.<id>`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Group {
+    /// What the group, and each of its topics, can say.
+    #[serde(flatten)]
+    pub rules: GroupRules,
+    /// Tools in the group.
+    pub tools: Option<Value>,
+    /// Tools by sender.
+    pub tools_by_sender: Option<Value>,
+    /// Topics by id; `*` is any other.
+    pub topics: BTreeMap<String, GroupRules>,
+}
+
+/// What a group, or a topic, can say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct GroupRules {
+    /// Whether it is answered at all.
+    pub enabled: Option<bool>,
+    /// Whether messages must mention the bot.
+    pub require_mention: Option<bool>,
+    /// Who is heard.
+    pub group_policy: Option<GroupPolicy>,
+    /// Who, by id.
+    pub allow_from: Option<Vec<Entry>>,
+    /// Skills.
+    pub skills: Option<Vec<String>>,
+    /// What the agent is told here.
+    pub system_prompt: Option<String>,
+}
+
+/// `replyToMode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReplyToMode {
+    /// None.
+    Off,
+    /// The first.
+    #[default]
+    First,
+    /// All.
+    All,
+}
+
+/// `chunkMode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChunkMode {
+    /// Only where they are too long.
+    #[default]
+    Length,
+    /// At every blank line.
+    Newline,
+}
+
+/// `streamMode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StreamMode {
+    /// No drafts.
+    Off,
+    /// A draft that is replaced as the text grows.
+    #[default]
+    Partial,
+    /// A draft that grows by blocks.
+    Block,
+}
+
+/// `draftChunk`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DraftChunk {
+    /// Characters at least.
+    pub min_chars: usize,
+    /// Characters at most.
+    pub max_chars: usize,
+    /// Where it is cut.
+    pub break_preference: String,
+}
+
+impl Default for DraftChunk {
+    fn default() -> Self {
+        Self { min_chars: 200, max_chars: 800, break_preference: "paragraph".to_owned() }
+    }
+}
+
+/// `blockStreamingCoalesce`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Coalesce {
+    /// Characters at least.
+    pub min_chars: Option<usize>,
+    /// Characters at most.
+    pub max_chars: Option<usize>,
+    /// Milliseconds without more.
+    pub idle_ms: Option<u64>,
+}
+
+/// `retry` (spec `channels.md` §5.4).
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct RetrySettings {
+    /// Tries in all.
+    pub attempts: u32,
+    /// Milliseconds before the second.
+    pub min_delay_ms: u64,
+    /// Milliseconds at most.
+    pub max_delay_ms: u64,
+    /// Share by which a delay varies.
+    pub jitter: f64,
+}
+
+impl Default for RetrySettings {
+    fn default() -> Self {
+        Self { attempts: 3, min_delay_ms: 400, max_delay_ms: 30_000, jitter: 0.1 }
+    }
+}
+
+/// `actions`: what is not there is on, but stickers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ActionGates {
+    /// React.
+    pub reactions: bool,
+    /// Send.
+    pub send_message: bool,
+    /// Delete.
+    pub delete_message: bool,
+    /// Edit.
+    pub edit_message: bool,
+    /// Send and find stickers.
+    pub sticker: bool,
+}
+
+impl Default for ActionGates {
+    fn default() -> Self {
+        Self { reactions: true, send_message: true, delete_message: true, edit_message: true, sticker: false }
+    }
+}
+
+/// `reactionNotifications`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReactionNotifications {
+    /// None.
+    Off,
+    /// To messages of ours.
+    #[default]
+    Own,
+    /// All.
+    All,
+}
+
+/// `reactionLevel`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReactionLevel {
+    /// Never.
+    Off,
+    /// Only to acknowledge.
+    Ack,
+    /// The agent may, seldom.
+    #[default]
+    Minimal,
+    /// The agent may, often.
+    Extensive,
+}
+
+impl ReactionLevel {
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Ack => "ack",
+            Self::Minimal => "minimal",
+            Self::Extensive => "extensive",
+        }
+    }
+}
+
+/// `markdown`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub struct MarkdownSettings {
+    /// How tables are shown: `off`, `bullets`, `code`.
+    pub tables: Option<String>,
+}
+
+/// `commands`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CommandSettings {
+    /// `true`, `false` or `"auto"`.
+    pub native: Option<Value>,
+    /// The same for skills.
+    pub native_skills: Option<Value>,
+}
+
+/// Who may be shown buttons: `capabilities.inlineButtons`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InlineButtons {
+    /// Nobody.
+    Off,
+    /// Private chats.
+    Dm,
+    /// Groups.
+    Group,
+    /// Everybody.
+    All,
+    /// Who is listed.
+    #[default]
+    Allowlist,
+}
+
+impl AccountSettings {
+    /// The settings of an account, by its normalised id; `None` where the file has no such account.
+    pub fn of(config: &Config, id: &str) -> Option<Result<Self, serde_json::Error>> {
+        let channel = channel_section(config);
+        let id = normalize_account_id(id);
+        let account =
+            accounts(channel).find(|(own, _)| normalize_account_id(own) == id).map(|(_, each)| each);
+        if account.is_none() && !account_ids(config).contains(&id) {
+            return None;
+        }
+        Some(Self::overlay(channel, account.and_then(Value::as_object)))
+    }
+
+    fn overlay(
+        channel: Option<&Map<String, Value>>,
+        account: Option<&Map<String, Value>>,
+    ) -> Result<Self, serde_json::Error> {
+        let is_on = |section: Option<&Map<String, Value>>| {
+            section.and_then(|keys| keys.get("enabled")) != Some(&Value::Bool(false))
+        };
+        let layers = channel.into_iter().chain(account).flatten();
+        let merged: Map<String, Value> = layers
+            .filter(|(key, value)| !matches!(key.as_str(), "accounts" | "enabled") && !value.is_null())
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        let mut settings: Self = serde_json::from_value(Value::Object(merged))?;
+        settings.is_enabled = is_on(channel) && is_on(account);
+        Ok(settings)
+    }
+
+    /// Bytes of a file that is fetched: the setting (5 MB), but no more than bots can fetch.
+    pub fn fetch_limit(&self) -> u64 {
+        const BOT_API: u64 = 20 * 1_000_000;
+        // Saturates, and what is no number is 0.
+        let wanted = (self.media_max_mb.unwrap_or(5.0) * 1_000_000.0) as u64;
+        wanted.min(BOT_API)
+    }
+
+    /// Characters of one message: the setting (4,000), but no more than Telegram takes.
+    pub fn text_limit(&self) -> usize {
+        self.text_chunk_limit.unwrap_or(super::TEXT_LIMIT).clamp(1, super::MESSAGE_LIMIT)
+    }
+
+    /// Whether links show a preview.
+    pub fn shows_link_previews(&self) -> bool {
+        self.link_preview.unwrap_or(true)
+    }
+
+    /// Who may be shown buttons. A list of capabilities, as old files have it, means everybody.
+    pub fn inline_buttons(&self) -> InlineButtons {
+        match &self.capabilities {
+            Some(Value::Array(names)) if names.iter().any(|name| name == "inlineButtons") => {
+                InlineButtons::All
+            }
+            Some(Value::Array(_)) => InlineButtons::Off,
+            Some(Value::Object(map)) => match map.get("inlineButtons").and_then(Value::as_str) {
+                Some("off") => InlineButtons::Off,
+                Some("dm") => InlineButtons::Dm,
+                Some("group") => InlineButtons::Group,
+                Some("all") => InlineButtons::All,
+                Some(_) | None => InlineButtons::Allowlist,
+            },
+            Some(_) | None => InlineButtons::Allowlist,
+        }
+    }
+}
+
+/// The accounts of the file and those that bindings name, sorted; `default` where there is none.
+pub fn account_ids(config: &Config) -> Vec<String> {
+    let named = accounts(channel_section(config)).map(|(id, _)| normalize_account_id(id));
+    let bound = config
+        .bindings
+        .iter()
+        .filter(|binding| binding.matches.channel.trim().eq_ignore_ascii_case(super::ID))
+        .filter_map(|binding| binding.matches.account_id.as_deref().map(str::trim))
+        .filter(|account| !account.is_empty() && *account != "*")
+        .map(normalize_account_id);
+    let mut ids: Vec<String> = named.chain(bound).collect();
+    ids.sort();
+    ids.dedup();
+    if ids.is_empty() { vec![DEFAULT_ACCOUNT.to_owned()] } else { ids }
+}
+
+/// The channel's own keys, for what only the default account may use.
+pub(super) fn channel_section(config: &Config) -> Option<&Map<String, Value>> {
+    config.document().pointer("/channels/telegram").and_then(Value::as_object)
+}
+
+/// One account's own keys.
+pub(super) fn account_section<'a>(config: &'a Config, id: &str) -> Option<&'a Map<String, Value>> {
+    let id = normalize_account_id(id);
+    accounts(channel_section(config)).find(|(own, _)| normalize_account_id(own) == id)?.1.as_object()
+}
+
+fn accounts(channel: Option<&Map<String, Value>>) -> impl Iterator<Item = (&String, &Value)> {
+    channel.and_then(|keys| keys.get("accounts")).and_then(Value::as_object).into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use openclaw_config::Environment;
+
+    use super::*;
+
+    pub(super) fn config(text: &str) -> Arc<Config> {
+        let home = tempfile::tempdir().unwrap();
+        let env = Environment::new([("HOME".to_owned(), home.path().display().to_string())], home.path());
+        Config::from_json5(text, &env).unwrap()
+    }
+
+    fn of(text: &str, id: &str) -> AccountSettings {
+        AccountSettings::of(&config(text), id).unwrap().unwrap()
+    }
+
+    #[test]
+    fn an_account_lies_over_its_channel_and_defaults_come_last() {
+        let text = r#"{channels: {telegram: {dmPolicy: "open", allowFrom: ["*"], groupPolicy: "open", streamMode: "off",
+            accounts: {b: {botToken: "1:a"}}}}}"#;
+        let b = of(text, "b");
+        assert_eq!(
+            (b.dm_policy, b.group_policy, b.stream_mode),
+            (DmPolicy::Open, GroupPolicy::Open, StreamMode::Off)
+        );
+        let text = r#"{channels: {telegram: {dmPolicy: "allowlist", allowFrom: ["+1"], accounts: {b: {allowFrom: ["+2", 3]}}}}}"#;
+        let b = of(text, "b");
+        assert_eq!(b.dm_policy, DmPolicy::Allowlist);
+        assert_eq!(b.allow_from, Some(vec![Entry("+2".to_owned()), Entry("3".to_owned())]));
+        let bare = of("{channels: {telegram: {}}}", "default");
+        assert_eq!((bare.dm_policy, bare.group_policy), (DmPolicy::Pairing, GroupPolicy::Allowlist));
+        assert_eq!(
+            (bare.fetch_limit(), bare.text_limit(), bare.shows_link_previews()),
+            (5_000_000, 4000, true)
+        );
+        assert!(!bare.actions.sticker && bare.actions.edit_message);
+        assert_eq!(bare.retry, RetrySettings::default());
+    }
+
+    #[test]
+    fn accounts_are_found_by_their_normalised_names() {
+        let text = r#"{channels: {telegram: {accounts: {Work: {name: "W"}, "My Bot!": {}}}},
+            bindings: [{agentId: "main", match: {channel: "telegram", accountId: "ops"}}]}"#;
+        let config = config(text);
+        assert_eq!(account_ids(&config), ["my-bot", "ops", "work"]);
+        let found = |id: &str| AccountSettings::of(&config, id).map(|found| found.unwrap().name);
+        assert_eq!(found(" WORK "), Some(Some("W".to_owned())));
+        assert_eq!(found("my bot"), Some(None));
+        assert_eq!(found("ops"), Some(None));
+        assert_eq!(found("none"), None);
+    }
+
+    #[test]
+    fn an_account_is_on_where_neither_it_nor_its_channel_is_off() {
+        let rows = [
+            ("{channels: {telegram: {accounts: {a: {}}}}}", true),
+            ("{channels: {telegram: {enabled: false, accounts: {a: {enabled: true}}}}}", false),
+            ("{channels: {telegram: {accounts: {a: {enabled: false}}}}}", false),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(of(text, "a").is_enabled, expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn buttons_are_shown_to_whom_the_capabilities_say() {
+        let rows = [
+            (r#"{channels: {telegram: {capabilities: ["inlineButtons"]}}}"#, InlineButtons::All),
+            (r#"{channels: {telegram: {capabilities: {inlineButtons: "dm"}}}}"#, InlineButtons::Dm),
+            ("{channels: {telegram: {}}}", InlineButtons::Allowlist),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(of(text, "default").inline_buttons(), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn groups_and_topics_have_rules_of_their_own() {
+        let text = r#"{channels: {telegram: {groups: {"-100": {requireMention: false, topics: {"9": {enabled: false}}}}}}}"#;
+        let settings = of(text, "default");
+        let group = &settings.groups["-100"];
+        assert_eq!(group.rules.require_mention, Some(false));
+        assert_eq!(group.topics["9"].enabled, Some(false));
+    }
+}

@@ -1,0 +1,274 @@
+use std::time::Duration;
+
+use openclaw_testkit::telegram::Fault;
+use serde_json::{Map, Value, json};
+
+use super::*;
+use crate::{
+    ActionError, Activity, Attempt, Content, FetchError, MediaKind, MediaRef, MenuCommand, Outgoing, Part,
+    Receipt, SendError, Words,
+};
+
+const FIRST: Attempt = Attempt { number: 1, late: false, may_repeat: false };
+
+fn part(content: Content) -> Part {
+    Part { content, reply_to: None, quote: None, silent: false, buttons: Vec::new(), extra: Map::new() }
+}
+
+fn text(plain: &str, formatted: Option<&str>) -> Part {
+    part(Content::Text(Words { plain: plain.to_owned(), formatted: formatted.map(str::to_owned) }))
+}
+
+impl Scene {
+    async fn send_to(&self, target: &str, thread: Option<&str>, part: &Part) -> Result<Receipt, SendError> {
+        let address = self.address(target, thread);
+        self.bot.send(Outgoing { id: "run:0", address: &address, part }, FIRST).await
+    }
+
+    fn sent(&self) -> Vec<String> {
+        let calls = self.server.calls("sendMessage");
+        calls.iter().map(|call| call.params["text"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+#[tokio::test]
+async fn a_text_is_sent_once_with_its_markup() {
+    let scene = Scene::with("linkPreview: false,").await;
+    let receipt = scene.send_to("5", None, &text("a < b", Some("a &lt; b"))).await.unwrap();
+    assert_eq!(receipt.message_ids, ["501"]);
+    let expect = json!({"chat_id": 5, "text": "a &lt; b", "parse_mode": "HTML", "link_preview_options": {"is_disabled": true}});
+    assert_eq!(scene.server.calls("sendMessage")[0].params, expect);
+}
+
+#[tokio::test]
+async fn markup_that_is_refused_is_left_out() {
+    let scene = Scene::new().await;
+    scene.send_to("5", None, &text("a < b", Some("a <b> b"))).await.unwrap();
+    assert_eq!(scene.sent(), ["a <b> b", "a < b"]);
+}
+
+#[tokio::test]
+async fn what_is_too_long_is_sent_in_pieces() {
+    let scene = Scene::new().await;
+    let long = "word ".repeat(1000);
+    let receipt = scene.send_to("5", None, &text(&long, None)).await.unwrap();
+    assert_eq!(receipt.message_ids.len(), 3);
+    assert_eq!(scene.sent()[1..].concat(), long);
+}
+
+#[tokio::test]
+async fn failures_say_whether_it_may_have_been_sent() {
+    let unanswered = |error: &SendError| matches!(error, SendError::Uncertain { .. });
+    let retried = |error: &SendError| matches!(error, SendError::Retry { after: None, .. });
+    let slower = |error: &SendError| matches!(error, SendError::Retry { after: Some(after), .. } if *after == Duration::from_secs(3));
+    let done = |error: &SendError| matches!(error, SendError::Final { .. });
+    let not_ready = |error: &SendError| *error == SendError::NotReady;
+    type Is = fn(&SendError) -> bool;
+    let rows: [(Fault, Is); 8] = [
+        (Fault::Drop, unanswered),
+        (Fault::CutOff, unanswered),
+        (Fault::Garbage(200, "not json"), unanswered),
+        (Fault::Refuse(500, "Internal Server Error"), retried),
+        (Fault::Refuse(502, "Bad Gateway"), unanswered),
+        (Fault::Slower(3), slower),
+        (Fault::Refuse(403, "Forbidden: bot was blocked by the user"), done),
+        (Fault::Refuse(401, "Unauthorized"), not_ready),
+    ];
+    for (fault, is_so) in rows {
+        let scene = Scene::new().await;
+        scene.server.fail("sendMessage", fault.clone());
+        let error = scene.send_to("5", None, &text("hi", None)).await.unwrap_err();
+        assert!(is_so(&error), "{fault:?}: {error:?}");
+        assert_eq!(scene.sent().len(), 1, "one request: {fault:?}");
+        assert!(!format!("{error:?}").contains("TEST-token"), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_was_not_told() {
+    let scene = Scene::new().await;
+    let Scene { server, dir, bot } = scene;
+    drop(server);
+    // The listener ends with its task.
+    tokio::task::yield_now().await;
+    let scene = Scene { server: openclaw_testkit::telegram::TelegramServer::start().await, dir, bot };
+    let error = scene.send_to("5", None, &text("hi", None)).await.unwrap_err();
+    assert!(matches!(error, SendError::Retry { after: None, .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_chat_that_is_to_wait_waits_and_others_do_not() {
+    let scene = Scene::new().await;
+    scene.server.fail("sendMessage", Fault::Slower(60));
+    let hi = text("hi", None);
+    scene.send_to("5", None, &hi).await.unwrap_err();
+    let error = scene.send_to("5", None, &hi).await.unwrap_err();
+    assert!(
+        matches!(error, SendError::Retry { after: Some(after), .. } if after > Duration::from_secs(55)),
+        "{error:?}"
+    );
+    scene.send_to("6", None, &hi).await.unwrap();
+    assert_eq!(scene.sent().len(), 2, "nothing was sent to the chat that waits");
+    scene.bot.show_activity(&scene.address("5", None), Activity::Typing).await.unwrap();
+    assert_eq!(scene.server.calls("sendChatAction").len(), 0);
+}
+
+#[tokio::test]
+async fn a_group_that_moved_is_followed() {
+    let scene = Scene::new().await;
+    scene.server.move_group(-5, -1005);
+    scene.send_to("-5", None, &text("one", None)).await.unwrap();
+    scene.send_to("-5", None, &text("two", None)).await.unwrap();
+    let chats: Vec<Value> =
+        scene.server.calls("sendMessage").iter().map(|call| call.params["chat_id"].clone()).collect();
+    assert_eq!(chats, [json!(-5), json!(-1005), json!(-1005)]);
+}
+
+#[tokio::test]
+async fn a_topic_that_is_gone_is_not_the_general_one() {
+    let scene = Scene::new().await;
+    scene.server.delete_thread(42);
+    let error = scene.send_to("-100", Some("42"), &text("hi", None)).await.unwrap_err();
+    assert!(matches!(&error, SendError::Final { reason } if reason.contains("topic")), "{error:?}");
+    assert_eq!(scene.sent().len(), 1);
+    scene.send_to("-100", Some("1"), &text("general", None)).await.unwrap();
+    let at = scene.address("-100", Some("1"));
+    scene.bot.show_activity(&at, Activity::Recording).await.unwrap();
+    let call = &scene.server.calls("sendChatAction")[0].params;
+    assert_eq!(*call, json!({"chat_id": -100, "action": "record_voice", "message_thread_id": 1}));
+}
+
+#[tokio::test]
+async fn files_are_uploaded_and_go_as_documents_where_they_are_no_pictures() {
+    let scene = Scene::new().await;
+    let path = scene.dir.path().join("a.png");
+    std::fs::write(&path, b"not really").unwrap();
+    let file = part(Content::Media {
+        path,
+        sent_as: MediaKind::Image,
+        mime: "image/png".to_owned(),
+        name: "pic \"1\".png".to_owned(),
+        caption: Some(Words::plain("look")),
+    });
+    scene.server.fail("sendPhoto", Fault::Refuse(400, "Bad Request: PHOTO_INVALID_DIMENSIONS"));
+    scene.send_to("5", None, &file).await.unwrap();
+    let call = &scene.server.calls("sendDocument")[0];
+    assert_eq!((&call.params["caption"], &call.params["chat_id"]), (&json!("look"), &json!(5)));
+    let upload = &call.uploads[0];
+    assert_eq!(
+        (upload.field.as_str(), upload.name.as_str(), upload.mime.as_str()),
+        ("document", "pic 1.png", "image/png")
+    );
+    assert_eq!(&upload.content[..], b"not really");
+}
+
+#[tokio::test]
+async fn drafts_are_for_private_chats_with_topics() {
+    let scene = Scene::new().await;
+    scene.bot.draft(&scene.address("5", Some("9")), 0, "so far").await.unwrap();
+    let expect = json!({"chat_id": 5, "draft_id": 1, "text": "so far", "message_thread_id": 9});
+    assert_eq!(scene.server.calls("sendMessageDraft")[0].params, expect);
+    for (target, thread) in [("5", None), ("-100", Some("9"))] {
+        let refused = scene.bot.draft(&scene.address(target, thread), 1, "x").await;
+        assert!(matches!(refused, Err(SendError::Final { .. })), "{target}");
+    }
+}
+
+#[tokio::test]
+async fn actions_are_done_where_the_settings_allow() {
+    let scene = Scene::new().await;
+    let act = |action: &'static str, params: Value| {
+        let bot = Arc::clone(&scene.bot);
+        async move { bot.act(action, &params).await }
+    };
+    let react = json!({"to": "tg:5", "messageId": "42", "emoji": "👍"});
+    assert_eq!(act("react", react.clone()).await, Ok(json!({"ok": true, "added": "👍"})));
+    let call = &scene.server.calls("setMessageReaction")[0].params;
+    assert_eq!(
+        *call,
+        json!({"chat_id": 5, "message_id": 42, "reaction": [{"type": "emoji", "emoji": "👍"}]})
+    );
+    let removed = json!({"target": "5", "messageId": 42, "emoji": ""});
+    assert_eq!(act("react", removed).await, Ok(json!({"ok": true, "removed": true})));
+    let deleted = json!({"to": 5, "messageId": 42});
+    assert_eq!(act("delete", deleted).await, Ok(json!({"ok": true, "deleted": true})));
+    let edited = json!({"to": "5", "messageId": 42, "message": "new", "buttons": []});
+    act("edit", edited).await.unwrap();
+    let call = &scene.server.calls("editMessageText")[0].params;
+    assert_eq!(call["reply_markup"], json!({"inline_keyboard": []}));
+    let refusals = [
+        ("react", json!({"to": "5", "messageId": 42, "emoji": "🦀"}), "Telegram has no reaction 🦀"),
+        ("react", json!({"to": "5", "emoji": "👍"}), "messageId is required"),
+        ("react", json!({"messageId": 42, "emoji": "👍"}), "Action requires a target."),
+        ("sticker", json!({"to": "5", "fileId": "x"}), "Telegram sticker is disabled"),
+        ("pin", json!({"to": "5"}), "Action pin is not supported."),
+    ];
+    for (action, params, words) in refusals {
+        let error = act(action, params).await.unwrap_err().to_string();
+        assert!(error.contains(words), "{action}: {error}");
+    }
+    assert_eq!(scene.bot.actions(), ["delete", "edit", "react", "send"]);
+    let off = Scene::with("reactionLevel: 'off', actions: {sticker: true},").await;
+    assert_eq!(off.bot.actions(), ["delete", "edit", "send", "sticker", "sticker-search"]);
+    let refused = off.bot.act("react", &react).await.unwrap_err();
+    assert!(
+        matches!(&refused, ActionError::Invalid(text) if text.contains("reactionLevel=\"off\"")),
+        "{refused}"
+    );
+    off.bot.act("acknowledge", &react).await.unwrap();
+}
+
+#[tokio::test]
+async fn files_are_fetched_within_limits() {
+    let scene = Scene::new().await;
+    scene.server.add_file("f1", "photos/file_1.jpg", vec![0xff, 0xd8, 0xff, 0xe0, 1, 2, 3]);
+    scene.server.add_file("f2", "../../etc/passwd", vec![1]);
+    scene.server.add_file("big", "documents/big.bin", vec![0_u8; 2000]);
+    let to = scene.dir.path().join("media");
+    std::fs::create_dir(&to).unwrap();
+    let media = |handle: &str, size: Option<u64>| MediaRef {
+        kind: MediaKind::Document,
+        handle: handle.to_owned(),
+        mime: None,
+        name: None,
+        size,
+        description: None,
+    };
+    let fetched = scene.bot.fetch(&media("f1", None), &to, 1000).await.unwrap();
+    assert_eq!((fetched.mime.as_str(), fetched.size), ("image/jpeg", 7));
+    assert!(fetched.path.starts_with(&to) && fetched.path.extension().is_some_and(|ending| ending == "jpg"));
+    let too_large = FetchError::TooLarge { size: 2000, limit: 1000 };
+    assert_eq!(scene.bot.fetch(&media("big", None), &to, 1000).await, Err(too_large));
+    let told = FetchError::TooLarge { size: 9_000_000, limit: 5_000_000 };
+    assert_eq!(scene.bot.fetch(&media("f1", Some(9_000_000)), &to, u64::MAX).await, Err(told));
+    assert_eq!(scene.bot.fetch(&media("none", None), &to, 1000).await, Err(FetchError::Gone));
+    assert!(matches!(scene.bot.fetch(&media("f2", None), &to, 1000).await, Err(FetchError::Failed(_))));
+    assert_eq!(std::fs::read_dir(&to).unwrap().count(), 1, "nothing is left of the others");
+}
+
+#[tokio::test]
+async fn a_probe_says_who_the_bot_is() {
+    let scene = Scene::new().await;
+    let probe = scene.bot.probe(Duration::from_secs(10)).await;
+    assert_eq!((probe.ok, probe.status), (true, Some(200)));
+    assert_eq!(probe.details["bot"]["username"], "fake_test_bot");
+    assert_eq!(probe.details["webhook"]["hasCustomCert"], false);
+    scene.server.revoke(true);
+    let probe = scene.bot.probe(Duration::from_secs(10)).await;
+    assert_eq!((probe.ok, probe.status), (false, Some(401)));
+}
+
+#[tokio::test]
+async fn the_menu_has_the_commands_of_the_owner_too() {
+    let scene = Scene::with("customCommands: [{command: 'mine', description: 'M'}],").await;
+    let status = MenuCommand { name: "status".to_owned(), description: "Shows the status".to_owned() };
+    scene.bot.offer_commands(&[status]).await.unwrap();
+    let commands = &scene.server.calls("setMyCommands")[0].params["commands"];
+    assert_eq!(
+        *commands,
+        json!([{"command": "status", "description": "Shows the status"}, {"command": "mine", "description": "M"}])
+    );
+    let empty = Scene::new().await;
+    empty.bot.offer_commands(&[]).await.unwrap();
+    assert_eq!(empty.server.calls("deleteMyCommands").len(), 3);
+}

@@ -1,0 +1,73 @@
+use openclaw_testkit::telegram::{button, private_message};
+use tokio::net::TcpListener;
+
+use super::*;
+
+/// A port that nobody listens on.
+async fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port()
+}
+
+async fn scene() -> (Scene, u16) {
+    let port = free_port().await;
+    let settings = format!(
+        "webhookUrl: 'http://127.0.0.1:{port}/telegram-webhook', webhookSecret: 's3cret', webhookPort: {port},"
+    );
+    (Scene::with(&settings).await, port)
+}
+
+#[tokio::test]
+async fn what_is_pushed_is_answered_when_the_inbox_has_it() {
+    let (scene, _) = scene().await;
+    let inbox = Inbox::refusing(1);
+    let running = scene.start(&inbox);
+    scene.server.nth_answer("setWebhook", 1).await;
+    let message = private_message(5, "pushed");
+    assert_eq!(scene.server.push_to_webhook(message.clone()).await, 503, "the inbox has no room");
+    assert_eq!(scene.server.push_to_webhook(message).await, 200);
+    assert_eq!(inbox.texts(1).await, ["pushed"]);
+    assert_eq!(scene.server.push_to_webhook(button(5, 42, "yes")).await, 200);
+    scene.server.nth_call("answerCallbackQuery", 1).await;
+    assert_eq!(running.until(|status| status.connected).await.mode, Some("webhook"));
+    assert_eq!(running.stop().await, Exit::Stopped);
+    let set = &scene.server.calls("setWebhook")[0].params;
+    assert_eq!(
+        (set["drop_pending_updates"].as_bool(), set["secret_token"].as_str()),
+        (Some(false), Some("s3cret"))
+    );
+}
+
+#[tokio::test]
+async fn who_does_not_know_the_secret_is_refused() {
+    let (scene, port) = scene().await;
+    let inbox = Inbox::new();
+    let running = scene.start(&inbox);
+    scene.server.nth_answer("setWebhook", 1).await;
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let url = |path: &str| format!("http://127.0.0.1:{port}{path}");
+    let body = private_message(5, "forged").to_string();
+    let status = async |request: reqwest::RequestBuilder| request.send().await.unwrap().status().as_u16();
+    let hook = "/telegram-webhook";
+    let secret = "X-Telegram-Bot-Api-Secret-Token";
+    assert_eq!(status(http.post(url(hook)).body(body.clone())).await, 401);
+    assert_eq!(status(http.post(url(hook)).header(secret, "s3cre").body(body.clone())).await, 401);
+    assert_eq!(status(http.get(url(hook)).header(secret, "s3cret")).await, 404);
+    assert_eq!(status(http.post(url("/other")).header(secret, "s3cret").body(body)).await, 404);
+    assert_eq!(status(http.post(url(hook)).header(secret, "s3cret").body("{")).await, 400);
+    let huge = vec![b' '; 5 * 1024 * 1024];
+    assert_eq!(status(http.post(url(hook)).header(secret, "s3cret").body(huge)).await, 413);
+    let health = http.get(url("/healthz")).send().await.unwrap();
+    assert_eq!(health.text().await.unwrap(), "ok");
+    running.stop().await;
+    assert!(inbox.taken.lock().is_empty());
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_told_of() {
+    let holder = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = holder.local_addr().unwrap().port();
+    let settings = format!("webhookUrl: 'https://example.org/x', webhookSecret: 's', webhookPort: {port},");
+    let scene = Scene::with(&settings).await;
+    let exit = scene.start(&Inbox::new()).task.await.unwrap();
+    assert!(matches!(&exit, Exit::Lost(why) if why.contains(&port.to_string())), "{exit:?}");
+}

@@ -1,0 +1,164 @@
+//! From an update to what happened. A kind that is not known, or that is not as it should be, brings nothing and harms no other.
+
+use serde_json::Value;
+
+use super::entities::Me;
+use super::wire::Wire as _;
+use super::{message, people, thread};
+use crate::{Address, Conversation, Inbound, InboundEvent, Sender};
+
+/// The kinds that are asked for.
+pub(super) const KINDS: &[&str] = &[
+    "message",
+    "edited_message",
+    "channel_post",
+    "edited_channel_post",
+    "callback_query",
+    "message_reaction",
+    "my_chat_member",
+];
+/// Reactions of one update that are told; a person has three at most.
+const MOST_REACTIONS: usize = 10;
+
+/// An update that was read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Update {
+    /// What happened; more than one where reactions change at once.
+    pub(super) events: Vec<Inbound>,
+    /// A pressed button that waits to be answered.
+    pub(super) callback: Option<String>,
+}
+
+/// The number of an update; without it nothing can be confirmed.
+pub(super) fn id(update: &Value) -> Option<i64> {
+    update.int("update_id").filter(|id| *id >= 0)
+}
+
+/// Reads an update for an account. `now` stands in where the platform says no time.
+pub(super) fn read(update: &Value, account: &str, me: &Me, now: i64) -> Update {
+    let Some(number) = id(update) else { return Update::default() };
+    let scene = Scene { number, account, me, now };
+    let one = |event: Option<Inbound>| Update { events: event.into_iter().collect(), callback: None };
+    let Some((kind, content)) = KINDS.iter().find_map(|kind| Some((*kind, update.object(kind)?))) else {
+        return Update::default();
+    };
+    match kind {
+        "message" | "channel_post" => one(scene.message(content)),
+        "edited_message" | "edited_channel_post" => one(scene.edited(content)),
+        "callback_query" => Update {
+            events: scene.button(content).into_iter().collect(),
+            callback: content.text("id").map(str::to_owned),
+        },
+        "message_reaction" => Update { events: scene.reactions(content), callback: None },
+        _ => {
+            member(content);
+            Update::default()
+        }
+    }
+}
+
+/// What all of an update's events share.
+struct Scene<'a> {
+    number: i64,
+    account: &'a str,
+    me: &'a Me,
+    now: i64,
+}
+
+impl Scene<'_> {
+    fn message(&self, message: &Value) -> Option<Inbound> {
+        if let Some(to) = message.int("migrate_to_chat_id") {
+            return self.event(message, InboundEvent::Moved { to: to.to_string() });
+        }
+        let content = message::read(message, self.me)?;
+        self.event(message, InboundEvent::Message(Box::new(content)))
+    }
+
+    fn edited(&self, message: &Value) -> Option<Inbound> {
+        let content = message::read(message, self.me)?;
+        self.event(message, InboundEvent::Edited { message_id: content.message_id, text: content.text })
+    }
+
+    fn button(&self, query: &Value) -> Option<Inbound> {
+        let message = query.object("message")?;
+        let event = InboundEvent::Button {
+            message_id: message.int("message_id")?.to_string(),
+            data: query.text("data")?.to_owned(),
+        };
+        let inbound = self.event(message, event)?;
+        // The message is ours; who pressed is in the query. The time of the message is not that of the press.
+        Some(Inbound { sender: people::user(query.at("from"), self.me)?, at: self.now, ..inbound })
+    }
+
+    fn reactions(&self, change: &Value) -> Vec<Inbound> {
+        let by = change.object("user").and_then(|user| people::user(user, self.me));
+        let by = by.or_else(|| change.object("actor_chat").and_then(|chat| people::chat(chat, None)));
+        let (Some(sender), Some(message)) = (by, change.int("message_id")) else { return Vec::new() };
+        let names = |key: &str| -> Vec<String> { change.list(key).iter().filter_map(emoji).collect() };
+        let (old, new) = (names("old_reaction"), names("new_reaction"));
+        let added = new.iter().filter(|emoji| !old.contains(emoji)).map(|emoji| (emoji, false));
+        let removed = old.iter().filter(|emoji| !new.contains(emoji)).map(|emoji| (emoji, true));
+        let events =
+            added.chain(removed).take(MOST_REACTIONS).enumerate().filter_map(|(at, (emoji, removed))| {
+                let event =
+                    InboundEvent::Reaction { message_id: message.to_string(), emoji: emoji.clone(), removed };
+                let inbound = self.at_place(change, event, sender.clone())?;
+                let native_id =
+                    if at == 0 { inbound.native_id } else { format!("{}:{at}", inbound.native_id) };
+                Some(Inbound { native_id, ..inbound })
+            });
+        events.collect()
+    }
+
+    fn event(&self, message: &Value, event: InboundEvent) -> Option<Inbound> {
+        self.at_place(message, event, people::sender(message, self.me)?)
+    }
+
+    fn at_place(&self, place: &Value, event: InboundEvent, sender: Sender) -> Option<Inbound> {
+        let chat = place.object("chat")?;
+        let seconds = place.int("date").filter(|seconds| *seconds > 0);
+        let edited = place.int("edit_date").filter(|_| matches!(event, InboundEvent::Edited { .. }));
+        Some(Inbound {
+            native_id: format!("update:{}", self.number),
+            address: Address {
+                channel: super::ID.to_owned(),
+                account: self.account.to_owned(),
+                target: chat.int("id")?.to_string(),
+                thread: thread::of_inbound(chat, place),
+            },
+            conversation: conversation(chat, place),
+            sender,
+            event,
+            at: edited.or(seconds).map_or(self.now, |seconds| seconds.saturating_mul(1000)),
+        })
+    }
+}
+
+fn conversation(chat: &Value, message: &Value) -> Conversation {
+    // The message that a topic begins with knows its name.
+    let topic = message.at("reply_to_message").object("forum_topic_created");
+    Conversation {
+        kind: people::kind_of_chat(chat),
+        title: chat.text("title").map(str::to_owned),
+        thread_title: topic.and_then(|topic| topic.text("name")).map(str::to_owned),
+        is_forum: chat.flag("is_forum"),
+        space: None,
+        descriptions: Vec::new(),
+    }
+}
+
+fn emoji(reaction: &Value) -> Option<String> {
+    match reaction.text("type")? {
+        "emoji" => reaction.text("emoji").map(str::to_owned),
+        "custom_emoji" => reaction.text("custom_emoji_id").map(|id| format!("custom:{id}")),
+        "paid" => Some("⭐".to_owned()),
+        _ => None,
+    }
+}
+
+/// Nobody is asked when we are taken into a group or out of it; the log says so.
+fn member(change: &Value) {
+    let chat = change.at("chat").int("id");
+    let status = change.at("new_chat_member").text("status").unwrap_or("unknown");
+    tracing::info!(chat, status, "the bot's place in a Telegram chat has changed");
+}

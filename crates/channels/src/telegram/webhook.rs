@@ -1,0 +1,218 @@
+//! Telegram pushes: a listener of our own (spec `channels.md` §7.2). What is pushed is answered when the inbox has it.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Method, Request, Response, StatusCode};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use openclaw_config::clock::now_ms;
+use parking_lot::Mutex;
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+use subtle::ConstantTimeEq as _;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use super::account::Bot;
+use super::entities::Me;
+use super::poller_slot::PollerSlot;
+use super::polling::{Next, Polling};
+use super::receive::{Answers, failed, give, works};
+use super::update;
+use super::wire::Wire as _;
+use crate::{AccountIo, Exit};
+
+const HOST: &str = "127.0.0.1";
+const PORT: u16 = 8787;
+const PATH: &str = "/telegram-webhook";
+const HEALTH: &str = "/healthz";
+const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
+/// Connections at a time; Telegram opens forty at most.
+const CONNECTIONS: usize = 64;
+/// Longest update.
+const MAX_BODY: usize = 4 * 1024 * 1024;
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often Telegram is asked how its pushes go.
+const LOOK: Duration = Duration::from_secs(300);
+
+/// What a request needs.
+struct Hook {
+    path: String,
+    secret: openclaw_config::settings::Secret,
+    account: String,
+    me: Me,
+    io: AccountIo,
+    answers: Mutex<Answers>,
+}
+
+/// Listens until it is stopped.
+pub(super) async fn listen(bot: &Bot, me: Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
+    let settings = &bot.settings;
+    let Some(secret) = settings.webhook_secret.clone() else {
+        let text = "channels.telegram.webhookUrl requires channels.telegram.webhookSecret";
+        return Exit::Misconfigured(text.to_owned());
+    };
+    let host = settings.webhook_host.as_deref().unwrap_or(HOST);
+    let port = settings.webhook_port.unwrap_or(PORT);
+    let listener = match TcpListener::bind((host, port)).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            return Exit::Lost(format!("the webhook's listener {host}:{port} can't be opened: {error}"));
+        }
+    };
+    let hook = Arc::new(Hook {
+        path: settings.webhook_path.clone().unwrap_or_else(|| PATH.to_owned()),
+        secret,
+        account: bot.id.clone(),
+        me,
+        io: io.clone(),
+        answers: Mutex::new(Answers::new(bot.client.clone())),
+    });
+    tokio::select! { biased;
+        () = io.stop.cancelled() => Exit::Stopped,
+        exit = register(bot, &hook) => exit,
+        () = accept(&listener, &hook) => Exit::Stopped,
+    }
+}
+
+/// Tells Telegram where to push, and looks now and then whether it still does.
+async fn register(bot: &Bot, hook: &Hook) -> Exit {
+    let mut polling = Polling::new(None);
+    let url = bot.settings.webhook_url.clone().unwrap_or_default();
+    let mut is_set = false;
+    loop {
+        let result = if is_set { look(bot, &url).await } else { set(bot, &url, hook).await };
+        let wait = match result {
+            Ok(State::Pushes) => {
+                is_set = true;
+                polling.took(None, now_ms());
+                works(&hook.io);
+                LOOK
+            }
+            Ok(State::Gone) => {
+                is_set = false;
+                polling.not_taken(rand::random())
+            }
+            Ok(State::Fails(why)) => {
+                hook.io.status.update(|status| {
+                    status.connected = false;
+                    status.last_error = Some(why);
+                });
+                LOOK
+            }
+            Err(error) => match failed(&mut polling, &error, &hook.io) {
+                Next::Pause(wait) => wait,
+                Next::End(exit) => return exit,
+            },
+        };
+        tokio::time::sleep(wait).await;
+    }
+}
+
+enum State {
+    Pushes,
+    /// Somebody has set another, or taken it away.
+    Gone,
+    /// Telegram can't reach us.
+    Fails(String),
+}
+
+async fn set(bot: &Bot, url: &str, hook: &Hook) -> Result<State, super::failure::ApiError> {
+    let params = json!({
+        "url": url,
+        "secret_token": hook.secret.expose_secret(),
+        "allowed_updates": update::KINDS,
+        "drop_pending_updates": false,
+    });
+    bot.client.call("setWebhook", &params).await.map(|_| State::Pushes)
+}
+
+async fn look(bot: &Bot, url: &str) -> Result<State, super::failure::ApiError> {
+    let now = bot.client.call("getWebhookInfo", &json!({})).await?;
+    if now.text("url") != Some(url) {
+        return Ok(State::Gone);
+    }
+    let since = now_ms() / 1000 - i64::try_from(LOOK.as_secs()).unwrap_or_default();
+    let is_recent = now.int("last_error_date").is_some_and(|at| at >= since);
+    let waits = now.int("pending_update_count").is_some_and(|count| count > 0);
+    if is_recent && waits {
+        let why = now.text("last_error_message").unwrap_or("no reason given");
+        return Ok(State::Fails(format!("Telegram can't push to {url}: {why}")));
+    }
+    Ok(State::Pushes)
+}
+
+async fn accept(listener: &TcpListener, hook: &Arc<Hook>) {
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        if connections.len() >= CONNECTIONS {
+            connections.join_next().await;
+        }
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                connections.spawn(serve(stream, Arc::clone(hook)));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the webhook's listener can't accept");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, hook: Arc<Hook>) {
+    let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+        let hook = Arc::clone(&hook);
+        async move { Ok::<_, Infallible>(respond(&hook, request.map(Body::new)).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = connection.await {
+        tracing::debug!(%error, "a connection of the webhook ended");
+    }
+}
+
+async fn respond(hook: &Hook, request: Request<Body>) -> Response<Body> {
+    let path = request.uri().path();
+    if request.method() == Method::GET && path == HEALTH {
+        return answer(StatusCode::OK, "ok");
+    }
+    if request.method() != Method::POST || path != hook.path {
+        return answer(StatusCode::NOT_FOUND, "");
+    }
+    let given = request.headers().get(SECRET_HEADER).map(|value| value.as_bytes()).unwrap_or_default();
+    if !bool::from(given.ct_eq(hook.secret.expose_secret().as_bytes())) {
+        return answer(StatusCode::UNAUTHORIZED, "");
+    }
+    let body = tokio::time::timeout(BODY_TIMEOUT, to_bytes(request.into_body(), MAX_BODY)).await;
+    let Ok(Ok(body)) = body else { return answer(StatusCode::PAYLOAD_TOO_LARGE, "") };
+    let Ok(value) = serde_json::from_slice::<Value>(&body) else {
+        return answer(StatusCode::BAD_REQUEST, "");
+    };
+    let update = update::read(&value, &hook.account, &hook.me, now_ms());
+    match give(&hook.io, update.events).await {
+        Ok(()) => {
+            works(&hook.io);
+            if let Some(callback) = update.callback {
+                hook.answers.lock().add(callback);
+            }
+            answer(StatusCode::OK, "")
+        }
+        // Telegram brings it again.
+        Err(_) => answer(StatusCode::SERVICE_UNAVAILABLE, ""),
+    }
+}
+
+fn answer(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,380 @@
+//! A Bot API server that keeps Telegram's rules and fails when the test says so, over real HTTP on 127.0.0.1.
+//!
+//! Updates wait until a poll confirms them by its offset; a second poll ends the first with 409. Everything that is called is recorded,
+//! and a test waits for the n-th call instead of sleeping.
+//!
+//! ```no_run
+//! # use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
+//! # async fn test() {
+//! let server = TelegramServer::start().await;
+//! server.push(private_message(5, "hi"));
+//! server.fail("sendMessage", Fault::Slower(3));
+//! // … point channels.telegram.apiRoot at server.root(), with the token server.token() …
+//! let call = server.nth_call("sendMessage", 1).await;
+//! assert_eq!(call.params["text"], "hello");
+//! # }
+//! ```
+
+mod fault;
+mod markup;
+mod methods;
+mod multipart;
+mod updates;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::{Request, Response, StatusCode};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+pub use fault::Fault;
+pub use multipart::Upload;
+pub use updates::{bot, button, forum_message, group_message, person, private_message, reaction};
+
+/// How long a test waits for a call.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// Largest request body.
+const MAX_BODY: usize = 64 * 1024 * 1024;
+/// Tells the tokens of servers apart.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// A running server. It ends when dropped.
+#[derive(Debug)]
+pub struct TelegramServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+/// A call that came in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Its method.
+    pub method: String,
+    /// Its parameters; those of a form as JSON where they are JSON.
+    pub params: Value,
+    /// The files of a form.
+    pub uploads: Vec<Upload>,
+}
+
+/// What the server knows.
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Rises with everything that happens.
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct State {
+    token: String,
+    /// Not confirmed yet, by id.
+    updates: BTreeMap<i64, Value>,
+    /// Brought with the next answer whatever was confirmed.
+    again: Vec<Value>,
+    next_update: i64,
+    next_message: i64,
+    /// The poll that counts; another ends it.
+    poll: u64,
+    faults: BTreeMap<String, VecDeque<Fault>>,
+    calls: Vec<Call>,
+    answered: Vec<String>,
+    files: BTreeMap<String, (String, Bytes)>,
+    /// Address and secret.
+    webhook: Option<(String, Option<String>)>,
+    /// Groups that have another id now.
+    moved: BTreeMap<i64, i64>,
+    /// Topics that are gone.
+    gone_threads: Vec<i64>,
+    revoked: bool,
+}
+
+impl TelegramServer {
+    /// The bot's id.
+    pub const BOT: i64 = 7000;
+
+    /// Starts one on a free port.
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap_or_else(|error| panic!("bind: {error}"));
+        let address = listener.local_addr().unwrap_or_else(|error| panic!("address: {error}"));
+        let state = State {
+            token: format!("{}:TEST-token-{}", Self::BOT, NEXT.fetch_add(1, Ordering::Relaxed)),
+            updates: BTreeMap::new(),
+            again: Vec::new(),
+            next_update: 1000,
+            next_message: 500,
+            poll: 0,
+            faults: BTreeMap::new(),
+            calls: Vec::new(),
+            answered: Vec::new(),
+            files: BTreeMap::new(),
+            webhook: None,
+            moved: BTreeMap::new(),
+            gone_threads: Vec::new(),
+            revoked: false,
+        };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changes: watch::Sender::new(0) });
+        let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Self { address, shared, task }
+    }
+
+    /// What `apiRoot` is set to.
+    pub fn root(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The bot's token; each server has another.
+    pub fn token(&self) -> String {
+        self.shared.state().token.clone()
+    }
+
+    /// Adds an update; it gets the next number, which is returned.
+    pub fn push(&self, mut update: Value) -> i64 {
+        let mut state = self.shared.state();
+        let id = state.next_update;
+        state.next_update += 1;
+        if let Some(map) = update.as_object_mut() {
+            map.insert("update_id".to_owned(), json!(id));
+        }
+        state.updates.insert(id, update);
+        drop(state);
+        self.shared.changed();
+        id
+    }
+
+    /// Adds an update whose number says the test; later ones count on from it.
+    pub fn push_numbered(&self, id: i64, update: Value) {
+        self.shared.state().next_update = id;
+        self.push(update);
+    }
+
+    /// Brings this with the next answer, as it is, whatever was confirmed: duplicates, strange things.
+    pub fn push_again(&self, update: Value) {
+        self.shared.state().again.push(update);
+        self.shared.changed();
+    }
+
+    /// Numbers of the updates that were not confirmed.
+    pub fn unconfirmed(&self) -> Vec<i64> {
+        self.shared.state().updates.keys().copied().collect()
+    }
+
+    /// Lets the next call of a method fail. Faults of a method come in the order in which they were set.
+    pub fn fail(&self, method: &str, fault: Fault) {
+        self.shared.state().faults.entry(method.to_owned()).or_default().push_back(fault);
+    }
+
+    /// Adds a file that `getFile` finds.
+    pub fn add_file(&self, id: &str, path: &str, content: impl Into<Bytes>) {
+        self.shared.state().files.insert(id.to_owned(), (path.to_owned(), content.into()));
+    }
+
+    /// A group gets another id.
+    pub fn move_group(&self, from: i64, to: i64) {
+        self.shared.state().moved.insert(from, to);
+    }
+
+    /// A topic is gone, in all groups.
+    pub fn delete_thread(&self, thread: i64) {
+        self.shared.state().gone_threads.push(thread);
+    }
+
+    /// The token is not good any more, or is again.
+    pub fn revoke(&self, revoked: bool) {
+        self.shared.state().revoked = revoked;
+    }
+
+    /// The calls of a method so far.
+    pub fn calls(&self, method: &str) -> Vec<Call> {
+        self.shared.state().calls.iter().filter(|call| call.method == method).cloned().collect()
+    }
+
+    /// All calls so far but polls.
+    pub fn all_calls(&self) -> Vec<Call> {
+        self.shared.state().calls.iter().filter(|call| call.method != "getUpdates").cloned().collect()
+    }
+
+    /// Waits for the n-th call of a method, counted from 1.
+    ///
+    /// # Panics
+    /// When it does not come within half a minute.
+    pub async fn nth_call(&self, method: &str, n: usize) -> Call {
+        let what = format!("call {n} of {method}");
+        self.wait(&what, |state| {
+            state.calls.iter().filter(|call| call.method == method).nth(n.saturating_sub(1)).cloned()
+        })
+        .await
+    }
+
+    /// Waits until the n-th call of a method was answered.
+    ///
+    /// # Panics
+    /// When it is not within half a minute.
+    pub async fn nth_answer(&self, method: &str, n: usize) {
+        let what = format!("answer {n} of {method}");
+        let count = |state: &State| state.answered.iter().filter(|answered| *answered == method).count();
+        self.wait(&what, |state| (count(state) >= n).then_some(())).await;
+    }
+
+    /// Waits until all updates were confirmed.
+    ///
+    /// # Panics
+    /// When they are not within half a minute.
+    pub async fn all_confirmed(&self) {
+        self.wait("confirmation of all updates", |state| state.updates.is_empty().then_some(())).await;
+    }
+
+    /// Pushes an update to the webhook that is set, and returns the status of the answer.
+    ///
+    /// # Panics
+    /// When none is set, or it can't be reached.
+    pub async fn push_to_webhook(&self, mut update: Value) -> u16 {
+        let (url, secret) = {
+            let mut state = self.shared.state();
+            if update.get("update_id").is_none() {
+                update["update_id"] = json!(state.next_update);
+                state.next_update += 1;
+            }
+            state.webhook.clone().unwrap_or_else(|| panic!("no webhook is set"))
+        };
+        methods::post(&url, secret.as_deref(), &update).await.unwrap_or_else(|error| panic!("{url}: {error}"))
+    }
+
+    async fn wait<T>(&self, what: &str, look: impl Fn(&State) -> Option<T>) -> T {
+        let mut changes = self.shared.changes.subscribe();
+        let found = async {
+            loop {
+                changes.borrow_and_update();
+                if let Some(found) = look(&self.shared.state()) {
+                    return found;
+                }
+                if changes.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
+        match tokio::time::timeout(DEADLINE, found).await {
+            Ok(found) => found,
+            Err(_) => panic!("no {what}; calls so far: {:?}", self.all_calls()),
+        }
+    }
+}
+
+impl Drop for TelegramServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        tokio::select! {
+            Ok((stream, _)) = listener.accept() => {
+                let shared = Arc::clone(&shared);
+                let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+                    let shared = Arc::clone(&shared);
+                    async move { respond(&shared, request.map(Body::new)).await }
+                });
+                connections.spawn(async move {
+                    // A connection that a fault ended.
+                    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+                });
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+/// An error ends the connection without an answer.
+async fn respond(shared: &Shared, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
+    let path = request.uri().path().to_owned();
+    let (token, is_revoked) = {
+        let state = shared.state();
+        (state.token.clone(), state.revoked)
+    };
+    if let Some(file) = path.strip_prefix(&format!("/file/bot{token}/")) {
+        return Ok(methods::file(shared, file));
+    }
+    let Some(method) = path.strip_prefix(&format!("/bot{token}/")).map(str::to_owned) else {
+        return Ok(answer(404, &json!({"ok": false, "error_code": 404, "description": "Not Found"})));
+    };
+    let call = read(&method, request).await?;
+    let fault = {
+        let mut state = shared.state();
+        state.calls.push(call.clone());
+        state.faults.get_mut(&method).and_then(VecDeque::pop_front)
+    };
+    shared.changed();
+    if is_revoked {
+        return Ok(answer(401, &json!({"ok": false, "error_code": 401, "description": "Unauthorized"})));
+    }
+    let response = match fault {
+        Some(fault) => fault.respond(|| methods::call(shared, call.clone())).await,
+        None => Ok(methods::call(shared, call).await),
+    };
+    shared.state().answered.push(method);
+    shared.changed();
+    response
+}
+
+async fn read(method: &str, request: Request<Body>) -> Result<Call, std::io::Error> {
+    let (head, body) = request.into_parts();
+    let kind =
+        head.headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default().to_owned();
+    let body = to_bytes(body, MAX_BODY).await.map_err(std::io::Error::other)?;
+    let (mut params, uploads) = if kind.starts_with("multipart/form-data") {
+        multipart::read(&kind, &body)
+    } else if kind.starts_with("application/x-www-form-urlencoded") {
+        (multipart::form(&body), Vec::new())
+    } else {
+        (serde_json::from_slice(&body).unwrap_or_else(|_| json!({})), Vec::new())
+    };
+    let query = url::form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes());
+    for (key, value) in query {
+        params[key.as_ref()] = multipart::value(&value);
+    }
+    Ok(Call { method: method.to_owned(), params, uploads })
+}
+
+fn answer(status: u16, body: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert("content-type", axum::http::HeaderValue::from_static("application/json"));
+    response
+}
+
+/// An error of the API.
+fn refuse(status: u16, description: &str) -> Response<Body> {
+    answer(status, &json!({"ok": false, "error_code": status, "description": description}))
+}
+
+/// A result of the API.
+fn result(value: &Value) -> Response<Body> {
+    answer(200, &json!({"ok": true, "result": value}))
+}
+
+/// A body that breaks off in the middle.
+fn broken_body(start: &'static str) -> Body {
+    let parts = [Ok(Bytes::from_static(start.as_bytes())), Err(std::io::Error::other("cut"))];
+    Body::from_stream(futures_util::stream::iter(parts))
+}
