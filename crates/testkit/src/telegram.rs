@@ -307,7 +307,8 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 
 /// An error ends the connection without an answer.
 async fn respond(shared: &Shared, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
-    let path = request.uri().path().to_owned();
+    // Some clients escape the colon of the token.
+    let path = request.uri().path().replace("%3A", ":");
     let (token, is_revoked) = {
         let state = shared.state();
         (state.token.clone(), state.revoked)

@@ -1,5 +1,6 @@
 //! A bot against the fake Bot API.
 
+mod normalising;
 mod receiving;
 mod sending;
 mod webhooks;

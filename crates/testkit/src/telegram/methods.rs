@@ -154,10 +154,7 @@ fn send(state: &mut State, call: &Call) -> Response<Body> {
         state.next_message += 1;
         state.next_message
     });
-    let chat = match params["chat_id"].as_i64() {
-        Some(chat) => chat,
-        None => -1_000_000_000_001,
-    };
+    let chat = params["chat_id"].as_i64().unwrap_or(-1_000_000_000_001);
     let kind = if chat > 0 { "private" } else { "supergroup" };
     let mut message =
         json!({"message_id": id, "date": 1_735_787_046, "chat": {"id": chat, "type": kind}, "from": bot()});

@@ -23,24 +23,24 @@ pub fn bot() -> Value {
     })
 }
 
-fn message(chat: Value, from: i64, text: &str) -> Value {
+fn message(chat: &Value, from: i64, text: &str) -> Value {
     json!({"message": {"message_id": 11, "date": DATE, "chat": chat, "from": person(from), "text": text}})
 }
 
 /// A message to the bot.
 pub fn private_message(from: i64, text: &str) -> Value {
-    message(json!({"id": from, "type": "private", "first_name": "Ada"}), from, text)
+    message(&json!({"id": from, "type": "private", "first_name": "Ada"}), from, text)
 }
 
 /// A message in a group.
 pub fn group_message(group: i64, from: i64, text: &str) -> Value {
-    message(json!({"id": group, "type": "supergroup", "title": "Team"}), from, text)
+    message(&json!({"id": group, "type": "supergroup", "title": "Team"}), from, text)
 }
 
 /// A message in a topic of a forum.
 pub fn forum_message(group: i64, topic: i64, from: i64, text: &str) -> Value {
     let mut update =
-        message(json!({"id": group, "type": "supergroup", "title": "Team", "is_forum": true}), from, text);
+        message(&json!({"id": group, "type": "supergroup", "title": "Team", "is_forum": true}), from, text);
     update["message"]["message_thread_id"] = json!(topic);
     update["message"]["is_topic_message"] = json!(true);
     update
