@@ -37,6 +37,7 @@ pub mod hooks;
 pub mod host;
 pub mod identity;
 mod payload;
+pub mod picture;
 pub mod place;
 pub mod prompt;
 pub mod pruning;
