@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use openclaw_agent::pruning::Pruned;
+use openclaw_agent::sent_images::SentImages;
 use openclaw_models::KeptRequest;
 use openclaw_sessions::transcript::{KeptTranscript, Transcript, TranscriptRef};
 use parking_lot::Mutex;
@@ -34,6 +35,14 @@ pub(super) struct Remembered {
     pub(super) asked: KeptRequest,
     /// Which tool results are not sent any more.
     pub(super) pruned: Pruned,
+    /// What is sent in the place of images that are too large.
+    pub(super) images: SentImages,
+}
+
+impl Remembered {
+    fn memory(&self) -> usize {
+        self.asked.memory() + self.pruned.memory() + self.images.memory()
+    }
 }
 
 impl KeptTranscripts {
@@ -62,7 +71,7 @@ fn is_too_much(count: usize, memory: usize) -> bool {
 
 impl Kept {
     fn memory(&self) -> usize {
-        self.transcript.memory() + self.remembered.asked.memory() + self.remembered.pruned.memory()
+        self.transcript.memory() + self.remembered.memory()
     }
 }
 

@@ -30,6 +30,7 @@ use crate::pruning::Pruned;
 use crate::redaction::Redactor;
 use crate::reply::Outcome;
 use crate::run::{Limits, ReasoningVisibility, RunModel, RunParams};
+use crate::sent_images::SentImages;
 use crate::tool::{Catalogue, Tool, ToolContext, ToolError, ToolFacts, ToolFuture, ToolOutput};
 use crate::toolbox::Toolbox;
 use crate::transcript::{QueuedMessage, Steering, Transcript, TranscriptError, Written};
@@ -392,6 +393,7 @@ pub(super) struct Stage {
     pub(super) fixed_tokens: u64,
     pub(super) models_repeat: bool,
     pub(super) hooks: RunHooks,
+    images: SentImages,
 }
 
 impl Stage {
@@ -429,6 +431,7 @@ impl Stage {
             fixed_tokens: 0,
             models_repeat: false,
             hooks: RunHooks::none(),
+            images: SentImages::default(),
         }
     }
 
@@ -507,6 +510,7 @@ impl Stage {
             fixed_tokens: self.fixed_tokens,
             pruning: None,
             pruned: &mut Pruned::default(),
+            images: &mut self.images,
             history_limit: None,
             cancel: cancel.clone(),
             workspace: PathBuf::from("/ws"),
