@@ -80,8 +80,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use openclaw_protocol::message::{Block, ImageBlock, Message, UserContent, UserMessage};
     use openclaw_protocol::{AgentId, SessionId};
     use openclaw_sessions::transcript::{MemoryTranscripts, NewTranscript, TranscriptLock, Transcripts};
+    use tokio_util::sync::CancellationToken;
 
     #[test]
     fn many_small_ones_or_a_few_large_ones_are_kept() {
@@ -95,6 +97,22 @@ mod tests {
         for (count, memory, expect) in rows {
             assert_eq!(is_too_much(count, memory), expect, "{count} of {memory} bytes");
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_sent_in_the_place_of_images_counts() {
+        let image = ImageBlock {
+            mime_type: "image/png".to_owned(),
+            data: "AAAA".to_owned(),
+            ..ImageBlock::default()
+        };
+        let content = UserContent::Blocks(vec![Block::Image(image)]);
+        let message = Message::User(UserMessage { content, ..UserMessage::default() });
+        let mut remembered = Remembered::default();
+        let before = remembered.memory();
+        let conversation = Arc::new(vec![Arc::new(message)]);
+        remembered.images.view(&conversation, &CancellationToken::new()).await.unwrap();
+        assert!(remembered.memory() > before);
     }
 
     #[tokio::test]
