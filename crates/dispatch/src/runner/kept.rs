@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use openclaw_agent::pruning::Pruned;
+use openclaw_agent::sent_images::SentImages;
 use openclaw_models::KeptRequest;
 use openclaw_sessions::transcript::{KeptTranscript, Transcript, TranscriptRef};
 use parking_lot::Mutex;
@@ -34,6 +35,14 @@ pub(super) struct Remembered {
     pub(super) asked: KeptRequest,
     /// Which tool results are not sent any more.
     pub(super) pruned: Pruned,
+    /// What is sent in the place of images that are too large.
+    pub(super) images: SentImages,
+}
+
+impl Remembered {
+    fn memory(&self) -> usize {
+        self.asked.memory() + self.pruned.memory() + self.images.memory()
+    }
 }
 
 impl KeptTranscripts {
@@ -72,7 +81,7 @@ fn too_much(sizes: &[usize]) -> Option<usize> {
 
 impl Kept {
     fn memory(&self) -> usize {
-        self.transcript.memory() + self.remembered.asked.memory() + self.remembered.pruned.memory()
+        self.transcript.memory() + self.remembered.memory()
     }
 }
 
@@ -81,8 +90,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use openclaw_protocol::message::{Block, ImageBlock, Message, UserContent, UserMessage};
     use openclaw_protocol::{AgentId, SessionId};
     use openclaw_sessions::transcript::{MemoryTranscripts, NewTranscript, TranscriptLock, Transcripts};
+    use tokio_util::sync::CancellationToken;
 
     #[test]
     fn many_small_ones_or_a_few_large_ones_are_kept() {
@@ -106,6 +117,22 @@ mod tests {
         for (sizes, expect) in rows {
             assert_eq!(too_much(&sizes), expect, "{sizes:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_sent_in_the_place_of_images_counts() {
+        let image = ImageBlock {
+            mime_type: "image/png".to_owned(),
+            data: "AAAA".to_owned(),
+            ..ImageBlock::default()
+        };
+        let content = UserContent::Blocks(vec![Block::Image(image)]);
+        let message = Message::User(UserMessage { content, ..UserMessage::default() });
+        let mut remembered = Remembered::default();
+        let before = remembered.memory();
+        let conversation = Arc::new(vec![Arc::new(message)]);
+        remembered.images.view(&conversation, &CancellationToken::new()).await.unwrap();
+        assert!(remembered.memory() > before);
     }
 
     #[tokio::test]
