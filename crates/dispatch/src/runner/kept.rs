@@ -17,7 +17,7 @@ const FEW: usize = 8;
 const MANY: usize = 64;
 /// What more than a few take, in bytes: many conversations at once find theirs, and a gateway of many conversations does not
 /// grow with them.
-const MANY_MEMORY: usize = 4 * 1024 * 1024;
+const MANY_MEMORY: usize = 2 * 1024 * 1024;
 
 /// The transcripts used last, the newest at the end. A run takes its own out and puts it back.
 #[derive(Default)]
@@ -57,6 +57,10 @@ impl KeptTranscripts {
     pub(super) fn put(&self, transcript: Transcript, remembered: Remembered) {
         let mut kept = self.0.lock();
         kept.push_back(Kept { transcript: transcript.keep(), remembered });
+        // What was asked repeats the whole prompt; writing it anew costs less than reading a transcript does.
+        if let Some(older) = kept.len().checked_sub(FEW + 1).and_then(|at| kept.get_mut(at)) {
+            older.remembered.asked = KeptRequest::default();
+        }
         let mut sizes: Vec<usize> = kept.iter().map(Kept::memory).collect();
         while let Some(at) = too_much(&sizes) {
             sizes.remove(at);
