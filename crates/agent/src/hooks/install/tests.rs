@@ -149,7 +149,7 @@ fn what_is_no_hook_is_named() {
     tree.hook("pipe", "");
     nix::unistd::mkfifo(&tree.path("pipe/p"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     let rows = [
-        ("empty", "empty has neither a HOOK.md nor a package.json with openclaw.hooks"),
+        ("empty", "it has neither a HOOK.md nor a package.json with openclaw.hooks; is it a pack of hooks?"),
         ("outside", "outside: package.json names ../one, which is outside of the pack"),
         ("member", "member: package.json names ./gone, which has no HOOK.md"),
         ("unhandled", "unhandled has no handler"),
