@@ -96,7 +96,10 @@ fn what_is_there_is_replaced_only_by_what_has_its_id() {
     let version = || installed_version(&tree.hooks().join("pack"));
     tree.install("one", &Mode::New).unwrap();
     let again = tree.install("two", &Mode::New).unwrap_err();
-    assert_eq!(again, "state/hooks/pack is there already; delete it first");
+    assert_eq!(
+        again,
+        "state/hooks/pack is there already; `openclaw hooks update` replaces what came from npm, else delete it first"
+    );
     let replace = Mode::Replace("pack".to_owned());
     assert_eq!(tree.install("other", &replace).unwrap_err(), "it is \"other\", not \"pack\"");
     assert_eq!(version().as_deref(), Some("1.0.0"));
