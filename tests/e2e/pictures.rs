@@ -1,10 +1,13 @@
-//! Pictures that a model reads: what a file claims to be costs nothing before it is known to be harmless.
+//! Pictures that a model is shown: what a file claims to be costs nothing before it is known to be harmless, and what is too large
+//! for a provider is sent in a smaller form, wherever it comes from.
 
-use openclaw_testkit::GatewayUnderTest;
-use openclaw_testkit::model_server::{ModelServer, Reply};
-use serde_json::json;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
+use openclaw_testkit::{GatewayUnderTest, WsClient};
+use serde_json::{Value, json};
 
-use crate::conversation::turn;
+use crate::conversation::{end, message, transcript_path, turn, well_formed};
 use crate::gateway;
 
 /// Pixels a side.
@@ -17,12 +20,84 @@ async fn a_small_file_with_a_gigantic_picture_costs_no_memory() {
     let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
     let workspace = gateway.state_dir().join("workspace");
     std::fs::create_dir_all(&workspace).unwrap();
-    std::fs::write(workspace.join("big.png"), black_square()).unwrap();
+    std::fs::write(workspace.join("big.png"), black(SIDE, SIDE)).unwrap();
     let mut client = gateway.client().await.unwrap();
     assert_eq!(turn(&mut client, "main", "look", "run-1").await, "done");
     let told = model.requests()[1].messages().last().unwrap().to_string();
     assert!(told.contains("Image is too large to decode (24000x24000; at most 30 megapixels)"), "{told}");
     assert!(peak_memory(&gateway) < 256 * 1024, "{} kB", peak_memory(&gateway));
+}
+
+/// The client's picture of 3000 pixels, then one that is broken: what the model is shown is the same in each turn, also across a
+/// restart, and the transcript has what the client sent.
+#[tokio::test]
+async fn a_large_attachment_is_sent_as_a_smaller_jpeg_and_stored_whole() {
+    let model = ModelServer::answering(|_| Reply::text("seen")).await;
+    let config = json!({"agents": {"defaults": {"model": "anthropic/claude-opus-4-6"}},
+        "logging": {"level": "debug", "consoleLevel": "debug"},
+        "models": {"providers": {"anthropic": {"baseUrl": model.url(), "models": []}}}});
+    let setup = gateway().config(config).env("ANTHROPIC_API_KEY", "sk-ant-fake-key");
+    let mut gateway = setup.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let wide = black(3000, 10);
+    show(&mut client, "run-1", &[&wide]).await;
+    assert_eq!(turn(&mut client, "main", "again", "run-2").await, "seen");
+    let made = gateway.log().matches("an image was made smaller").count();
+    assert_eq!(made, 1, "the next turn remembers it");
+    gateway.terminate().await.unwrap();
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let (small, broken) = (black(20, 10), &black(3000, 3000)[..60]);
+    show(&mut client, "run-3", &[broken, &small]).await;
+
+    let requests = model.requests();
+    let first = images(&requests[0]);
+    assert_eq!(first.len(), 1);
+    assert_eq!((first[0].0.as_str(), jpeg_size(&first[0].1)), ("image/jpeg", (2000, 7)));
+    assert_eq!(images(&requests[1]), first, "the next turn");
+    let last = images(&requests[2]);
+    assert_eq!((&last[..1], &last[1..]), (&first[..], &[("image/png".to_owned(), small.clone())][..]));
+    let told = requests[2].messages().last().unwrap().to_string();
+    assert!(told.contains("\"[session:history] omitted image payload: "), "{told}");
+
+    let entries = well_formed(&transcript_path(&gateway, "main").await);
+    let stored =
+        entries.iter().flat_map(|entry| entry["message"]["content"].as_array().into_iter().flatten());
+    let stored: Vec<Vec<u8>> =
+        stored.filter(|block| block["type"] == "image").map(|block| bytes(&block["data"])).collect();
+    assert_eq!(stored, [wide, broken.to_vec(), small]);
+}
+
+/// A whole turn with pictures.
+async fn show(client: &mut WsClient, run: &str, pictures: &[&[u8]]) {
+    let attachment =
+        |png: &&[u8]| json!({"type": "image", "mimeType": "image/png", "content": STANDARD.encode(png)});
+    let mut params = message("main", "look", run);
+    params["attachments"] = pictures.iter().map(attachment).collect();
+    client.request("chat.send", params).await.unwrap();
+    let end = end(client, run).await;
+    assert_eq!(end["state"], "final", "{end}");
+}
+
+/// Type and bytes of the pictures that a request shows, as Anthropic takes them.
+fn images(request: &Captured) -> Vec<(String, Vec<u8>)> {
+    let blocks =
+        request.messages().iter().flat_map(|message| message["content"].as_array().into_iter().flatten());
+    let sources = blocks.filter(|block| block["type"] == "image").map(|block| &block["source"]);
+    sources
+        .map(|source| (source["media_type"].as_str().unwrap().to_owned(), bytes(&source["data"])))
+        .collect()
+}
+
+fn bytes(data: &Value) -> Vec<u8> {
+    STANDARD.decode(data.as_str().unwrap()).unwrap()
+}
+
+/// Width and height of a baseline JPEG.
+fn jpeg_size(jpeg: &[u8]) -> (u16, u16) {
+    let at = jpeg.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap();
+    let number = |at: usize| u16::from_be_bytes([jpeg[at], jpeg[at + 1]]);
+    (number(at + 7), number(at + 5))
 }
 
 /// The most memory the gateway ever had, in kB.
@@ -32,13 +107,13 @@ fn peak_memory(gateway: &GatewayUnderTest) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// A whole grey PNG, all of it black: 576 MB decoded.
-fn black_square() -> Vec<u8> {
-    let mut header = [SIDE.to_be_bytes(), SIDE.to_be_bytes()].concat();
+/// A whole grey PNG, all of it black: a byte a pixel decoded, and next to nothing as a file.
+fn black(width: u32, height: u32) -> Vec<u8> {
+    let mut header = [width.to_be_bytes(), height.to_be_bytes()].concat();
     header.extend([8, 0, 0, 0, 0]);
     let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
     for (name, data) in
-        [(b"IHDR", header), (b"IDAT", zeros(u64::from(SIDE) * u64::from(SIDE + 1))), (b"IEND", Vec::new())]
+        [(b"IHDR", header), (b"IDAT", zeros(u64::from(height) * u64::from(width + 1))), (b"IEND", Vec::new())]
     {
         let chunk = [name.as_slice(), &data].concat();
         png.extend(u32::try_from(data.len()).unwrap().to_be_bytes());

@@ -23,7 +23,7 @@ use crate::stop::Stop;
 use crate::tool_call::{self, CallFrame};
 use crate::tool_event;
 use crate::transcript::TranscriptError;
-use crate::turn::{CandidateFacts, Candidates, Step, Turn};
+use crate::turn::{CandidateFacts, Candidates, Step, StopCause, Turn};
 
 /// Runs to the end.
 pub(crate) async fn drive(params: RunParams<'_>) -> Outcome {
@@ -139,6 +139,11 @@ async fn call_model(
         return turn.short_of_room();
     }
     let messages = room::pruned(params, candidate, messages);
+    let cancel = stop.token().clone();
+    let Some(messages) = stop.guard(params.images.view(&messages, &cancel)).await.flatten() else {
+        let cause = stop.cause().unwrap_or(StopCause::Aborted);
+        return turn.stopped(cause, now_ms());
+    };
     let request = ModelRequest {
         system: Arc::clone(params.system_prompt),
         messages,

@@ -15,6 +15,7 @@
 //! | reasoning tags, directives, the silent token | [`text`] |
 //! | how much of the history a model is sent | `context` |
 //! | how large it is; leaving out old tool results; summaries in place of what was long ago | [`tokens`], [`pruning`], [`compaction`] |
+//! | images: what they are, made small enough; those of a conversation as they are sent | [`picture`], [`sent_images`] |
 //! | the system prompt and its report | [`prompt`] |
 //! | files under an open directory, that nothing leads out of | [`place`], [`workspace_file`] |
 //! | workspace files, templates, identity, the user's clock | [`bootstrap`], [`workspace`], [`identity`], [`user_time`] |
@@ -37,6 +38,7 @@ pub mod hooks;
 pub mod host;
 pub mod identity;
 mod payload;
+pub mod picture;
 pub mod place;
 pub mod prompt;
 pub mod pruning;
@@ -45,6 +47,7 @@ pub mod reply;
 pub mod requirements;
 pub mod roster;
 pub mod run;
+pub mod sent_images;
 pub mod skills;
 mod stop;
 pub mod text;

@@ -18,6 +18,7 @@ use crate::host::Host;
 use crate::pruning::{PruneSettings, Pruned};
 use crate::redaction::Redactor;
 use crate::reply::Outcome;
+use crate::sent_images::SentImages;
 use crate::toolbox::Toolbox;
 use crate::transcript::{Steering, Transcript};
 
@@ -60,6 +61,8 @@ pub struct RunParams<'a> {
     pub pruning: Option<&'a PruneSettings>,
     /// What was pruned behind the same transcript.
     pub pruned: &'a mut Pruned,
+    /// What was sent behind the same transcript in the place of images that are too large.
+    pub images: &'a mut SentImages,
     /// Keep this many user turns of history (spec `agent-runtime.md` §9.5); absent keeps all.
     pub history_limit: Option<NonZeroU32>,
     /// Stops the run.

@@ -345,6 +345,7 @@ async fn run_agent(
         fixed_tokens: prepared.fixed_tokens,
         pruning: prepared.pruning.as_deref(),
         pruned: &mut prepared.remembered.pruned,
+        images: &mut prepared.remembered.images,
         history_limit: prepared.history_limit,
         cancel: control.cancel.clone(),
         workspace: prepared.session.agent.workspace.clone(),

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{BufReader, Read as _, Seek, SeekFrom};
 use std::sync::{Arc, LazyLock};
 
+use openclaw_agent::picture::{Format, HEAD};
 use openclaw_agent::place::PlaceError;
 use openclaw_agent::tool::ToolFuture;
 use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
@@ -18,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use crate::args::{Args, PATH};
 use crate::path::{Resolver, refused};
 use crate::row::{Setup, ToolRow, blocking};
-use picture::Format;
 use window::Ask;
 
 pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Read(Arc::clone(setup))));
@@ -92,8 +92,8 @@ enum Found {
 
 fn read(mut file: File, path: &str, ask: Ask, cancel: &CancellationToken) -> Result<Found, ToolError> {
     let failed = |error: std::io::Error| refused("read", path, &PlaceError::Io(error));
-    let mut head = Vec::with_capacity(picture::HEAD);
-    file.by_ref().take(picture::HEAD as u64).read_to_end(&mut head).map_err(failed)?;
+    let mut head = Vec::with_capacity(HEAD);
+    file.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
     file.seek(SeekFrom::Start(0)).map_err(failed)?;
     if let Some(format) = Format::of(&head) {
         return Ok(Found::Picture(file, format));

@@ -1,6 +1,7 @@
 //! Whole runs against a scripted model, tools and transcript in memory.
 
 mod bad_input;
+mod images;
 mod laws;
 mod room;
 mod stage;

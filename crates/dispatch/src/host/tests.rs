@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use openclaw_agent::compaction::CompactionSettings;
 use openclaw_agent::hooks::RunHooks;
 use openclaw_agent::pruning::Pruned;
+use openclaw_agent::sent_images::SentImages;
 use openclaw_agent::tool::{Catalogue, ToolFuture};
 use openclaw_agent::transcript::{QueuedMessage, Written};
 use openclaw_agent::{
@@ -136,6 +137,7 @@ async fn a_tool_asks_the_gateway_for_its_sessions_in_the_middle_of_a_run() {
         fixed_tokens: 0,
         pruning: None,
         pruned: &mut Pruned::default(),
+        images: &mut SentImages::default(),
         history_limit: None,
         cancel: CancellationToken::new(),
         workspace: PathBuf::from("/"),

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use openclaw_agent::pruning::Pruned;
+use openclaw_agent::sent_images::SentImages;
 use openclaw_models::KeptRequest;
 use openclaw_sessions::transcript::{KeptTranscript, Transcript, TranscriptRef};
 use parking_lot::Mutex;
@@ -16,7 +17,7 @@ const FEW: usize = 8;
 const MANY: usize = 64;
 /// What more than a few take, in bytes: many conversations at once find theirs, and a gateway of many conversations does not
 /// grow with them.
-const MANY_MEMORY: usize = 4 * 1024 * 1024;
+const MANY_MEMORY: usize = 2 * 1024 * 1024;
 
 /// The transcripts used last, the newest at the end. A run takes its own out and puts it back.
 #[derive(Default)]
@@ -34,6 +35,14 @@ pub(super) struct Remembered {
     pub(super) asked: KeptRequest,
     /// Which tool results are not sent any more.
     pub(super) pruned: Pruned,
+    /// What is sent in the place of images that are too large.
+    pub(super) images: SentImages,
+}
+
+impl Remembered {
+    fn memory(&self) -> usize {
+        self.asked.memory() + self.pruned.memory() + self.images.memory()
+    }
 }
 
 impl KeptTranscripts {
@@ -48,6 +57,10 @@ impl KeptTranscripts {
     pub(super) fn put(&self, transcript: Transcript, remembered: Remembered) {
         let mut kept = self.0.lock();
         kept.push_back(Kept { transcript: transcript.keep(), remembered });
+        // What was asked repeats the whole prompt; writing it anew costs less than reading a transcript does.
+        if let Some(older) = kept.len().checked_sub(FEW + 1).and_then(|at| kept.get_mut(at)) {
+            older.remembered.asked = KeptRequest::default();
+        }
         let mut sizes: Vec<usize> = kept.iter().map(Kept::memory).collect();
         while let Some(at) = too_much(&sizes) {
             sizes.remove(at);
@@ -64,7 +77,7 @@ fn too_much(sizes: &[usize]) -> Option<usize> {
     if sizes.len() > MANY {
         Some(0)
     } else if older > 0 && memory > MANY_MEMORY {
-        (0..older).rev().max_by_key(|at| sizes[*at])
+        sizes.iter().take(older).enumerate().rev().max_by_key(|(_, size)| **size).map(|(at, _)| at)
     } else {
         (memory > MOST_MEMORY && !sizes.is_empty()).then_some(0)
     }
@@ -72,7 +85,7 @@ fn too_much(sizes: &[usize]) -> Option<usize> {
 
 impl Kept {
     fn memory(&self) -> usize {
-        self.transcript.memory() + self.remembered.asked.memory() + self.remembered.pruned.memory()
+        self.transcript.memory() + self.remembered.memory()
     }
 }
 
@@ -81,8 +94,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use openclaw_protocol::message::{Block, ImageBlock, Message, UserContent, UserMessage};
     use openclaw_protocol::{AgentId, SessionId};
     use openclaw_sessions::transcript::{MemoryTranscripts, NewTranscript, TranscriptLock, Transcripts};
+    use tokio_util::sync::CancellationToken;
 
     #[test]
     fn many_small_ones_or_a_few_large_ones_are_kept() {
@@ -106,6 +121,22 @@ mod tests {
         for (sizes, expect) in rows {
             assert_eq!(too_much(&sizes), expect, "{sizes:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_sent_in_the_place_of_images_counts() {
+        let image = ImageBlock {
+            mime_type: "image/png".to_owned(),
+            data: "AAAA".to_owned(),
+            ..ImageBlock::default()
+        };
+        let content = UserContent::Blocks(vec![Block::Image(image)]);
+        let message = Message::User(UserMessage { content, ..UserMessage::default() });
+        let mut remembered = Remembered::default();
+        let before = remembered.memory();
+        let conversation = Arc::new(vec![Arc::new(message)]);
+        remembered.images.view(&conversation, &CancellationToken::new()).await.unwrap();
+        assert!(remembered.memory() > before);
     }
 
     #[tokio::test]

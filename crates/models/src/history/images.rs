@@ -1,6 +1,7 @@
 //! Images as a provider takes them: called what they are, and none without bytes (spec `agent-runtime.md` §9.2, step 2). Providers
 //! refuse the whole request for one that is not, with every further message. Those of our own tools and clients are well when they are
-//! stored; those of other programs that write transcripts may not be.
+//! stored; those of other programs that write transcripts may not be. How large an image is, is the business of who sends the
+//! conversation.
 
 use std::sync::Arc;
 

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::images::picture;
 use crate::compaction::CompactionSettings;
 use crate::event::{RunEnd, RunEvent, TextChange};
 use crate::hooks::RunHooks;
@@ -30,6 +31,7 @@ use crate::pruning::Pruned;
 use crate::redaction::Redactor;
 use crate::reply::Outcome;
 use crate::run::{Limits, ReasoningVisibility, RunModel, RunParams};
+use crate::sent_images::SentImages;
 use crate::tool::{Catalogue, Tool, ToolContext, ToolError, ToolFacts, ToolFuture, ToolOutput};
 use crate::toolbox::Toolbox;
 use crate::transcript::{QueuedMessage, Steering, Transcript, TranscriptError, Written};
@@ -334,7 +336,7 @@ fn toolbox(queue: &Arc<Queue>, trip: &Trip) -> Toolbox {
         let facts = ToolFacts { label_arguments: &["text"], ..ToolFacts::named(name) };
         Box::new(StageTool { facts, queue: Arc::clone(queue), trip: trip.clone() })
     };
-    Toolbox::new(["echo", "boom", "slow", "stuck", "steer", "flood"].map(tool).into(), &NO_NAMES)
+    Toolbox::new(["echo", "boom", "slow", "stuck", "steer", "flood", "camera"].map(tool).into(), &NO_NAMES)
 }
 
 impl Tool for StageTool {
@@ -363,6 +365,7 @@ impl Tool for StageTool {
                     Err(ToolError::Aborted)
                 }
                 "stuck" => std::future::pending().await,
+                "camera" => Ok(ToolOutput { content: vec![picture(4000)], ..ToolOutput::default() }),
                 "flood" => Ok(ToolOutput::text("x".repeat(100 << 20))),
                 "steer" => {
                     let _ = context.updates.try_send(json!({"content": [{"type": "text", "text": "half"}]}));
@@ -392,6 +395,7 @@ pub(super) struct Stage {
     pub(super) fixed_tokens: u64,
     pub(super) models_repeat: bool,
     pub(super) hooks: RunHooks,
+    pub(super) images: SentImages,
 }
 
 impl Stage {
@@ -429,6 +433,7 @@ impl Stage {
             fixed_tokens: 0,
             models_repeat: false,
             hooks: RunHooks::none(),
+            images: SentImages::default(),
         }
     }
 
@@ -444,7 +449,13 @@ impl Stage {
     }
 
     pub(super) fn steer(&self, text: &str) {
-        self.queue.steered.lock().unwrap().push_back(UserMessage::text(text, 2));
+        self.steer_with(UserMessage::text(text, 2));
+    }
+    pub(super) fn steer_with(&self, message: UserMessage) {
+        self.queue.steered.lock().unwrap().push_back(message);
+    }
+    pub(super) fn cancel(&self) -> CancellationToken {
+        self.trip.cancel.clone()
     }
     pub(super) fn break_transcript_after(&mut self, entries: usize) {
         self.memory.breaks_after = Some(entries);
@@ -507,6 +518,7 @@ impl Stage {
             fixed_tokens: self.fixed_tokens,
             pruning: None,
             pruned: &mut Pruned::default(),
+            images: &mut self.images,
             history_limit: None,
             cancel: cancel.clone(),
             workspace: PathBuf::from("/ws"),
@@ -537,7 +549,10 @@ impl Stage {
         outline(&self.messages())
     }
     pub(super) fn requests(&self) -> Vec<Vec<String>> {
-        self.requests.lock().unwrap().iter().map(|request| outline(&request.messages)).collect()
+        self.sent().iter().map(|request| outline(&request.messages)).collect()
+    }
+    pub(super) fn sent(&self) -> Vec<ModelRequest> {
+        self.requests.lock().unwrap().clone()
     }
     pub(super) fn raw_events(&self) -> &[RunEvent] {
         &self.events
