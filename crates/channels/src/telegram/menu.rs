@@ -59,13 +59,13 @@ fn menu(
     let mut rows: Vec<MenuCommand> = Vec::new();
     let mut left_out = 0;
     for command in native {
-        match fit(command) {
+        match fit(&command) {
             Some(command) if !rows.iter().any(|row| row.name == command.name) => rows.push(command),
             Some(_) | None => left_out += 1,
         }
     }
     for command in own {
-        match fit(command) {
+        match fit(&command) {
             Some(command) if rows.iter().any(|row| row.name == command.name) => {
                 tracing::warn!(
                     "Telegram custom command \"/{}\" conflicts with a native command.",
@@ -85,7 +85,7 @@ fn menu(
 }
 
 /// A command as Telegram takes it.
-fn fit(command: MenuCommand) -> Option<MenuCommand> {
+fn fit(command: &MenuCommand) -> Option<MenuCommand> {
     let name = command.name.trim().trim_start_matches('/').to_lowercase().replace('-', "_");
     let is_name = (1..=LONGEST_NAME).contains(&name.len())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');

@@ -22,11 +22,12 @@ fn one(kind: &str, message: Value) -> Inbound {
         "chat": {"id": 5, "type": "private"},
         "from": {"id": 5, "first_name": "Ada", "username": "ada"},
     });
-    for (key, value) in message.as_object().unwrap() {
-        base[key] = value.clone();
+    let Value::Object(fields) = message else { panic!("{message} is no object") };
+    for (key, value) in fields {
+        base[key] = value;
     }
-    let found = events(&json!({"update_id": 3, kind: base}));
-    assert_eq!(found.len(), 1, "{message}");
+    let found = events(&json!({"update_id": 3, kind: &base}));
+    assert_eq!(found.len(), 1, "{base}");
     found.into_iter().next().unwrap()
 }
 

@@ -1,0 +1,83 @@
+//! What is set where, and which counts.
+
+use std::sync::Arc;
+
+use openclaw_config::Environment;
+
+use super::*;
+
+pub(super) fn config(text: &str) -> Arc<Config> {
+    let home = tempfile::tempdir().unwrap();
+    let env = Environment::new([("HOME".to_owned(), home.path().display().to_string())], home.path());
+    Config::from_json5(text, &env).unwrap()
+}
+
+fn of(text: &str, id: &str) -> AccountSettings {
+    AccountSettings::of(&config(text), id).unwrap().unwrap()
+}
+
+#[test]
+fn an_account_lies_over_its_channel_and_defaults_come_last() {
+    let text = r#"{channels: {telegram: {dmPolicy: "open", allowFrom: ["*"], groupPolicy: "open", streamMode: "off",
+        accounts: {b: {botToken: "1:a"}}}}}"#;
+    let b = of(text, "b");
+    assert_eq!(
+        (b.dm_policy, b.group_policy, b.stream_mode),
+        (DmPolicy::Open, GroupPolicy::Open, StreamMode::Off)
+    );
+    let text = r#"{channels: {telegram: {dmPolicy: "allowlist", allowFrom: ["+1"], accounts: {b: {allowFrom: ["+2", 3]}}}}}"#;
+    let b = of(text, "b");
+    assert_eq!(b.dm_policy, DmPolicy::Allowlist);
+    assert_eq!(b.allow_from, Some(vec![Entry("+2".to_owned()), Entry("3".to_owned())]));
+    let bare = of("{channels: {telegram: {}}}", "default");
+    assert_eq!((bare.dm_policy, bare.group_policy), (DmPolicy::Pairing, GroupPolicy::Allowlist));
+    assert_eq!((bare.fetch_limit(), bare.text_limit(), bare.shows_link_previews()), (5_000_000, 4000, true));
+    assert!(!bare.actions.sticker && bare.actions.edit_message);
+    assert_eq!(bare.retry, RetrySettings::default());
+}
+
+#[test]
+fn accounts_are_found_by_their_normalised_names() {
+    let text = r#"{channels: {telegram: {accounts: {Work: {name: "W"}, "My Bot!": {}}}},
+        bindings: [{agentId: "main", match: {channel: "telegram", accountId: "ops"}}]}"#;
+    let config = config(text);
+    assert_eq!(account_ids(&config), ["my-bot", "ops", "work"]);
+    let found = |id: &str| AccountSettings::of(&config, id).map(|found| found.unwrap().name);
+    assert_eq!(found(" WORK "), Some(Some("W".to_owned())));
+    assert_eq!(found("my bot"), Some(None));
+    assert_eq!(found("ops"), Some(None));
+    assert_eq!(found("none"), None);
+}
+
+#[test]
+fn an_account_is_on_where_neither_it_nor_its_channel_is_off() {
+    let rows = [
+        ("{channels: {telegram: {accounts: {a: {}}}}}", true),
+        ("{channels: {telegram: {enabled: false, accounts: {a: {enabled: true}}}}}", false),
+        ("{channels: {telegram: {accounts: {a: {enabled: false}}}}}", false),
+    ];
+    for (text, expect) in rows {
+        assert_eq!(of(text, "a").is_enabled, expect, "{text}");
+    }
+}
+
+#[test]
+fn buttons_are_shown_to_whom_the_capabilities_say() {
+    let rows = [
+        (r#"{channels: {telegram: {capabilities: ["inlineButtons"]}}}"#, InlineButtons::All),
+        (r#"{channels: {telegram: {capabilities: {inlineButtons: "dm"}}}}"#, InlineButtons::Dm),
+        ("{channels: {telegram: {}}}", InlineButtons::Allowlist),
+    ];
+    for (text, expect) in rows {
+        assert_eq!(of(text, "default").inline_buttons(), expect, "{text}");
+    }
+}
+
+#[test]
+fn groups_and_topics_have_rules_of_their_own() {
+    let text = r#"{channels: {telegram: {groups: {"-100": {requireMention: false, topics: {"9": {enabled: false}}}}}}}"#;
+    let settings = of(text, "default");
+    let group = &settings.groups["-100"];
+    assert_eq!(group.rules.require_mention, Some(false));
+    assert_eq!(group.topics["9"].enabled, Some(false));
+}
