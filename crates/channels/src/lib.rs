@@ -11,6 +11,7 @@ mod inbound;
 mod outbound;
 pub mod registry;
 mod status;
+pub mod text;
 
 pub use address::Address;
 pub use channel::{
